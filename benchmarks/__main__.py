@@ -14,7 +14,7 @@ from matplotlib.ticker import NullFormatter
 
 from benchmarks.cases import CASES, growth
 from benchmarks.timing import Row
-from propopt.output.svg import write_svg
+from propopt.base.files import write_svg
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ from lime.lime_tabular import LimeTabularExplainer
 
 import propopt as po
 from benchmarks.timing import OURS, Row, median_seconds, with_ratios
-from propopt.explainers import Lime, SmoothGrad
+from propopt.explaining.explainers import Lime, SmoothGrad
 
 
 N_FEATURES = 30

@@ -18,8 +18,8 @@ from benchmarks.lime_texts import lime_texts
 from benchmarks.peers import conic_seconds, dense_seconds, pair_loops
 from benchmarks.timing import OURS, Row, in_a_process, median_seconds, with_ratios
 from benchmarks.trees import tree_slopes
-from propopt.operators import LatticeLaplacian
-from propopt.solvers.curves.lanczos import Lanczos, TurnedFeature
+from propopt.losses.operators import LatticeLaplacian
+from propopt.solvers.curves import Lanczos, TurnedFeature
 
 
 Case = Callable[[bool], list[Row]]

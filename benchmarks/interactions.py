@@ -17,7 +17,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from benchmarks.timing import OURS, Row, in_a_process, with_ratios
 from propopt.interactions import ILOCO, DataSplit, Minipatches
-from propopt.interactions.minipatches.fitting import Chunk
+from propopt.interactions.patch_fits import Chunk
 
 
 TREE = DecisionTreeRegressor(min_samples_leaf=5)

@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeRegressor
 
-from propopt.batches import Budget
+from propopt.base.resources import Budget
 from propopt.interactions import InteractionScores, Minipatches
+from propopt.interactions.errors_of_rows import RowError, SquaredError
 from propopt.interactions.features import Features, Places
-from propopt.interactions.inference.scores import SetScores, set_scores
-from propopt.interactions.minipatches.drawing.patches import Patches
-from propopt.interactions.minipatches.means import PatchErrors
-from propopt.interactions.row_errors import RowError, SquaredError
-from propopt.interactions.scoring import Scoring
+from propopt.interactions.iloco import Scoring
+from propopt.interactions.inference import SetScores, set_scores
+from propopt.interactions.minipatches import PatchErrors
+from propopt.interactions.patch_draws import Patches
 
 
 Array = NDArray[np.float64]

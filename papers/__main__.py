@@ -9,6 +9,7 @@ from pathlib import Path
 
 import papers
 from papers.engine import Paper, reproduce_paper
+from propopt.base.errors import InvalidInput
 from propopt.cli import (
     DONE,
     INTERRUPTED,
@@ -19,7 +20,6 @@ from propopt.cli import (
     run_command,
     worker_count,
 )
-from propopt.errors import InvalidInput
 
 
 _FOLDERS = {"properties": "paper"}

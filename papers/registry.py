@@ -10,7 +10,7 @@ from papers.linear_lime.paper import LINEAR_LIME
 from papers.properties.paper import PROPERTIES
 from papers.tabular_lime.paper import TABULAR_LIME
 from papers.text_lime.paper import TEXT_LIME
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
 
 
 PAPERS: dict[str, Paper] = {

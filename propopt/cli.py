@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import NoReturn
 
 import propopt as po
-from propopt.errors import (
+from propopt.base.errors import (
     InvalidInput,
     ProblemFileError,
     PropoptError,
     SolverFailure,
     Unwritten,
 )
-from propopt.output.streams import PatientStream, patient_streams
-from propopt.output.text import printable, printable_lines
+from propopt.base.streams import PatientStream, patient_streams
+from propopt.base.text import printable, printable_lines
 
 
 DONE, BAD_INPUT, SOLVER_FAILURE, REFUTED, UNWRITTEN, INTERRUPTED = 0, 2, 3, 4, 5, 130

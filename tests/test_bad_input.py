@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 import propopt as po
-from propopt.errors import InvalidInput, Refused, TrivialObjectiveWarning
+from propopt.base.errors import InvalidInput, Refused, TrivialObjectiveWarning
 
 
 N, D = 6, 3

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from propopt.batches import MODEL_CALLS, Budget, row_blocks
+from propopt.base.resources import MODEL_CALLS, Budget, row_blocks
 
 
 COUNTS = st.integers(1, 200)

@@ -13,9 +13,9 @@ import pytest
 from command_line import python
 
 import propopt as po
+from propopt.base.errors import MissingExtra, Refused
+from propopt.base.resources import EXTRAS, require
 from propopt.cli import main
-from propopt.errors import MissingExtra, Refused
-from propopt.extras import EXTRAS, require
 
 
 BACKENDS = ["ECOS", "ECOS_BB", "HIGHS", "PIQP"]

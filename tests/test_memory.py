@@ -12,9 +12,9 @@ import psutil
 import pytest
 
 import propopt as po
-from propopt import memory
-from propopt.errors import InvalidInput, ProblemFileError, Refused
-from propopt.graphs import grid
+from propopt.base import resources
+from propopt.base.errors import InvalidInput, ProblemFileError, Refused
+from propopt.losses.graphs import grid
 
 
 GIB = 2**30
@@ -30,8 +30,8 @@ def small_machine(monkeypatch):
 @pytest.fixture
 def group(monkeypatch, tmp_path):
     """Files of a control group: a function that writes them."""
-    monkeypatch.setattr(memory, "CGROUPS", tmp_path / "cgroup")
-    monkeypatch.setattr(memory, "MEMBERSHIP", tmp_path / "membership")
+    monkeypatch.setattr(resources, "CGROUPS", tmp_path / "cgroup")
+    monkeypatch.setattr(resources, "MEMBERSHIP", tmp_path / "membership")
     machine = SimpleNamespace(available=64 * GIB)
     monkeypatch.setattr(psutil, "virtual_memory", lambda: machine)
 
@@ -47,7 +47,7 @@ def group(monkeypatch, tmp_path):
 
 LIMITED = """
 import resource, psutil
-from propopt.memory import require_memory
+from propopt.base.resources import require_memory
 used = psutil.Process().memory_info().vms
 resource.setrlimit(resource.RLIMIT_AS, (used + 2**30, resource.RLIM_INFINITY))
 require_memory(2**29, "a half", "wait")
@@ -67,15 +67,15 @@ def test_an_address_limit_counts_as_memory_that_is_not_free():
 
 def test_without_limits_the_memory_of_the_machine_is_free(group):
     group("0::/\n")
-    assert memory.free_memory() == 64 * GIB
-    memory.MEMBERSHIP.unlink()
-    assert memory.free_memory() == 64 * GIB
+    assert resources.free_memory() == 64 * GIB
+    resources.MEMBERSHIP.unlink()
+    assert resources.free_memory() == 64 * GIB
 
 
 def test_a_control_group_of_version_2_leaves_what_it_has_not_used(group):
     files = {"memory-max": f"{4 * GIB}\n", "memory-current": f"{3 * GIB}\n"}
     group("0::/a/b\n", **{f"a__{name}": text for name, text in files.items()})
-    assert memory.free_memory() == GIB
+    assert resources.free_memory() == GIB
 
 
 def test_cached_files_of_a_group_are_free(group):
@@ -87,7 +87,7 @@ def test_cached_files_of_a_group_are_free(group):
             "memory-stat": f"anon {GIB}\ninactive_file {2 * GIB}\n",
         },
     )
-    assert memory.free_memory() == 3 * GIB
+    assert resources.free_memory() == 3 * GIB
 
 
 def test_the_least_generous_of_the_groups_around_binds(group):
@@ -102,7 +102,7 @@ def test_the_least_generous_of_the_groups_around_binds(group):
             "a__b__memory-current": "0",
         },
     )
-    assert memory.free_memory() == GIB
+    assert resources.free_memory() == GIB
 
 
 def test_a_control_group_of_version_1_is_read_where_its_path_is_not_mounted(group):
@@ -114,12 +114,12 @@ def test_a_control_group_of_version_1_is_read_where_its_path_is_not_mounted(grou
             "memory__memory-stat": f"inactive_file 0\ntotal_inactive_file {GIB}\n",
         },
     )
-    assert memory.free_memory() == 2 * GIB
+    assert resources.free_memory() == 2 * GIB
 
 
 def test_a_process_above_its_limit_has_nothing_left(group):
     group("0::/\n", **{"memory-max": "1000", "memory-current": "2000"})
-    assert memory.free_memory() == 0.0
+    assert resources.free_memory() == 0.0
 
 
 MAKERS = {

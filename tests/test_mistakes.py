@@ -28,7 +28,7 @@ from sklearn.svm import SVC
 
 import propopt as po
 from propopt import cli
-from propopt.errors import InvalidInput, NoSuchName, ProblemFileError, PropoptError
+from propopt.base.errors import InvalidInput, NoSuchName, ProblemFileError, PropoptError
 
 
 rng = np.random.default_rng(0)
@@ -477,7 +477,7 @@ def test_there_are_fifty():
     assert len(MISTAKES) >= 50
 
 
-@pytest.mark.filterwarnings("ignore::propopt.errors.MissingPatternsWarning")
+@pytest.mark.filterwarnings("ignore::propopt.base.errors.MissingPatternsWarning")
 @pytest.mark.parametrize("mistake", MISTAKES.values(), ids=MISTAKES)
 def test_a_mistake_is_told_what_came_and_what_would_do(mistake):
     with pytest.raises(mistake.error) as caught:

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 import propopt as po
-from propopt import errors
-from propopt.explainers import Baseline
-from propopt.graphs import Graph
+from propopt.base import errors
+from propopt.explaining.explainers import Baseline
+from propopt.explaining.metrics import Metric
 from propopt.inductive import FeatureBasis, InducingRule
 from propopt.losses import PropertyLoss
-from propopt.metrics import Metric
+from propopt.losses.graphs import Graph
 from propopt.solvers import Solver
 
 
@@ -124,7 +124,7 @@ def public_things() -> dict[str, object]:
             things[f"{package.__name__}.{name}"] = getattr(package, name)
     for name, thing in vars(errors).items():
         if isinstance(thing, type):
-            things[f"propopt.errors.{name}"] = thing
+            things[f"propopt.base.errors.{name}"] = thing
     return {
         name: thing
         for name, thing in things.items()

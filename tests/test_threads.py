@@ -12,10 +12,10 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from threadpoolctl import ThreadpoolController
 
 import propopt as po
-from propopt import threads
+from propopt.base import resources
+from propopt.base.resources import ONE_THREAD, SERIAL_BELOW, for_each_column
 from propopt.cli import main
 from propopt.problems import problem as problem_module
-from propopt.threads import ONE_THREAD, SERIAL_BELOW, for_each_column
 
 
 def n_threads():
@@ -26,7 +26,7 @@ def n_threads():
 @pytest.fixture(autouse=True)
 def two_threads(monkeypatch):
     """Libraries that would take two threads, and a user who did not say so."""
-    for name in threads.CHOSEN_BY:
+    for name in resources.CHOSEN_BY:
         monkeypatch.delenv(name, raising=False)
     with ThreadpoolController().limit(limits=2):
         yield
@@ -58,13 +58,13 @@ def test_one_thread_holds_until_the_last_thread_has_left():
     seen = []
 
     def second():
-        with threads.one_thread():
+        with resources.one_thread():
             second_is_in.set()
             first_is_out.wait(10)
             seen.append(blas_threads())
 
     with ThreadPoolExecutor(1) as pool:
-        with threads.one_thread():
+        with resources.one_thread():
             seen.append(n_threads())
             work = pool.submit(second)
             second_is_in.wait(10)
@@ -117,7 +117,7 @@ def test_a_large_problem_file_keeps_its_threads(tmp_path, seen):
     assert seen == [2]
 
 
-@pytest.mark.parametrize("name", threads.CHOSEN_BY)
+@pytest.mark.parametrize("name", resources.CHOSEN_BY)
 def test_a_user_who_sets_the_threads_of_a_run_is_obeyed(
     tmp_path, seen, monkeypatch, name
 ):
@@ -133,11 +133,11 @@ def test_libraries_that_are_loaded_later_are_limited_too(monkeypatch):
         looked.append(len(sys.modules))
         return ThreadpoolController()
 
-    monkeypatch.setattr(threads, "ThreadpoolController", looking)
+    monkeypatch.setattr(resources, "ThreadpoolController", looking)
     for name in ("a_module_that_came", "another_that_came_later"):
         monkeypatch.setitem(sys.modules, name, object())
         for _ in range(3):
-            with threads.few_threads(1):
+            with resources.few_threads(1):
                 assert n_threads() == 1
     assert len(looked) == 2
 

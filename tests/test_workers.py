@@ -18,11 +18,11 @@ import pytest
 from cvxpy import installed_solvers
 
 import propopt as po
+from propopt.base.errors import SolverFailure, UnsolvedWarning
+from propopt.base.resources import in_workers, read_workers
 from propopt.cli import main
-from propopt.errors import SolverFailure, UnsolvedWarning
 from propopt.losses import Program
 from propopt.solvers import Task
-from propopt.workers import in_workers, read_workers
 
 
 ROOT = Path(__file__).parent.parent
@@ -247,7 +247,7 @@ WITH = {
 
 
 @pytest.mark.parametrize("solver", WITH)
-@pytest.mark.filterwarnings("ignore::propopt.errors.UncertifiedWarning")
+@pytest.mark.filterwarnings("ignore::propopt.base.errors.UncertifiedWarning")
 def test_every_number_of_workers_gives_the_same_digits(problem, solver):
     objective = (
         problem["gradient_matching"]
@@ -326,7 +326,7 @@ def test_what_other_workers_found_stays_when_one_is_killed(problem, monkeypatch)
         yield next(iter(calls))()
         raise SolverFailure("a worker was killed")
 
-    monkeypatch.setattr("propopt.tradeoffs.sweep.in_workers", losing)
+    monkeypatch.setattr("propopt.base.resources.in_workers", losing)
     objective = problem["gradient_matching"] + 0.5 * problem["sparsity"]
     with pytest.warns(UnsolvedWarning, match="a worker was killed"):
         curve = po.sweep(objective, {"sparsity": np.geomspace(0.01, 1, 25)}, n_jobs=2)

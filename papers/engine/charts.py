@@ -15,7 +15,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from numpy.typing import NDArray
 
 from papers.engine.panels import PanelResult
-from propopt.output.text import drawn
+from propopt.base.text import drawn
 
 
 @dataclass(frozen=True)

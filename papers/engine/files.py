@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,14 @@ from papers.engine.tally import (
     told_method,
     values_table,
 )
-from propopt.output.files import written_whole
-from propopt.output.markdown import markdown_list, markdown_table, write_markdown
-from propopt.output.svg import write_svg
-from propopt.output.text import in_markdown
+from propopt.base.files import (
+    markdown_list,
+    markdown_table,
+    write_markdown,
+    write_svg,
+    written_whole,
+)
+from propopt.base.text import in_markdown
 
 
 def write_figure(report: FigureReport, folder: Path) -> None:

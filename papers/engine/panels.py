@@ -15,12 +15,12 @@ import numpy as np
 import pandas as pd
 
 from papers.engine.findings import Claim, Finding
-from propopt._typing import Array
-from propopt.errors import InvalidInput
+from propopt.base.arrays import Array
+from propopt.base.errors import InvalidInput
+from propopt.explaining.frontier import Enclosure, Frontier
+from propopt.explaining.trade_offs import TradeOffs
 from propopt.problems import Problem, ProblemFile, read_problem
 from propopt.results.explanation import Explanation
-from propopt.tradeoffs.frontier import Enclosure, Frontier
-from propopt.tradeoffs.table import TradeOffs
 
 
 @dataclass(frozen=True, eq=False)

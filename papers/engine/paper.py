@@ -11,8 +11,8 @@ from papers.engine.figure import PaperFigure
 from papers.engine.files import ProblemFiles
 from papers.engine.panels import Panel
 from papers.engine.tally import Record, RecordedValues, read_record, read_values
-from propopt.checks import did_you_mean
-from propopt.errors import InvalidInput
+from propopt.base.checks import did_you_mean
+from propopt.base.errors import InvalidInput
 
 
 ALL = "all"

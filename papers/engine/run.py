@@ -15,11 +15,10 @@ from papers.engine.findings import Finding, Verdict
 from papers.engine.pages import write_figure, write_index, written_files
 from papers.engine.paper import Paper
 from papers.engine.tally import FigureReport, Tally, findings_table
-from propopt.errors import InvalidInput
-from propopt.output.files import require_free_name, writable_folder
-from propopt.output.progress import PlainConsole
-from propopt.threads import threads_of_run
-from propopt.workers import in_workers, read_workers
+from propopt.base.errors import InvalidInput
+from propopt.base.files import require_free_name, writable_folder
+from propopt.base.resources import in_workers, read_workers, threads_of_run
+from propopt.base.terminal import PlainConsole
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

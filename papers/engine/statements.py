@@ -7,9 +7,9 @@ from itertools import pairwise
 
 from papers.engine.findings import Claim, Invariant
 from papers.engine.panels import Solved, Statement
-from propopt.output.gaps import targets_in_words
+from propopt.base.text import targets_in_words
+from propopt.explaining.trade_offs import TradeOffs
 from propopt.results.explanation import Explanation
-from propopt.tradeoffs.table import TradeOffs
 
 
 _ROUNDING = 1e-12

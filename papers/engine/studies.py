@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from papers.engine.findings import Finding
-from propopt.output.text import drawn
+from propopt.base.text import drawn
 
 
 _Measured = TypeVar("_Measured")

@@ -20,7 +20,7 @@ from papers.iloco.scale import Scale
 from papers.iloco.shares import ERROR, Between, share_between
 from papers.iloco.simulations import Simulation
 from papers.lime.charts import legend_on_white
-from propopt._typing import Truths, Values
+from propopt.base.arrays import Truths, Values
 from propopt.interactions import ILOCO, DataSplit, InteractionScores, Minipatches
 
 

@@ -11,7 +11,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from propopt._typing import Array, Points, Values
+from propopt.base.arrays import Array, Points, Values
 
 
 LearnerName: TypeAlias = Literal["KRBF", "MLP", "RF"]

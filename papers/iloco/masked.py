@@ -20,7 +20,7 @@ from papers.iloco.shares import Successes, share_between
 from papers.iloco.success import success_lines
 from papers.lime.lines import Lines
 from papers.lime.statements import BAND
-from propopt._typing import Array, Points, Values
+from propopt.base.arrays import Array, Points, Values
 from propopt.interactions import ILOCO, DataSplit
 
 

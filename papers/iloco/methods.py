@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from sklearn.exceptions import ConvergenceWarning
 
-from propopt.errors import FewPatchesWarning
+from propopt.base.errors import FewPatchesWarning
 from propopt.interactions import DataSplit, Minipatches, faith_shap, h_statistic
 
 

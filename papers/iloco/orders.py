@@ -19,7 +19,7 @@ from papers.iloco.scale import Scale
 from papers.iloco.shares import Successes, excess_between, share_between
 from papers.iloco.simulations import Simulation, SimulationNumber
 from papers.iloco.success import success_charts
-from propopt._typing import Values
+from propopt.base.arrays import Values
 from propopt.interactions import ILOCO, DataSplit
 from propopt.interactions.features import Places
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from papers.iloco.learners import LEARNERS, LearnerName
 from papers.iloco.simulations import SimulationNumber
-from propopt._typing import Values
+from propopt.base.arrays import Values
 
 
 _OF_PAPER: Final = 10_000

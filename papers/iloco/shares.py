@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import beta
 
-from propopt._typing import Truths, Values
+from propopt.base.arrays import Truths, Values
 
 
 Between: TypeAlias = tuple[float, float]

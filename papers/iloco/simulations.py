@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import expit
 
 from papers.iloco.learners import LearningTask
-from propopt._typing import Array, Points, Values
+from propopt.base.arrays import Array, Points, Values
 
 
 SimulationNumber: TypeAlias = Literal["i", "ii", "iii"]

@@ -33,11 +33,8 @@ from papers.iloco.shares import (
 )
 from papers.iloco.simulations import Simulation
 from papers.lime.lines import DrawnLine, Lines
-from propopt._typing import Points, Values
-from propopt.interactions import (
-    ILOCO,
-    Minipatches,
-)
+from propopt.base.arrays import Points, Values
+from propopt.interactions import ILOCO, Minipatches
 
 
 _APART: Final = 0.01

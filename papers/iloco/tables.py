@@ -23,7 +23,7 @@ from papers.engine.studies import Study, draw_charts
 from papers.iloco.learners import LearningTask, paper_learner
 from papers.iloco.methods import quietly, with_seed
 from papers.iloco.shares import Successes, share_between
-from propopt._typing import Truths, Values
+from propopt.base.arrays import Truths, Values
 from propopt.interactions import (
     ILOCO,
     InteractionScores,
@@ -33,7 +33,7 @@ from propopt.interactions import (
     h_statistic,
     shap_interactions,
 )
-from propopt.interactions.inference.law import ErrorKind
+from propopt.interactions.inference import ErrorKind
 from propopt.plots import interaction_intervals
 
 

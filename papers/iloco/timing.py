@@ -19,15 +19,9 @@ from papers.iloco.methods import FAITH, H
 from papers.iloco.printed import SECONDS, SIZES
 from papers.iloco.simulations import Simulation
 from papers.iloco.time_bars import TimeBars
-from propopt._typing import Points, Values
-from propopt.errors import PropoptWarning
-from propopt.interactions import (
-    ILOCO,
-    DataSplit,
-    Minipatches,
-    faith_shap,
-    h_statistic,
-)
+from propopt.base.arrays import Points, Values
+from propopt.base.errors import PropoptWarning
+from propopt.interactions import ILOCO, DataSplit, Minipatches, faith_shap, h_statistic
 
 
 _SPLIT: Final = "iLOCO-Split (p)"

@@ -12,8 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 from papers.lime.runs import Runs
-from propopt._typing import Array, Values
-from propopt.output.text import drawn
+from propopt.base.arrays import Array, Values
+from propopt.base.text import drawn
 
 
 THEORY, RUNS, OTHER, EXPECTED = "#c0392b", "#1f4e79", "#dd8452", "#2e7d32"

@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from propopt._typing import Array
-from propopt.errors import InvalidInput
+from propopt.base.arrays import Array
+from propopt.base.errors import InvalidInput
 from propopt.functions.wrapping import wrap
 from propopt.structures.boxes.sets import Sets
-from propopt.structures.products import Bumps, Powers, Products, SumOfProducts
+from propopt.structures.products.algebra import Products
+from propopt.structures.products.families import Bumps, Powers
+from propopt.structures.products.sums import SumOfProducts
 
 
 def products_of(model: Any, X: Any) -> SumOfProducts:

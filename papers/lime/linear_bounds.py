@@ -12,13 +12,11 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from propopt._typing import Array, Values
-from propopt.checks import read_array, read_positive
-from propopt.errors import InvalidInput
-from propopt.lime.gaussian.gains import Gains, gains_at
-from propopt.lime.gaussian.geometry import Geometry, rows_of_law
-from propopt.lime.laws.base import LimeLaw
-from propopt.lime.laws.glime import GlimeLaw
+from propopt.base.arrays import Array, Values
+from propopt.base.checks import read_array, read_positive
+from propopt.base.errors import InvalidInput
+from propopt.lime.gaussian_theory import Gains, Geometry, gains_at, rows_of_law
+from propopt.lime.laws.lime_law import GlimeLaw, LimeLaw
 
 
 @final

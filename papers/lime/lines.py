@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from papers.lime.charts import RUNS, legend_on_white
-from propopt._typing import Values
+from propopt.base.arrays import Values
 
 
 @final

@@ -8,14 +8,14 @@ from typing import Any, final
 import numpy as np
 import pandas as pd
 
-from propopt._typing import Points, Values
-from propopt.errors import InvalidInput, Refused
-from propopt.functions.base import Function, read_function
-from propopt.lime.expectations import ExactLimits
-from propopt.lime.expectations.limits import SITUATIONS_AT_ONCE
-from propopt.lime.laws.base import LimeLaw
-from propopt.structures.products import Measures, SumOfProducts
-from propopt.tables.names import Labels
+from propopt.base.arrays import Points, Values
+from propopt.base.errors import InvalidInput, Refused
+from propopt.functions.function import Function, read_function
+from propopt.lime.expectations import SITUATIONS_AT_ONCE, ExactLimits
+from propopt.lime.laws.lime_law import LimeLaw
+from propopt.structures.products.algebra import Measures
+from propopt.structures.products.sums import SumOfProducts
+from propopt.tables.frames import Labels
 
 
 @final

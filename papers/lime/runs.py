@@ -10,12 +10,12 @@ from typing import Final, TypeAlias, final
 import numpy as np
 import pandas as pd
 
-from propopt._typing import Array, Values
+from propopt.base.arrays import Array, Values
+from propopt.laws.regressions import Regressions
 from propopt.lime.expectations import ExactLimits, Limits
-from propopt.lime.finite import expected
-from propopt.lime.laws import LimeLaw
-from propopt.sampling.regressions import Regressions
-from propopt.structures.products import SumOfProducts
+from propopt.lime.laws.lime_law import LimeLaw
+from propopt.lime.single_runs import expected
+from propopt.structures.products.sums import SumOfProducts
 
 
 ValuesOf: TypeAlias = Callable[[Array], Values]
@@ -146,7 +146,7 @@ def with_intercept(limits: Limits) -> Values:
 def expected_at(limits: Limits, value: float, settings: RunSettings) -> Values:
     """The mean of a run of n samples, intercept first, (D + 1,).
 
-    See :func:`propopt.lime.finite.expected.expected`.
+    See :func:`propopt.lime.single_runs.expected`.
     """
     coefficients, intercept = expected(
         limits,

@@ -6,7 +6,7 @@ import numpy as np
 
 from papers.engine.findings import Claim, Invariant
 from papers.lime.runs import Runs
-from propopt._typing import Array
+from propopt.base.arrays import Array
 
 
 BAND = 5.0

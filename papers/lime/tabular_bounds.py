@@ -1,6 +1,6 @@
 """The papers' bounds, mended where they are wrong; none tells how many samples to take.
 
-What to take is in :meth:`~propopt.lime.finite.run.SingleRun.samples_for`.
+What to take is in :meth:`~propopt.lime.single_runs.SingleRun.samples_for`.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ import math
 
 import numpy as np
 
-from propopt._typing import Array, Values
-from propopt.checks import read_count, read_positive
-from propopt.errors import InvalidInput
-from propopt.lime.expectations.limits import Limits
+from propopt.base.arrays import Array, Values
+from propopt.base.checks import read_count, read_positive
+from propopt.base.errors import InvalidInput
+from propopt.lime.expectations import Limits
 
 
 def tabular_theorem_samples(

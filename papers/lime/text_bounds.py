@@ -1,6 +1,6 @@
 """What is proved of the number of samples: vacuous, and here to be looked at.
 
-What to take is in :meth:`~propopt.lime.finite.run.SingleRun.samples_for`.
+What to take is in :meth:`~propopt.lime.single_runs.SingleRun.samples_for`.
 """
 
 from __future__ import annotations
@@ -11,10 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from papers.lime.tabular_bounds import exp_or_inf, read_largest
-from propopt._typing import Values
-from propopt.checks import read_positive
-from propopt.lime.text.law import TextLaw
-from propopt.lime.text.moments import TextMoments
+from propopt.base.arrays import Values
+from propopt.base.checks import read_positive
+from propopt.lime.text.text_reading import TextLaw, TextMoments
 
 
 class MomentBounds(NamedTuple):

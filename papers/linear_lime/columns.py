@@ -19,9 +19,9 @@ from papers.lime.charts import EXPECTED, RUNS, THEORY, legend_on_white
 from papers.lime.runs import with_intercept
 from papers.lime.statements import BAND, equals
 from papers.linear_lime.normals import normal_law
-from propopt._typing import Array, Values
+from propopt.base.arrays import Array, Values
 from propopt.lime.expectations import ExactLimits
-from propopt.structures.products import SumOfProducts
+from propopt.structures.products.sums import SumOfProducts
 
 
 _ROW: Final = 1.2

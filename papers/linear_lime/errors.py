@@ -16,7 +16,7 @@ from papers.lime.lines import DrawnLine, Lines
 from papers.lime.statements import equals
 from papers.linear_lime.gains import distances_study, signs_study
 from papers.linear_lime.normals import normal_law
-from propopt._typing import Array, Values
+from propopt.base.arrays import Array, Values
 from propopt.lime import gains
 from propopt.lime.expectations import ExactLimits
 

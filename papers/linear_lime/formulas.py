@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import norm
 
-from propopt._typing import Values
+from propopt.base.arrays import Values
 
 
 def printed_linear_limit(

@@ -14,7 +14,7 @@ from papers.lime.charts import RUNS, THEORY
 from papers.lime.lines import DrawnLine, Lines
 from papers.lime.statements import equals
 from papers.linear_lime.normals import ON, normal_law, normal_row
-from propopt._typing import Array
+from propopt.base.arrays import Array
 from propopt.lime import GaussianLaw, TabularLaw, critical_bandwidths, gains
 from propopt.lime.expectations import ExactLimits
 

@@ -17,9 +17,9 @@ from papers.lime.runs import Runs, RunSettings, run_lime
 from papers.lime.statements import BAND, equals, formula_as_printed
 from papers.lime.studies import study_of_runs
 from papers.linear_lime.formulas import printed_linear_limit
-from propopt._typing import Values
+from propopt.base.arrays import Values
 from propopt.lime import GaussianLaw, critical_bandwidths
-from propopt.tables.names import Labels
+from propopt.tables.frames import Labels
 
 
 SLOPES = np.r_[10.0, -10.0, np.zeros(8)]

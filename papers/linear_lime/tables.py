@@ -22,7 +22,7 @@ from papers.lime.statements import equals, formula_as_printed, mean_is_expected
 from papers.lime.studies import study_of_runs
 from papers.linear_lime.formulas import printed_linear_limit
 from papers.linear_lime.normals import normal_law
-from propopt._typing import Array, Values
+from propopt.base.arrays import Array, Values
 
 
 TableName: TypeAlias = Literal["diabetes", "make_regression"]

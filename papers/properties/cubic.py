@@ -15,7 +15,7 @@ import numpy as np
 
 from papers.engine.findings import Claim
 from papers.engine.panels import ClaimStatement, Solved
-from propopt._typing import Array
+from propopt.base.arrays import Array
 from propopt.functions import Power
 from propopt.losses import PropertyLoss
 from propopt.results.explanation import Explanation

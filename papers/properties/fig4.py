@@ -8,24 +8,13 @@ from functools import partial
 import numpy as np
 from matplotlib.figure import Figure
 
-from papers.engine.charts import (
-    add_legend,
-    draw_panel,
-    label_axes,
-    panel_grid,
-)
+from papers.engine.charts import add_legend, draw_panel, label_axes, panel_grid
 from papers.engine.figure import PaperFigure
 from papers.engine.findings import Claim, Invariant
-from papers.engine.panels import (
-    ClaimStatement,
-    Panel,
-    PanelResult,
-    Solved,
-    Statement,
-)
+from papers.engine.panels import ClaimStatement, Panel, PanelResult, Solved, Statement
 from papers.engine.statements import EVERYWHERE, give_away
 from papers.properties.setups import DIFFERENCES, PROBLEM_FILES, SETUPS
-from propopt._typing import Array
+from propopt.base.arrays import Array
 from propopt.results.explanation import Explanation
 
 

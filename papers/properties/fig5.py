@@ -16,7 +16,7 @@ from papers.engine.panels import Panel, PanelResult, Solved, Statement
 from papers.engine.statements import certified
 from papers.properties import induction
 from papers.properties.setups import PROBLEM_FILES
-from propopt._typing import Array
+from propopt.base.arrays import Array
 
 
 _FUNCTIONS = {

@@ -21,7 +21,7 @@ from papers.engine.statements import (
 )
 from papers.properties import held_out, induction
 from papers.properties.setups import KERNEL_ITSELF, PROBLEM_FILES
-from propopt._typing import Array
+from propopt.base.arrays import Array
 from propopt.results.explanation import Explanation
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 
 from papers.engine.findings import Claim, Invariant
 from papers.engine.panels import Solved
-from propopt._typing import Array
+from propopt.base.arrays import Array
 from propopt.results.explanation import Explanation
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from papers.engine.panels import Panel
 from papers.properties.tables import network_panel
-from propopt.errors import InvalidInput, ProblemFileError
-from propopt.output.text import printable
+from propopt.base.errors import InvalidInput, ProblemFileError
+from propopt.base.text import printable
 from propopt.problems import OwnTable, read_sections
 
 

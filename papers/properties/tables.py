@@ -13,10 +13,10 @@ from papers.engine.figure import PaperFigure
 from papers.engine.panels import Panel, PanelResult, Statement
 from papers.engine.statements import EVERYWHERE, give_away
 from papers.properties.setups import PROBLEM_FILES
-from propopt.explainers import aggregate
+from propopt.explaining.explainers import aggregate
+from propopt.explaining.trade_offs import TradeOffs
 from propopt.problems import Problem, ProblemFile
 from propopt.results.explanation import Explanation
-from propopt.tradeoffs.table import TradeOffs
 
 
 _TABLES = {

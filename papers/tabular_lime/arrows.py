@@ -17,10 +17,10 @@ from papers.lime.charts import Arrows
 from papers.lime.statements import FORMULA, equals
 from papers.tabular_lime import formulas
 from papers.tabular_lime.setups import uniform_data, uniform_law
-from propopt._typing import Array, Values
+from propopt.base.arrays import Array, Values
 from propopt.lime.expectations import ExactLimits
-from propopt.lime.laws import TabularLaw
-from propopt.structures.products import SumOfProducts
+from propopt.lime.laws.tabular_law import TabularLaw
+from propopt.structures.products.sums import SumOfProducts
 
 
 _LOW, _HIGH = np.array([-4.0, -9.0]), np.array([0.0, -6.0])

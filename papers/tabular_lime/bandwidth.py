@@ -21,10 +21,10 @@ from papers.lime.runs import fit_bits
 from papers.lime.statements import BAND, equals
 from papers.tabular_lime.setups import uniform_law
 from papers.tabular_lime.wine import WineMachine
-from propopt._typing import Array, Values
+from propopt.base.arrays import Array, Values
 from propopt.lime.expectations import ExactLimits, Limits
-from propopt.lime.finite import expected
 from propopt.lime.paths import SignChanges, sign_changes
+from propopt.lime.single_runs import expected
 
 
 _WIDTHS: Final = np.linspace(0.001, 4.0, 50)

@@ -16,7 +16,7 @@ from papers.engine.studies import Study, draw_charts
 from papers.lime.charts import RUNS, THEORY, legend_on_white
 from papers.lime.statements import BAND, equals
 from papers.tabular_lime.setups import uniform_law, wine_table
-from propopt._typing import Array, Values
+from propopt.base.arrays import Array, Values
 
 
 _COLUMN: Final = "total_phenols"

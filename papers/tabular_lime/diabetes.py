@@ -16,7 +16,7 @@ from papers.lime import functions
 from papers.lime.charts import Bars, BoxPlots
 from papers.lime.runs import Runs, RunSettings, run_lime
 from papers.lime.statements import mean_is_expected, theory_is_in_the_boxes
-from propopt.lime.laws import TabularLaw
+from propopt.lime.laws.tabular_law import TabularLaw
 
 
 _ROW: Final = 10

@@ -15,7 +15,7 @@ from papers.lime.charts import RUNS, THEORY
 from papers.lime.lines import DrawnLine, Lines
 from papers.lime.statements import FORMULA, equals
 from papers.tabular_lime.formulas import printed_smooth_step
-from propopt._typing import Array, Values
+from propopt.base.arrays import Array, Values
 from propopt.lime import GaussianLaw, gains
 
 

@@ -20,7 +20,7 @@ from papers.lime.tabular_bounds import paper_stability, stability_factor
 from papers.tabular_lime.digits import steps_study
 from papers.tabular_lime.products import narrow_study, width_study
 from papers.tabular_lime.setups import uniform_data, uniform_law
-from propopt._typing import Array, Values
+from propopt.base.arrays import Array, Values
 from propopt.lime.expectations import ExactLimits
 
 

@@ -13,9 +13,8 @@ import numpy as np
 from scipy.stats import norm, truncnorm
 from sklearn.tree import DecisionTreeRegressor
 
-from propopt._typing import Array, Positions, Values
-from propopt.lime.laws import TabularLaw
-from propopt.lime.laws.binned import BinnedColumn
+from propopt.base.arrays import Array, Positions, Values
+from propopt.lime.laws.tabular_law import BinnedColumn, TabularLaw
 
 
 def printed_linear(slopes: Values, base: float, law: TabularLaw, row: Values) -> Values:

@@ -16,8 +16,8 @@ from papers.lime.statements import equals, formula_as_printed
 from papers.lime.studies import study_of_runs
 from papers.tabular_lime import formulas
 from papers.tabular_lime.setups import uniform_data, uniform_law
-from propopt._typing import Array, Values
-from propopt.lime.laws import TabularLaw
+from propopt.base.arrays import Array, Values
+from propopt.lime.laws.tabular_law import TabularLaw
 
 
 _SETTINGS = RunSettings(n_samples=5000)

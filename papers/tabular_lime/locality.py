@@ -18,10 +18,10 @@ from papers.lime.statements import equals, formula_as_printed
 from papers.lime.studies import study_of_runs
 from papers.tabular_lime import formulas
 from papers.tabular_lime.setups import uniform_data, uniform_law
-from propopt._typing import Array
+from propopt.base.arrays import Array
 from propopt.lime.expectations import ExactLimits
 from propopt.lime.fidelity import split_by_cells
-from propopt.lime.laws import TabularLaw
+from propopt.lime.laws.tabular_law import TabularLaw
 
 
 _ROWS: Final = {

@@ -17,12 +17,12 @@ from papers.lime.runs import Runs, RunSettings, run_lime, with_intercept
 from papers.lime.statements import BAND, FORMULA, equals, mean_is_expected
 from papers.tabular_lime.formulas import printed_limit, truncated
 from papers.tabular_lime.setups import uniform_law
-from propopt._typing import Array, Values
+from propopt.base.arrays import Array, Values
 from propopt.lime.expectations import ExactLimits
-from propopt.lime.finite import expected
-from propopt.lime.laws import TabularLaw
+from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.lime.paths import sign_changes
-from propopt.structures.products import SumOfProducts
+from propopt.lime.single_runs import expected
+from propopt.structures.products.sums import SumOfProducts
 
 
 _ROW = np.array([0.9, 0.1])

@@ -7,8 +7,8 @@ import pandas as pd
 from numpy.random import RandomState
 from sklearn.datasets import load_wine
 
-from propopt._typing import Array
-from propopt.lime.laws import TabularLaw
+from propopt.base.arrays import Array
+from propopt.lime.laws.tabular_law import TabularLaw
 
 
 CODE = "n and ν of the authors' code instead of the caption's"

@@ -18,7 +18,7 @@ from papers.lime.statements import formula_as_printed
 from papers.lime.studies import study_of_runs
 from papers.tabular_lime import formulas
 from papers.tabular_lime.setups import uniform_data, uniform_law
-from propopt._typing import Array, Values
+from propopt.base.arrays import Array, Values
 
 
 Learned: TypeAlias = Literal["Σ x_j", "Σ x_j²"]

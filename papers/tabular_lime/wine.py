@@ -18,9 +18,9 @@ from papers.lime.runs import Runs, RunSettings, run_lime
 from papers.lime.statements import equals, unused_are_zero
 from papers.lime.studies import study_of_runs
 from papers.tabular_lime.setups import standard_wine, uniform_law
-from propopt._typing import Array, Positions, Values
-from propopt.lime.laws import TabularLaw
-from propopt.structures.products import SumOfProducts
+from propopt.base.arrays import Array, Positions, Values
+from propopt.lime.laws.tabular_law import TabularLaw
+from propopt.structures.products.sums import SumOfProducts
 
 
 _SETTINGS = RunSettings(n_samples=1000)

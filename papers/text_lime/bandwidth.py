@@ -20,9 +20,9 @@ from papers.lime.statements import BAND, equals
 from papers.text_lime.corpus import review_of
 from papers.text_lime.runs import drawn_runs, expected_words
 from papers.text_lime.trees import tree
-from propopt._typing import Array, Values
-from propopt.lime.text import ExactWordLimits, TextLaw
-from propopt.structures.subsets import Conjunctions
+from propopt.base.arrays import Array, Values
+from propopt.lime.text.text_reading import ExactWordLimits, TextLaw
+from propopt.structures.subsets.conjunctions import Conjunctions
 
 
 _MODEL: Final = "a word less its product with another instead of a model of reviews"

@@ -18,8 +18,8 @@ from papers.lime.statements import equals
 from papers.text_lime.corpus import review_of
 from papers.text_lime.runs import run_words
 from papers.text_lime.trees import tree
-from propopt._typing import Array, Values
-from propopt.lime.text import TextLaw, TextMoments
+from propopt.base.arrays import Array, Values
+from propopt.lime.text.text_reading import TextLaw, TextMoments
 
 
 _SIZES: Final = (5, 10, 20, 50, 100, 200, 500)

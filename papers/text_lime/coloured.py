@@ -9,9 +9,9 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from papers.lime.charts import OTHER, RUNS
-from propopt._typing import Values
-from propopt.output.text import drawn
-from propopt.tables.text import Document
+from propopt.base.arrays import Values
+from propopt.base.text import drawn
+from propopt.tables.documents import Document
 
 
 _WIDTH: Final = 92

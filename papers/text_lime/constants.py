@@ -15,8 +15,8 @@ from papers.lime.charts import EXPECTED, OTHER, RUNS, THEORY
 from papers.lime.lines import DrawnLine, Lines
 from papers.lime.statements import equals
 from papers.text_lime import formulas
-from propopt._typing import Array, Values
-from propopt.lime.text import TextLaw, TextMoments
+from propopt.base.arrays import Array, Values
+from propopt.lime.text.text_reading import TextLaw, TextMoments
 
 
 _WORDS: Final = 30

@@ -17,8 +17,8 @@ from typing import Final, final
 import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from propopt._typing import Array, Truths
-from propopt.tables.text import Document, PatternWords
+from propopt.base.arrays import Array, Truths
+from propopt.tables.documents import Document, PatternWords
 
 
 STAND_IN: Final = "generated reviews instead of Yelp's, whose licence is not stated"

@@ -21,11 +21,12 @@ from papers.lime.studies import study_of_runs
 from papers.text_lime.coloured import ColouredText
 from papers.text_lime.corpus import generated_corpus, review_of
 from papers.text_lime.runs import run_words
-from propopt.errors import InvalidInput
-from propopt.functions.text import TextFunction
+from propopt.base.errors import InvalidInput
+from propopt.functions.texts import TextFunction
 from propopt.functions.wrapping import wrap
-from propopt.lime.text import TextLaw
-from propopt.structures.subsets import AddedSets, NoSetFunction, SetFunction
+from propopt.lime.text.text_reading import TextLaw
+from propopt.structures.subsets.sets import NoSetFunction, SetFunction
+from propopt.structures.subsets.sums import AddedSets
 
 
 _MODEL: Final = "the presence of words in generated reviews instead of TF-IDF of Yelp's"

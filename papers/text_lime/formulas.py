@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from propopt._typing import Array, Values
+from propopt.base.arrays import Array, Values
 
 
 class InverseEntries(NamedTuple):

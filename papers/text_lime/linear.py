@@ -17,9 +17,10 @@ from papers.lime.runs import Runs, RunSettings
 from papers.lime.statements import equals, mean_is_expected
 from papers.text_lime.corpus import STAND_IN, review_of, vectoriser
 from papers.text_lime.runs import run_words
-from propopt._typing import Values
-from propopt.lime.text import TextLaw
-from propopt.structures.subsets import Blocks, NormalisedSum
+from propopt.base.arrays import Values
+from propopt.lime.text.text_reading import TextLaw
+from propopt.structures.subsets.sets import Blocks
+from propopt.structures.subsets.sums import NormalisedSum
 
 
 RULE: Final = 1.36

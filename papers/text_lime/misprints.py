@@ -17,9 +17,9 @@ from papers.lime.runs import RunSettings
 from papers.lime.statements import equals
 from papers.text_lime import formulas
 from papers.text_lime.runs import expected_words, limit_of
-from propopt._typing import Array, Values
-from propopt.lime.text import TextLaw
-from propopt.structures.subsets import Conjunctions
+from propopt.base.arrays import Array, Values
+from propopt.lime.text.text_reading import TextLaw
+from propopt.structures.subsets.conjunctions import Conjunctions
 
 
 _WORDS: Final = 29

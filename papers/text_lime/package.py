@@ -23,11 +23,11 @@ from papers.text_lime.linear import (
 )
 from papers.text_lime.runs import expected_words, limit_of
 from papers.text_lime.trees import tree
-from propopt._typing import Values
-from propopt.lime.text import TextLaw
-from propopt.lime.text.package import package_run
-from propopt.structures.subsets import SetFunction
-from propopt.tables.text import PatternWords
+from propopt.base.arrays import Values
+from propopt.lime.text.text_package import package_run
+from propopt.lime.text.text_reading import TextLaw
+from propopt.structures.subsets.sets import SetFunction
+from propopt.tables.documents import PatternWords
 
 
 Model: TypeAlias = Literal["small tree", "linear model"]

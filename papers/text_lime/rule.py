@@ -17,9 +17,10 @@ from papers.lime.lines import DrawnLine, Lines
 from papers.lime.statements import equals
 from papers.text_lime import formulas
 from papers.text_lime.linear import RULE
-from propopt._typing import Array, Values
-from propopt.lime.text import ExactWordLimits
-from propopt.structures.subsets import Blocks, NormalisedSum
+from propopt.base.arrays import Array, Values
+from propopt.lime.text.text_reading import ExactWordLimits
+from propopt.structures.subsets.sets import Blocks
+from propopt.structures.subsets.sums import NormalisedSum
 
 
 _WORDS: Final = 537

@@ -23,9 +23,9 @@ from papers.lime.studies import study_of_runs
 from papers.text_lime import formulas
 from papers.text_lime.corpus import review_of
 from papers.text_lime.runs import run_words
-from propopt._typing import Positions
-from propopt.lime.text import TextLaw
-from propopt.structures.subsets import Conjunctions
+from propopt.base.arrays import Positions
+from propopt.lime.text.text_reading import TextLaw
+from propopt.structures.subsets.conjunctions import Conjunctions
 
 
 Name: TypeAlias = Literal["small", "large"]

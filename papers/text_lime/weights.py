@@ -14,8 +14,8 @@ from papers.lime.charts import EXPECTED, OTHER, RUNS, THEORY
 from papers.lime.lines import DrawnLine, Lines
 from papers.lime.statements import equals
 from papers.text_lime import formulas
-from propopt._typing import Array
-from propopt.lime.text import TextLaw
+from propopt.base.arrays import Array
+from propopt.lime.text.text_reading import TextLaw
 
 
 _SHOWN: Final = (0.1, 0.25, 0.35, 1.0)

@@ -1,1 +1,8 @@
-"""One line from a model and a table to an explanation, with stated defaults."""
+"""From a model and a table to explanations: optimized, swept, beside baselines."""
+
+import lazy_loader
+
+
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__, submodules=["explainers", "metrics"]
+)

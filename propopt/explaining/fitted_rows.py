@@ -1,42 +1,204 @@
-"""Reference rows with their attributions, and the answers that they give."""
+"""How reference rows are explained together, so that others can be beside them."""
 
 from __future__ import annotations
 
+import hashlib
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from propopt._typing import Array, Points, Positions, Truths
-from propopt.curvature.excess import Excess
-from propopt.errors import InvalidInput
-from propopt.estimates import Estimate
-from propopt.explaining.anchored import AnchoredRobustness
-from propopt.explaining.conditional import ConditionalRow, FeatureModes, RowTotal
+from propopt.base.arrays import Array, Points, Positions, Truths
+from propopt.base.checks import read_count
+from propopt.base.errors import InvalidInput
+from propopt.base.terminal import progress_bar
+from propopt.base.text import Quantity
+from propopt.explaining.conditional import (
+    AnchoredRobustness,
+    ConditionalRow,
+    FeatureModes,
+    RowTotal,
+)
 from propopt.explaining.contributions import (
+    ROUNDING_OF_TOTALS,
     ContributionChoice,
     ContributionRule,
     Contributions,
     FeatureMetric,
+    complete_explanation,
+    metric_roots,
 )
-from propopt.explaining.defaults import coordinates_of
-from propopt.explaining.nearest import NearestRows
-from propopt.explaining.output_units import ROUNDING_OF_TOTALS, metric_roots
-from propopt.explaining.row_answers import RowAnswers
-from propopt.explaining.target import TargetRule
+from propopt.explaining.targets import (
+    LawChoice,
+    TargetRule,
+    coordinates_of,
+    in_words,
+    optimum,
+    reference_of,
+    sizes_of,
+    target_rule,
+)
+from propopt.explaining.together import note_on_interactions, notes_of, with_note
 from propopt.functions import Function
-from propopt.losses import Completeness, GradientMatching, Program, Smoothness
-from propopt.output.progress import progress_bar
-from propopt.results.aim import Aim
-from propopt.results.explanation import Explanation, Parameter
-from propopt.results.later import Later
-from propopt.results.target_error import TargetError, exact_target, unknown_target
-from propopt.sampling.laws import Reference
-from propopt.tables.frames import rows_of
-from propopt.tables.names import Labels
+from propopt.laws.data_law import Reference
+from propopt.losses import (
+    Completeness,
+    GradientMatching,
+    Objective,
+    PairwiseRobustness,
+    Program,
+    PropertyLoss,
+    Smoothness,
+)
+from propopt.losses.faithfulness import Estimate
+from propopt.losses.graphs.points import (
+    SimilarityGraph,
+    distances_between,
+    gaussian,
+    knn_graph,
+)
+from propopt.results.certificate import Certificate
+from propopt.results.explanation import Explanation, Later, Parameter
+from propopt.results.target_error import (
+    Aim,
+    Excess,
+    TargetError,
+    exact_target,
+    unknown_target,
+)
+from propopt.tables.frames import Labels, rows_of
+from propopt.tables.schema import ColumnScale
+
+
+if TYPE_CHECKING:
+    from propopt.interactions.scores import InteractionScores
+
+
+# ---- RowAnswers to new rows, one after the other, as one explanation
+
+
+_UNSCALED = 1e-9
+"""Of what zero costs: an optimum of less than that has no scale of its own."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class RowAnswers:
+    """Optima of rows that do not know of each other.
+
+    Parameters
+    ----------
+    rows : sequence of ConditionalRow (m,)
+        Each with the reference rows that it was compared with.
+    near : array (m, k)
+        Their places.
+    """
+
+    rows: Sequence[ConditionalRow]
+    near: NDArray[np.intp]
+
+    @property
+    def attributions(self) -> Array:
+        """W (m, D)."""
+        return np.stack([row.w for row in self.rows])
+
+    @property
+    def similarities(self) -> Array:
+        """S_nj (m, k)."""
+        return np.stack([row.similarities for row in self.rows])
+
+    @property
+    def losses(self) -> Array:
+        """Sums over the rows of the three losses, (3,)."""
+        return np.array([row.losses for row in self.rows]).sum(axis=0)
+
+    @property
+    def certificate(self) -> Certificate:
+        """Of all rows together, for the program that leaves the reference as it is."""
+        value = math.fsum(row.value for row in self.rows)
+        excess = math.fsum(row.excess for row in self.rows)
+        zero = math.fsum(row.value_of_zero for row in self.rows)
+        return Certificate(
+            value=value,
+            lower_bound=max(value - excess, 0.0),
+            scale=max(value, _UNSCALED * zero),
+            kind="strong convexity",
+            violation=max(row.violation for row in self.rows),
+            distance=math.hypot(*(row.distance for row in self.rows)),
+        )
+
+    @property
+    def details(self) -> dict[str, Array]:
+        """What is known of each row by itself."""
+        return {
+            "joint_excess": np.array([row.joint_excess for row in self.rows]),
+            "joint_distance": np.array([row.joint_distance for row in self.rows]),
+            "similarity": self.similarities.sum(axis=1),
+            "reference_rows": self.near,
+        }
+
+
+# ---- The reference rows that are similar to a new row: one row at a time
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NearestRows:
+    """The rule of the reference graph, for rows that are not in it.
+
+    Parameters
+    ----------
+    coordinates : array (n, M)
+        Where the reference rows lie.
+    n_neighbors : int
+        How many of them a new row is compared with; of several at the same distance
+        those that come first.
+    lengthscale : float or None
+        Λ of the similarities exp(−d²/2Λ²); None for similarities of one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rows = NearestRows(
+    ...     coordinates=np.array([[0.0], [1.0], [3.0]]), n_neighbors=2, lengthscale=None
+    ... )
+    >>> rows.of(np.array([2.5]))
+    (array([2, 1]), array([1., 1.]))
+    """
+
+    coordinates: Points
+    n_neighbors: int
+    lengthscale: float | None
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """What an explanation says of how its rows are compared."""
+        content = np.ascontiguousarray(self.coordinates, dtype="<f8").tobytes()
+        length = self.lengthscale
+        return {
+            "graph": f"{self.n_neighbors} nearest of {len(self.coordinates)} "
+            "reference rows",
+            "similarities": "uniform"
+            if length is None
+            else f"gaussian, lengthscale {length:.6g}",
+            "reference": f"sha256:{hashlib.sha256(content).hexdigest()[:12]}",
+        }
+
+    def of(self, point: Array) -> tuple[NDArray[np.intp], Array]:
+        """The nearest rows (k,), nearest first, and their similarities (k,)."""
+        apart = distances_between(point[None], self.coordinates)[0]
+        near = np.argsort(apart, kind="stable")[: self.n_neighbors]
+        if self.lengthscale is None:
+            return near, np.ones(len(near))
+        return near, gaussian(apart[near], self.lengthscale)
+
+
+# ---- Reference rows with their attributions, and the answers that they give
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -424,3 +586,214 @@ def _single_rows(X: Any) -> Iterator[Any]:
     """Tables of one row each."""
     for n in range(len(X)):
         yield rows_of(X, [n])
+
+
+NeighborWeights: TypeAlias = Literal["uniform", "gaussian"]
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FitPlan:
+    """All that a fit of reference rows depends on.
+
+    Parameters
+    ----------
+    function : Function
+        The model.
+    wrapped : bool
+        Whether it was given as a Function.
+    table : DataFrame or array
+        Where scales come from.
+    rows : DataFrame or array (n, D)
+        The reference rows.
+    scale, units, contributions, metric
+        As for :class:`propopt.Explainer`.
+    n_neighbors, weights, lengthscale, robustness, smoothness, law, interactions
+        So are these.
+    seed : int
+        For targets that are sampled.
+    """
+
+    function: Function
+    wrapped: bool
+    table: Any
+    rows: Any
+    scale: ColumnScale
+    units: Literal["scaled", "output"]
+    contributions: ContributionChoice
+    metric: FeatureMetric
+    n_neighbors: int
+    weights: NeighborWeights
+    lengthscale: float | None
+    robustness: float | None
+    smoothness: Objective | PropertyLoss | None
+    law: LawChoice
+    interactions: InteractionScores | None
+    seed: int
+
+    def fitted(self, progress: bool | None) -> FittedRows:
+        """The reference rows, explained together."""
+        note = note_on_interactions(self.function, self.rows, self.interactions)
+        reference = reference_of(self.function, self.table)
+        if self.units == "scaled":
+            reference.refuse_equal_rows()
+        sizes = sizes_of(self.function, reference, self.scale)
+        coordinates = coordinates_of(self.function, self.rows, sizes)
+        graph = self._graph(coordinates)
+        if self.units == "output":
+            return self._in_parts(
+                reference,
+                sizes,
+                graph,
+                self._nearest(coordinates, graph),
+                note,
+                progress,
+            )
+        rule = target_rule(self.function, reference, sizes, law=self.law, rng=self.seed)
+        aim = rule.of(self.rows)
+        matching, robust = GradientMatching(aim), PairwiseRobustness(graph)
+        smooth, c = _read_smoothness(self.smoothness)
+        rest = 1.0 * matching if smooth is None else matching + c * smooth
+        best = optimum(rest, robust, self.robustness, progress)
+        name = "smoothness" if smooth is None else smooth.name
+        nearest = self._nearest(coordinates, graph)
+        settings = {
+            "gradient": aim.source,
+            **self._settings(nearest),
+            **with_note(notes_of(aim), note),
+        }
+        return FittedRows(
+            function=self.function,
+            wrapped=self.wrapped,
+            table=reference,
+            rows=self.function.read(self.rows)[0],
+            rule=rule,
+            nearest=nearest,
+            reference=_reference(best, aim, settings, self.function.quantity),
+            names=(matching.name, robust.name, name),
+            weights=(1.0, best.weights[robust.name], c),
+            smooth=smooth,
+            settings=settings,
+        )
+
+    def _in_parts(
+        self,
+        reference: Reference,
+        sizes: Array,
+        graph: SimilarityGraph,
+        nearest: NearestRows,
+        note: dict[str, Parameter],
+        progress: bool | None,
+    ) -> FittedParts:
+        """The reference rows in parts of the output."""
+        points, labels = self.function.read(self.rows)
+        parts = ContributionRule(
+            function=self.function, reference=reference, law=self.law
+        ).settled(points, self.seed)
+        known = parts.of(self.rows, self.contributions)
+        best = complete_explanation(
+            known,
+            graph,
+            robustness=self.robustness,
+            metric=self.metric,
+            progress=progress,
+        )
+        own, pairs = best.weights
+        settings = {
+            "contributions": known.estimate.source,
+            "contributions miss": known.missed,
+            "metric": self.metric,
+            **self._settings(nearest),
+            **with_note(notes_of(known.estimate), note),
+        }
+        _ = best.attributions  # proved now: all answers depend on them
+        return FittedParts(
+            function=self.function,
+            wrapped=self.wrapped,
+            table=reference,
+            rows=points,
+            rule=TargetRule(function=self.function, sizes=sizes),
+            nearest=nearest,
+            reference=replace(
+                best,
+                labels=labels,
+                parameters=settings,
+                quantity=self.function.quantity,
+            ),
+            names=(own, pairs, "smoothness"),
+            weights=(best.weights[own], best.weights[pairs], 0.0),
+            smooth=None,
+            settings=settings,
+            parts=parts,
+            kind=self.contributions,
+            metric=self.metric,
+        )
+
+    def _graph(self, coordinates: Points) -> SimilarityGraph:
+        if len(coordinates) < 2:
+            raise InvalidInput(
+                "fit: expected at least two reference rows, which are compared with "
+                f"each other, got {len(coordinates)}"
+            )
+        if self.lengthscale is not None and self.weights == "uniform":
+            raise InvalidInput("lengthscale: it needs weights='gaussian'")
+        return knn_graph(
+            coordinates,
+            min(read_count(self.n_neighbors, "n_neighbors"), len(coordinates) - 1),
+            weights=self.weights,
+            lengthscale=self.lengthscale,
+        )
+
+    def _nearest(self, coordinates: Points, graph: SimilarityGraph) -> NearestRows:
+        return NearestRows(
+            coordinates=coordinates,
+            n_neighbors=int(graph.parameters["n_neighbors"]),
+            lengthscale=graph.parameters.get("lengthscale"),
+        )
+
+    def _settings(self, nearest: NearestRows) -> dict[str, Parameter]:
+        return {
+            "function": repr(self.function),
+            "scale": in_words(self.scale),
+            **nearest.settings,
+            "weight rule": _weight_rule(self.robustness),
+        }
+
+
+def _reference(
+    best: Explanation,
+    aim: Estimate,
+    settings: dict[str, Parameter],
+    quantity: Quantity,
+) -> Explanation:
+    _ = best.attributions  # proved now: all answers depend on them
+    return replace(
+        best,
+        labels=aim.labels,
+        units=aim.units,
+        evaluations=aim.evaluations,
+        details={**best.details, "gradient": aim.values},
+        parameters=settings,
+        quantity=quantity,
+    )
+
+
+def _read_smoothness(
+    given: Objective | PropertyLoss | None,
+) -> tuple[Smoothness | None, float]:
+    """The loss and its weight; None and 0 where there is none."""
+    if given is None:
+        return None, 0.0
+    terms = Objective.of(given).terms
+    weight, loss = terms[0]
+    if len(terms) != 1 or not isinstance(loss, Smoothness):
+        raise InvalidInput(
+            "smoothness: expected a weight times po.Smoothness(graph), got "
+            f"{given!r}: a row by itself has a closed form under no other loss; solve "
+            "all rows together by po.solve"
+        )
+    return loss, weight
+
+
+def _weight_rule(robustness: float | None) -> str:
+    return "knee of the curve" if robustness is None else "given"

@@ -14,29 +14,31 @@ from typing import Any, final, get_args
 
 import numpy as np
 
-from propopt._typing import Array
-from propopt.errors import InvalidInput
+from propopt.base.arrays import Array
+from propopt.base.errors import InvalidInput
+from propopt.base.files import Format, archive_path, as_json
 from propopt.explaining.contributions import (
     ContributionChoice,
     ContributionRule,
     FeatureMetric,
 )
-from propopt.explaining.defaults import coordinates_of_points
-from propopt.explaining.fitted_rows import FittedParts, FittedRows
-from propopt.explaining.nearest import NearestRows
-from propopt.explaining.target import LawChoice, TargetRule, target_rule
-from propopt.functions import Function
-from propopt.functions.answers import allowed_difference, precision_of
-from propopt.functions.models.outputs import Output, Target
-from propopt.functions.of_models import wrapped
-from propopt.graphs.precomputed import graph_from_matrix
-from propopt.losses import Smoothness
-from propopt.output.archives import Format, archive_path, as_json
-from propopt.results.explanation import Explanation
-from propopt.results.header import (
-    KINDS as EXPLANATION,
+from propopt.explaining.fitted_rows import FittedParts, FittedRows, NearestRows
+from propopt.explaining.targets import (
+    LawChoice,
+    TargetRule,
+    coordinates_of_points,
+    target_rule,
 )
-from propopt.results.header import (
+from propopt.functions import Function
+from propopt.functions.jumps import allowed_difference, precision_of
+from propopt.functions.outputs import Output, Target
+from propopt.functions.wrapping import wrapped
+from propopt.laws.data_law import Reference
+from propopt.losses import Smoothness
+from propopt.losses.graphs.points import graph_from_matrix
+from propopt.results.archive import KINDS as EXPLANATION
+from propopt.results.archive import (
+    WITHOUT_QUANTITY,
     Kinds,
     are_texts,
     check_header,
@@ -44,17 +46,13 @@ from propopt.results.header import (
     is_positive,
     is_size,
     is_text,
-)
-from propopt.results.later import settled
-from propopt.results.saving import (
-    WITHOUT_QUANTITY,
     packed,
     refuse_contradiction,
     unpacked,
 )
-from propopt.sampling.laws import Reference
-from propopt.tables.names import Labels
-from propopt.tables.saved_schema import pack_schema, unpack_schema
+from propopt.results.explanation import Explanation, settled
+from propopt.tables.frames import Labels
+from propopt.tables.schema import pack_schema, unpack_schema
 
 
 _EXPLAINER = Format("propopt explainer", "a saved explainer", version=2)

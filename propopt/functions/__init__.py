@@ -1,39 +1,35 @@
 """The function under explanation: values and gradients of formulas and of models."""
 
-from propopt.functions.base import Function
 from propopt.functions.cost import Cost, cost_of
-from propopt.functions.differences import central_differences
-from propopt.functions.images import ImageShape
-from propopt.functions.jump_test import jump_test
-from propopt.functions.jumps import Jumps
-from propopt.functions.models.vision import (
-    load_weights,
-    normalisation,
-    torchvision_model,
-)
-from propopt.functions.of_columns import Additive, Multiplicative
-from propopt.functions.paper import (
+from propopt.functions.differences import central_differences, jump_test
+from propopt.functions.formulas import (
     PAPER_FUNCTIONS,
+    Additive,
     Exponential,
     Interactions,
     LinearPlusSine,
     LinearPlusSineOfExponential,
+    Multiplicative,
     Power,
     QuadraticPlusSine,
     Sine,
     SineOfExponential,
 )
-from propopt.functions.smoothing import (
-    Changes,
-    ExactMean,
-    GrowingEstimate,
-    SampledMean,
-    SmoothedFunction,
-    smoothed,
+from propopt.functions.function import Function
+from propopt.functions.gaussian_means import Changes, SmoothedFunction
+from propopt.functions.images import (
+    ImageShape,
+    load_weights,
+    normalisation,
+    torchvision_model,
 )
-from propopt.functions.text import DocumentFunction, TextFunction, word_rule_of
-from propopt.functions.wrapping import wrap
-from propopt.structures.piecewise import is_piecewise_constant
+from propopt.functions.jumps import Jumps
+from propopt.functions.means import ExactMean
+from propopt.functions.sampled_means import GrowingEstimate, SampledMean
+from propopt.functions.smoothing import smoothed
+from propopt.functions.texts import DocumentFunction, TextFunction
+from propopt.functions.wrapping import word_rule_of, wrap
+from propopt.structures.boosters import is_piecewise_constant
 
 
 __all__ = [

@@ -11,12 +11,11 @@ from typing import Final, final
 
 import numpy as np
 
-from propopt._typing import Points
-from propopt.batches import MODEL_CALLS
-from propopt.functions.base import Function
-from propopt.functions.calls import Calls
-from propopt.output.progress import PlainConsole, is_silent
-from propopt.tables.names import Labels
+from propopt.base.arrays import Points
+from propopt.base.resources import MODEL_CALLS
+from propopt.base.terminal import PlainConsole, is_silent
+from propopt.functions.function import Calls, Function
+from propopt.tables.frames import Labels
 
 
 WORTH_SAYING: Final = 10.0

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from propopt._typing import Attributions, Points, Values
-from propopt.batches import row_blocks
-from propopt.checks import read_positive
-from propopt.errors import FlatFunctionWarning, InvalidInput, JumpsWarning
-from propopt.functions.answers import DOUBLE, SINGLE, as_numbers
-from propopt.functions.jumps import Jumps
-from propopt.tables.names import read_table
+from propopt.base.arrays import Array, Attributions, Points, Values
+from propopt.base.checks import read_positive, read_rng
+from propopt.base.errors import FlatFunctionWarning, InvalidInput, JumpsWarning
+from propopt.base.resources import row_blocks
+from propopt.functions.function import Function, read_function
+from propopt.functions.jumps import (
+    DOUBLE,
+    SINGLE,
+    Jumps,
+    Segments,
+    as_numbers,
+    jumps_along,
+)
+from propopt.tables.columns import DATA_LAW, MOST_ATOMS, Atoms, atoms_of
+from propopt.tables.frames import Labels, listed, read_table
 
 
 DEFAULT_STEP = math.cbrt(DOUBLE)
@@ -167,3 +175,154 @@ def slopes_of(
     with np.errstate(invalid="ignore"):  # ∞ − ∞ is a NaN, which is reported by its row
         slopes: Values = (above - below) / (ahead - behind)
     return slopes
+
+
+# ---- What is missing from points: the effect of that on a function, where it has one
+
+
+MISSING_EFFECT = "of a missing number f(x) − Σ_v p_v f(x with v)"
+
+
+def missing_effects(
+    evaluate: Callable[[Points], Values],
+    points: Points,
+    values: Values,
+    observed: Sequence[Atoms | None],
+) -> Attributions:
+    """f(x) − Σ_v p_v f(x with v) where a number is missing, zero elsewhere, (N, D).
+
+    The mean is over all values v that were observed in the column, each as often as it
+    was; where none was, the effect is zero.
+
+    Parameters
+    ----------
+    evaluate : callable
+        f of points (m, D).
+    points : array (N, D)
+        x, NaN where a number is missing.
+    values : array (N,)
+        f(x).
+    observed : sequence of Atoms (D,)
+        The values of each column; None where it has none, or too many.
+    """
+    effects = np.zeros(points.shape)
+    for j, rows in missing_rows(points):
+        known = atoms_of(observed, j)
+        for which, v in _pairs(len(rows), len(known.values), points.shape[1]):
+            changed = points[rows[which]]
+            changed[:, j] = known.values[v]
+            less = known.shares[v] * (values[rows[which]] - evaluate(changed))
+            np.add.at(effects[:, j], rows[which], less)
+    return effects
+
+
+def missing_rows(points: Points) -> Iterator[tuple[int, NDArray[np.intp]]]:
+    """Each column in which numbers are missing, and the rows where they are."""
+    absent = np.isnan(points)
+    for j in np.flatnonzero(absent.any(axis=0)):
+        yield int(j), np.flatnonzero(absent[:, j])
+
+
+def refuse_missing(points: Points, names: Sequence[str], name: str) -> None:
+    """Refuse missing numbers where no table tells what was observed instead."""
+    if np.isnan(points).any():
+        raise InvalidInput(
+            f"{name}: X has missing values in {listed(names)}, which have no slope; "
+            "their effect is f(x) less its mean over the observed values of a table: "
+            f"give it, by wrap(model, data=X_train) or {DATA_LAW}"
+        )
+
+
+def _pairs(
+    n_rows: int, n_values: int, n_columns: int
+) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Positions of rows and of values, all pairs, in batches."""
+    for block in row_blocks(n_rows * n_values, n_columns):
+        which, v = np.divmod(np.arange(block.start, block.stop), n_values)
+        yield which, v
+
+
+def observed_in(table: Array) -> tuple[Atoms | None, ...]:
+    """The values of each column of a table of numbers."""
+    atoms = (Atoms.of(column) for column in table.T)
+    return tuple(a if len(a.values) <= MOST_ATOMS else None for a in atoms)
+
+
+# ---- The jump test, of any function
+
+
+def jump_test(
+    function: Function,
+    X: ArrayLike | pd.DataFrame,
+    rng: int | np.random.Generator | None = 0,
+) -> Jumps:
+    """Whether a function jumps, so that its gradient misses much of its change.
+
+    Along 64 segments between rows, φ(τ) = f(x + τd),
+
+    J = Σ |φ(1) − φ(0) − ∫ φ'(τ) dτ| / Σ |φ(1) − φ(0)|
+
+    is the share of its change that local slopes do not explain. A function is smooth if
+    J ≤ 0.05 with 8 nodes of the integral, strongly curved if that takes 32, and jumps
+    otherwise. Smooth functions take 1152 evaluations, others 5376 at most, whatever the
+    number of features; they are counted as ``calls.trials``. :func:`propopt.wrap` makes
+    this test by itself before it differentiates a model that it does not know.
+
+    Parameters
+    ----------
+    function : Function
+        f.
+    X : array or DataFrame (N, D)
+        Rows, from which segments go a quarter of the way to others; there must be a
+        numeric column of three values or more.
+    rng : int, Generator or None
+        What rows are drawn by; None is seed 0.
+
+    Returns
+    -------
+    Jumps
+        ``kind``, ``J`` and ``evaluations``.
+
+    Raises
+    ------
+    InvalidInput
+        If no rows of X can be moved, if a value between rows is not finite, or if the
+        function answers the same question differently.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> X = np.random.default_rng(0).normal(size=(50, 3))
+    >>> po.functions.jump_test(po.wrap(lambda X: np.sin(X).sum(axis=1)), X).kind
+    'smooth'
+    >>> po.functions.jump_test(po.wrap(lambda X: np.round(X).sum(axis=1)), X).kind
+    'jumps'
+    """
+    function = read_function(function)
+    points, labels = function.read(X)
+    names = labels.of_columns()
+    numeric = numeric_columns(function, points)
+    segments = Segments.between(points, numeric, read_rng(rng))
+    if segments is None:
+        raise InvalidInput(
+            "X: the jump test moves rows towards one another in numeric columns of at "
+            f"least three values; there is none among these {len(points)} rows"
+        )
+    with function.calls.trying_out():
+        return jumps_along(
+            lambda between: _values(function, between, names), segments, repr(function)
+        )
+
+
+def numeric_columns(function: Function, points: Points) -> NDArray[np.bool_]:
+    """Which encoded columns are numbers, (D,)."""
+    if function.schema is None:
+        return np.full(points.shape[1], function.encoding is None)  # words are none
+    return ~function.schema.categorical
+
+
+def _values(function: Function, points: Points, names: Labels) -> Values:
+    try:
+        return function.value_at(points, names)
+    except InvalidInput as error:
+        raise InvalidInput(f"between rows of X: {error}") from error

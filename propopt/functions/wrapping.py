@@ -4,58 +4,226 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal, TypeAlias, final
 
 import numpy as np
 import pandas as pd
 
-from propopt._typing import Array
-from propopt.checks import read_count
-from propopt.errors import InvalidInput
-from propopt.functions.base import Function
-from propopt.functions.differences import read_step
+from propopt.base.arrays import Array
+from propopt.base.checks import read_count
+from propopt.base.errors import InvalidInput
+from propopt.base.text import Quantity
+from propopt.functions.differences import observed_in, read_step
+from propopt.functions.function import Function
 from propopt.functions.images import ImageShape
-from propopt.functions.missing import observed_in
-from propopt.functions.models.called import CalledModel
-from propopt.functions.models.columns import FittedColumns, as_given, check_data
-from propopt.functions.models.complex_step import ComplexStep
-from propopt.functions.models.fitted import ExactModel, NumericalModel
-from propopt.functions.models.given_gradient import GivenGradient
-from propopt.functions.models.outputs import (
+from propopt.functions.models import (
+    CalledModel,
+    ComplexStep,
+    ExactModel,
+    GivenGradient,
+    NumericalModel,
+    TabularModel,
+)
+from propopt.functions.outputs import (
     METHODS,
+    FittedColumns,
     Output,
+    Readout,
+    ReadTrees,
     Target,
+    as_given,
     call_of,
+    check_data,
     check_model,
     check_target,
     has_method,
     name_of,
     quantity_of,
+    read_column,
     read_index,
     read_output,
 )
-from propopt.functions.models.read_trees import ReadTrees
-from propopt.functions.models.readout import Readout, read_column
-from propopt.functions.models.tabular import TabularModel
-from propopt.functions.models.torch_modules import (
-    TorchModel,
-    is_torch_module,
-    torch_model,
-)
-from propopt.functions.text import (
-    TextFunction,
-    is_for_texts,
-    refuse_text_model,
-    wrap_texts,
-)
-from propopt.quantity import Quantity
-from propopt.structures.boosters import as_estimator
-from propopt.structures.piecewise import is_piecewise_constant
+from propopt.functions.texts import TextFunction, TorchTexts, as_texts
+from propopt.functions.torch_modules import TorchModel, is_torch_module, torch_model
+from propopt.structures.boosters import as_estimator, is_piecewise_constant, margins_of
 from propopt.structures.registry import exact_link, exact_network
-from propopt.tables.atoms import Atoms
-from propopt.tables.names import read_points
+from propopt.structures.subsets.sets import NoSetFunction
+from propopt.structures.tfidf.text_models import read_text_model
+from propopt.structures.tfidf.vectorisers import (
+    VECTORISERS,
+    CountsWords,
+    text_vectorisers,
+)
+from propopt.tables.columns import Atoms
+from propopt.tables.documents import (
+    PatternWords,
+    TextSchema,
+    VectoriserWords,
+    WordRule,
+    is_documents,
+)
+from propopt.tables.frames import is_frame, read_points
 from propopt.tables.schema import TableSchema
-from propopt.tables.text import TextSchema
+
+
+# ---- The words that a model of texts sees, as a rule
+
+
+@final
+@dataclass(frozen=True)
+class NoWords:
+    """Why the words of a model are not known, in a sentence.
+
+    Parameters
+    ----------
+    reason : str
+        Such as ``"its vectoriser counts characters"``.
+    """
+
+    reason: str
+
+
+def word_rule_of(model: Any) -> WordRule | NoWords:
+    """The words that a model sees; the reason where that cannot be told.
+
+    Parameters
+    ----------
+    model : estimator or callable
+        Such as a pipeline that begins with a vectoriser of scikit-learn.
+
+    Examples
+    --------
+    >>> from sklearn.feature_extraction.text import CountVectorizer
+    >>> word_rule_of(CountVectorizer(token_pattern="[a-z]+"))
+    VectoriserWords(lowercase=True, strip_accents=None, token_pattern='[a-z]+',
+    stop_words=frozenset(), filler='')
+    >>> word_rule_of(len)
+    NoWords(reason='it begins with no vectoriser of scikit-learn')
+    """
+    rules = [_rule_of(vectoriser) for vectoriser in text_vectorisers(model)]
+    if not rules:
+        return NoWords("it begins with no vectoriser of scikit-learn")
+    if any(rule != rules[0] for rule in rules):
+        return NoWords("it begins with vectorisers that see other words")
+    return rules[0]
+
+
+def default_rule(model: Any) -> WordRule:
+    """The words of a model where they are known, else those of the package ``lime``."""
+    rule = word_rule_of(model)
+    return PatternWords() if isinstance(rule, NoWords) else rule
+
+
+def _rule_of(vectoriser: CountsWords) -> VectoriserWords | NoWords:
+    if type(vectoriser) not in VECTORISERS:
+        return NoWords(f"{type(vectoriser).__name__} may find words by another rule")
+    told = vectoriser.get_params(deep=False)
+    if told["analyzer"] != "word":
+        return NoWords("its vectoriser counts characters, or in a way of its own")
+    for name in ("preprocessor", "tokenizer"):
+        if told[name] is not None:
+            return NoWords(f"its vectoriser has a {name} of its own")
+    if callable(told["strip_accents"]):
+        return NoWords("its vectoriser strips accents in a way of its own")
+    return VectoriserWords(
+        lowercase=bool(told["lowercase"]),
+        strip_accents=told["strip_accents"],
+        token_pattern=told["token_pattern"],
+        stop_words=frozenset(vectoriser.get_stop_words() or ()),
+    )
+
+
+# ---- From a model of texts to a function under explanation
+
+
+def wrap_texts(
+    model: Any, target: Target, output: Output, data: Any, what: str = "data"
+) -> TextFunction:
+    """The function that a model of texts computes; see :func:`propopt.wrap`.
+
+    Parameters
+    ----------
+    model : estimator, torch module or callable
+        From a list of texts to numbers.
+    target, output
+        As for ``wrap``.
+    data : TextSchema or documents
+        The words, or texts that have them: their words are those that the model sees,
+        where these are known, else those of the package ``lime``.
+
+    what : str
+        What errors call them.
+
+    Raises
+    ------
+    InvalidInput
+        If the model takes tables, or ``data`` are no texts.
+    """
+    if is_torch_module(model):
+        module = torch_model(model, target, output, None)
+        reason = NoSetFunction(f"{name_of(model)} is a torch module")
+        schema = text_schema_of(model, data, what)
+        return TextFunction(module.quantity, TorchTexts(module), schema, reason)
+    check_model(model)
+    _refuse_table_model(model, what)
+    _refuse_files(model)
+    quantity = read_output(model, output)
+    index = read_index(model, quantity, target)
+    call = call_of(model, quantity)
+    method, said = (model, quantity) if call is None else call
+    return TextFunction(
+        quantity=quantity_of(model, quantity, index),
+        values_of=Readout(method, as_texts, said, index),
+        text_schema=text_schema_of(model, data, what),
+        structure=read_text_model(model, quantity, index),
+        vectorisers=tuple(text_vectorisers(model)),
+    )
+
+
+def text_schema_of(model: Any, data: Any, what: str = "data") -> TextSchema:
+    """The words of documents, by the rule of the model where it is known."""
+    if isinstance(data, TextSchema):
+        return data
+    return TextSchema.of(data, default_rule(model), what)
+
+
+def is_for_texts(model: Any, data: object) -> bool:
+    """Whether ``data`` are documents or their words, or were to be for this model."""
+    if isinstance(data, TextSchema | str | bytes) or is_documents(data):
+        return True
+    known = data is None or isinstance(data, TableSchema)
+    return not known and bool(text_vectorisers(model))
+
+
+def refuse_text_model(model: Any) -> None:
+    """Refuse to give tables to a model that begins with a vectoriser of texts."""
+    found = text_vectorisers(model)
+    if found:
+        raise InvalidInput(
+            f"model: {name_of(model)} begins with {name_of(found[0])}, which takes "
+            "texts; tell wrap of them: wrap(model, data=texts), with a list or Series"
+        )
+
+
+def _refuse_table_model(model: Any, what: str) -> None:
+    columns = FittedColumns.of(model)
+    if columns.count is not None:
+        raise InvalidInput(
+            f"{what}: {name_of(model)} was fitted on a table of {columns.count} "
+            f"columns, and {what} are texts; a pipeline that begins with a vectoriser "
+            "takes them, or a callable from a list of texts"
+        )
+
+
+def _refuse_files(model: Any) -> None:
+    for vectoriser in text_vectorisers(model):
+        if vectoriser.input != "content":
+            raise InvalidInput(
+                f"model: its {name_of(vectoriser)} reads files (input="
+                f"{vectoriser.input!r}), and words are deleted from texts; set its "
+                "input to 'content'"
+            )
 
 
 Wrapped: TypeAlias = CalledModel | TorchModel | TextFunction | ExactModel
@@ -84,7 +252,7 @@ def wrap(
     differentiated numerically, by :func:`central_differences`; ``gradient_method`` of
     the result tells which. A model that nothing is known of is tested once before that,
     by some thousand evaluations between the rows: of one that jumps a warning says so,
-    and ``jumps`` of the result (:func:`propopt.functions.jump_test`). Whoever gives
+    and ``jumps`` of the result (:func:`propopt.functions.differences`). Whoever gives
     ``step`` or ``gradient`` has said what is wanted.
 
     Parameters
@@ -411,3 +579,104 @@ def _readout(model: Any, output: str, index: int | None) -> Readout:
         return Readout(model, as_given, output, index)
     columns = FittedColumns.of(model)
     return Readout(call.method, columns.table, call.output, index, columns.names)
+
+
+# ---- The function of a model with a table, as one line from a model to a result has it
+
+
+def wrapped(
+    model: Any,
+    X: Any,
+    target: Target,
+    output: Output,
+    data: TableSchema | TextSchema | pd.DataFrame | Array | Sequence[str] | None,
+    batch_rows: int | None = None,
+    outcome: str | None = None,
+) -> Function:
+    """The function of a model, which knows ``data``, or X if it has names or gaps.
+
+    Documents have words for names.
+
+    A Function knows what its columns are: ``data`` is a table of reference rows alone.
+    """
+    if isinstance(model, Function):
+        if isinstance(data, TableSchema | TextSchema):
+            raise InvalidInput(
+                f"data: a schema belongs to wrap(model, data=...), and {model!r} is "
+                "wrapped already; give a table of reference rows"
+            )
+        return wrap(model, target, output, batch_rows=batch_rows, outcome=outcome)
+    for what, table in (("X", X), ("data", data)):
+        if isinstance(table, str | bytes | Path):
+            raise InvalidInput(
+                f"{what}: expected a table, or a list of texts, got "
+                f"{str(table)!r:.80}; pandas.read_csv(path) reads the table of a "
+                "file, and [text] is one text"
+            )
+    known = KnownTable(data)
+    if data is None and (is_documents(X) or is_frame(X, "X") or _has_gaps(X)):
+        known = KnownTable(X, "X")
+    return _by_margin(model, target, output, known, batch_rows, outcome)
+
+
+def wrapped_by_margin(
+    model: Any,
+    target: Target = None,
+    output: Output = "auto",
+    *,
+    data: TableSchema | TextSchema | pd.DataFrame | Array | Sequence[str] | None = None,
+    batch_rows: int | None = None,
+    outcome: str | None = None,
+) -> Function:
+    """The function of a model; of a boosted classifier its margin by default.
+
+    That is a sum of trees, a probability is not.
+    """
+    return _by_margin(model, target, output, KnownTable(data), batch_rows, outcome)
+
+
+def _by_margin(
+    model: Any,
+    target: Target,
+    output: Output,
+    told: KnownTable,
+    batch_rows: int | None,
+    outcome: str | None,
+) -> Function:
+    """As :func:`wrapped_by_margin`, with the name that errors give the table."""
+    rest = None, None, None, told, batch_rows, outcome
+    function = wrap_told(model, target, output, *rest)
+    if output == "auto" and isinstance(function, TextFunction):
+        return _margin_of_texts(model, target, function)
+    if output != "auto" or not _has_better_margin(model, function):
+        return function
+    return wrap_told(model, target, "margin", *rest)
+
+
+def _margin_of_texts(model: Any, target: Target, function: TextFunction) -> Function:
+    """The margin of a boosted classifier of texts, if that is read and f is not."""
+    boosted = hasattr(model, "predict_proba") and margins_of(model) is not None
+    if function.is_read or not boosted:
+        return function
+    margin = wrap(
+        model,
+        target,
+        "margin",
+        data=function.text_schema,
+        batch_rows=function.batch_rows,
+        outcome=function.quantity.outcome,
+    )
+    read = isinstance(margin, TextFunction) and margin.is_read
+    return margin if read else function
+
+
+def _has_gaps(X: Any) -> bool:
+    """Whether numbers of an array are missing: effects need those that are not."""
+    is_array = isinstance(X, np.ndarray) and X.dtype.kind == "f"
+    return is_array and bool(np.isnan(X).any())
+
+
+def _has_better_margin(model: Any, function: Function) -> bool:
+    """Whether a classifier's probabilities are no sum of trees, but its margin is."""
+    no_sum = function.boxes is None and function.margin_boxes is not None
+    return no_sum and hasattr(model, "predict_proba")

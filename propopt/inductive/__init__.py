@@ -1,10 +1,8 @@
 """Explanations of inputs that come later: posterior means of Gaussian processes."""
 
-from propopt.inductive.bases.base import FeatureBasis
-from propopt.inductive.bases.features import DenseFeatures, IndependentFeatures
-from propopt.inductive.bases.images import GridFeatures, KroneckerFeatures
-from propopt.inductive.gaussian_process import GaussianProcessExplainer
-from propopt.inductive.inducing import (
+from propopt.inductive.bases import FeatureBasis
+from propopt.inductive.estimator import GaussianProcessExplainer
+from propopt.inductive.inputs import (
     Candidates,
     FarthestInputs,
     GivenInputs,
@@ -12,6 +10,12 @@ from propopt.inductive.inducing import (
     InducingRule,
     KMeansInputs,
     RandomInputs,
+)
+from propopt.inductive.posterior import (
+    DenseFeatures,
+    GridFeatures,
+    IndependentFeatures,
+    KroneckerFeatures,
 )
 
 

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Any, final
+from dataclasses import dataclass, replace
+from typing import Any, Final, final
 
 import numpy as np
+from scipy.spatial.distance import cdist
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+from sklearn.gaussian_process.kernels import RBF, Kernel, Matern
 
-from propopt._typing import Array, Points
-from propopt.errors import InvalidInput
+from propopt.base.arrays import Array, Points
+from propopt.base.checks import read_array, read_count, read_nonnegative, read_positive
+from propopt.base.errors import InvalidInput
+from propopt.base.resources import Budget, require_memory
 from propopt.functions import Function
-from propopt.tables.names import Labels, differ, read_points
+from propopt.losses.graphs.points import median_distance
+from propopt.tables.frames import Labels, differ, read_points
 from propopt.tables.schema import ColumnScale, TableSchema, array_scales, per_scale
 
 
@@ -128,3 +135,420 @@ def read_inputs(
     sizes = None if scale is None else array_scales(points, scale)
     numeric = NumericInputs(points.shape[1], labels.features, sizes)
     return numeric, points if sizes is None else per_scale(points, sizes), labels
+
+
+# ---- Distances of points, right where they are small, and fast where features are many
+
+
+_MANY_FEATURES = 64
+"""From here on, products of matrices are faster than differences of all pairs."""
+
+_CANCELS = 1e-3
+"""Below this part of ‖x‖² + ‖z‖², a squared distance is computed from differences."""
+
+_DIFFERENCES: Final = Budget(2**25)
+"""Differences that are stored at once."""
+
+_CENTRED: Final = Budget(2**23)
+"""Centred features that are stored at once."""
+
+
+def cross_distances(X: Points, Z: Points) -> Array:
+    """‖x − z‖ for all rows, shape (n, m), right to 12 figures or more; exact zeros."""
+    if X.shape[1] < _MANY_FEATURES:
+        return np.asarray(cdist(X, Z))
+    lengths, products = _lengths_and_products(X, Z)
+    squares = lengths - 2.0 * products
+    close = squares <= _CANCELS * lengths
+    rows, columns = np.nonzero(np.triu(close, k=1) if X is Z else close)
+    for block in _DIFFERENCES.blocks(len(rows), 8 * X.shape[1]):
+        r, c = rows[block], columns[block]
+        squares[r, c] = _squares(X[r] - Z[c])
+    if X is Z:
+        squares[columns, rows] = squares[rows, columns]
+        np.fill_diagonal(squares, 0.0)
+    return np.sqrt(squares, out=squares)
+
+
+def _lengths_and_products(X: Points, Z: Points) -> tuple[Array, Array]:
+    """‖a‖² + ‖b‖² and aᵀb of centred rows a and b, some features at a time."""
+    lengths, products = np.zeros((2, len(X), len(Z)))
+    for features in _CENTRED.blocks(X.shape[1], 8 * len(Z)):
+        centre = Z[:, features].mean(axis=0)
+        B = Z[:, features] - centre
+        A = B if X is Z else X[:, features] - centre  # A Aᵀ costs half of A Bᵀ
+        products += A @ B.T
+        lengths += np.add.outer(_squares(A), _squares(B))
+    return lengths, products
+
+
+def typical_distance(points: Points) -> float:
+    """The rule of :func:`propopt.gaussian_graph`: the median of those above zero."""
+    if len(points) == 1:
+        raise InvalidInput("lengthscale: 1 sample has no distance to others; give one")
+    if points.shape[1] < _MANY_FEATURES:
+        return median_distance(points)
+    thinned = points[:: -(-len(points) // 2000)]
+    apart = cross_distances(thinned, thinned)[np.triu_indices(len(thinned), k=1)]
+    if not apart.any():
+        raise InvalidInput(
+            "lengthscale: all points coincide, so none can be chosen from the data; "
+            "give one"
+        )
+    return float(np.median(apart[apart > 0]))
+
+
+def _squares(rows: Array) -> Array:
+    return np.einsum("nd,nd->n", rows, rows)
+
+
+# ---- Similar inputs: covariances of points, as scikit-learn's kernels give them
+
+
+_SEARCH = 100.0
+"""A lengthscale is sought within this factor of where it starts."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PointKernel(ABC):
+    """k(x, x') + jitter · [x and x' are the same point].
+
+    Two rows with equal numbers are still two points: the jitter is that of
+    ``KernelRobustness(K + jitter * np.eye(len(K)))``.
+
+    Parameters
+    ----------
+    function : sklearn.gaussian_process.kernels.Kernel
+        k. What it adds on the diagonal of ``k(X)`` alone (a ``WhiteKernel``) acts as
+        jitter does.
+    jitter : float
+        At least zero.
+    """
+
+    function: Any
+    jitter: float
+
+    @abstractmethod
+    def matrix(self, X: Points) -> Array:
+        """K of the points X, shape (n, n), jitter included."""
+
+    @abstractmethod
+    def cross(self, X: Points, Z: Points) -> Array:
+        """k(x, z) between different points, shape (n, m), without jitter."""
+
+    def diagonal(self, X: Points) -> Array:
+        """k(x, x) + jitter, shape (n,)."""
+        return _finite(self.function.diag(X)) + self.jitter
+
+    @property
+    def theta(self) -> Array:
+        """Logarithms of the free hyper-parameters."""
+        return np.asarray(self.function.theta, dtype=np.float64)
+
+    @property
+    def bounds(self) -> Array:
+        """Their limits, logarithms too, shape (len(theta), 2)."""
+        return np.asarray(self.function.bounds, dtype=np.float64).reshape(-1, 2)
+
+    def at(self, theta: Array) -> PointKernel:
+        """This kernel with other hyper-parameters."""
+        return replace(self, function=self.function.clone_with_theta(theta))
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AnyKernel(PointKernel):
+    """A kernel of scikit-learn, as it computes itself."""
+
+    def matrix(self, X: Points) -> Array:
+        return _raised(_finite(self.function(X)), self.jitter)
+
+    def cross(self, X: Points, Z: Points) -> Array:
+        return _finite(self.function(X, Z))
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RadialKernel(PointKernel):
+    """A kernel of scikit-learn that depends on distances alone, given by its name."""
+
+    def matrix(self, X: Points) -> Array:
+        return _raised(self.cross(X, X), self.jitter)
+
+    def cross(self, X: Points, Z: Points) -> Array:
+        # a point at 0 and points at r on a line have the covariances k(r)
+        apart = cross_distances(X, Z)
+        on_a_line = self.function(np.zeros((1, 1)), apart.reshape(-1, 1))
+        return _finite(on_a_line).reshape(apart.shape)
+
+
+def read_kernel(
+    kernel: object, lengthscale: object, points: Points, jitter: object
+) -> PointKernel:
+    """``"gaussian"``, ``"matern"`` (ν = 5/2) or a kernel of scikit-learn.
+
+    A lengthscale of None is the median distance of different points, the rule of
+    :func:`propopt.gaussian_graph`.
+    """
+    extra = read_nonnegative(jitter, "jitter")
+    if isinstance(kernel, Kernel):
+        return AnyKernel(function=_own(kernel, lengthscale, points), jitter=extra)
+    if kernel not in ("gaussian", "matern"):
+        raise InvalidInput(
+            "kernel: expected 'gaussian', 'matern' or a scikit-learn kernel, got "
+            f"{kernel!r}"
+        )
+    if lengthscale is None:
+        lengthscale = typical_distance(points)
+    length = read_positive(lengthscale, "lengthscale")
+    limits = (length / _SEARCH, length * _SEARCH)
+    if kernel == "gaussian":
+        return RadialKernel(function=RBF(length, limits), jitter=extra)
+    return RadialKernel(function=Matern(length, limits, nu=2.5), jitter=extra)
+
+
+def _own(kernel: Any, lengthscale: object, points: Points) -> Any:
+    """A copy of a kernel, refused with a lengthscale beside its own."""
+    if lengthscale is not None:
+        raise InvalidInput(
+            "lengthscale: a kernel object has its own; give lengthscale=None"
+        )
+    _check_width(kernel, points)
+    return clone(kernel)
+
+
+def _check_width(kernel: Any, points: Points) -> None:
+    """Refuse a kernel of another number of dimensions."""
+    try:
+        kernel(points[:1])
+    except ValueError as error:
+        raise InvalidInput(
+            f"kernel: {error}; distances are measured in {points.shape[1]} columns"
+        ) from None
+
+
+def _finite(values: Any) -> Array:
+    array = np.asarray(values, dtype=np.float64)
+    if not np.isfinite(array).all():
+        raise InvalidInput(
+            "kernel: some covariances are not finite; scale X or raise the lengthscale"
+        )
+    return array
+
+
+def _raised(matrix: Array, jitter: float) -> Array:
+    matrix[np.diag_indices_from(matrix)] += jitter
+    return matrix
+
+
+# ---- Which inputs carry the prior: a few, chosen among many observations
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Candidates:
+    """What inducing inputs are chosen for.
+
+    Parameters
+    ----------
+    X : array (N, D)
+        The observed inputs.
+    kernel : PointKernel
+        k.
+    noise : float
+        Variance of the least noisy observation in units of the kernel, λ/max_j p_j.
+    rng : numpy.random.Generator
+        Where draws come from.
+    """
+
+    X: Points
+    kernel: PointKernel
+    noise: float
+    rng: np.random.Generator
+
+
+class InducingRule(ABC):
+    """How inducing inputs are chosen; never more than there are different points."""
+
+    @abstractmethod
+    def select(self, candidates: Candidates, /) -> Points:
+        """Inducing inputs Z, shape (M, D)."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class GivenInputs(InducingRule):
+    """Inducing inputs that are given.
+
+    Parameters
+    ----------
+    inputs : array (M, D)
+        Z; they need not be observed inputs.
+    """
+
+    inputs: object
+
+    def select(self, candidates: Candidates, /) -> Points:
+        inputs = read_array(self.inputs, "inducing", ndim=2)
+        n_features = candidates.X.shape[1]
+        if inputs.shape[1] != n_features:
+            raise InvalidInput(
+                f"inducing: expected {n_features} features as in X, got shape "
+                f"{inputs.shape}"
+            )
+        return inputs
+
+
+@final
+@dataclass(frozen=True)
+class RandomInputs(InducingRule):
+    """Observed inputs, uniformly at random.
+
+    Parameters
+    ----------
+    count : int
+        M.
+    """
+
+    count: int
+
+    def select(self, candidates: Candidates, /) -> Points:
+        different = _different(candidates.X)
+        count = min(read_count(self.count, "count"), len(different))
+        return different[
+            np.sort(candidates.rng.choice(len(different), count, replace=False))
+        ]
+
+
+@final
+@dataclass(frozen=True)
+class KMeansInputs(InducingRule):
+    """Centres of k-means, from one k-means++ start (Arthur and Vassilvitskii 2007).
+
+    Parameters
+    ----------
+    count : int
+        M.
+    """
+
+    count: int
+
+    def select(self, candidates: Candidates, /) -> Points:
+        different = _different(candidates.X)
+        count = read_count(self.count, "count")
+        if count >= len(different):
+            return different
+        seed = int(candidates.rng.integers(2**31))
+        clusters = KMeans(count, init="k-means++", n_init=1, random_state=seed).fit(
+            candidates.X
+        )
+        return np.asarray(clusters.cluster_centers_, dtype=np.float64)
+
+
+@final
+@dataclass(frozen=True)
+class FarthestInputs(InducingRule):
+    """Each the observed input farthest from those before it (Gonzalez 1985).
+
+    The first is the one nearest to the mean. No point is then farther from its nearest
+    inducing input than twice the best possible for so many.
+
+    Parameters
+    ----------
+    count : int
+        M.
+    """
+
+    count: int
+
+    def select(self, candidates: Candidates, /) -> Points:
+        X = candidates.X
+        chosen = [int(np.argmin(_inducing_squares(X, X.mean(axis=0))))]
+        nearest = _inducing_squares(X, X[chosen[0]])
+        for _ in range(1, min(read_count(self.count, "count"), len(X))):
+            farthest = int(np.argmax(nearest))
+            if nearest[farthest] == 0:
+                break
+            chosen.append(farthest)
+            nearest = np.minimum(nearest, _inducing_squares(X, X[farthest]))
+        return X[chosen]
+
+
+@final
+@dataclass(frozen=True)
+class GreedyVariance(InducingRule):
+    """Each the observed input whose prior variance the others explain least.
+
+    This is the pivoted Cholesky factorisation of K; it stops when the trace of what is
+    left, tr(K − Q), is at most ``tolerance`` times the noise λ/max_j p_j. With t = tr(K
+    − Q)/λ, the part t·p_j/2 of the information lost in feature j (Titsias 2009, Eq. 9)
+    is then at most tolerance/2 nats. What a ``WhiteKernel`` adds cannot be explained,
+    so that with one the rule goes on to ``max_count``; use ``jitter`` instead.
+
+    Parameters
+    ----------
+    max_count : int
+        M at most; reaching it is no error, ``information_loss_`` tells what it cost.
+    tolerance : float
+        See above.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from propopt.inductive import GaussianProcessExplainer, GreedyVariance
+    >>> X = np.linspace(0, 1, 500)[:, None]
+    >>> explainer = GaussianProcessExplainer(inducing=GreedyVariance(50))
+    >>> len(explainer.fit(X, X).inducing_inputs_) < 20
+    True
+    """
+
+    max_count: int
+    tolerance: float = 0.01
+
+    def select(self, candidates: Candidates, /) -> Points:
+        X, kernel = candidates.X, candidates.kernel
+        limit = read_positive(self.tolerance, "tolerance") * candidates.noise
+        count = min(read_count(self.max_count, "max_count"), len(X))
+        require_memory(8.0 * count * len(X), "a pivoted factor", "lower max_count")
+        # what jitter adds can be explained by no other point
+        left = kernel.diagonal(X) - kernel.jitter
+        rounding = len(X) * np.finfo(float).eps * left.max()
+        factor, chosen = np.empty((count, len(X))), list[int]()
+        while len(chosen) < count and left.max() > rounding:
+            if chosen and left.sum() <= limit:
+                break
+            pivot, m = int(np.argmax(left)), len(chosen)
+            factor[m] = _pivoted(kernel, X, pivot, factor[:m], left[pivot])
+            left = np.maximum(left - factor[m] ** 2, 0.0)
+            left[pivot] = 0.0
+            chosen.append(pivot)
+        return X[chosen or [0]]
+
+
+def read_inducing(inducing: object) -> InducingRule | None:
+    """A rule, inputs (M, D) that are given, or None: all observations."""
+    if inducing is None or isinstance(inducing, InducingRule):
+        return inducing
+    if isinstance(inducing, int | np.integer):
+        raise InvalidInput(
+            f"inducing: expected a rule, inputs or None, got {inducing!r}; "
+            f"GreedyVariance({inducing!r}) is a rule"
+        )
+    return GivenInputs(inducing)
+
+
+def _pivoted(
+    kernel: PointKernel, X: Points, pivot: int, before: Array, left: float
+) -> Array:
+    """The next row of the factor: (k(x_p, X) − Σ rows r_p r)/√left."""
+    row = kernel.cross(X[pivot : pivot + 1], X)[0] - before[:, pivot] @ before
+    return np.asarray(row / np.sqrt(left))
+
+
+def _different(X: Points) -> Points:
+    return np.unique(X, axis=0)
+
+
+def _inducing_squares(X: Points, x: Array) -> Array:
+    difference = X - x
+    return np.einsum("nd,nd->n", difference, difference)

@@ -5,21 +5,23 @@
 matter jointly.
 """
 
-from propopt.interactions.comparisons.pairs import PairScores
-from propopt.interactions.comparisons.partial_dependence import h_statistic
-from propopt.interactions.comparisons.shapley import faith_shap, shap_interactions
-from propopt.interactions.graph import interaction_graph
-from propopt.interactions.iloco import ILOCO
-from propopt.interactions.inference.equal_rows import ErrorRange
-from propopt.interactions.minipatches.scheme import Minipatches
-from propopt.interactions.result import InteractionScores
-from propopt.interactions.row_errors import (
+from propopt.interactions.comparisons import (
+    PairScores,
+    faith_shap,
+    h_statistic,
+    shap_interactions,
+)
+from propopt.interactions.errors_of_rows import (
     AbsoluteError,
     ProbabilityError,
     SquaredError,
 )
-from propopt.interactions.screening import Screen
-from propopt.interactions.splitting.split import DataSplit
+from propopt.interactions.graph import interaction_graph
+from propopt.interactions.iloco import ILOCO, Screen
+from propopt.interactions.inference import ErrorRange
+from propopt.interactions.minipatches import Minipatches
+from propopt.interactions.scores import InteractionScores
+from propopt.interactions.splitting import DataSplit
 from propopt.interactions.theory import (
     BernoulliColumns,
     FixedColumns,

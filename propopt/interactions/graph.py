@@ -9,20 +9,21 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from propopt._typing import Positions, Sparse, Values
-from propopt.checks import known_word
-from propopt.errors import InvalidInput
-from propopt.graphs.stored import SimilarityGraph
+from propopt.base.arrays import Positions, Sparse, Values
+from propopt.base.checks import known_word
+from propopt.base.errors import InvalidInput
 from propopt.interactions.features import Places
-from propopt.interactions.inference.adjust import Adjustment
-from propopt.interactions.reading.alignment import are_counted, places_of_columns
-from propopt.interactions.reading.clear import (
+from propopt.interactions.inference import Adjustment
+from propopt.interactions.scores import (
     ClearScores,
+    InteractionScores,
+    are_counted,
     clear_scores,
+    places_of_columns,
     require_pairs,
 )
-from propopt.interactions.result import InteractionScores
-from propopt.tables.names import table_labels
+from propopt.losses.graphs.points import SimilarityGraph
+from propopt.tables.frames import table_labels
 from propopt.tables.schema import TableSchema
 
 

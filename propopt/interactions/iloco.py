@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+import warnings
+from dataclasses import dataclass, field
+from math import comb
+from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,24 +15,334 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from propopt._typing import Array
-from propopt.checks import read_seed
-from propopt.errors import InvalidInput
-from propopt.interactions.features import FeatureGroups, Features, Places
-from propopt.interactions.learning.tables import read_learning_table
-from propopt.interactions.left_out import LeftOut
-from propopt.interactions.minipatches.means import PatchErrors
-from propopt.interactions.minipatches.scheme import Minipatches
-from propopt.interactions.refits import Refits
-from propopt.interactions.result import InteractionScores
-from propopt.interactions.row_errors import ErrorChoice
-from propopt.interactions.scheme import Scheme
-from propopt.interactions.scoring import Scoring, warn_of_equal_rows
-from propopt.interactions.screening import ChosenSets, Screen
-from propopt.interactions.sets import SetChoice, read_sets
-from propopt.interactions.splitting.split import DataSplit
-from propopt.quantity import Quantity, QuantityKind
+from propopt.base.arrays import Array, Values
+from propopt.base.checks import read_count, read_seed
+from propopt.base.errors import DegenerateVarianceWarning, InvalidInput
+from propopt.base.text import Quantity, QuantityKind
+from propopt.interactions.errors_of_rows import ErrorChoice, ProbabilityError, RowError
+from propopt.interactions.features import (
+    WHOLE,
+    FeatureGroups,
+    Features,
+    Places,
+    SetChoice,
+    read_order,
+    read_sets,
+)
+from propopt.interactions.inference import ErrorRange, set_scores
+from propopt.interactions.learning import read_learning_table
+from propopt.interactions.left_out import LeftOut, Refits, Scheme
+from propopt.interactions.minipatches import Minipatches, PatchErrors
+from propopt.interactions.scores import InteractionScores, counted_sets
+from propopt.interactions.splitting import DataSplit, SplitErrors
+from propopt.interactions.theory import additive_leak
+from propopt.results.certain import plural
 from propopt.tables.frames import names_of
+
+
+# ---- Scores of sets, from predictors that are fitted: all that a reader has to know
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Scoring:
+    """Fitted predictors, and how they were had.
+
+    Parameters
+    ----------
+    source : LeftOut
+        The predictors.
+    scheme : Scheme
+        How they were had.
+    error : RowError
+        Err.
+    method : str
+        How predictors were had, where the source is of other rows than the fit was.
+    quantity : Quantity or None
+        What the learner predicts.
+    """
+
+    source: LeftOut
+    scheme: Scheme
+    error: RowError
+    method: str = ""
+    quantity: Quantity | None = None
+
+    @property
+    def features(self) -> Features:
+        """The M features."""
+        return self.source.features
+
+    def main_effects(self) -> InteractionScores:
+        """LOCO of each feature."""
+        return self.of(self.features.all_sets(1), None, n_candidates=len(self.features))
+
+    def of(
+        self,
+        sets: Places,
+        main: InteractionScores | None,
+        *,
+        n_candidates: int,
+        notes: tuple[str, ...] = (),
+    ) -> InteractionScores:
+        """Scores of Q sets.
+
+        Parameters
+        ----------
+        sets : array of int (Q, r)
+            Of one size.
+        main : InteractionScores or None
+            LOCO of each feature, from which the leak is had; None where these are they.
+        n_candidates : int
+            Sets among which these were chosen.
+        notes : tuple of str
+            What has to be known of the choice.
+        """
+        found, not_used = set_scores(self.source, sets), self._not_used()
+        counted = ~np.isin(sets, np.array(not_used, np.intp)).any(axis=1)
+        effects = found.estimates if main is None else main.estimates
+        return InteractionScores(
+            sets=sets,
+            names=self.features.names,
+            columns=self.features.column_names,
+            estimates=np.where(counted, found.estimates, 0.0),
+            standard_errors=np.where(counted, found.standard_errors, 0.0),
+            monte_carlo=np.where(counted, found.monte_carlo, 0.0),
+            counts=found.counts,
+            effective_rows=np.where(counted, found.effective_rows, np.nan),
+            n_groups=found.n_groups,
+            n_rows=int(np.count_nonzero(self.source.row_weights)),
+            n_candidates=n_candidates,
+            method=self.method or self._method(),
+            error=self.error.name,
+            units=self._units(),
+            quantity=self.quantity,
+            error_range=self._error_range(),
+            leak=np.where(counted, self._leak(effects, sets), 0.0),
+            notes=notes,
+            main=main,
+            n_patches=self._n_patches(),
+            n_row_groups=self._n_row_groups(),
+            not_used=not_used,
+        )
+
+    def _units(self) -> str:
+        """With the name of the target, where it has one."""
+        outcome = None if self.quantity is None else self.quantity.outcome
+        units = self.error.units
+        return units if outcome is None else units.replace("the target", outcome)
+
+    def _not_used(self) -> tuple[int, ...]:
+        """Not by patches of one size: a feature without use takes the place of others.
+
+        Their target of such a feature is a leak, and not zero.
+        """
+        used = None if self._of_one_size else self.source.used
+        n_features = len(self.features)
+        return () if used is None else tuple(sorted(set(range(n_features)) - used))
+
+    @property
+    def _of_one_size(self) -> bool:
+        return isinstance(self.scheme, Minipatches) and self.scheme.columns == "fixed"
+
+    def _n_patches(self) -> int:
+        return len(self.source.patches) if isinstance(self.source, PatchErrors) else 0
+
+    def _n_row_groups(self) -> int:
+        groups, weights = self.source.row_groups, self.source.row_weights
+        return 0 if groups is None else len(np.unique(groups[weights > 0.0]))
+
+    def _method(self) -> str:
+        if not isinstance(self.source, PatchErrors):
+            return repr(self.scheme)
+        patches = self.source.patches
+        share = patches.features.sum(axis=1).mean()
+        return (
+            f"{len(patches):,} minipatches of {plural(patches.rows.shape[1], 'row')} "
+            f"and {share:.3g} of {plural(len(self.features), 'feature')}"
+        )
+
+    def _error_range(self) -> ErrorRange:
+        """Of probabilities 0 to 1; else of errors seen without one feature, or none."""
+        if isinstance(self.error, ProbabilityError):
+            return ErrorRange(0.0, 1.0, proved=True)
+        seen = [
+            self.source.errors(own).rows for own in (WHOLE, self.features.all_sets(1))
+        ]
+        low = min(float(own.min()) for own in seen)
+        high = max(float(own.max()) for own in seen)
+        return ErrorRange(min(low, 0.0), max(high, 0.0), proved=False)
+
+    def _leak(self, effects: Values, sets: Places) -> Values:
+        """By patches that all have one number of features; else there is none."""
+        source = self.source
+        if not (self._of_one_size and isinstance(source, PatchErrors)):
+            return np.zeros(len(sets))
+        n_kept = int(source.patches.features[0].sum())
+        return additive_leak(effects, n_kept, sets, self.error)
+
+
+def warn_of_equal_rows(scores: InteractionScores) -> None:
+    """Say it once, of scores that a user asked for."""
+    count = int(scores.degenerate.sum())
+    if count > 0:
+        warnings.warn(
+            f"{count} of {counted_sets(scores, len(scores))} have one score in all "
+            "rows; their intervals are what so many equal rows allow, see cautions",
+            DegenerateVarianceWarning,
+            stacklevel=4,
+        )
+
+
+# ---- Which sets are scored where there are too many to score all
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ChosenSets:
+    """Sets that are scored, and how many there were to choose from.
+
+    Parameters
+    ----------
+    places : array of int (Q, r)
+        The sets.
+    n_candidates : int
+        For how many sets p-values and intervals are corrected.
+    notes : tuple of str
+        How they were chosen, a sentence each.
+    """
+
+    places: Places
+    n_candidates: int
+    notes: tuple[str, ...] = ()
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Screen:
+    """The sets of largest scores, of either sign, in minipatches.
+
+    Of a split they are chosen by minipatches of its training rows alone, which say
+    nothing of the rows that are judged: intervals are corrected for the chosen sets
+    only. Of minipatches they are chosen by those that are fitted, and of K folds by
+    minipatches of all rows: the rows that choose are judged, too, so that intervals are
+    corrected for all sets there were.
+
+    Pairs are all looked at. Larger sets are made of the chosen sets of one feature
+    less and any other feature, size by size. With independent features a set has no
+    larger score, in the population, than the sets within it (Little, Zheng & Allen,
+    Proposition 2), so that one is missed only where ``n_sets`` others score more than
+    each set within it.
+
+    Parameters
+    ----------
+    n_sets : int
+        How many are chosen.
+    scheme : Minipatches
+        By which sets are chosen where predictors are fitted for each set.
+
+    Raises
+    ------
+    InvalidInput
+        If ``n_sets`` is no number of sets, or ``scheme`` no minipatches.
+
+    Examples
+    --------
+    >>> Screen(n_sets=20).n_sets
+    20
+    """
+
+    n_sets: int = 100
+    scheme: Minipatches = field(
+        default=Minipatches(n_patches=1000, n_features=0.5, columns="bernoulli")
+    )
+
+    def __post_init__(self) -> None:
+        read_count(self.n_sets, "n_sets")
+        if not isinstance(self.scheme, Minipatches):
+            raise InvalidInput(f"scheme: expected Minipatches, got {self.scheme!r}")
+
+    def one_set(self, order: int, features: Features) -> Places:
+        """A set of a size, as those that will be chosen, (1, order).
+
+        Parameters
+        ----------
+        order : int
+            The size.
+        features : Features
+            M features.
+
+        Raises
+        ------
+        InvalidInput
+            If there are no sets of that size.
+        """
+        return np.arange(read_order(order, len(features)), dtype=np.intp)[None]
+
+    def choose(self, source: LeftOut, order: int) -> ChosenSets:
+        """The sets that are scored.
+
+        Parameters
+        ----------
+        source : LeftOut
+            The fitted predictors that are going to judge them.
+        order : int
+            Size of the sets.
+
+        Raises
+        ------
+        InvalidInput
+            If there are no sets of that size.
+        """
+        n_all = comb(len(source.features), self.one_set(order, source.features).size)
+        judge, what, apart = self._judge(source)
+        places = _largest(judge, order, self.n_sets)
+        counted = len(places) if apart else n_all
+        note = (
+            f"{len(places):,} of {n_all:,} sets were chosen for their scores in "
+            f"{what}; corrections count {counted:,}"
+        )
+        return ChosenSets(places, counted, (note,))
+
+    def _judge(self, source: LeftOut) -> tuple[LeftOut, str, bool]:
+        """Who chooses, and whether the rows that choose are not judged."""
+        if not isinstance(source, SplitErrors):
+            return source, "the minipatches that judge them", False
+        apart = len(source.judges) == 1
+        rows = source.judges[0].training
+        refits = source.refits.on(rows) if apart else source.refits
+        chosen = self.scheme.fit(
+            refits, seed=source.seed, n_jobs=source.n_jobs, progress=source.progress
+        )
+        return (
+            chosen,
+            f"minipatches of {'the training' if apart else 'all'} rows",
+            apart,
+        )
+
+
+def _largest(judge: LeftOut, order: int, n_sets: int) -> Places:
+    """The sets of largest scores, made of those of one feature less; in their order."""
+    features = judge.features
+    chosen = features.all_sets(min(order, 2))
+    for size in range(min(order, 2), order + 1):
+        if size > 2:
+            chosen = _extended(chosen, features)
+        scores = np.abs(set_scores(judge, chosen).estimates)
+        # the first of equal ones
+        best = np.argsort(-scores, kind="stable")[:n_sets]
+        chosen = chosen[np.sort(best)]
+    return chosen
+
+
+def _extended(sets: Places, features: Features) -> Places:
+    """Each set with each feature that it does not have, once."""
+    n_sets, n_all = len(sets), len(features)
+    every = np.concatenate(
+        [np.repeat(sets, n_all, axis=0), np.tile(np.arange(n_all), n_sets)[:, None]], 1
+    )
+    new = ~(every[:, :-1] == every[:, -1:]).any(axis=1)
+    return np.unique(np.sort(every[new], axis=1), axis=0)
 
 
 def _predicts_by(scheme: Scheme | None) -> bool:

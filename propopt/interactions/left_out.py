@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
-from typing import Any, Protocol, final
+from typing import Any, Protocol, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import is_classifier
+from sklearn.dummy import DummyClassifier, DummyRegressor
 
-from propopt._typing import Array
-from propopt.interactions.features import Features, Places
-from propopt.interactions.subsets import subsets_of
+from propopt.base.arrays import Array, Values
+from propopt.base.errors import InvalidInput
+from propopt.interactions.errors_of_rows import ErrorChoice, RowError, read_error
+from propopt.interactions.features import FeatureGroups, Features, Places, subsets_of
+from propopt.interactions.learners import (
+    class_places,
+    read_regression_target,
+    read_sample_weight,
+    read_target,
+)
+from propopt.interactions.learning import (
+    Learner,
+    Prediction,
+    Predictor,
+    array_of_numbers,
+    check_estimator_kind,
+    read_learning_table,
+    sees_numbers_alone,
+    taken,
+)
+from propopt.tables.frames import listed, names_of, rows_of, with_exchanged
 
 
 @final
@@ -142,3 +163,287 @@ def inclusion_exclusion(source: LeftOut, sets: Places) -> LeftOutErrors:
             replicates = replicates + sign * part.replicates[:, own]
             counts = np.minimum(counts, part.counts[own])
     return LeftOutErrors(rows.T, replicates, counts)
+
+
+# ---- A learner that is fitted again and again, on some rows and some columns
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Refits:
+    """A learner, its table and target: what is fitted without some rows or columns.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Of scikit-learn's kind; clones of it are fitted.
+    table : array or DataFrame (N, D)
+        X, as it came: missing values and dtypes are kept.
+    y : array (N,)
+        The target; of a classifier the places of classes.
+    classes : array (K,) or None
+        Those of a classifier, sorted.
+    features : Features
+        Of the columns.
+    error : RowError
+        Err.
+    sample_weight : array (N,) or None
+        Of rows, for the fits and for means of errors.
+    """
+
+    estimator: Any
+    table: Any
+    y: NDArray[Any]
+    classes: NDArray[Any] | None
+    features: Features
+    error: RowError
+    sample_weight: Values | None = None
+
+    @classmethod
+    def of(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        groups: FeatureGroups | None = None,
+        error: ErrorChoice = "auto",
+        sample_weight: Any = None,
+    ) -> Self:
+        """Read what a user gave, and refuse what cannot be fitted again and again.
+
+        Parameters
+        ----------
+        estimator : estimator
+            A regressor, or a classifier with ``predict_proba``. Pipelines with a
+            ``ColumnTransformer`` are fitted without columns by taking these out of its
+            lists; see :func:`restricted`.
+        X : array or DataFrame (N, D)
+            Of any library, which the learner gets back; missing values are kept. A
+            table of numbers alone is an array for learners that are all
+            scikit-learn's, which make the same of both.
+        y : array (N,)
+            One target: numbers, or labels of any type.
+        groups : mapping of a feature to its columns, or TableSchema, optional
+            Columns that are left out together.
+        error : str or callable
+            See :func:`read_error`.
+        sample_weight : array (N,), optional
+            Of rows, for the fits and for means of errors.
+
+        Raises
+        ------
+        InvalidInput
+            If any of these cannot be used; the message says what would do.
+        """
+        check_estimator_kind(estimator)
+        table, names = read_learning_table(X)
+        n_rows = table.shape[0]
+        target = read_target(y, n_rows, is_classifier(estimator))
+        refits = cls(
+            estimator=estimator,
+            table=table,
+            y=target.values,
+            classes=target.classes,
+            features=Features.of(names, groups),
+            error=read_error(error, target.classes),
+            sample_weight=read_sample_weight(sample_weight, n_rows),
+        )
+        refits.learner.check(weighted=sample_weight is not None)
+        return refits
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return len(self.y)
+
+    @cached_property
+    def learner(self) -> Learner:
+        """What is cloned for each fit."""
+        n_columns = sum(map(len, self.features.columns))
+        return Learner(self.estimator, n_columns, names_of(self.table))
+
+    @cached_property
+    def seen(self) -> Any:
+        """The table as fits see it: an array where names and dtypes say nothing."""
+        numbers = (
+            array_of_numbers(self.table) if sees_numbers_alone(self.estimator) else None
+        )
+        return self.table if numbers is None else numbers
+
+    @property
+    def row_weights(self) -> Values:
+        """Of the rows in means of errors, (N,): the sample weights, with the sum N."""
+        if self.sample_weight is None:
+            return np.ones(self.n_rows)
+        return self.sample_weight * (self.n_rows / self.sample_weight.sum())
+
+    def on(self, rows: NDArray[np.intp]) -> Refits:
+        """The same learner, on some of the rows alone."""
+        weights = self.sample_weight
+        return replace(
+            self,
+            table=rows_of(self.table, rows.tolist()),
+            y=self.y[rows],
+            sample_weight=None if weights is None else weights[rows],
+        )
+
+    def read_rows(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
+        """Other rows of the same columns, and their target as :attr:`y` is.
+
+        Raises
+        ------
+        InvalidInput
+            If the columns are others, or a label is none of the classes.
+        """
+        table, names = read_learning_table(X)
+        known = read_learning_table(self.table)[1]
+        if names != known:
+            raise InvalidInput(
+                f"X: expected the columns of fit, {listed(known)}, got {listed(names)}"
+            )
+        n_rows = table.shape[0]
+        if self.classes is None:
+            return table, read_regression_target(y, n_rows)
+        return table, class_places(y, self.classes, n_rows)
+
+    def fitted(
+        self, rows: NDArray[np.intp], kept: NDArray[np.bool_], seed: int
+    ) -> Predictor:
+        """The predictor that is fitted to some rows and features.
+
+        Parameters
+        ----------
+        rows : array of int (n,)
+            Fitted on these.
+        kept : array of bool (M,)
+            Which features it sees; with none of them it is the mean, or how often
+            classes come, and so it is of a single class.
+        seed : int
+            For each ``random_state`` of the learner that is None.
+        """
+        columns = self.features.columns_of(kept)
+        target = self.y[rows]
+        labels, seen = target, None
+        if self.classes is not None:
+            labels, seen = self._labels(target, self.classes)
+        table = taken(self.seen, rows, columns)
+        model = self._model(columns, table, seen, seed)
+        own: dict[str, Any] = {}
+        if self.sample_weight is not None:
+            own = self.learner.weighted(model, self.sample_weight[rows])
+        try:
+            model.fit(table, labels, **own)
+        except Exception as error:
+            error.add_note(self._where(len(rows), kept))
+            raise
+        places = None if seen is None else _places(model, labels, seen)
+        n_classes = 0 if self.classes is None else len(self.classes)
+        return Prediction(
+            model, columns, places, n_classes, isinstance(self.seen, np.ndarray)
+        )
+
+    def used(self, predict: Predictor, suspects: Collection[int]) -> set[int]:
+        """Which of some features a fitted learner uses.
+
+        It uses one if some prediction of the table changes, however little, when the
+        values of the feature are exchanged between the rows, those that were fitted
+        included.
+
+        Parameters
+        ----------
+        predict : callable
+            Fitted to some rows of the table.
+        suspects : collection of int
+            Places of the features; where there are none, nothing is predicted.
+        """
+        if not suspects:
+            return set()
+        before = predict(self.seen)
+
+        def changes(places: Collection[int]) -> bool:
+            table = self.seen
+            for place in places:
+                order = np.random.default_rng(place).permutation(self.n_rows)
+                table = with_exchanged(table, self.features.columns[place], order)
+            return not np.array_equal(predict(table), before)
+
+        if not changes(suspects):
+            return set()
+        return {place for place in suspects if changes([place])} or set(suspects)
+
+    def _labels(
+        self, target: NDArray[Any], classes: NDArray[Any]
+    ) -> tuple[NDArray[Any], NDArray[np.intp]]:
+        """Labels for a fit, and the places of the classes among them, ascending.
+
+        Learners that want 0, ..., K − 1 get them anew where a class is missing.
+        """
+        seen = np.unique(target)
+        numbered = classes.dtype.kind in "iu" and classes[-1] == len(classes) - 1
+        missing = len(seen) < len(classes)
+        if missing and numbered and not self.learner.speaks_of_classes:
+            return np.searchsorted(seen, target), seen
+        return classes[target], seen
+
+    def _model(
+        self,
+        columns: NDArray[np.intp],
+        table: Any,
+        seen: NDArray[np.intp] | None,
+        seed: int,
+    ) -> Any:
+        if seen is not None and (len(columns) == 0 or len(seen) == 1):
+            return DummyClassifier(strategy="prior")
+        if len(columns) == 0:
+            return DummyRegressor()
+        kept = np.zeros(self.learner.n_columns, dtype=bool)
+        kept[columns] = True
+        return self.learner.fresh(kept, table, seed)
+
+    def _where(self, n_rows: int, kept: NDArray[np.bool_]) -> str:
+        pairs = zip(self.features.names, kept, strict=True)
+        absent = listed([name for name, keep in pairs if not keep])
+        name = type(self.estimator).__name__
+        return f"while {name} was fitted to {n_rows} rows, without features: {absent}"
+
+
+def _places(
+    model: Any, labels: NDArray[Any], seen: NDArray[np.intp]
+) -> NDArray[np.intp]:
+    """The places among all classes of the columns of ``predict_proba``."""
+    own = np.unique(labels)  # in the order of their places
+    return seen[np.searchsorted(own, model.classes_)]
+
+
+# ---- How predictors without some features are had: what a scheme is
+
+
+class Scheme(Protocol):
+    """:class:`DataSplit` or :class:`Minipatches`."""
+
+    def fit(
+        self,
+        refits: Refits,
+        *,
+        seed: int,
+        sets: Places | None = None,
+        n_jobs: int | None = None,
+        progress: bool | None = None,
+    ) -> LeftOut:
+        """Predictors without sets of features, and their errors.
+
+        Parameters
+        ----------
+        refits : Refits
+            Learner, table, target.
+        seed : int
+            For all that is drawn; results do not depend on ``n_jobs``.
+        sets : array of int (Q, r), optional
+            The largest sets that will be asked for: those that could not be had are
+            refused before anything is fitted.
+        n_jobs : int or None
+            Workers; another backend of joblib is respected.
+        progress : bool or None
+            Show a bar; None shows it on a terminal.
+        """

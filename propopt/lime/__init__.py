@@ -28,36 +28,25 @@ Of linear functions under normal samples all is known in closed form: :func:`gai
 :func:`linear_noise`.
 """
 
-from propopt.lime.diagnosis import LimeDiagnosis
-from propopt.lime.explainer import LimeExplainer, limits
+from propopt.lime.diagnosis.diagnosis import LimeDiagnosis
+from propopt.lime.explaining_rows import LimeExplainer, limits
 from propopt.lime.explanation import LimeExplanation
-from propopt.lime.finite import (
-    PackageComparison,
-    compare_with_package,
-)
-from propopt.lime.gaussian import (
+from propopt.lime.gaussian_theory import (
     CriticalBandwidths,
     Gains,
     critical_bandwidths,
     gains,
     linear_noise,
 )
-from propopt.lime.laws import (
-    GaussianLaw,
-    GlimeLaw,
-    LimeLaw,
-    Polyline,
-    SmoothLaw,
-    TabularLaw,
-)
-from propopt.lime.laws.widths import default_kernel_width
-from propopt.lime.text import (
-    TextLaw,
-    TextLimeExplanation,
-    TextMoments,
-    text_limits,
-)
-from propopt.lime.text.finite import compare_text_with_package
+from propopt.lime.laws.gaussian_law import GaussianLaw
+from propopt.lime.laws.lime_law import GlimeLaw, LimeLaw, default_kernel_width
+from propopt.lime.laws.smooth_law import Polyline, SmoothLaw
+from propopt.lime.laws.tabular_law import TabularLaw
+from propopt.lime.package_runs import PackageComparison, compare_with_package
+from propopt.lime.text.explaining_texts import text_limits
+from propopt.lime.text.text_explanation import TextLimeExplanation
+from propopt.lime.text.text_package import compare_text_with_package
+from propopt.lime.text.text_reading import TextLaw, TextMoments
 
 
 __all__ = [

@@ -1,16 +1,16 @@
 """Property losses: each is a penalty of a linear map of the attributions."""
 
-from propopt.losses.base import Bound, Faithfulness, Objective, PropertyLoss
+from propopt.losses.algebra import Bound, Faithfulness, Objective, Program, PropertyLoss
 from propopt.losses.completeness import Completeness, Constraint, bounds_of
 from propopt.losses.faithfulness import FunctionMatching, GradientMatching
-from propopt.losses.program import Program
 from propopt.losses.robustness import (
     KernelRobustness,
     MaxDifferenceRobustness,
     PairwiseRobustness,
+    SharedRobustness,
+    Smoothness,
+    Sparsity,
 )
-from propopt.losses.shared import SharedRobustness
-from propopt.losses.simplicity import Smoothness, Sparsity
 
 
 __all__ = [

@@ -10,15 +10,13 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike, NDArray
 
-from propopt._typing import Array
-from propopt.errors import InvalidInput
+from propopt.base.arrays import Array
+from propopt.base.errors import InvalidInput
+from propopt.base.text import drawn
 from propopt.functions import ImageShape
-from propopt.output.text import drawn
-from propopt.plots.axes import DIVERGING
-from propopt.plots.heatmap import OUTLIERS
-from propopt.results.explanation import Explanation
-from propopt.results.foreign import AttributionsLike
-from propopt.tables.alignment import read_attributions
+from propopt.plots.attributions import DIVERGING, OUTLIERS
+from propopt.results.explanation import AttributionsLike, Explanation
+from propopt.tables.frames import read_attributions
 
 
 Maps: TypeAlias = AttributionsLike

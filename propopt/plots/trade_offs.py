@@ -3,28 +3,217 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from textwrap import fill
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from pandas.api.types import is_numeric_dtype
 
-from propopt.errors import InvalidInput
-from propopt.output.text import drawn, in_percent
-from propopt.plots.axes import (
+from propopt.base.arrays import Array
+from propopt.base.checks import read_count
+from propopt.base.errors import InvalidInput
+from propopt.base.text import Quantity, drawn, in_percent
+from propopt.losses.graphs.points import Graph
+from propopt.plots.attributions import (
     CYCLE,
     OPTIMIZED_COLOUR,
+    common_quantity,
+    draw_share_axes,
+    feature_names,
     framed,
     given_or_new,
+    largest,
     legend_below,
+    units_label,
 )
-from propopt.plots.corner import draw_corner
-from propopt.plots.share_axes import draw_share_axes
-from propopt.quantity import Quantity
-from propopt.results.conclusions.ends import Ends
+from propopt.results.explanation import (
+    AttributionsLike,
+    Explanation,
+    explanation_of,
+    explanations_of,
+)
+from propopt.results.shares import Ends
+from propopt.tables.frames import aligned, is_shap
+
+
+# ---- Two explanations side by side
+
+
+def plot_comparison(
+    first: AttributionsLike,
+    second: AttributionsLike,
+    *,
+    row: Hashable | None = None,
+    n_features: int = 10,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw two explanations side by side: of one row, or the mean |w| over all.
+
+    The title has the median over the rows of the cosine between both.
+
+    Parameters
+    ----------
+    first, second : Explanation, shap.Explanation, DataFrame or array
+        Of the same rows and features; those of the second are put in the order of the
+        first by their names.
+    row : label or int, optional
+        Compare this row; by default all, by the mean size of their attributions.
+    n_features : int
+        How many features to draw: those largest in either.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Raises
+    ------
+    InvalidInput
+        If the two have different shapes, features or units, or there is no such row.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> G = np.array([[1.0, -2.0], [0.5, 1.0]])
+    >>> one = po.solve(1.0 * po.GradientMatching(G))
+    >>> other = po.solve(po.GradientMatching(G) + 2.0 * po.Sparsity())
+    >>> po.plots.plot_comparison(one, other).get_title()
+    'all rows; median cosine 0.45'
+    """
+    _refuse_other_units(first, second)
+    pair = _alike(explanation_of(first, "first"), explanation_of(second, "second"))
+    widths = np.array([_of_row(explanation, row) for explanation in pair])
+    order = largest(np.abs(widths).max(axis=0), read_count(n_features, "n_features"))
+    axes = given_or_new(ax, 5.2, 1.0 + 0.36 * len(order))
+    places = np.arange(len(order))
+    for k, colour in enumerate([OPTIMIZED_COLOUR, CYCLE[0]]):
+        named = pair[0].method != pair[1].method
+        label = drawn(pair[k].method) if named else f"{k + 1}"
+        shift = 0.38 * (k - 0.5)
+        axes.barh(places + shift, widths[k, order], 0.36, color=colour, label=label)
+    names = feature_names(pair[0])
+    axes.set_yticks(places, [drawn(names[j]) for j in order])
+    axes.invert_yaxis()
+    axes.axvline(0.0, color="0.3", linewidth=0.8)
+    cosine = np.median(_cosines(pair[0].attributions, pair[1].attributions))
+    units = units_label(pair[0])
+    which = "all rows" if row is None else drawn(f"row {row}")
+    axes.set(
+        xlabel=f"mean size of the\n{units}" if row is None else units,
+        title=f"{which}; median cosine {cosine:.2f}",
+    )
+    axes.legend(frameon=False, fontsize="small")
+    return framed(axes)
+
+
+def _refuse_other_units(first: AttributionsLike, second: AttributionsLike) -> None:
+    """Slopes are no contributions; a bare table is taken for what it meets."""
+    units = [
+        explanation_of(given, "given").units
+        for given in (first, second)
+        if isinstance(given, Explanation) or is_shap(given)
+    ]
+    if len(set(units)) > 1:
+        raise InvalidInput(
+            f"second: expected the units of the first, {units[0]!r}, got {units[1]!r}; "
+            "slopes and parts of the output are not compared: convert one of them, or "
+            "explain both in the same units"
+        )
+
+
+def _of_row(explanation: Explanation, row: Hashable | None) -> Array:
+    if row is None:
+        return np.abs(explanation.attributions).mean(axis=0)
+    return explanation.attributions[
+        explanation.labels.position(row, len(explanation.attributions))
+    ]
+
+
+def _alike(first: Explanation, second: Explanation) -> tuple[Explanation, Explanation]:
+    """Both, the second with rows and columns in the order of the first."""
+    W = aligned(second, first.labels, "second", "the first")
+    if W.shape != first.attributions.shape:
+        raise InvalidInput(
+            f"second: expected the shape of the first, {first.attributions.shape}, "
+            f"got {W.shape}"
+        )
+    alike = replace(
+        second, attributions=W, labels=first.labels, standard_errors=None, details={}
+    )
+    return first, alike
+
+
+def _cosines(V: Array, W: Array) -> Array:
+    """Cosine of the angle between rows; of a zero row with any other 0."""
+    sizes = np.linalg.norm(V, axis=1) * np.linalg.norm(W, axis=1)
+    products = np.einsum("nd,nd->n", V, W)
+    cosines: Array = np.zeros(len(V))
+    np.divide(products, sizes, out=cosines, where=sizes > 0)
+    return cosines
+
+
+# ---- A closer look at the corner where good explanations crowd
+
+
+Box: TypeAlias = tuple[float, float, float, float]
+
+CORNER = 0.15
+"""Of both axes: the corner that is looked at."""
+
+_CROWD = 0.3
+"""Of the optima: as many in the corner are a crowd, if they are no fewer than four."""
+
+_PLACES: tuple[Box, ...] = (
+    (0.52, 0.52, 0.45, 0.45),
+    (0.3, 0.52, 0.45, 0.45),
+    (0.52, 0.3, 0.45, 0.45),
+)
+"""Left, bottom, width and height in shares of the axes."""
+
+
+def draw_corner(
+    axes: Axes, front: pd.DataFrame, every: pd.DataFrame, draw: Callable[[Axes], None]
+) -> Axes | None:
+    """An inset with the corner near zero, where many optima are there and it has room.
+
+    Parameters
+    ----------
+    axes : matplotlib Axes
+        Linear axes, whose limits are set.
+    front, every : DataFrame
+        Columns x and y of the optima, and of all that is drawn.
+    draw : callable
+        Draws the same on other axes.
+    """
+    reach = np.array([axes.get_xlim()[1], axes.get_ylim()[1]])
+    optima = front[["x", "y"]].to_numpy(dtype=np.float64)
+    near = (optima <= CORNER * reach).all(axis=1)
+    place = _free_place(every[["x", "y"]].to_numpy(dtype=np.float64) / reach)
+    if near.sum() < max(4.0, _CROWD * len(front)) or place is None:
+        return None
+    inset = axes.inset_axes(place)
+    draw(inset)
+    closest = 1.15 * optima[near].max(axis=0)
+    closest = np.where(closest > 0.0, closest, CORNER * reach)
+    inset.set(xlim=(-0.03 * closest[0], closest[0]))
+    inset.set(ylim=(-0.03 * closest[1], closest[1]))
+    inset.tick_params(labelsize="x-small", length=2.0)
+    inset.set_facecolor("white")
+    axes.indicate_inset_zoom(inset, edgecolor="0.5")
+    return inset
+
+
+def _free_place(shares: Array) -> Box | None:
+    """The first place that covers no point."""
+    for left, bottom, width, height in _PLACES:
+        x, y = shares.T
+        inside = (x >= left) & (x <= left + width) & (y >= bottom)
+        if not (inside & (y <= bottom + height)).any():
+            return left, bottom, width, height
+    return None
 
 
 AxisScale: TypeAlias = Literal["linear", "log"]
@@ -332,3 +521,93 @@ def _label(name: str, units: Mapping[str, str] | None, power: int = 0) -> str:
     beside = " ".join(filter(None, [in_tens, unit]))
     loss = f"{drawn(name.replace('_', ' '))} loss"
     return f"{loss}, {beside}" if beside else loss
+
+
+# ---- How far neighbours agree: differences of attributions over the edges of a graph
+
+
+_N_QUANTILES = 400
+
+
+def plot_agreement(
+    explanations: Sequence[AttributionsLike] | Mapping[str, AttributionsLike],
+    graph: Graph,
+    *,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw how much of the similarity joins rows that are explained alike.
+
+    For each explanation, against t: the share of similarity Σ S_nn' between rows with
+    ‖w_n − w_n'‖ ≤ t · rms_n ‖w_n‖. Higher is more robust, and shrinking all
+    attributions alone moves no line.
+
+    Parameters
+    ----------
+    explanations : sequence, or mapping from names
+        Each gets a line: an Explanation, a ``shap.Explanation``, a DataFrame or an
+        array (N, D).
+    graph : Graph
+        Which rows are similar, as in the robustness losses.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Raises
+    ------
+    InvalidInput
+        If the graph has no edges, or another number of nodes than an explanation rows.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> X = np.linspace(-1, 1, 9)[:, None]
+    >>> best = po.solve(1.0 * po.GradientMatching(3 * X**2))
+    >>> po.plots.plot_agreement([best], po.chain_graph(9)).get_ylabel()
+    'share of similar pairs'
+    """
+    if not len(explanations):
+        raise InvalidInput("explanations: expected at least one, got none")
+    axes = given_or_new(ax)
+    outcomes = list(explanations_of(explanations, "explanation"))
+    for place, outcome in enumerate(outcomes):
+        differences, shares = _distribution(outcome, graph)
+        optimized = outcome.method == "optimized"
+        colour = OPTIMIZED_COLOUR if optimized else CYCLE[place % len(CYCLE)]
+        axes.step(differences, shares, where="post", color=colour, label=_name(outcome))
+    axes.set(
+        xlabel="difference between neighbours, in rms attributions",
+        ylabel="share of similar pairs",
+        ylim=(0.0, 1.02),
+    )
+    axes.set_xlim(left=0.0)
+    if known := common_quantity(outcomes):
+        axes.set_title(fill(f"explanations of the {drawn(known.in_words())}", 50))
+    axes.legend(frameon=False, fontsize="small", loc="lower right")
+    return framed(axes)
+
+
+def _distribution(outcome: Explanation, graph: Graph) -> tuple[Array, Array]:
+    """Differences in rising order, and the share of similarity up to each."""
+    W = outcome.attributions
+    if len(W) != graph.n_nodes or not len(graph.edges):
+        raise InvalidInput(
+            f"graph: expected edges between the {len(W)} rows of the explanation, got "
+            f"{graph!r}"
+        )
+    first, second = graph.edges.T
+    typical = float(np.sqrt((W**2).sum() / len(W)))
+    differences = np.linalg.norm(W[first] - W[second], axis=1) / (typical or 1.0)
+    order = np.argsort(differences)
+    shares = np.cumsum(sp.triu(graph.similarities, k=1).tocoo().data[order])
+    shares /= shares[-1]
+    # a line of a million steps would look the same
+    kept = np.unique(np.linspace(0, len(order) - 1, _N_QUANTILES).astype(int))
+    return np.append(0.0, differences[order][kept]), np.append(0.0, shares[kept])
+
+
+def _name(outcome: Explanation) -> str:
+    """The method, and what was varied."""
+    if outcome.method != "optimized":
+        scale = outcome.parameters.get("scale")
+        name = outcome.method if scale is None else f"{outcome.method}, scale={scale}"
+        return drawn(name)
+    return drawn(outcome.method)

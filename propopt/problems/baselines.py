@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Type
 
 from pydantic import Field
 
-from propopt.explainers import (
+from propopt.explaining.explainers import (
     Baseline,
     ExactLime,
     Gradient,
@@ -24,8 +24,14 @@ from propopt.explainers import (
     TreeShap,
 )
 from propopt.lime import TextLaw
-from propopt.problems.kernel_widths import KernelWidths, WidthRange
-from propopt.problems.section import Nonnegative, Positive, Section, one_of
+from propopt.problems.sections import (
+    KernelWidths,
+    Nonnegative,
+    Positive,
+    Section,
+    WidthRange,
+    one_of,
+)
 
 
 Samples: TypeAlias = Annotated[int, Field(ge=1, le=1_000_000)]

@@ -2,31 +2,426 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Final, Literal, get_args
 
-from propopt.errors import ProblemFileError
+import numpy as np
+import pandas as pd
+from pydantic import ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from propopt.base.checks import did_you_mean
+from propopt.base.errors import InvalidInput, ProblemFileError, Refused
 from propopt.losses import Objective
-from propopt.problems.jobs import check_one_job
-from propopt.problems.jobs.base import Job
-from propopt.problems.jobs.sweep import Sweep
+from propopt.problems.extent import Extent, check_documents
+from propopt.problems.jobs import JOBS, check_one_job
+from propopt.problems.jobs.explain import ExplainKeys
+from propopt.problems.jobs.interactions import InteractionsKeys
+from propopt.problems.jobs.job import Job
+from propopt.problems.jobs.lime import LimeKeys
+from propopt.problems.jobs.sweep import Sweep, SweepKeys
 from propopt.problems.problem import Problem
-from propopt.problems.schema import ProblemSchema
-from propopt.problems.sources.base import Faults, PythonSource, Source
-from propopt.problems.sources.reading import read_schema
-from propopt.problems.sources.yaml_text import YamlSource
-from propopt.problems.subject.documents import check_documents
-from propopt.problems.subject.models.code import Code
-from propopt.problems.subject.reading import (
+from propopt.problems.sections import Section, Seed
+from propopt.problems.sources import (
+    MOST_MISTAKES,
+    SHORT,
+    Faults,
+    PythonSource,
+    Source,
+    YamlSource,
+)
+from propopt.problems.subject.data import (
     check_subject,
     check_table,
     first_points,
     read_subject,
 )
-from propopt.problems.subject.subject import Subject
+from propopt.problems.subject.model_sections import Code, ModelSection
+from propopt.problems.subject.models import AnyModel
+from propopt.problems.subject.subject import Formula, Subject
+from propopt.problems.subject.tables import CsvTable, Data, missing_numbers
+
+
+# ---- What a problem file may say: one strict model per section
+
+
+class CommonKeys(Section):
+    """The keys that all jobs share: what is explained, and names."""
+
+    name: Annotated[str, Field(max_length=100, pattern=r"^\w[\w.-]*$")] | None = Field(
+        None, description="of the files written; by default the name of this file"
+    )
+    description: str | None = None
+    data: Data
+    function: Formula | None = None
+    model: AnyModel | None = None
+    seed: Seed = 0
+
+    @property
+    def explained(self) -> Formula | ModelSection:
+        """The function or the model: exactly one is given."""
+        parts = [part for part in (self.function, self.model) if part is not None]
+        if len(parts) != 1:
+            raise PydanticCustomError(
+                "one_function",
+                "expected exactly one of function and model, got {given}",
+                {"given": "both" if parts else "neither"},
+            )
+        return parts[0]
+
+    @model_validator(mode="after")
+    def _consistent(self) -> CommonKeys:
+        learner = self.explained
+        if isinstance(learner, Formula) or not learner.needs_target:
+            return self
+        if self.data.grid is not None or self.data.uniform is not None:
+            raise PydanticCustomError(
+                "no_table",
+                "a model learns from sklearn or csv, and data has {came}",
+                {"came": "a grid" if self.data.grid else "uniform points"},
+            )
+        if self.data.csv is not None and self.data.target is None:
+            raise PydanticCustomError(
+                "no_target", "a model on a csv needs data.target, the column to learn"
+            )
+        return self
+
+
+class ProblemSchema(InteractionsKeys, LimeKeys, ExplainKeys, SweepKeys, CommonKeys):
+    """A problem file: what is explained, and one job with the keys that it knows."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"oneOf": [{"required": [job.key]} for job in JOBS]}
+    )
+
+    @property
+    def job(self) -> Job:
+        """What is to be done: the first job whose section is there."""
+        return next(job for job in JOBS if getattr(self, job.key) is not None)
+
+    def check_extent(self, extent: Extent) -> None:
+        """Refuse, before any work, what does not fit the sizes of the subject."""
+        self.job.check_extent(self, extent)
+
+
+# ---- what stands where, for messages
+
+
+def sections_at(location: tuple[str | int, ...]) -> list[type[Section]]:
+    """The sections that may stand at a location, by its keys and chosen kinds."""
+    sections: list[type[Section]] = [ProblemSchema]
+    for step in location:
+        fields = [s.model_fields[str(step)] for s in sections if step in s.model_fields]
+        deeper = [inner for field in fields for inner in _sections_in(field.annotation)]
+        chosen = [section for section in sections if step in _kinds_of(section)]
+        sections = deeper or chosen or sections
+    return sections
+
+
+def kinds(location: tuple[str | int, ...]) -> list[str]:
+    """The kinds to choose from at a location."""
+    return [kind for section in sections_at(location) for kind in _kinds_of(section)]
+
+
+def _sections_in(annotation: Any) -> Iterator[type[Section]]:
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        yield annotation
+    for argument in get_args(annotation):
+        yield from _sections_in(argument)
+
+
+def _kinds_of(section: type[Section]) -> tuple[str, ...]:
+    """The ``kind``, ``method`` or ``rule`` that chooses a section in a union."""
+    for name in ("kind", "method", "rule"):
+        if name in section.model_fields:
+            return get_args(section.model_fields[name].annotation)
+    return ()
+
+
+# ---- A table of the user's own: a model on it, with defaults that can be read
+
+
+EXPLAINED = 150
+"""Rows to explain, and at most a third of the table."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnTable:
+    """A CSV table and the column to learn.
+
+    Parameters
+    ----------
+    csv : path
+        Columns of numbers, and of text, which are categories; or of documents.
+    target : str
+        The column to learn.
+    text : str, optional
+        A column of documents, which are then explained word by word, and no other
+        column is; by default the only column, where it holds some.
+    task : {"classification", "regression"}, optional
+        By default classification where the target is text or has two values.
+    """
+
+    csv: Path
+    target: str
+    task: Literal["classification", "regression"] | None = None
+    text: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What files about it are called."""
+        return self.csv.stem
+
+    def sections(self) -> dict[str, Any]:
+        """``data`` and ``model`` of a problem: a network with two hidden layers.
+
+        Rows that are explained are not fitted; numbers are standardized. Of a
+        classifier the log-odds of the second of two labels in sorted order are
+        explained, as scikit-learn counts them; of several those of the commonest,
+        as ``description`` then says. Where numbers are
+        missing, which a network does not take, the model is gradient boosting. Of
+        documents it is a logistic regression of the TF-IDF of their words, or a forest
+        of which words are there.
+
+        Raises
+        ------
+        InvalidInput
+            If the table cannot be read, or has no such columns.
+        """
+        table = self._read()
+        columns, labels = table.drop(columns=self.target), table[self.target]
+        task, text = self.task or _task_of(labels), self._documents(columns)
+        data: dict[str, Any] = {
+            "csv": str(self.csv.resolve()),
+            "target": self.target,
+            "explain": min(EXPLAINED, max(len(table) // 3, 1)),
+        }
+        told = _several_labels(self.target, labels) if task == "classification" else {}
+        if text is not None:
+            model = _of_words(task, labels)
+            return {**told, "data": {**data, "text": text}, "model": model}
+        categorical = _text_columns(columns)
+        return {
+            **told,
+            "data": {
+                **data,
+                "standardize": len(categorical) < len(columns.T),
+                "categorical": categorical,
+            },
+            "model": _boosting(task, labels)
+            if missing_numbers(columns)
+            else _network(task, labels),
+        }
+
+    def _documents(self, columns: pd.DataFrame) -> str | None:
+        """The column of documents, if they are to be explained."""
+        if self.text is not None:
+            self._require("--text", self.text, list(map(str, columns)))
+            return self.text
+        found = next(
+            (c for c in _text_columns(columns) if _are_documents(columns[c])), ""
+        )
+        if found and len(columns.T) > 1:
+            raise InvalidInput(
+                f"--csv: column {found!r} holds documents, which are no categories; "
+                f"explain their words by --text {found}, or leave the column out"
+            )
+        return found or None
+
+    def _require(self, option: str, column: str, columns: list[str]) -> None:
+        if column not in columns:
+            raise InvalidInput(
+                f"{option}: {self.csv.name} has no column {column!r}"
+                f"{did_you_mean(column, columns)}; it has {', '.join(columns)}"
+            )
+
+    def _read(self) -> pd.DataFrame:
+        try:
+            table = CsvTable.of(self.csv).read()
+        except (InvalidInput, Refused) as error:
+            raise InvalidInput(f"--csv: {error}") from error
+        self._require("--target", self.target, list(map(str, table)))
+        values = table[self.target].dropna().unique().tolist()
+        if len(values) < 2:
+            came = f"{values[0]!r} in all rows" if values else "no value in any row"
+            raise InvalidInput(
+                f"--target: column {self.target!r} has {came}; a model learns a column "
+                "of at least two values"
+            )
+        return table
+
+
+_WORDS_OF_DOCUMENTS: Final = 4
+"""On average; names and addresses mostly have fewer."""
+
+
+def _are_documents(cells: pd.Series[Any]) -> bool:
+    """Whether most cells are texts of several words that no other row has."""
+    texts = cells.dropna().astype(str)
+    words = texts.str.count(r"\w+").mean()
+    return bool(words >= _WORDS_OF_DOCUMENTS and 2 * texts.nunique() > len(texts))
+
+
+def _text_columns(table: pd.DataFrame) -> list[str]:
+    return [str(c) for c in table if not pd.api.types.is_numeric_dtype(table[c])]
+
+
+def _task_of(labels: pd.Series) -> Literal["classification", "regression"]:
+    text = not pd.api.types.is_numeric_dtype(labels)
+    return "classification" if text or labels.nunique() <= 2 else "regression"
+
+
+def _network(task: str, labels: pd.Series) -> dict[str, Any]:
+    network = {"kind": "mlp", "task": task, "hidden": [32, 16], "activation": "tanh"}
+    if task == "regression":
+        return {**network, **_REGRESSION}
+    return {**network, "regularization": 1, **_log_odds(labels)}
+
+
+def _boosting(task: str, labels: pd.Series) -> dict[str, Any]:
+    boosting = {"kind": "hist_gradient_boosting", "task": task}
+    return boosting if task == "regression" else {**boosting, **_log_odds(labels)}
+
+
+def _of_words(task: str, labels: pd.Series) -> dict[str, Any]:
+    """Models that are read, so that what is said of them is exact."""
+    if task == "classification":
+        logistic = {"kind": "logistic", "regularization": 0.1, **_log_odds(labels)}
+        return {**logistic, "vectorizer": {"kind": "tfidf"}}
+    presence = {"kind": "counts", "binary": True}
+    return {"kind": "forest", "task": task, "vectorizer": presence}
+
+
+_REGRESSION: Final = {"regularization": 10, "target": "standardized"}
+
+
+def _log_odds(labels: pd.Series) -> dict[str, Any]:
+    return {"output": "log_odds", "target_class": _explained_label(labels)}
+
+
+def _several_labels(target: str, labels: pd.Series) -> dict[str, str]:
+    """What is said of more than two labels, of which one is explained."""
+    count, chosen = labels.nunique(), _explained_label(labels)
+    if count <= 2:
+        return {}
+    words = f"{target} has {count} labels; {chosen!r}, the commonest, is explained"
+    return {"description": f"{words} (in a problem file model.target_class chooses)"}
+
+
+def _explained_label(labels: pd.Series) -> Any:
+    """``classes_[1]`` of two labels, as everywhere; the commonest of several."""
+    sorted_labels = np.unique(labels.dropna().to_numpy())
+    is_binary = len(sorted_labels) == 2
+    label = sorted_labels[1] if is_binary else labels.mode().iloc[0]
+    return label.item() if pd.api.types.is_numeric_dtype(labels) else str(label)
+
+
+# ---- A description checked against the schema, with one complaint for each mistake
+
+
+def read_schema(source: Source) -> ProblemSchema:
+    """The checked content of a problem file.
+
+    Raises
+    ------
+    ProblemFileError
+        With one line for each mistake.
+    """
+    try:
+        return ProblemSchema.model_validate(source.data())
+    except ValidationError as error:
+        mistakes = sorted(error.errors(), key=lambda detail: source.line(detail["loc"]))
+        faults = Faults(*(_located(source, item) for item in mistakes[:MOST_MISTAKES]))
+        if len(mistakes) > MOST_MISTAKES:
+            rest = f"and {len(mistakes) - MOST_MISTAKES:,} more mistakes, from here on"
+            faults.found.append(source.remark(mistakes[MOST_MISTAKES]["loc"], rest))
+        raise faults.joint() from None
+
+
+def _located(source: Source, detail: ErrorDetails) -> ProblemFileError:
+    """What pydantic found, in the words of a user."""
+    location, value = detail["loc"], detail["input"]
+    context = detail.get("ctx", {})
+    match detail["type"]:
+        case "extra_forbidden":
+            fields = sections_at(location[:-1])[0].model_fields
+            keys = [field.alias or name for name, field in fields.items()]
+            hint = did_you_mean(location[-1], keys)
+            message = f"unknown key{hint}; known here: {', '.join(keys)}"
+            return source.error(location, message)
+        case "missing":
+            return source.error(
+                location[:-1], "required, and missing", missing=str(location[-1])
+            )
+        case "union_tag_not_found":
+            key = context["discriminator"].strip("'")
+            message = f"required, and missing; expected {_either(kinds(location))}"
+            return source.error(location, message, missing=key)
+        case "union_tag_invalid":
+            key = context["discriminator"].strip("'")
+            return source.error(
+                (*location, key), _unknown_name(value[key], kinds(location))
+            )
+        case "literal_error":
+            words = re.findall(r"'([^']*)'", context["expected"])
+            return source.error(location, _unknown_name(value, words))
+        case kind if kind in _EXPECTED:
+            expected = _EXPECTED[kind].format(**context)
+            return source.error(location, f"expected {expected}, got {_shown(value)}")
+    return source.error(location, detail["msg"])
+
+
+def _unknown_name(value: object, words: Sequence[str]) -> str:
+    hint = did_you_mean(value, words)
+    return f"expected {_either(words)}, got {_shown(value)}{hint}"
+
+
+_MAPPING = "a mapping of keys to values"
+_EXPECTED = {
+    "bool_type": "true or false",
+    "dict_type": _MAPPING,
+    "finite_number": "a finite number",
+    "float_type": "a number",
+    "greater_than": "a number > {gt:g}",
+    "greater_than_equal": "a number >= {ge:g}",
+    "int_type": "a whole number",
+    "label_type": "text or a number",
+    "less_than": "a number < {lt:g}",
+    "less_than_equal": "a number <= {le:,}",
+    "list_type": "a list",
+    "loss_type": "a weight, or a mapping with the settings of the loss",
+    "model_attributes_type": _MAPPING,
+    "model_type": _MAPPING,
+    "pick_type": "'knee', or a mapping of each loss swept to a value",
+    "string_pattern_mismatch": "letters, digits, '_', '-' and '.' only",
+    "string_too_long": "at most {max_length} characters",
+    "string_type": "text",
+    "too_long": "at most {max_length} values",
+    "too_short": "at least one value",
+    "weights_type": "a list of weights, or a range {{low: , high: , points: }}",
+}
+
+
+def _shown(value: Any) -> str:
+    """A value as the file has it, or what it is."""
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, list):
+        return "a list" if value else "an empty list"
+    if value is None or isinstance(value, bool):
+        return "nothing" if value is None else str(value).lower()
+    text = repr(value)
+    return text if len(text) <= SHORT else f"{text[:40]}… ({len(text)} characters)"
+
+
+def _either(choices: Sequence[str]) -> str:
+    """``'a', 'b' or 'c'``."""
+    *others, last = map(repr, choices)
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 FIRST_ROWS = 1_000

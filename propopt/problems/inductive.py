@@ -12,20 +12,19 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 from pydantic import Field
 
 from propopt import inductive
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
 from propopt.problems.extent import Extent
 from propopt.problems.losses import KernelRobustnessLoss, LossSection
-from propopt.problems.parts import part
-from propopt.problems.plans import Plan
-from propopt.problems.section import (
+from propopt.problems.problem import Inductive, Plan
+from propopt.problems.sections import (
     Count,
     Finite,
     Nonnegative,
     Positive,
     Section,
     one_of,
+    part,
 )
-from propopt.problems.setting import Inductive
 
 
 class InducingSection(Section):

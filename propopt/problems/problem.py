@@ -2,27 +2,362 @@
 
 from __future__ import annotations
 
+import itertools
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias, final
 
 import numpy as np
+from sklearn.base import clone
 
-from propopt.errors import InvalidInput
-from propopt.explainers import Baseline
+from propopt.base.arrays import Attributions
+from propopt.base.checks import did_you_mean
+from propopt.base.errors import InvalidInput
+from propopt.base.resources import threads_of_run
+from propopt.explaining.explainers import Baseline
+from propopt.explaining.sweeping import Swept, sweep
+from propopt.explaining.trade_offs import TradeOffs
 from propopt.functions import Function
-from propopt.losses import Objective, PropertyLoss
-from propopt.problems.parts import part
-from propopt.problems.pick import Pick, check_pick, picked
-from propopt.problems.setting import Setting, Transductive
+from propopt.inductive import GaussianProcessExplainer, InducingRule
+from propopt.losses import GradientMatching, Objective, PropertyLoss, Smoothness
+from propopt.problems.sections import Location, part
 from propopt.problems.subject.subject import Subject
 from propopt.results.explanation import Explanation
 from propopt.solvers import Solver
-from propopt.threads import threads_of_run
-from propopt.tradeoffs.plan import Swept
-from propopt.tradeoffs.sweep import sweep
-from propopt.tradeoffs.table import TradeOffs
+
+
+# ---- Which of the optima of a sweep is written with its attributions, row by row
+
+
+Pick: TypeAlias = Literal["knee"] | Mapping[str, float]
+"""The knee of the curve, or a weight or limit for each loss that is swept."""
+
+
+def check_pick(pick: Pick, swept: Mapping[str, Sequence[float]]) -> None:
+    """Refuse a pick that is not among what is swept.
+
+    Raises
+    ------
+    InvalidInput
+        For a loss that is not swept, one that is left out, and a value outside the
+        range of those that are tried.
+    """
+    if pick == "knee":
+        return
+    for name, value in pick.items():
+        with part("pick", name):
+            _check_value(name, value, swept)
+    missing = [name for name in swept if name not in pick]
+    if missing:
+        with part("pick"):
+            raise InvalidInput(
+                f"expected a value for each loss swept; {missing[0]} has none"
+            )
+
+
+def _check_value(name: str, value: float, swept: Mapping[str, Sequence[float]]) -> None:
+    if name not in swept:
+        names = ", ".join(swept) or "nothing"
+        raise InvalidInput(
+            f"{name!r} is not swept{did_you_mean(name, list(swept))}; swept: {names}"
+        )
+    low, high = min(swept[name]), max(swept[name])
+    if not low <= value <= high:
+        raise InvalidInput(
+            f"expected a value that is swept, from {low:g} to {high:g}, got {value:g}"
+        )
+
+
+def picked(
+    trade_offs: TradeOffs,
+    pick: Pick,
+    weights: Mapping[str, Sequence[float]],
+    limits: Mapping[str, Sequence[float]],
+    axes: tuple[str, str],
+) -> Explanation:
+    """The optimum at the knee, or whose weights and limits are nearest to the pick.
+
+    Raises
+    ------
+    InvalidInput
+        If nothing was optimized, or not what is picked.
+    """
+    if pick == "knee":
+        return trade_offs.knee(*axes)
+    swept = {**weights, **limits}
+    nearest = {
+        name: min(values, key=lambda value: abs(value - pick[name]))
+        for name, values in swept.items()
+    }
+    combinations = list(itertools.product(*swept.values()))
+    if len(combinations) == len(trade_offs.optimized):
+        return trade_offs.optimized[combinations.index(tuple(nearest.values()))]
+    for best in trade_offs.optimized:
+        if not limits and all(best.weights[n] == nearest[n] for n in weights):
+            return best
+    raise InvalidInput("pick: not all of the sweep was solved, so that it is not known")
+
+
+# ---- What an inductive explanation is made from: observations, and inducing inputs
+
+
+METHOD = "inductive"
+Pair: TypeAlias = tuple[float, float]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Observations:
+    """New inputs, and observations with their gradients.
+
+    Parameters
+    ----------
+    new : array or DataFrame (m, D)
+        Inputs to explain.
+    others : array or DataFrame (N, D)
+        Observations.
+    gradients : array (N, D)
+        At the observations.
+    own : array (m, D)
+        At the new inputs.
+    n_shared : int
+        So many rows, from the first, are in both.
+    """
+
+    new: Any
+    others: Any
+    gradients: Attributions
+    own: Attributions
+    n_shared: int
+
+    def first(self, count: int | None) -> Observations:
+        """The same with only so many observations; None is all."""
+        if count is None:
+            return self
+        return replace(
+            self,
+            others=self.others[:count],
+            gradients=self.gradients[:count],
+            n_shared=min(self.n_shared, count),
+        )
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Plan:
+    """One way to explain new inputs.
+
+    Parameters
+    ----------
+    rule : str
+        What it is called, as ``rule`` in the table.
+    inducing : InducingRule, optional
+        None is all observations.
+    n_observations : int, optional
+        How many gradients are known, from the first; None is all.
+    own_gradients : bool
+        Each new input is explained with its own gradient, too.
+    place : tuple
+        The part of the problem that says so.
+    """
+
+    rule: str
+    inducing: InducingRule | None = None
+    n_observations: int | None = None
+    own_gradients: bool = False
+    place: Location = ()
+
+    def explain(
+        self,
+        explainer: GaussianProcessExplainer,
+        observations: Observations,
+        pairs: Sequence[Pair],
+    ) -> list[Explanation]:
+        """The new inputs under each pair of weights, from one fit."""
+        seen = observations.first(self.n_observations)
+        model = clone(explainer).set_params(inducing=self.inducing)
+        model.fit(seen.others, seen.gradients)
+        return [self._named(one) for one in self._path(model, seen, pairs)]
+
+    def _path(
+        self,
+        model: GaussianProcessExplainer,
+        seen: Observations,
+        pairs: Sequence[Pair],
+    ) -> list[Explanation]:
+        plain = model.explain_path(seen.new, pairs)
+        if not self.own_gradients:
+            return plain
+        with_own = model.explain_path(seen.new, pairs, gradients=seen.own)
+        return [
+            _with_first(own, other, seen.n_shared)
+            for own, other in zip(with_own, plain, strict=True)
+        ]
+
+    def _named(self, explanation: Explanation) -> Explanation:
+        parameters = {
+            "rule": self.rule,
+            "own_gradients": self.own_gradients,
+            **explanation.parameters,
+        }
+        return replace(explanation, method=METHOD, parameters=parameters)
+
+
+def _with_first(
+    explanation: Explanation, other: Explanation, count: int
+) -> Explanation:
+    """An explanation whose first rows are those of another."""
+    rows = np.concatenate(
+        [other.attributions[:count], explanation.attributions[count:]]
+    )
+    return replace(explanation, attributions=rows)
+
+
+# ---- Transductive or inductive: what stands beside the optima of a problem
+
+
+ROBUSTNESS = ("kernel_robustness", "pairwise_robustness")
+
+
+class Setting(ABC):
+    """When the inputs are known."""
+
+    @abstractmethod
+    def complete(self, trade_offs: TradeOffs, problem: Problem) -> TradeOffs:
+        """The trade-offs with what the setting adds to them."""
+
+    @abstractmethod
+    def describe(self, problem: Problem) -> str | None:
+        """A few words on what is added, if anything is."""
+
+
+@final
+@dataclass(frozen=True)
+class Transductive(Setting):
+    """All inputs are known at once: there is nothing beside the optima."""
+
+    def complete(self, trade_offs: TradeOffs, problem: Problem) -> TradeOffs:
+        del problem
+        return trade_offs
+
+    def describe(self, problem: Problem) -> str | None:
+        del problem
+        return None
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Inductive(Setting):
+    """Inputs come later: each is explained from gradients at the observations.
+
+    The objective must have ``gradient_matching``, one of ``kernel_robustness`` and
+    ``pairwise_robustness``, and perhaps ``smoothness``.
+
+    Parameters
+    ----------
+    plans : tuple of Plan
+        The ways to explain the new inputs.
+    kernel, lengthscale, mean, jitter
+        Of :class:`propopt.inductive.GaussianProcessExplainer`.
+    """
+
+    plans: tuple[Plan, ...] = (Plan(rule="all"),)
+    kernel: Literal["gaussian", "matern"] = "gaussian"
+    lengthscale: float | None = None
+    mean: Literal["per_feature", "none", "common"] = "per_feature"
+    jitter: float = 0.0
+
+    def complete(self, trade_offs: TradeOffs, problem: Problem) -> TradeOffs:
+        """Add inductive explanations under the weights of every optimum.
+
+        The certificate of each is the lower bound on what any explanation of these
+        inputs costs, which the optimum brings. After Ctrl-C those that were finished.
+        """
+        if trade_offs.interrupted or not trade_offs.optimized:
+            return trade_offs
+        explanations: list[Explanation] = []
+        interrupted = False
+        try:
+            explanations.extend(self._explanations(trade_offs.optimized, problem))
+        except KeyboardInterrupt:
+            interrupted = True
+        baselines = (*explanations, *trade_offs.baselines)
+        return replace(trade_offs, baselines=baselines, interrupted=interrupted)
+
+    def describe(self, problem: Problem) -> str:
+        return f"gradients known at {len(problem.subject.others)} inputs"
+
+    def _explanations(
+        self, optima: tuple[Explanation, ...], problem: Problem
+    ) -> Iterator[Explanation]:
+        losses = problem.losses
+        pairs = [_pair(best) for best in optima]
+        observations = _observations(problem, losses)
+        for plan in self.plans:
+            with part(*plan.place):
+                explainer = self._explainer(pairs, losses, problem.seed)
+                explanations = plan.explain(explainer, observations, pairs)
+            for explanation, best in zip(explanations, optima, strict=True):
+                yield _certified(explanation, best, losses)
+
+    def _explainer(
+        self, pairs: list[Pair], losses: dict[str, PropertyLoss], seed: int
+    ) -> GaussianProcessExplainer:
+        """Not fitted; with the weights that need most inducing inputs."""
+        smoothness = losses.get("smoothness")
+        graph = smoothness.graph if isinstance(smoothness, Smoothness) else None
+        return GaussianProcessExplainer(
+            min(robust for robust, _ in pairs),
+            max(smooth for _, smooth in pairs),
+            features=graph,
+            kernel=self.kernel,
+            lengthscale=self.lengthscale,
+            mean=self.mean,
+            jitter=self.jitter,
+            random_state=seed,
+        )
+
+
+def _observations(problem: Problem, losses: dict[str, PropertyLoss]) -> Observations:
+    points, others = problem.subject.points, problem.subject.others
+    faithfulness = losses["gradient_matching"]
+    assert isinstance(faithfulness, GradientMatching)
+    own = faithfulness.G
+    if np.array_equal(np.asarray(points), np.asarray(others)):
+        return Observations(points, points, own, own, n_shared=len(points))
+    gradients = problem.subject.gradient(others)
+    return Observations(points, others, np.asarray(gradients), own, n_shared=0)
+
+
+def _pair(best: Explanation) -> Pair:
+    """Weights of robustness and of smoothness beside one of gradient matching."""
+    weights = best.weights
+    (robustness,) = (weights[name] for name in ROBUSTNESS if name in weights)
+    unit = weights["gradient_matching"]
+    return robustness / unit, weights.get("smoothness", 0.0) / unit
+
+
+def _certified(
+    explanation: Explanation, best: Explanation, losses: dict[str, PropertyLoss]
+) -> Explanation:
+    """Measured at the new inputs, beside the lower bound of their optimum."""
+    objective = Objective(
+        tuple((best.weights[name], loss) for name, loss in losses.items())
+    )
+    measured = replace(
+        explanation.measured(objective), weights=best.weights, quantity=best.quantity
+    )
+    bound = best.certificate
+    if bound is None:
+        return measured
+    value = float(measured.objective or 0.0)
+    certificate = replace(
+        bound, value=value, scale=max(value, bound.scale), distance=None
+    )
+    return replace(measured, certificate=certificate)
 
 
 class Problem:

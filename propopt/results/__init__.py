@@ -1,1 +1,1 @@
-"""Results: explanations, and what every result of propopt can do."""
+"""Explanations, what is proved and concluded of them, and how they are saved."""

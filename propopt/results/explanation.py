@@ -1,44 +1,553 @@
-"""The result of explaining: attributions, what they cost, and how good that is."""
+"""The result of explaining: attributions, what they cost, and how good that is.
+
+Attributions that are computed when they are first read. A curve knows the losses of
+hundreds of optima without one attribution. Each is an explanation whose attributions
+are a :class:`Deferred`, until somebody reads them.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import warnings
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Final,
+    Generic,
+    NoReturn,
+    Protocol,
+    TypeAlias,
+    TypeVar,
+    final,
+    runtime_checkable,
+)
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from propopt._typing import Array, Attributions
-from propopt.certificate import Certificate, certify
-from propopt.checks import sealed
-from propopt.errors import InvalidInput, no_such_name
-from propopt.estimates import Units, units_in_words
+from propopt.base.arrays import Array, Attributions
+from propopt.base.checks import as_floats, read_array, sealed
+from propopt.base.errors import InvalidInput, UncertifiedWarning, no_such_name
+from propopt.base.files import write_csv
+from propopt.base.html import explanation_html, explanation_print, explanation_text
+from propopt.base.resources import require
+from propopt.base.text import Quantity
 from propopt.losses import Constraint, Objective, Program, PropertyLoss, bounds_of
-from propopt.losses.base import read_for
-from propopt.output.csv import write_csv
-from propopt.output.html import explanation_html, explanation_print, explanation_text
-from propopt.quantity import Quantity
-from propopt.results.aim import Aim
-from propopt.results.arrays import (
+from propopt.losses.algebra import read_for
+from propopt.losses.faithfulness import Units, units_in_words
+from propopt.results.archive import (
     own_attributions,
     own_details,
     own_standard_errors,
+    read_fields,
     seal_unpickled,
+    trusted_fields,
+    write_fields,
 )
-from propopt.results.conclusions.methods import certain, loss_shares, shares, stability
-from propopt.results.coordinates import sizes_for, sums_over
-from propopt.results.deferred import Deferred, WhenRead
-from propopt.results.later import Later, WhenAsked, settled
-from propopt.results.saving import read_fields, trusted_fields, write_fields
-from propopt.results.shap_package import explanation_of_shap, shap_of_explanation
-from propopt.results.slopes import slopes_of_contributions
-from propopt.results.target_error import TargetError
-from propopt.tables.names import Labels
+from propopt.results.certain import BUDGET, Certain, OrderBy, certain_of, claimed
+from propopt.results.certificate import Certificate, certify
+from propopt.results.shares import Ends, Shares, shares_of, weighted
+from propopt.results.stability import TOP, ConclusionStability, Solve, stability_of
+from propopt.results.target_error import Aim, TargetError
+from propopt.tables.frames import (
+    Labels,
+    aligned,
+    aligned_vector,
+    as_frame,
+    is_coded,
+    is_shap,
+    order_of,
+    read_attributions,
+    read_groups,
+    table_labels,
+)
+
+
+# ---- Parts of an output as slopes, where that is defined
+
+
+_NEGLIGIBLE = 1e-8
+"""|x − r| ≤ this · max(|x|, |r|) counts as x = r: the quotient is not defined."""
+
+
+def _check(points: Array, origin: Array, shape: tuple[int, int]) -> None:
+    for name, array, expected in (
+        ("X", points, shape),
+        ("reference", origin, shape[1:]),
+    ):
+        if array.shape != expected:
+            raise InvalidInput(f"{name}: expected shape {expected}, got {array.shape}")
+
+
+# ---- Explanations to and from the ``shap`` package, whose plots many readers know
+
+
+BASE_VALUE = "base_value"
+"""The detail (N,) to which contributions of a row are added to give its output."""
+
+
+@final
+class NoBaseValue:
+    """What slopes have in place of a base value: whoever adds to it is refused."""
+
+    def __repr__(self) -> str:
+        return "None: slopes add up to no output"
+
+    def _refused(self, *_: object) -> NoReturn:
+        raise InvalidInput(
+            "base_values: these are slopes, which add up to no output, so that there "
+            "is no waterfall of them; parts that do are po.explain(model, X, data=X, "
+            "units='output').to_shap(X)"
+        )
+
+    __float__ = __array__ = __getitem__ = __format__ = _refused
+    __add__ = __radd__ = _refused
+    shape = ()
+
+
+def _base_values(explanation: Explanation) -> Array | None:
+    """One number per row, or None: slopes are added to nothing."""
+    base = explanation.details.get(BASE_VALUE)
+    if explanation.units != "output" or base is None:
+        return None
+    return np.array(base, dtype=np.float64)
+
+
+def _base_detail(base: object, n_points: int) -> Array | None:
+    """One number per row from what the package has: a number, a row or a column."""
+    if base is None or isinstance(base, NoBaseValue):
+        return None
+    values = as_floats(base, "base_values")
+    flat = values.reshape(-1) if values.size in (1, n_points) else None
+    if flat is None or not np.isfinite(flat).all():
+        raise InvalidInput(
+            f"base_values: expected one finite number, or one for each of {n_points} "
+            f"rows, got an array of shape {values.shape}"
+        )
+    return np.array(np.broadcast_to(flat, (n_points,)))
+
+
+def _inputs(X: Any, explanation: Explanation) -> tuple[Array | None, Any]:
+    """Numbers by which plots colour and place points, and what they write beside."""
+    if X is None:
+        return None, None
+    frame = as_frame(X, "X")
+    if frame is None:
+        data = as_floats(X, "X")
+        _check_shape(data.shape, explanation.shape)
+        return data, None
+    _check_shape(frame.table.shape, explanation.shape)
+    table = _in_order(frame.table, X, explanation)
+    columns = [_numbers(table.iloc[:, j]) for j in range(table.shape[1])]
+    return np.stack(columns, axis=1), table.to_numpy(dtype=object)
+
+
+def _in_order(table: pd.DataFrame, X: Any, explanation: Explanation) -> pd.DataFrame:
+    own, names = table_labels(X), explanation.labels
+    rows = order_of(own.points, names.points, "X: its rows", "the explanation")
+    columns = order_of(
+        own.features, names.features, "X: its columns", "the explanation"
+    )
+    table = table if columns is None else table.iloc[:, columns]
+    return table if rows is None else table.iloc[rows]
+
+
+def _check_shape(shape: tuple[int, ...], expected: tuple[int, int]) -> None:
+    if shape != expected:
+        raise InvalidInput(
+            f"X: expected the shape of the attributions, {expected}, got {shape}; one "
+            "column for each feature, as the explanation names them"
+        )
+
+
+def _numbers(column: pd.Series[Any]) -> Array:
+    """A column as numbers, or the codes of its categories; NaN where missing."""
+    if not is_coded(column, "X"):
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    codes = column.astype("category").cat.codes.to_numpy()
+    return np.where(codes < 0, np.nan, codes)
+
+
+# ---- What every result can do, be it an explanation or something else
+
+
+@runtime_checkable
+class Result(Protocol):
+    """A table, a card in a notebook, and two files: one to read, one to load again.
+
+    Whatever has these four is written and shown like an explanation, and need not be
+    one. What :meth:`save` writes, a class method ``load`` of the same class reads.
+    """
+
+    def to_frame(self) -> pd.DataFrame:
+        """What is known, as a table with names."""
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write the table; numbers read back to the same value."""
+
+    def save(self, path: str | Path) -> None:
+        """Write all of it to an ``.npz`` file without pickles."""
+
+    def _repr_html_(self) -> str:
+        """A card for notebooks, escaped and without scripts."""
+
+
+# ---- What an explanation can be asked beside its numbers: methods of its class
+
+
+def certain(
+    best: Explanation,
+    budget: float = BUDGET,
+    objective: Objective | PropertyLoss | None = None,
+    *,
+    rows: Sequence[Hashable] | None = None,
+    order: OrderBy = "size",
+) -> Certain:
+    """What holds in every explanation whose objective is almost as good.
+
+    All V with F(V) ≤ F(W) + β lie within √(β [H⁻¹]_nd,nd) of an optimal w_nd, where
+    H is half the Hessian of the squared losses; with further convex losses no
+    farther. The price of a sign is w²/[H⁻¹]: the least rise of the objective at
+    which another explanation has another sign.
+
+    Parameters
+    ----------
+    budget : float
+        β for each statement, in mean rows: shares of F(W)/N.
+    objective : Objective, optional
+        What it was optimized for; needed after loading, when it is not known.
+    rows : sequence of labels or ints, optional
+        Rows whose orders are wanted, by name or position. All by default, where
+        their blocks of H⁻¹ can be afforded; of many points only the rows named here
+        have half-widths that are as narrow as can be, by one block of conjugate
+        gradients each.
+    order : {"size", "value"}
+        Ranks of |w|, or of w.
+
+    Returns
+    -------
+    Certain
+        Signs, ranks, half-widths and prices, with a table of them.
+
+    Raises
+    ------
+    InvalidInput
+        If no objective or no certificate is known, or there is no such row.
+    Refused
+        If there is no squared gradient-matching loss, or a limit is zero.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> objective = po.GradientMatching(np.array([[3.0, 0.01], [2.0, -0.02]]))
+    >>> best = po.solve(objective + po.PairwiseRobustness(po.chain_graph(2)))
+    >>> best.certain().to_frame()[["certain", "positive"]]
+             certain  positive
+    feature
+    x0           1.0       1.0
+    x1           0.0       0.0
+    """
+    _ = best.attributions  # losses and certificate are then theirs
+    given = None if objective is None else Objective.of(objective)
+    program = known_program(best, given, "certain")
+    known = best if given is None else claimed(best, given)
+    return certain_of(known, program, budget=budget, rows=rows, order=order)
+
+
+def shares(
+    explanation: Explanation, objective: Objective | PropertyLoss | None = None
+) -> Shares:
+    """Losses as shares kept and removed, and as differences in units of attributions.
+
+    Parameters
+    ----------
+    objective : Objective, optional
+        What to measure against: needed for baselines, and after loading; by default
+        what the explanation was optimized for.
+
+    Returns
+    -------
+    Shares
+        With a table of them.
+
+    Raises
+    ------
+    InvalidInput
+        If no objective is known, or it is of another table.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> G = np.array([[0.0, 1.0], [2.0, 1.0]])
+    >>> objective = po.GradientMatching(G) + po.PairwiseRobustness(po.chain_graph(2))
+    >>> mine = po.Explanation(attributions=G + 0.5, method="mine")
+    >>> mine.shares(objective)
+    Shares(50.0 % of faithfulness kept (gradient_matching); 0.0 % of ...
+    """
+    given = None if objective is None else Objective.of(objective)
+    _ = explanation.attributions  # weights are then those of what was computed
+    return shares_of(explanation, given, known_program(explanation, given, "shares"))
+
+
+def stability(
+    best: Explanation,
+    k: int = TOP,
+    objective: Objective | PropertyLoss | None = None,
+    *,
+    solve: Solve | None = None,
+) -> ConclusionStability:
+    """Whether signs, largest features and order survive other settings.
+
+    The weight of each loss beside faithfulness goes from a half to two, in nine steps;
+    a graph of nearest neighbours has half and twice as many, at the same weight times
+    mean degree; a target that was drawn is drawn again, as far as its blocks tell.
+
+    Parameters
+    ----------
+    k : int
+        How many of the largest attributions of a row are compared as a set; at most one
+        fewer than there are features.
+    objective : Objective, optional
+        What it was optimized for; needed after loading, when it is not known.
+    solve : callable, optional
+        Such as :func:`propopt.solve`: for losses that are not squared, and for bounds.
+        Squared losses have a closed form, and need none.
+
+    Returns
+    -------
+    ConclusionStability
+        With a table of what varied.
+
+    Raises
+    ------
+    InvalidInput
+        If no objective is known, or nothing varies.
+    Refused
+        If there is no closed form, and no solver was given.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> X = np.linspace(-1, 1, 12)[:, None] * [1.0, 2.0]
+    >>> objective = po.GradientMatching(X**2 - 0.3) + po.PairwiseRobustness(
+    ...     po.knn_graph(X, 2)
+    ... )
+    >>> [a.varied for a in po.solve(objective).stability().agreements]
+    ['weight of pairwise_robustness', 'neighbours in pairwise_robustness']
+    """
+    _ = best.attributions  # weights are then those of what was computed
+    given = None if objective is None else Objective.of(objective)
+    program = known_program(best, given, "stability")
+    known = best if given is None else replace(best, weights=given.weights)
+    return stability_of(known, program, k, solve)
+
+
+def loss_shares(explanation: Explanation) -> dict[str, float]:
+    """By name what is kept of each faithfulness loss, and removed of every other.
+
+    Of the losses as they are known, without attributions; see
+    :class:`propopt.Shares`. Nothing after loading, where the objective is not known.
+    """
+    program = explanation.program
+    if program is None:
+        return {}
+    ends = Ends.of(program, weighted(explanation, None, program))
+    return ends.shares(explanation.losses)
+
+
+def known_program(
+    explanation: Explanation, objective: Objective | None, question: str
+) -> Program:
+    """What the explanation was optimized for, or what the caller gave.
+
+    Raises
+    ------
+    InvalidInput
+        If there is neither.
+    """
+    if objective is not None:
+        return Program(objective.losses, (), explanation.shape)
+    if explanation.program is None:
+        raise InvalidInput(
+            "objective: a loaded explanation has none, and a baseline was optimized "
+            f"for none; give the objective, as in {question}(objective=...)"
+        )
+    return explanation.program
+
+
+# ---- Attributions that are computed when they are first read
+
+
+_PROVED = ("attributions", "losses", "certificate", "details", "target")
+"""What an explanation takes over from the one that was computed."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Deferred:
+    """Attributions (N, D) to be computed.
+
+    Parameters
+    ----------
+    shape : (int, int)
+        N and D.
+    compute : callable
+        Gives the explanation, with losses and certificate of its own attributions.
+    tolerance : float
+        By how much, relatively, what is claimed of them may err without a warning.
+    """
+
+    shape: tuple[int, int]
+    compute: Callable[[], Explanation]
+    tolerance: float
+
+    def proved(self, claim: Certificate | None) -> dict[str, Any]:
+        """The fields of an explanation that follow from its attributions.
+
+        A warning says so if they contradict the claim.
+        """
+        best = self.compute()
+        if claim is not None and best.certificate is not None:
+            self._compare(claim, best.certificate, best.solver)
+        fields = vars(best)  # some may be computed later
+        return {name: fields[name] for name in _PROVED}
+
+    def _compare(
+        self, claim: Certificate, proof: Certificate, solver: str | None
+    ) -> None:
+        too_high = claim.lower_bound - proof.value
+        too_low = proof.lower_bound - (2.0 * claim.value - claim.lower_bound)
+        if max(too_high, too_low) > self.tolerance * proof.scale:
+            warnings.warn(
+                f"the curve of {solver} has an objective of {claim.value:.9g} to a "
+                f"gap of {claim.gap:.1e}, and its attributions have "
+                f"{proof.value:.9g} to a gap of {proof.gap:.1e}: these losses count",
+                UncertifiedWarning,
+                stacklevel=4,
+            )
+
+
+def is_deferred(explanation: Explanation) -> bool:
+    """Whether nobody has read its attributions yet."""
+    return isinstance(vars(explanation)["attributions"], Deferred)
+
+
+class WhenRead:
+    """The field of an explanation that holds attributions, or a :class:`Deferred`.
+
+    As a field of a dataclass it has no default: it is asked of the class, and refuses.
+    """
+
+    def __get__(self, owner: Any, kind: type | None = None) -> Attributions:
+        if owner is None:
+            raise AttributeError("attributions")
+        fields = vars(owner)
+        if isinstance(fields["attributions"], Deferred):
+            fields.update(fields["attributions"].proved(fields["certificate"]))
+        W: Attributions = fields["attributions"]
+        return W
+
+    def __set__(self, owner: Any, W: Attributions | Deferred) -> None:
+        vars(owner)["attributions"] = W
+
+
+# ---- Fields of an explanation that cost work, done when somebody first asks for them
+
+
+T = TypeVar("T")
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Later(Generic[T]):
+    """A value that is computed when it is first asked for.
+
+    Parameters
+    ----------
+    compute : callable
+        Gives the value.
+    """
+
+    compute: Callable[[], T]
+
+
+@final
+class WhenAsked(Generic[T]):
+    """A field that holds a value, or what is to be computed :class:`Later`.
+
+    As a field of a dataclass its default is None.
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, owner: Any, kind: type | None = None) -> T | None:
+        if owner is None:
+            return None  # the default
+        fields = vars(owner)
+        if isinstance(fields[self._name], Later):
+            fields[self._name] = fields[self._name].compute()
+        value: T | None = fields[self._name]
+        return value
+
+    def __set__(self, owner: Any, value: T | Later[T] | Later[T | None] | None) -> None:
+        vars(owner)[self._name] = value
+
+
+def settled(owner: Any) -> dict[str, Any]:
+    """The fields of an object, none of them to be computed any more."""
+    fields = vars(owner)
+    for name, value in list(fields.items()):
+        if isinstance(value, Later):
+            getattr(owner, name)
+    return fields
+
+
+# ---- Attributions in other coordinates: per scale of the features, summed over groups
+
+
+EFFECTS: Final = "effects"
+"""The detail that says which attributions are effects, in units of the output."""
+
+
+def sizes_for(
+    scale: Any, shape: tuple[int, int], labels: Labels, details: Mapping[str, Array]
+) -> Array:
+    """What each slope is multiplied by, shape (D,) or (N, D); effects by one.
+
+    Raises
+    ------
+    InvalidInput
+        If the scale is not one number for each feature.
+    """
+    sizes = aligned_vector(scale, labels.features, "scale", "the explanation")
+    if sizes.shape != shape[1:]:
+        raise InvalidInput(
+            f"scale: expected {shape[1]} numbers, one for each feature, got "
+            f"{len(sizes)}"
+        )
+    return np.where(details[EFFECTS], 1.0, sizes) if EFFECTS in details else sizes
+
+
+def sums_over(
+    groups: Mapping[str, Sequence[str]], W: Attributions, labels: Labels
+) -> tuple[Attributions, Labels]:
+    """Signed sums over each group of features, and the names of what is left.
+
+    Raises
+    ------
+    InvalidInput
+        If the groups are not such as features can be in.
+    """
+    names = read_groups(groups, labels.feature_names(W.shape[1]))
+    place = {name: j for j, name in enumerate(dict.fromkeys(names))}
+    sums = np.zeros((len(W), len(place)))
+    np.add.at(sums.T, [place[name] for name in names], W.T)
+    return sums, Labels(points=labels.points, features=tuple(place))
 
 
 Parameter: TypeAlias = float | int | str | bool | None
@@ -417,13 +926,373 @@ class Explanation:
         explanation = cls(**read_fields(path))
         return explanation.certified(objective, subject_to=subject_to)
 
-    to_shap = shap_of_explanation
-    to_slopes = slopes_of_contributions
-    from_shap = classmethod(explanation_of_shap)
-    certain = certain
-    shares = shares
-    loss_shares = property(loss_shares)
-    stability = stability
-    _repr_html_ = explanation_html
-    __repr__ = explanation_text
-    __str__ = explanation_print
+    def to_shap(self, X: object = None) -> Any:
+        """A ``shap.Explanation`` of these attributions, for the plots of ``shap``.
+
+        Needs ``pip install "propopt[baselines]"``. Contributions (units ``"output"``)
+        have their base values where ``details["base_value"]`` knows them. Slopes are
+        parts
+        of no sum and have none: of the package's plots, those that add up to an output
+        (waterfall, decision, force) are refused, and parts are asked for.
+
+        Parameters
+        ----------
+        X : array or DataFrame (N, D), optional
+            The inputs, by which plots colour points; rows and columns that have names
+            are put in the order of the explanation, and categories are coded.
+
+        Returns
+        -------
+        shap.Explanation
+            With ``values``, ``feature_names``, and ``base_values`` and ``data`` where
+            they are known.
+
+        Raises
+        ------
+        InvalidInput
+            If X is not a table of N rows and D columns.
+        MissingExtra
+            If ``shap`` is not installed.
+
+        Examples
+        --------
+        >>> import numpy as np, propopt as po
+        >>> X = np.array([[1.0, 2.0], [3.0, 5.0]])
+        >>> best = po.solve(1.0 * po.GradientMatching(X))
+        >>> best.to_shap(X).values  # doctest: +SKIP
+        array([[1., 2.],
+               [3., 5.]])
+        """
+        data, shown = _inputs(X, self)
+        package = require("shap")
+        D = self.shape[1]
+        base = _base_values(self)
+        return package.Explanation(
+            values=np.array(self.attributions),
+            base_values=NoBaseValue() if base is None else base,
+            data=data,
+            display_data=shown,
+            feature_names=list(self.labels.feature_names(D)),
+            compute_time=self.seconds,
+        )
+
+    def to_slopes(self, X: Any, reference: Any) -> Explanation:
+        """Contributions as slopes, φ_j/(x_j − r_j), which compare with gradients.
+
+        Parameters
+        ----------
+        X : array or DataFrame (N, D)
+            The points, all of numbers; those with names are put in order.
+        reference : array or Series (D,)
+            r, such as the mean of the background that a feature is replaced by.
+
+        Returns
+        -------
+        Explanation
+            In units ``"gradient"``. Where x_j equals r_j to rounding no slope is
+            defined: the attribution is 0, and counted by row in
+            ``details["undefined"]`` (N,).
+
+        Raises
+        ------
+        InvalidInput
+            If the units are not ``"output"``, or X or r have another shape.
+
+        Examples
+        --------
+        >>> import numpy as np, propopt as po
+        >>> parts = po.Explanation(
+        ...     attributions=np.array([[6.0, 1.0]]), method="shap", units="output"
+        ... )
+        >>> slopes = parts.to_slopes(X=[[3.0, 4.0]], reference=[1.0, 4.0])
+        >>> slopes.attributions, slopes.details["undefined"]
+        (array([[3., 0.]]), array([1.]))
+        """
+        if self.units != "output":
+            raise InvalidInput(
+                f"to_slopes: expected contributions, in units 'output', got "
+                f"{self.units!r}"
+            )
+        points = aligned(X, self.labels, "X", "the explanation")
+        features = self.labels.features
+        origin = aligned_vector(reference, features, "reference", "the explanation")
+        _check(points, origin, self.shape)
+        steps = points - origin
+        size = np.maximum(np.abs(points), np.abs(origin))
+        undefined = np.abs(steps) <= _NEGLIGIBLE * size
+        slopes = np.zeros(self.shape)
+        np.divide(self.attributions, steps, out=slopes, where=~undefined)
+        return dataclasses.replace(
+            self,
+            attributions=sealed(read_array(slopes, "slopes", ndim=2)),
+            units="gradient",
+            losses={},
+            weights={},
+            certificate=None,
+            multipliers={},
+            target=None,
+            program=None,
+            standard_errors=None,
+            details={"undefined": undefined.sum(axis=1).astype(float)},
+        )
+
+    @classmethod
+    def from_shap(cls, explanation: Any) -> Explanation:
+        """The attributions, names and base values of a ``shap.Explanation`` (N, D).
+
+        Parameters
+        ----------
+        explanation : shap.Explanation (N, D)
+            Of one output.
+
+        Returns
+        -------
+        Explanation
+            In units ``"output"``; ``details["base_value"]`` (N,) is what the
+            attributions of a row are added to, where that is told.
+
+        Raises
+        ------
+        InvalidInput
+            If it is something else, is of several outputs, or holds a value that is not
+            finite.
+        """
+        if not is_shap(explanation):
+            raise InvalidInput(
+                "explanation: expected a shap.Explanation, got "
+                f"{type(explanation).__name__}; other attributions are "
+                "po.Explanation(attributions=W, method=...)"
+            )
+        W, labels = read_attributions(explanation, "shap")
+        base = _base_detail(getattr(explanation, "base_values", None), len(W))
+        return cls(
+            attributions=W,
+            method="shap",
+            labels=labels,
+            units="output",
+            details={} if base is None else {BASE_VALUE: base},
+        )
+
+    def certain(
+        self,
+        budget: float = BUDGET,
+        objective: Objective | PropertyLoss | None = None,
+        *,
+        rows: Sequence[Hashable] | None = None,
+        order: OrderBy = "size",
+    ) -> Certain:
+        """What holds in every explanation whose objective is almost as good.
+
+        All V with F(V) ≤ F(W) + β lie within √(β [H⁻¹]_nd,nd) of an optimal w_nd, where
+        H is half the Hessian of the squared losses; with further convex losses no
+        farther. The price of a sign is w²/[H⁻¹]: the least rise of the objective at
+        which another explanation has another sign.
+
+        Parameters
+        ----------
+        budget : float
+            β for each statement, in mean rows: shares of F(W)/N.
+        objective : Objective, optional
+            What it was optimized for; needed after loading, when it is not known.
+        rows : sequence of labels or ints, optional
+            Rows whose orders are wanted, by name or position. All by default, where
+            their blocks of H⁻¹ can be afforded; of many points only the rows named here
+            have half-widths that are as narrow as can be, by one block of conjugate
+            gradients each.
+        order : {"size", "value"}
+            Ranks of |w|, or of w.
+
+        Returns
+        -------
+        Certain
+            Signs, ranks, half-widths and prices, with a table of them.
+
+        Raises
+        ------
+        InvalidInput
+            If no objective or no certificate is known, or there is no such row.
+        Refused
+            If there is no squared gradient-matching loss, or a limit is zero.
+
+        Examples
+        --------
+        >>> import numpy as np, propopt as po
+        >>> objective = po.GradientMatching(np.array([[3.0, 0.01], [2.0, -0.02]]))
+        >>> best = po.solve(objective + po.PairwiseRobustness(po.chain_graph(2)))
+        >>> best.certain().to_frame()[["certain", "positive"]]
+                 certain  positive
+        feature
+        x0           1.0       1.0
+        x1           0.0       0.0
+        """
+        return certain(self, budget, objective, rows=rows, order=order)
+
+    def shares(self, objective: Objective | PropertyLoss | None = None) -> Shares:
+        """Losses as shares kept and removed, and in units of attributions.
+
+        Parameters
+        ----------
+        objective : Objective, optional
+            What to measure against: needed for baselines, and after loading; by default
+            what the explanation was optimized for.
+
+        Returns
+        -------
+        Shares
+            With a table of them.
+
+        Raises
+        ------
+        InvalidInput
+            If no objective is known, or it is of another table.
+
+        Examples
+        --------
+        >>> import numpy as np, propopt as po
+        >>> G = np.array([[0.0, 1.0], [2.0, 1.0]])
+        >>> objective = po.GradientMatching(G) + po.PairwiseRobustness(
+        ...     po.chain_graph(2)
+        ... )
+        >>> mine = po.Explanation(attributions=G + 0.5, method="mine")
+        >>> mine.shares(objective)
+        Shares(50.0 % of faithfulness kept (gradient_matching); 0.0 % of ...
+        """
+        return shares(self, objective)
+
+    @property
+    def loss_shares(self) -> dict[str, float]:
+        """By name what is kept of each faithfulness loss, and removed of every other.
+
+        Of the losses as they are known, without attributions; see
+        :class:`propopt.Shares`. Nothing after loading, where the objective is not
+        known.
+        """
+        return loss_shares(self)
+
+    def stability(
+        self,
+        k: int = TOP,
+        objective: Objective | PropertyLoss | None = None,
+        *,
+        solve: Solve | None = None,
+    ) -> ConclusionStability:
+        """Whether signs, largest features and order survive other settings.
+
+        The weight of each loss beside faithfulness goes from a half to two, in nine
+        steps; a graph of nearest neighbours has half and twice as many, at the same
+        weight
+        times mean degree; a target that was drawn is drawn again, as far as its blocks
+        tell.
+
+        Parameters
+        ----------
+        k : int
+            How many of the largest attributions of a row are compared as a set; at most
+            one fewer than there are features.
+        objective : Objective, optional
+            What it was optimized for; needed after loading, when it is not known.
+        solve : callable, optional
+            Such as :func:`propopt.solve`: for losses that are not squared, and for
+            bounds. Squared losses have a closed form, and need none.
+
+        Returns
+        -------
+        ConclusionStability
+            With a table of what varied.
+
+        Raises
+        ------
+        InvalidInput
+            If no objective is known, or nothing varies.
+        Refused
+            If there is no closed form, and no solver was given.
+
+        Examples
+        --------
+        >>> import numpy as np, propopt as po
+        >>> X = np.linspace(-1, 1, 12)[:, None] * [1.0, 2.0]
+        >>> objective = po.GradientMatching(X**2 - 0.3) + po.PairwiseRobustness(
+        ...     po.knn_graph(X, 2)
+        ... )
+        >>> [a.varied for a in po.solve(objective).stability().agreements]
+        ['weight of pairwise_robustness', 'neighbours in pairwise_robustness']
+        """
+        return stability(self, k, objective, solve=solve)
+
+    def _repr_html_(self) -> str:
+        """What is explained, the largest features, the proof; settings are folded."""
+        return explanation_html(self)
+
+    def __repr__(self) -> str:
+        """One line about an explanation."""
+        return explanation_text(self)
+
+    def __str__(self) -> str:
+        """The same for ``print``, of five features and without settings."""
+        return explanation_print(self)
+
+
+# ---- Explanations made elsewhere: whatever carries attributions, as an explanation
+
+
+AttributionsLike: TypeAlias = Any
+"""An Explanation, shap.Explanation, DataFrame or array (N, D)."""
+
+
+def explanation_of(
+    source: AttributionsLike, method: str, units: Units = "gradient"
+) -> Explanation:
+    """The explanation itself, or one of the attributions and names that ``source`` has.
+
+    Parameters
+    ----------
+    source : Explanation, shap.Explanation, DataFrame or array (N, D)
+        What carries W.
+    method : str
+        What it is called; that of a ``shap.Explanation`` is ``"shap"``.
+    units : {"gradient", "output", "scaled"}
+        Of numbers that do not say their own.
+
+    Raises
+    ------
+    InvalidInput
+        If it is no finite table of numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> explanation_of(np.eye(3), "mine")
+    Explanation(mine, 3 points × 3 features)
+    """
+    if isinstance(source, Explanation):
+        return source
+    if is_shap(source):
+        return Explanation.from_shap(source)
+    W, labels = read_attributions(source, method)
+    return Explanation(attributions=W, method=method, labels=labels, units=units)
+
+
+def explanations_of(
+    many: Iterable[AttributionsLike] | Mapping[str, AttributionsLike],
+    noun: str,
+    units: Units | None = None,
+) -> Iterator[Explanation]:
+    """One explanation after the other; those without a method are counted.
+
+    A mapping gives each the name of its key. Plain tables are in the units of what
+    they are measured against, where these are known.
+
+    Raises
+    ------
+    InvalidInput
+        If ``many`` is one table and not several.
+    """
+    own = units or "gradient"
+    if isinstance(many, Mapping):
+        for name, given in many.items():
+            yield dataclasses.replace(explanation_of(given, name, own), method=name)
+        return
+    if hasattr(many, "shape") or isinstance(many, Explanation):
+        raise InvalidInput(f"{noun}s: expected a list of them, got one: put it in [ ]")
+    for place, given in enumerate(many, start=1):
+        yield explanation_of(given, f"{noun} {place}", own)

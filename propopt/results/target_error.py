@@ -1,13 +1,247 @@
-"""How far an explanation is from the one for the true target: an estimate's error."""
+"""How far an explanation is from the one for the true target: an estimate's error.
+
+What the error of an estimated target costs, from blocks of its draws. For the target Ĝ
+= G + E the optimum Ŵ = W(Ĝ) has, measured with the true target, the excess
+
+    F_G(Ŵ) − F_G* = a² ⟨E, H⁻¹E⟩
+
+where F is quadratic, and at most this with any further convex term, constraints on W
+included. For F_Ĝ(V) ≥ F_Ĝ(Ŵ) + ⟨Δ, HΔ⟩ with Δ = V − Ŵ, and F_G − F_Ĝ is linear in V
+with the slope 2aE, so that F_G(V) − F_G(Ŵ) ≥ ⟨Δ, HΔ⟩ + 2a⟨E, Δ⟩ ≥ −a²⟨E, H⁻¹E⟩.
+
+Blocks Ĝ_b of draws, each unbiased, have the mean Ĝ. With their Gram matrix
+
+    K_bc = a² ⟨Ĝ_b − Ĝ, H⁻¹(Ĝ_c − Ĝ)⟩
+
+the excess is expected to be tr K/(B(B − 1)), however errors of different points go
+together. It is a sum of squares Σ λ z², z ~ N(0, 1), which varies about its expectation
+as χ²_ν/ν with ν = (Σ λ)²/Σ λ² (Satterthwaite 1946): the fewer degrees ν, the more the
+errors are one and the same everywhere. K has n = B − 1 of them to each of the excess,
+and independent ones, so that excess/(tr K/(B n)) ~ F(ν, nν). Both sums are unbiased:
+
+    E tr² S = (Σ λ)² + 2 Σ λ²/n,  E tr S² = (1 + 1/n) Σ λ² + (Σ λ)²/n,  S = K/n.
+
+Where K is too much work, the energies of n = B − 1 combinations of blocks are enough
+(:func:`contrasts`): these have the mean tr K/n, and the variance 2 Σ λ².
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, TypeAlias, final
 
-from propopt.curvature.excess import Excess
-from propopt.output.gaps import percent
+import numpy as np
+from scipy.special import fdtri
+
+from propopt.base.arrays import Array
+from propopt.base.checks import sealed
+from propopt.base.text import percent
+from propopt.losses import (
+    Faithfulness,
+    FunctionMatching,
+    GradientMatching,
+    Program,
+    PropertyLoss,
+)
+from propopt.losses.faithfulness import Estimate
+from propopt.losses.maps import Squared
+from propopt.losses.restricted import is_complete
+from propopt.results.curvature import Eigenbasis
+from propopt.results.hessian import (
+    ConstrainedPart,
+    Diagonalized,
+    Hessian,
+    Iterated,
+    QuadraticPart,
+)
+
+
+# ---- What the error of an estimated target costs, from blocks of its draws
+
+
+_LEVEL = 0.95
+"""Of the interval in which the excess is to be expected."""
+
+MOST_DEGREES = 1e6
+"""Beyond these the excess is its expectation to within 0.3 %."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Excess:
+    """An estimate of a² ⟨E, H⁻¹E⟩, and how it varies.
+
+    Parameters
+    ----------
+    value : float
+        What is to be expected.
+    spread : float
+        The standard error of ``value``, by leaving out one block at a time; NaN for two
+        blocks.
+    degrees : float
+        ν ≥ 1: the excess varies about its expectation as χ²_ν/ν.
+    n_blocks : int
+        B.
+    """
+
+    value: float
+    spread: float
+    degrees: float
+    n_blocks: int
+
+    @classmethod
+    def of(cls, gram: Array) -> Excess:
+        """From K (B, B), the Gram matrix of the deviations of the blocks."""
+        n = len(gram) - 1
+        return cls(
+            value=float(np.trace(gram)) / (n * (n + 1)),
+            spread=_spread(np.diag(gram)),
+            degrees=_degrees(gram / n, n),
+            n_blocks=n + 1,
+        )
+
+    @classmethod
+    def of_energies(cls, energies: Array) -> Excess:
+        """From a² ⟨E, H⁻¹E⟩ of the n contrasts of n + 1 blocks."""
+        n, mean = len(energies), float(energies.mean())
+        variance = float(energies.var(ddof=1)) if n > 1 else math.inf
+        least = 2.0 * mean**2 / MOST_DEGREES
+        return cls(
+            value=mean / (n + 1),
+            spread=math.sqrt(variance / n) / (n + 1) if n > 1 else math.nan,
+            degrees=max(2.0 * mean**2 / max(variance, least), 1.0) if mean else 1.0,
+            n_blocks=n + 1,
+        )
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Where the excess of this very estimate lies with a probability of 95 %."""
+        low, high = ratio_interval(self.degrees, self.n_blocks)
+        return self.value * low, self.value * high
+
+
+def ratio_interval(degrees: float, n_blocks: int) -> tuple[float, float]:
+    """Quantiles of excess/expectation ~ F(ν, (B − 1)ν), symmetric in probability.
+
+    Examples
+    --------
+    >>> low, high = ratio_interval(20.0, 10)
+    >>> round(low, 2), round(high, 2)
+    (0.47, 1.79)
+    """
+    tail = (1.0 - _LEVEL) / 2.0
+    below = degrees * (n_blocks - 1)
+    low, high = fdtri(degrees, below, np.array([tail, 1.0 - tail])).tolist()
+    return low, high
+
+
+def _spread(energies: Array) -> float:
+    """√((B−1)/B Σ (ê_(b) − mean)²), where leaving out b takes K_bb B/(B−1) of tr K."""
+    B = len(energies)
+    if B < 3:
+        return math.nan
+    scatter = float(((energies - energies.mean()) ** 2).sum())
+    return float(np.sqrt(scatter / (B * (B - 1)))) / (B - 2)
+
+
+def _degrees(S: Array, n: int) -> float:
+    """ν = (Σ λ)²/Σ λ² of n deviations, 1 or more; 1 for a single deviation."""
+    if n < 2:
+        return 1.0
+    trace, squares = float(np.trace(S)), float((S**2).sum())
+    own = (squares - trace**2 / n) * n**2 / ((n - 1) * (n + 2))  # Σ λ²
+    smallest = trace**2 / MOST_DEGREES
+    return max((trace**2 - 2.0 * own / n) / max(own, smallest), 1.0) if trace else 1.0
+
+
+def contrasts(n_blocks: int) -> Array:
+    """B − 1 orthonormal combinations of B blocks that leave out their mean, (B − 1, B).
+
+    Of independent blocks they are independent, and each varies as a block does.
+
+    Examples
+    --------
+    >>> C = contrasts(3)
+    >>> bool(np.allclose(C @ C.T, np.eye(2)) and np.allclose(C @ np.ones(3), 0.0))
+    True
+    """
+    # Helmert: each block against those before it
+    rows = np.tril(np.ones((n_blocks - 1, n_blocks)))
+    places = np.arange(1, n_blocks)
+    rows[places - 1, places] = -places
+    return np.asarray(rows / np.sqrt(places * (places + 1.0))[:, None])
+
+
+@final
+class Scatter:
+    """The blocks of a target, as the quadratic part of an objective sees them.
+
+    Parameters
+    ----------
+    part : QuadraticPart
+        The squared losses.
+    blocks : array (B, N, D)
+        Ĝ_b.
+    energy : callable, optional
+        E (N, D) to what gives a² ⟨E, H⁻¹E⟩ for any weights, where that is cheap.
+    """
+
+    def __init__(
+        self,
+        part: QuadraticPart,
+        blocks: Array,
+        energy: Callable[[Array], Callable[[Array], float]] | None = None,
+    ) -> None:
+        self._part = part
+        self._energy = energy
+        self._deviations = blocks - blocks.mean(axis=0)
+        self._coefficients: Array | None = None
+
+    def excess(self, a: float, weights: Array) -> Excess:
+        """What the error of the mean of the blocks costs."""
+        if self._energies is None:
+            return Excess.of(self.gram(a, weights))
+        energies = [energy(weights) for energy in self._energies]
+        return Excess.of_energies(np.array(energies))
+
+    @cached_property
+    def _energies(self) -> list[Callable[[Array], float]] | None:
+        """Of each contrast, for any weights."""
+        if self._energy is None:
+            return None
+        rows = contrasts(len(self._deviations))
+        return [self._energy(np.tensordot(row, self._deviations, 1)) for row in rows]
+
+    def gram(self, a: float, weights: Array) -> Array:
+        """K_bc = a² ⟨Ĝ_b − Ĝ, H⁻¹(Ĝ_c − Ĝ)⟩, shape (B, B)."""
+        H = self._part.hessian(weights)
+        if isinstance(H, Diagonalized):
+            # ⟨D_b, H⁻¹D_c⟩ = Σ (UᵀD_bV)(UᵀD_cV)/h
+            Z = (self._turned(H) / np.sqrt(H.values)).reshape(len(self._deviations), -1)
+            return np.asarray(a**2 * (Z @ Z.T))
+        flat = self._deviations.reshape(len(self._deviations), -1)
+        K = a * flat @ self.moved(a, H).reshape(len(flat), -1).T
+        return np.asarray((K + K.T) / 2.0)
+
+    def standard_errors(self, a: float, weights: Array) -> Array:
+        """Of W(Ĝ), (N, D), where F is quadratic: between-block scatter of W(Ĝ_b)/√B."""
+        moved = self.moved(a, self._part.hessian(weights))
+        B = len(moved)
+        return np.asarray(np.sqrt((moved**2).sum(axis=0) / (B * (B - 1))))
+
+    def moved(self, a: float, H: Hessian) -> Array:
+        """W(Ĝ_b) − W(Ĝ) = a H⁻¹(Ĝ_b − Ĝ), shape (B, N, D)."""
+        near = H.roughly if isinstance(H, Iterated) else H
+        return np.stack([a * near.solve(D) for D in self._deviations])
+
+    def _turned(self, H: Diagonalized) -> Array:
+        # the eigenbases of a part are the same for all weights
+        if self._coefficients is None:
+            self._coefficients = np.stack([H.turned(D) for D in self._deviations])
+        return self._coefficients
 
 
 Relation: TypeAlias = Literal["about", "at most"]
@@ -21,7 +255,7 @@ class TargetError:
 
     A certificate says how good W is for the target it was given, Ĝ. For the true
     target G the excess F_G(W(Ĝ)) − F_G* is estimated from blocks of draws
-    (:mod:`propopt.curvature.excess`).
+    (:mod:`propopt.results.target_error`).
 
     Parameters
     ----------
@@ -134,3 +368,214 @@ def exact_target(source: str, scale: float) -> TargetError:
 def unknown_target(source: str, scale: float) -> TargetError:
     """The error of a target of which it is not known."""
     return TargetError(value=math.nan, scale=scale, spread=math.nan, source=source)
+
+
+# ---- What an objective aims at, and what the error of that costs the optimum
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class KnownCurvature:
+    """What a solver knows of the squared losses of a program.
+
+    Parameters
+    ----------
+    bases : (Eigenbasis, Eigenbasis), optional
+        Over points and over features.
+    energy : callable, optional
+        E (N, D) to what gives a² ⟨E, H⁻¹E⟩ for any weights.
+    """
+
+    bases: tuple[Eigenbasis, Eigenbasis] | None = None
+    energy: Callable[[Array], Callable[[Array], float]] | None = None
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Aim:
+    """The targets of a program, made ready for any weights.
+
+    Parameters
+    ----------
+    program : Program
+        Its faithfulness losses have targets.
+    known : KnownCurvature
+        What was computed before.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> from propopt.losses.faithfulness import Estimate
+    >>> blocks = np.random.default_rng(0).normal(size=(10, 5, 2))
+    >>> drawn = Estimate.of_blocks(blocks, source="noise", n_draws=100)
+    >>> objective = po.GradientMatching(drawn) + po.PairwiseRobustness(
+    ...     po.chain_graph(5)
+    ... )
+    >>> aim = Aim(po.losses.Program(objective.losses))
+    >>> aim.error(objective.coefficients, scale=1.0).n_blocks
+    10
+    """
+
+    program: Program
+    known: KnownCurvature = KnownCurvature()
+
+    def error(
+        self, weights: Array, scale: float, multipliers: Sequence[float] = ()
+    ) -> TargetError:
+        """What the error of the target costs the optimum for these weights.
+
+        Parameters
+        ----------
+        weights : array (k,)
+            In the order of the losses.
+        scale : float
+            What the error is relative to.
+        multipliers : sequence of float
+            Those of the bounds: their losses count as weighted by these.
+        """
+        aims = self._aims(weights)
+        inexact = [loss for loss in aims if _known_exactly(loss) is None]
+        if not inexact:
+            sources = dict.fromkeys(_known_exactly(loss) or "" for loss in aims)
+            return exact_target(" and ".join(sources) or "not used", scale)
+        if len(inexact) > 1:
+            names = " and ".join(loss.name for loss in inexact)
+            return unknown_target(
+                f"of {names}: how their errors go together is not known", scale
+            )
+        return self._of_one(inexact[0], self._priced(weights, multipliers), scale)
+
+    def standard_errors(self, weights: Array) -> Array | None:
+        """Of the attributions (N, D), from the scatter of W(Ĝ_b) over the blocks.
+
+        None where nothing was drawn, or the objective is not quadratic.
+        """
+        drawn = [loss for loss in self._aims(weights) if _is_drawn(loss)]
+        if len(drawn) != 1 or self._relation(weights) == "at most":
+            return None
+        a = self._weight(drawn[0], weights)
+        return sealed(self._scatter(drawn[0]).standard_errors(a, weights))
+
+    def _of_one(self, loss: PropertyLoss, weights: Array, scale: float) -> TargetError:
+        """Of the only inexact target; weights are those of all losses."""
+        reason = self._why_unknown(loss)
+        if reason is not None:
+            return unknown_target(reason, scale)
+        excess = self._scatter(loss).excess(self._weight(loss, weights), weights)
+        return TargetError(
+            **vars(excess),
+            scale=scale,
+            source=_drawn_source(_estimate(loss)),
+            relation=self._relation(weights),
+        )
+
+    def _why_unknown(self, loss: PropertyLoss) -> str | None:
+        if not isinstance(loss, GradientMatching):
+            return f"of {loss.name}: its error is not known"
+        if loss.estimate is None:
+            return "given as numbers, its error is not known"
+        if loss.estimate.blocks is None:
+            return _undrawn_source(loss.estimate)
+        if not isinstance(loss.penalty, Squared):
+            return "estimated and matched in l1: its error is not known"
+        if loss not in self.program.losses:
+            return f"estimated and only bounded, by {loss.name}: its error is not known"
+        return None
+
+    def _aims(self, weights: Array) -> list[PropertyLoss]:
+        """The faithfulness losses that decide on the optimum."""
+        pairs = zip(weights, self.program.losses, strict=True)
+        losses = [loss for weight, loss in pairs if weight > 0]
+        losses += [bound.loss for bound in self.program.bounds]
+        return [loss for loss in losses if isinstance(loss, Faithfulness)]
+
+    def _relation(self, weights: Array) -> Relation:
+        squared = (isinstance(x.penalty, Squared) for x in self.program.losses)
+        pairs = zip(weights[: len(self.program.losses)], squared, strict=True)
+        is_quadratic = all(fits for weight, fits in pairs if weight > 0)
+        is_free = all(map(is_complete, self.program.bounds))
+        return "about" if is_quadratic and is_free else "at most"
+
+    def _priced(self, weights: Array, multipliers: Sequence[float]) -> Array:
+        """Weights of all losses that :attr:`_constrained` has."""
+        bounds = self.program.bounds
+        prices = [*multipliers, *(0.0 for _ in bounds)]  # zero where there are too few
+        pairs = zip(prices, bounds, strict=False)
+        return np.append(weights, [mu for mu, bound in pairs if bound.limit > 0.0])
+
+    def _weight(self, loss: PropertyLoss, weights: Array) -> float:
+        return float(weights[self.program.losses.index(loss)])
+
+    def _scatter(self, loss: PropertyLoss) -> Scatter:
+        """Of the draws of its target, before all losses, those of the bounds too."""
+        if loss not in self._scatters:
+            blocks = _estimate(loss).blocks
+            assert blocks is not None, "it is drawn"
+            free = self._constrained.free(blocks)
+            self._scatters[loss] = Scatter(
+                self._quadratic_part, free, self.known.energy
+            )
+        return self._scatters[loss]
+
+    @cached_property
+    def _scatters(self) -> dict[PropertyLoss, Scatter]:
+        return {}
+
+    @cached_property
+    def _constrained(self) -> ConstrainedPart:
+        """Of the losses and the bounded ones, where rows add up to what is given.
+
+        Other limits of zero, whose multipliers are infinite, are left out. Without them
+        H is smaller, and its inverse larger: what is at most that stays so.
+        """
+        bounds = self.program.bounds
+        bounded = (bound.loss for bound in bounds if bound.limit > 0.0)
+        losses = (*self.program.losses, *bounded)
+        kept = tuple(bound for bound in bounds if is_complete(bound))
+        return ConstrainedPart(Program(losses, kept, self.program.shape))
+
+    @cached_property
+    def _quadratic_part(self) -> QuadraticPart:
+        """H for errors that are free; of eigenbases that are known already, if any."""
+        part = self._constrained
+        if part.totals is not None:
+            return part.inner
+        return QuadraticPart(part.program, self.known.bases)
+
+
+def _known_exactly(loss: PropertyLoss) -> str | None:
+    """How the target of the loss is known exactly, in words; None if it is not."""
+    match loss:
+        case GradientMatching(estimate=Estimate(exact=True, source=source)):
+            return source
+        case FunctionMatching():
+            return "exact (function values)"
+        case _:
+            return None
+
+
+def _is_drawn(loss: PropertyLoss) -> bool:
+    match loss:
+        case GradientMatching(estimate=Estimate(exact=False, blocks=blocks)):
+            return blocks is not None
+        case _:
+            return False
+
+
+def _estimate(loss: PropertyLoss) -> Estimate:
+    assert isinstance(loss, GradientMatching)
+    assert loss.estimate is not None
+    return loss.estimate
+
+
+def _undrawn_source(estimate: Estimate) -> str:
+    if estimate.source == "given":
+        return "given as a function, its error is not known"
+    return f"by {estimate.source}"
+
+
+def _drawn_source(estimate: Estimate) -> str:
+    """Of draws, whose number stands in it already where the source knows it."""
+    if "draws" in estimate.source:
+        return estimate.source
+    return f"{estimate.source}, {estimate.n_draws:,} draws"

@@ -3,29 +3,47 @@
 Where F(W) = Σ c φ(A W) + Σ c φ(A' W − T), and A M = 0 for each A without a target, the
 optimum for the targets T is M beside the optimum for T − A' M. With M near the targets
 what is left is as small as it would be without an offset, and so is its rounding.
+
+Few points with very many features, such as images: points and features exchanged. With
+V = Wᵀ, a loss over the points of W is one over the features of V and the other way
+round, and sums of squares or of absolute values are what they were. Solvers that need
+an eigenbasis over features (D³ time, D² memory) then need one over points.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeAlias, final
 
 import numpy as np
 
-from propopt._typing import Array, Attributions
-from propopt.linear.components import Components
+from propopt.base.arrays import Array, Attributions
+from propopt.base.errors import Infeasible
 from propopt.losses import Bound, Program, PropertyLoss
-from propopt.maps import (
+from propopt.losses.linear_algebra import Components
+from propopt.losses.maps import (
+    Absolute,
     Identity,
     ImplicitOverPoints,
     LinearMap,
     OverFeatures,
     OverPoints,
+    Penalty,
     PerPoint,
+    Squared,
 )
-from propopt.penalties import Penalty, Squared
-from propopt.solvers.base import Prepared, Solution
+from propopt.losses.restricted import Restriction, zeros
+from propopt.results.curvature import bounds_refusal
+from propopt.solvers.solver import (
+    Curve,
+    Dispatcher,
+    Measurement,
+    Prepared,
+    Solution,
+    Solver,
+)
 
 
 LARGE = 1e3  # times what is left: constants that cost it three digits
@@ -148,3 +166,219 @@ class _Centred(Prepared):
             if c > 0 and isinstance(loss.penalty, Squared) and not loss.has_target
             if isinstance(loss.map, OverPoints | OverFeatures)
         }
+
+
+# ---- Few points with very many features, such as images: points and features exchanged
+
+
+@final
+@dataclass(frozen=True)
+class Transposed(Dispatcher):
+    """Another solver, given the program with points and features exchanged.
+
+    It takes losses of W itself, over points and over features, squared or absolute, and
+    no bounds. Results are those of the program as it was given.
+
+    Parameters
+    ----------
+    solver : Solver
+        What solves the exchanged program.
+    """
+
+    solver: Solver
+
+    @property
+    def name(self) -> str:
+        return f"{self.solver.name}, transposed"
+
+    def take(self, program: Program) -> Solver | str:
+        reason = bounds_refusal(program) or _loss_refusal(program.losses)
+        if reason is not None:
+            return reason
+        inner = self.solver.take(exchanged(program))
+        return inner if isinstance(inner, str) else Transposed(inner)
+
+    def prepare(self, program: Program) -> Prepared:
+        inner = self.solver.prepare(exchanged(program))
+        return _ExchangedCurve(inner) if isinstance(inner, Curve) else _Exchanged(inner)
+
+
+def _loss_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:
+    """Why a loss of W is none of Wᵀ; None if they all are."""
+    for loss in losses:
+        if not isinstance(loss.map, Identity | OverPoints | OverFeatures):
+            return f"{loss.name} is not the same with points and features exchanged"
+        if not isinstance(loss.penalty, Squared | Absolute):
+            return f"{loss.name} treats points and features differently"
+    return None
+
+
+def exchanged(program: Program) -> Program:
+    """The program of V = Wᵀ; :meth:`Transposed.take` tells whether there is one."""
+    n_points, n_features = program.shape
+    losses = tuple(map(_ExchangedLoss, program.losses))
+    return Program(losses, sizes=(n_features, n_points))
+
+
+@final
+class _ExchangedLoss(PropertyLoss):
+    """φ(A(Vᵀ) − T) as a loss of V."""
+
+    def __init__(self, loss: PropertyLoss) -> None:
+        self.name = loss.name
+        self._loss = loss
+
+    @property
+    def map(self) -> LinearMap:
+        match self._loss.map:
+            case OverPoints(matrix=B, components=components):
+                return OverFeatures(B, components)
+            case OverFeatures(matrix=C, components=components):
+                return OverPoints(C, components)
+            case other:
+                return other
+
+    @property
+    def penalty(self) -> Penalty:
+        return self._loss.penalty
+
+    @property
+    def target(self) -> Array | float:
+        target = self._loss.target
+        return target.T.copy() if isinstance(target, np.ndarray) else target
+
+    @property
+    def n_points(self) -> int | None:
+        return self._loss.n_features
+
+    @property
+    def n_features(self) -> int | None:
+        return self._loss.n_points
+
+
+class _Exchanged(Prepared):
+    def __init__(self, inner: Prepared) -> None:
+        self._inner = inner
+
+    def solve(
+        self, weights: Array, tolerance: float, start: Solution | None = None
+    ) -> Solution:
+        begin = None if start is None else _transposed(start)
+        return _transposed(self._inner.solve(weights, tolerance, begin))
+
+
+class _ExchangedCurve(Curve):
+    def __init__(self, inner: Curve) -> None:
+        self._inner = inner
+
+    def solve(
+        self, weights: Array, tolerance: float, start: Solution | None = None
+    ) -> Solution:
+        return _Exchanged(self._inner).solve(weights, tolerance, start)
+
+    def measure(self, weights: Array, tolerance: float) -> Measurement:
+        return self._inner.measure(weights, tolerance)
+
+
+def _transposed(solution: Solution) -> Solution:
+    duals = {name: dual.T for name, dual in solution.duals.items()}
+    return replace(solution, W=np.ascontiguousarray(solution.W.T), duals=duals)
+
+
+# ---- Limits of zero: the program of what they leave (:mod:`propopt.losses.restricted`)
+
+
+@final
+@dataclass(frozen=True)
+class Restricted(Dispatcher):
+    """Another solver, given the program on what limits of zero leave of W.
+
+    Robustness of zero leaves one attribution vector for each component of the graph,
+    smoothness of zero one number for each group of features, gradient matching of zero
+    the gradients, sparsity of zero nothing. Their multipliers are infinite.
+
+    Parameters
+    ----------
+    solver : Solver or None
+        What solves that program; None where one W is left and nothing is to be solved.
+    """
+
+    solver: Solver | None
+
+    @property
+    def name(self) -> str:
+        how = "" if self.solver is None else f"{self.solver.name}, "
+        return f"{how}restricted"
+
+    def take(self, program: Program) -> Solver | str:
+        restriction = Restriction.of(program.bounds, program.shape)
+        if restriction is None:
+            return "no limit is zero"
+        if restriction.only is not None:
+            return Restricted(None)
+        if self.solver is None:
+            return "more than one explanation is left"
+        inner = self.solver.take(restriction.program(program))
+        return inner if isinstance(inner, str) else Restricted(inner)
+
+    def prepare(self, program: Program) -> Prepared:
+        restriction = Restriction.of(program.bounds, program.shape)
+        assert restriction is not None, "see take"
+        if restriction.only is not None:
+            return _Only(program, restriction.only)
+        assert self.solver is not None, "see take"
+        reduced = restriction.program(program)
+        return _Restricted(self.solver.prepare(reduced), program, restriction)
+
+
+class _Only(Prepared):
+    def __init__(self, program: Program, only: Attributions) -> None:
+        self._program = program
+        self._only = only
+
+    def solve(
+        self, weights: Array, tolerance: float, start: Solution | None = None
+    ) -> Solution:
+        del weights, start
+        zero = zeros(self._program.bounds)
+        for bound in self._program.bounds:
+            value = bound.loss.value_at(self._only)
+            if value > bound.limit * (1.0 + tolerance):
+                named = ", ".join(repr(other) for other in zero if other is not bound)
+                raise Infeasible(
+                    f"{bound} cannot hold: under {named} the smallest attainable "
+                    f"value of {bound.loss.name} is {value:.6g}"
+                )
+        prices = tuple(
+            math.inf if bound in zero else 0.0 for bound in self._program.bounds
+        )
+        return Solution(W=self._only.copy(), multipliers=prices)
+
+
+class _Restricted(Prepared):
+    """Duals are those of the restricted program: the certificate is made there too."""
+
+    def __init__(
+        self, inner: Prepared, program: Program, restriction: Restriction
+    ) -> None:
+        self._inner = inner
+        self._restriction = restriction
+        zero = zeros(program.bounds)
+        self._is_zero = [bound in zero for bound in program.bounds]
+
+    def solve(
+        self, weights: Array, tolerance: float, start: Solution | None = None
+    ) -> Solution:
+        begin = None if start is None else self._restricted(start)
+        solution = self._inner.solve(weights, tolerance, begin)
+        multipliers = iter(solution.multipliers)
+        prices = tuple(
+            math.inf if zero else next(multipliers) for zero in self._is_zero
+        )
+        W = self._restriction.expanded(solution.W)
+        return replace(solution, W=W, multipliers=prices)
+
+    def _restricted(self, solution: Solution) -> Solution:
+        prices = tuple(mu for mu in solution.multipliers if np.isfinite(mu))
+        W = self._restriction.coordinates(solution.W)
+        return replace(solution, W=W, multipliers=prices)

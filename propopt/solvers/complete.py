@@ -1,6 +1,13 @@
-"""Rows with given sums: the program of what they leave (:mod:`propopt.losses.totals`).
+"""Whether squared losses determine W: whether H = Σ AᵀA is positive definite.
 
-W = V + z uᵀ, and the program of V has no constraint: whole curves and sweeps of it cost
+Small programs are judged by the smallest eigenvalue of H. Large ones are judged by
+their structure: a graph leaves open only what is constant on each of its components, so
+that H is positive definite if and only if on each component Σ_n Z_nᵀZ_n + CᵀC is, a
+(D, D) matrix, where Z_n are the designs of function matching and C couples features.
+
+Rows with given sums: the program of what they leave
+(:mod:`propopt.losses.completeness`). W = V + z uᵀ, and the program of V has no
+constraint: whole curves and sweeps of it cost
 what they cost without. Where a loss over features sees u, it has a target T in V:
 
     a‖V − G‖² + b‖B V‖² + c‖V Cᵀ − T‖²
@@ -18,15 +25,29 @@ from typing import final
 
 import numpy as np
 import scipy.linalg as la
+import scipy.sparse as sp
+import scipy.sparse.linalg as spla
+from numpy.typing import NDArray
 
-from propopt._typing import Array
-from propopt.errors import Refused, SolverFailure
-from propopt.losses import Program, PropertyLoss
+from propopt.base.arrays import Array, Sparse
+from propopt.base.errors import Refused, SolverFailure
+from propopt.losses import Faithfulness, Program, PropertyLoss
+from propopt.losses.completeness import OffAxis, Totals
+from propopt.losses.linear_algebra import Components
+from propopt.losses.maps import (
+    Identity,
+    ImplicitOverPoints,
+    LinearMap,
+    OverFeatures,
+    OverPoints,
+    Penalty,
+    PerPoint,
+    Squared,
+)
 from propopt.losses.restricted import is_complete
-from propopt.losses.totals import OffAxis, Totals
-from propopt.maps import Identity, LinearMap, OverFeatures
-from propopt.penalties import Penalty
-from propopt.solvers.base import (
+from propopt.results.certificate import DENSE_LIMIT, smallest_curvature
+from propopt.results.curvature import all_squared_refusal, bounds_refusal
+from propopt.solvers.solver import (
     Curve,
     Dispatcher,
     Measurement,
@@ -34,6 +55,72 @@ from propopt.solvers.base import (
     Solution,
     Solver,
 )
+
+
+def undetermined_refusal(program: Program) -> str | None:
+    """Why squared losses leave W open: tied to the function, and not fixed by it."""
+    losses = program.losses
+    if program.bounds or not any(isinstance(loss, Faithfulness) for loss in losses):
+        return None
+    if not all(isinstance(loss.penalty, Squared) for loss in losses):
+        return None
+    if any(isinstance(loss.map, Identity) for loss in losses):
+        return None
+    if _determined(losses, program.shape):
+        return None
+    return (
+        f"{' and '.join(loss.name for loss in losses)} leave the attributions "
+        "undetermined; add gradient_matching, sparsity or robustness on a connected "
+        "graph, or take the smallest minimiser with solver='minimum_norm'"
+    )
+
+
+def _determined(losses: tuple[PropertyLoss, ...], shape: tuple[int, int]) -> bool:
+    if shape[0] * shape[1] <= DENSE_LIMIT:
+        return smallest_curvature([(1.0, loss) for loss in losses], shape) > 0.0
+    tied = _components(losses, shape[0])
+    if tied is None:
+        return True
+    totals = np.zeros((tied.max() + 1, shape[1], shape[1]))
+    for loss in losses:
+        match loss.map:
+            case PerPoint(designs):
+                np.add.at(totals, tied, point_grams(designs))
+            case OverFeatures() as coupled:
+                totals += coupled.gram
+    values = np.linalg.eigvalsh(totals)
+    return bool((values[:, 0] > 1e-12 * values[:, -1]).all())
+
+
+def point_grams(designs: Array) -> Array:
+    """Z_nᵀZ_n for each point, shape (N, D, D)."""
+    return np.asarray(designs.transpose(0, 2, 1) @ designs)
+
+
+def _components(
+    losses: tuple[PropertyLoss, ...], n_points: int
+) -> NDArray[np.integer] | None:
+    """Which points the couplings tie to one value; None if they tie all to zero."""
+    ties = sp.csr_array((n_points, n_points))
+    for loss in losses:
+        match loss.map:
+            case OverPoints(components=parts) | ImplicitOverPoints(components=parts):
+                if parts is None:
+                    return None
+                ties = ties + _star(parts)
+    return Components.of(ties).labels
+
+
+def _star(parts: Components) -> Sparse:
+    """Ones between each node and the first one of its part."""
+    n_nodes = len(parts.labels)
+    _, first = np.unique(parts.labels, return_index=True)
+    ends = (np.arange(n_nodes), first[parts.labels])
+    return sp.csr_array((np.ones(n_nodes), ends), shape=(n_nodes, n_nodes))
+
+
+# ---- Rows with given sums: the program of what they leave
+# (:mod:`propopt.losses.completeness`)
 
 
 @final
@@ -224,3 +311,43 @@ class _Pulled(Prepared):
         V, pulled = np.hsplit(both, 2)
         W = self._totals.expanded(V + ratio * pulled)
         return Solution(W=W, multipliers=(math.inf,))
+
+
+# ---- Squared losses that leave W undetermined: the smallest of all minimisers
+
+
+@final
+@dataclass(frozen=True)
+class MinimumNorm(Solver):
+    """Of all minimisers of squared losses the one with the smallest ‖W‖, by LSMR."""
+
+    @property
+    def name(self) -> str:
+        return "minimum_norm"
+
+    def refusal(self, program: Program) -> str | None:
+        return bounds_refusal(program) or all_squared_refusal(program.losses)
+
+    def prepare(self, program: Program) -> Prepared:
+        return _LeastSquares(program)
+
+
+class _LeastSquares(Prepared):
+    def __init__(self, program: Program) -> None:
+        self._shape = program.shape
+        self._flats = [loss.map.flat(program.shape) for loss in program.losses]
+        self._targets = [
+            np.broadcast_to(np.ravel(loss.target), flat.shape[0])
+            for loss, flat in zip(program.losses, self._flats, strict=True)
+        ]
+
+    def solve(
+        self, weights: Array, tolerance: float, start: Solution | None = None
+    ) -> Solution:
+        del tolerance, start  # started at zero, LSMR ends at the smallest solution
+        roots = np.sqrt(weights)
+        A = sp.vstack([r * flat for r, flat in zip(roots, self._flats, strict=True)])
+        b = np.concatenate([r * t for r, t in zip(roots, self._targets, strict=True)])
+        limit = 20 * max(A.shape)
+        w = spla.lsmr(A, b, atol=1e-15, btol=1e-15, conlim=0.0, maxiter=limit)[0]
+        return Solution(W=w.reshape(self._shape))

@@ -16,23 +16,20 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 
 import numpy as np
 
-from propopt._typing import Array
-from propopt.errors import Infeasible, SolverFailure
-from propopt.extras import remedy
+from propopt.base.arrays import Array
+from propopt.base.errors import Infeasible, SolverFailure
+from propopt.base.resources import memory_refusal, remedy
 from propopt.losses import Bound, Program, PropertyLoss
+from propopt.losses.completeness import Totals
+from propopt.losses.maps import GroupMax, Identity, Squared
 from propopt.losses.restricted import is_complete
-from propopt.losses.totals import Totals
-from propopt.maps import Identity
-from propopt.memory import memory_refusal
-from propopt.penalties import GroupMax, Squared
-from propopt.solvers.base import Prepared, Solution, Solver
 from propopt.solvers.centred import prepare_centred
-from propopt.solvers.determined import undetermined_refusal
+from propopt.solvers.complete import undetermined_refusal
+from propopt.solvers.solver import Prepared, Solution, Solver
 
 
 if TYPE_CHECKING:
     import cvxpy as cp
-
 
 ProgramClass: TypeAlias = Literal["LP", "QP", "SOCP"]
 

@@ -19,12 +19,12 @@ from typing import TypeAlias, final, get_args
 
 import numpy as np
 
-from propopt._typing import Array, Attributions
-from propopt.curvature.quadratic import all_squared_refusal, bounds_refusal
-from propopt.linear.conjugate_gradients import conjugate_gradients
+from propopt.base.arrays import Array, Attributions
+from propopt.base.resources import few_threads, memory_refusal
 from propopt.losses import Program, PropertyLoss
-from propopt.losses.effortless import objective_scale
-from propopt.maps import (
+from propopt.losses.algebra import objective_scale
+from propopt.losses.linear_algebra import conjugate_gradients
+from propopt.losses.maps import (
     Identity,
     ImplicitOverPoints,
     OverEntries,
@@ -32,12 +32,11 @@ from propopt.maps import (
     OverPoints,
     PerPoint,
 )
-from propopt.memory import memory_refusal
-from propopt.solvers.base import Prepared, Solution, Solver
+from propopt.results.curvature import all_squared_refusal, bounds_refusal
 from propopt.solvers.centred import prepare_centred
-from propopt.solvers.determined import point_grams, undetermined_refusal
-from propopt.solvers.lasso.curvature import diagonal
-from propopt.threads import few_threads
+from propopt.solvers.complete import point_grams, undetermined_refusal
+from propopt.solvers.lasso_newton import diagonal
+from propopt.solvers.solver import Prepared, Solution, Solver
 
 
 _Block: TypeAlias = (

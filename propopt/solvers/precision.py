@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from propopt.errors import InvalidInput
-from propopt.estimates import Estimate
+from propopt.base.errors import InvalidInput
 from propopt.losses import GradientMatching, Objective, PropertyLoss
+from propopt.losses.faithfulness import Estimate
 from propopt.solvers.solving import solve
 
 
@@ -36,7 +36,7 @@ def target_error_of(objective: Objective | PropertyLoss, estimate: Estimate) -> 
     Examples
     --------
     >>> import numpy as np, propopt as po
-    >>> from propopt.estimates import Estimate
+    >>> from propopt.losses.faithfulness import Estimate
     >>> from propopt.solvers.precision import target_error_of
     >>> noise = np.random.default_rng(0).normal(size=(10, 5, 2))
     >>> slopes = np.arange(10.0).reshape(5, 2)

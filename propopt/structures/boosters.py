@@ -1,12 +1,24 @@
-"""Native boosters as estimators, where their own methods take no tables."""
+"""Native boosters as estimators, where their own methods take no tables.
+
+Scores of boosted models, which some libraries give by no method of their own. Classes
+of other libraries are known by their names, so that none is imported for it.
+
+Models that are piecewise constant: trees, forests, boosting and their like. Classes are
+known by their names and modules, so that no package is imported for it.
+"""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import Any, final
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final, final
 
-from propopt._typing import Array
+from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier
+from sklearn.pipeline import Pipeline
+
+from propopt.base.arrays import Array
 
 
 @final
@@ -97,3 +109,289 @@ def as_estimator(model: Any) -> Any:
     if ("xgboost.core", "Booster") in kinds:
         return XGBoostBooster(model)
     return LightGBMBooster(model) if ("lightgbm.basic", "Booster") in kinds else model
+
+
+# ---- Scores of boosted models, which some libraries give by no method of their own
+
+
+@final
+@dataclass(frozen=True)
+class Margins:
+    """The sums of trees that a model predicts from.
+
+    Parameters
+    ----------
+    scores : callable
+        From the table that the model takes to (n,), or (n, K) of K classes.
+    find_logit : callable
+        How many times the score the log-odds of the second of two classes are; None
+        where they are another function of it.
+    """
+
+    scores: Callable[[Any], Array]
+    find_logit: Callable[[], float | None] = lambda: None
+
+
+def margins_of(model: Any) -> Margins | None:
+    """The scores of a boosted classifier, or of a native booster; None of others.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted; or a pipeline that ends in one, or a search for one.
+    """
+    if isinstance(model, Pipeline):
+        return _behind_steps(model)
+    for kind in type(model).__mro__:
+        rule = _RULES.get((kind.__module__.partition(".")[0], kind.__name__))
+        if rule is not None:
+            return rule(model)
+    return None
+
+
+def _behind_steps(pipeline: Pipeline) -> Margins | None:
+    margins = margins_of(pipeline.steps[-1][1])
+    if margins is None or len(pipeline.steps) == 1:
+        return margins
+    return replace(margins, scores=partial(_after, pipeline[:-1], margins.scores))
+
+
+def _after(steps: Pipeline, scores: Callable[[Any], Array], table: Any) -> Array:
+    return scores(steps.transform(table))
+
+
+def _searched(model: Any) -> Margins | None:
+    return margins_of(model.best_estimator_) if model.refit else None
+
+
+def _hist_gradient_boosting(model: HistGradientBoostingClassifier) -> Margins:
+    return Margins(model.decision_function, lambda: 1.0)
+
+
+def _gradient_boosting(model: GradientBoostingClassifier) -> Margins:
+    logits = {"log_loss": 1.0, "exponential": 2.0}
+    return Margins(model.decision_function, lambda: logits.get(model.loss))
+
+
+def _lightgbm(model: Any) -> Margins:
+    return Margins(
+        partial(model.predict, raw_score=True),
+        lambda: _lightgbm_logit(model.booster_),
+    )
+
+
+def _lightgbm_logit(booster: Any) -> float | None:
+    """Sigmoid's slope, of which the objective tells: ``objective=binary sigmoid:1``."""
+    header = booster.model_to_string(num_iteration=1).splitlines()
+    told = [line for line in header if line.startswith("objective=")]
+    name, *settings = told[0].partition("=")[2].split() if told else [""]
+    given = dict(s.split(":") for s in settings if ":" in s)
+    slope = float(given.get("sigmoid", 1.0))
+    if "average_output" in header:  # the mean of a random forest
+        slope /= max(booster.best_iteration, 0) or booster.current_iteration()
+    return slope if name == "binary" else None
+
+
+def _xgboost(model: Any) -> Margins:
+    return Margins(
+        partial(model.predict, output_margin=True),
+        lambda: _xgboost_logit(model.get_booster()),
+    )
+
+
+def _xgboost_logit(booster: Any) -> float | None:
+    objective = json.loads(booster.save_config())["learner"]["objective"]["name"]
+    return 1.0 if objective == "binary:logistic" else None
+
+
+def _catboost(model: Any) -> Margins:
+    return Margins(
+        partial(model.predict, prediction_type="RawFormulaVal"),
+        lambda: _catboost_logit(model),
+    )
+
+
+def _catboost_logit(model: Any) -> float | None:
+    loss = model.get_all_params().get("loss_function")
+    return 1.0 if loss in ("CrossEntropy", "Logloss") else None
+
+
+def _native(model: LightGBMBooster | XGBoostBooster) -> Margins:
+    return Margins(model.scores)
+
+
+_RULES: Final[Mapping[tuple[str, str], Callable[[Any], Margins | None]]] = {
+    ("catboost", "CatBoostClassifier"): _catboost,
+    ("lightgbm", "LGBMClassifier"): _lightgbm,
+    ("propopt", "LightGBMBooster"): _native,
+    ("propopt", "XGBoostBooster"): _native,
+    ("sklearn", "BaseSearchCV"): _searched,
+    ("sklearn", "GradientBoostingClassifier"): _gradient_boosting,
+    ("sklearn", "HistGradientBoostingClassifier"): _hist_gradient_boosting,
+    ("xgboost", "XGBClassifier"): _xgboost,
+}
+
+
+# ---- Pipelines: their first and last steps, and the steps that do nothing
+
+
+UNREADABLE: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+"""What reading a model raises that is kept in another way than is known."""
+
+
+def unreadable(model: Any, error: Exception) -> str:
+    """Why a model was not read, with its class.
+
+    Parameters
+    ----------
+    model : estimator
+        Whose last step is named.
+    error : Exception
+        One of ``UNREADABLE``.
+    """
+    name = type(last_step(model)).__name__
+    return f"{name} cannot be read: {type(error).__name__}: {error}"
+
+
+def last_step(model: Any) -> Any:
+    """The final estimator of a pipeline, or the model itself."""
+    while isinstance(model, Pipeline):
+        model = model.steps[-1][1]
+    return model
+
+
+def first_step(model: Any) -> Any:
+    """The part of a model that sees the table: the first working step of a pipeline.
+
+    None for a pipeline whose steps all do nothing.
+    """
+    while isinstance(model, Pipeline):
+        steps = (step for _, step in model.steps)
+        model = next((step for step in steps if not is_passthrough(step)), None)
+    return model
+
+
+def working_steps(model: Any) -> list[Any]:
+    """The steps of a pipeline that do something, those of pipelines in it among them.
+
+    A model that is no pipeline is its only step.
+    """
+    if type(model) is not Pipeline:
+        return [] if is_passthrough(model) else [model]
+    return [step for _, part in model.steps for step in working_steps(part)]
+
+
+def is_passthrough(step: object) -> bool:
+    """Whether a step of a pipeline does nothing."""
+    return step is None or (isinstance(step, str) and step == "passthrough")
+
+
+# ---- Models that are piecewise constant: trees, forests, boosting and their like
+
+
+FLAT_CLASSES: Final = {
+    "sklearn": frozenset(
+        {
+            "DecisionTreeClassifier",
+            "DecisionTreeRegressor",
+            "DummyClassifier",
+            "DummyRegressor",
+            "ExtraTreeClassifier",
+            "ExtraTreeRegressor",
+            "ExtraTreesClassifier",
+            "ExtraTreesRegressor",
+            "HistGradientBoostingClassifier",
+            "HistGradientBoostingRegressor",
+            "IsolationForest",
+            "RandomForestClassifier",
+            "RandomForestRegressor",
+        }
+    ),
+    "catboost": frozenset({"CatBoost"}),
+}
+"""By package, the classes that are piecewise constant whatever their settings."""
+
+BOOSTED: Final = frozenset({"GradientBoostingClassifier", "GradientBoostingRegressor"})
+NEIGHBORS: Final = frozenset(
+    {
+        "KNeighborsClassifier",
+        "KNeighborsRegressor",
+        "RadiusNeighborsClassifier",
+        "RadiusNeighborsRegressor",
+    }
+)
+ENSEMBLES: Final = frozenset(
+    {
+        "AdaBoostClassifier",
+        "AdaBoostRegressor",
+        "BaggingClassifier",
+        "BaggingRegressor",
+        "StackingClassifier",
+        "StackingRegressor",
+        "VotingClassifier",
+        "VotingRegressor",
+    }
+)
+
+
+def is_piecewise_constant(model: Any) -> bool:
+    """Whether a fitted model is constant between jumps, so that its gradient is 0.
+
+    Known are the trees, forests, boosted trees, nearest neighbours with equal weights,
+    and ensembles of these of scikit-learn; LightGBM without linear trees, XGBoost
+    without ``gblinear`` and CatBoost; pipelines that end in one, and searches for one.
+
+    Parameters
+    ----------
+    model : estimator or callable
+        A fitted model; any other object is not known to be flat.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> from propopt.structures.boosters import is_piecewise_constant
+    >>> X, y = [[0.0], [1.0], [2.0]], [0.0, 1.0, 0.0]
+    >>> is_piecewise_constant(DecisionTreeRegressor().fit(X, y))
+    True
+    >>> is_piecewise_constant(LinearRegression().fit(X, y))
+    False
+    """
+    final = as_estimator(last_step(model))
+    kinds = {
+        (kind.__module__.partition(".")[0], kind.__name__)
+        for kind in type(final).__mro__
+    }
+    if any(name in FLAT_CLASSES.get(package, ()) for package, name in kinds):
+        return True
+    names = {name for package, name in kinds if package == "sklearn"}
+    if names & BOOSTED:
+        return isinstance(final.init_, str) or is_piecewise_constant(final.init_)
+    if names & NEIGHBORS:
+        return bool(final.weights == "uniform")
+    if names & ENSEMBLES:
+        return _is_flat_ensemble(final)
+    if "BaseSearchCV" in names:
+        return is_piecewise_constant(final.best_estimator_)
+    if "TransformedTargetRegressor" in names:
+        return is_piecewise_constant(final.regressor_)
+    if "CalibratedClassifierCV" in names:
+        calibrated = final.calibrated_classifiers_
+        return all(is_piecewise_constant(part.estimator) for part in calibrated)
+    return _is_boosted_elsewhere(final, kinds)
+
+
+def _is_flat_ensemble(model: Any) -> bool:
+    """All members are flat, and what combines them sees nothing but their outputs."""
+    passes_features = bool(model.get_params(deep=False).get("passthrough", False))
+    return not passes_features and all(map(is_piecewise_constant, model.estimators_))
+
+
+def _is_boosted_elsewhere(model: Any, kinds: set[tuple[str, str]]) -> bool:
+    if ("lightgbm", "LGBMModel") in kinds:
+        return not model.get_params().get("linear_tree", False)
+    if isinstance(model, XGBoostBooster | LightGBMBooster):
+        return model.is_made_of_trees
+    if ("xgboost", "XGBModel") in kinds:
+        return bool(model.get_params().get("booster") != "gblinear")
+    return False

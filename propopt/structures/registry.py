@@ -13,22 +13,27 @@ import numpy as np
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
 
-from propopt.structures.boxes import Boxes, TreeSum
-from propopt.structures.links import Link, Score
-from propopt.structures.networks import Affine, Chain, Network
-from propopt.structures.pipelines import is_passthrough, last_step
-from propopt.structures.products import NoProducts, SumOfProducts
-from propopt.structures.readers.base import Reader, ScoredOutput
-from propopt.structures.readers.generative import GENERATIVE_MODELS
-from propopt.structures.readers.kernels import KERNEL_MODELS
-from propopt.structures.readers.linear import LINEAR_MODELS
-from propopt.structures.readers.perceptrons import PERCEPTRONS
-from propopt.structures.readers.products.reading import Networks, model_products
-from propopt.structures.readers.transforms import SKLEARN_TRANSFORMS
-from propopt.structures.readers.trees.pipelines.views import View
-from propopt.structures.readers.trees.reading import read_boxes, read_trees
-from propopt.structures.readers.trees.scores import TreeOutput
-from propopt.structures.readers.trees.sums import scale_of_target
+from propopt.structures.boosters import is_passthrough, last_step
+from propopt.structures.boxes.boxes import Boxes, TreeSum
+from propopt.structures.networks import Affine, Chain, Link, Network, Score
+from propopt.structures.products.sums import NoProducts, SumOfProducts
+from propopt.structures.readers.fitted_networks import (
+    GENERATIVE_MODELS,
+    KERNEL_MODELS,
+    LINEAR_MODELS,
+    PERCEPTRONS,
+    SKLEARN_TRANSFORMS,
+    Reader,
+    ScoredOutput,
+)
+from propopt.structures.readers.model_products import Networks, model_products
+from propopt.structures.readers.pipelines import View
+from propopt.structures.readers.tree_models import (
+    read_boxes,
+    read_trees,
+    scale_of_target,
+)
+from propopt.structures.readers.tree_nodes import TreeOutput
 
 
 MODELS: Final[dict[type, Reader]] = {

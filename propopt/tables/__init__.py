@@ -1,1 +1,1 @@
-"""Tables of people: names of rows and columns, cells, categories; numbers and back."""
+"""Tables of people: names, cells, columns, documents; numbers and back."""

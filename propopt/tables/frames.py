@@ -1,21 +1,69 @@
-"""Tables of any dataframe library, read as those of pandas, and made again."""
+"""Names of points and features: read from DataFrames, written back to them.
+
+Attributions of whatever carries them, their rows and columns put in order by name.
+Names decide where both sides have them: another order is put right, other names are
+refused. Where one side has none, position decides.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, final
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from functools import wraps
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, final
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from propopt.errors import InvalidInput
+from propopt.base.arrays import Array, Attributions, Sparse
+from propopt.base.checks import read_array, read_with_missing
+from propopt.base.errors import InvalidInput
 
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
+
+
+# ---- Dtypes of columns: numbers behind them, and whether values may be missing
+
+
+def refuse_dates(column: pd.Series[Any], what: str) -> None:
+    """Refuse times, and lengths of time: what they are numbers of is not said."""
+    if column.dtype.kind in "mM":
+        raise InvalidInput(
+            f"{what}: column {column.name!r} has dtype {column.dtype}; times are no "
+            "numbers: give seconds since the first, (column - "
+            "column.min()).dt.total_seconds(), to a callable that makes times of them "
+            "for the model"
+        )
+
+
+def plain_dtype(column: pd.Series[Any]) -> np.dtype[Any]:
+    """The NumPy dtype of the numbers in a column; float64 where there are none."""
+    plain = column.dropna().infer_objects().to_numpy().dtype
+    return plain if plain.kind in "iuf" else np.dtype(np.float64)
+
+
+def with_room(dtype: Any) -> Any:
+    """A dtype in which a value may be missing: the same, if it may there."""
+    if is_nullable(dtype) or dtype.kind in "fO":
+        return dtype
+    return object if dtype.kind == "b" else np.dtype(np.float64)
+
+
+def is_nullable(dtype: Any) -> bool:
+    """Whether a dtype has a missing value that need not be NaN."""
+    if isinstance(dtype, pd.api.extensions.ExtensionDtype):
+        return dtype.na_value is pd.NA
+    return bool(dtype == np.dtype(object))
+
+
+# ---- Tables of any dataframe library, read as those of pandas, and made again
 
 
 @final
@@ -263,3 +311,566 @@ _NULLABLE = frozenset(
     + ["Float32", "Float64"]
 )
 """Dtypes of pandas, which narwhals calls the same."""
+
+
+# ---- Cells of a DataFrame: numbers, categories, missing ones, and the place of others
+
+
+LARGEST_INTEGER = 2.0**53
+"""Above it float64 skips integers."""
+
+
+def is_coded(column: pd.Series[Any], what: str) -> bool:
+    """Whether a column holds categories: text, bool, category, objects but numbers.
+
+    Raises
+    ------
+    InvalidInput
+        If it holds text, and all of it is numbers: they might be either.
+    """
+    dtype = column.dtype
+    if isinstance(dtype, pd.CategoricalDtype) or pd.api.types.is_bool_dtype(dtype):
+        return True
+    if not pd.api.types.is_string_dtype(dtype):  # which objects are said to be
+        return False
+    objects = column[column.notna()].tolist()
+    if all(map(_is_number, objects)):
+        return len(objects) == 0
+    _refuse_numbers_as_text(column, objects, what)
+    return True
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real | Decimal) and not isinstance(value, bool | np.bool_)
+
+
+def _refuse_numbers_as_text(
+    column: pd.Series[Any], objects: list[Any], what: str
+) -> None:
+    if not all(isinstance(value, str) or _is_number(value) for value in objects):
+        return
+    if pd.to_numeric(pd.Series(objects, dtype=object), errors="coerce").notna().all():
+        text = next(value for value in objects if isinstance(value, str))
+        raise InvalidInput(
+            f"{what}: column {column.name!r} holds numbers as text, such as {text!r}; "
+            "make them numbers by pandas.to_numeric, or declare the column categorical"
+        )
+
+
+def read_numbers(column: pd.Series[Any], what: str) -> Array:
+    """A column in float64, NaN where a number is missing; others must be finite."""
+    if column.dtype.kind in "biuf":
+        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    else:
+        values = _numbers_among_objects(column, what)
+    _refuse_row(np.isinf(values), column, what, "a finite number")
+    if column.dtype.kind in "iu":
+        vague = np.abs(values) > LARGEST_INTEGER
+        _refuse_row(vague, column, what, "an integer of at most 2^53, as floats know")
+    return values
+
+
+def missing_value(column: pd.Series[Any], what: str) -> Hashable:
+    """What stands in a column where a value is missing: None, NaN or ``pandas.NA``.
+
+    Raises
+    ------
+    InvalidInput
+        If they are of several kinds: models tell them apart.
+    """
+    dtype = column.dtype
+    if dtype == np.dtype(object):
+        return _missing_object(column, what)
+    if isinstance(dtype, pd.api.extensions.ExtensionDtype):
+        return dtype.na_value
+    return None if dtype.kind == "b" else np.nan
+
+
+def _missing_object(column: pd.Series[Any], what: str) -> Hashable:
+    kinds = {
+        "NaN" if isinstance(value, Real) else repr(value): value
+        for value in column[column.isna()].tolist()
+    }
+    if len(kinds) > 1:
+        raise InvalidInput(
+            f"{what}: column {column.name!r} has missing values of several kinds, "
+            f"{' and '.join(sorted(kinds))}; make them one, as "
+            "column.where(column.notna(), None) does"
+        )
+    return next(iter(kinds.values()), None)
+
+
+def plain_numbers(table: pd.DataFrame) -> NDArray[Any]:
+    """The cells of a table as NumPy has them, NaN where one is missing.
+
+    Whether they are numbers is for others to check.
+    """
+    plain = all(isinstance(t, np.dtype) and t.kind in "biuf" for t in table.dtypes)
+    if plain or not table.isna().any(axis=None):
+        return table.to_numpy()
+    return np.column_stack(
+        [_cells_plain(table.iloc[:, j]) for j in range(table.shape[1])]
+    )
+
+
+def _cells_plain(column: pd.Series[Any]) -> NDArray[Any]:
+    if column.dtype.kind in "biuf":
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    objects = column.astype(object).to_numpy(copy=True)
+    objects[column.isna().to_numpy(dtype=bool)] = np.nan
+    return objects
+
+
+def text_in(frame: pd.DataFrame) -> str | None:
+    """The first place in a table that is no number, in words; None if all are."""
+    for j, dtype in enumerate(frame.dtypes):
+        if dtype.kind in "biuf":
+            continue
+        column = frame.iloc[:, j]
+        objects = column.astype(object)
+        numbers = pd.to_numeric(objects, errors="coerce")
+        bad = (numbers.isna() & objects.notna()).to_numpy(dtype=bool)
+        if bad.any():
+            n = int(bad.argmax())
+            value = objects.tolist()[n]
+            return f"column {column.name!r}, row {row_name(column, n)} holds {value!r}"
+    return None
+
+
+def row_name(column: pd.Series[Any] | pd.DataFrame, n: int) -> str:
+    """The label of the n-th row, for messages."""
+    return repr(column.index[n : n + 1].tolist()[0])
+
+
+def _numbers_among_objects(column: pd.Series[Any], what: str) -> Array:
+    objects = column.astype(object).tolist()
+    missing = column.isna().to_numpy(dtype=bool)
+    text = np.array([not isinstance(v, Real | Decimal) for v in objects], dtype=bool)
+    _refuse_row(text & ~missing, column, what, "a number")
+    numbers = np.full(len(objects), np.nan)
+    numbers[~missing] = np.array(objects, dtype=object)[~missing]
+    return numbers
+
+
+def _refuse_row(
+    bad: NDArray[np.bool_], column: pd.Series[Any], what: str, expected: str
+) -> None:
+    if bad.any():
+        n = int(bad.argmax())
+        raise InvalidInput(
+            f"{what}: column {column.name!r}, row {row_name(column, n)}: expected "
+            f"{expected}, got {column.tolist()[n]!r}"
+        )
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Names of the N points and the D features of a table.
+
+    Parameters
+    ----------
+    points, features : tuple or None
+        The index and the columns of the DataFrame that the table came from, the latter
+        as text; None where the input had no names (a NumPy array).
+    columns : tuple or None
+        The columns as the DataFrame has them, of any type; only a table needs them.
+    kind : Kind or None
+        The library of the table, if not pandas; only a table needs it.
+    texts : tuple of str or None
+        The N points themselves, where they are texts: of words in another order the
+        numbers are the same.
+    """
+
+    points: tuple[Hashable, ...] | None = None
+    features: tuple[str, ...] | None = None
+    columns: tuple[Hashable, ...] | None = field(
+        default=None, compare=False, repr=False
+    )
+    kind: Kind | None = field(default=None, compare=False, repr=False)
+    texts: tuple[str, ...] | None = field(default=None, compare=False, repr=False)
+
+    def table(self, values: NDArray[Any]) -> Any:
+        """``values`` (any number of rows, D) in the form that the input had."""
+        if self.features is None:
+            return values
+        index = self.points if self.names_rows_of(values) else None
+        columns = self.features if self.columns is None else self.columns
+        frame = pd.DataFrame(values, columns=list(columns), index=index)
+        if self.kind is None:
+            return frame
+        return self.kind.table(frame.astype("Float64") if _misses(values) else frame)
+
+    def frame(self, values: Array) -> pd.DataFrame:
+        """A DataFrame of a copy, with ``x0, x1, ...`` for missing names of columns."""
+        columns = list(self.feature_names(values.shape[1]))
+        return pd.DataFrame(values, columns=columns, index=self.points, copy=True)
+
+    def feature_names(self, count: int) -> tuple[str, ...]:
+        """The names of D features, ``x0, x1, ...`` where there are none."""
+        return self.features or tuple(f"x{j}" for j in range(count))
+
+    def check(self, shape: tuple[int, ...], what: str) -> None:
+        """Refuse names that are not one for each row and column of a table."""
+        for names, noun, count in zip(
+            (self.points, self.features), ("points", "features"), shape, strict=True
+        ):
+            if names is not None and len(names) != count:
+                raise InvalidInput(
+                    f"{what}: expected {count} names of {noun}, got {len(names)}"
+                )
+
+    def position(self, row: Hashable, n_points: int) -> int:
+        """Where a row stands, by its name or, without names, by its number.
+
+        Raises
+        ------
+        InvalidInput
+            If there is no such row.
+        """
+        names = range(n_points) if self.points is None else self.points
+        if row not in names:
+            raise InvalidInput(
+                f"row: there is no row {row!r}; there are {n_points}, from "
+                f"{names[0]!r} to {names[-1]!r}"
+            )
+        return names.index(row)  # type: ignore[arg-type]  # a range has whole numbers
+
+    def or_else(self, other: Labels) -> Labels:
+        """These names, with those of ``other`` where there are none."""
+        return Labels(
+            points=other.points if self.points is None else self.points,
+            features=other.features if self.features is None else self.features,
+            columns=other.columns if self.features is None else self.columns,
+            kind=other.kind if self.features is None else self.kind,
+            texts=other.texts if self.texts is None else self.texts,
+        )
+
+    def of_rows(self, rows: slice) -> Labels:
+        """The names of some of the points."""
+        points, texts = self.points, self.texts
+        return replace(
+            self, points=points and points[rows], texts=texts and texts[rows]
+        )
+
+    def of_positions(self, rows: NDArray[np.intp]) -> Labels:
+        """The names of the points at these positions."""
+        points, texts = self.points, self.texts
+        return replace(
+            self,
+            points=points and tuple(points[n] for n in rows),
+            texts=texts and tuple(texts[n] for n in rows),
+        )
+
+    def of_columns(self) -> Labels:
+        """The names of the features alone, for other points."""
+        return replace(self, points=None, texts=None)
+
+    def of_features(self, order: NDArray[np.intp]) -> Labels:
+        """The names of features in another order."""
+        if self.features is None:
+            return self
+        features = tuple(self.features[j] for j in order)
+        columns = self.columns and tuple(self.columns[j] for j in order)
+        return replace(self, features=features, columns=columns)
+
+    def names_rows_of(self, values: Array) -> bool:
+        """Whether there is one name for each row of ``values``."""
+        return self.points is not None and len(self.points) == len(values)
+
+
+def _misses(values: NDArray[Any]) -> bool:
+    """Whether a number is missing, which other libraries write as null and not NaN."""
+    return values.dtype.kind == "f" and bool(np.isnan(values).any())
+
+
+def differ(names: object, others: object) -> bool:
+    """Whether both tables have names, and not the same ones in the same order."""
+    return names is not None and others is not None and names != others
+
+
+def plain_name(name: object) -> int | float | str:
+    """A name as a file has it: numbers stay numbers, anything else becomes text."""
+    if isinstance(name, int | np.integer):
+        return int(name)
+    if not isinstance(name, float):
+        return str(name)
+    return np.nan if math.isnan(name) else float(name)  # one NaN, which is itself
+
+
+def listed(names: Sequence[object], most: int = 8) -> str:
+    """The first names in words, and how many more there are."""
+    shown = ", ".join(repr(name) for name in names[:most])
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{shown}{more}" or "none"
+
+
+def read_groups(
+    groups: Mapping[str, Sequence[str]], features: tuple[str, ...]
+) -> tuple[str, ...]:
+    """For each feature the name of its group, or its own where it is in none.
+
+    Raises
+    ------
+    InvalidInput
+        If a feature is unknown or in two groups, a group is empty or has the name of
+        a feature of no group, or two features have one name.
+    """
+    columns, group_of = set(features), dict[str, str]()
+    if len(columns) < len(features):
+        raise InvalidInput("groups: two features have one name; rename the columns")
+    for name, members in groups.items():
+        if isinstance(members, str) or len(members) == 0:
+            raise InvalidInput(f"groups: {name!r}: expected a list of features")
+        for member in members:
+            if member not in columns:
+                raise InvalidInput(f"groups: {name!r}: no feature {member!r}")
+            if member in group_of:
+                raise InvalidInput(f"groups: {member!r} appears twice")
+            group_of[member] = name
+    clashes = [name for name in groups if name in columns and name not in group_of]
+    if clashes:
+        raise InvalidInput(f"groups: {listed(clashes)}: a feature is called so too")
+    return tuple(group_of.get(feature, feature) for feature in features)
+
+
+def read_table(table: object, what: str) -> tuple[Array, Labels]:
+    """A finite float64 array (N, D) and the names that came with it.
+
+    Tables of pandas, and of whatever library narwhals knows, have names; arrays have
+    none.
+
+    Raises
+    ------
+    InvalidInput
+        If the table is not two-dimensional, is empty, is not numeric, or holds a value
+        that is not finite.
+    """
+    frame = table if isinstance(table, Frame) else as_frame(table, what)
+    if frame is None:
+        return read_array(table, what, ndim=2), Labels()
+    return read_array(plain_numbers(frame.table), what, ndim=2), _labels_of(frame)
+
+
+def read_points(table: object, what: str) -> tuple[Array, Labels]:
+    """As :func:`read_table`, but a value may be missing, and is NaN then.
+
+    Missing are NaN, None and ``pandas.NA``, and the nulls of other libraries.
+
+    Raises
+    ------
+    InvalidInput
+        If the table is not two-dimensional, is empty, is not numeric, or holds an
+        infinite value.
+    """
+    frame = table if isinstance(table, Frame) else as_frame(table, what)
+    if frame is None:
+        return read_with_missing(_without_na(table), what, ndim=2), Labels()
+    points = read_with_missing(plain_numbers(frame.table), what, ndim=2)
+    return points, _labels_of(frame)
+
+
+def _without_na(table: object) -> object:
+    """An array of objects with NaN in place of ``pandas.NA``; all else as it is."""
+    if not (isinstance(table, np.ndarray) and table.dtype == object):
+        return table
+    return np.where(pd.isna(table), np.nan, table)
+
+
+def table_labels(table: object) -> Labels:
+    """The names that come with a table; none where it is no DataFrame."""
+    frame = as_frame(table, "X")
+    return Labels() if frame is None else _labels_of(frame)
+
+
+def _labels_of(frame: Frame) -> Labels:
+    columns = tuple(frame.table.columns)
+    return Labels(frame.points, tuple(map(str, columns)), columns, frame.kind)
+
+
+Builder = TypeVar("Builder", bound=Callable[..., Any])
+
+
+def named_by(noun: Literal["points", "features"]) -> Callable[[Builder], Builder]:
+    """The same builder, whose result has as ``names`` those of the table X it takes."""
+
+    def decorated(build: Builder) -> Builder:
+        @wraps(build)
+        def named(*args: Any, **settings: Any) -> Any:
+            built = build(*args, **settings)
+            built.names = getattr(
+                table_labels(args[0] if args else settings["X"]), noun
+            )
+            return built
+
+        return cast(Builder, named)
+
+    return decorated
+
+
+# ---- Rows of a table as directions
+
+
+def directions(rows: Sparse) -> Sparse:
+    """Rows (N, M) at length one, those of zeros as they are.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp
+    >>> directions(sp.csr_array([[3.0, 4.0], [0.0, 0.0], [0.0, 1e200]])).toarray()
+    array([[0.6, 0.8],
+           [0. , 0. ],
+           [0. , 1. ]])
+    """
+    sizes = np.asarray(abs(rows).max(axis=1).toarray(), float).ravel()
+    near_one = _divided(rows, sizes)  # whose squares neither overflow nor vanish
+    return _divided(near_one, np.sqrt(near_one.power(2).sum(axis=1)))
+
+
+def _divided(rows: Sparse, sizes: Array) -> Sparse:
+    shares = 1.0 / np.where(sizes > 0.0, sizes, 1.0)
+    return sp.csr_array(sp.diags_array(shares) @ rows)
+
+
+# ---- Attributions of whatever carries them, their rows and columns put in order by
+# name
+
+
+def read_attributions(carrier: Any, what: str) -> tuple[Attributions, Labels]:
+    """W (N, D), read-only, and its names.
+
+    Parameters
+    ----------
+    carrier : Explanation, shap.Explanation, DataFrame or array (N, D)
+        What carries W.
+    what : str
+        What errors call it.
+
+    Raises
+    ------
+    InvalidInput
+        If it is no finite table of numbers.
+    """
+    if isinstance(carrier, pd.DataFrame | np.ndarray):  # a column may have any name
+        return read_table(carrier, what)
+    if isinstance(getattr(carrier, "labels", None), Labels):  # an explanation of ours
+        return carrier.attributions, carrier.labels
+    if is_shap(carrier):
+        return _read_shap(carrier, what)
+    return read_table(carrier, what)
+
+
+def is_shap(carrier: Any) -> bool:
+    """Whether it is a ``shap.Explanation``, by what it has: shap is not imported."""
+    if isinstance(carrier, pd.DataFrame):  # columns are attributes too
+        return False
+    return hasattr(carrier, "values") and hasattr(carrier, "feature_names")
+
+
+def aligned(carrier: object, names: Labels, what: str, whose: str) -> Attributions:
+    """W (N, D) of what :func:`read_attributions` takes, in the order of ``names``.
+
+    Raises
+    ------
+    InvalidInput
+        If its rows or columns have other names than those of ``whose``.
+    """
+    W, own = read_attributions(carrier, what)
+    columns = order_of(own.features, names.features, f"{what}: its columns", whose)
+    rows = order_of(own.points, names.points, f"{what}: its rows", whose, counted=True)
+    if columns is None and rows is None:
+        return W
+    W = W if columns is None else W[:, columns]
+    return read_array(W if rows is None else W[rows], what, ndim=2)
+
+
+def aligned_vector(
+    carrier: object, names: Sequence[Hashable] | None, what: str, whose: str
+) -> Array:
+    """Numbers (n,), those of a Series in the order of ``names``."""
+    array = read_array(carrier, what, ndim=1)
+    if not isinstance(carrier, pd.Series):
+        return array
+    order = order_of(tuple(carrier.index), names, f"{what}: its labels", whose)
+    return array if order is None else array[order]
+
+
+def order_of(
+    own: Sequence[Hashable] | None,
+    wanted: Sequence[Hashable] | None,
+    what: str,
+    whose: str,
+    *,
+    counted: bool = False,
+) -> NDArray[np.intp] | None:
+    """Where each wanted name stands among one's own; None if both are in one order.
+
+    Names are the same where a file would have the same of both: a date is its text.
+    With ``counted``, names that only count from zero are put in no other order: they
+    may be no more than the index that a DataFrame has when it has no other.
+
+    Raises
+    ------
+    InvalidInput
+        If one side has a name that the other has not, or a name appears twice.
+    """
+    if own is None or wanted is None or not differ(tuple(own), tuple(wanted)):
+        return None
+    have, want = _keys(own), _keys(wanted)
+    if have == want:
+        return None
+    places = {key: n for n, key in enumerate(have)}
+    _refuse_others(have, want, what, whose)
+    if len(places) < len(have) or len(have) != len(want):
+        raise InvalidInput(
+            f"{what} are not told apart by their names: some appear twice, and in "
+            f"another order than those of {whose}"
+        )
+    if counted and have == list(range(len(have))):
+        raise InvalidInput(
+            f"{what} are counted, and those of {whose} have the same numbers in "
+            f"another order; {_REMEDY}"
+        )
+    return np.array([places[key] for key in want], dtype=np.intp)
+
+
+_REMEDY = "give them the same names, or an array, which goes by position"
+
+
+def _read_shap(carrier: Any, what: str) -> tuple[Attributions, Labels]:
+    """Values and names of a ``shap.Explanation``."""
+    if np.ndim(carrier.values) == 3:
+        raise InvalidInput(
+            f"{what}: expected the values of one output, got the shape "
+            f"{np.shape(carrier.values)}; choose one, as in explanation[..., 1]"
+        )
+    W = read_array(carrier.values, what, ndim=2)
+    if carrier.feature_names is None:
+        return W, Labels()
+    features = tuple(map(str, carrier.feature_names))
+    if len(features) != W.shape[1]:
+        raise InvalidInput(
+            f"{what}: expected a name for each of {W.shape[1]} features, got "
+            f"{len(features)}"
+        )
+    return W, Labels(features=features)
+
+
+def _keys(names: Sequence[Hashable]) -> list[int | float | str]:
+    return [plain_name(name) for name in names]
+
+
+def _refuse_others(
+    have: Sequence[object], want: Sequence[object], what: str, whose: str
+) -> None:
+    own, needed = set(have), set(want)
+    lacking = [name for name in want if name not in own]
+    unknown = [name for name in have if name not in needed]
+    parts = [
+        f"{listed(names, 3)} {verb}"
+        for names, verb in ((lacking, "missing"), (unknown, "not known"))
+        if names
+    ]
+    if parts:
+        raise InvalidInput(
+            f"{what} are not those of {whose}: {', '.join(parts)}; {_REMEDY}"
+        )

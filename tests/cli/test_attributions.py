@@ -12,7 +12,7 @@ from exact_csv import read_csv
 
 import propopt as po
 from propopt.cli import main
-from propopt.problems.jobs import kept
+from propopt.problems.jobs import sweep as kept
 
 
 TABLE = """\

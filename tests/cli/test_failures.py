@@ -14,7 +14,7 @@ import pytest
 from command_line import FILE, names, python, sweep, swept, write
 
 import propopt as po
-from propopt.errors import InvalidInput, SolverFailure
+from propopt.base.errors import InvalidInput, SolverFailure
 from propopt.solvers import Task
 
 

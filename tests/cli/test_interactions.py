@@ -22,12 +22,11 @@ from matplotlib.text import Text
 from sklearn.datasets import load_diabetes
 
 import propopt as po
+from propopt.base.terminal import PlainConsole
+from propopt.base.text import Quantity
 from propopt.cli import main
-from propopt.output.progress import PlainConsole
-from propopt.problems.jobs.interactions import figure
-from propopt.problems.jobs.interactions.printout import _print_sets, _Scores
-from propopt.problems.jobs.interactions.section import InteractionsSection
-from propopt.quantity import Quantity
+from propopt.problems.jobs import interactions as figure
+from propopt.problems.jobs.interactions import InteractionsSection, _print_sets, _Scores
 
 
 PATCHES = """\

@@ -13,7 +13,7 @@ from sklearn.linear_model import LinearRegression
 
 import propopt as po
 from propopt.cli import main
-from propopt.problems.jobs.lime.printout import _lines
+from propopt.problems.jobs.lime import _lines
 
 
 FOREST = """\

@@ -12,7 +12,7 @@ from command_line import names
 import propopt as po
 from papers.__main__ import main as reproduce
 from propopt.cli import main
-from propopt.structures.subsets import NoSetFunction
+from propopt.structures.subsets.sets import NoSetFunction
 
 
 GOOD = ["a good meal with good wine", "we liked the warm bread", "a lovely warm place"]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from propopt.base.terminal import is_silent, silent
 from propopt.cli import main
-from propopt.functions import cost
+from propopt.functions import cost, models
 from propopt.functions.cost import Cost
-from propopt.functions.models import called
-from propopt.output.progress import is_silent, silent
 
 
 FILE = """\
@@ -27,7 +26,7 @@ def test_the_cost_of_a_long_test_for_jumps_is_said_but_not_quietly(
     tmp_path, out, capsys, monkeypatch, job
 ):
     monkeypatch.setattr(cost, "WORTH_SAYING", 0.0)
-    monkeypatch.setattr(called, "WORTH_TIMING", 0.0)
+    monkeypatch.setattr(models, "WORTH_TIMING", 0.0)
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "smooth_model.py").write_text(
         "import numpy as np\n"

@@ -12,9 +12,10 @@ import pytest
 from command_line import names, write
 
 import propopt as po
+from propopt.base.resources import Budget
 from propopt.cli import main
-from propopt.interactions.minipatches import fitting
-from propopt.interactions.minipatches.fitting import Budget, Chunk
+from propopt.interactions import patch_fits
+from propopt.interactions.patch_fits import Chunk
 
 
 PATCHES = """\
@@ -30,7 +31,7 @@ N_CHUNKS = 12
 @pytest.fixture
 def stop_after(monkeypatch):
     """Ctrl-C after so many calls of 1, 2, 4, ..., 32, 60, 60, ... patches."""
-    monkeypatch.setattr(fitting, "CHUNKS", Budget(2**25, n_rows=60))
+    monkeypatch.setattr(patch_fits, "CHUNKS", Budget(2**25, n_rows=60))
     run = Chunk.__call__
     fitted: list[int] = []
 

@@ -5,8 +5,8 @@ import pytest
 import scipy.linalg as la
 
 import propopt as po
-from propopt.curvature.eigenbasis import Eigenbasis
-from propopt.linear.components import Components
+from propopt.losses.linear_algebra import Components
+from propopt.results.curvature import Eigenbasis
 
 
 def basis_of(S):

@@ -8,14 +8,10 @@ import pytest
 import scipy.sparse as sp
 
 import propopt as po
-from propopt.curvature import entries
-from propopt.curvature.entries import OfEntries
-from propopt.curvature.hessian import QuadraticPart
-from propopt.curvature.smoothest import smoothest
-from propopt.curvature.tangential import ConstrainedPart
-from propopt.errors import Refused
-from propopt.linear.components import Components
-from propopt.linear.parts import inverse_by_parts
+from propopt.base.errors import Refused
+from propopt.losses.linear_algebra import Components, inverse_by_parts
+from propopt.results import hessian
+from propopt.results.hessian import ConstrainedPart, OfEntries, QuadraticPart, smoothest
 
 
 N, D = 8, 4
@@ -90,7 +86,7 @@ def test_blocks_and_diagonal_are_those_of_the_matrix(case):
 def test_without_an_inverse_conjugate_gradients_solve(monkeypatch):
     problem, present = program(complete=False)
     inverse = explicit(problem, present, complete=False)
-    monkeypatch.setattr(entries, "MOST_ENTRIES", 0)
+    monkeypatch.setattr(hessian, "MOST_ENTRIES", 0)
     H = QuadraticPart(problem).hessian(WEIGHTS)
     E = np.random.default_rng(1).standard_normal((N, D))
     X = (inverse @ E.ravel()).reshape(N, D)
@@ -101,7 +97,7 @@ def test_without_an_inverse_conjugate_gradients_solve(monkeypatch):
 
 def test_what_cannot_be_afforded_is_refused_at_once(monkeypatch):
     problem, _ = program(complete=True)
-    monkeypatch.setattr(entries, "_MOST_ROWS", 3)
+    monkeypatch.setattr(hessian, "_MOST_ROWS", 3)
     H = ConstrainedPart(problem).hessian(WEIGHTS)
     with pytest.raises(Refused, match="6 rows add up, and"):
         H.solve(np.ones((N, D)))

@@ -5,9 +5,9 @@ import pytest
 from scipy import stats
 
 import propopt as po
-from propopt.curvature import hessian
-from propopt.curvature.excess import Excess, Scatter, contrasts, ratio_interval
-from propopt.curvature.hessian import QuadraticPart
+from propopt.results import hessian
+from propopt.results.hessian import QuadraticPart
+from propopt.results.target_error import Excess, Scatter, contrasts, ratio_interval
 
 
 N, D, B = 12, 3, 10

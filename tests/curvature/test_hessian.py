@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import propopt as po
-from propopt.curvature import hessian
-from propopt.curvature.hessian import Iterated, QuadraticPart
+from propopt.results import hessian
+from propopt.results.hessian import Iterated, QuadraticPart
 
 
 def part_of(N=7, D=4, seed=0):

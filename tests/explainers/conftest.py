@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from propopt._typing import Points
-from propopt.batches import Budget
-from propopt.sampling import perturbations
+from propopt.base.arrays import Points
+from propopt.base.resources import Budget
+from propopt.laws import perturbations
 
 
 @pytest.fixture

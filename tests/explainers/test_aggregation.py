@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from propopt._typing import Array, Points
-from propopt.errors import InvalidInput
-from propopt.explainers import Gradient, Lime, SmoothGrad, aggregate
+from propopt.base.arrays import Array, Points
+from propopt.base.errors import InvalidInput
+from propopt.explaining.explainers import Gradient, Lime, SmoothGrad, aggregate
 from propopt.functions import Power, Sine
-from propopt.graphs.patterns import complete_graph
 from propopt.losses import (
     GradientMatching,
     MaxDifferenceRobustness,
@@ -18,6 +17,7 @@ from propopt.losses import (
     PropertyLoss,
     Sparsity,
 )
+from propopt.losses.graphs.points import complete_graph
 from propopt.results.explanation import Explanation
 
 

@@ -10,10 +10,10 @@ import pytest
 from baseline_checks import Recorded
 
 import propopt as po
-from propopt import explainers
-from propopt._typing import Points
-from propopt.errors import InvalidInput
-from propopt.explainers import (
+from propopt.base.arrays import Points
+from propopt.base.errors import InvalidInput
+from propopt.explaining import explainers
+from propopt.explaining.explainers import (
     BASELINES,
     Baseline,
     Gradient,

@@ -14,8 +14,8 @@ from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegresso
 from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
-from propopt.errors import EstimatedWarning, InexactBoxesWarning, InvalidInput
-from propopt.explainers import ExactLime, LimePackage
+from propopt.base.errors import EstimatedWarning, InexactBoxesWarning, InvalidInput
+from propopt.explaining.explainers import ExactLime, LimePackage
 
 
 SLOPES = np.array([2.0, -1.0, 0.5])

@@ -9,12 +9,12 @@ import pytest
 from baseline_checks import DISTRIBUTIONS, Z, worst_z
 from sklearn.linear_model import LinearRegression, Ridge
 
-from propopt._typing import Array, Attributions, Points, Values
-from propopt.errors import InvalidInput, Refused
-from propopt.explainers import Lime
+from propopt.base.arrays import Array, Attributions, Points, Values
+from propopt.base.errors import InvalidInput, Refused
+from propopt.explaining.explainers import Lime
 from propopt.functions import Exponential, Function, Power, QuadraticPlusSine, Sine
-from propopt.sampling import perturbations
-from propopt.tables.names import Labels
+from propopt.laws import perturbations
+from propopt.tables.frames import Labels
 
 
 def samples(X: Points, scale: float, n_samples: int) -> Array:

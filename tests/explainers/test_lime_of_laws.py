@@ -9,15 +9,15 @@ from lime_functions import Answering, plain_lime
 from sklearn.linear_model import Ridge
 
 import propopt as po
-from propopt.errors import InvalidInput
-from propopt.explainers import Lime
+from propopt.base.errors import InvalidInput
+from propopt.explaining.explainers import Lime
 from propopt.functions import Power
+from propopt.laws import perturbations
 from propopt.lime import GaussianLaw, GlimeLaw, TabularLaw
 from propopt.lime.expectations import ExactLimits
-from propopt.lime.finite import expected
-from propopt.lime.laws.binned import BinnedColumn
-from propopt.sampling import perturbations
-from propopt.structures.products import Pieces
+from propopt.lime.laws.tabular_law import BinnedColumn
+from propopt.lime.single_runs import expected
+from propopt.structures.products.algebra import Pieces
 
 
 BUMP = fixture.FUNCTIONS["bump"]

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 import propopt as po
-from propopt.errors import InvalidInput
-from propopt.explainers import Gradient, Lime, LimePackage, Shap, SmoothGrad
+from propopt.base.errors import InvalidInput
+from propopt.explaining.explainers import Gradient, Lime, LimePackage, Shap, SmoothGrad
 
 
 RNG = np.random.default_rng(11)
@@ -77,8 +77,8 @@ def test_lime_of_missing_numbers_does_not_depend_on_other_rows(monkeypatch):
     together = lime.explain(function, X, rng=3).attributions
     few = lime.explain(function, X.iloc[:9], rng=3).attributions
     np.testing.assert_allclose(few, together[:9], rtol=1e-12)
-    from propopt.batches import Budget
-    from propopt.sampling import perturbations
+    from propopt.base.resources import Budget
+    from propopt.laws import perturbations
 
     monkeypatch.setattr(perturbations, "PERTURBED_POINTS", Budget(1))
     np.testing.assert_allclose(

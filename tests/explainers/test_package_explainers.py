@@ -16,14 +16,13 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from propopt._typing import Array, Points, Values
-from propopt.batches import Budget
-from propopt.errors import InvalidInput, MissingExtra
-from propopt.explainers import Baseline, Lime, LimePackage, Shap
-from propopt.extras import require
+from propopt.base.arrays import Array, Points, Values
+from propopt.base.errors import InvalidInput, MissingExtra
+from propopt.base.resources import Budget, require
+from propopt.explaining.explainers import Baseline, Lime, LimePackage, Shap
 from propopt.functions import Exponential, Function, Interactions, Power, Sine, wrap
-from propopt.sampling import perturbations
-from propopt.tables.names import Labels
+from propopt.laws import perturbations
+from propopt.tables.frames import Labels
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import propopt as po
-from propopt.errors import InvalidInput
-from propopt.explainers import captum_attribution, quantus_explain_func
+from propopt.base.errors import InvalidInput
+from propopt.explaining.explainers import captum_attribution, quantus_explain_func
 from propopt.functions import Power
 
 

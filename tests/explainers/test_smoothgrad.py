@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from baseline_checks import Recorded, Z, worst_z
 
-from propopt._typing import Points
-from propopt.explainers import SmoothGrad
+from propopt.base.arrays import Points
+from propopt.explaining.explainers import SmoothGrad
 from propopt.functions import Exponential, Power, QuadraticPlusSine, Sine
-from propopt.sampling import perturbations
+from propopt.laws import perturbations
 
 
 @pytest.mark.usefixtures("small_blocks")

@@ -8,7 +8,7 @@ import pytest
 from torch_networks import nn, seeded, three_scores, torch, trained_otherwise
 
 import propopt as po
-from propopt.explainers import Gradient, Lime, LimePackage, Shap, SmoothGrad
+from propopt.explaining.explainers import Gradient, Lime, LimePackage, Shap, SmoothGrad
 
 
 @pytest.fixture

@@ -21,11 +21,12 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
-from propopt.batches import Budget
-from propopt.errors import InvalidInput, Refused
-from propopt.explainers import TreeShap
-from propopt.structures.boxes import Boxes, Tree, shapley
-from propopt.structures.boxes.shapley import BoxShapley
+from propopt.base.errors import InvalidInput, Refused
+from propopt.base.resources import Budget
+from propopt.explaining.explainers import TreeShap
+from propopt.structures.boxes import boxes
+from propopt.structures.boxes.boxes import Boxes, BoxShapley
+from propopt.structures.boxes.sets import Tree
 
 
 RNG = np.random.default_rng(3)
@@ -172,8 +173,8 @@ def deep():
 @pytest.mark.parametrize("kept", [0, 20_000, 2**28])
 def test_blocks_of_leaves_give_what_all_leaves_do(kept, deep, monkeypatch):
     whole = BoxShapley.of(deep.boxes, BACKGROUND.to_numpy()).values(X[:6].to_numpy())
-    monkeypatch.setattr(shapley, "_AT_ONCE", Budget(20_000))
-    monkeypatch.setattr(shapley, "_KEPT", kept)
+    monkeypatch.setattr(boxes, "_AT_ONCE", Budget(20_000))
+    monkeypatch.setattr(boxes, "_KEPT", kept)
     parts = BoxShapley.of(deep.boxes, BACKGROUND.to_numpy())
     found = parts.values(X[:6].to_numpy())
     np.testing.assert_allclose(found, whole, rtol=0, atol=1e-13)
@@ -185,8 +186,8 @@ def test_blocks_of_leaves_give_what_all_leaves_do(kept, deep, monkeypatch):
 
 
 def test_what_is_counted_takes_a_bounded_share_of_memory(deep, monkeypatch):
-    monkeypatch.setattr(shapley, "_AT_ONCE", Budget(2**18))
-    monkeypatch.setattr(shapley, "_KEPT", 2**16)
+    monkeypatch.setattr(boxes, "_AT_ONCE", Budget(2**18))
+    monkeypatch.setattr(boxes, "_KEPT", 2**16)
     exact = BoxShapley.of(deep.boxes, X.to_numpy())
     exact.values(X[:1].to_numpy())
     tracemalloc.start()

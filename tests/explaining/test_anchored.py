@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 import propopt as po
-from propopt.errors import Refused
-from propopt.estimates import Estimate
-from propopt.explaining.anchored import AnchoredRobustness
+from propopt.base.errors import Refused
+from propopt.explaining.conditional import AnchoredRobustness
 from propopt.functions import Function
+from propopt.losses.faithfulness import Estimate
 
 
 N, D, B = 40, 3, 10

@@ -11,7 +11,7 @@ from sklearn.ensemble import RandomForestRegressor, VotingRegressor
 from sklearn.neural_network import MLPRegressor
 
 import propopt as po
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
 
 
 RNG = np.random.default_rng(4)

@@ -11,7 +11,7 @@ from explainer_cases import MIXED, X_NEW, D, X, black_box, mixed, mixed_model
 from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
 
 
 pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature names")

@@ -9,7 +9,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegress
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import propopt as po
-from propopt.errors import ImpreciseWarning, InvalidInput, MissingPatternsWarning
+from propopt.base.errors import ImpreciseWarning, InvalidInput, MissingPatternsWarning
 
 
 N, D = 60, 3

@@ -19,7 +19,7 @@ from explainer_cases import (
 from sklearn.exceptions import NotFittedError
 
 import propopt as po
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
 
 
 @pytest.fixture(scope="module", params=EXPLAINERS, ids=EXPLAINERS.keys())

@@ -9,8 +9,8 @@ from interaction_scores import scores_of
 from sklearn.linear_model import LinearRegression
 
 import propopt as po
-from propopt.errors import InvalidInput
-from propopt.explaining.interactions import with_note
+from propopt.base.errors import InvalidInput
+from propopt.explaining.together import with_note
 
 
 NAMES = ("a", "b", "c", "d")

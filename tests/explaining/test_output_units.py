@@ -12,12 +12,15 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 
 import propopt as po
-from propopt.errors import InvalidInput
-from propopt.estimates import Estimate
-from propopt.explainers import TreeShap
-from propopt.explaining.contributions import ContributionRule, Contributions
-from propopt.explaining.defaults import reference_of
-from propopt.explaining.output_units import complete_explanation
+from propopt.base.errors import InvalidInput
+from propopt.explaining.contributions import (
+    ContributionRule,
+    Contributions,
+    complete_explanation,
+)
+from propopt.explaining.explainers import TreeShap
+from propopt.explaining.targets import reference_of
+from propopt.losses.faithfulness import Estimate
 
 
 RNG = np.random.default_rng(7)

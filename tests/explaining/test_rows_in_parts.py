@@ -27,7 +27,7 @@ from explainer_cases import (
 from orders import all_orders
 
 import propopt as po
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
 from propopt.explaining.conditional import ConditionalRow, RowTotal
 
 

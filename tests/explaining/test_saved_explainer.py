@@ -22,7 +22,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LogisticRegression
 
 import propopt as po
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
 from propopt.explaining.saved_explainer import CHECKED_ROWS
 
 

@@ -9,8 +9,8 @@ from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
-from propopt.errors import InvalidInput
-from propopt.explainers import Lime
+from propopt.base.errors import InvalidInput
+from propopt.explaining.explainers import Lime
 from propopt.functions import jump_test
 
 

@@ -35,9 +35,9 @@ from tree_cases import (
 )
 
 import propopt as po
-from propopt.errors import InexactBoxesWarning
-from propopt.functions.smoothing.checked import CheckedBoxes
-from propopt.tables.names import Labels
+from propopt.base.errors import InexactBoxesWarning
+from propopt.functions.means import CheckedBoxes
+from propopt.tables.frames import Labels
 
 
 def is_read(function, data, tolerance=EXACT):
@@ -275,7 +275,7 @@ def test_trees_are_read_once_and_only_when_asked_for(monkeypatch):
     reads = []
     real = po.functions.models.read_trees.exact_boxes
     monkeypatch.setattr(
-        "propopt.functions.models.read_trees.exact_boxes",
+        "propopt.structures.registry.exact_boxes",
         lambda *args: reads.append(args) or real(*args),
     )
     function = po.wrap(RandomForestRegressor(2).fit(X, Y))

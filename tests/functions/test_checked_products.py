@@ -15,11 +15,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 
 import propopt as po
-from propopt.errors import InexactBoxesWarning, InvalidInput
-from propopt.functions.smoothing.checked import CheckedBoxes, CheckedProducts
-from propopt.structures.boxes import Boxes
-from propopt.structures.products import NoProducts
-from propopt.tables.names import Labels
+from propopt.base.errors import InexactBoxesWarning, InvalidInput
+from propopt.functions.means import CheckedBoxes, CheckedProducts
+from propopt.structures.boxes.boxes import Boxes
+from propopt.structures.products.sums import NoProducts
+from propopt.tables.frames import Labels
 
 
 X = np.random.default_rng(0).normal(size=(60, 3))

@@ -19,12 +19,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import propopt as po
-from propopt.explainers import Lime, Shap
-from propopt.functions import cost
+from propopt.explaining.explainers import Lime, Shap
+from propopt.functions import cost, models
 from propopt.functions.cost import Cost, cost_of
-from propopt.functions.models import called
 from propopt.lime import text_limits
-from propopt.tables.names import Labels
+from propopt.tables.frames import Labels
 
 
 X = np.random.default_rng(0).normal(size=(40, 4))
@@ -202,7 +201,7 @@ def test_waiting_is_announced_within_a_factor_of_three(
 def test_the_wait_for_a_jump_test_is_announced_for_both_ends(monkeypatch, kind):
     clock = Clock(per_call=4.0, per_row=0.05, first=30.0)
     monkeypatch.setattr(cost, "time", clock)
-    monkeypatch.setattr(called, "time", clock)
+    monkeypatch.setattr(models, "time", clock)
 
     def model(table):
         clock.took(len(table))

@@ -15,7 +15,7 @@ from sklearn.ensemble import (
 )
 
 import propopt as po
-from propopt.sampling.laws import BoxMeans, DataLaw, Reference
+from propopt.laws.data_law import BoxMeans, DataLaw, Reference
 
 
 N, D = 600, 13

@@ -10,7 +10,7 @@ from sklearn.svm import LinearSVC, LinearSVR
 from small_data import BINARY, NOISE, THREE, UNIT, X, Y, assert_exact, same
 
 from propopt.functions import wrap
-from propopt.structures.readers.linear import LINEAR_REGRESSORS
+from propopt.structures.readers.fitted_networks import LINEAR_REGRESSORS
 
 
 SETTINGS = {  # what makes an estimator of this size converge without a warning

@@ -16,10 +16,11 @@ from scipy.stats import norm
 from sklearn.ensemble import GradientBoostingRegressor
 
 import propopt as po
-from propopt.errors import InexactBoxesWarning, InvalidInput, Refused
+from propopt.base.errors import InexactBoxesWarning, InvalidInput, Refused
 from propopt.functions import ExactMean
-from propopt.sampling.laws import BoxMeans, DataLaw, Reference
-from propopt.structures.boxes import Boxes, SameColumn, Tree
+from propopt.laws.data_law import BoxMeans, DataLaw, Reference
+from propopt.structures.boxes.boxes import Boxes
+from propopt.structures.boxes.sets import SameColumn, Tree
 
 
 D = 4

@@ -43,11 +43,11 @@ from sklearn.preprocessing import (
 )
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
-from propopt.batches import Budget
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
+from propopt.base.resources import Budget
 from propopt.functions import central_differences, wrap
 from propopt.structures import networks
-from propopt.structures.feature_maps import Monomials
+from propopt.structures.networks import Monomials
 
 
 RNG = np.random.default_rng(3)

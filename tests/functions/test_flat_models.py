@@ -26,9 +26,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 from small_data import BINARY, X, Y
 
-from propopt.errors import FlatFunctionWarning, JumpsWarning
+from propopt.base.errors import FlatFunctionWarning, JumpsWarning
 from propopt.functions import Sine, is_piecewise_constant, wrap
-from propopt.structures.pipelines import last_step
+from propopt.structures.boosters import last_step
 
 
 def few(kind, **settings):

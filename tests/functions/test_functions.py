@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from propopt import batches, functions
-from propopt.batches import Budget
-from propopt.errors import FlatFunctionWarning, InvalidInput
+from propopt import functions
+from propopt.base import resources
+from propopt.base.errors import FlatFunctionWarning, InvalidInput
+from propopt.base.resources import Budget
 from propopt.functions import (
     PAPER_FUNCTIONS,
     Exponential,
@@ -24,7 +25,7 @@ from propopt.functions import (
     SineOfExponential,
     central_differences,
 )
-from propopt.graphs import grid
+from propopt.losses.graphs import grid
 
 
 PAPER = [
@@ -187,7 +188,7 @@ def test_central_differences_are_exact_for_quadratics_up_to_rounding(X):
 
 def test_central_differences_do_not_depend_on_the_batches(X, monkeypatch):
     whole = central_differences(Sine().value, X)
-    monkeypatch.setattr(batches, "MODEL_CALLS", Budget(2**25, 10))
+    monkeypatch.setattr(resources, "MODEL_CALLS", Budget(2**25, 10))
     np.testing.assert_array_equal(central_differences(Sine().value, X), whole)
 
 
@@ -201,12 +202,12 @@ def test_central_differences_stay_within_their_budget():
     central_differences(evaluate, np.ones((3, 3000)))
     rows = np.array([size[0] for size in sizes])
     assert rows.sum() == 2 * 3 * 3000
-    assert (rows * 3000 * 8 <= batches.MODEL_CALLS.n_bytes).all()
-    assert (rows <= batches.MODEL_CALLS.n_rows).all()
+    assert (rows * 3000 * 8 <= resources.MODEL_CALLS.n_bytes).all()
+    assert (rows <= resources.MODEL_CALLS.n_rows).all()
 
 
 def test_one_point_wider_than_the_budget_is_still_differentiated(X, monkeypatch):
-    monkeypatch.setattr(batches, "MODEL_CALLS", Budget(1))
+    monkeypatch.setattr(resources, "MODEL_CALLS", Budget(1))
     numerical = central_differences(Sine().value, X)
     np.testing.assert_allclose(numerical, np.cos(X), atol=1e-9)
 

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 import propopt as po
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
 from propopt.functions import PAPER_FUNCTIONS, Additive, Interactions, Multiplicative
-from propopt.functions.smoothing.checked import CheckedProducts
-from propopt.structures.products import NoProducts, Normals
-from propopt.tables.names import Labels
+from propopt.functions.means import CheckedProducts
+from propopt.structures.products.normals import Normals
+from propopt.structures.products.sums import NoProducts
+from propopt.tables.frames import Labels
 
 
 X = np.random.default_rng(0).normal(size=(30, 4))

@@ -10,12 +10,11 @@ import pytest
 from jumping_models import boosters, jumping_models, smooth_models, tables
 
 import propopt as po
-from propopt import batches
-from propopt.batches import Budget
-from propopt.errors import FlatFunctionWarning, InvalidInput, JumpsWarning
-from propopt.functions import Jumps, cost, jump_test
+from propopt.base import resources
+from propopt.base.errors import FlatFunctionWarning, InvalidInput, JumpsWarning
+from propopt.base.resources import Budget
+from propopt.functions import Jumps, cost, jump_test, models
 from propopt.functions.jumps import FEWEST, MOST, Segments, jumps_along
-from propopt.functions.models import called
 
 
 X = np.random.default_rng(2).normal(size=(40, 3))
@@ -184,7 +183,7 @@ def test_rows_are_moved_in_calls_of_bounded_size(monkeypatch):
         return jumping(P)
 
     whole = jump_test(po.wrap(model), X)
-    monkeypatch.setattr(batches, "MODEL_CALLS", Budget(2**25, 100))
+    monkeypatch.setattr(resources, "MODEL_CALLS", Budget(2**25, 100))
     sizes.clear()
     found = jump_test(po.wrap(model), X)
     assert max(sizes) <= 100
@@ -231,7 +230,7 @@ def test_missing_numbers_stay_where_they_are():
 
 def test_a_test_that_takes_long_is_announced(monkeypatch, capsys):
     monkeypatch.setattr(cost, "WORTH_SAYING", 0.0)
-    monkeypatch.setattr(called, "WORTH_TIMING", 0.0)
+    monkeypatch.setattr(models, "WORTH_TIMING", 0.0)
     po.wrap(smooth).jumps_at(X)
     assert "whether smooth jumps" in capsys.readouterr().err
     monkeypatch.undo()

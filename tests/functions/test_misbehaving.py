@@ -11,9 +11,9 @@ import scipy.sparse as sp
 from sklearn.linear_model import Ridge
 
 import propopt as po
-from propopt.errors import InvalidInput
-from propopt.explainers import Gradient
-from propopt.functions.calls import Calls
+from propopt.base.errors import InvalidInput
+from propopt.explaining.explainers import Gradient
+from propopt.functions.function import Calls
 from propopt.functions.jumps import FEWEST
 
 

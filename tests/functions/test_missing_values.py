@@ -14,10 +14,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import propopt as po
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
 
 
-pytestmark = pytest.mark.filterwarnings("ignore::propopt.errors.FlatFunctionWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::propopt.base.errors.FlatFunctionWarning"
+)
 
 pa = pytest.importorskip("pyarrow")
 pl = pytest.importorskip("polars")

@@ -24,9 +24,8 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeRegressor
 from small_data import BINARY, FRAME, NOISE, THREE, UNIT, X, Y, same
 
-from propopt.errors import InvalidInput
-from propopt.functions import wrap
-from propopt.functions.models import called
+from propopt.base.errors import InvalidInput
+from propopt.functions import models, wrap
 
 
 def test_a_step_asks_for_numerical_gradients():
@@ -91,7 +90,7 @@ def test_callables_of_several_outputs_take_a_position():
 
 
 def test_callables_get_the_kind_of_table_that_was_given(monkeypatch):
-    monkeypatch.setattr(called, "WORTH_TIMING", np.inf)  # calls by the clock
+    monkeypatch.setattr(models, "WORTH_TIMING", np.inf)  # calls by the clock
     kinds = []
 
     def model(table):

@@ -10,7 +10,7 @@ from sklearn import linear_model
 from sklearn.tree import DecisionTreeRegressor
 from small_data import FRAME, X, Y, same
 
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
 from propopt.functions import Sine, central_differences, wrap
 
 

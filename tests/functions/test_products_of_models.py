@@ -37,7 +37,7 @@ from sklearn.preprocessing import MinMaxScaler, PolynomialFeatures, StandardScal
 from sklearn.svm import SVC, SVR, NuSVR
 
 import propopt as po
-from propopt.structures.products import NoProducts, SumOfProducts
+from propopt.structures.products.sums import NoProducts, SumOfProducts
 
 
 RNG = np.random.default_rng(0)

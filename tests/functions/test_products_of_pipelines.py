@@ -42,7 +42,7 @@ from sklearn.tree import DecisionTreeRegressor
 from tree_cases import CLASSES, X, Y, table, table_response
 
 import propopt as po
-from propopt.structures.products import NoProducts, SumOfProducts
+from propopt.structures.products.sums import NoProducts, SumOfProducts
 
 
 TABLE = table()

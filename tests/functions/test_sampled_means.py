@@ -15,7 +15,7 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegressor
 
 import propopt as po
-from propopt.errors import InvalidInput, Refused
+from propopt.base.errors import InvalidInput, Refused
 from propopt.functions import ExactMean, SampledMean
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import propopt as po
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
 
 
 X = pd.DataFrame({"age": [31.0, 47.0, 60.0], "colour": ["red", "blue", "red"]})

@@ -23,13 +23,13 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
-from propopt import batches
-from propopt.batches import Budget
-from propopt.errors import InvalidInput, Refused
+from propopt.base import resources
+from propopt.base.errors import InvalidInput, Refused
+from propopt.base.resources import Budget
 from propopt.functions import Exponential, LinearPlusSine, Power, central_differences
-from propopt.sampling.laws import NoiseLaw
-from propopt.sampling.laws.box_means import BoxMeans
-from propopt.structures.boxes import Boxes, Tree
+from propopt.laws.data_law import BoxMeans, NoiseLaw
+from propopt.structures.boxes.boxes import Boxes
+from propopt.structures.boxes.sets import Tree
 
 
 Z = 4.5
@@ -154,7 +154,7 @@ def test_models_are_called_in_tables_of_bounded_size(monkeypatch):
     gradient, value = smooth.gradient(X), smooth.value(X)
     assert rows == [2 * 30 * 12, 3, 3, 2 * 30 * 12]
     assert smooth.calls.rows + smooth.calls.trials == sum(rows)
-    monkeypatch.setattr(batches, "MODEL_CALLS", Budget(2**25, 100))
+    monkeypatch.setattr(resources, "MODEL_CALLS", Budget(2**25, 100))
     rows.clear()
     np.testing.assert_allclose(smooth.gradient(X), gradient)
     np.testing.assert_allclose(smooth.value(X), value)

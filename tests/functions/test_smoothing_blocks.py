@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import propopt as po
-from propopt.estimates import Estimate
+from propopt.losses.faithfulness import Estimate
 
 
 CUBE = po.functions.Power(3)

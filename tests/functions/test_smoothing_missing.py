@@ -9,10 +9,10 @@ from scipy.stats import norm
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 import propopt as po
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
 
 
-pytestmark = pytest.mark.filterwarnings("ignore::propopt.errors.JumpsWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::propopt.base.errors.JumpsWarning")
 
 RNG = np.random.default_rng(5)
 X = pd.DataFrame(RNG.normal(size=(60, 2)), columns=["age", "dose"])

@@ -12,9 +12,9 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from torch_networks import nn, returning, three_scores, torch, trained_otherwise
 
 import propopt as po
-from propopt.batches import Budget
-from propopt.errors import InvalidInput
-from propopt.functions.models import torch_modules
+from propopt.base.errors import InvalidInput
+from propopt.base.resources import Budget
+from propopt.functions import torch_modules
 
 
 @pytest.fixture

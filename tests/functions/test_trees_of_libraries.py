@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV
 from tree_cases import X, Y
 
 import propopt as po
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
 
 
 def by_the_data_law(function, data, rows=slice(30)):

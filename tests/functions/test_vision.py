@@ -10,8 +10,7 @@ import pytest
 from torch_networks import nn, seeded, three_scores, torch, trained_otherwise
 
 import propopt as po
-from propopt.errors import InvalidInput, MissingExtra
-from propopt.functions.models import vision
+from propopt.base.errors import InvalidInput, MissingExtra
 
 
 @pytest.fixture
@@ -80,9 +79,9 @@ def test_maps_of_large_images_are_found_with_points_and_features_exchanged(shape
 
 def test_normalisation_is_that_of_its_formula(rng):
     images = torch.tensor(rng.random(size=(2, 3, 4, 4)), dtype=torch.float32)
-    layer = po.functions.normalisation(vision.IMAGENET_MEAN, vision.IMAGENET_STD)
-    mean = torch.tensor(vision.IMAGENET_MEAN)[:, None, None]
-    std = torch.tensor(vision.IMAGENET_STD)[:, None, None]
+    layer = po.functions.normalisation(images.IMAGENET_MEAN, images.IMAGENET_STD)
+    mean = torch.tensor(images.IMAGENET_MEAN)[:, None, None]
+    std = torch.tensor(images.IMAGENET_STD)[:, None, None]
     torch.testing.assert_close(layer.train()(images), (images - mean) / std)
     assert not any(p.requires_grad for p in layer.parameters())
 
@@ -149,8 +148,8 @@ def test_resnet_50_of_torchvision_explains_two_images(rng, tmp_path):
     shape = po.ImageShape(channels=3, height=224, width=224)
     images = rng.random(size=(2, 3, 224, 224))
     function = po.wrap(classifier, target=207, input_shape=shape)
-    mean = np.array(vision.IMAGENET_MEAN)[:, None, None]
-    std = np.array(vision.IMAGENET_STD)[:, None, None]
+    mean = np.array(images.IMAGENET_MEAN)[:, None, None]
+    std = np.array(images.IMAGENET_STD)[:, None, None]
     normalised = torch.tensor((images - mean) / std, dtype=torch.float32)
     with torch.no_grad():
         expected = original(normalised)[:, 207].numpy()

@@ -17,7 +17,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC
 from small_data import BINARY, FRAME, NOISE, THREE, UNIT, X, Y, mlp, same
 
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
 from propopt.functions import Sine, wrap
 
 

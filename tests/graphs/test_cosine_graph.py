@@ -8,8 +8,8 @@ import pytest
 from sklearn.metrics.pairwise import cosine_similarity
 
 import propopt as po
-from propopt.errors import InvalidInput
-from propopt.tables.text.coordinates import document_coordinates
+from propopt.base.errors import InvalidInput
+from propopt.tables.documents import document_coordinates
 
 
 X = np.random.default_rng(4).normal(size=(14, 5)) * np.geomspace(1e-3, 1e3, 14)[:, None]

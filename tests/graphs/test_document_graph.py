@@ -8,8 +8,8 @@ import pytest
 from sklearn.feature_extraction.text import TfidfTransformer
 
 import propopt as po
-from propopt.errors import InvalidInput
-from propopt.graphs import document_graph
+from propopt.base.errors import InvalidInput
+from propopt.losses.graphs import document_graph
 
 
 COUNTS = np.random.default_rng(2).poisson(0.6, size=(12, 9)).astype(float)

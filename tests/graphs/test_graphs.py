@@ -10,9 +10,9 @@ from catalogue import EMPTY_GRAPH, FEATURE_GRAPHS, POINT_GRAPHS, D, N, X
 from oracles import pair_sum
 
 import propopt as po
-from propopt.errors import InvalidInput
-from propopt.graphs.grids import GridGaussianGraph, LatticeGraph
-from propopt.graphs.neighbours import median_distance
+from propopt.base.errors import InvalidInput
+from propopt.losses.graphs.grids import GridGaussianGraph, LatticeGraph
+from propopt.losses.graphs.points import median_distance
 
 
 GRAPHS = {

@@ -9,7 +9,7 @@ import pytest
 from scipy.sparse.csgraph import connected_components
 
 import propopt as po
-from propopt.graphs.grids import GridGaussianGraph, LatticeGraph
+from propopt.losses.graphs.grids import GridGaussianGraph, LatticeGraph
 
 
 BOXES = [box for n in (1, 2, 3) for box in itertools.product((1, 2, 3), repeat=n)]
@@ -127,7 +127,7 @@ def test_energy_between_far_groups_of_different_means_is_not_lost():
 
 @pytest.mark.parametrize("slab", [1, 7, 100])
 def test_energy_does_not_depend_on_slabs(slab, monkeypatch, rng):
-    monkeypatch.setattr("propopt.operators.SLAB", slab)
+    monkeypatch.setattr("propopt.losses.operators.SLAB", slab)
     for graph in ENERGIES.values():
         W = rng.normal(size=(graph.n_nodes, 1))
         found = po.PairwiseRobustness(graph).value(W)

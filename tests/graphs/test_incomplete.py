@@ -8,8 +8,8 @@ import pytest
 from scipy.spatial.distance import squareform
 
 import propopt as po
-from propopt.errors import InvalidInput
-from propopt.graphs.neighbours import (
+from propopt.base.errors import InvalidInput
+from propopt.losses.graphs.points import (
     all_distances,
     distances_between,
     median_distance,
@@ -173,12 +173,12 @@ def test_names_of_rows_are_kept():
 
 
 def test_many_incomplete_rows_are_put_together_in_blocks(monkeypatch, X):
-    from propopt.batches import Budget
-    from propopt.graphs import incomplete
+    from propopt.base.resources import Budget
+    from propopt.losses.graphs import points
 
     expected = po.knn_graph(X, 4).similarities.toarray()
     every = all_distances(X)
-    monkeypatch.setattr(incomplete, "TOGETHER", Budget(1))
+    monkeypatch.setattr(points, "TOGETHER", Budget(1))
     np.testing.assert_array_equal(po.knn_graph(X, 4).similarities.toarray(), expected)
     np.testing.assert_array_equal(all_distances(X), every)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import propopt as po
-from propopt.graphs.neighbours import median_distance, nearest_neighbours
+from propopt.losses.graphs.points import median_distance, nearest_neighbours
 
 
 SCALES = {"tiny": 2.0**-1000, "one": 1.0, "huge": 2.0**1000}

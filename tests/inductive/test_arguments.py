@@ -9,16 +9,12 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.gaussian_process.kernels import (
-    RBF,
-)
+from sklearn.gaussian_process.kernels import RBF
 
 import propopt as po
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
 from propopt.functions import Sine
-from propopt.inductive import (
-    GaussianProcessExplainer,
-)
+from propopt.inductive import GaussianProcessExplainer
 
 
 def test_clone_and_parameters_go_round():

@@ -5,17 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.linalg as la
-from inductive_cases import (
-    MEANS,
-)
-from sklearn.gaussian_process.kernels import (
-    DotProduct,
-)
+from inductive_cases import MEANS
+from sklearn.gaussian_process.kernels import DotProduct
 
-from propopt.errors import InvalidInput
-from propopt.inductive import (
-    GaussianProcessExplainer,
-)
+from propopt.base.errors import InvalidInput
+from propopt.inductive import GaussianProcessExplainer
 
 
 @pytest.mark.parametrize("mean", MEANS)

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from inductive_cases import (
-    close,
-)
+from inductive_cases import close
 from scipy.spatial.distance import cdist
-from sklearn.gaussian_process.kernels import (
-    RBF,
-    Matern,
-)
+from sklearn.gaussian_process.kernels import RBF, Matern
 
 import propopt as po
-from propopt.inductive import (
-    GaussianProcessExplainer,
-)
-from propopt.inductive.distances import cross_distances
+from propopt.inductive import GaussianProcessExplainer
+from propopt.inductive.inputs import cross_distances
 
 
 @pytest.mark.parametrize("n_features", [3, 80, 1000])

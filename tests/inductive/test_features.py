@@ -6,11 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from inductive_cases import (
-    MEANS,
-    close,
-    similar_features,
-)
+from inductive_cases import MEANS, close, similar_features
 from scipy import fft
 
 import propopt as po

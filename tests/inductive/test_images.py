@@ -14,18 +14,18 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 import propopt as po
-from propopt.batches import Budget
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
+from propopt.base.resources import Budget
 from propopt.inductive import (
     DenseFeatures,
     FeatureBasis,
     GaussianProcessExplainer,
     GridFeatures,
     KroneckerFeatures,
+    posterior,
 )
-from propopt.inductive.distances import cross_distances
-from propopt.inductive.process import posterior
-from propopt.inductive.process.eigenbases import KernelEigenbasis
+from propopt.inductive.bases import KernelEigenbasis
+from propopt.inductive.inputs import cross_distances
 
 
 MEANS = ["none", "per_feature", "common"]

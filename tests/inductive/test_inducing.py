@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 
 import propopt as po
-from propopt.batches import Budget
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
+from propopt.base.resources import Budget
 from propopt.inductive import (
     FarthestInputs,
     GaussianProcessExplainer,
@@ -20,10 +20,9 @@ from propopt.inductive import (
     InducingRule,
     KMeansInputs,
     RandomInputs,
+    posterior,
 )
-from propopt.inductive.inducing import Candidates
-from propopt.inductive.kernels import AnyKernel
-from propopt.inductive.process import posterior
+from propopt.inductive.inputs import AnyKernel, Candidates
 
 
 MEANS = ["none", "per_feature", "common"]

@@ -20,11 +20,8 @@ from inductive_cases import (
 from scipy.stats import norm
 
 import propopt as po
-from propopt.batches import Budget
-from propopt.inductive import (
-    GaussianProcessExplainer,
-)
-from propopt.inductive.process import posterior
+from propopt.base.resources import Budget
+from propopt.inductive import GaussianProcessExplainer, posterior
 
 
 @pytest.mark.parametrize("mean", MEANS)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import propopt as po
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
 from propopt.inductive import GaussianProcessExplainer
 
 

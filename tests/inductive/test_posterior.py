@@ -15,16 +15,10 @@ from inductive_cases import (
     solve_case,
 )
 from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import (
-    RBF,
-    ConstantKernel,
-    Matern,
-)
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 import propopt as po
-from propopt.inductive import (
-    GaussianProcessExplainer,
-)
+from propopt.inductive import GaussianProcessExplainer
 
 
 @given(cases())

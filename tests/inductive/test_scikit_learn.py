@@ -19,7 +19,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import propopt as po
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
 from propopt.functions import Sine
 from propopt.inductive import GaussianProcessExplainer, GreedyVariance
 

@@ -5,15 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.gaussian_process.kernels import (
-    RBF,
-)
+from sklearn.gaussian_process.kernels import RBF
 
 import propopt as po
-from propopt.errors import InvalidInput
-from propopt.inductive import (
-    GaussianProcessExplainer,
-)
+from propopt.base.errors import InvalidInput
+from propopt.inductive import GaussianProcessExplainer
 
 
 @pytest.fixture

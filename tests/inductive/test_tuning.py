@@ -15,21 +15,19 @@ from inductive_cases import (
 )
 from scipy.stats import multivariate_normal
 from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import (
-    RBF,
-    ConstantKernel,
-)
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 import propopt as po
-from propopt.inductive import (
-    GaussianProcessExplainer,
+from propopt.inductive import GaussianProcessExplainer
+from propopt.inductive.inputs import read_kernel
+from propopt.inductive.means import read_mean
+from propopt.inductive.model import (
+    Criterion,
+    log_evidence,
+    log_leave_one_out,
+    smoothing,
 )
-from propopt.inductive.bases.features import read_features
-from propopt.inductive.kernels import read_kernel
-from propopt.inductive.process.exact import ExactPosterior
-from propopt.inductive.process.means import read_mean
-from propopt.inductive.process.model import smoothing
-from propopt.inductive.process.tuning import Criterion, log_evidence, log_leave_one_out
+from propopt.inductive.posterior import ExactPosterior, read_features
 
 
 def evidence_case(rng: np.random.Generator, mean: str, features: str) -> Case:

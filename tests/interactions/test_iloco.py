@@ -19,16 +19,18 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeRegressor
 
-from propopt.errors import DegenerateVarianceWarning, FewPatchesWarning, InvalidInput
+from propopt.base.errors import (
+    DegenerateVarianceWarning,
+    FewPatchesWarning,
+    InvalidInput,
+)
 from propopt.interactions import ILOCO, DataSplit, InteractionScores, Minipatches
-from propopt.interactions.features import Features
-from propopt.interactions.inference.equal_rows import ErrorRange
-from propopt.interactions.inference.scores import set_scores
+from propopt.interactions.errors_of_rows import SquaredError
+from propopt.interactions.features import Features, read_sets
+from propopt.interactions.inference import ErrorRange, set_scores
 from propopt.interactions.left_out import inclusion_exclusion
-from propopt.interactions.row_errors import SquaredError
-from propopt.interactions.sets import read_sets
-from propopt.interactions.splitting.folds import held_out
-from propopt.interactions.theory.leak import additive_leak
+from propopt.interactions.splitting import held_out
+from propopt.interactions.theory import additive_leak
 
 
 NAMES = ["age", "height", "weight", "income"]
@@ -159,7 +161,7 @@ def test_predictions_are_there_where_learners_were_kept(found, table):
     assert not hasattr(found, "predict_proba")
 
 
-@pytest.mark.filterwarnings("ignore::propopt.errors.FewPatchesWarning")
+@pytest.mark.filterwarnings("ignore::propopt.base.errors.FewPatchesWarning")
 @pytest.mark.parametrize("scheme", [replace(FEW, n_patches=150), DataSplit()])
 def test_classes_are_predicted_as_they_were_given(table, scheme):
     X, y = table
@@ -268,7 +270,7 @@ def test_patches_without_a_feature_that_no_tree_uses_do_not_score_it():
     assert found.result_.sentences(15)[-1].count("not used") == 1
 
 
-@pytest.mark.filterwarnings("ignore::propopt.errors.DegenerateVarianceWarning")
+@pytest.mark.filterwarnings("ignore::propopt.base.errors.DegenerateVarianceWarning")
 def test_a_feature_that_one_row_of_all_tells_something_of_is_used():
     rng = np.random.default_rng(3)
     X = np.column_stack([rng.normal(size=(120, 2)), np.zeros(120)])
@@ -278,7 +280,7 @@ def test_a_feature_that_one_row_of_all_tells_something_of_is_used():
         assert 2 not in found.result_.not_used
 
 
-@pytest.mark.filterwarnings("ignore::propopt.errors.DegenerateVarianceWarning")
+@pytest.mark.filterwarnings("ignore::propopt.base.errors.DegenerateVarianceWarning")
 def test_copies_of_a_feature_are_used_where_either_is():
     rng = np.random.default_rng(4)
     X = rng.normal(size=(100, 3))
@@ -292,7 +294,7 @@ def test_copies_of_a_feature_are_used_where_either_is():
     assert 1 not in found.result_.not_used
 
 
-@pytest.mark.filterwarnings("ignore::propopt.errors.FewPatchesWarning")
+@pytest.mark.filterwarnings("ignore::propopt.base.errors.FewPatchesWarning")
 def test_the_number_of_patches_that_would_do_does():
     X, y = make_friedman1(n_samples=100, n_features=5, random_state=0)
     tree = DecisionTreeRegressor(min_samples_leaf=5)

@@ -13,13 +13,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
 import propopt as po
-from propopt.errors import InvalidInput
-from propopt.interactions import (
-    ILOCO,
-    DataSplit,
-    InteractionScores,
-    interaction_graph,
-)
+from propopt.base.errors import InvalidInput
+from propopt.interactions import ILOCO, DataSplit, InteractionScores, interaction_graph
 
 
 NAMES = ("a", "b", "c", "d")

@@ -25,10 +25,10 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from propopt import TableSchema
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
 from propopt.interactions import ILOCO, DataSplit, Minipatches
 from propopt.interactions.features import Features
+from propopt.tables.schema import TableSchema
 
 
 X, Y = product_table(80)
@@ -177,7 +177,7 @@ def test_without_features_a_table_of_any_library_keeps_its_rows(rows: Any) -> No
     np.testing.assert_allclose(found[1], expected[1], rtol=1e-9)
 
 
-@pytest.mark.filterwarnings("ignore::propopt.errors.FewPatchesWarning")
+@pytest.mark.filterwarnings("ignore::propopt.base.errors.FewPatchesWarning")
 @pytest.mark.parametrize("scheme", [DataSplit(), Minipatches(n_patches=120, rows=30)])
 def test_a_pipeline_by_names_gives_the_same_with_any_library(scheme: Any) -> None:
     plain = PEOPLE.assign(

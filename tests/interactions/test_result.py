@@ -9,11 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from propopt.errors import InvalidInput
-from propopt.interactions import InteractionScores
-from propopt.interactions.inference.equal_rows import ErrorRange
-from propopt.interactions.reading import words
-from propopt.results.result import Result
+from propopt.base.errors import InvalidInput
+from propopt.interactions import InteractionScores, scores
+from propopt.interactions.inference import ErrorRange
+from propopt.results.explanation import Result
 from tests.support.interaction_scores import made_up_scores
 
 
@@ -318,7 +317,7 @@ def everything_to_say(rng: np.random.Generator, **fields: object) -> Interaction
 )
 def test_each_caution_is_a_verdict_a_number_and_what_to_do_in_25_words(rng, fields):
     cautions = everything_to_say(rng, **fields).cautions
-    n_kinds = inspect.getsource(words.cautions).count("yield from")
+    n_kinds = inspect.getsource(scores.cautions).count("yield from")
     assert len(cautions) == n_kinds == 6
     for caution in cautions:
         assert len(caution.split()) <= 25, caution

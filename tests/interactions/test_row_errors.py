@@ -12,11 +12,10 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import mean_squared_error
 from sklearn.naive_bayes import GaussianNB
 
-from propopt._typing import Array
-from propopt.errors import AdditiveErrorWarning, InvalidInput
+from propopt.base.arrays import Array
+from propopt.base.errors import AdditiveErrorWarning, InvalidInput
 from propopt.interactions import DataSplit
-from propopt.interactions.refits import Refits
-from propopt.interactions.row_errors import (
+from propopt.interactions.errors_of_rows import (
     ABSOLUTE_LEAK,
     ABSOLUTE_LEAK_OF_TWO,
     AbsoluteError,
@@ -25,6 +24,7 @@ from propopt.interactions.row_errors import (
     SquaredError,
     read_error,
 )
+from propopt.interactions.left_out import Refits
 
 
 RNG = np.random.default_rng(0)

@@ -12,9 +12,9 @@ from refit_cases import product_table, read
 from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import KNeighborsRegressor
 
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
 from propopt.interactions import ILOCO, DataSplit, Minipatches, Screen
-from propopt.interactions.inference.scores import set_scores
+from propopt.interactions.inference import set_scores
 
 
 X, Y = product_table(200, 6)
@@ -83,7 +83,7 @@ def test_of_folds_all_rows_choose_and_all_sets_are_counted() -> None:
     assert "minipatches of all rows" in chosen.notes[0]
 
 
-@pytest.mark.filterwarnings("ignore::propopt.errors.FewPatchesWarning")  # triples
+@pytest.mark.filterwarnings("ignore::propopt.base.errors.FewPatchesWarning")  # triples
 @pytest.mark.parametrize(
     ("scheme", "counted"), [(DataSplit(), 3), (DataSplit(n_folds=3), 15), (FEW, 15)]
 )

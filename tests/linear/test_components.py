@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import propopt as po
-from propopt.linear.components import Components
+from propopt.losses.linear_algebra import Components
 
 
 @given(st.integers(0, 10_000), st.integers(1, 30), st.sampled_from([0.0, 1.0, 1e8]))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from propopt.linear.conjugate_gradients import OnePerColumn, conjugate_gradients
+from propopt.losses.linear_algebra import OnePerColumn, conjugate_gradients
 
 
 @pytest.fixture

@@ -10,19 +10,18 @@ import scipy.linalg as la
 
 import propopt
 import propopt as po
-from propopt.errors import SolverFailure
-from propopt.inductive.process.eigenbases import KernelEigenbasis
-from propopt.linear import lapack
-from propopt.solvers.splitting.admm import Admm
-from propopt.solvers.splitting.composite import Composite, Term
-from propopt.solvers.splitting.systems import Inverse, factorise
+from propopt.base.errors import SolverFailure
+from propopt.inductive.bases import KernelEigenbasis
+from propopt.losses import linear_algebra
+from propopt.solvers.edge_newton import Composite, Inverse, Term, factorise
+from propopt.solvers.splitting import Admm
 
 
 SYMMETRIC = np.cov(np.random.default_rng(4).normal(size=(7, 40)))
 
 
 def test_the_inverse_is_that_of_scipy():
-    found = lapack.positive_inverse(np.array(SYMMETRIC, order="F"))
+    found = linear_algebra.positive_inverse(np.array(SYMMETRIC, order="F"))
     np.testing.assert_allclose(found, la.inv(SYMMETRIC), rtol=1e-12)
     np.testing.assert_array_equal(found, found.T)
 
@@ -46,7 +45,7 @@ def test_a_system_that_is_not_positive_definite_is_a_failure_and_no_number(worst
 @pytest.mark.parametrize(
     ("routine", "n_results", "use"),
     [
-        ("dpotri", 2, lambda: lapack.positive_inverse(np.eye(3))),
+        ("dpotri", 2, lambda: linear_algebra.positive_inverse(np.eye(3))),
         ("dsytrd_lwork", 2, lambda: KernelEigenbasis.of(np.eye(3))),
         ("dsytrd", 5, lambda: KernelEigenbasis.of(np.eye(3))),
         ("dormqr", 3, lambda: KernelEigenbasis.of(np.eye(3)).vectors),
@@ -56,7 +55,7 @@ def test_what_a_routine_reports_is_read(monkeypatch, routine, n_results, use):
     def failing(*_, **__):
         return (*[np.ones(1)] * (n_results - 1), -4)
 
-    monkeypatch.setattr(lapack.lapack, routine, failing)
+    monkeypatch.setattr(linear_algebra.lapack, routine, failing)
     message = rf"LAPACK's {routine}: argument 4 cannot be used \(info = -4\)"
     with pytest.raises(SolverFailure, match=message):
         use()

@@ -8,7 +8,7 @@ import pytest
 from catalogue import FRAME, OBJECTIVES, SHAPE, G
 
 import propopt as po
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
 
 
 gradient = po.GradientMatching(G)

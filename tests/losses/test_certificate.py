@@ -10,10 +10,9 @@ from catalogue import LOSSES, OBJECTIVES, SHAPE, G
 from oracles import minimise_over, reference_optimum
 
 import propopt as po
-from propopt import lower_bounds
-from propopt.certificate import Certificate
-from propopt.errors import InvalidInput
-from propopt.lower_bounds import smallest_curvature
+from propopt.base.errors import InvalidInput
+from propopt.results import certificate
+from propopt.results.certificate import Certificate, smallest_curvature
 
 
 REFERENCE = 2e-8  # relative accuracy of Clarabel as a reference
@@ -138,7 +137,7 @@ def test_missing_dual_weakens_the_bound_but_keeps_it():
 
 @pytest.mark.parametrize("limit", [1, 10_000])
 def test_curvature_is_the_smallest_eigenvalue(limit, monkeypatch):
-    monkeypatch.setattr(lower_bounds, "DENSE_LIMIT", limit)
+    monkeypatch.setattr(certificate, "DENSE_LIMIT", limit)
     terms = [(1.0, LOSSES["function"]), (0.3, robustness)]
     hessian = 0
     for weight, loss in terms:
@@ -152,7 +151,7 @@ def test_curvature_is_the_smallest_eigenvalue(limit, monkeypatch):
 @pytest.mark.parametrize("limit", [1, 10_000])
 @pytest.mark.parametrize("name", ["function", "pairwise, gaussian", "kernel"])
 def test_curvature_of_an_undetermined_loss_is_zero(name, limit, monkeypatch):
-    monkeypatch.setattr(lower_bounds, "DENSE_LIMIT", limit)
+    monkeypatch.setattr(certificate, "DENSE_LIMIT", limit)
     assert smallest_curvature([(1.0, LOSSES[name])], SHAPE) == 0.0
 
 

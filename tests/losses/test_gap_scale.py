@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import propopt as po
-from propopt.errors import SolverFailure
+from propopt.base.errors import SolverFailure
 
 
 OFFSETS = [0.0, 1e3, 1e6]

@@ -7,8 +7,8 @@ import pytest
 from catalogue import LOSSES, SHAPE, G
 
 import propopt as po
-from propopt.errors import InvalidInput, Refused
-from propopt.penalties import Squared
+from propopt.base.errors import InvalidInput, Refused
+from propopt.losses.maps import Squared
 
 
 SMOOTH = {n: loss for n, loss in LOSSES.items() if isinstance(loss.penalty, Squared)}

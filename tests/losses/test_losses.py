@@ -25,9 +25,9 @@ from catalogue import (
 from oracles import brute_value, kernel_precision, subclasses
 
 import propopt as po
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
 from propopt.losses import Faithfulness
-from propopt.penalties import Squared
+from propopt.losses.maps import Squared
 
 
 each_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)

@@ -8,7 +8,7 @@ import pytest
 from catalogue import MAPS, SHAPE
 from oracles import subclasses
 
-from propopt.maps import (
+from propopt.losses.maps import (
     ImplicitOverPoints,
     LinearMap,
     OverFeatures,

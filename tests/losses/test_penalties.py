@@ -8,7 +8,7 @@ import pytest
 from catalogue import PENALTIES, SHAPE
 from oracles import minimise_over, subclasses
 
-from propopt.penalties import GroupMax, Penalty
+from propopt.losses.maps import GroupMax, Penalty
 
 
 each_penalty = pytest.mark.parametrize("phi", PENALTIES.values(), ids=PENALTIES)

@@ -9,7 +9,7 @@ from catalogue import POINT_GRAPHS, SHAPE, G
 from oracles import shared_sum
 
 import propopt as po
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
 
 
 def similar(n: int, rng: np.random.Generator) -> po.graphs.Graph:

@@ -7,21 +7,13 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 import pytest
-from metric_cases import (
-    FAITHFUL,
-    FUNCTION,
-    ROBUST,
-    S,
-    asked,
-    explain,
-    f,
-)
+from metric_cases import FAITHFUL, FUNCTION, ROBUST, S, asked, explain, f
 
 import propopt as po
-from propopt.batches import Budget
-from propopt.errors import InvalidInput
-from propopt.explainers import Gradient, Lime, Shap, SmoothGrad
-from propopt.metrics import (
+from propopt.base.errors import InvalidInput
+from propopt.base.resources import Budget
+from propopt.explaining.explainers import Gradient, Lime, Shap, SmoothGrad
+from propopt.explaining.metrics import (
     PGI,
     AvgSensitivity,
     BaselineMethod,
@@ -35,7 +27,7 @@ from propopt.metrics import (
     Sparseness,
     evaluate,
 )
-from propopt.sampling import perturbations
+from propopt.laws import perturbations
 
 
 def test_frames_reach_function_and_method_as_frames(X):

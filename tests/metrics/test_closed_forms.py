@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from metric_cases import (
-    S,
-    noise,
-)
+from metric_cases import S, noise
 
 import propopt as po
-from propopt.explainers import Gradient
-from propopt.metrics import (
+from propopt.explaining.explainers import Gradient
+from propopt.explaining.metrics import (
     PGI,
     PGU,
     AvgSensitivity,

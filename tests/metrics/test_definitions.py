@@ -22,7 +22,7 @@ from metric_cases import (
 from scipy.stats import entropy, pearsonr
 
 import propopt as po
-from propopt.metrics import (
+from propopt.explaining.metrics import (
     PGI,
     PGU,
     AvgSensitivity,
@@ -37,7 +37,7 @@ from propopt.metrics import (
     RelativeOutputStability,
     Sparseness,
 )
-from propopt.metrics.reading import metric_rng
+from propopt.explaining.metrics.metric import metric_rng
 
 
 @pytest.mark.parametrize(

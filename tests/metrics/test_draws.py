@@ -4,22 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from metric_cases import (
-    FAITHFUL,
-    ROBUST,
-    S,
-    asked,
-    explain,
-    f,
-)
+from metric_cases import FAITHFUL, ROBUST, S, asked, explain, f
 
 import propopt as po
-from propopt.batches import Budget
-from propopt.metrics import (
-    RelativeOutputStability,
-)
-from propopt.metrics.reading import metric_rng
-from propopt.sampling import perturbations
+from propopt.base.resources import Budget
+from propopt.explaining.metrics import RelativeOutputStability
+from propopt.explaining.metrics.metric import metric_rng
+from propopt.laws import perturbations
 
 
 SAMPLED = [*ROBUST, RelativeOutputStability(n_samples=S), *FAITHFUL[:-1]]

@@ -7,19 +7,13 @@ import inspect
 import numpy as np
 import pandas as pd
 import pytest
-from metric_cases import (
-    FAITHFUL,
-    FUNCTION,
-    S,
-    explain,
-    f,
-)
+from metric_cases import FAITHFUL, FUNCTION, S, explain, f
 
 import propopt as po
-from propopt import metrics
-from propopt.errors import InvalidInput
-from propopt.explainers import Gradient, SmoothGrad
-from propopt.metrics import (
+from propopt.base.errors import InvalidInput
+from propopt.explaining import metrics
+from propopt.explaining.explainers import Gradient, SmoothGrad
+from propopt.explaining.metrics import (
     BaselineMethod,
     FaithfulnessCorrelation,
     Infidelity,

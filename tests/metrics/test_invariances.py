@@ -9,15 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from metric_cases import (
-    COMPLEXITIES,
-    FUNCTION,
-    ROBUST,
-    S,
-    explain,
-)
+from metric_cases import COMPLEXITIES, FUNCTION, ROBUST, S, explain
 
-from propopt.metrics import (
+from propopt.explaining.metrics import (
     AvgSensitivity,
     FaithfulnessCorrelation,
     Infidelity,

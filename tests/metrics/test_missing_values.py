@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import propopt as po
-from propopt import metrics
-from propopt.explainers import Gradient
+from propopt.explaining import metrics
+from propopt.explaining.explainers import Gradient
 
 
 RNG = np.random.default_rng(2)

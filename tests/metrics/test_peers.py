@@ -10,7 +10,7 @@ import pytest
 from torch_networks import torch
 
 import propopt as po
-from propopt.metrics import (
+from propopt.explaining.metrics import (
     AvgSensitivity,
     Complexity,
     EffectiveComplexity,
@@ -21,9 +21,9 @@ from propopt.metrics import (
     RelativeOutputStability,
     Sparseness,
 )
-from propopt.metrics.reading import metric_rng
-from propopt.metrics.sampling import Noisy
-from propopt.sampling.perturbations import Perturbations
+from propopt.explaining.metrics.metric import metric_rng
+from propopt.explaining.metrics.sensitivity import Noisy
+from propopt.laws.perturbations import Perturbations
 
 
 N_POINTS, N_FEATURES, N_SAMPLES = 7, 5, 12

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from metric_cases import (
-    COMPLEXITIES,
-    FUNCTION,
-)
+from metric_cases import COMPLEXITIES, FUNCTION
 
 import propopt as po
-from propopt.metrics import (
+from propopt.explaining.metrics import (
     CompletenessGap,
     FaithfulnessCorrelation,
     Infidelity,

@@ -7,8 +7,8 @@ import stat
 
 import pytest
 
-from propopt.errors import InvalidInput
-from propopt.output.files import written_whole
+from propopt.base.errors import InvalidInput
+from propopt.base.files import written_whole
 
 
 def test_what_was_written_takes_the_name(tmp_path):

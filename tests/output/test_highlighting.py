@@ -8,14 +8,16 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from propopt.output.highlighting import MarkedText, highlighted
-from propopt.output.highlighting.characters import signed, visible
-from propopt.output.highlighting.shades import (
+from propopt.base.html import (
     DARK,
     LIGHT,
+    MarkedText,
+    highlighted,
     levels,
+    signed,
     style_of,
     style_sheet,
+    visible,
 )
 
 

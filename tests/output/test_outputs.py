@@ -15,9 +15,9 @@ from command_line import names, swept
 import propopt as po
 from papers.engine import reproduce_paper
 from papers.properties.paper import PROPERTIES
+from propopt.base.errors import InvalidInput, Unwritten
+from propopt.base.files import require_free_name, writable_folder, written_whole
 from propopt.cli import main
-from propopt.errors import InvalidInput, Unwritten
-from propopt.output.files import require_free_name, writable_folder, written_whole
 
 
 ROOT = Path(__file__).parents[2]
@@ -287,7 +287,7 @@ def test_a_refusal_of_the_system_names_the_file(tmp_path):
 
 DESCRIPTORS = """\
 import os, sys
-from propopt.output.streams import patient_streams
+from propopt.base.streams import patient_streams
 for descriptor in (0, 1, 2):
     os.close(descriptor)
 with patient_streams():

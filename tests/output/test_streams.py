@@ -2,7 +2,7 @@
 
 import io
 
-from propopt.output.streams import PatientStream
+from propopt.base.streams import PatientStream
 
 
 def test_a_stream_that_was_closed_before_is_silent():

@@ -8,11 +8,9 @@ import matplotlib as mpl
 import pytest
 from matplotlib.figure import Figure
 
-from propopt.errors import InvalidInput
-from propopt.output.markdown import markdown_list, markdown_table, write_markdown
-from propopt.output.progress import PlainConsole
-from propopt.output.svg import write_svg
-from propopt.output.terminal import print_table
+from propopt.base.errors import InvalidInput
+from propopt.base.files import markdown_list, markdown_table, write_markdown, write_svg
+from propopt.base.terminal import PlainConsole, print_table
 
 
 def drawing(height=1.0):

@@ -14,9 +14,9 @@ from rich.table import Table
 
 import propopt as po
 from papers.__main__ import main as reproduce
+from propopt.base.terminal import PlainConsole, progress_bar
+from propopt.base.text import drawn, in_html, in_markdown, printable, printable_lines
 from propopt.cli import main
-from propopt.output.progress import PlainConsole, progress_bar
-from propopt.output.text import drawn, in_html, in_markdown, printable, printable_lines
 
 
 NASTY = "a\x1b[31m\x9b2J\x07\r\n\u202eb\udcff\ufffe [bold]:smile: $x$ <b>*&|`_"

@@ -30,7 +30,7 @@ from papers.iloco import (
 from papers.iloco.methods import FAITH, FIFTH, HALF, PAIRS, SPLIT, TRIPLES, H
 from papers.iloco.misprints import designs, ideal, patches
 from papers.iloco.scale import FULL, REDUCED
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
 
 
 PAPER = PAPERS["iloco"]

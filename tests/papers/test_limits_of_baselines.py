@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import propopt as po
-from propopt.explainers import Gradient, Lime, SmoothGrad, aggregate
+from propopt.explaining.explainers import Gradient, Lime, SmoothGrad, aggregate
 from propopt.functions import (
     PAPER_FUNCTIONS,
     Exponential,
@@ -23,7 +23,7 @@ from propopt.functions import (
     QuadraticPlusSine,
     Sine,
 )
-from propopt.graphs import grid
+from propopt.losses.graphs import grid
 
 
 Z = 6.0

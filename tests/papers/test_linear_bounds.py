@@ -7,7 +7,7 @@ import pytest
 
 import propopt as po
 from papers.lime.linear_bounds import linear_theorem_samples
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
 from propopt.lime import GaussianLaw, GlimeLaw
 
 

@@ -10,7 +10,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
 from papers.lime.local_error import local_error
-from propopt.errors import InvalidInput, Refused
+from propopt.base.errors import InvalidInput, Refused
 from propopt.functions import Function
 from propopt.lime import GaussianLaw, TabularLaw
 from propopt.lime.expectations import ExactLimits

@@ -6,7 +6,7 @@ import pytest
 
 from papers import PAPERS
 from papers.engine.panels import Panel
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
 from propopt.problems import read_problem
 
 

@@ -10,12 +10,13 @@ from papers.lime.tabular_bounds import (
     stability_factor,
     tabular_theorem_samples,
 )
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
 from propopt.lime.expectations import ExactLimits
-from propopt.lime.laws import TabularLaw
-from propopt.lime.laws.binned import BinnedColumn
-from propopt.structures.boxes import Boxes, Tree
-from propopt.structures.products import Pieces, SumOfProducts
+from propopt.lime.laws.tabular_law import BinnedColumn, TabularLaw
+from propopt.structures.boxes.boxes import Boxes
+from propopt.structures.boxes.sets import Tree
+from propopt.structures.products.algebra import Pieces
+from propopt.structures.products.sums import SumOfProducts
 
 
 def coded_law(n_columns, n_bins, kernel_width):

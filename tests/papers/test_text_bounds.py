@@ -10,8 +10,8 @@ from papers.lime.text_bounds import (
     moment_bounds,
     text_theorem_samples,
 )
-from propopt.errors import InvalidInput
-from propopt.lime.text import TextLaw, TextMoments
+from propopt.base.errors import InvalidInput
+from propopt.lime.text.text_reading import TextLaw, TextMoments
 
 
 @pytest.mark.parametrize("nu", [0.05, 0.25, 1.0, 10.0])

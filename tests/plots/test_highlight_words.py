@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import propopt as po
-from propopt.tables.names import Labels
+from propopt.tables.frames import Labels
 
 
 TEXTS = ["Good food", "no Food"]

@@ -13,9 +13,9 @@ from matplotlib.text import Text
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import propopt as po
-from propopt.errors import InvalidInput, Refused
-from propopt.plots.lime.words import shortened
-from propopt.problems.jobs.lime.figure import write_lime_figure
+from propopt.base.errors import InvalidInput, Refused
+from propopt.plots.lime import shortened
+from propopt.problems.jobs.lime import write_lime_figure
 
 
 @pytest.fixture(autouse=True)

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 import propopt as po
-from propopt.errors import InvalidInput, Refused
-from propopt.output.text import drawn
+from propopt.base.errors import InvalidInput, Refused
+from propopt.base.text import drawn
 
 
 TEXTS = pd.Series(

@@ -14,11 +14,11 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 import propopt as po
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
+from propopt.base.text import Quantity
 from propopt.plots import plot_trade_offs
-from propopt.plots.doubt import FADED
-from propopt.quantity import Quantity
-from propopt.tables.names import Labels
+from propopt.plots.attributions import FADED
+from propopt.tables.frames import Labels
 
 
 mpl.use("Agg")

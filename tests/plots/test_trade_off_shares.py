@@ -12,10 +12,10 @@ from golden_chains import POINTS, G, objective
 from matplotlib.figure import Figure
 
 import propopt as po
-from propopt.estimates import Estimate
+from propopt.losses.faithfulness import Estimate
 from propopt.plots import plot_trade_offs
-from propopt.plots.share_axes import _scale
-from propopt.results.conclusions.ends import Ends
+from propopt.plots.attributions import _scale
+from propopt.results.shares import Ends
 
 
 ROBUST = "pairwise_robustness"

@@ -7,7 +7,14 @@ import pytest
 from problem_texts import complaint
 
 import propopt as po
-from propopt.explainers import ExactLime, Gradient, Lime, LimePackage, Shap, TreeShap
+from propopt.explaining.explainers import (
+    ExactLime,
+    Gradient,
+    Lime,
+    LimePackage,
+    Shap,
+    TreeShap,
+)
 from propopt.lime import TextLaw
 
 

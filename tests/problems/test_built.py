@@ -7,7 +7,7 @@ import pytest
 from problem_texts import FILE, LOSSES, build, instead
 
 import propopt as po
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
 
 
 EVERY_LOSS = """\

@@ -19,7 +19,7 @@ from fuzz.problem_files import BASES, Case, case, dump
 
 from propopt.cli import main
 from propopt.problems import read_problem
-from propopt.problems.jobs.interactions.schemes import MinipatchesSection
+from propopt.problems.jobs.interactions import MinipatchesSection
 
 
 SECONDS, BYTES = 4.0, 2**30

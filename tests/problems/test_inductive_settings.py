@@ -9,8 +9,8 @@ from exact_csv import read_csv
 from sklearn.gaussian_process.kernels import RBF
 
 import propopt as po
+from propopt.base.errors import ProblemFileError
 from propopt.cli import main
-from propopt.errors import ProblemFileError
 from propopt.inductive import GaussianProcessExplainer
 
 

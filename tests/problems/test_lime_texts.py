@@ -11,7 +11,7 @@ import pytest
 
 import propopt as po
 from propopt.cli import main
-from propopt.tables.text import PatternWords
+from propopt.tables.documents import PatternWords
 
 
 NOTES = """\

@@ -8,7 +8,7 @@ import tracemalloc
 import pytest
 
 import propopt as po
-from propopt.errors import ProblemFileError
+from propopt.base.errors import ProblemFileError
 
 
 FILE = """\

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import propopt as po
-from propopt.errors import InvalidInput, ProblemFileError
+from propopt.base.errors import InvalidInput, ProblemFileError
 from propopt.functions import Power
-from propopt.problems.plans import Plan
+from propopt.problems.problem import Plan
 
 
 X = np.linspace(-1, 1, 5)[:, None]

@@ -8,7 +8,7 @@ import pytest
 from problem_texts import LOSSES
 
 import propopt as po
-from propopt.explainers import BASELINES
+from propopt.explaining.explainers import BASELINES
 
 
 SHIPPED = sorted(Path(__file__).parents[2].glob("problems/**/*.yaml"))

@@ -9,19 +9,22 @@ from typing import Literal, get_args, get_origin, get_type_hints
 import pytest
 
 import propopt as po
-from propopt import explainers, graphs, inductive, losses
-from propopt.graphs.grids import grid_gaussian_graph
+from propopt import inductive, losses
+from propopt.explaining import explainers
 from propopt.lime import TextLaw
+from propopt.losses import graphs
+from propopt.losses.graphs.grids import grid_gaussian_graph
 from propopt.problems import baselines as baseline_sections
-from propopt.problems import graphs as graph_sections
 from propopt.problems import inductive as rules
+from propopt.problems import losses as graph_sections
 from propopt.problems import losses as loss_sections
 from propopt.problems.jobs import JOBS
 from propopt.problems.jobs.explain import ExplainSection
-from propopt.problems.jobs.interactions.schemes import MinipatchesSection, SplitSection
-from propopt.problems.jobs.interactions.section import (
+from propopt.problems.jobs.interactions import (
     InteractionsSection,
+    MinipatchesSection,
     ScreenSection,
+    SplitSection,
 )
 
 

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import propopt as po
-from propopt.lime.text.reading import checked_subsets
-from propopt.structures.subsets import Enumerated, NoSetFunction
+from propopt.lime.text.text_reading import checked_subsets
+from propopt.structures.subsets.conjunctions import Enumerated
+from propopt.structures.subsets.sets import NoSetFunction
 
 
 FOLDER = Path(__file__).parents[2] / "problems"

@@ -10,17 +10,17 @@ from pydantic import TypeAdapter
 from tree_cases import EXACT, agrees, table, table_response
 
 import propopt as po
-from propopt.problems.subject.models import trees
-from propopt.problems.subject.models.base import Making
+from propopt.problems.subject import model_sections
+from propopt.problems.subject.model_sections import Making
 
 
 KINDS = {
-    "tree": trees.TreeModel,
-    "forest": trees.ForestModel,
-    "extra_trees": trees.ExtraTreesModel,
-    "gradient_boosting": trees.GradientBoostingModel,
-    "hist_gradient_boosting": trees.HistGradientBoostingModel,
-    "lightgbm": trees.LightGbmModel,
+    "tree": model_sections.TreeModel,
+    "forest": model_sections.ForestModel,
+    "extra_trees": model_sections.ExtraTreesModel,
+    "gradient_boosting": model_sections.GradientBoostingModel,
+    "hist_gradient_boosting": model_sections.HistGradientBoostingModel,
+    "lightgbm": model_sections.LightGbmModel,
 }
 SHORT = {"hist_gradient_boosting": {"max_iter": 5}, "tree": {"max_depth": 6}}
 MEANS = ("tree", "forest", "extra_trees")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import propopt as po
-from propopt.estimates import Estimate
+from propopt.losses.faithfulness import Estimate
 from propopt.results.target_error import TargetError, exact_target, unknown_target
 
 

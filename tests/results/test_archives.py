@@ -10,18 +10,11 @@ import zipfile
 import numpy as np
 import pandas as pd
 import pytest
-from crafted_archives import (
-    craft,
-    header_of,
-    members_of,
-    npy,
-    with_header,
-    write,
-)
+from crafted_archives import craft, header_of, members_of, npy, with_header, write
 
 import propopt as po
-from propopt.errors import InvalidInput
-from propopt.tables.names import Labels
+from propopt.base.errors import InvalidInput
+from propopt.tables.frames import Labels
 
 
 G = np.arange(6.0).reshape(3, 2) / 7

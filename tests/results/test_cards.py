@@ -18,8 +18,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import propopt as po
-from propopt.certificate import Certificate
-from propopt.output.html import BAR_LOWERS, BAR_RAISES, Card, CardRow
+from propopt.base.html import BAR_LOWERS, BAR_RAISES, Card, CardRow
+from propopt.results.certificate import Certificate
 
 
 X, Y = load_breast_cancer(return_X_y=True, as_frame=True)

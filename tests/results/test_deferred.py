@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 
 import propopt as po
-from propopt.errors import InvalidInput, SolverFailure
-from propopt.results.deferred import is_deferred
+from propopt.base.errors import InvalidInput, SolverFailure
+from propopt.results.explanation import is_deferred
 from propopt.solvers import Task
-from propopt.tables.names import Labels
+from propopt.tables.frames import Labels
 
 
 NAMES, ROWS = ("age", "dose"), tuple("pqrstuvwx")

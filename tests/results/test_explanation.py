@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 import propopt as po
-from propopt.errors import InvalidInput
-from propopt.tables.names import Labels
+from propopt.base.errors import InvalidInput
+from propopt.tables.frames import Labels
 
 
 G = np.arange(6.0).reshape(3, 2) / 7

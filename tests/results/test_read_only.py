@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 import propopt as po
-from propopt.errors import InvalidInput
-from propopt.tables.names import Labels
+from propopt.base.errors import InvalidInput
+from propopt.tables.frames import Labels
 
 
 X = np.random.default_rng(3).normal(size=(9, 2))

@@ -10,9 +10,9 @@ import pytest
 from exact_csv import read_csv
 
 import propopt as po
-from propopt.errors import InvalidInput
-from propopt.results.result import Result
-from propopt.tables.names import Labels
+from propopt.base.errors import InvalidInput
+from propopt.results.explanation import Result
+from propopt.tables.frames import Labels
 
 
 OBJECTIVE = po.GradientMatching(np.eye(3)) + po.PairwiseRobustness(po.chain_graph(3))

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 import propopt as po
-from propopt.errors import InvalidInput
-from propopt.explainers import Shap
-from propopt.extras import require
+from propopt.base.errors import InvalidInput
+from propopt.base.resources import require
+from propopt.explaining.explainers import Shap
 from propopt.functions import Power
 
 

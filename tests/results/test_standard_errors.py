@@ -9,7 +9,7 @@ import pytest
 from crafted_archives import header_of, members_of, npy, with_header, write
 
 import propopt as po
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
 
 
 W = np.array([[1.0, -2.0, 4.0], [3.0, 0.5, 2.0]])

@@ -11,7 +11,7 @@ import pytest
 from exact_forests import TABLES, ForestCase
 
 import propopt as po
-from propopt.curvature.hessian import QuadraticPart
+from propopt.results.hessian import QuadraticPart
 
 
 STRENGTHS = (0.5, 5.0, 50.0)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from baseline_checks import DISTRIBUTIONS, Z
 
-from propopt._typing import Array
-from propopt.batches import Budget
-from propopt.sampling import perturbations
-from propopt.sampling.perturbations import Perturbations
+from propopt.base.arrays import Array
+from propopt.base.resources import Budget
+from propopt.laws import perturbations
+from propopt.laws.perturbations import Perturbations
 
 
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS)

@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 
-from propopt.sampling.perturbations import prefetch
+from propopt.laws.perturbations import prefetch
 
 
 def test_items_come_in_their_order():

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from propopt.sampling import regressions as least_squares
-from propopt.sampling.regressions import Regressions
+from propopt.laws import regressions as least_squares
+from propopt.laws.regressions import Regressions
 
 
 N, S, D = 4, 40, 3

@@ -10,10 +10,10 @@ from catalogue import LOSSES, OBJECTIVES, G
 from oracles import subclasses
 
 import propopt as po
-import propopt.losses.base
-import propopt.tradeoffs.plan
-from propopt.checks import read_nonnegative
-from propopt.errors import SolverFailure
+import propopt.explaining.sweeping
+import propopt.losses.algebra
+from propopt.base.checks import read_nonnegative
+from propopt.base.errors import SolverFailure
 from propopt.losses import Program
 from propopt.solvers import Solution, Solver, Task
 
@@ -142,7 +142,7 @@ def test_attributions_of_a_solver_are_not_read_as_if_a_user_gave_them(
     def read(*_):
         pytest.fail("attributions were read")
 
-    monkeypatch.setattr("propopt.losses.base.aligned", read)
+    monkeypatch.setattr("propopt.tables.frames.aligned", read)
     bounds = [LOSSES["kernel"] <= 1.0]
     po.solve(OBJECTIVES[name])
     po.solve(OBJECTIVES[name], subject_to=bounds)

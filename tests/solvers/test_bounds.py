@@ -4,19 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from catalogue import (
-    LOSSES,
-    SHAPE,
-    G,
-)
+from catalogue import LOSSES, SHAPE, G
 from oracles import reference_optimum
 
 import propopt as po
-from propopt.errors import (
-    Infeasible,
-    InvalidInput,
-    Refused,
-)
+from propopt.base.errors import Infeasible, InvalidInput, Refused
 
 
 gradient, sparsity = LOSSES["gradient l2"], LOSSES["sparsity"]

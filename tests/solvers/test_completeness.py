@@ -11,13 +11,11 @@ import pytest
 from hypothesis import given, settings
 
 import propopt as po
-from propopt.errors import Infeasible, InvalidInput
-from propopt.estimates import Estimate
-from propopt.explaining.contributions import Contributions
-from propopt.explaining.output_units import complete_explanation
-from propopt.losses.base import PropertyLoss
-from propopt.maps import OverFeatures
-from propopt.penalties import Squared
+from propopt.base.errors import Infeasible, InvalidInput
+from propopt.explaining.contributions import Contributions, complete_explanation
+from propopt.losses.algebra import PropertyLoss
+from propopt.losses.faithfulness import Estimate
+from propopt.losses.maps import OverFeatures, Squared
 
 
 N, D = 16, 5
@@ -154,7 +152,7 @@ def test_kinked_losses_are_certified_and_agree_with_clarabel(
     kind, coupled, weighted, monkeypatch
 ):
     # nothing else is asked where the steps run out
-    monkeypatch.setattr("propopt.solvers.splitting.solver.CLARABEL_ROWS", 0)
+    monkeypatch.setattr("propopt.solvers.splitting.CLARABEL_ROWS", 0)
     rng, _, G, t = instance(1)
     v = rng.uniform(0.2, 2.0, D) if weighted else None
     objective = po.GradientMatching(G) + 0.3 * robust(1)

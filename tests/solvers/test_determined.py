@@ -4,20 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from catalogue import (
-    LOSSES,
-    POINT_GRAPHS,
-    SHAPE,
-    VALUES,
-    G,
-    N,
-    X,
-)
+from catalogue import LOSSES, POINT_GRAPHS, SHAPE, VALUES, G, N, X
 
 import propopt as po
-from propopt.errors import (
-    Refused,
-)
+from propopt.base.errors import Refused
 
 
 gradient, sparsity = LOSSES["gradient l2"], LOSSES["sparsity"]

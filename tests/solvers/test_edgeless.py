@@ -13,8 +13,8 @@ import pytest
 from catalogue import SOLVERS
 
 import propopt as po
-from propopt.errors import Refused, UncertifiedWarning
-from propopt.penalties import Absolute, GroupMax, Squared
+from propopt.base.errors import Refused, UncertifiedWarning
+from propopt.losses.maps import Absolute, GroupMax, Squared
 
 
 N = 6

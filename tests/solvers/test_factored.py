@@ -9,11 +9,10 @@ import scipy.linalg as la
 import scipy.sparse as sp
 
 import propopt as po
-from propopt.errors import Refused, SolverFailure
+from propopt.base.errors import Refused, SolverFailure
 from propopt.losses import Program
-from propopt.solvers.curves.choice import choose_curve_solver
-from propopt.solvers.curves.shifted import ShiftedSystem
-from propopt.solvers.factors import Elimination
+from propopt.solvers.curves import ShiftedSystem, choose_curve_solver
+from propopt.solvers.factored import Elimination
 
 
 RNG = np.random.default_rng(0)
@@ -198,8 +197,8 @@ def test_factors_take_over_where_lanczos_does_not_converge(monkeypatch):
     objective = po.GradientMatching(RNG.normal(size=(1500, 1))) + 1e6 * (
         po.PairwiseRobustness(po.knn_graph(X, 5))
     )
-    monkeypatch.setattr("propopt.solvers.curves.choice.PATIENCE", 0.0)
-    monkeypatch.setattr("propopt.solvers.curves.choice.FEWEST_STEPS", 3)
+    monkeypatch.setattr("propopt.solvers.curves.PATIENCE", 0.0)
+    monkeypatch.setattr("propopt.solvers.curves.FEWEST_STEPS", 3)
     with pytest.raises(SolverFailure, match="did not converge"):
         po.solve(objective, po.solvers.Krylov(most_steps=3))
     best = po.solve(objective)

@@ -11,10 +11,10 @@ from catalogue import gaussian_kernel
 from oracles import normal_equations
 
 import propopt as po
-from propopt.errors import Refused
-from propopt.graphs.grids import LatticeGraph
+from propopt.base.errors import Refused
 from propopt.losses import Program
-from propopt.solvers import Solution, determined
+from propopt.losses.graphs.grids import LatticeGraph
+from propopt.solvers import Solution, complete
 from propopt.solvers.normal_equations import NormalEquations
 
 
@@ -137,7 +137,7 @@ def test_a_start_is_not_changed():
     ],
 )
 def test_what_is_undetermined_is_refused(names, open_, limit, monkeypatch):
-    monkeypatch.setattr(determined, "DENSE_LIMIT", limit)
+    monkeypatch.setattr(complete, "DENSE_LIMIT", limit)
     program = Program(tuple(LOSSES[name] for name in names))
     refusal = NormalEquations().refusal(program)
     assert (refusal is not None and "undetermined" in refusal) == open_
@@ -145,7 +145,7 @@ def test_what_is_undetermined_is_refused(names, open_, limit, monkeypatch):
 
 @pytest.mark.parametrize("limit", [0, 10_000])
 def test_each_component_has_to_be_determined(limit, monkeypatch):
-    monkeypatch.setattr(determined, "DENSE_LIMIT", limit)
+    monkeypatch.setattr(complete, "DENSE_LIMIT", limit)
     Z = np.concatenate([X, 100 + X[:2]])  # two points cannot fix three attributions
     graph = po.threshold_graph(Z, 50.0)
     assert graph.n_components == 2
@@ -155,7 +155,7 @@ def test_each_component_has_to_be_determined(limit, monkeypatch):
 
 @pytest.mark.parametrize("limit", [0, 10_000])
 def test_a_kernel_with_no_mean_determines_all(limit, monkeypatch):
-    monkeypatch.setattr(determined, "DENSE_LIMIT", limit)
+    monkeypatch.setattr(complete, "DENSE_LIMIT", limit)
     ones = np.ones((N, D))
     kernel = po.KernelRobustness(gaussian_kernel(X, 1.0) + np.eye(N), mean="none")
     losses = (po.FunctionMatching(ones, F), kernel)

@@ -11,10 +11,10 @@ from catalogue import LOSSES, NOISE, SHAPE, VALUES, D, G, N, S, X
 from oracles import exact_value
 
 import propopt as po
-from propopt.errors import UncertifiedWarning
-from propopt.linear.products import Rounding
+from propopt.base.errors import UncertifiedWarning
 from propopt.losses import Program
-from propopt.maps import ImplicitOverPoints, OverFeatures, OverPoints
+from propopt.losses.linear_algebra import Rounding
+from propopt.losses.maps import ImplicitOverPoints, OverFeatures, OverPoints
 from propopt.solvers.task import Task
 
 
@@ -254,7 +254,7 @@ def test_duals_that_are_projected_to_rounding_leave_the_bound_a_bound(
     exact = po.certify(1.0 * local, po.solve(1.0 * local).attributions)
     assert exact.gap <= 1e-9
     lsmr = spla.lsmr
-    monkeypatch.setattr("propopt.lower_bounds.DENSE_LIMIT", 1)
+    monkeypatch.setattr("propopt.results.certificate.DENSE_LIMIT", 1)
     monkeypatch.setattr(
         spla, "lsmr", lambda *args, **kwargs: [(1 + error) * lsmr(*args, **kwargs)[0]]
     )

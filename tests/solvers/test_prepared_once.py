@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from catalogue import (
-    OBJECTIVES,
-    D,
-    N,
-)
+from catalogue import OBJECTIVES, D, N
 from cvxpy.reductions.solvers.solving_chain import SolvingChain
 
 import propopt as po
-from propopt.curvature import eigenbasis
+from propopt.results import curvature
 
 
 @pytest.fixture
@@ -55,13 +51,13 @@ def test_separate_solves_compile_each_time(compilations):
 
 def test_spectral_sweep_finds_its_eigenbasis_once(monkeypatch):
     calls = []
-    original = eigenbasis.la.eigh
+    original = curvature.la.eigh
 
     def eigh(matrix):
         calls.append(matrix.shape)
         return original(matrix)
 
-    monkeypatch.setattr(eigenbasis.la, "eigh", eigh)
+    monkeypatch.setattr(curvature.la, "eigh", eigh)
     objective = OBJECTIVES["gradient, pairwise, smoothness"]
     po.sweep(objective, {"pairwise_robustness": np.geomspace(0.01, 100, 25)})
     assert calls == [(N, N), (D, D)]

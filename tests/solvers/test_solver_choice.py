@@ -5,18 +5,10 @@ from __future__ import annotations
 import cvxpy as cp
 import numpy as np
 import pytest
-from catalogue import (
-    LOSSES,
-    OBJECTIVES,
-)
+from catalogue import LOSSES, OBJECTIVES
 
 import propopt as po
-from propopt.errors import (
-    InvalidInput,
-    Refused,
-    SolverFailure,
-    UncertifiedWarning,
-)
+from propopt.base.errors import InvalidInput, Refused, SolverFailure, UncertifiedWarning
 from propopt.losses import Program
 from propopt.solvers import conic as conic_module
 from propopt.solvers import find_solver

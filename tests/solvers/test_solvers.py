@@ -7,22 +7,11 @@ from functools import cache
 import cvxpy as cp
 import numpy as np
 import pytest
-from catalogue import (
-    LOSSES,
-    OBJECTIVES,
-    SHAPE,
-    SOLVERS,
-    SQUARED,
-    VALUES,
-    G,
-    X,
-)
+from catalogue import LOSSES, OBJECTIVES, SHAPE, SOLVERS, SQUARED, VALUES, G, X
 from oracles import normal_equations, reference_optimum, subclasses
 
 import propopt as po
-from propopt.errors import (
-    Refused,
-)
+from propopt.base.errors import Refused
 from propopt.losses import Program
 from propopt.solvers import Solver, Task, find_solver
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import propopt as po
-from propopt.errors import InvalidInput
-from propopt.estimates import Estimate
+from propopt.base.errors import InvalidInput
+from propopt.losses.faithfulness import Estimate
 from propopt.solvers.precision import target_error_of
 
 

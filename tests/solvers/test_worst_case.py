@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import propopt as po
-from propopt.errors import InvalidInput, Refused
-from propopt.solvers.worst_case import WorstCase
+from propopt.base.errors import InvalidInput, Refused
+from propopt.solvers.solving import WorstCase
 
 
 G = np.array([[1, -0.5, 0.25], [0.5, 0.75, -1], [0, 2, -0.5], [-1, 0.25, 0.5]])

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import propopt as po
-from propopt.errors import Infeasible, Refused
+from propopt.base.errors import Infeasible, Refused
 
 
 RNG = np.random.default_rng(0)

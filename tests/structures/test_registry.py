@@ -12,8 +12,7 @@ from sklearn.preprocessing import Normalizer, StandardScaler
 import propopt as po
 from propopt.structures import registry
 from propopt.structures.networks import Affine, Network
-from propopt.structures.readers.base import Reader
-from propopt.structures.readers.parameters import floats
+from propopt.structures.readers.fitted_networks import Reader, floats
 
 
 RNG = np.random.default_rng(5)

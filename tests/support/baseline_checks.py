@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from propopt._typing import Array, Attributions, Points, Values
+from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.functions import Function
 from propopt.results.explanation import Explanation
-from propopt.tables.names import Labels
+from propopt.tables.frames import Labels
 
 
 # Bound on |error| / standard error. Errors of means over thousands of samples are

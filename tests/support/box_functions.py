@@ -8,7 +8,7 @@ import numpy as np
 from random_trees import walk_all
 
 from propopt.functions import Function
-from propopt.structures.boxes import Boxes
+from propopt.structures.boxes.boxes import Boxes
 from propopt.tables.schema import TableSchema
 
 

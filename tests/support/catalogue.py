@@ -13,18 +13,21 @@ import pandas as pd
 import scipy.sparse as sp
 
 import propopt as po
-from propopt.graphs.grids import GridGaussianGraph, LatticeGraph
-from propopt.losses.restricted import RestrictedMap
-from propopt.losses.totals import OffAxis
-from propopt.maps import (
+from propopt.losses.completeness import OffAxis
+from propopt.losses.graphs.grids import GridGaussianGraph, LatticeGraph
+from propopt.losses.maps import (
+    Absolute,
+    GroupMax,
     Identity,
     LinearMap,
     OverFeatures,
     OverPoints,
+    Penalty,
     PerPoint,
     RowSums,
+    Squared,
 )
-from propopt.penalties import Absolute, GroupMax, Penalty, Squared
+from propopt.losses.restricted import RestrictedMap
 from propopt.solvers import Solver
 
 

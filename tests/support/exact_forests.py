@@ -10,7 +10,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.ensemble import RandomForestRegressor
 
 import propopt as po
-from propopt.estimates import Estimate
+from propopt.losses.faithfulness import Estimate
 
 
 TABLES = {"diabetes": load_diabetes, "breast cancer": load_breast_cancer}

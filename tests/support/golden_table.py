@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from propopt.structures.boxes import Boxes, Sets
+from propopt.structures.boxes.boxes import Boxes
+from propopt.structures.boxes.sets import Sets
 
 
 I = np.arange(60)  # noqa: E741  # the index i of the table's formulas

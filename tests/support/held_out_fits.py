@@ -8,11 +8,11 @@ import numpy as np
 from scipy.linalg import hadamard
 
 from propopt.interactions import DataSplit, InteractionScores
+from propopt.interactions.errors_of_rows import SquaredError
 from propopt.interactions.features import Features
-from propopt.interactions.inference.scores import set_scores
+from propopt.interactions.iloco import Scoring
+from propopt.interactions.inference import set_scores
 from propopt.interactions.left_out import LeftOutErrors
-from propopt.interactions.row_errors import SquaredError
-from propopt.interactions.scoring import Scoring
 
 
 @dataclass(frozen=True, eq=False)

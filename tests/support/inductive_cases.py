@@ -7,16 +7,10 @@ import dataclasses
 import numpy as np
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.gaussian_process.kernels import (
-    RBF,
-    Matern,
-    RationalQuadratic,
-)
+from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
 import propopt as po
-from propopt.inductive import (
-    GaussianProcessExplainer,
-)
+from propopt.inductive import GaussianProcessExplainer
 
 
 # Bound on |error| / standard error: one check in 5e8 would fail by chance where errors

@@ -5,11 +5,12 @@ from __future__ import annotations
 from lime_golden import GOLDEN as _GOLDEN
 from lime_golden import POINT, WIDTHS, golden_law, normal_equations, quadrature
 
-from propopt._typing import Array
-from propopt.lime.laws import TabularLaw
-from propopt.lime.laws.binned import BinnedColumn
-from propopt.structures.boxes import Boxes, Tree
-from propopt.structures.products import Powers, SumOfProducts
+from propopt.base.arrays import Array
+from propopt.lime.laws.tabular_law import BinnedColumn, TabularLaw
+from propopt.structures.boxes.boxes import Boxes
+from propopt.structures.boxes.sets import Tree
+from propopt.structures.products.families import Powers
+from propopt.structures.products.sums import SumOfProducts
 
 
 __all__ = [

@@ -7,17 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from propopt._typing import Array, Attributions, Points, Positions, Truths, Values
+from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
 from propopt.functions import Function
-from propopt.structures.products import (
-    Bumps,
-    Normals,
-    Powers,
-    Products,
-    SumOfProducts,
-)
-from propopt.structures.products.quadrature import normal_nodes
-from propopt.tables.names import Labels
+from propopt.structures.products.algebra import Products
+from propopt.structures.products.families import Bumps, Powers
+from propopt.structures.products.normals import Normals, normal_nodes
+from propopt.structures.products.sums import SumOfProducts
+from propopt.tables.frames import Labels
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from propopt.lime.laws import TabularLaw
-from propopt.lime.laws.binned import BinnedColumn
-from propopt.structures.boxes import Sets
-from propopt.structures.products import (
-    Bumps,
-    Normals,
-    Pieces,
-    Powers,
-    Products,
-    SumOfProducts,
-)
+from propopt.lime.laws.tabular_law import BinnedColumn, TabularLaw
+from propopt.structures.boxes.sets import Sets
+from propopt.structures.products.algebra import Pieces, Products
+from propopt.structures.products.families import Bumps, Powers
+from propopt.structures.products.normals import Normals
+from propopt.structures.products.sums import SumOfProducts
 
 
 EDGES = np.array([-3.0, -1.0, 1.0, 3.0])

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from propopt.structures.products import Normals, Powers, Products, SumOfProducts
+from propopt.structures.products.algebra import Products
+from propopt.structures.products.families import Powers
+from propopt.structures.products.normals import Normals
+from propopt.structures.products.sums import SumOfProducts
 
 
 def linear(weights: Sequence[float], base: float = 0.0) -> SumOfProducts:

@@ -7,7 +7,7 @@ import numpy as np
 import propopt as po
 from propopt.losses import Program
 from propopt.solvers import Solution, Solver, Task
-from propopt.solvers.splitting.solver import Splitting
+from propopt.solvers.splitting import Splitting
 
 
 REFERENCE = 1e-7  # the relative gap that is asked of Clarabel

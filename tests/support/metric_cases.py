@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import propopt as po
-from propopt import metrics
-from propopt.metrics import (
+from propopt.explaining import metrics
+from propopt.explaining.metrics import (
     PGI,
     PGU,
     AvgSensitivity,
@@ -20,8 +20,8 @@ from propopt.metrics import (
     RelativeInputStability,
     Sparseness,
 )
-from propopt.metrics.reading import metric_rng
-from propopt.sampling.perturbations import Perturbations
+from propopt.explaining.metrics.metric import metric_rng
+from propopt.laws.perturbations import Perturbations
 
 
 S = 9  # samples

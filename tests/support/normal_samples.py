@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from propopt.lime.laws.gaussian import NormalColumn
+from propopt.lime.laws.gaussian_law import NormalColumn
 
 
 def weighted_grid(law, point, nodes=60):

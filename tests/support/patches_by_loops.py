@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from propopt.interactions.errors_of_rows import RowError, SquaredError
 from propopt.interactions.features import Features
-from propopt.interactions.minipatches.drawing.patches import draw_patches
-from propopt.interactions.minipatches.means import PatchErrors
-from propopt.interactions.row_errors import RowError, SquaredError
+from propopt.interactions.minipatches import PatchErrors
+from propopt.interactions.patch_draws import draw_patches
 
 
 def random_source(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import propopt as po
-from propopt.errors import ProblemFileError
+from propopt.base.errors import ProblemFileError
 
 
 GRID = "{low: -1, high: 1, per_dimension: 5, dimensions: 1}"

@@ -6,19 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from propopt._typing import Array, Attributions, Points, Values
+from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.functions import Function
-from propopt.lime.laws import TabularLaw
-from propopt.lime.laws.binned import BinnedColumn
-from propopt.structures.products import (
-    NoProducts,
-    Normals,
-    Pieces,
-    Powers,
-    Products,
-    SumOfProducts,
-)
-from propopt.tables.names import Labels
+from propopt.lime.laws.tabular_law import BinnedColumn, TabularLaw
+from propopt.structures.products.algebra import Pieces, Products
+from propopt.structures.products.families import Powers
+from propopt.structures.products.normals import Normals
+from propopt.structures.products.sums import NoProducts, SumOfProducts
+from propopt.tables.frames import Labels
 from propopt.tables.schema import TableSchema
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from propopt.structures.boxes import Tree
+from propopt.structures.boxes.sets import Tree
 
 
 def random_tree(rng, n_features, depth, *, coded=(), n_codes=4, at=(-1.5, 1.5)):

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from propopt._typing import Array
-from propopt.interactions.refits import Refits
+from propopt.base.arrays import Array
+from propopt.interactions.left_out import Refits
 
 
 def product_table(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from propopt.lime.text import TextLaw
-from propopt.structures.subsets import Conjunctions
+from propopt.lime.text.text_reading import TextLaw
+from propopt.structures.subsets.conjunctions import Conjunctions
 
 
 def tree(d):

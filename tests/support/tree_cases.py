@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 import propopt as po
-from propopt.structures.boxes import DOUBLE_TOLERANCE, SINGLE_TOLERANCE
-from propopt.structures.readers.trees.pipelines.views import View
+from propopt.structures.boxes.boxes import DOUBLE_TOLERANCE, SINGLE_TOLERANCE
+from propopt.structures.readers.pipelines import View
 from propopt.structures.registry import exact_boxes
 
 

@@ -10,10 +10,9 @@ import pandas as pd
 import pytest
 
 import propopt as po
-from propopt.errors import InvalidInput
-from propopt.extras import require
-from propopt.tables.alignment import order_of
-from propopt.tables.names import Labels
+from propopt.base.errors import InvalidInput
+from propopt.base.resources import require
+from propopt.tables.frames import Labels, order_of
 
 
 NAMES = ["age", "dose", "weight"]

@@ -12,9 +12,9 @@ from people import CATEGORIES, SMALL, X, Z, additive, interacting, n_rows_of_gra
 from sklearn.linear_model import Ridge
 
 import propopt as po
-from propopt.batches import Budget
-from propopt.errors import InvalidInput
-from propopt.explainers import (
+from propopt.base.errors import InvalidInput
+from propopt.base.resources import Budget
+from propopt.explaining.explainers import (
     Baseline,
     Gradient,
     Lime,
@@ -22,7 +22,7 @@ from propopt.explainers import (
     Shap,
     SmoothGrad,
 )
-from propopt.sampling import perturbations
+from propopt.laws import perturbations
 
 
 def worst_z(explanation, truth):

@@ -8,15 +8,12 @@ from people import CATEGORIES, N, X, Y, n_rows_of_gradient
 from sklearn.linear_model import LogisticRegression
 
 import propopt as po
-from propopt import batches
-from propopt.batches import Budget
-from propopt.errors import InvalidInput
-from propopt.explainers import (
-    Gradient,
-)
-from propopt.functions import calls
+from propopt.base import resources
+from propopt.base.errors import InvalidInput
+from propopt.base.resources import Budget
+from propopt.explaining.explainers import Gradient
+from propopt.functions import function, models
 from propopt.functions.jumps import FEWEST
-from propopt.functions.models import called
 
 
 def trials(function):
@@ -41,29 +38,29 @@ def test_calls_are_counted_where_the_model_is_called(spy, function):
 def test_calls_of_numerical_and_exact_models_are_counted():
     numerical = po.wrap(lambda X: X[:, 0] * X[:, 1])
     numerical.value(np.ones((5, 2)))
-    assert numerical.calls == calls.Calls(rows=5, batches=1, trials=6)
+    assert numerical.calls == function.Calls(rows=5, batches=1, trials=6)
     numerical.gradient(np.ones((5, 2)))
-    assert numerical.calls == calls.Calls(rows=5 + 20, batches=2, trials=12)
+    assert numerical.calls == function.Calls(rows=5 + 20, batches=2, trials=12)
     exact = po.wrap(LogisticRegression().fit(X[["bmi"]].to_numpy(), Y))
     exact.gradient(X[["bmi"]].to_numpy())
-    assert exact.calls == calls.Calls(rows=N, batches=1)
+    assert exact.calls == function.Calls(rows=N, batches=1)
 
 
 @pytest.fixture(autouse=True)
 def without_timing(monkeypatch):
     """What is timed besides depends on the clock, which this is not about."""
-    monkeypatch.setattr(called, "WORTH_TIMING", np.inf)
+    monkeypatch.setattr(models, "WORTH_TIMING", np.inf)
 
 
 @pytest.fixture
 def seven_rows(monkeypatch):
-    monkeypatch.setattr(batches, "MODEL_CALLS", Budget(2**25, 7))
+    monkeypatch.setattr(resources, "MODEL_CALLS", Budget(2**25, 7))
 
 
 def test_batches_keep_to_the_budget_and_change_nothing(spy, function, monkeypatch):
     whole = function.value(X), function.gradient(X)
     spy.sizes.clear()
-    monkeypatch.setattr(batches, "MODEL_CALLS", Budget(2**25, 7))
+    monkeypatch.setattr(resources, "MODEL_CALLS", Budget(2**25, 7))
     np.testing.assert_allclose(function.value(X), whole[0], rtol=1e-12)
     np.testing.assert_allclose(function.gradient(X), whole[1], atol=1e-9)
     assert max(spy.sizes) == 7
@@ -71,7 +68,7 @@ def test_batches_keep_to_the_budget_and_change_nothing(spy, function, monkeypatc
 
 
 def test_batches_keep_to_the_bytes(spy, function, monkeypatch):
-    monkeypatch.setattr(batches, "MODEL_CALLS", Budget(8 * X.shape[1] * 10))
+    monkeypatch.setattr(resources, "MODEL_CALLS", Budget(8 * X.shape[1] * 10))
     function.gradient(X[:20])
     assert max(spy.sizes) == 10
 

@@ -13,11 +13,9 @@ from people import SMALL, N, X, Y, additive
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import propopt as po
-from propopt.errors import FlatFunctionWarning, InvalidInput
-from propopt.explainers import (
-    Gradient,
-)
-from propopt.tables.names import Labels
+from propopt.base.errors import FlatFunctionWarning, InvalidInput
+from propopt.explaining.explainers import Gradient
+from propopt.tables.frames import Labels
 
 
 def test_values_are_those_of_the_pipeline(spy, function):

@@ -18,8 +18,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR, LinearSVC
 
 import propopt as po
-from propopt.errors import InvalidInput
-from propopt.explainers import Lime, LimePackage
+from propopt.base.errors import InvalidInput
+from propopt.explaining.explainers import Lime, LimePackage
 
 
 pl = pytest.importorskip("polars")

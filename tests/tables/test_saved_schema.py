@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 import propopt as po
-from propopt.errors import InvalidInput
-from propopt.tables.saved_schema import pack_schema, unpack_schema
+from propopt.base.errors import InvalidInput
+from propopt.tables.schema import pack_schema, unpack_schema
 
 
 TABLES = {

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import propopt as po
-from propopt.errors import InvalidInput
-from propopt.tables.names import Labels
+from propopt.base.errors import InvalidInput
+from propopt.tables.frames import Labels
 
 
 X = pd.DataFrame(

@@ -14,8 +14,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import propopt as po
-from propopt.errors import InvalidInput
-from propopt.explainers import Gradient, Lime, LimePackage, Shap, SmoothGrad
+from propopt.base.errors import InvalidInput
+from propopt.explaining.explainers import Gradient, Lime, LimePackage, Shap, SmoothGrad
 
 
 N = 60

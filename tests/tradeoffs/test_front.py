@@ -8,16 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sweeps import (
-    WEIGHTS,
-    explanation_of,
-    table_of,
-)
+from sweeps import WEIGHTS, explanation_of, table_of
 
 import propopt as po
-from propopt.errors import (
-    InvalidInput,
-)
+from propopt.base.errors import InvalidInput
 
 
 NUMBERS = st.floats(0, 1e3).map(lambda value: round(value, 0))

@@ -7,8 +7,8 @@ import pytest
 from reproduction import solved, with_baseline
 
 import propopt as po
-from papers.engine import statements as statements
-from propopt.tradeoffs.frontier import Frontier
+from papers.engine import statements
+from propopt.explaining.frontier import Frontier
 
 
 def gradients(rng):

@@ -10,9 +10,9 @@ import pytest
 from crafted_archives import craft, header_of, members_of, npy, with_header, write
 
 import propopt as po
-from propopt.errors import InvalidInput, Refused, SolverFailure, UnsolvedWarning
-from propopt.results.deferred import is_deferred
-from propopt.solvers.curves.spectral import Spectral
+from propopt.base.errors import InvalidInput, Refused, SolverFailure, UnsolvedWarning
+from propopt.results.explanation import is_deferred
+from propopt.solvers.curves import Spectral
 
 
 NAMES, ROWS = ["age", "dose"], list("pqrst")
@@ -116,7 +116,7 @@ def test_a_point_without_attributions_is_left_out_and_told(tmp_path, monkeypatch
     curve = swept()
     _ = [curve.optimized[place].attributions for place in (0, 2)]
     monkeypatch.setattr(
-        "propopt.results.deferred.Deferred.proved", lambda *_: refused()
+        "propopt.results.explanation.Deferred.proved", lambda *_: refused()
     )
     with pytest.warns(UnsolvedWarning, match="weight 2 of 3 were not found"):
         curve.save(tmp_path / "curve")
@@ -134,11 +134,13 @@ def test_more_attributions_than_memory_holds_are_refused_before_any(
     tmp_path, monkeypatch
 ):
     curve = swept()
-    monkeypatch.setattr("propopt.memory.free_memory", lambda: 3 * 5 * 2 * 8 - 1.0)
+    monkeypatch.setattr(
+        "propopt.base.resources.free_memory", lambda: 3 * 5 * 2 * 8 - 1.0
+    )
     with pytest.raises(Refused, match="attributions of 3 explanations"):
         curve.save(tmp_path / "curve")
     assert all(map(is_deferred, curve.optimized))
-    monkeypatch.setattr("propopt.memory.free_memory", lambda: 3 * 5 * 2 * 8.0)
+    monkeypatch.setattr("propopt.base.resources.free_memory", lambda: 3 * 5 * 2 * 8.0)
     curve.save(tmp_path / "curve")
 
 

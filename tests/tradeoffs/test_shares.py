@@ -6,17 +6,11 @@ import math
 
 import numpy as np
 import pytest
-from golden_chains import (
-    KEPT,
-    ROUGHNESS_REMOVED,
-    SMOOTHNESS_REMOVED,
-    G,
-    objective,
-)
+from golden_chains import KEPT, ROUGHNESS_REMOVED, SMOOTHNESS_REMOVED, G, objective
 
 import propopt as po
-from propopt.errors import InvalidInput
-from propopt.tradeoffs.saving import write_trade_offs
+from propopt.base.errors import InvalidInput
+from propopt.explaining.trade_offs import write_trade_offs
 
 
 ROBUST = "pairwise_robustness"

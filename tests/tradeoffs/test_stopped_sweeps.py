@@ -4,18 +4,10 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
-from sweeps import (
-    WEIGHTS,
-    Scripted,
-    explanation_of,
-)
+from sweeps import WEIGHTS, Scripted, explanation_of
 
 import propopt as po
-from propopt.errors import (
-    InterruptedWarning,
-    SolverFailure,
-    UnsolvedWarning,
-)
+from propopt.base.errors import InterruptedWarning, SolverFailure, UnsolvedWarning
 
 
 def test_interruption_keeps_what_is_done(objective):

@@ -10,22 +10,11 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from sweeps import (
-    WEIGHTS,
-    Scripted,
-    Seen,
-    explanation_of,
-    never_made,
-    without_seconds,
-)
+from sweeps import WEIGHTS, Scripted, Seen, explanation_of, never_made, without_seconds
 
 import propopt as po
-from propopt.errors import (
-    InvalidInput,
-    Refused,
-    TrivialObjectiveWarning,
-)
-from propopt.estimates import Estimate
+from propopt.base.errors import InvalidInput, Refused, TrivialObjectiveWarning
+from propopt.losses.faithfulness import Estimate
 
 
 def test_combinations_in_order_the_last_name_fastest(X):

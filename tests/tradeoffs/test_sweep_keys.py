@@ -8,7 +8,7 @@ import pytest
 from sweeps import never_made, without_seconds
 
 import propopt as po
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
 
 
 NAME = "pairwise_robustness"

@@ -10,11 +10,7 @@ import pytest
 from exact_csv import read_csv
 from hypothesis import given
 from hypothesis import strategies as st
-from sweeps import (
-    WEIGHTS,
-    explanation,
-    explanation_of,
-)
+from sweeps import WEIGHTS, explanation, explanation_of
 
 import propopt as po
 

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 import propopt as po
-from propopt.errors import InvalidInput
-from propopt.estimates import Estimate
-from propopt.explainers import Gradient, Shap
+from propopt.base.errors import InvalidInput
+from propopt.explaining.explainers import Gradient, Shap
 from propopt.functions import Power
+from propopt.losses.faithfulness import Estimate
 
 
 X = np.random.default_rng(0).normal(size=(12, 3))

@@ -9,7 +9,7 @@ from papers.engine.findings import Claim, Invariant
 from papers.engine.studies import Study
 from papers.iloco.printed import FAITH_SHAP_TOP, ILOCO_TOP
 from papers.lime.statements import equals
-from propopt._typing import Values
+from propopt.base.arrays import Values
 
 
 def designs_study() -> Study[float]:

@@ -12,9 +12,9 @@ from papers.engine.findings import Claim, Invariant
 from papers.engine.studies import Study
 from papers.lime.lines import DrawnLine, Lines
 from papers.lime.statements import equals
-from propopt._typing import Array, Values
+from propopt.base.arrays import Array, Values
+from propopt.interactions.errors_of_rows import ProbabilityError, SquaredError
 from propopt.interactions.features import Features
-from propopt.interactions.row_errors import ProbabilityError, SquaredError
 from propopt.interactions.theory import (
     BernoulliColumns,
     FixedColumns,

@@ -7,9 +7,9 @@ import numpy as np
 from papers.engine.findings import Claim, Invariant
 from papers.engine.studies import Study
 from papers.lime.statements import equals
-from propopt._typing import Truths, Values
+from propopt.base.arrays import Truths, Values
 from propopt.interactions.features import Features
-from propopt.interactions.minipatches.drawing.patches import draw_patches
+from propopt.interactions.patch_draws import draw_patches
 
 
 def patches_study() -> Study[Values]:

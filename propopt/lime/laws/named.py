@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeAlias, get_args
 
-from propopt.errors import InvalidInput
-from propopt.lime.laws.base import LimeLaw
-from propopt.lime.laws.from_data import BinWeights
-from propopt.lime.laws.gaussian import GaussianLaw
-from propopt.lime.laws.tabular import TabularLaw
+from propopt.base.errors import InvalidInput
+from propopt.lime.laws.gaussian_law import GaussianLaw
+from propopt.lime.laws.lime_law import LimeLaw
+from propopt.lime.laws.tabular_law import BinWeights, TabularLaw
 from propopt.tables.schema import TableSchema
 
 

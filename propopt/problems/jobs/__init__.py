@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from propopt.problems.jobs.base import Job
 from propopt.problems.jobs.explain import Explain
-from propopt.problems.jobs.interactions.section import InteractionsJob
-from propopt.problems.jobs.lime.section import LimeJob
+from propopt.problems.jobs.interactions import InteractionsJob
+from propopt.problems.jobs.job import Job
+from propopt.problems.jobs.lime import LimeJob
 from propopt.problems.jobs.sweep import Sweep
-from propopt.problems.sources.base import Faults, Source
+from propopt.problems.sources import Faults, Source
 
 
 if TYPE_CHECKING:
-    from propopt.problems.schema import ProblemSchema
+    from propopt.problems.file import ProblemSchema
 
 JOBS: Final[tuple[Job, ...]] = (Sweep(), Explain(), LimeJob(), InteractionsJob())
 

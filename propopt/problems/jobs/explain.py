@@ -2,39 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Self
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Final,
+    Generic,
+    Literal,
+    Self,
+    TypeVar,
+    final,
+)
 
+import numpy as np
+import pandas as pd
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput, Unwritten
+from propopt.base.files import archive_path
+from propopt.base.html import explanation_card
+from propopt.base.terminal import PlainConsole, print_table, silent
+from propopt.base.text import gap_in_words, printable
 from propopt.explaining.contributions import FeatureMetric
-from propopt.explaining.interactions import explained_members
-from propopt.explaining.target import LawChoice
+from propopt.explaining.first_look import explain
+from propopt.explaining.one_by_one import Explainer
+from propopt.explaining.targets import LawChoice
+from propopt.explaining.together import explained_members
 from propopt.functions import Function
 from propopt.interactions import InteractionScores
 from propopt.lime import TextLaw
-from propopt.output.archives import archive_path
 from propopt.problems.extent import Extent
-from propopt.problems.graphs import PointGraph
-from propopt.problems.jobs.base import Job
-from propopt.problems.parts import part
-from propopt.problems.section import (
+from propopt.problems.jobs.job import (
+    Artefacts,
+    Job,
+    Writer,
+    manifest,
+    page_writers,
+    print_subject,
+    print_title,
+    settings_in_words,
+    warnings_printed,
+    write_json,
+)
+from propopt.problems.losses import PointGraph
+from propopt.problems.sections import (
     MOST_NUMBERS,
     Count,
     Nonnegative,
     Positive,
     Section,
+    part,
 )
-from propopt.problems.sources.base import Source
-from propopt.problems.subject.models.smooth import SmoothGradients
+from propopt.problems.sources import Source
+from propopt.problems.subject.model_sections import SmoothGradients
+from propopt.problems.subject.subject import Subject
+from propopt.results.explanation import Explanation
 
 
 if TYPE_CHECKING:
-    from propopt.problems.schema import ProblemSchema
-    from propopt.problems.subject.subject import Subject
+    from propopt.problems.file import ProblemFile, ProblemSchema
 
 
 class ExplainSection(Section):
@@ -301,3 +335,380 @@ def _check_documents(section: ExplainSection, is_text: bool, source: Source) -> 
     if section.law in ("data", "gaussian"):
         message = "words are deleted, not moved; expected 'auto', 'none' or 'lime'"
         raise source.error(("explain", "law"), message)
+
+
+# ---- One look at a subject, and its run: files, a printout, and how long it took
+
+
+SectionOfJob = TypeVar("SectionOfJob", bound=Section)
+"""The section of a job."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SubjectLook(ABC, Generic[SectionOfJob]):
+    """What is asked about a subject, once.
+
+    Parameters
+    ----------
+    make : callable
+        Gives the subject when it is first asked for.
+    section : Section
+        The settings.
+    seed : int
+        Of what is sampled.
+    name : str
+        What the files written are called.
+    files : sequence of paths
+        What it was read from: not to be written over.
+    """
+
+    make: Callable[[], Subject]
+    section: SectionOfJob
+    seed: int = 0
+    name: str
+    files: Sequence[Path] = ()
+
+    @cached_property
+    def subject(self) -> Subject:
+        """What is explained."""
+        return self.make()
+
+    def introduce(self, console: PlainConsole) -> None:
+        """Make what is explained, and print its sizes and its score."""
+        with console.status("the function"):
+            _ = self.subject.function
+        print_subject(self.subject, console)
+
+    @abstractmethod
+    def solve(self, progress: bool | None = None) -> Any:
+        """The answer.
+
+        Parameters
+        ----------
+        progress : bool, optional
+            Show a bar; by default only on a terminal.
+        """
+
+
+class LookReport(ABC):
+    """What a look found, as files and as a printout."""
+
+    found: Any
+    interrupted: bool = False
+    """Whether it is of what had been finished when work was interrupted."""
+
+    @abstractmethod
+    def writers(self) -> dict[str, Writer]:
+        """What writes each file, by its suffix."""
+
+    @abstractmethod
+    def print(self, console: PlainConsole) -> None:
+        """What is read first of what was found."""
+
+
+def run_look(
+    look: SubjectLook[Any],
+    job: type[Job],
+    folder: str | Path,
+    report: Callable[[bool | None], LookReport],
+    *,
+    facts: Sequence[str] = (),
+    quiet: bool,
+) -> Any:
+    """Answer, write files, print what is read first.
+
+    Parameters
+    ----------
+    look : SubjectLook
+        What is asked.
+    job : type of Job
+        Whose files are written.
+    folder : path
+        Where to write; made if it is not there.
+    report : callable
+        Told whether to show bars, gives the answer as files and as a printout.
+    facts : sequence of str
+        What is printed before work begins, a line each.
+    quiet : bool
+        Print nothing but warnings, which go to standard error.
+
+    Raises
+    ------
+    InvalidInput
+        If the folder or the names cannot be written, before any work.
+    Unwritten
+        If a file cannot be written at the end; the error has the answer as ``result``.
+    KeyboardInterrupt
+        After all that, if the answer is of work that was interrupted.
+    """
+    began = time.perf_counter()
+    artefacts = Artefacts.tried(folder, look.name, job.suffixes, look.files)
+    console = PlainConsole(quiet=quiet)
+    print_title(look.name, look.files, console)
+    with warnings_printed(), silent(quiet):
+        look.introduce(console)
+        for fact in facts:
+            console.print(printable(fact), markup=False)
+        answer = report(False if quiet else None)
+        writers = answer.writers()
+        unwritten = artefacts.write(writers)
+        # what no file holds is shown at least
+        console.quiet = quiet and not unwritten
+        answer.print(console)
+    if unwritten:
+        raise Unwritten("; ".join(unwritten), answer.found)
+    seconds = time.perf_counter() - began
+    console.print(f"wrote {artefacts.in_words(writers)} in {seconds:.1f} s\n")
+    if answer.interrupted:
+        raise KeyboardInterrupt
+    return answer.found
+
+
+# ---- What one explanation prints: its units in words, how it was made, what matters
+
+
+_SHOWN = 12
+"""Features in the printout, those that matter most."""
+
+
+def print_look(best: Explanation, subject: Subject, console: PlainConsole) -> None:
+    """How an explanation was made, and the features that matter most."""
+    for name, value in best.parameters.items():
+        console.print(f"{name}: {value}", markup=False)
+    losses = ", ".join(f"{name} {value:.4g}" for name, value in best.losses.items())
+    console.print(f"{losses}; {gap_in_words(best)}", markup=False)
+    for line in (*_shares_in_words(best), *_parts_in_words(best)):
+        console.print(line, markup=False)
+    words = printable(attributions_in_words(best, subject))
+    console.print(f"attributions: {words}", markup=False)
+    console.print()
+    card = explanation_card(best, _SHOWN)
+    if subject.is_text:
+        _print_words(best, subject, console)
+        console.print()
+        card = replace(card, rows=())
+    console.print(card.text(), markup=False)
+
+
+def attributions_in_words(best: Explanation, subject: Subject) -> str:
+    """What attributions are, as a phrase."""
+    if "base_value" in best.details:
+        return f"{best.units_in_words}; every row adds up to f(x) − base"
+    if subject.is_text:
+        return best.units_in_words.replace("feature", "word")
+    if subject.columns is None:
+        return best.units_in_words
+    return f"{best.units_in_words}; of a category or a missing number its effect"
+
+
+def output_parts(best: Explanation) -> dict[str, Any]:
+    """The base, and the range of predictions, of attributions that add up to them."""
+    if best.units != "output" or "base_value" not in best.details:
+        return {}
+    bases, values = (np.asarray(best.details[n]) for n in ("base_value", "prediction"))
+    return {
+        "base_value": float(bases[0]) if np.ptp(bases) == 0.0 else bases.tolist(),
+        "prediction": values.tolist(),
+        "completeness_gap": float(np.abs(best.details["completeness_gap"]).max()),
+    }
+
+
+def _shares_in_words(best: Explanation) -> list[str]:
+    """How much of each loss is kept or removed, where the objective is known."""
+    if best.program is None:
+        return ["shares: not computed: optimized in the metric of effects"]
+    return list(best.shares().in_words())
+
+
+def _parts_in_words(best: Explanation) -> Iterator[str]:
+    """Base and predictions, and how far rows are from adding up."""
+    parts = output_parts(best)
+    if parts:
+        bases, values = np.atleast_1d(parts["base_value"]), parts["prediction"]
+        yield (
+            f"base {_range(bases)}, predictions {_range(values)}; rows add up to the "
+            f"difference within {parts['completeness_gap']:.0e}"
+        )
+
+
+def _range(values: Any) -> str:
+    low, high = f"{np.min(values):.4g}", f"{np.max(values):.4g}"
+    return low if low == high else f"{low} to {high}"
+
+
+def _print_words(best: Explanation, subject: Subject, console: PlainConsole) -> None:
+    """Words that many documents have, or that matter much, by their total size."""
+    W = best.to_frame()
+    totals = np.abs(W).sum().sort_values(ascending=False)[:_SHOWN]
+    times = pd.Series((subject.table > 0.0).sum(axis=0), index=W.columns)
+    rows = [
+        [str(name), str(times[name]), f"{W[name].sum() / times[name]:.4g}"]
+        for name in totals.index
+    ]
+    title = "Words by the total size of their attributions"
+    head = ["word", "documents", "mean where it stands"]
+    print_table(console, title, head, rows)
+
+
+# ---- One explanation that is run: what is written, and what is printed
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FirstLook(SubjectLook[ExplainSection]):
+    """What is explained once, with stated defaults.
+
+    Parameters
+    ----------
+    make : callable
+        Gives the subject when it is first asked for.
+    section : ExplainSection
+        The settings of :func:`propopt.explain`.
+    seed : int
+        For the noise on piecewise-constant models.
+    name : str
+        What the files written are called.
+    files : sequence of paths
+        What it was read from: not to be written over.
+    model : str
+        What the model is, in words; for the printout.
+    description : str
+        What the file says of itself; for the printout.
+    folder : path
+        From which the section names a file of interactions.
+    """
+
+    name: str = "explanation"
+    model: str = ""
+    description: str = ""
+    folder: Path = Path()
+
+    @classmethod
+    def of(cls, file: ProblemFile) -> FirstLook:
+        """The job of a problem file.
+
+        Raises
+        ------
+        ProblemFileError
+            If the file has another one.
+        """
+        file.require(Explain)
+        section, folder = file.schema.explain, file.source.path.parent
+        assert section is not None
+        with file.source.blaming("explain"):
+            scores = section.scores_file(folder)
+        return cls(
+            make=lambda: file.subject,
+            section=section,
+            seed=file.schema.seed,
+            name=file.name,
+            files=file.files if scores is None else (*file.files, scores),
+            model=settings_in_words(file.schema.model),
+            description=file.schema.description or "",
+            folder=folder,
+        )
+
+    def solve(self, progress: bool | None = None) -> Explanation:
+        """The explanation, by :func:`propopt.explain` or :class:`propopt.Explainer`."""
+        with part("explain"):
+            if self.section.reference is not None:
+                return self._alone(self.section.reference, progress)
+            return explain(
+                self.subject.function,
+                self.subject.points,
+                data=self.subject.others,
+                rng=self.seed,
+                progress=progress,
+                interactions=self.section.scores(self.folder),
+                **self.section.build(self.subject),
+            )
+
+    def _alone(self, n_reference: int, progress: bool | None) -> Explanation:
+        """Each row by itself, given reference rows."""
+        subject = self.subject
+        explainer = Explainer(
+            subject.function,
+            subject.others,
+            n_reference=n_reference,
+            rng=self.seed,
+            interactions=self.section.scores(self.folder),
+            **self.section.build_alone(subject),
+        )
+        return explainer.fit(progress=progress).explain(
+            subject.points, progress=progress
+        )
+
+
+def run_explain(
+    look: FirstLook, folder: str | Path, *, quiet: bool = False
+) -> Explanation:
+    """Explain a subject once, write the attributions, print what matters most.
+
+    ===================== =============================================================
+    ``<name>.npz``        the explanation: :meth:`Explanation.save`
+    ``<name>_attributions.csv``
+                          its attributions with their names: :meth:`Explanation.to_csv`
+    ``<name>.html``       of documents: the first with their words highlighted
+    ``<name>.json``       what was explained and how, and the score of the model
+    ===================== =============================================================
+
+    Parameters
+    ----------
+    look : FirstLook
+        What is explained.
+    folder : path
+        Where to write; made if it is not there.
+    quiet : bool
+        Print nothing but warnings, which go to standard error.
+
+    Raises
+    ------
+    InvalidInput
+        If the folder or the names cannot be written, before any work, or the model
+        cannot be explained.
+    Unwritten
+        If a file cannot be written at the end; the error has the explanation as
+        ``result``.
+    """
+
+    def report(progress: bool | None) -> _FirstReport:
+        return _FirstReport(look, look.solve(progress))
+
+    facts = [look.description, look.model and f"model: {look.model}"]
+    found: Explanation = run_look(
+        look, Explain, folder, report, facts=[*filter(None, facts)], quiet=quiet
+    )
+    return found
+
+
+@final
+class _FirstReport(LookReport):
+    def __init__(self, look: FirstLook, found: Explanation) -> None:
+        self.look, self.found = look, found
+
+    def writers(self) -> dict[str, Writer]:
+        content = self._manifest()
+        return {
+            ".npz": self.found.save,
+            "_attributions.csv": self.found.to_csv,
+            **page_writers(self.found, self.look.subject),
+            ".json": partial(write_json, content),
+        }
+
+    def print(self, console: PlainConsole) -> None:
+        print_look(self.found, self.look.subject, console)
+
+    def _manifest(self) -> dict[str, Any]:
+        """What is known of the run, and how that was computed which it is close to."""
+        look, found = self.look, self.found
+        aims = (found.parameters.get(name) for name in ("gradient", "contributions"))
+        return manifest(
+            Explain.key,
+            look.name,
+            look.subject,
+            found,
+            gradient=str(next(filter(None, aims))),
+            model=look.model,
+            units=attributions_in_words(found, look.subject),
+            **output_parts(found),
+        )

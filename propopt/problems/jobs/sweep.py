@@ -2,28 +2,282 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 from pydantic import Discriminator, Field, Tag
+from rich.text import Text
 
-from propopt.explainers import Baseline
+from propopt.base.checks import did_you_mean
+from propopt.base.errors import InvalidInput, MissingExtra, SolverFailure, Unwritten
+from propopt.base.files import write_svg
+from propopt.base.terminal import PlainConsole, silent
+from propopt.base.text import printable
+from propopt.explaining.explainers import Baseline
+from propopt.explaining.trade_offs import TradeOffs
 from propopt.functions import Function
 from propopt.problems.baselines import AnyBaseline
 from propopt.problems.extent import Extent
 from propopt.problems.inductive import InductiveSection
-from propopt.problems.jobs.base import Job
-from propopt.problems.jobs.sweep_checks import check_sweep, check_tied
-from propopt.problems.losses import Losses, LossSection
-from propopt.problems.parts import part
-from propopt.problems.section import Nonnegative, Positive, Section
-from propopt.problems.setting import ROBUSTNESS, Setting, Transductive
-from propopt.problems.sources.base import Faults, Source
-from propopt.problems.weights import Weights, listed_weights
+from propopt.problems.jobs.job import (
+    Artefacts,
+    Job,
+    Writer,
+    manifest,
+    page_writers,
+    print_finding,
+    print_subject,
+    print_title,
+    print_trade_offs,
+    warnings_printed,
+    write_json,
+)
+from propopt.problems.losses import (
+    GradientMatchingLoss,
+    Losses,
+    LossSection,
+    SmoothnessLoss,
+)
+from propopt.problems.problem import (
+    ROBUSTNESS,
+    Problem,
+    Setting,
+    Transductive,
+    check_pick,
+)
+from propopt.problems.sections import (
+    MOST_WEIGHTS,
+    Location,
+    Nonnegative,
+    Positive,
+    Section,
+    Weights,
+    count_weights,
+    listed_weights,
+    part,
+)
+from propopt.problems.sources import Faults, Source
+from propopt.results.explanation import Explanation
+from propopt.solvers import find_solver
 
 
 if TYPE_CHECKING:
-    from propopt.problems.file import ProblemFile
-    from propopt.problems.schema import ProblemSchema
+    from propopt.problems.file import ProblemFile, ProblemSchema
+
+
+# ---- What a sweep asks for and cannot have, seen before anything is fitted
+
+
+def check_sweep(schema: ProblemSchema, source: Source) -> None:
+    """Refuse what the file alone shows to fail."""
+    faults = Faults()
+    for check in (
+        _check_names,
+        _check_weights,
+        _check_setting,
+        _check_words,
+        _check_baselines,
+        _check_columns,
+        _check_solver,
+    ):
+        with faults.noted():
+            check(schema, source)
+    with faults.noted(), source.blaming():
+        check_pick(schema.pick, {**schema.build_weights(), **schema.build_limits()})
+    faults.refuse()
+
+
+def _check_solver(schema: ProblemSchema, source: Source) -> None:
+    try:
+        find_solver(schema.solver)
+    except (InvalidInput, MissingExtra) as error:
+        message = str(error).removeprefix("solver: ")
+        raise source.error(("solver",), message) from error
+
+
+def check_tied(schema: ProblemSchema, source: Source) -> None:
+    """Refuse an objective whose losses say nothing of the number of points."""
+    if not any(loss.counts_points for loss in schema.losses.values()):
+        raise source.error(
+            ("objective",),
+            "no loss tells the number of points; add gradient_matching or another",
+        )
+
+
+def _check_names(schema: ProblemSchema, source: Source) -> None:
+    """Only losses of the objective have weights, limits and axes."""
+    named = [(("sweep", name), name) for name in schema.sweep]
+    named += [(("limits", name), name) for name in schema.limits]
+    if schema.plot is not None:
+        named += [(("plot", "x"), schema.plot.x), (("plot", "y"), schema.plot.y)]
+    faults = Faults()
+    for location, name in named:
+        with faults.noted():
+            _check_loss(location, name, schema, source)
+    for name in schema.limits:
+        with faults.noted():
+            if name in schema.sweep:
+                raise source.error(
+                    ("limits", name), "has weights in sweep; give limits or weights"
+                )
+    faults.refuse()
+
+
+def _check_loss(
+    location: Location, name: str, schema: ProblemSchema, source: Source
+) -> None:
+    names = list(schema.losses)
+    if name not in names:
+        raise source.error(
+            location,
+            f"the objective has no {name!r}{did_you_mean(name, names)}; "
+            f"it has {', '.join(names)}",
+        )
+
+
+def _check_weights(schema: ProblemSchema, source: Source) -> None:
+    """Some weight is above zero, and there are not too many combinations."""
+    losses = schema.losses
+    smallest = {n: loss.weight for n, loss in losses.items() if n not in schema.limits}
+    smallest |= {
+        name: min(listed_weights(values)) for name, values in schema.sweep.items()
+    }
+    if not any(smallest.values()):
+        raise source.error(
+            ("objective",),
+            "expected a weight above zero, got all zero (for some weights of the "
+            "sweep, if there is one)",
+        )
+    tried = (*schema.sweep.values(), *schema.limits.values())
+    count = prod(map(count_weights, tried))
+    if count > MOST_WEIGHTS:
+        raise source.error(
+            ("sweep",) if schema.sweep else ("limits",),
+            f"expected at most {MOST_WEIGHTS:,} combinations, got {count:,}",
+        )
+
+
+def _check_words(schema: ProblemSchema, source: Source) -> None:
+    """No words where there are columns, and no order of words."""
+    is_text = schema.data.text is not None
+    if "shared_robustness" in schema.losses and not is_text:
+        raise source.error(
+            ("objective", "shared_robustness"),
+            "is of words that documents share, and there is no data.text; rows of a "
+            "table share all columns, as pairwise_robustness has it",
+        )
+    smoothness = schema.losses.get("smoothness")
+    if is_text and isinstance(smoothness, SmoothnessLoss):
+        kind = getattr(smoothness.graph, "kind", None)
+        if kind not in _OF_WORDS:
+            raise source.error(
+                ("objective", "smoothness", "graph"),
+                f"words have no place beside others to tell here; take "
+                f"{' or '.join(_OF_WORDS)}",
+            )
+
+
+def _check_baselines(schema: ProblemSchema, source: Source) -> None:
+    """No settings of tables where there are documents, and none of these elsewhere."""
+    is_text, faults = schema.data.text is not None, Faults()
+    for place, baseline in enumerate(schema.baselines):
+        unused, needed = baseline.unused(is_text=is_text), baseline.needed
+        with faults.noted():
+            if unused is not None:
+                name, message = unused
+                raise source.error(("baselines", place, name), message)
+            if needed is not None and not is_text and getattr(baseline, needed) is None:
+                raise source.error(
+                    ("baselines", place), "required, and missing", missing=needed
+                )
+    faults.refuse()
+
+
+_NO_NUMBERS: Final = ("categorical", "groups", "text")
+_OF_WORDS: Final = ("correlation", "complete")
+
+
+def _check_columns(schema: ProblemSchema, source: Source) -> None:
+    """No categories where numbers are needed."""
+    for name in _NO_NUMBERS:
+        if not getattr(schema.data, name):
+            continue
+        if schema.function is not None and name != "text":  # which was told
+            raise source.error(("data", name), "a formula takes numbers alone")
+        if "function_matching" in schema.losses:
+            raise source.error(
+                ("objective", "function_matching"),
+                f"needs columns that are numbers, and there is data.{name}",
+            )
+
+
+# ---- the inductive setting
+
+_OF_INDUCTIVE = ("gradient_matching", *ROBUSTNESS, "smoothness")
+
+
+def _check_setting(schema: ProblemSchema, source: Source) -> None:
+    """No ``inductive`` without its setting, and in it only what it knows."""
+    if schema.setting == "transductive":
+        if "inductive" in schema.model_fields_set:
+            raise source.error(
+                ("inductive",), "has no effect without setting: inductive"
+            )
+        return
+    _check_inductive_losses(schema, source)
+    _check_inductive_weights(schema, source)
+    if schema.limits:
+        raise source.error(
+            ("limits",), "the inductive setting knows weights alone; give sweep instead"
+        )
+    for name in _NO_NUMBERS:
+        if getattr(schema.data, name):
+            raise source.error(
+                ("data", name), "the inductive setting needs columns that are numbers"
+            )
+
+
+def _check_inductive_losses(schema: ProblemSchema, source: Source) -> None:
+    """Gradient matching, one robustness, and perhaps smoothness."""
+    losses = schema.losses
+    for name in losses:
+        if name not in _OF_INDUCTIVE:
+            raise source.error(
+                ("objective", name),
+                f"the inductive setting knows {', '.join(_OF_INDUCTIVE)} alone",
+            )
+    faithfulness = losses.get("gradient_matching")
+    one_robustness = sum(name in losses for name in ROBUSTNESS) == 1
+    if not (isinstance(faithfulness, GradientMatchingLoss) and one_robustness):
+        raise source.error(
+            ("objective",),
+            "the inductive setting needs gradient_matching, and either "
+            "kernel_robustness or pairwise_robustness",
+        )
+    if faithfulness.norm != "l2":
+        raise source.error(
+            ("objective", "gradient_matching", "norm"),
+            f"the inductive setting needs 'l2', got {faithfulness.norm!r}",
+        )
+
+
+def _check_inductive_weights(schema: ProblemSchema, source: Source) -> None:
+    """No weight of zero for what carries from one input to another."""
+    for name, loss in schema.losses.items():
+        if name == "smoothness":
+            continue
+        if min(listed_weights(schema.sweep.get(name, [loss.weight]))) == 0.0:
+            place = "sweep" if name in schema.sweep else "objective"
+            raise source.error(
+                (place, name),
+                "the inductive setting needs a weight > 0; with none, gradients at "
+                "some inputs say nothing of another",
+            )
 
 
 class Plot(Section):
@@ -180,3 +434,270 @@ class Sweep(Job):
             if schema.function is not None or not (loss.of_function or of_words):
                 with part("objective", name):
                     loss.build(file.subject)
+
+
+# ---- Which attributions of a sweep are written, and which are too many
+
+
+_MOST_OF_A_FRONT = 10_000_000
+"""Numbers in the attributions of a front that are written without being asked for."""
+
+_MOST_OF_A_TABLE = 1_000_000
+"""Numbers in the table of one explanation."""
+
+
+@dataclass(frozen=True, eq=False)
+class KeptAttributions:
+    """What is written of the attributions of a sweep.
+
+    Parameters
+    ----------
+    writers : dict
+        For each suffix what writes the file.
+    picked : Explanation or None
+        The optimum at the knee, or at what the problem picks.
+    left_out : tuple of str
+        Sentences on what is not written.
+    interrupted : bool
+        Whether writing was stopped.
+    """
+
+    writers: dict[str, Writer]
+    picked: Explanation | None
+    left_out: tuple[str, ...]
+    interrupted: bool = False
+
+    def write(self, artefacts: Artefacts) -> tuple[KeptAttributions, list[str]]:
+        """Write them; what was kept after all, and the reasons of what was not."""
+        try:
+            return self, artefacts.write(self.writers)
+        except KeyboardInterrupt:
+            left_out = (*self.left_out, "attributions: interrupted")
+            stopped = replace(self, writers={}, left_out=left_out, interrupted=True)
+            return stopped, []
+
+    @classmethod
+    def of(cls, trade_offs: TradeOffs, problem: Problem) -> KeptAttributions:
+        """The front and the picked optimum, unless these are very large."""
+        if problem.attributions == "none":
+            return cls({}, None, ("attributions are not written: none are asked for",))
+        try:
+            best = problem.picked(trade_offs)
+        except InvalidInput as error:
+            return cls({}, None, (f"attributions are not written: {error}",))
+        front = trade_offs.front()
+        n_numbers = len(problem.points) * problem.subject.n_features
+        files = (
+            _File(".npz", "of the front", n_numbers * _count(front), _MOST_OF_A_FRONT),
+            _File("_attributions.csv", "picked", n_numbers, _MOST_OF_A_TABLE),
+        )
+        kept = [f for f in files if f.is_small or problem.attributions == "all"]
+        writers: dict[str, Writer] = {
+            ".npz": front.save,
+            "_attributions.csv": partial(_write_table, best),
+        }
+        return cls(
+            {file.suffix: writers[file.suffix] for file in kept}
+            | page_writers(best, problem.subject),
+            best,
+            tuple(file.left_out for file in files if file not in kept),
+        )
+
+
+@dataclass(frozen=True)
+class _File:
+    suffix: str
+    what: str
+    n_numbers: int
+    most: int
+
+    @property
+    def is_small(self) -> bool:
+        return self.n_numbers <= self.most
+
+    @property
+    def left_out(self) -> str:
+        return (
+            f"attributions {self.what} are not written ({self.suffix}): "
+            f"{self.n_numbers:,} numbers are more than {self.most:,}; "
+            "`attributions: all` writes them"
+        )
+
+
+def _count(front: TradeOffs) -> int:
+    return len(front.optimized) + len(front.baselines)
+
+
+def _write_table(best: Explanation, path: str) -> None:
+    try:
+        best.to_csv(path)
+    except SolverFailure as failure:  # a point on a curve that is not found
+        raise Unwritten(f"cannot write {path}: {failure}") from failure
+
+
+# ---- A sweep that is run: what is written, and what is printed meanwhile
+
+
+def run_problem(
+    problem: Problem,
+    folder: str | Path,
+    *,
+    n_jobs: int | None = None,
+    solver: str | None = None,
+    quiet: bool = False,
+) -> TradeOffs:
+    """Solve a problem for all its weights and limits, write files, print the front.
+
+    ===================== =============================================================
+    ``<name>.csv``        one row for each explanation: :meth:`TradeOffs.to_frame`
+    ``<name>.svg``        the two losses of the axes
+    ``<name>.npz``        the front with its attributions: :meth:`TradeOffs.save`
+    ``<name>_attributions.csv``
+                          those of the optimum at ``problem.pick``, with their names
+    ``<name>.html``       of documents: the first with their words highlighted
+    ``<name>.json``       what was explained and picked, and the score of the model
+    ===================== =============================================================
+
+    Attributions of a curve are computed for these files. More than 10 million numbers
+    for the front, or one million for the table, are left out, as the printout and
+    ``<name>.json`` then say; ``attributions="all"`` writes them.
+
+    Parameters
+    ----------
+    problem : Problem
+        Made of objects, or by :func:`propopt.problems.read_problem` and ``build()``.
+    folder : path
+        Where to write; made if it is not there.
+    n_jobs, solver
+        As for :func:`propopt.sweep`; by default the solver of the problem.
+    quiet : bool
+        Print nothing but warnings, which go to standard error.
+
+    Returns
+    -------
+    TradeOffs
+        Of an interrupted sweep what was finished, which is written all the same.
+
+    Raises
+    ------
+    InvalidInput
+        If the folder or the names cannot be written, or are those of files that the
+        problem reads, before any work.
+    Unwritten
+        If a file cannot be written at the end: the front is printed, and the error has
+        the trade-offs as ``result``.
+    """
+    began = time.perf_counter()
+    find_solver(solver or problem.solver)  # a typo costs no work
+    artefacts = Artefacts.tried(folder, problem.name, Sweep.suffixes, problem.files)
+    console = PlainConsole(quiet=quiet)
+    print_title(problem.name, problem.files, console)
+    with warnings_printed(), silent(quiet):
+        trade_offs = _solved(problem, console, n_jobs, solver)
+        unwritten = artefacts.write(_of_losses(trade_offs, problem))
+        # what no file holds is shown at least
+        console.quiet = quiet and not unwritten
+        print_trade_offs(trade_offs, problem.swept, console)
+        kept, reasons = _kept(trade_offs, problem, artefacts, console)
+        print_finding(trade_offs, kept.picked, problem.pick, console)
+    if kept.interrupted:
+        trade_offs = replace(trade_offs, interrupted=True)
+    if unwritten or reasons:
+        raise Unwritten("; ".join([*unwritten, *reasons]), trade_offs)
+    seconds = time.perf_counter() - began
+    files = artefacts.in_words([".csv", ".svg", *kept.writers, ".json"])
+    console.print(f"{_asked(problem)}wrote {files} in {seconds:.1f} s\n")
+    return trade_offs
+
+
+def _kept(
+    trade_offs: TradeOffs, problem: Problem, artefacts: Artefacts, console: PlainConsole
+) -> tuple[KeptAttributions, list[str]]:
+    """Write attributions, and what the run was; the reasons of what is not written."""
+    with console.status("attributions"):
+        kept, reasons = KeptAttributions.of(trade_offs, problem).write(artefacts)
+    for sentence in kept.left_out:
+        console.print(sentence, markup=False)
+    content = _manifest(problem, kept)
+    return kept, reasons + artefacts.write({".json": partial(write_json, content)})
+
+
+def _asked(problem: Problem) -> str:
+    calls = problem.function.calls
+    rows = calls.rows + calls.trials
+    return f"{rows:,} model evaluations, " if rows else ""
+
+
+def _slopes(problem: Problem) -> str:
+    """How slopes are had; of documents they are effects of words."""
+    name = "effects of words" if problem.subject.is_text else "gradients"
+    return f"{problem.subject.sloped.gradient_method} {name}"
+
+
+def _solved(
+    problem: Problem, console: PlainConsole, n_jobs: int | None, solver: str | None
+) -> TradeOffs:
+    """The trade-offs, some of them certified from attributions."""
+    with console.status("the function and its gradients"):
+        _ = problem.objective
+    print_subject(
+        problem.subject,
+        console,
+        _slopes(problem),
+        f"{len(problem.methods)} baseline explanations",
+        problem.setting.describe(problem),
+    )
+    trade_offs = problem.sweep(
+        _watched(problem, console),
+        solver=solver,
+        n_jobs=n_jobs,
+        progress=False if console.quiet else None,
+    )
+    if trade_offs.interrupted:
+        return trade_offs
+    with console.status("the curve, certified from attributions"):
+        return _proved(trade_offs)
+
+
+def _proved(trade_offs: TradeOffs) -> TradeOffs:
+    """The same with some points certified from attributions; all of it if stopped."""
+    try:
+        trade_offs.prove()
+    except KeyboardInterrupt:
+        return replace(trade_offs, interrupted=True)
+    return trade_offs
+
+
+def _watched(problem: Problem, console: PlainConsole) -> Iterator[Explanation]:
+    """The baselines, with a note of how many are made."""
+    total = len(problem.methods)
+    with console.status("baselines") as status:
+        for number, explanation in enumerate(problem.baselines(), start=1):
+            method = printable(explanation.method)
+            status.update(Text(f"baselines: {number} of {total}, {method}"))
+            yield explanation
+
+
+def _of_losses(trade_offs: TradeOffs, problem: Problem) -> dict[str, Writer]:
+    """Table and plot; written first, as reading attributions moves last digits."""
+
+    def plot(path: str) -> None:
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(6.0, 5.0), layout="constrained")
+        trade_offs.plot(*problem.axes, ax=figure.subplots(), scale=problem.scale)
+        write_svg(figure, path, salt=printable(problem.name))
+
+    return {".csv": trade_offs.to_csv, ".svg": plot}
+
+
+def _manifest(problem: Problem, kept: KeptAttributions) -> dict[str, Any]:
+    return manifest(
+        Sweep.key,
+        problem.name,
+        problem.subject,
+        kept.picked,
+        gradient=problem.subject.sloped.gradient_method,
+        pick=problem.pick,
+        left_out=kept.left_out,
+    )

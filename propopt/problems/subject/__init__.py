@@ -1,1 +1,1 @@
-"""What is explained: points, and a function or a model; sections and their builds."""
+"""What all jobs share: a table, a target, a model and its function."""

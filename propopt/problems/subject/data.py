@@ -1,166 +1,332 @@
-"""The section ``data``: points of a grid, drawn at random, or rows of a table."""
+"""The subject of a problem file."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import chain
-from typing import Literal
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
-from pydantic import Field, model_validator
-from pydantic_core import PydanticCustomError
+import pandas as pd
+from pydantic import ValidationError
 
-from propopt._typing import Points
-from propopt.graphs import grid
-from propopt.graphs.grid_points import grid_size
-from propopt.problems.section import Count, Interval, Section, refuse_settings
-
-
-class Grid(Interval):
-    """A product grid of points."""
-
-    per_dimension: Count
-    dimensions: Count
-    first: Count | None = None
-
-    def build(self) -> Points:
-        """The points, the last dimension fastest."""
-        return grid(**self.model_dump())
-
-    def some(self, count: int) -> Points:
-        """The first points, and the last of a whole grid."""
-        total = grid_size(self.per_dimension, self.dimensions, self.first)
-        some = self.model_copy(update={"first": min(total, count)}).build()
-        last = np.full((int(self.first is None), self.dimensions), self.high)
-        return np.concatenate([some, last])
-
-
-class Uniform(Interval):
-    """Independent points, uniform in a cube; drawn by the seed of the file."""
-
-    points: Count
-    dimensions: Count
-
-    def build(self, seed: int) -> Points:
-        """The points that a seed draws."""
-        shape = (self.points, self.dimensions)
-        return np.random.default_rng(seed).uniform(self.low, self.high, shape)
-
-    def some(self, count: int, seed: int) -> Points:
-        """So many points at most."""
-        count = min(self.points, count)
-        return self.model_copy(update={"points": count}).build(seed)
+from propopt.functions import Function
+from propopt.functions.wrapping import wrapped_by_margin
+from propopt.problems.extent import (
+    Extent,
+    check_explain,
+    check_extent,
+    extent_of_documents,
+    extent_of_formula,
+    learned_words,
+    vectorizer_of,
+)
+from propopt.problems.sources import Faults, Source
+from propopt.problems.subject.learning import check_learning, check_refits, task_of
+from propopt.problems.subject.model_sections import Code, Making, ModelSection
+from propopt.problems.subject.subject import ModelFunction, Subject, learn
+from propopt.problems.subject.tables import (
+    Data,
+    Rows,
+    Split,
+    missing_numbers,
+    order_of_rows,
+    read_rows,
+    split,
+    standardized,
+)
+from propopt.tables.frames import listed
+from propopt.tables.schema import Groups, TableSchema
 
 
-class Data(Section):
-    """Where the points come from: exactly one of grid, uniform, sklearn and csv."""
+if TYPE_CHECKING:
+    from propopt.problems.file import ProblemSchema
 
-    grid: Grid | None = None
-    uniform: Uniform | None = None
-    sklearn: Literal["breast_cancer", "diabetes", "digits", "iris", "wine"] | None = (
-        None
-    )
-    csv: str | None = None
-    text: str | None = Field(
-        None,
-        description="column of the CSV that holds documents, which are explained word "
-        "by word; no other column is read but the target",
-    )
-    target: str | None = Field(
-        None, description="column of the CSV that the model learns"
-    )
-    explain: Count | None = Field(
-        None,
-        description="rows to explain; the model is then fitted on the others, and in "
-        "the inductive setting gradients are known at the others",
-    )
-    categorical: list[str] = Field(
-        [], description="columns of the CSV that are categories: text, or codes"
-    )
-    groups: dict[str, list[str]] = Field(
-        {}, description="columns that one-hot encode a feature, by the feature's name"
-    )
-    standardize: bool = Field(
-        False,
-        description="scale numeric columns to mean 0, variance 1 of the fitted rows",
+
+# ---- The function of a problem file: its formula, or its model fitted and wrapped
+
+
+Known: TypeAlias = Any
+"""What ``data`` of :func:`propopt.wrap` is: a schema, a Series of documents, None."""
+
+
+def maker(
+    schema: ProblemSchema,
+    source: Source,
+    code: Code,
+    table: Any,
+    target: Any,
+    known: Known,
+) -> Callable[[], ModelFunction]:
+    """What makes the function of a file."""
+    if schema.function is not None:
+        formula = schema.function
+        return lambda: ModelFunction(formula.build())
+    assert schema.model is not None  # by the schema
+    wrapped = partial(_wrapped, schema, schema.model, table, known)
+    return partial(
+        _model_function, schema, schema.model, source, code, table, target, wrapped
     )
 
-    @model_validator(mode="after")
-    def _one_source(self) -> Data:
-        sources = ("grid", "uniform", "sklearn", "csv")
-        given = [n for n in sources if getattr(self, n) is not None]
-        if len(given) != 1:
-            raise PydanticCustomError(
-                "one_source",
-                "expected exactly one of grid, uniform, sklearn and csv, got {given}",
-                {"given": " and ".join(given) or "none of them"},
-            )
-        refuse_settings(self, given[0], _NOT_OF_SOURCE[given[0]])
-        if self.text is not None:
-            refuse_settings(self, "text", _NOT_OF_TEXT)
-        return self
 
-    @model_validator(mode="after")
-    def _columns_once(self) -> Data:
-        listed = [*self.categorical, *chain.from_iterable(self.groups.values())]
-        twice = next((name for name in listed if listed.count(name) > 1), None)
-        if twice is not None:
-            raise PydanticCustomError(
-                "column_twice",
-                "column {name} stands twice in categorical and groups",
-                {"name": repr(twice)},
-            )
-        small = next((n for n, group in self.groups.items() if len(group) < 2), None)
-        if small is not None:
-            raise PydanticCustomError(
-                "small_group",
-                "group {name} needs at least two columns",
-                {"name": repr(small)},
-            )
-        return self
-
-    @property
-    def is_table(self) -> bool:
-        """Whether there are rows of a table, not points of a grid or drawn."""
-        return self.grid is None and self.uniform is None
-
-    @property
-    def outcome(self) -> str | None:
-        """What the model learns, in words; None where the labels say it themselves."""
-        return self.target if self.sklearn is None else _OUTCOMES.get(self.sklearn)
-
-    def numeric(self, table: Iterable[object]) -> list[str]:
-        """The columns that neither are categories nor encode one."""
-        one_hot = chain.from_iterable(self.groups.values())
-        coded = {*self.categorical, *one_hot}
-        return [column for column in map(str, table) if column not in coded]
-
-    def points(self, seed: int) -> tuple[Points, Points]:
-        """Points to explain and the others, where there is no table."""
-        if self.grid is not None:
-            points = self.grid.build()
-            return points, points
-        assert self.uniform is not None
-        points = self.uniform.build(seed)
-        if self.explain is None:
-            return points, points
-        return points[: self.explain], points[self.explain :]
-
-    def some_points(self, count: int, seed: int) -> Points:
-        """Some of these points."""
-        if self.grid is not None:
-            return self.grid.some(count)
-        assert self.uniform is not None
-        return self.uniform.some(count, seed)
+def _model_function(
+    schema: ProblemSchema,
+    spec: ModelSection,
+    source: Source,
+    code: Code,
+    table: Any,
+    target: Any,
+    wrapped: Callable[[Any], Function],
+) -> ModelFunction:
+    model = model_of(schema, spec, source, code, _names(table))
+    with source.blaming("model"):
+        return learn(model, table, target, wrapped, schema.seed)
 
 
-_OUTCOMES = {"diabetes": "disease progression", "digits": "digit"}
-"""Of scikit-learn's tables; labels of the others are text, such as "malignant"."""
+def learner_of(
+    schema: ProblemSchema, source: Source, code: Code, table: Any
+) -> Any | None:
+    """The model of a file before it is fitted, to be seeded at each fit."""
+    spec = schema.model
+    if spec is None:
+        return None
+    return model_of(schema, spec, source, code, _names(table), is_seeded=False)
 
-_NOT_OF_TEXT = ("standardize", "categorical", "groups")
-_NOT_OF_SOURCE = {
-    "grid": ("target", "explain", "text", *_NOT_OF_TEXT),
-    "uniform": ("target", "text", *_NOT_OF_TEXT),
-    "sklearn": ("target", "text", "categorical", "groups"),
-    "csv": (),
-}
+
+def _names(table: Any) -> list[str]:
+    """Those of columns; documents have none."""
+    if isinstance(table, pd.Series):
+        return []
+    names = list(table) if isinstance(table, pd.DataFrame) else range(table.shape[1])
+    return [str(name) for name in names]
+
+
+def _wrapped(
+    schema: ProblemSchema,
+    spec: ModelSection,
+    table: Any,
+    known: Known,
+    model: Any,
+) -> Function:
+    function = wrapped_by_margin(
+        model,
+        spec.chosen_class,
+        spec.output,
+        data=known,
+        outcome=schema.data.outcome,
+    )
+    if getattr(model, "is_flat", False):
+        function = replace(function, piecewise_constant=True)  # type: ignore[type-var]
+    if spec.smooth is None:
+        spec.check_table(model, table)
+        return function
+    return spec.smooth.build(function, table, schema.seed)
+
+
+def model_of(
+    schema: ProblemSchema,
+    spec: ModelSection,
+    source: Source,
+    code: Code,
+    columns: list[str],
+    *,
+    is_seeded: bool = True,
+) -> Any:
+    """The model of a file: an estimator that is fitted or not, or a callable."""
+    data = schema.data
+    making = Making(
+        folder=source.path.parent,
+        seed=schema.seed if is_seeded else None,
+        task=task_of(spec, data.sklearn, source),
+        columns=tuple(columns),
+        categorical=tuple(data.categorical),
+        code=code,
+        vectorizer=vectorizer_of(data, spec),
+    )
+    with source.blaming("model"):
+        return spec.make(making)
+
+
+def read_subject(
+    schema: ProblemSchema, source: Source, code: Code = Code.REFUSED
+) -> Subject:
+    """What a problem file explains; no model is fitted yet.
+
+    Parameters
+    ----------
+    schema, source
+        The file.
+    code : Code
+        Whether Python objects that it names may be imported.
+
+    Raises
+    ------
+    ProblemFileError
+        As :func:`check_subject`.
+    """
+    rows, data = check_subject(schema, source, None, code), schema.data
+    if rows is None:
+        points, others = data.points(schema.seed)
+        make = maker(schema, source, code, others, None, None)
+        return Subject(points=points, others=others, make=make, seed=schema.seed)
+    table = split(rows, data, schema.seed)
+    with source.blaming("data"):
+        columns = None if data.text else _coded(data, table)
+    known = table.explained if data.text else columns
+    make = maker(schema, source, code, table.fitted, table.fitted_target, known)
+    return Subject(
+        points=table.explained,
+        others=table.fitted,
+        make=make,
+        columns=columns,
+        target=table.target,
+        others_target=table.fitted_target,
+        make_learner=partial(learner_of, schema, source, code, table.fitted),
+        seed=schema.seed,
+    )
+
+
+def check_subject(
+    schema: ProblemSchema,
+    source: Source,
+    n_rows: int | None,
+    code: Code = Code.REFUSED,
+) -> Rows | None:
+    """Refuse what cannot be explained, as far as that shows before anything is fitted.
+
+    Parameters
+    ----------
+    schema, source
+        The file.
+    n_rows : int or None
+        So many rows of a CSV are read, from the first, and of its target all; None is
+        all rows.
+    code : Code
+        Whether Python objects that it names may be imported.
+
+    Returns
+    -------
+    Rows or None
+        What was read of the table, if there is one.
+
+    Raises
+    ------
+    ProblemFileError
+        For tables, columns, targets and outputs that cannot be, for models that are not
+        there, and for sizes that do not fit each other.
+    """
+    data = schema.data
+    if not data.is_table:
+        extent = extent_of_formula(data, source)
+        check_extent(schema, extent, source)
+        names = [str(number) for number in range(extent.n_columns)]
+        _check_model(schema, source, code, names, None)
+        return None
+    rows = read_rows(data, source, n_rows)
+    check_explain(data, rows.n_rows, source)
+    order = order_of_rows(schema.seed, rows.n_rows)
+    learned = order[data.explain or 0 :]
+    target, faults = (
+        None if rows.target is None else rows.target.iloc[learned],
+        Faults(),
+    )
+    if data.text is not None:
+        texts = rows.features
+        with faults.noted():
+            check_extent(schema, extent_of_documents(data, texts.iloc[order]), source)
+        with faults.noted():
+            names = learned_words(data, schema.model, texts.iloc[learned], source)
+            _check_model(schema, source, code, names, target)
+    else:
+        with faults.noted():
+            check_extent(schema, _extent(data, rows, source), source)
+        with faults.noted():
+            _check_model(schema, source, code, [*map(str, rows.features)], target)
+        with faults.noted():
+            _check_missing(schema, source, missing_numbers(rows.features))
+    faults.refuse()
+    return rows
+
+
+def check_table(source: Source, n_rows: int) -> None:
+    """Refuse a table that cannot be, whatever else is wrong with the file.
+
+    Parameters
+    ----------
+    source : Source
+        The file; nothing is said where its ``data`` cannot be understood.
+    n_rows : int
+        As for :func:`check_subject`.
+
+    Raises
+    ------
+    ProblemFileError
+        As :func:`check_subject`.
+    """
+    content = source.data()
+    try:
+        data = Data.model_validate(content["data"])
+    except (LookupError, TypeError, ValidationError):
+        return
+    if data.is_table:
+        check_explain(data, read_rows(data, source, n_rows).n_rows, source)
+
+
+def _extent(data: Data, rows: Rows, source: Source) -> Extent:
+    with source.blaming("data"):
+        features = tuple(map(str, _columns(data, rows.features).names))
+    columns = tuple(map(str, rows.features))
+    extent = Extent.of(data, rows.n_rows, len(columns), len(features))
+    return replace(extent, columns=columns, features=features)
+
+
+def _check_missing(schema: ProblemSchema, source: Source, columns: list[str]) -> None:
+    """Refuse columns with missing numbers, where what is explained takes none."""
+    if schema.model is not None:
+        with source.blaming("model"):
+            schema.model.check_missing(columns)
+    elif columns:
+        message = f"a formula takes no missing numbers: {listed(columns)}"
+        raise source.error(("data", "csv"), message)
+
+
+def first_points(schema: ProblemSchema, rows: Rows | None, count: int) -> Any:
+    """Some of the points, the last of a whole grid among them."""
+    if rows is None:
+        return schema.data.some_points(count, schema.seed)
+    first = rows.features[:count]
+    if schema.data.standardize:
+        return standardized(first, first, schema.data)[0]
+    return first
+
+
+def _check_model(
+    schema: ProblemSchema,
+    source: Source,
+    code: Code,
+    columns: list[str],
+    target: pd.Series[Any] | None,
+) -> None:
+    spec = schema.model
+    if spec is None:
+        return
+    model = model_of(schema, spec, source, code, columns)
+    if schema.job.is_of_one_output:
+        check_learning(model, spec, target, len(columns), source)
+    else:
+        check_refits(model, spec, target, len(columns), source)
+    if spec.smooth is not None:
+        with source.blaming("model", "smooth", "n_samples"):
+            spec.smooth.check(len(schema.data.numeric(columns)))
+
+
+def _coded(data: Data, table: Split) -> TableSchema | None:
+    """What the columns hold, if any is not a number, or some numbers are missing."""
+    absent = missing_numbers(table.explained) or missing_numbers(table.fitted)
+    told = data.categorical or data.groups or absent
+    return _columns(data, table.fitted) if told else None
+
+
+def _columns(data: Data, table: pd.DataFrame) -> TableSchema:
+    groups: Groups = dict(data.groups.items())
+    return TableSchema.of(table, data.categorical, groups)

@@ -7,33 +7,36 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
 from sklearn.base import BaseEstimator
 
-from propopt.errors import FlatFunctionWarning, InvalidInput
-from propopt.estimates import Estimate
-from propopt.explaining.defaults import reference_of
-from propopt.explaining.target import jumps
-from propopt.functions import Function, smoothed
-from propopt.functions.base import EXACT, read_function
-from propopt.functions.models.outputs import Output, Target
-from propopt.functions.of_models import wrapped_by_margin
-from propopt.functions.text import TextFunction
-from propopt.problems.subject.learning import fit, is_unfitted, require_learner
-from propopt.problems.subject.models.smooth import SmoothGradients
-from propopt.problems.subject.rows import order_of_rows
-from propopt.problems.subject.score import (
+from propopt.base.errors import FlatFunctionWarning, InvalidInput
+from propopt.explaining.targets import jumps, reference_of
+from propopt.functions import PAPER_FUNCTIONS, Function, Power, smoothed
+from propopt.functions.function import EXACT, read_function
+from propopt.functions.outputs import Output, Target
+from propopt.functions.texts import TextFunction
+from propopt.functions.wrapping import wrapped_by_margin
+from propopt.losses.faithfulness import Estimate
+from propopt.problems.sections import Section, refuse_settings
+from propopt.problems.subject.learning import (
     MAYBE_FITTED,
     ModelScore,
     Unscored,
+    fit,
+    is_unfitted,
+    require_learner,
     score_of,
 )
+from propopt.problems.subject.model_sections import SmoothGradients
+from propopt.problems.subject.tables import order_of_rows
+from propopt.tables.documents import document_coordinates, is_documents, word_counts
 from propopt.tables.schema import TableSchema
-from propopt.tables.text import is_documents
-from propopt.tables.text.coordinates import document_coordinates, word_counts
 
 
 class ModelFunction(NamedTuple):
@@ -353,3 +356,36 @@ def _schema(table: Any) -> TableSchema | None:
         return None
     schema = TableSchema.of(table)
     return schema if schema.categorical.any() else None
+
+
+# ---- The section ``function``: one of the paper's formulas
+
+
+class Formula(Section):
+    """One of the paper's functions, a sum over the features."""
+
+    name: Literal[
+        "power",
+        "interactions",
+        "sine",
+        "sine_of_exponential",
+        "linear_plus_sine_of_exponential",
+        "linear_plus_sine",
+        "quadratic_plus_sine",
+        "exponential",
+    ]
+    degree: Annotated[int, Field(ge=1, le=100)] | None = Field(
+        None, description="of power only"
+    )
+
+    @model_validator(mode="after")
+    def _degree_of_power(self) -> Formula:
+        if self.name == "power" and self.degree is None:
+            raise PydanticCustomError("degree", "power needs a degree, such as 3")
+        if self.name != "power":
+            refuse_settings(self, self.name, ("degree",))
+        return self
+
+    def build(self) -> Function:
+        """The function of that name."""
+        return Power(self.degree) if self.degree else PAPER_FUNCTIONS[self.name]()

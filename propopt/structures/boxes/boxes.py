@@ -1,22 +1,40 @@
-"""Functions that are sums of boxes: what trees and sums of trees are."""
+"""Functions that are sums of boxes: what trees and sums of trees are.
+
+Shapley values of sums of boxes, exactly: every order of the columns, every row. v(S) is
+the mean over background rows b of f(x on S, b elsewhere). A box v Π 1[A_u] whose sets
+hold x alone in p columns, b alone in q, and both in all others, gives
+
+    v (p−1)! q!/(p+q)!  to each of the p columns,  −v p! (q−1)!/(p+q)!  to each of the q
+
+(Lundberg et al. 2020, interventional feature perturbation). One with a set that holds
+neither gives nothing. Background rows count by the sets of a box that hold them: few
+kinds of them are different, however many rows there are.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final, final
+from functools import cached_property
+from typing import Any, Final, final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from propopt._typing import Array, Attributions, Points, Positions, Values
-from propopt.batches import Budget
-from propopt.structures.boxes.maps import ColumnMap, SameColumn
-from propopt.structures.boxes.sets import Sets
-from propopt.structures.boxes.trees import LeafSets, Tree, leaf_sets
-from propopt.structures.products.measures import Measures
-from propopt.structures.products.paths import padded_paths
-from propopt.structures.products.products import Products
-from propopt.structures.products.sum_of_products import SumOfProducts
+from propopt.base.arrays import Array, Attributions, Points, Positions, Values
+from propopt.base.errors import Refused
+from propopt.base.resources import Budget
+from propopt.structures.boxes.sets import (
+    ColumnMap,
+    LeafSets,
+    SameColumn,
+    Sets,
+    Tree,
+    leaf_sets,
+)
+from propopt.structures.products.algebra import Measures, Products, padded_paths
+from propopt.structures.products.sums import SumOfProducts
 
 
 VALUES_AT_ONCE: Final = Budget(2**25)
@@ -56,7 +74,8 @@ class Boxes:
     Examples
     --------
     >>> import numpy as np
-    >>> from propopt.structures.boxes import Boxes, Tree
+    >>> from propopt.structures.boxes.boxes import Boxes
+    >>> from propopt.structures.boxes.sets import Tree
     >>> stump = Tree.of([0, -1, -1], [0.5, 0, 0], [1, -1, -1], [2, -1, -1], [0, 1, 3])
     >>> boxes = Boxes.of_trees([stump, stump], n_columns=2)
     >>> boxes
@@ -259,3 +278,269 @@ def _boxes(
 
 def _widened(paths: Positions, width: int) -> Positions:
     return np.pad(paths, ((0, 0), (0, width - paths.shape[1])), constant_values=-1)
+
+
+# ---- Shapley values of sums of boxes, exactly: every order of the columns, every row
+
+
+MOST_SETS: Final = 62
+"""Of one path: one bit each of a 64-bit word."""
+
+_AT_ONCE: Final = Budget(2**25)
+"""Leaves × background rows that are sorted at once, whoever is asked: it fixes the
+order of sums."""
+
+_KEPT: Final = 2**28
+"""Bytes of counts that are kept; of larger sums the rest is counted when asked."""
+
+_Masks = NDArray[np.unsignedinteger]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class BoxShapley:
+    """Shapley values of a sum of boxes against background rows.
+
+    Leaf by leaf it is counted once which sets of its path hold how many background
+    rows; any row is explained by these counts.
+
+    Parameters
+    ----------
+    boxes : Boxes
+        f.
+    background : array (B, D)
+        The rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from propopt.structures.boxes.boxes import Boxes
+    >>> from propopt.structures.boxes.sets import Tree
+    >>> stump = Tree.of([0, -1, -1], [0.5, 0, 0], [1, -1, -1], [2, -1, -1], [0, 1, 3])
+    >>> f = Boxes.of_trees([stump], n_columns=2)
+    >>> shap = BoxShapley.of(f, background=np.array([[0.0, 0.0], [1.0, 0.0]]))
+    >>> shap.values(np.array([[1.0, 5.0]]))
+    array([[1., 0.]])
+    """
+
+    boxes: Boxes
+    background: Points
+
+    @classmethod
+    def of(cls, boxes: Boxes, background: Points) -> BoxShapley:
+        """Against background rows (B, D).
+
+        Raises
+        ------
+        Refused
+            If a path has more than 62 sets.
+        """
+        n_sets = boxes.paths.shape[1]
+        if n_sets > MOST_SETS:
+            raise Refused(
+                f"a path asks for {n_sets} columns, and Shapley values are counted "
+                f"for at most {MOST_SETS}"
+            )
+        return cls(boxes, background)
+
+    def values(self, points: Points) -> Attributions:
+        """Shapley values of points (N, D), exactly 0.0 where no box asks."""
+        phi = np.zeros((len(points), self.boxes.n_columns))
+        for place, some in enumerate(self._blocks):
+            kept = place < len(self._counted)
+            leaves = self._counted[place] if kept else self._count(some)
+            leaves.add_to(phi, points)
+        return phi
+
+    @cached_property
+    def _blocks(self) -> list[slice]:
+        each = 16 * max(len(self.background), 1)
+        return list(_AT_ONCE.blocks(len(self.boxes.values), each))
+
+    @cached_property
+    def _counted(self) -> list[_Leaves]:
+        """The first blocks of leaves, as many as are kept."""
+        kept: list[_Leaves] = []
+        size = 0
+        for some in self._blocks:
+            leaves = self._count(some)
+            size += leaves.n_bytes
+            if size > _KEPT:
+                break
+            kept.append(leaves)
+        return kept
+
+    def _count(self, some: slice) -> _Leaves:
+        return _Leaves.of(self.boxes, some, self.background)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Leaves:
+    """Some leaves, and which sets of their paths hold which background rows.
+
+    ``leaf``, ``pattern`` and ``share`` (M,): of each pattern that is different for one
+    leaf the leaf, the sets as bits, and the share of the background.
+    """
+
+    sets: Sets
+    paths: Positions
+    values: Array
+    n_columns: int
+    leaf: NDArray[np.uint32]
+    pattern: _Masks
+    share: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, boxes: Boxes, some: slice, background: Points) -> _Leaves:
+        paths = boxes.paths[some]
+        used, place = np.unique(paths, return_inverse=True)
+        n_padding = int(used.size > 0 and used[0] < 0)
+        own = cls(
+            sets=boxes.sets.take(used[n_padding:]),
+            paths=place.reshape(paths.shape) - n_padding,  # -1 where there is none
+            values=boxes.values[some],
+            n_columns=boxes.n_columns,
+            leaf=np.zeros(0, np.uint32),
+            pattern=np.zeros(0, _word(paths.shape[1])),
+            share=np.zeros(0),
+        )
+        held = np.sort(own.masks(background), axis=1)
+        new = np.ones(held.shape, bool)
+        new[:, 1:] = held[:, 1:] != held[:, :-1]
+        first = np.flatnonzero(new)
+        counts = np.diff(first, append=held.size)
+        return replace(
+            own,
+            leaf=(first // max(held.shape[1], 1)).astype(np.uint32),
+            pattern=held.ravel()[first],
+            share=counts / len(background),
+        )
+
+    @property
+    def n_bytes(self) -> int:
+        """Of what is counted."""
+        return self.leaf.nbytes + self.pattern.nbytes + self.share.nbytes
+
+    def masks(self, points: Points) -> _Masks:
+        """Which sets of each path hold each point, one bit each, shape (l, N)."""
+        inside = self.sets.contain(points)
+        inside = np.concatenate([inside, np.zeros((1, len(points)), bool)])
+        word = _word(self.paths.shape[1])
+        words = np.zeros((len(self.paths), len(points)), word)
+        for place in range(self.paths.shape[1]):
+            words |= inside[self.paths[:, place]].astype(word) << word.type(place)
+        return words
+
+    def add_to(self, phi: Attributions, points: Points) -> None:
+        """Add what these leaves give to the Shapley values of points."""
+        each = max(1, len(self.sets) + 8 * len(self.paths))
+        for rows in _AT_ONCE.blocks(len(points), each):
+            held = self.masks(points[rows])
+            for own, words in zip(phi[rows], held.T, strict=True):
+                own += self._of_row(words)
+
+    def _of_row(self, held: _Masks) -> Array:
+        """Those of one point; ``held`` (l,) are the sets that hold it."""
+        x = held[self.leaf]
+        both = np.flatnonzero((x | self.pattern) == self._full[self.leaf])
+        x, pattern = x[both], self.pattern[both]  # others give nothing
+        only_x, only_b = x & ~pattern, pattern & ~x
+        p, q = np.bitwise_count(only_x), np.bitwise_count(only_b)
+        leaf = self.leaf[both]
+        size = self.values[leaf] * self.share[both]
+        gains, losses = size * _GAINS[p, q], size * _GAINS[q, p]
+        phi = np.zeros(self.n_columns)
+        for place, column in enumerate(self._columns):
+            bit = x.dtype.type(1) << x.dtype.type(place)
+            change = np.where(only_x & bit, gains, 0.0)
+            change -= np.where(only_b & bit, losses, 0.0)
+            phi += np.bincount(column[leaf], change, len(phi) + 1)[:-1]
+        return phi
+
+    @cached_property
+    def _full(self) -> _Masks:
+        """All sets of each path, (l,)."""
+        word = _word(self.paths.shape[1])
+        bits = word.type(1) << np.arange(self.paths.shape[1], dtype=word)
+        return np.asarray(np.where(self.paths >= 0, bits, word.type(0)).sum(1, word))
+
+    @cached_property
+    def _columns(self) -> Positions:
+        """The column of each set of each path (K, l), D where there is none."""
+        if len(self.sets) == 0:
+            return np.full(self.paths.T.shape, self.n_columns)
+        paths = self.paths.T
+        return np.where(paths >= 0, self.sets.column[paths], self.n_columns)
+
+
+def _word(n_sets: int) -> np.dtype[Any]:
+    """The smallest dtype with a bit for each set."""
+    return np.min_scalar_type((1 << max(n_sets, 1)) - 1)
+
+
+def _gains() -> Array:
+    """(p−1)! q!/(p+q)! = 1/((p+q) C(p+q−1, q)) for p ≥ 1."""
+    gains = np.zeros((MOST_SETS + 1, MOST_SETS + 1))
+    for p in range(1, MOST_SETS + 1):
+        for q in range(MOST_SETS + 1 - p):
+            gains[p, q] = 1.0 / ((p + q) * math.comb(p + q - 1, q))
+    return gains
+
+
+_GAINS: Final = _gains()
+
+
+# ---- Sums of trees, before anything is made of them
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class TreeSum:
+    """f(x) = base + Σ trees, of D columns of a table.
+
+    Parameters
+    ----------
+    trees : tuple of Tree
+        By the columns of the table.
+    base : float
+        What is added to them.
+    columns : tuple of SameColumn (D,)
+        The columns of the table.
+    tolerance : float
+        How far the sum may be from the model, over the range of f.
+    """
+
+    trees: tuple[Tree, ...]
+    base: float
+    columns: tuple[SameColumn, ...]
+    tolerance: float = DOUBLE_TOLERANCE
+
+    def boxes(self) -> Boxes:
+        """The sum of boxes that it is."""
+        return Boxes.of_trees(
+            self.trees,
+            self.base,
+            n_columns=len(self.columns),
+            maps=self.columns,
+            tolerance=self.tolerance,
+        )
+
+    def leaves(self) -> list[LeafSets]:
+        """The sets that lead to the leaves of each tree."""
+        return [leaf_sets(tree, self.columns) for tree in self.trees]
+
+    def scaled(self, weight: float) -> TreeSum:
+        """``weight`` · f."""
+        trees = tuple(replace(t, value=weight * t.value) for t in self.trees)
+        return replace(self, trees=trees, base=weight * self.base)
+
+    @classmethod
+    def sum_of(cls, parts: Sequence[TreeSum]) -> TreeSum:
+        """The sum of several, at least one, of the same columns."""
+        return cls(
+            tuple(tree for part in parts for tree in part.trees),
+            sum(part.base for part in parts),
+            parts[0].columns,
+            max(part.tolerance for part in parts),
+        )

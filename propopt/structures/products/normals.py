@@ -1,18 +1,184 @@
-"""Truncated normal laws, and the logarithms of their masses."""
+"""Truncated normal laws, and the logarithms of their masses.
+
+Masses and means of intervals of the standard normal law, with all their digits.
+Differences of distribution functions lose digits in narrow intervals, and in tails
+logarithms of them lose as many as z² has; each has a form of its own here.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from functools import cache, cached_property
+from typing import Final, final
 
 import numpy as np
+from scipy.special import erfcx, ndtr, ndtri, roots_legendre
 
-from propopt._typing import Array
-from propopt.structures.products.standard_normal import (
-    log_mass,
-    mean_of_interval,
-    share,
-)
+from propopt.base.arrays import Array, Positions, Truths
+
+
+# ---- Masses and means of intervals of the standard normal law, with all their digits
+
+
+NARROW_INTERVAL: Final = 0.1
+"""Intervals of length h about m are so, if h (1 + |m|) is below: there series hold."""
+
+FAR_INTERVAL: Final = -20.0
+"""Intervals below are far: distribution functions have too few digits there."""
+
+
+def log_mass(low: Array, high: Array) -> Array:
+    """log(Φ(high) − Φ(low)) for low < high."""
+    a, b = _mirrored(low, high)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.asarray(np.log(ndtr(b) - ndtr(a)))
+    narrow = is_narrow(a, b)
+    far = (b < FAR_INTERVAL) & ~narrow
+    if far.any():
+        logs[far] = log_density(b[far]) + np.log(_tail(a[far], b[far]))
+    if narrow.any():
+        h, m = _length_and_middle(a[narrow], b[narrow])
+        logs[narrow] = log_density(m) + np.log(h) + np.log1p(_even(h, m))
+    return logs
+
+
+def log_density(z: Array) -> Array:
+    """Log φ(z)."""
+    return np.asarray(-0.5 * z**2 - 0.5 * np.log(2.0 * np.pi))
+
+
+def share(low: Array, high: Array, start: Array, stop: Array) -> Array:
+    """(Φ(stop) − Φ(start)) / (Φ(high) − Φ(low)), for low ≤ start < stop ≤ high.
+
+    Densities are divided before they are multiplied by what is left, so that tails lose
+    nothing to the squares of where they are.
+    """
+    inner, outer = _nearest(start, stop), _nearest(low, high)
+    log_ratio = 0.5 * (outer - inner) * (outer + inner)
+    scaled = _log_scaled(start, stop, inner) - _log_scaled(low, high, outer)
+    return np.exp(np.minimum(log_ratio + scaled, 0.0))
+
+
+def mean_of_interval(low: Array, high: Array) -> tuple[Array, Array]:
+    """E[Z | low < Z ≤ high] as a point of reference and what is added to it.
+
+    The reference is an end of the interval where both are on one side of zero, or near
+    each other, so that the second part has digits of its own.
+    """
+    sign = np.where(_is_right(low, high), -1.0, 1.0)
+    a, b = _mirrored(low, high)
+    with np.errstate(over="ignore", invalid="ignore"):
+        pull = np.exp(log_density(a) - log_mass(a, b)) - np.exp(
+            log_density(b) - log_mass(a, b)
+        )
+    reference, rest = np.zeros(a.shape), np.asarray(pull)
+    narrow = is_narrow(a, b)
+    far = (b < 0.0) & ~narrow
+    if far.any():
+        reference[far], rest[far] = b[far], -_below(a[far], b[far])
+    if narrow.any():
+        h, m = _length_and_middle(a[narrow], b[narrow])
+        reference[narrow] = b[narrow]
+        rest[narrow] = -0.5 * h - _odd(h, m) / (1.0 + _even(h, m))
+    return sign * reference, sign * rest
+
+
+def is_narrow(low: Array, high: Array, limit: float = NARROW_INTERVAL) -> Truths:
+    """Whether h (1 + |m|) < limit, for the length h and the middle m."""
+    with np.errstate(invalid="ignore"):
+        h, m = _length_and_middle(low, high)
+        return np.asarray(h * (1.0 + np.abs(m)) < limit)
+
+
+def _length_and_middle(low: Array, high: Array) -> tuple[Array, Array]:
+    return high - low, 0.5 * (low + high)
+
+
+def _is_right(low: Array, high: Array) -> Truths:
+    del high
+    return low > 0.0
+
+
+def _mirrored(low: Array, high: Array) -> tuple[Array, Array]:
+    """The interval, or its mirror image where it is above zero."""
+    right = _is_right(low, high)
+    return np.where(right, -high, low), np.where(right, -low, high)
+
+
+def _nearest(low: Array, high: Array) -> Array:
+    """The point of an interval that is nearest to zero."""
+    return np.clip(0.0, low, high)
+
+
+def _log_scaled(low: Array, high: Array, nearest: Array) -> Array:
+    """Log of the mass over the density at the nearest point, up to a constant."""
+    a, b = _mirrored(low, high)
+    logs = log_mass(a, b) - log_density(nearest)
+    narrow = is_narrow(a, b)
+    far = (b < FAR_INTERVAL) & ~narrow
+    if far.any():
+        logs[far] = np.log(_tail(a[far], b[far]))
+    if narrow.any():
+        h, m = _length_and_middle(a[narrow], b[narrow])
+        r = nearest[narrow]
+        beside = -0.25 * h * (2.0 * np.abs(r) + 0.5 * h)  # (r² − m²) / 2
+        apart = np.where(r == 0.0, -0.5 * m**2, beside)
+        logs[narrow] = apart + np.log(h) + np.log1p(_even(h, m))
+    return logs
+
+
+def _even(h: Array, m: Array) -> Array:
+    """∫ φ(m + t) dt / (h φ(m)) − 1, |t| ≤ h/2: Σ_k He_2k(m) h^2k / (4^k (2k+1)!)."""
+    u, v = (m * h) ** 2, h**2
+    second = u - v
+    fourth = u * (u - 6.0 * v) + 3.0 * v * v
+    sixth = u * (u * (u - 15.0 * v) + 45.0 * v * v) - 15.0 * v**3
+    return np.asarray(second / 24.0 + fourth / 1920.0 + sixth / 322560.0)
+
+
+def _odd(h: Array, m: Array) -> Array:
+    """−∫ t φ(m + t) dt / (h φ(m)) over |t| ≤ h/2, by odd polynomials of Hermite."""
+    s, v = m * h, h**2
+    u = s**2
+    third = u - 3.0 * v
+    fifth = u * (u - 10.0 * v) + 15.0 * v * v
+    return np.asarray(h * s * (1.0 / 12.0 + third / 480.0 + fifth / 53760.0))
+
+
+def mills(z: Array) -> Array:
+    """(1 − Φ(z)) / φ(z)."""
+    return np.asarray(np.sqrt(0.5 * np.pi) * erfcx(z / np.sqrt(2.0)))
+
+
+def decay(a: Array, b: Array) -> Array:
+    """φ(a) / φ(b) for a < b < 0, from the difference of the squares as a product."""
+    return np.asarray(np.exp(0.5 * (b - a) * (a + b)))
+
+
+def _tail(a: Array, b: Array) -> Array:
+    """(Φ(b) − Φ(a)) / φ(b) for a < b < 0."""
+    return np.asarray(mills(-b) - mills(-a) * decay(a, b))
+
+
+def _below(a: Array, b: Array) -> Array:
+    """How far E[Z | a < Z ≤ b] is below b, for a < b < 0.
+
+    With R = (1 − Φ)/φ, y = −b, y′ = −a and q(y) = 1 − y R(y):
+    [q(y) − φ(a)/φ(b) (q(y′) + (y′ − y) R(y′))] / [R(y) − R(y′) φ(a)/φ(b)].
+    """
+    kept = decay(a, b)
+    some = kept > 0.0
+    far = np.where(some, -a, 1.0)
+    beyond = _left_of_one(far) + (far + b) * mills(far)
+    return np.asarray((_left_of_one(-b) - kept * beyond) / _tail(a, b))
+
+
+def _left_of_one(y: Array) -> Array:
+    """1 − y R(y), by its asymptotic series where the difference has no digits."""
+    with np.errstate(over="ignore"):
+        s = 1.0 / np.maximum(y, 40.0) ** 2
+    series = s * (1 - s * (3 - s * (15 - s * (105 - s * (945 - s * 10395)))))
+    return np.where(y > 40.0, series, 1.0 - y * mills(np.minimum(y, 40.0)))
 
 
 @final
@@ -80,3 +246,160 @@ class Normals:
         a = self.standardised(np.where(some, start, self.low))
         b = self.standardised(np.where(some, stop, self.high))
         return np.where(some, share(*ends, a, b), 0.0)
+
+
+# ---- Quantiles of truncated normal laws, for many samples of few laws
+
+
+_STRAIGHT: Final = 1e-4
+"""Intervals as narrow as this have densities that are exponential to nine digits."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Quantiles:
+    """F⁻¹ of B truncated normal laws, with what they need computed once.
+
+    Parameters
+    ----------
+    normals : Normals
+        The laws, (B,).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> quantiles = Quantiles(Normals.of(0.0, 1.0, [-np.inf, 0.0], np.inf))
+    >>> quantiles.at(np.array([0, 1]), np.array([0.5, 0.5])).round(4)
+    array([0.    , 0.6745])
+    """
+
+    normals: Normals
+
+    def at(self, which: Positions, uniforms: Array) -> Array:
+        """F⁻¹(u) of law ``which`` for each u in [0, 1), both of shape (S,)."""
+        special = self._straight | self._far
+        if not special.any():
+            return self._between(which, uniforms)
+        values = np.empty(uniforms.shape)
+        ways = (
+            (self._straight, self._along),
+            (self._far, self._in_tail),
+            (~special, self._between),
+        )
+        for laws, way in ways:
+            chosen = laws[which]
+            if chosen.any():
+                values[chosen] = way(which[chosen], uniforms[chosen])
+        return values
+
+    @cached_property
+    def _ends(self) -> tuple[Array, Array]:
+        normals = self.normals
+        return normals.standardised(normals.low), normals.standardised(normals.high)
+
+    @cached_property
+    def _straight(self) -> Truths:
+        return is_narrow(*self._ends, _STRAIGHT)
+
+    @cached_property
+    def _far(self) -> Truths:
+        low, high = self._ends
+        return (np.maximum(low, -high) > -FAR_INTERVAL) & ~self._straight
+
+    @cached_property
+    def _masses(self) -> tuple[Array, Array, Array]:
+        """Below, within and above the interval."""
+        low, high = self._ends
+        return ndtr(low), np.exp(self.normals.log_mass), ndtr(-high)
+
+    def _between(self, which: Positions, u: Array) -> Array:
+        below, within, above = (mass[which] for mass in self._masses)
+        left, right = below + u * within, above + (1.0 - u) * within
+        z = np.where(left < right, 1.0, -1.0) * ndtri(np.minimum(left, right))
+        normals = self.normals
+        values = normals.mean[which] + normals.sd[which] * z
+        return np.clip(values, normals.low[which], normals.high[which])
+
+    def _along(self, which: Positions, u: Array) -> Array:
+        """Low + h s with a density ∝ exp(−m h s) of s in [0, 1]."""
+        a, b = (ends[which] for ends in self._ends)
+        v = 0.5 * (b - a) * (a + b)
+        flat = v == 0.0
+        curved = np.where(flat, 1.0, v)
+        s = np.where(flat, u, -np.log1p(u * np.expm1(-curved)) / curved)
+        low, high = self.normals.low[which], self.normals.high[which]
+        return np.asarray(np.clip(low + (high - low) * s, low, high))
+
+    def _in_tail(self, which: Positions, u: Array) -> Array:
+        """The end nearer to the mean, and what lies between, by Newton's method.
+
+        With y = |z| at that end and R = (1 − Φ)/φ, the distance t beyond it solves
+        log R(y + t) − log R(y) − t (y + t/2) = log v, v the share beyond.
+        """
+        low, high = (ends[which] for ends in self._ends)
+        right = low > 0.0
+        near, far = np.where(right, low, -high), np.where(right, high, -low)
+        beyond = mills(far) / mills(near) * decay(-far, -near)
+        log_v = np.log1p(-np.where(right, u, 1.0 - u) * (1.0 - beyond))
+        t = -log_v / near
+        for _ in range(4):
+            R = mills(near + t)
+            t += R * (np.log(R / mills(near)) - t * (near + 0.5 * t) - log_v)
+        normals = self.normals
+        start = np.where(right, normals.low[which], normals.high[which])
+        values = start + np.where(right, t, -t) * normals.sd[which]
+        return np.clip(values, normals.low[which], normals.high[which])
+
+
+# ---- Gauss-Legendre nodes for means under truncated normals
+
+
+LOG_TAIL: Final = 45.0
+"""Densities are followed until they are e^−45 of their largest value."""
+
+_NO_CUTS: Final = np.zeros(0)
+
+
+def normal_nodes(
+    normals: Normals,
+    n_nodes: int = 64,
+    log_tail: float = LOG_TAIL,
+    cuts: Array = _NO_CUTS,
+) -> tuple[Array, Array]:
+    """Values x (S, Q) and weights w (S, Q), E g(V) ≈ Σ_q w_q g(x_q), Σ_q w_q = 1.
+
+    They are between the ends, or as far from the most likely value as the density
+    counts; distances from there keep their digits in the farthest tails.
+
+    Parameters
+    ----------
+    normals : Normals (S)
+        The laws.
+    n_nodes : int
+        In each part between cuts; Q of them in all.
+    log_tail : float
+        How far the logarithm of the density falls before it is left out.
+    cuts : array (K,)
+        Where one part ends and the next begins, increasing.
+    """
+    low, high = normals.standardised(normals.low), normals.standardised(normals.high)
+    mode = np.clip(0.0, low, high)  # z of the most likely value
+    # φ(mode + t) / φ(mode) = exp(−t (2 mode + t) / 2)
+    reach = 2.0 * log_tail / (np.sqrt(mode**2 + 2.0 * log_tail) + np.abs(mode))
+    nearest = np.clip(normals.mean, normals.low, normals.high)
+    mode, reach, x0, sd = (v[..., None] for v in (mode, reach, nearest, normals.sd))
+    start = np.maximum(low[..., None] - mode, -reach)
+    stop = np.minimum(high[..., None] - mode, reach)
+    ends = np.concatenate([start, np.clip((cuts - x0) / sd, start, stop), stop], -1)
+    unit, lengths = _legendre(n_nodes)
+    parts = np.diff(ends)[..., None]
+    t = (ends[..., :-1, None] + parts * unit).reshape(*normals.shape, -1)
+    weights = (parts * lengths).reshape(t.shape) * np.exp(-0.5 * t * (2.0 * mode + t))
+    return x0 + sd * t, weights / weights.sum(axis=-1, keepdims=True)
+
+
+@cache
+def _legendre(n_nodes: int) -> tuple[Array, Array]:
+    """Nodes and weights on [0, 1]."""
+    nodes, weights = roots_legendre(n_nodes)
+    return 0.5 * (1.0 + nodes), 0.5 * weights

@@ -1,1 +1,1 @@
-"""Families of fitted estimators, read into networks and links: a file for each."""
+"""Fitted estimators, read into networks, products and boxes."""

@@ -8,8 +8,8 @@ import pytest
 from text_models import DOCUMENTS, called, forest, linear
 
 import propopt as po
-from propopt.errors import EstimatedWarning, InvalidInput
-from propopt.explainers import (
+from propopt.base.errors import EstimatedWarning, InvalidInput
+from propopt.explaining.explainers import (
     BASELINES,
     ExactLime,
     Gradient,
@@ -19,7 +19,7 @@ from propopt.explainers import (
     SmoothGrad,
     TreeShap,
 )
-from propopt.tables.text import PatternWords, TextSchema
+from propopt.tables.documents import PatternWords, TextSchema
 
 
 LAW = po.lime.TextLaw()

@@ -8,8 +8,8 @@ import pytest
 from text_models import DOCUMENTS, called, forest, linear
 
 import propopt as po
-from propopt.errors import InvalidInput
-from propopt.functions.text.of_document import without_each
+from propopt.base.errors import InvalidInput
+from propopt.functions.texts import without_each
 
 
 WAYS = {

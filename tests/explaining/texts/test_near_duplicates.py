@@ -126,6 +126,6 @@ def test_one_document_has_nothing_that_varies(function):
 
 
 def test_stability_of_many_words_is_not_computed_unasked(function, monkeypatch):
-    monkeypatch.setattr("propopt.explaining.texts.explain.MOST_STABLE_WORDS", 3)
+    monkeypatch.setattr("propopt.explaining.documents.MOST_STABLE_WORDS", 3)
     best = po.explain(function, PAIRS, progress=False)
     assert "not computed" in best.parameters["stability"]

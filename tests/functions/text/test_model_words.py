@@ -18,9 +18,9 @@ from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import propopt as po
-from propopt.functions.text import NoWords, word_rule_of
-from propopt.structures.tfidf.entries import text_entries, text_vectorisers
-from propopt.tables.text import VectoriserWords
+from propopt.functions.wrapping import NoWords, word_rule_of
+from propopt.structures.tfidf.vectorisers import text_entries, text_vectorisers
+from propopt.tables.documents import VectoriserWords
 
 
 TEXTS = ["good food", "bad food", "no good", "bad", "good", "so bad"]

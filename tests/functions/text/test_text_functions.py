@@ -13,11 +13,11 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 
 import propopt as po
-from propopt.errors import InvalidInput
-from propopt.functions.text import DocumentFunction, TextFunction
-from propopt.quantity import Quantity
-from propopt.structures.subsets import Conjunctions
-from propopt.tables.text import EachOccurrence, PatternWords, VectoriserWords
+from propopt.base.errors import InvalidInput
+from propopt.base.text import Quantity
+from propopt.functions.texts import DocumentFunction, TextFunction
+from propopt.structures.subsets.conjunctions import Conjunctions
+from propopt.tables.documents import EachOccurrence, PatternWords, VectoriserWords
 
 
 NOTES = [

@@ -11,9 +11,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import propopt as po
-from propopt.errors import InvalidInput
-from propopt.functions.of_models import wrapped, wrapped_by_margin
-from propopt.functions.text import TextFunction
+from propopt.base.errors import InvalidInput
+from propopt.functions.texts import TextFunction
+from propopt.functions.wrapping import wrapped, wrapped_by_margin
 
 
 TEXTS = ["good food", "bad food", "no good", "bad", "good", "so bad"]

@@ -12,15 +12,15 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.inspection import partial_dependence
 from sklearn.tree import DecisionTreeRegressor
 
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
 from propopt.interactions import (
     PairScores,
+    comparisons,
     faith_shap,
     h_statistic,
     shap_interactions,
 )
-from propopt.interactions.comparisons import games
-from propopt.interactions.comparisons.games import RowGames, read_games
+from propopt.interactions.comparisons import RowGames, read_games
 
 
 SUBSETS = [set(s) for size in range(5) for s in combinations(range(4), size)]
@@ -59,7 +59,9 @@ def test_games_are_means_over_the_background(X):
 
 def test_games_do_not_depend_on_how_many_rows_go_into_a_call(X, monkeypatch):
     whole = games_of(X).table
-    monkeypatch.setattr(games, "MODEL_CALLS", games.MODEL_CALLS.__class__(1, 1))
+    monkeypatch.setattr(
+        comparisons, "MODEL_CALLS", comparisons.MODEL_CALLS.__class__(1, 1)
+    )
     np.testing.assert_array_equal(games_of(X).table, whole)
 
 

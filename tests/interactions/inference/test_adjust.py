@@ -9,12 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from propopt.errors import InvalidInput
-from propopt.interactions.inference.adjust import (
-    Adjustment,
-    adjusted_p_values,
-    interval_alpha,
-)
+from propopt.base.errors import InvalidInput
+from propopt.interactions.inference import Adjustment, adjusted_p_values, interval_alpha
 
 
 METHODS = get_args(Adjustment)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from propopt.interactions.inference.equal_rows import EqualRows, ErrorRange, are_equal
+from propopt.interactions.inference import EqualRows, ErrorRange, are_equal
 
 
 @pytest.mark.parametrize("n_rows", [2, 5, 30, 500])

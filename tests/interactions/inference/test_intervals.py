@@ -9,10 +9,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from propopt.errors import InvalidInput
-from propopt.interactions.inference.adjust import Adjustment
-from propopt.interactions.inference.equal_rows import EqualRows, ErrorRange
-from propopt.interactions.inference.law import ALTERNATIVES, Null, Side
+from propopt.base.errors import InvalidInput
+from propopt.interactions.inference import (
+    ALTERNATIVES,
+    Adjustment,
+    EqualRows,
+    ErrorRange,
+    Null,
+    Side,
+)
 from tests.support.interaction_scores import made_up_scores
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from propopt.interactions.inference.moments import moments
+from propopt.interactions.inference import moments
 
 
 def test_of_equal_weights_they_are_the_mean_and_its_standard_error(rng):

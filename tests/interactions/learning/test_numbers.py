@@ -19,11 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
-from propopt.interactions.learning.numbers import (
-    array_of,
-    array_of_numbers,
-    sees_numbers_alone,
-)
+from propopt.interactions.learning import array_of, array_of_numbers, sees_numbers_alone
 
 
 X, Y = product_table(60)

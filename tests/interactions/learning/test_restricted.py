@@ -34,9 +34,9 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from propopt.errors import InvalidInput
-from propopt.interactions.learning.columns import SomeColumns
-from propopt.interactions.learning.restricted import mentions_columns, restricted
+from propopt.base.errors import InvalidInput
+from propopt.interactions.learners import SomeColumns
+from propopt.interactions.learning import mentions_columns, restricted
 
 
 NAMES = ("age", "size", "colour", "shape")

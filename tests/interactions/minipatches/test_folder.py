@@ -22,16 +22,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 
-from propopt.batches import Budget
-from propopt.errors import InterruptedWarning, InvalidInput, Refused, Unwritten
-from propopt.interactions.minipatches import fitting, folder, store
-from propopt.interactions.minipatches.fingerprint import of_learner
+from propopt.base.errors import InterruptedWarning, InvalidInput, Refused, Unwritten
+from propopt.base.resources import Budget
+from propopt.interactions import patch_fits
+from propopt.interactions.patch_fits import of_learner
 
 
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch):
     """Several chunks also of few patches."""
-    monkeypatch.setattr(fitting, "CHUNKS", Budget(2**25, n_rows=64))
+    monkeypatch.setattr(patch_fits, "CHUNKS", Budget(2**25, n_rows=64))
 
 
 @pytest.fixture
@@ -122,7 +122,7 @@ def test_a_failed_run_goes_on(place, marks):
 def test_a_run_that_is_killed_at_patch_150_of_600_keeps_those_before(
     place, marks, monkeypatch
 ):
-    monkeypatch.setattr(fitting, "CHUNKS", Budget(2**25, n_rows=200))
+    monkeypatch.setattr(patch_fits, "CHUNKS", Budget(2**25, n_rows=200))
     tests = Path(__file__).parents[2]
     paths = [place, marks, tests / "support", tests.parent]
     command = [sys.executable, "-W", "ignore", "-c", KILLED, *map(str, paths)]
@@ -149,7 +149,7 @@ fitted(many(600, folder=folder), *small_table(), Once(marks, "kill", 150))
 
 
 def test_a_call_fits_as_many_patches_as_take_two_seconds():
-    pace = fitting.Pace(most=200)
+    pace = patch_fits.Pace(most=200)
     sizes = []
     for seconds in (0.1, 0.1, 0.1, 0.1, 0.1, 0.5, 3.0):  # of a patch
         sizes.append(pace.size)
@@ -157,7 +157,7 @@ def test_a_call_fits_as_many_patches_as_take_two_seconds():
     assert sizes == [1, 2, 4, 8, 16, 20, 4]
     assert pace.size == 1
     missing = np.array([1, 1, 0, 1, 1, 1, 0, 1], dtype=bool)
-    parts = fitting.Pace(most=2, size=2).chunks(missing)
+    parts = patch_fits.Pace(most=2, size=2).chunks(missing)
     assert [(own.start, own.stop) for own in parts] == [(0, 2), (3, 5), (5, 6), (7, 8)]
 
 
@@ -172,8 +172,8 @@ import sys
 folder, marks, n_jobs = sys.argv[1:4]
 sys.path[:0] = sys.argv[4:]
 from minipatch_cases import Once, fitted, many, small_table
-from propopt.batches import Budget
-from propopt.interactions.minipatches import fitting
+from propopt.base.resources import Budget
+from propopt.interactions import patch_fits as fitting
 fitting.CHUNKS = Budget(2**25, n_rows=16)
 learner = Once(marks, seconds=0.003)
 fitted(many(folder=folder), *small_table(), learner, n_jobs=int(n_jobs))
@@ -278,7 +278,7 @@ def test_another_problem_is_refused_and_what_differs_is_named(place, other, word
         ({"columns": "bernoulli"}, "the columns is bernoulli and was fixed"),
     ],
 )
-@pytest.mark.filterwarnings("ignore::propopt.errors.FewPatchesWarning")
+@pytest.mark.filterwarnings("ignore::propopt.base.errors.FewPatchesWarning")
 def test_another_scheme_is_refused_and_what_differs_is_named(place, settings, words):
     fitted(many(folder=place), X, Y)
     with pytest.raises(InvalidInput, match=words):
@@ -396,17 +396,17 @@ def test_folders_of_something_else_are_refused(place):
 )
 def test_problems_of_something_else_are_refused(place, text):
     place.mkdir()
-    (place / folder.PROBLEM).write_text(text)
+    (place / patch_fits.PROBLEM).write_text(text)
     with pytest.raises(InvalidInput, match="is not what minipatches write there"):
         fitted(many(folder=place), X, Y)
     head = {"format": "propopt minipatches", "version": 1, "problem": 3}
-    (place / folder.PROBLEM).write_text(json.dumps(head))
+    (place / patch_fits.PROBLEM).write_text(json.dumps(head))
     with pytest.raises(InvalidInput, match="does not say whose predictions"):
         fitted(many(folder=place), X, Y)
 
 
 def test_a_full_disk_is_told_and_keeps_what_was_finished(place, marks, monkeypatch):
-    write = store.FileStore.write
+    write = patch_fits.FileStore.write
 
     def full(own, first, known):
         if first >= 128:
@@ -415,7 +415,7 @@ def test_a_full_disk_is_told_and_keeps_what_was_finished(place, marks, monkeypat
 
     learner = Once(str(marks))
     with monkeypatch.context() as patch:
-        patch.setattr(store.FileStore, "write", full)
+        patch.setattr(patch_fits.FileStore, "write", full)
         with pytest.raises(Unwritten, match="No space left on device; what is fin"):
             fitted(many(folder=place), X, Y, learner)
     n_fits(marks)
@@ -428,7 +428,7 @@ def test_a_full_disk_is_told_and_keeps_what_was_finished(place, marks, monkeypat
 
 def test_above_the_stated_size_predictions_are_mapped(place, monkeypatch):
     alone = fitted(many(keep=True), X, Y)
-    monkeypatch.setattr(store, "IN_MEMORY", 8 * 90 * 499)
+    monkeypatch.setattr(patch_fits, "IN_MEMORY", 8 * 90 * 499)
     for scheme in (many(keep=True), many(folder=place)):
         model = fitted(scheme, X, Y)
         assert isinstance(model.predictions, np.memmap)
@@ -444,12 +444,12 @@ def test_above_the_stated_size_predictions_are_mapped(place, monkeypatch):
 
 
 def test_predictions_for_which_there_is_no_room_are_refused(place, monkeypatch):
-    monkeypatch.setattr("propopt.memory.free_memory", lambda: 1000.0)
+    monkeypatch.setattr("propopt.base.resources.free_memory", lambda: 1000.0)
     with pytest.raises(Refused, match="500 patches predict 90 rows, which needs about"):
         fitted(many(), X, Y)
-    monkeypatch.setattr(store, "IN_MEMORY", 1000)
+    monkeypatch.setattr(patch_fits, "IN_MEMORY", 1000)
     usage = type("Usage", (), {"free": 1000})
-    monkeypatch.setattr(store.shutil, "disk_usage", lambda _: usage)
+    monkeypatch.setattr(patch_fits.shutil, "disk_usage", lambda _: usage)
     for scheme in (many(), many(folder=place)):
         with pytest.raises(Refused, match="are free; give Minipatches a folder on ano"):
             fitted(scheme, X, Y)

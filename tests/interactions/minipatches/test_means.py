@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from propopt.batches import Budget
-from propopt.errors import InvalidInput
-from propopt.interactions.inference.scores import set_scores
+from propopt.base.errors import InvalidInput
+from propopt.base.resources import Budget
+from propopt.interactions import minipatches
+from propopt.interactions.errors_of_rows import AbsoluteError, GivenError
+from propopt.interactions.inference import set_scores
 from propopt.interactions.left_out import inclusion_exclusion
-from propopt.interactions.minipatches import means
-from propopt.interactions.minipatches.drawing.usable import Usable
-from propopt.interactions.minipatches.means import PatchErrors
-from propopt.interactions.row_errors import AbsoluteError, GivenError
+from propopt.interactions.minipatches import PatchErrors
+from propopt.interactions.patch_draws import Usable
 from tests.support.patches_by_loops import (
     literal_errors,
     literal_groups,
@@ -136,7 +136,7 @@ def test_usable_shares_of_fixed_patches_are_exact() -> None:
     # a patch leaves out 12 of 16 rows, and 10 of 28 pairs of 8 features when it has 3
     source = random_source(200, 16, 8, n_rows=4, n_kept=3)
     for order, expected in [(0, 0.75), (1, 0.46875), (2, 0.267857142857142857)]:
-        without = means.patches_without(
+        without = minipatches.patches_without(
             some_sets(source, order), source.patches.features.T, [slice(200)]
         )
         counts = without[0].sums(source.patches.out.astype(np.float32))
@@ -160,8 +160,8 @@ def test_blocks_never_change_a_result(
     sets = source.features.all_sets(order)
     whole = source.errors(sets)
     sizes.clear()
-    monkeypatch.setattr(means, "SUMS_AT_ONCE", Budget(1))
-    monkeypatch.setattr(means, "KNOWN_AT_ONCE", Budget(1))
+    monkeypatch.setattr(minipatches, "SUMS_AT_ONCE", Budget(1))
+    monkeypatch.setattr(minipatches, "KNOWN_AT_ONCE", Budget(1))
     parts = again.errors(sets)
     assert max(sizes) == 8  # rows, of one set
     assert_allclose(parts.rows, whole.rows, rtol=1e-12)
@@ -175,9 +175,7 @@ def test_scores_of_blocks_of_sets_are_those_of_all(
     source = SOURCES["half of the features"]
     sets = source.features.all_sets(2)
     whole = set_scores(source, sets)
-    monkeypatch.setattr(
-        "propopt.interactions.inference.scores.SCORES_AT_ONCE", Budget(1)
-    )
+    monkeypatch.setattr("propopt.interactions.inference.SCORES_AT_ONCE", Budget(1))
     parts = set_scores(source, sets)
     for name in whole.__dataclass_fields__:
         assert_allclose(getattr(parts, name), getattr(whole, name), rtol=1e-9)

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from propopt.interactions.errors_of_rows import SquaredError
 from propopt.interactions.features import Features
-from propopt.interactions.minipatches.drawing.patches import draw_patches
-from propopt.interactions.minipatches.means import PatchErrors
-from propopt.interactions.minipatches.without import (
+from propopt.interactions.minipatches import (
     DenseWithout,
+    PatchErrors,
     SparseWithout,
     Subsets,
     patches_without,
 )
-from propopt.interactions.row_errors import SquaredError
+from propopt.interactions.patch_draws import draw_patches
 
 
 def draws(order: int, share: float) -> tuple[Any, Any, Any]:

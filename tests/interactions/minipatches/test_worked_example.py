@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from propopt._typing import Array
+from propopt.base.arrays import Array
+from propopt.interactions.errors_of_rows import AbsoluteError, RowError, SquaredError
 from propopt.interactions.features import Features
-from propopt.interactions.inference.scores import set_scores
+from propopt.interactions.inference import set_scores
 from propopt.interactions.left_out import inclusion_exclusion
-from propopt.interactions.minipatches.drawing.patches import Patches
-from propopt.interactions.minipatches.means import PatchErrors
-from propopt.interactions.row_errors import AbsoluteError, RowError, SquaredError
+from propopt.interactions.minipatches import PatchErrors
+from propopt.interactions.patch_draws import Patches
 
 
 V = np.array([[0, 1, 2, 3], [1, 1, 0, 2], [2, 0, 1, 4]])

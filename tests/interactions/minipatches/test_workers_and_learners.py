@@ -10,17 +10,16 @@ from sklearn.neural_network import MLPRegressor
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from threadpoolctl import ThreadpoolController
 
-from propopt.errors import InterruptedWarning, InvalidInput, SolverFailure
-from propopt.interactions import Minipatches
-from propopt.interactions.inference.scores import set_scores
-from propopt.interactions.minipatches import fitting, running
-from propopt.interactions.minipatches.fitting import Budget
+from propopt.base.errors import InterruptedWarning, InvalidInput, SolverFailure
+from propopt.base.resources import Budget
+from propopt.interactions import Minipatches, patch_fits
+from propopt.interactions.inference import set_scores
 
 
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch):
     """Several chunks also of few patches."""
-    monkeypatch.setattr(fitting, "CHUNKS", Budget(2**25, n_rows=64))
+    monkeypatch.setattr(patch_fits, "CHUNKS", Budget(2**25, n_rows=64))
 
 
 def alike(one, other):
@@ -174,7 +173,7 @@ def test_a_worker_that_is_killed_says_what_keeps_what_is_finished(
         raise SolverFailure("a worker was killed")
         yield
 
-    monkeypatch.setattr(running, "in_workers", killed)
+    monkeypatch.setattr(patch_fits, "in_workers", killed)
     place = folder and tmp_path / folder
     kept = (
         r"Minipatches\(folder=" if place is None else f"what is finished is in {place}"
@@ -196,8 +195,8 @@ def test_what_was_finished_before_an_interruption_is_the_result(tmp_path):
 
 
 @pytest.mark.parametrize("after", [10, 70])  # in the first chunk; too few patches
-@pytest.mark.filterwarnings("ignore::propopt.errors.InterruptedWarning")
-@pytest.mark.filterwarnings("ignore::propopt.errors.FewPatchesWarning")
+@pytest.mark.filterwarnings("ignore::propopt.base.errors.InterruptedWarning")
+@pytest.mark.filterwarnings("ignore::propopt.base.errors.FewPatchesWarning")
 def test_an_interruption_is_one_where_too_little_was_finished(tmp_path, after):
     X, y = small_table()
     learner = Once(str(tmp_path), "interrupt", after)

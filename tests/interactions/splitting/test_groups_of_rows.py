@@ -16,9 +16,9 @@ from sklearn.model_selection import (
 )
 from sklearn.tree import DecisionTreeClassifier
 
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
 from propopt.interactions import ILOCO, DataSplit
-from propopt.interactions.inference.moments import moments
+from propopt.interactions.inference import moments
 from propopt.interactions.left_out import inclusion_exclusion
 
 
@@ -190,7 +190,7 @@ def test_splitters_without_a_seed_have_that_of_the_fit():
     assert splitter.random_state is None
 
 
-@pytest.mark.filterwarnings("ignore::propopt.errors.DegenerateVarianceWarning")
+@pytest.mark.filterwarnings("ignore::propopt.base.errors.DegenerateVarianceWarning")
 def test_splitters_see_classes_and_groups_may_be_a_series():
     labels = np.where(Y > 0, "yes", "no")
     learner = DecisionTreeClassifier(max_depth=9)

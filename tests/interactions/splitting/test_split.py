@@ -14,13 +14,13 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeRegressor
 
-from propopt._typing import Array
-from propopt.errors import InvalidInput, Refused
+from propopt.base.arrays import Array
+from propopt.base.errors import InvalidInput, Refused
 from propopt.interactions import DataSplit
-from propopt.interactions.inference.scores import set_scores
+from propopt.interactions import splitting as splitting_errors
+from propopt.interactions.inference import set_scores
 from propopt.interactions.left_out import inclusion_exclusion
-from propopt.interactions.splitting import errors as splitting_errors
-from propopt.interactions.splitting.errors import SplitErrors
+from propopt.interactions.splitting import SplitErrors
 
 
 X, Y = product_table()
@@ -275,6 +275,6 @@ def test_held_out_rows_of_no_weight_are_refused() -> None:
 def test_too_many_sets_are_refused_with_a_figure(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("propopt.memory.free_memory", lambda: 100.0)
+    monkeypatch.setattr("propopt.base.resources.free_memory", lambda: 100.0)
     with pytest.raises(Refused, match="errors of 6 sets at 30 rows needs about"):
         fitted(DataSplit(), sets=np.array([[0, 1]]))

@@ -8,9 +8,9 @@ from dask_workers import workers_of_dask
 from minipatch_cases import Once, fitted, small_table
 from sklearn.tree import DecisionTreeRegressor
 
-from propopt.errors import SolverFailure
+from propopt.base.errors import SolverFailure
 from propopt.interactions import DataSplit
-from propopt.interactions.splitting.judges import Verdicts
+from propopt.interactions.splitting import Verdicts
 
 
 LEARNER = DecisionTreeRegressor(max_features=1)  # it draws, too

@@ -14,7 +14,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.svm import SVR
 from sklearn.tree import DecisionTreeRegressor
 
-from propopt.errors import DegenerateVarianceWarning
+from propopt.base.errors import DegenerateVarianceWarning
 from propopt.interactions import ILOCO, DataSplit
 
 

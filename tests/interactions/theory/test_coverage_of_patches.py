@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeRegressor
 from studies import study
 
 from propopt.interactions import ILOCO, Minipatches
-from propopt.interactions.row_errors import AbsoluteError, RowError, SquaredError
+from propopt.interactions.errors_of_rows import AbsoluteError, RowError, SquaredError
 
 
 at_once = study("patches_at_once")
@@ -39,7 +39,7 @@ class KernelOfWidth(RegressorMixin, BaseEstimator):
         return self.own_.predict(X)
 
 
-@pytest.mark.filterwarnings("ignore::propopt.errors.FewPatchesWarning")
+@pytest.mark.filterwarnings("ignore::propopt.base.errors.FewPatchesWarning")
 @pytest.mark.parametrize(
     ("estimator", "learner", "columns"),
     [

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from propopt.interactions.row_errors import ProbabilityError, SquaredError
+from propopt.interactions.errors_of_rows import ProbabilityError, SquaredError
 from propopt.interactions.theory import (
     BernoulliColumns,
     FixedColumns,

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
-from propopt.errors import InvalidInput
-from propopt.interactions.features import Features
-from propopt.interactions.row_errors import (
+from propopt.base.errors import InvalidInput
+from propopt.interactions.errors_of_rows import (
     AbsoluteError,
     ProbabilityError,
     RowError,
     SquaredError,
 )
+from propopt.interactions.features import Features
 from propopt.interactions.theory import FixedColumns, additive_leak, ideal_scores
 
 

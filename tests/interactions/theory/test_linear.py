@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
 
-from propopt.errors import InvalidInput, PropoptWarning
+from propopt.base.errors import InvalidInput, PropoptWarning
 from propopt.interactions import ILOCO, DataSplit
-from propopt.interactions.row_errors import (
+from propopt.interactions.errors_of_rows import (
     AbsoluteError,
     ProbabilityError,
     SquaredError,

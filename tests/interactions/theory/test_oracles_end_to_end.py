@@ -12,7 +12,7 @@ from oracle_learners import (
 )
 
 from propopt.interactions import ILOCO, DataSplit, InteractionScores, Minipatches
-from propopt.interactions.row_errors import ProbabilityError, SquaredError
+from propopt.interactions.errors_of_rows import ProbabilityError, SquaredError
 from propopt.interactions.theory import (
     BernoulliColumns,
     FixedColumns,

@@ -11,13 +11,8 @@ from scipy.special import expit
 from sklearn.svm import SVR
 from studies import study
 
-from propopt.interactions import (
-    ILOCO,
-    DataSplit,
-    InteractionScores,
-    Minipatches,
-)
-from propopt.interactions.row_errors import AbsoluteError
+from propopt.interactions import ILOCO, DataSplit, InteractionScores, Minipatches
+from propopt.interactions.errors_of_rows import AbsoluteError
 from propopt.interactions.theory import FixedColumns, detectable_ratio, ideal_scores
 
 

@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 from oracle_learners import Terms, corners, sum_of_terms, variances
 
-from propopt.errors import InvalidInput
-from propopt.interactions.features import Features
-from propopt.interactions.inference.scores import set_scores
-from propopt.interactions.minipatches.drawing.patches import Patches
-from propopt.interactions.minipatches.means import PatchErrors
-from propopt.interactions.row_errors import (
+from propopt.base.errors import InvalidInput
+from propopt.interactions.errors_of_rows import (
     AbsoluteError,
     ProbabilityError,
     SquaredError,
 )
+from propopt.interactions.features import Features
+from propopt.interactions.inference import set_scores
+from propopt.interactions.minipatches import PatchErrors
+from propopt.interactions.patch_draws import Patches
 from propopt.interactions.theory import (
     BernoulliColumns,
     FixedColumns,

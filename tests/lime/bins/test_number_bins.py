@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import truncnorm
 from sklearn import datasets
 
-from propopt._typing import Array
+from propopt.base.arrays import Array
 from propopt.lime.bins import BinRule, NumberBins
 
 

@@ -8,9 +8,9 @@ import pytest
 from exact_csv import read_csv
 from lime_cases import explained, grid, product, tabular
 
-from propopt.errors import InvalidInput, Refused
+from propopt.base.errors import InvalidInput, Refused
 from propopt.lime import LimeDiagnosis, LimeExplanation, limits
-from propopt.results.result import Result
+from propopt.results.explanation import Result
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,8 @@ from lime_cases import explained, grid, linear, tabular
 from sklearn.ensemble import RandomForestRegressor
 
 import propopt as po
-from propopt.errors import InvalidInput
-from propopt.lime.diagnosis import LimeFinding, QuietRule
-from propopt.lime.diagnosis.rule import Checked
+from propopt.base.errors import InvalidInput
+from propopt.lime.diagnosis.cases import Checked, LimeFinding, QuietRule
 from propopt.lime.diagnosis.rules import LIME_RULES
 
 

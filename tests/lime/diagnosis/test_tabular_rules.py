@@ -10,7 +10,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
 from propopt.lime import LimeDiagnosis, limits
-from propopt.lime.diagnosis.case import Case
+from propopt.lime.diagnosis.cases import Case
 
 
 def found(diagnosis: LimeDiagnosis, rule: str, column: int | None = None):

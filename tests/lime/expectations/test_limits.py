@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from propopt.lime.expectations import ExactLimits
-from propopt.structures.products import SumOfProducts
+from propopt.structures.products.sums import SumOfProducts
 
 
 CASES = [

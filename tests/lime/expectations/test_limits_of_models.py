@@ -31,7 +31,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
 from propopt.lime.expectations import ExactLimits
-from propopt.structures.products import Normals
+from propopt.structures.products.normals import Normals
 
 
 RNG = np.random.default_rng(0)

@@ -7,9 +7,9 @@ import pytest
 from lime_fixture import FUNCTIONS
 
 import propopt as po
-from propopt._typing import Points
+from propopt.base.arrays import Points
 from propopt.lime.expectations import ExactLimits
-from propopt.structures.products import Products
+from propopt.structures.products.algebra import Products
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from sklearn.preprocessing import SplineTransformer, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
-from propopt.errors import InexactBoxesWarning, InvalidInput, Refused
-from propopt.lime import LimeExplainer, LimeExplanation, explainer, limits
+from propopt.base.errors import InexactBoxesWarning, InvalidInput, Refused
+from propopt.lime import LimeExplainer, LimeExplanation, explaining_rows, limits
 
 
 @pytest.fixture
@@ -223,9 +223,9 @@ def test_a_model_that_is_read_once_has_the_numbers_of_limits(
     forest, table, called, monkeypatch
 ):
     model = forest.predict if called else forest
-    read, times = explainer.checked_products, []
+    read, times = explaining_rows.checked_products, []
     monkeypatch.setattr(
-        explainer, "checked_products", lambda *a: times.append(1) or read(*a)
+        explaining_rows, "checked_products", lambda *a: times.append(1) or read(*a)
     )
     lime = LimeExplainer(model, table, n_samples=300)
     parts = [lime.limits(table[n : n + 1]) for n in range(3)]

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from lime_cases import explained, grid, linear, product, tabular
 
-from propopt.errors import InvalidInput, Refused
+from propopt.base.errors import InvalidInput, Refused
 from propopt.lime import LimeExplanation, limits
-from propopt.results.result import Result
+from propopt.results.explanation import Result
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,10 @@ from propopt.lime.fidelity import (
     variance,
     weighted_r2,
 )
-from propopt.lime.laws import GlimeLaw
-from propopt.structures.products import Bumps, Products, SumOfProducts
+from propopt.lime.laws.lime_law import GlimeLaw
+from propopt.structures.products.algebra import Products
+from propopt.structures.products.families import Bumps
+from propopt.structures.products.sums import SumOfProducts
 
 
 UNEQUAL = [[0.2, 0.5, 0.3], [0.6, 0.3, 0.1], [0.3, 0.3, 0.4]]

@@ -16,12 +16,13 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
 from propopt.lime import TabularLaw
 from propopt.lime.expectations import ExactLimits
-from propopt.lime.finite import compare_with_package, single_run
-from propopt.lime.finite.comparison import PackageComparison
-from propopt.structures.products import Powers, SumOfProducts
+from propopt.lime.package_runs import PackageComparison, compare_with_package
+from propopt.lime.single_runs import single_run
+from propopt.structures.products.families import Powers
+from propopt.structures.products.sums import SumOfProducts
 
 
 lime_tabular = pytest.importorskip("lime.lime_tabular")
@@ -176,7 +177,7 @@ def test_a_spike_at_the_row_is_told_by_the_row_alone():
 def test_a_ridge_of_a_thousand_times_more():
     from sklearn.linear_model import Ridge
 
-    from propopt.lime.finite import expected
+    from propopt.lime.single_runs import expected
 
     rng = np.random.default_rng(1)
     f, X = linear(rng.uniform(0, 10, 10)), rng.normal(size=(1000, 10))

@@ -6,10 +6,17 @@ import lime_fixture as fixture
 import numpy as np
 import pytest
 
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
 from propopt.lime.expectations import ExactLimits, Limits
-from propopt.lime.finite import expected, first_row_shift, kept_columns, ridge_limit
-from propopt.structures.products import Powers, Products, SumOfProducts
+from propopt.lime.single_runs import (
+    expected,
+    first_row_shift,
+    kept_columns,
+    ridge_limit,
+)
+from propopt.structures.products.algebra import Products
+from propopt.structures.products.families import Powers
+from propopt.structures.products.sums import SumOfProducts
 
 
 def joined(found):

@@ -8,12 +8,11 @@ import pytest
 from lime_functions import bump_at, plain_lime, product_of
 from scipy import stats
 
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
 from propopt.lime import GaussianLaw, GlimeLaw, TabularLaw
 from propopt.lime.expectations import ExactLimits, Limits
-from propopt.lime.finite import single_run
-from propopt.lime.finite.fit import FiniteFit
-from propopt.structures.products import SumOfProducts
+from propopt.lime.single_runs import FiniteFit, single_run
+from propopt.structures.products.sums import SumOfProducts
 
 
 N_RUNS = 400

@@ -9,7 +9,7 @@ from lime_functions import plain_lime
 from scipy import stats
 
 from propopt.lime.expectations import ExactLimits
-from propopt.lime.finite import SingleRun, ranking_chances, single_run
+from propopt.lime.single_runs import SingleRun, ranking_chances, single_run
 
 
 def run(coefficients, covariance):

@@ -11,7 +11,7 @@ from normal_samples import weighted_fit, weighted_grid, with_intercept
 from scipy.stats import truncnorm
 
 import propopt as po
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
 from propopt.lime import GaussianLaw, GlimeLaw
 from propopt.lime.expectations import ExactLimits
 

@@ -20,7 +20,9 @@ from sklearn.tree import DecisionTreeRegressor
 import propopt as po
 from propopt.lime import GaussianLaw, GlimeLaw
 from propopt.lime.expectations import ExactLimits
-from propopt.structures.products import Bumps, Products, SumOfProducts
+from propopt.structures.products.algebra import Products
+from propopt.structures.products.families import Bumps
+from propopt.structures.products.sums import SumOfProducts
 
 
 pytestmark = pytest.mark.slow

@@ -8,7 +8,7 @@ from linear_sums import linear
 from normal_samples import weighted_fit, weighted_grid
 
 import propopt as po
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
 from propopt.lime import GaussianLaw, GlimeLaw
 
 

@@ -13,11 +13,12 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
-from propopt._typing import Array, Points
+from propopt.base.arrays import Array, Points
 from propopt.lime.expectations import ExactLimits
-from propopt.lime.laws import TabularLaw
-from propopt.lime.laws.binned import BinnedColumn
-from propopt.structures.products import Normals, Pieces, SumOfProducts
+from propopt.lime.laws.tabular_law import BinnedColumn, TabularLaw
+from propopt.structures.products.algebra import Pieces
+from propopt.structures.products.normals import Normals
+from propopt.structures.products.sums import SumOfProducts
 
 
 def weights_of(n_columns: int, p: int, nu: float) -> tuple[float, float, float]:
@@ -96,7 +97,7 @@ def cell_means(f: SumOfProducts) -> tuple[list[tuple[int, ...]], Array]:
         own = [cell[j] for cell in cells]
         for numbers, family in families:
             P[numbers] = column.pieces.expect(family)[:, own]
-    from propopt.structures.products import Measures
+    from propopt.structures.products.algebra import Measures
 
     mean, _ = f.products.contrasts(Measures.of_sets(P, np.zeros(P.shape)))
     return cells, mean

@@ -10,9 +10,9 @@ import pytest
 from lime_fixture import FUNCTIONS
 
 import propopt as po
-from propopt._typing import Array, Points
+from propopt.base.arrays import Array, Points
 from propopt.lime.expectations import ExactLimits
-from propopt.lime.laws import Draws, LimeLaw
+from propopt.lime.laws.lime_law import Draws, LimeLaw
 
 
 N_SAMPLES = 40_000

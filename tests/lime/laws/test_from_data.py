@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import propopt as po
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
 
 
 @pytest.fixture

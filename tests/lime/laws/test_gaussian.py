@@ -8,10 +8,10 @@ import pytest
 from linear_sums import linear
 
 import propopt as po
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
 from propopt.lime import GaussianLaw
 from propopt.lime.expectations import ExactLimits
-from propopt.lime.laws.gaussian import NormalColumn
+from propopt.lime.laws.gaussian_law import NormalColumn
 
 
 def table(rng: np.random.Generator) -> pd.DataFrame:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from linear_sums import curved, linear
 
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
 from propopt.lime import GaussianLaw, GlimeLaw, TabularLaw
 from propopt.lime.expectations import ExactLimits
 

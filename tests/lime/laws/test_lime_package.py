@@ -9,9 +9,9 @@ import pytest
 from sklearn import datasets
 
 import propopt as po
-from propopt._typing import Points
-from propopt.errors import InvalidInput, Refused
-from propopt.lime.laws.binned import BinnedColumn
+from propopt.base.arrays import Points
+from propopt.base.errors import InvalidInput, Refused
+from propopt.lime.laws.tabular_law import BinnedColumn
 
 
 lime = pytest.importorskip("lime.lime_tabular")

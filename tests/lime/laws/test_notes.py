@@ -8,8 +8,8 @@ import pytest
 from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
-from propopt._typing import Points
-from propopt.errors import InvalidInput
+from propopt.base.arrays import Points
+from propopt.base.errors import InvalidInput
 
 
 def notes(X: object, rows: object, **settings: object) -> str:

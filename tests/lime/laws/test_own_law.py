@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 import propopt as po
-from propopt._typing import Array, Positions, Values
-from propopt.lime.laws import LimeLaw, Tilt
-from propopt.lime.laws.mixture import tilt_of_masses
-from propopt.lime.laws.of_columns import LawOfColumns
-from propopt.structures.products import Pieces
+from propopt.base.arrays import Array, Positions, Values
+from propopt.lime.laws.lime_law import LimeLaw, Tilt, tilt_of_masses
+from propopt.lime.laws.tabular_law import LawOfColumns
+from propopt.structures.products.algebra import Pieces
 
 
 RECIPES = Path(po.__file__).parents[1] / "CONTRIBUTING.md"

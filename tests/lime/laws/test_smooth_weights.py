@@ -13,19 +13,15 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import norm, truncnorm
 
 import propopt as po
-from propopt._typing import Array, Points
-from propopt.errors import InvalidInput
+from propopt.base.arrays import Array, Points
+from propopt.base.errors import InvalidInput
 from propopt.lime import Polyline, SmoothLaw, TabularLaw
 from propopt.lime.expectations import ExactLimits
-from propopt.lime.laws.binned import BinnedColumn
-from propopt.structures.products import (
-    Bumps,
-    Normals,
-    Pieces,
-    Powers,
-    Products,
-    SumOfProducts,
-)
+from propopt.lime.laws.tabular_law import BinnedColumn
+from propopt.structures.products.algebra import Pieces, Products
+from propopt.structures.products.families import Bumps, Powers
+from propopt.structures.products.normals import Normals
+from propopt.structures.products.sums import SumOfProducts
 
 
 SHARES = np.array([0.2, 0.5, 0.3])

@@ -7,8 +7,7 @@ import pytest
 from sklearn.ensemble import RandomForestRegressor
 
 import propopt as po
-from propopt.lime.paths import sign_changes
-from propopt.lime.paths.around import REACH, signs_around
+from propopt.lime.paths import REACH, sign_changes, signs_around
 
 
 @pytest.fixture(scope="module")

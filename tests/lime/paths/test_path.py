@@ -1,15 +1,8 @@
 import numpy as np
 import pytest
-from lime_golden import (
-    GOLDEN,
-    POINT,
-    WIDTHS,
-    golden_law,
-    normal_equations,
-    quadrature,
-)
+from lime_golden import GOLDEN, POINT, WIDTHS, golden_law, normal_equations, quadrature
 
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
 from propopt.lime.expectations import ExactLimits
 from propopt.lime.paths import bandwidth_path
 

@@ -4,14 +4,15 @@ from lime_golden import GOLDEN, POINT, golden_law, quadrature
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 import propopt as po
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
 from propopt.lime.expectations import ExactLimits
-from propopt.lime.laws import GlimeLaw, SmoothLaw
-from propopt.lime.paths import bin_profiles
-from propopt.lime.views.cells import cell_coefficients
-from propopt.lime.views.profile import profile_means
-from propopt.structures.boxes import Sets
-from propopt.structures.products import Bumps, Products, SumOfProducts
+from propopt.lime.laws.lime_law import GlimeLaw
+from propopt.lime.laws.smooth_law import SmoothLaw
+from propopt.lime.profiles import bin_profiles, cell_coefficients, profile_means
+from propopt.structures.boxes.sets import Sets
+from propopt.structures.products.algebra import Products
+from propopt.structures.products.families import Bumps
+from propopt.structures.products.sums import SumOfProducts
 
 
 UNEQUAL = [[0.2, 0.5, 0.3], [0.6, 0.3, 0.1], [0.3, 0.3, 0.4]]

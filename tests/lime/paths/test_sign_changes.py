@@ -8,17 +8,13 @@ from sklearn.model_selection import train_test_split
 
 import propopt as po
 from propopt.lime.expectations import ExactLimits
-from propopt.lime.laws import GlimeLaw, TabularLaw
-from propopt.lime.paths import bandwidth_path, sign_changes
-from propopt.lime.paths.chebyshev import adaptive
-from propopt.lime.paths.curve import CurveValues
-from propopt.structures.products import (
-    Bumps,
-    Normals,
-    Powers,
-    Products,
-    SumOfProducts,
-)
+from propopt.lime.laws.lime_law import GlimeLaw
+from propopt.lime.laws.tabular_law import TabularLaw
+from propopt.lime.paths import CurveValues, adaptive, bandwidth_path, sign_changes
+from propopt.structures.products.algebra import Products
+from propopt.structures.products.families import Bumps, Powers
+from propopt.structures.products.normals import Normals
+from propopt.structures.products.sums import SumOfProducts
 
 
 UNEQUAL = [[0.2, 0.5, 0.3], [0.6, 0.3, 0.1], [0.3, 0.3, 0.4]]

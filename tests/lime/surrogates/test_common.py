@@ -7,8 +7,8 @@ import pytest
 from sklearn.ensemble import RandomForestRegressor
 
 import propopt as po
-from propopt.lime.paths import bin_profiles
-from propopt.lime.surrogates.common import CommonDraws
+from propopt.lime.profiles import bin_profiles
+from propopt.lime.surrogates import CommonDraws
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def test_few_samples_count_where_the_kernel_is_narrow(lime):
 
 
 def test_deviations_of_runs_are_those_from_draws_of_each_row(lime):
-    from propopt.lime.finite.noise import single_run
+    from propopt.lime.single_runs import single_run
 
     subject = lime.subject
     args = subject.evaluate, subject.law, subject.points, lime.limits, lime.values

@@ -8,16 +8,14 @@ import pytest
 from lime_functions import Answering, bump_at, plain_lime
 from scipy import stats
 
-from propopt.errors import InvalidInput
-from propopt.explainers import Lime
+from propopt.base.errors import InvalidInput
+from propopt.explaining.explainers import Lime
 from propopt.functions import Power
 from propopt.lime import GaussianLaw, GlimeLaw
 from propopt.lime.expectations import ExactLimits
-from propopt.lime.laws import TabularLaw
-from propopt.lime.laws.binned import BinnedColumn
-from propopt.lime.surrogates import estimate_limits, stratified_uniforms
-from propopt.lime.surrogates.stratified import terms
-from propopt.structures.products import Pieces
+from propopt.lime.laws.tabular_law import BinnedColumn, TabularLaw
+from propopt.lime.surrogates import estimate_limits, stratified_uniforms, terms
+from propopt.structures.products.algebra import Pieces
 
 
 WIDTH = 0.8

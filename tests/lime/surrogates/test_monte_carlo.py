@@ -10,13 +10,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from lime_functions import (
-    Known,
-    bump_at,
-    product_of,
-    product_of_curves,
-    sum_of_curves,
-)
+from lime_functions import Known, bump_at, product_of, product_of_curves, sum_of_curves
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import (
     GradientBoostingRegressor,
@@ -30,8 +24,9 @@ from sklearn.tree import DecisionTreeRegressor
 import propopt as po
 from propopt.lime import TabularLaw
 from propopt.lime.expectations import ExactLimits
-from propopt.structures.boxes import Boxes, Tree
-from propopt.structures.products import SumOfProducts
+from propopt.structures.boxes.boxes import Boxes
+from propopt.structures.boxes.sets import Tree
+from propopt.structures.products.sums import SumOfProducts
 
 
 N_COLUMNS = 6

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import comb
 
-from propopt.lime.text import ExactWordLimits, TextLaw
-from propopt.structures.subsets import Conjunctions
+from propopt.lime.text.text_reading import ExactWordLimits, TextLaw
+from propopt.structures.subsets.conjunctions import Conjunctions
 
 
 def tree(d: int) -> Conjunctions:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from propopt.errors import InvalidInput
-from propopt.lime.text import TextLaw
-from propopt.lime.text.moments import TextMoments
+from propopt.base.errors import InvalidInput
+from propopt.lime.text.text_reading import TextLaw, TextMoments
 
 
 WIDTHS = [0.05, 0.1, 0.25, 0.35, 1.0, 10.0, np.inf]

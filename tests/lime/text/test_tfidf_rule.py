@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
-from propopt.errors import InvalidInput
-from propopt.lime.text import ExactWordLimits, tfidf_factor
-from propopt.structures.subsets import Blocks, NormalisedSum
+from propopt.base.errors import InvalidInput
+from propopt.lime.text.text_reading import ExactWordLimits, tfidf_factor
+from propopt.structures.subsets.sets import Blocks
+from propopt.structures.subsets.sums import NormalisedSum
 
 
 def test_factors_are_those_of_the_table():

@@ -7,9 +7,9 @@ import pytest
 from text_models import DOCUMENTS, called, forest, linear
 
 import propopt as po
-from propopt.errors import InvalidInput
-from propopt.explainers import Gradient, TreeShap
-from propopt.metrics import (
+from propopt.base.errors import InvalidInput
+from propopt.explaining.explainers import Gradient, TreeShap
+from propopt.explaining.metrics import (
     CompletenessGap,
     FaithfulnessCorrelation,
     Infidelity,

@@ -12,7 +12,7 @@ from reproduction import FILE, panel
 import propopt as po
 from papers.engine.run import panel_results
 from papers.engine.statements import EVERYWHERE, give_away
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
 from propopt.functions import Power
 from propopt.problems import Problem, read_sections
 

@@ -15,7 +15,7 @@ from papers.__main__ import main
 from papers.engine import Invariant, reproduce_paper, run, statements
 from papers.properties import induction
 from papers.properties.paper import PROPERTIES
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from papers.__main__ import main
 from papers.engine import Claim, Invariant, Paper, Study, reproduce_paper, run
 from papers.engine.figure import PaperFigure
 from papers.engine.studies import draw_charts, no_numbers
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from matplotlib.colors import same_color
 from scipy.stats import norm
 
 import propopt as po
-from propopt.errors import InvalidInput
-from propopt.plots.axes import LOWERS, RAISES
-from propopt.quantity import Quantity
+from propopt.base.errors import InvalidInput
+from propopt.base.text import Quantity
+from propopt.plots.attributions import LOWERS, RAISES
 
 
 NAMES = ("a", "b in $", "c", "d")

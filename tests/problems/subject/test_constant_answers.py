@@ -10,8 +10,8 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LinearRegression
 
 import propopt as po
-from propopt.errors import ProblemFileError
-from propopt.problems.subject.score import ModelScore
+from propopt.base.errors import ProblemFileError
+from propopt.problems.subject.learning import ModelScore
 
 
 X, Y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)

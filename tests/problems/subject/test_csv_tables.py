@@ -13,10 +13,10 @@ import pandas as pd
 import pytest
 
 import propopt as po
+from propopt.base.errors import InvalidInput
 from propopt.cli import main
-from propopt.errors import InvalidInput
-from propopt.problems.subject import csv_tables
-from propopt.problems.subject.csv_tables import CsvTable
+from propopt.problems.subject import tables
+from propopt.problems.subject.tables import CsvTable
 
 
 GOOD = "a,b,c,y\n1,2,3,4\n5,6,7,8\n"
@@ -102,7 +102,7 @@ def test_what_is_no_table(complaint, content, message):
 
 
 def test_a_line_without_end(complaint, monkeypatch):
-    monkeypatch.setattr(csv_tables, "MOST_OF_A_LINE", 100)
+    monkeypatch.setattr(tables, "MOST_OF_A_LINE", 100)
     assert complaint(f"{GOOD}{200 * '1,'}") == (
         "table.csv:4: a line of more than 100 bytes"
     )

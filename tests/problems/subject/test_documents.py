@@ -14,8 +14,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import propopt as po
-from propopt.problems.subject import making
-from propopt.problems.subject.models.vectorizers import VECTORIZERS
+from propopt.problems.subject import data
+from propopt.problems.subject.model_sections import VECTORIZERS
 
 
 NOTES = """\
@@ -151,7 +151,7 @@ def test_nothing_is_fitted_by_a_check(file, monkeypatch):
     robust = "pairwise_robustness: {graph: {kind: knn, n_neighbors: 2}}"
     smooth = "smoothness: {graph: {kind: complete}}"
     path = file(text.replace("sparsity: 0.1", f"{robust}, {smooth}, sparsity: 1"))
-    monkeypatch.setattr(making, "learn", lambda *_: pytest.fail("fitted"))
+    monkeypatch.setattr(data, "learn", lambda *_: pytest.fail("fitted"))
     po.problems.read_problem(path).check_all_data()
 
 

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 
 import propopt as po
 from propopt.cli import main
-from propopt.problems.subject.models.code import Code
+from propopt.problems.subject.model_sections import Code
 
 
 TEXT = """\

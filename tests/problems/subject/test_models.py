@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 import propopt as po
-from propopt.errors import ProblemFileError
+from propopt.base.errors import ProblemFileError
 from propopt.problems.subject import subject as subjects
+from propopt.problems.subject.data import read_subject
+from propopt.problems.subject.model_sections import Making, TreesSection
 from propopt.problems.subject.models import MODEL_KINDS
-from propopt.problems.subject.models.base import Making
-from propopt.problems.subject.models.trees import TreesSection
-from propopt.problems.subject.reading import read_subject
 
 
 TREES = [model for model in MODEL_KINDS if issubclass(model, TreesSection)]

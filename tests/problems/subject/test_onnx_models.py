@@ -15,8 +15,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import propopt as po
-from propopt.errors import ProblemFileError
-from propopt.problems.subject.reading import read_subject
+from propopt.base.errors import ProblemFileError
+from propopt.problems.subject.data import read_subject
 
 
 pytest.importorskip("onnxruntime")

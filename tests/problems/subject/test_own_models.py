@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import propopt as po
+from propopt.base.errors import ProblemFileError
 from propopt.cli import main
-from propopt.errors import ProblemFileError
 from propopt.problems import Code
-from propopt.problems.subject.reading import check_subject, read_subject
+from propopt.problems.subject.data import check_subject, read_subject
 
 
 MODULE = """\

@@ -13,10 +13,10 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
 from propopt.problems import Subject
 from propopt.problems.subject import subject as subjects
-from propopt.problems.subject.reading import read_subject
+from propopt.problems.subject.data import read_subject
 
 
 X, Y = load_diabetes(return_X_y=True, as_frame=True)

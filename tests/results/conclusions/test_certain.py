@@ -21,10 +21,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import propopt as po
-from propopt.errors import InvalidInput, Refused
-from propopt.estimates import Estimate
-from propopt.maps import OverFeatures
-from propopt.results.conclusions.certain import Certain
+from propopt.base.errors import InvalidInput, Refused
+from propopt.losses.faithfulness import Estimate
+from propopt.losses.maps import OverFeatures
+from propopt.results.certain import Certain
 
 
 def largest(problem: po.Objective, level: float, form: np.ndarray, total=None) -> float:
@@ -249,7 +249,7 @@ def test_errors_of_programs_with_kinks_are_those_of_leaving_out_blocks():
 def test_rows_of_large_tables_are_solved_one_by_one(monkeypatch):
     best = po.solve(objective())
     exact = best.certain()
-    monkeypatch.setattr("propopt.curvature.hessian.MOST_DIAGONALIZED", 2)
+    monkeypatch.setattr("propopt.results.hessian.MOST_DIAGONALIZED", 2)
     ball = po.solve(objective()).certain()
     named = po.solve(objective()).certain(rows=[2])
     np.testing.assert_allclose(ball.half_widths, np.sqrt(0.1 * OPTIMUM / 4), rtol=1e-12)

@@ -9,12 +9,15 @@ import numpy as np
 import pytest
 
 import propopt as po
-from propopt.estimates import Estimate
-from propopt.results.conclusions.agreement import Agreement
-from propopt.results.conclusions.certain import Certain
-from propopt.results.conclusions.shares import Shares
-from propopt.results.conclusions.stability import ConclusionStability
-from propopt.results.conclusions.variations import families, optima_for
+from propopt.losses.faithfulness import Estimate
+from propopt.results.certain import Certain
+from propopt.results.shares import Shares
+from propopt.results.stability import (
+    Agreement,
+    ConclusionStability,
+    families,
+    optima_for,
+)
 
 
 N, D = 6, 5

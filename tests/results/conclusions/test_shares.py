@@ -24,9 +24,8 @@ from golden_chains import (
 )
 
 import propopt as po
-from propopt.errors import InvalidInput
-from propopt.results.conclusions.saved_shares import with_nulls
-from propopt.results.conclusions.shares import Shares
+from propopt.base.errors import InvalidInput
+from propopt.results.shares import Shares, with_nulls
 
 
 MATCHING, ROBUST, SMOOTH = "gradient_matching", "pairwise_robustness", "smoothness"

@@ -15,12 +15,10 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau
 
 import propopt as po
-from propopt.errors import InvalidInput, Refused
-from propopt.estimates import Estimate
-from propopt.results.conclusions import agreement as rows_agree
-from propopt.results.conclusions.agreement import Agreement
-from propopt.results.conclusions.stability import ConclusionStability
-from propopt.results.conclusions.variations import FACTORS
+from propopt.base.errors import InvalidInput, Refused
+from propopt.losses.faithfulness import Estimate
+from propopt.results import stability as rows_agree
+from propopt.results.stability import FACTORS, Agreement, ConclusionStability
 
 
 X = np.random.default_rng(11).normal(size=(30, 4))

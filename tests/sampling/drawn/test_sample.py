@@ -14,13 +14,13 @@ import pytest
 from random_trees import random_tree, some_rows
 from scipy import stats
 
-from propopt import batches
-from propopt.batches import Budget
-from propopt.errors import InvalidInput
-from propopt.sampling.drawn import Control, Design, Sample
-from propopt.sampling.drawn.uniforms import N_BLOCKS
-from propopt.sampling.laws import BoxMeans, DataLaw, Reference
-from propopt.structures.boxes import Boxes, SameColumn
+from propopt.base import resources
+from propopt.base.errors import InvalidInput
+from propopt.base.resources import Budget
+from propopt.laws.data_law import BoxMeans, DataLaw, Reference
+from propopt.laws.draws import N_BLOCKS, Control, Design, Sample
+from propopt.structures.boxes.boxes import Boxes
+from propopt.structures.boxes.sets import SameColumn
 
 
 LAW = DataLaw(Reference.of_points(golden.TABLE))
@@ -225,7 +225,7 @@ def test_rows_do_not_depend_on_their_company_nor_on_the_size_of_calls(
     sizes = []
     whole = slopes(range(6))
     np.testing.assert_array_equal(slopes([5, 3]), whole[:, [5, 3]])
-    monkeypatch.setattr(batches, "MODEL_CALLS", Budget(2**25, 50))
+    monkeypatch.setattr(resources, "MODEL_CALLS", Budget(2**25, 50))
     sizes.clear()
     np.testing.assert_array_equal(slopes(range(6)), whole)
     assert max(sizes) <= 50

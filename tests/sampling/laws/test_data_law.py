@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 from random_trees import random_tree, some_rows
 
-from propopt.batches import Budget
-from propopt.sampling.laws import BoxMeans, DataLaw, Reference, box_means
-from propopt.sampling.laws.tempering import temper
-from propopt.structures.boxes import Boxes, SameColumn, Tree
-from propopt.tables.names import Labels
+from propopt.base.resources import Budget
+from propopt.laws import data_law
+from propopt.laws.column_laws import temper
+from propopt.laws.data_law import BoxMeans, DataLaw, Reference
+from propopt.structures.boxes.boxes import Boxes
+from propopt.structures.boxes.sets import SameColumn, Tree
+from propopt.tables.frames import Labels
 
 
 REFERENCE = Reference.of_points(golden.TABLE)
@@ -173,7 +175,7 @@ def test_rows_are_explained_one_by_one_alike(monkeypatch):
     whole = contrasts(boxes, table, law)
     order = rng.permutation(200)
     permuted = contrasts(boxes, table[order], law)
-    monkeypatch.setattr(box_means, "MEANS_AT_ONCE", Budget(1))
+    monkeypatch.setattr(data_law, "MEANS_AT_ONCE", Budget(1))
     single = contrasts(boxes, table, law)
     for got, back in ((permuted, order), (single, np.arange(200))):
         np.testing.assert_array_equal(got[0], whole[0][back])

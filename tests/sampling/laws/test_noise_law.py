@@ -7,8 +7,9 @@ from random_trees import random_tree, some_rows
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from propopt.sampling.laws import BoxMeans, NoiseLaw
-from propopt.structures.boxes import Boxes, SameColumn, Sets
+from propopt.laws.data_law import BoxMeans, NoiseLaw
+from propopt.structures.boxes.boxes import Boxes
+from propopt.structures.boxes.sets import SameColumn, Sets
 
 
 def measures(law, sets, rows):

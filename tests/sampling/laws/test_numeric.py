@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from propopt.errors import InvalidInput
-from propopt.sampling.laws.coded import CodedLaw
-from propopt.sampling.laws.numeric import NumericLaw
-from propopt.sampling.laws.tempering import temper
-from propopt.structures.boxes import Sets
+from propopt.base.errors import InvalidInput
+from propopt.laws.column_laws import CodedLaw, NumericLaw, temper
+from propopt.structures.boxes.sets import Sets
 
 
 OUTLIER = np.array([0.0] * 1000 + [1.0])

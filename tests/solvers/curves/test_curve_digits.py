@@ -9,7 +9,7 @@ from heavy_edges import heavy
 from oracles import exact_optimum, normal_equations
 
 import propopt as po
-from propopt.errors import UncertifiedWarning
+from propopt.base.errors import UncertifiedWarning
 from propopt.losses import Program
 from propopt.solvers import Krylov, Spectral
 
@@ -146,7 +146,7 @@ def with_equal_ends(S, G, weight):
 
 @pytest.mark.parametrize("edge", [1e6, 1e10, 1e13, 1e17])
 @pytest.mark.parametrize(("solver", "n_points"), [("krylov", 1000), ("spectral", 200)])
-@pytest.mark.filterwarnings("ignore::propopt.errors.UncertifiedWarning")
+@pytest.mark.filterwarnings("ignore::propopt.base.errors.UncertifiedWarning")
 def test_no_curve_claims_more_than_a_known_explanation(solver, n_points, edge, rng):
     S, G = heavy(rng, edge, n_points)
     objective = po.GradientMatching(G) + po.PairwiseRobustness(po.graph_from_matrix(S))

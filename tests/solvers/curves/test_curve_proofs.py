@@ -6,13 +6,13 @@ from exact_csv import read_csv
 from heavy_edges import heavy
 
 import propopt as po
-from propopt.curvature.eigenbasis import Eigenbasis
-from propopt.errors import SolverFailure, UncertifiedWarning, UnsolvedWarning
+from propopt.base.errors import SolverFailure, UncertifiedWarning, UnsolvedWarning
 from propopt.losses import Program
-from propopt.results.deferred import is_deferred
+from propopt.results.curvature import Eigenbasis
+from propopt.results.explanation import is_deferred
 from propopt.solvers import Krylov, Spectral, Task
-from propopt.solvers.base import Measurement
-from propopt.solvers.curves.nodes import Nodes
+from propopt.solvers.curves import Nodes
+from propopt.solvers.solver import Measurement
 
 
 WEIGHTS = {"pairwise_robustness": np.geomspace(1e-2, 1e2, 9)}
@@ -95,7 +95,7 @@ def test_a_bar_that_was_forgotten_is_found_out(rng, monkeypatch):
     """With an excess of zero the curve of a heavy edge would claim what is wrong."""
     S, G = heavy(rng, 1e13, 200)
     objective = po.GradientMatching(G) + po.PairwiseRobustness(po.graph_from_matrix(S))
-    monkeypatch.setattr("propopt.curvature.eigenbasis.refine", lambda *_: None)
+    monkeypatch.setattr("propopt.results.curvature.refine", lambda *_: None)
     monkeypatch.setattr(Nodes, "rounding", lambda *_: 0.0)
     curve = po.sweep(objective, {"pairwise_robustness": [1e-2]}, solver="spectral")
     assert curve.optimized[0].gap == 0.0

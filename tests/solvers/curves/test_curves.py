@@ -7,9 +7,9 @@ import pytest
 import scipy.sparse.linalg as spla
 
 import propopt as po
-from propopt.errors import InvalidInput, MissingExtra, SolverFailure
+from propopt.base.errors import InvalidInput, MissingExtra, SolverFailure
 from propopt.losses import Program
-from propopt.operators import LatticeLaplacian
+from propopt.losses.operators import LatticeLaplacian
 from propopt.solvers import Krylov, Spectral, Task
 
 
@@ -245,7 +245,7 @@ def test_auto_takes_an_eigenbasis_for_the_precision_of_a_kernel(rng):
 
 
 def test_lanczos_that_does_not_converge_says_so(rng, monkeypatch):
-    monkeypatch.setattr("propopt.solvers.curves.krylov.MOST_STEPS", 20)
+    monkeypatch.setattr("propopt.solvers.curves.MOST_STEPS", 20)
     G = rng.normal(size=(2000, 1))
     objective = po.GradientMatching(G) + po.PairwiseRobustness(po.chain_graph(2000))
     with pytest.raises(SolverFailure, match=r"Lanczos did not converge in \d+ steps"):

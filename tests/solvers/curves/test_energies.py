@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 import propopt as po
-from propopt.curvature import hessian
-from propopt.curvature.hessian import QuadraticPart
-from propopt.estimates import Estimate
-from propopt.solvers.curves.energies import energy_on_curve
-from propopt.solvers.curves.krylov import Krylov
+from propopt.losses.faithfulness import Estimate
+from propopt.results import hessian
+from propopt.results.hessian import QuadraticPart
+from propopt.solvers.curves import Krylov, energy_on_curve
 from propopt.solvers.factored import Factored
 
 

@@ -10,11 +10,11 @@ import pytest
 from catalogue import gaussian_kernel
 
 import propopt as po
-from propopt.errors import UncertifiedWarning
-from propopt.graphs.grids import GridGaussianGraph, LatticeGraph
+from propopt.base.errors import UncertifiedWarning
 from propopt.losses import Program
+from propopt.losses.graphs.grids import GridGaussianGraph, LatticeGraph
 from propopt.solvers import Solution
-from propopt.solvers.lasso.solver import Lasso
+from propopt.solvers.lasso import Lasso
 
 
 TOLERANCE = 1e-6

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from max_differences import (
-    AGGREGATES,
-    gaussian_data,
-    natural_weight,
-    solved,
-)
+from max_differences import AGGREGATES, gaussian_data, natural_weight, solved
 
 import propopt as po
-from propopt.errors import InvalidInput
+from propopt.base.errors import InvalidInput
 from propopt.solvers import Solution
-from propopt.solvers.splitting.edge_weights import edge_weights
+from propopt.solvers.edge_newton import edge_weights
 
 
 @pytest.mark.parametrize("aggregate", AGGREGATES)

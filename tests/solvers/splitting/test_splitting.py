@@ -16,7 +16,7 @@ from max_differences import (
 
 import propopt as po
 from propopt.solvers import Conic
-from propopt.solvers.splitting.solver import Splitting
+from propopt.solvers.splitting import Splitting
 
 
 @pytest.mark.parametrize("block", range(21))

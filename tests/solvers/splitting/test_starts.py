@@ -14,12 +14,12 @@ from max_differences import (
 )
 
 import propopt as po
-from propopt.errors import Refused, UncertifiedWarning
+from propopt.base.errors import Refused, UncertifiedWarning
 from propopt.losses import Program
 from propopt.solvers import Conic, Solution
-from propopt.solvers.splitting import admm as admm_module
-from propopt.solvers.splitting import solver as splitting_module
-from propopt.solvers.splitting.solver import Splitting
+from propopt.solvers import splitting as admm_module
+from propopt.solvers import splitting as splitting_module
+from propopt.solvers.splitting import Splitting
 
 
 @pytest.mark.parametrize("norm", NORMS)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from max_differences import (
-    gaussian_data,
-)
+from max_differences import gaussian_data
 
 import propopt as po
-from propopt.solvers.splitting.composite import Composite, Term
-from propopt.solvers.splitting.edge_newton import EdgeNewton
-from propopt.solvers.splitting.solver import Splitting, minimise
-from propopt.solvers.splitting.systems import choose_layout, factorise
+from propopt.solvers.edge_newton import (
+    Composite,
+    EdgeNewton,
+    Term,
+    choose_layout,
+    factorise,
+)
+from propopt.solvers.splitting import Splitting, minimise
 
 
 def test_large_narrow_graphs_are_solved_by_sparse_factors():

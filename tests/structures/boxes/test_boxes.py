@@ -10,9 +10,11 @@ import pytest
 from random_trees import random_tree, some_rows, walk_all
 from sklearn.ensemble import RandomForestRegressor
 
-from propopt.batches import Budget
-from propopt.errors import InvalidInput
-from propopt.structures.boxes import Boxes, SameColumn, Tree, boxes, maps
+from propopt.base.errors import InvalidInput
+from propopt.base.resources import Budget
+from propopt.structures.boxes import boxes, sets
+from propopt.structures.boxes.boxes import Boxes
+from propopt.structures.boxes.sets import SameColumn, Tree
 
 
 D, CODED, K = 5, (3,), 4
@@ -237,14 +239,14 @@ def test_thresholds_behind_a_step_are_exact_to_the_last_bit(mean):
     rng = np.random.default_rng(3)
     step = Scaled(0, mean, 0.3)
     thresholds = step(mean + rng.normal(size=200))
-    cuts = maps.largest_at_most(step, thresholds)
+    cuts = sets.largest_at_most(step, thresholds)
     assert (step(cuts) <= thresholds).all()
     assert (step(np.nextafter(cuts, np.inf)) > thresholds).all()
 
 
 def test_thresholds_beyond_all_values_of_a_step_are_infinite():
     bounded = Filled(0, 0.0)
-    ends = maps.largest_at_most(bounded, np.array([-np.inf, np.inf]))
+    ends = sets.largest_at_most(bounded, np.array([-np.inf, np.inf]))
     assert ends.tolist() == [-np.inf, np.inf]
 
 

@@ -8,18 +8,17 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from propopt.errors import Refused
-from propopt.structures.products import (
+from propopt.base.errors import Refused
+from propopt.structures.products.algebra import Pieces
+from propopt.structures.products.families import (
     Bumps,
     Curves,
     Exponentials,
     Imputed,
-    Normals,
-    Pieces,
     Powers,
     Tables,
 )
-from propopt.structures.products.quadrature import normal_nodes
+from propopt.structures.products.normals import Normals, normal_nodes
 
 
 INF = np.inf

@@ -5,16 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from propopt.structures.products import (
-    Bumps,
-    Exponentials,
-    Normals,
-    Powers,
-    Products,
-    SumOfProducts,
-)
-from propopt.structures.products.seen.columns import Line, Listed, constant
-from propopt.structures.products.seen.pulling import by_table
+from propopt.structures.products.algebra import Products
+from propopt.structures.products.families import Bumps, Exponentials, Powers
+from propopt.structures.products.normals import Normals
+from propopt.structures.products.seen import Line, Listed, by_table, constant
+from propopt.structures.products.sums import SumOfProducts
 
 
 RNG = np.random.default_rng(0)

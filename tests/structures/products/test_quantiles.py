@@ -7,8 +7,7 @@ import pytest
 from scipy.special import ndtri
 from scipy.stats import truncnorm
 
-from propopt.structures.products import Normals
-from propopt.structures.products.quantiles import Quantiles
+from propopt.structures.products.normals import Normals, Quantiles
 
 
 LAWS = {

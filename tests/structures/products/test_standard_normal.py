@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from propopt.structures.products import Normals
-from propopt.structures.products.standard_normal import (
+from propopt.structures.products.normals import (
+    Normals,
     log_mass,
     mean_of_interval,
     share,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from propopt.structures.boxes import Boxes, SameColumn, Tree
-from propopt.structures.readers.trees import fans
-from propopt.structures.readers.trees.fans import Fan, fanned
-from propopt.structures.readers.trees.nodes import NodeList
+from propopt.structures.boxes.boxes import Boxes
+from propopt.structures.boxes.sets import SameColumn, Tree
+from propopt.structures.readers import tree_nodes
+from propopt.structures.readers.tree_nodes import Fan, NodeList, fanned
 
 
 INF = np.inf
@@ -99,5 +99,5 @@ def test_trees_that_would_be_too_large_are_not_made(monkeypatch):
     tree, _ = some_tree(rng, depth=5)
     fan = {0: Fan.of(np.arange(10.0), np.arange(11) % 2 == 0)}
     assert fanned(tree, fan) is not None
-    monkeypatch.setattr(fans, "MOST_NODES", 10)
+    monkeypatch.setattr(tree_nodes, "MOST_NODES", 10)
     assert fanned(tree, fan) is None

@@ -5,10 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from propopt.structures.readers.trees.rounding import (
-    at_most_in_single,
-    below_in_single,
-)
+from propopt.structures.readers.tree_nodes import at_most_in_single, below_in_single
 
 
 LARGEST = float(np.finfo(np.float32).max)

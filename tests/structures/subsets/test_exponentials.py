@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from propopt.structures.subsets.exponentials import ExponentialSum
+from propopt.structures.subsets.sums import ExponentialSum
 
 
 @pytest.mark.parametrize("power", [0.5, 1.0])

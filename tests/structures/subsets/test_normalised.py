@@ -2,13 +2,10 @@ import numpy as np
 import pytest
 from subset_oracle import assert_means, masks
 
-from propopt.lime.text import ExactWordLimits
-from propopt.structures.subsets import (
-    Blocks,
-    NormalisedSum,
-    normalised,
-    symmetric_means,
-)
+from propopt.lime.text.text_reading import ExactWordLimits
+from propopt.structures.subsets import sets, sums
+from propopt.structures.subsets.sets import Blocks
+from propopt.structures.subsets.sums import NormalisedSum
 
 
 ATOL = 1e-12
@@ -96,8 +93,8 @@ def test_words_of_any_weight_are_exact(rng, spread):
 def test_work_in_parts_is_the_same(rng, monkeypatch):
     f, weights = random_sum(rng, 30, 0.5, 2), rng.random((2, 31))
     means, kept = f.mean_by_size(), f.kept(weights)
-    monkeypatch.setattr(symmetric_means, "_STORED", 3000)
-    monkeypatch.setattr(normalised, "_AT_ONCE", 200)
+    monkeypatch.setattr(sets, "_STORED", 3000)
+    monkeypatch.setattr(sums, "_AT_ONCE", 200)
     assert f.mean_by_size() == pytest.approx(means, rel=1e-13, abs=1e-15)
     assert f.kept(weights) == pytest.approx(kept, rel=1e-12, abs=1e-15)
 

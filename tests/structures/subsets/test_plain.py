@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 from subset_oracle import assert_means, masks
 
-from propopt.lime.text import ExactWordLimits
-from propopt.structures.subsets import Blocks, PlainSum
+from propopt.lime.text.text_reading import ExactWordLimits
+from propopt.structures.subsets.sets import Blocks
+from propopt.structures.subsets.sums import PlainSum
 
 
 @pytest.mark.parametrize("nu", [0.05, 0.25, np.inf])

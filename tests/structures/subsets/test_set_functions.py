@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from subset_oracle import assert_means, masks
 
-from propopt.errors import InvalidInput
-from propopt.structures.subsets import AddedSets, Conjunctions, Enumerated
+from propopt.base.errors import InvalidInput
+from propopt.structures.subsets.conjunctions import Conjunctions, Enumerated
+from propopt.structures.subsets.sums import AddedSets
 
 
 def drawn(d: int, n: int = 12, seed: int = 0) -> Conjunctions:

@@ -8,7 +8,8 @@ import math
 import numpy as np
 import pytest
 
-from propopt.structures.subsets import Conjunctions, WordShapley
+from propopt.structures.subsets.conjunctions import Conjunctions
+from propopt.structures.subsets.words import WordShapley
 
 
 def random_trees(d: int, n_leaves: int, seed: int) -> Conjunctions:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from propopt.structures.subsets import Enumerated, WordPairs
+from propopt.structures.subsets.conjunctions import Enumerated
 from propopt.structures.subsets.sets import random_sets, sets_of_size
+from propopt.structures.subsets.words import WordPairs
 
 
 @pytest.mark.parametrize("d", [2, 3, 7])

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from propopt.tables.words import PatternWords
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.decomposition import TruncatedSVD
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -45,12 +46,12 @@ from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
 from subset_oracle import assert_means, masks
 
 import propopt as po
-from propopt.lime.text import ExactWordLimits
-from propopt.structures.subsets import NormalisedSum, NoSetFunction, PlainSum
-from propopt.structures.tfidf import linear
-from propopt.structures.tfidf.linear.rows import LinearRow
-from propopt.structures.tfidf.linear.steps import before
-from propopt.tables.text import Document, PatternWords
+from propopt.lime.text.text_reading import ExactWordLimits
+from propopt.structures.subsets.sets import NoSetFunction
+from propopt.structures.subsets.sums import NormalisedSum, PlainSum
+from propopt.structures.tfidf import text_sums
+from propopt.structures.tfidf.text_sums import LinearRow, before
+from propopt.tables.documents import Document
 
 
 WORDS = [*(f"w{k}" for k in range(12)), "Food", "food", "x"]
@@ -285,13 +286,13 @@ def test_a_weight_that_is_not_finite_is_refused():
 
 
 def test_more_words_than_can_be_enumerated_are_refused_with_their_features(monkeypatch):
-    monkeypatch.setattr(linear.words, "MOST_SHARED", 1)
+    monkeypatch.setattr(text_sums, "MOST_SHARED", 1)
     model = make_pipeline(TfidfVectorizer(), Ridge())
     assert "'food'" in reason(model, NUMBERS, "value")
 
 
 def test_a_text_that_takes_too_long_is_refused_with_what_would_not(monkeypatch):
-    monkeypatch.setattr(linear.reading, "_LONGEST", 1000.0)
+    monkeypatch.setattr(text_sums, "_LONGEST", 1000.0)
     model = make_pipeline(TfidfVectorizer(), Ridge())
     assert "norm=None" in reason(model, NUMBERS, "value")
 

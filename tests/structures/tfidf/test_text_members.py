@@ -23,8 +23,9 @@ from sklearn.svm import LinearSVC
 from subset_oracle import assert_means, masks
 
 import propopt as po
-from propopt.structures.subsets import AddedSets, NormalisedSum, NoSetFunction
-from propopt.tables.text import Document, PatternWords
+from propopt.structures.subsets.sets import NoSetFunction
+from propopt.structures.subsets.sums import AddedSets, NormalisedSum
+from propopt.tables.documents import Document, PatternWords
 
 
 DOCUMENT = Document.of("Good food food no price and unseen", PatternWords())

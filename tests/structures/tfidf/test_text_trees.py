@@ -28,9 +28,10 @@ from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from subset_oracle import assert_means, masks
 
-from propopt.structures.subsets import Conjunctions, NoSetFunction
-from propopt.structures.tfidf import read_text_model
-from propopt.tables.text import Document, PatternWords
+from propopt.structures.subsets.conjunctions import Conjunctions
+from propopt.structures.subsets.sets import NoSetFunction
+from propopt.structures.tfidf.text_models import read_text_model
+from propopt.tables.documents import Document, PatternWords
 
 
 WORDS = ["good", "bad", "food", "service", "place", "nice", "slow", "great"]

@@ -14,9 +14,13 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, Normalizer
 
-from propopt.structures.subsets import NoSetFunction
-from propopt.structures.tfidf import DocumentFeatures, Vectoriser, document_features
-from propopt.tables.text import Document, PatternWords
+from propopt.structures.subsets.sets import NoSetFunction
+from propopt.structures.tfidf.vectorisers import (
+    DocumentFeatures,
+    Vectoriser,
+    document_features,
+)
+from propopt.tables.documents import Document, PatternWords
 
 
 TEXTS = [

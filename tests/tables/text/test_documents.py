@@ -10,17 +10,15 @@ import pytest
 from odd_texts import MANY_WORDS, ODD_TEXTS
 
 import propopt as po
-from propopt.errors import InvalidInput, Refused
-from propopt.tables.text import (
+from propopt.base.errors import InvalidInput, Refused
+from propopt.tables import documents as schema_module
+from propopt.tables.documents import (
     Document,
     EachOccurrence,
     PatternWords,
     VectoriserWords,
     is_documents,
     read_texts,
-)
-from propopt.tables.text import (
-    schema as schema_module,
 )
 
 

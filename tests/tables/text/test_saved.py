@@ -8,8 +8,8 @@ import pytest
 from odd_texts import ODD_TEXTS
 
 import propopt as po
-from propopt.errors import InvalidInput
-from propopt.tables.text import (
+from propopt.base.errors import InvalidInput
+from propopt.tables.documents import (
     EachOccurrence,
     PatternWords,
     VectoriserWords,

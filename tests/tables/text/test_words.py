@@ -9,8 +9,8 @@ import warnings
 import pytest
 from sklearn.feature_extraction.text import CountVectorizer
 
-from propopt.errors import InvalidInput
-from propopt.tables.text import (
+from propopt.base.errors import InvalidInput
+from propopt.tables.documents import (
     PACKAGE_FILLER,
     Document,
     EachOccurrence,

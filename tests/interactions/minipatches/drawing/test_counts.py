@@ -9,15 +9,15 @@ import pytest
 from minipatch_cases import Once, fitted, many, small_table
 from scipy.stats import binom
 
-from propopt.errors import FewPatchesWarning, InvalidInput
+from propopt.base.errors import FewPatchesWarning, InvalidInput
 from propopt.interactions import Minipatches
-from propopt.interactions.minipatches.drawing.counts import (
+from propopt.interactions.patch_draws import (
+    Usable,
     check_counts,
     check_order,
+    draw_patches,
     fewest_usable,
 )
-from propopt.interactions.minipatches.drawing.patches import draw_patches
-from propopt.interactions.minipatches.drawing.usable import Usable
 
 
 NAMES = list("abcdefgh")
@@ -90,9 +90,7 @@ def test_nothing_is_counted_where_patches_are_many(monkeypatch):
     def refused(*_):
         raise AssertionError
 
-    monkeypatch.setattr(
-        "propopt.interactions.minipatches.drawing.counts._counts", refused
-    )
+    monkeypatch.setattr("propopt.interactions.patch_draws._counts", refused)
     assert fewest_usable(drawn(1000), sets_of(2), usable()) == (30, 0)
 
 

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from propopt.errors import InvalidInput
-from propopt.interactions.minipatches.drawing import patches as patches_module
-from propopt.interactions.minipatches.drawing.patches import Patches, draw_patches
-from propopt.interactions.minipatches.drawing.strata import Strata
+from propopt.base.errors import InvalidInput
+from propopt.interactions import patch_draws as patches_module
+from propopt.interactions.patch_draws import Patches, Strata, draw_patches
 
 
 def drawn(n_patches=4000, *, sampling="fixed", seed=0, labels=None, n_rows=10):

@@ -8,13 +8,13 @@ from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 
-from propopt.errors import Refused
+from propopt.base.errors import Refused
 from propopt.functions import wrap
 from propopt.lime import TextLaw, text_limits
-from propopt.lime.text.diagnosis import SeenWords, diagnose_texts
-from propopt.lime.text.finite import expected_run, kept_words, single_text_run
-from propopt.structures.subsets import Enumerated
-from propopt.tables.text import Document, PatternWords
+from propopt.lime.text.text_diagnosis import SeenWords, diagnose_texts
+from propopt.lime.text.text_runs import expected_run, kept_words, single_text_run
+from propopt.structures.subsets.conjunctions import Enumerated
+from propopt.tables.documents import Document, PatternWords
 
 
 def words(d, *named):

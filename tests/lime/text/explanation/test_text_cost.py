@@ -11,9 +11,14 @@ from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
 from propopt.lime import text_limits
-from propopt.lime.text.lengthy import announce_norms, n_steps
-from propopt.lime.text.reading import compared_sets, read_documents
-from propopt.structures.subsets import AddedSets, NormalisedSum, NoSetFunction
+from propopt.lime.text.text_reading import (
+    announce_norms,
+    compared_sets,
+    n_steps,
+    read_documents,
+)
+from propopt.structures.subsets.sets import NoSetFunction
+from propopt.structures.subsets.sums import AddedSets, NormalisedSum
 
 
 def words(n, *first):
@@ -102,7 +107,7 @@ def test_norms_of_many_words_are_announced(capsys, monkeypatch):
     assert "lime: exact means behind the norm of many words, about " in (
         capsys.readouterr().err
     )
-    monkeypatch.setattr("propopt.lime.text.lengthy.WORTH_SAYING", 1e-9)
+    monkeypatch.setattr("propopt.functions.cost.WORTH_SAYING", 1e-9)
     found = text_limits(f, [text])
     assert "lime: exact means" in capsys.readouterr().err
     assert found.path(0).sign_changes is not None

@@ -11,11 +11,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
 import propopt as po
-from propopt.errors import InvalidInput, Refused
+from propopt.base.errors import InvalidInput, Refused
 from propopt.lime import TextLaw, text_limits
-from propopt.lime.text.reading import checked_subsets, compared_sets
-from propopt.structures.subsets import Conjunctions, NoSetFunction
-from propopt.tables.text import Document, PatternWords
+from propopt.lime.text.text_reading import checked_subsets, compared_sets
+from propopt.structures.subsets.conjunctions import Conjunctions
+from propopt.structures.subsets.sets import NoSetFunction
+from propopt.tables.documents import Document, PatternWords
 
 
 TEXTS = [

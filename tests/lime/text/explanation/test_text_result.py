@@ -14,10 +14,10 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from propopt.errors import InvalidInput, Refused
+from propopt.base.errors import InvalidInput, Refused
 from propopt.lime import TextLaw, TextLimeExplanation, text_limits
-from propopt.results.result import Result
-from propopt.tables.text import PatternWords
+from propopt.results.explanation import Result
+from propopt.tables.documents import PatternWords
 
 
 TEXTS = pd.Series(

@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 from text_lime_runs import runs, tree
 
-from propopt.errors import InvalidInput
-from propopt.lime.text import ExactWordLimits, TextLaw
-from propopt.lime.text.finite import (
+from propopt.base.errors import InvalidInput
+from propopt.lime.text.text_reading import ExactWordLimits, TextLaw
+from propopt.lime.text.text_runs import (
     effective_log_weights,
     expected_run,
     single_text_run,
 )
-from propopt.structures.subsets import Conjunctions, Enumerated, all_sets
+from propopt.structures.subsets.conjunctions import Conjunctions, Enumerated
+from propopt.structures.subsets.sets import all_sets
 
 
 SETTINGS = [(0.0, False), (0.0, True), (1.0, True), (5.0, False)]

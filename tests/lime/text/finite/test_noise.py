@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from text_lime_runs import runs, tree
 
-from propopt.lime.finite import ranking_chances
-from propopt.lime.text import ExactWordLimits, TextLaw
-from propopt.lime.text.finite import WordDraws, single_text_run
-from propopt.structures.subsets import Conjunctions, Enumerated, all_sets
+from propopt.lime.single_runs import ranking_chances
+from propopt.lime.text.text_reading import ExactWordLimits, TextLaw
+from propopt.lime.text.text_runs import WordDraws, single_text_run
+from propopt.structures.subsets.conjunctions import Conjunctions, Enumerated
+from propopt.structures.subsets.sets import all_sets
 
 
 def deviations(run):

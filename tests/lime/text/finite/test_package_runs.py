@@ -10,9 +10,9 @@ from sklearn.pipeline import make_pipeline
 from text_lime_runs import tree
 
 import propopt as po
-from propopt.errors import InvalidInput, Refused
-from propopt.lime.text import ExactWordLimits
-from propopt.lime.text.finite import compare_text_with_package
+from propopt.base.errors import InvalidInput, Refused
+from propopt.lime.text.text_package import compare_text_with_package
+from propopt.lime.text.text_reading import ExactWordLimits
 
 
 pytest.importorskip("lime")

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from text_lime_runs import tree
 
-from propopt.errors import InvalidInput
-from propopt.lime.text import ExactWordLimits, TextLaw
-from propopt.lime.text.finite import expected_run, kept_words
-from propopt.structures.subsets import Enumerated, all_sets
+from propopt.base.errors import InvalidInput
+from propopt.lime.text.text_reading import ExactWordLimits, TextLaw
+from propopt.lime.text.text_runs import expected_run, kept_words
+from propopt.structures.subsets.conjunctions import Enumerated
+from propopt.structures.subsets.sets import all_sets
 
 
 def explained(function, law, n_samples, first_row, some):

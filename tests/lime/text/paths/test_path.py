@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from text_lime_runs import tree
 
-from propopt.errors import InvalidInput
-from propopt.lime.text import ExactWordLimits, TextMoments
-from propopt.lime.text.law import TextLaw
-from propopt.lime.text.paths import word_path
-from propopt.structures.subsets import Conjunctions, Enumerated
+from propopt.base.errors import InvalidInput
+from propopt.lime.text.text_paths import word_path
+from propopt.lime.text.text_reading import ExactWordLimits, TextLaw, TextMoments
+from propopt.structures.subsets.conjunctions import Conjunctions, Enumerated
 
 
 def product_less(a, d=20):

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from propopt.lime.text.law import TextLaw
-from propopt.lime.text.limits import ExactWordLimits
-from propopt.lime.text.paths.by_size import MeansBySize
-from propopt.structures.subsets import Conjunctions
+from propopt.lime.text.text_paths import MeansBySize
+from propopt.lime.text.text_reading import ExactWordLimits, TextLaw
+from propopt.structures.subsets.conjunctions import Conjunctions
 
 
 WIDTHS = np.append(np.geomspace(2e-3, 500.0, 97), np.inf)

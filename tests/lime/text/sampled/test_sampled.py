@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from propopt.errors import InvalidInput
-from propopt.lime.text import ExactWordLimits, TextLaw
-from propopt.lime.text.sampled import SizePlan, estimate_words
-from propopt.structures.subsets import Conjunctions, Enumerated
+from propopt.base.errors import InvalidInput
+from propopt.lime.text.text_reading import ExactWordLimits, TextLaw
+from propopt.lime.text.text_samples import SizePlan, estimate_words
+from propopt.structures.subsets.conjunctions import Conjunctions, Enumerated
 
 
 BANDWIDTHS = np.array([0.05, 0.25, np.inf])

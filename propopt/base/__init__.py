@@ -1,0 +1,1 @@
+"""Errors, checks, files, words, threads: what everything else stands on."""

@@ -1,0 +1,276 @@
+"""What comes in is checked once, here, and trusted afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from propopt.base.arrays import Array
+from propopt.base.errors import InvalidInput
+
+
+_Word = TypeVar("_Word", bound=str)
+
+_LARGEST = 1e140
+"""Of numbers that losses square: 1e28 is left for weights and numbers of terms."""
+
+_SMALLEST = 1e-140
+"""The same: squares of 1e-14 of them, by which a gap is told, keep their digits."""
+
+
+def read_array(values: object, what: str, *, ndim: int) -> Array:
+    """``values`` as a finite, non-empty float64 array with ``ndim`` dimensions."""
+    array = _read(values, what, ndim)
+    _refuse_any(~np.isfinite(array), array, what, "not finite")
+    return sealed(array)
+
+
+def read_with_missing(values: object, what: str, *, ndim: int) -> Array:
+    """As :func:`read_array`, but NaN is a number that is missing."""
+    array = _read(values, what, ndim)
+    _refuse_any(np.isinf(array), array, what, "infinite")
+    return sealed(array)
+
+
+def _read(values: object, what: str, ndim: int) -> Array:
+    array = as_floats(values, what)
+    if array.ndim != ndim:
+        raise InvalidInput(
+            f"{what}: expected {ndim} dimensions, got an array of shape {array.shape}"
+            f"{_of_other_dimensions(values, what, array.ndim, ndim)}"
+        )
+    if array.size == 0:
+        raise InvalidInput(f"{what}: the array is empty, of shape {array.shape}")
+    return array
+
+
+def _of_other_dimensions(values: object, what: str, came: int, ndim: int) -> str:
+    """What makes a table of one row, of one column, or of one of several outputs."""
+    if (came, ndim) == (1, 2) and hasattr(values, "to_frame"):
+        return (
+            f"; {what}.to_frame().T is a table of one row, {what}.to_frame() a column"
+        )
+    if (came, ndim) == (1, 2):
+        return (
+            "; reshape(1, -1) makes a table of one row of it, reshape(-1, 1) a column"
+        )
+    if (came, ndim) == (3, 2):
+        one = f"{what}[k]" if isinstance(values, list | tuple) else f"{what}[..., k]"
+        return f"; of several classes choose one, {one}"
+    return ""
+
+
+def _refuse_any(wrong: NDArray[np.bool_], array: Array, what: str, word: str) -> None:
+    if wrong.any():
+        place = tuple(int(i) for i in np.argwhere(wrong)[0])
+        raise InvalidInput(
+            f"{what}: {int(wrong.sum())} of {array.size} values are {word}; the first "
+            f"is {array[place]} at index {place}"
+        )
+
+
+def as_floats(values: object, what: str) -> Array:
+    """A float64 copy; refused where NumPy would drop a part or read a date."""
+    refuse_sparse(values, what)
+    if np.ma.is_masked(values):
+        raise InvalidInput(f"{what}: expected numbers, got masked ones; fill them")
+    if values is None or isinstance(values, str | bytes | Path | Mapping):
+        raise InvalidInput(f"{what}: expected numbers, got {_no_table(values)}")
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind in _NO_NUMBERS:
+            raise TypeError(_NO_NUMBERS[array.dtype.kind])
+        return np.array(array, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError, RuntimeError) as error:
+        came = _RAGGED if "inhomogeneous" in str(error) else error
+        if not hasattr(values, "__len__") and not hasattr(values, "__array__"):
+            came = f"{type(values).__name__}; give an array or a DataFrame"
+        raise InvalidInput(f"{what}: expected numbers, got {came}") from None
+
+
+_RAGGED = "rows of several lengths, or several tables; give one table"
+
+
+def refuse_sparse(values: object, what: str) -> None:
+    """Refuse a sparse matrix, of which zeros are no values to others."""
+    if sp.issparse(values):
+        raise InvalidInput(
+            f"{what}: expected a dense table, got a sparse {type(values).__name__}; "
+            "give its toarray()"
+        )
+
+
+def _no_table(values: object) -> str:
+    """What came in place of numbers, and what makes numbers of it."""
+    if isinstance(values, Mapping):
+        return f"a {type(values).__name__}; pandas.DataFrame(...) makes a table of it"
+    if values is None:
+        return "None; give an array or a DataFrame"
+    return f"{str(values)!r:.80}; pandas.read_csv(path) reads the table of a file"
+
+
+_NO_NUMBERS = {"c": "complex ones", "M": "dates", "m": "lengths of time"}
+"""What NumPy makes numbers of all the same, by the kind of its type."""
+
+
+def sealed(array: Array) -> Array:
+    """An array of our own, made read-only; nothing is copied."""
+    array.setflags(write=False)
+    return array
+
+
+def is_sealed(array: object) -> bool:
+    """Whether nobody writes to an array by this name.
+
+    A read-only view of what a user gave would be one too, and still change with it, so
+    what comes from outside is copied.
+    """
+    return isinstance(array, np.ndarray) and not array.flags.writeable
+
+
+def refuse_overflow(array: Array, what: str) -> None:
+    """Refuse numbers whose weighted sums of squares are not sure to be finite."""
+    size = float(np.abs(array).max(initial=0.0))
+    if size > _LARGEST:
+        raise InvalidInput(
+            f"{what}: sums of squares of numbers up to {size:.2g} overflow; divide "
+            "them, or the output of the model, by a constant"
+        )
+
+
+def refuse_underflow(size: float, what: str, cost: float | None = None) -> None:
+    """Refuse numbers, not all zero, of whose squares no digits are left.
+
+    Parameters
+    ----------
+    size : float
+        The largest of them.
+    what : str
+        What errors call them.
+    cost : float, optional
+        What the largest sum of their squares counts for, if not as it is.
+    """
+    squares = size**2 if cost is None else cost
+    if size == 0.0 or squares >= _SMALLEST**2:
+        return
+    if size >= _SMALLEST:
+        raise InvalidInput(
+            f"{what}: weighted sums of squares up to {squares:.2g} vanish; multiply "
+            "all weights by a constant"
+        )
+    factor = 1.0 / max(size, 1e-300)
+    raise InvalidInput(
+        f"{what}: sums of squares of numbers up to {size:.2g} vanish; multiply them, "
+        f"or the output of the model, by a constant such as {factor:.0e}"
+    )
+
+
+def read_positive(value: object, what: str) -> float:
+    """``value`` as a finite float above zero."""
+    number = read_nonnegative(value, what)
+    if number == 0.0:
+        raise InvalidInput(f"{what}: expected a number > 0, got 0")
+    return number
+
+
+def read_nonnegative(value: object, what: str) -> float:
+    """``value`` as a finite float that is not negative."""
+    try:
+        number = float(value)  # type: ignore[arg-type]  # any float-like is welcome
+    except (TypeError, ValueError):
+        raise InvalidInput(f"{what}: expected a number, got {value!r}") from None
+    if not (np.isfinite(number) and number >= 0):
+        raise InvalidInput(f"{what}: expected a finite number >= 0, got {value!r}")
+    return number
+
+
+def read_each_nonnegative(values: object, what: str) -> Array:
+    """A number, or a sequence of them, as finite floats ≥ 0, shape (n,)."""
+    try:
+        array = np.atleast_1d(np.asarray(values))
+    except ValueError as error:  # rows of several lengths
+        raise InvalidInput(f"{what}: expected numbers, got {error}") from None
+    if array.ndim > 1 or array.dtype.kind not in "biuf":
+        numbers = [read_nonnegative(value, what) for value in array.tolist()]
+        return np.array(numbers, dtype=np.float64)
+    wrong = ~(np.isfinite(array) & (array >= 0))
+    if wrong.any():
+        raise InvalidInput(
+            f"{what}: expected a finite number >= 0, got {array[wrong][0].item()!r}"
+        )
+    return array.astype(np.float64)
+
+
+def read_count(value: object, what: str) -> int:
+    """``value`` as an integer of at least one."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise InvalidInput(f"{what}: expected an integer >= 1, got {value!r}")
+    return int(value)
+
+
+def read_flag(value: object, what: str) -> bool:
+    """``value`` if it is true or false."""
+    if not isinstance(value, bool | np.bool_):
+        raise InvalidInput(f"{what}: expected True or False, got {value!r}")
+    return bool(value)
+
+
+def read_seed(rng: object, what: str = "rng") -> int:
+    """The seed that ``rng`` is, 0 for None; one drawn from it if it is a generator."""
+    if isinstance(rng, np.random.Generator):
+        return int(rng.integers(2**63))
+    seed = 0 if rng is None else rng
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise InvalidInput(
+            f"{what}: expected an integer >= 0 or a numpy.random.Generator, got {rng!r}"
+        )
+    return int(seed)
+
+
+def read_rng(rng: object) -> np.random.Generator:
+    """A generator as it is, to be advanced; else a new one from :func:`read_seed`."""
+    if isinstance(rng, np.random.Generator):
+        return rng
+    return np.random.default_rng(read_seed(rng))
+
+
+def known_word(given: _Word, kinds: Any, what: str) -> _Word:
+    """``given``, if it is one of the words of a ``Literal``.
+
+    Examples
+    --------
+    >>> from typing import Literal
+    >>> known_word("lower", Literal["lower", "upper"], "side")
+    'lower'
+    """
+    known = list(get_args(kinds))
+    if given in known:
+        return given
+    *first, last = map(repr, known)
+    raise InvalidInput(
+        f"{what}: expected {', '.join(first)} or {last}, got {given!r}"
+        f"{did_you_mean(given, known)}"
+    )
+
+
+_SHORT, _MANY = 60, 1_000
+"""Characters of a word that are compared; names among which a near one is sought."""
+
+
+def did_you_mean(word: object, known: Sequence[str]) -> str:
+    """A hint, to stand behind a word, at the name nearest to it; nothing if none is.
+
+    Examples
+    --------
+    >>> did_you_mean("Sparsty", ["smoothness", "sparsity"])
+    " (did you mean 'sparsity'?)"
+    """
+    names = {name.lower(): name for name in reversed(known[:_MANY])}
+    near = get_close_matches(str(word).lower()[:_SHORT], list(names), n=1)
+    return f" (did you mean {names[near[0]]!r}?)" if near else ""

@@ -1,0 +1,472 @@
+"""Files that are either the old ones or the new ones, never half of each.
+
+Archives of arrays with one JSON header: read without trust in what they claim. Members
+are stored as they are, so that none is larger than the file: nothing is allocated that
+the file does not hold.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import reprlib
+import stat
+import struct
+import sys
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from propopt.base.arrays import Array
+from propopt.base.errors import InvalidInput, Unwritten
+
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def writable_folder(folder: str | Path) -> Path:
+    """The folder, made; refused before any work if nothing can be written there.
+
+    Raises
+    ------
+    InvalidInput
+        If it cannot be made, or not be written to.
+    """
+    place = Path(folder)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInput(
+            f"output: cannot make the folder {place}: {_reason(error)}"
+        ) from None
+    try:
+        _draft(place / "draft").unlink()
+    except OSError as error:
+        raise InvalidInput(
+            f"output: cannot write to the folder {place}: {_reason(error)}"
+        ) from None
+    return place
+
+
+def require_free_name(path: str | Path, read: Iterable[Path] = ()) -> None:
+    """Refuse, before any work, a name that no file can take, or that none should.
+
+    Parameters
+    ----------
+    path : path
+        What will be written.
+    read : iterable of Path
+        What the work starts from: not to be written over.
+
+    Raises
+    ------
+    InvalidInput
+        If a folder has the name, it is too long, or one of ``read`` has it.
+    """
+    try:
+        mode = os.lstat(path).st_mode
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise InvalidInput(f"output: cannot write {path}: {_reason(error)}") from None
+    if stat.S_ISDIR(mode):
+        raise InvalidInput(f"output: cannot write {path}: a folder is called so")
+    if any(_is_same(path, other) for other in read):
+        raise InvalidInput(
+            f"output: cannot write {path}: it is read here; choose another folder"
+        )
+
+
+@contextmanager
+def written_whole(path: str | Path) -> Iterator[Path]:
+    """Give a path to write to; it takes the name ``path`` only when all went well.
+
+    Raises
+    ------
+    InvalidInput
+        If its folder is not there: none is made of a name that may be mistyped.
+    Unwritten
+        If the operating system refuses, with its reason.
+    """
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise InvalidInput(f"{target}: there is no folder {target.parent}")
+    draft: Path | None = None
+    try:
+        draft = _draft(target)
+        yield draft
+        draft.chmod(0o666 & ~_umask())
+        draft.replace(target)
+    except OSError as error:
+        raise Unwritten(f"cannot write {target}: {_reason(error)}") from error
+    finally:
+        if draft is not None:
+            with suppress(OSError):
+                draft.unlink()
+
+
+def _is_same(path: str | Path, other: Path) -> bool:
+    try:
+        return os.path.samefile(path, other)
+    except (OSError, ValueError):  # one of them is not there
+        return False
+
+
+def _draft(target: Path) -> Path:
+    """An empty file beside the target, with its suffix and a short name of its own."""
+    handle, name = tempfile.mkstemp(
+        dir=target.parent, prefix=".draft-", suffix=target.suffix
+    )
+    os.close(handle)
+    return Path(name)
+
+
+def _reason(error: OSError) -> str:
+    return error.strerror or str(error)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+# ---- Archives of arrays with one JSON header: read without trust in what they claim
+
+
+_BROKEN = (
+    ArithmeticError,
+    EOFError,
+    LookupError,
+    MemoryError,
+    RuntimeError,  # of which too deep a nesting is one
+    TypeError,
+    ValueError,
+    struct.error,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+"""What zipfile, json and NumPy raise at bytes that make no sense."""
+
+OTHER_FILES = frozenset(
+    {".csv", ".html", ".joblib", ".json", ".parquet", ".pickle", ".pkl", ".png"}
+    | {".svg", ".tsv", ".txt", ".xlsx", ".yaml", ".yml"}
+)
+"""Endings that say that a file is something else; other dots are part of a name."""
+
+_ENCRYPTED = 0x1
+_PREAMBLE = {b"\x93NUMPY\x01\x00": "<H", b"\x93NUMPY\x02\x00": "<I"}
+_DESCRIPTION = re.compile(
+    r"\{'descr': '([<>|][fiubU]\d{1,18})', 'fortran_order': (True|False), "
+    r"'shape': \(((?:\d{1,18}, ?)*(?:\d{1,18})?)\), \}\s*"
+)
+"""As NumPy writes it; arrays of objects and records have another description."""
+
+
+def archive_path(path: str | Path) -> Path:
+    """The path with ``.npz`` at its end; dots in the name stay.
+
+    Raises
+    ------
+    InvalidInput
+        If it names no file.
+    """
+    file = Path(path)
+    if file.name in ("", ".."):
+        raise InvalidInput(f"path: expected the name of a file, got {str(path)!r}")
+    if file.suffix.lower() in OTHER_FILES:
+        raise InvalidInput(
+            f"path: expected the name of an .npz file, which save writes and load "
+            f"reads, got {str(path)!r}; to_csv and to_frame give tables"
+        )
+    return file if file.suffix == ".npz" else file.with_name(f"{file.name}.npz")
+
+
+@dataclass(frozen=True)
+class Format:
+    """What an archive says that it is.
+
+    Parameters
+    ----------
+    name : str
+        Under ``format`` in its header.
+    noun : str
+        What errors call it.
+    version : int
+        The latest; earlier ones are read too.
+    """
+
+    name: str
+    noun: str
+    version: int
+
+    def write(
+        self, path: Path, header: Mapping[str, Any], arrays: Mapping[str, Array]
+    ) -> None:
+        """Write a header and arrays, the whole file or none of it.
+
+        Raises
+        ------
+        InvalidInput
+            If the folder is not there, or the header is more than text and numbers.
+        """
+        try:
+            kind = {"format": self.name, "version": self.version}
+            text = as_json({**kind, **header})
+        except (TypeError, ValueError, RecursionError) as error:
+            raise self.unsavable(path, error) from None
+        with written_whole(path) as draft:
+            np.savez(draft, allow_pickle=False, header=np.array(text), **arrays)
+
+    def read(self, path: Path) -> tuple[int, dict[str, Any], dict[str, Array]]:
+        """Version, header without it, and arrays, read-only.
+
+        Raises
+        ------
+        InvalidInput
+            If the file is no such archive, was written by a later version, or cannot be
+            read.
+        FileNotFoundError
+            If there is none.
+        """
+        try:
+            header, arrays = _read(path)
+        except InvalidInput as error:
+            raise self.refusal(path, str(error)) from None
+        version = header.pop("version", None)
+        if header.pop("format", None) != self.name or not isinstance(version, int):
+            raise self.refusal(path, "its header is that of something else")
+        if not 1 <= version <= self.version:
+            raise InvalidInput(
+                f"{path}: written in format version {reprlib.repr(version)}; this "
+                f"propopt reads version {self.version}"
+            )
+        return version, header, arrays
+
+    def refusal(self, path: Path, reason: str) -> InvalidInput:
+        """The one error of a file that cannot be loaded."""
+        return InvalidInput(f"{path}: not {self.noun}: {reason}")
+
+    def unsavable(self, path: Path, reason: object) -> InvalidInput:
+        """The one error of what could not be loaded again."""
+        return InvalidInput(f"{path}: cannot be saved: {reason}")
+
+
+def as_json(header: object) -> str:
+    """The text of a header; numbers of NumPy are numbers."""
+    return json.dumps(header, default=_as_number)
+
+
+def _as_number(value: object) -> object:
+    """What JSON takes of a NumPy number."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"expected numbers and text, got {type(value).__name__}")
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
+    """The JSON object of the member ``header``, and the other members."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            arrays = _arrays(archive, path)
+        header = json.loads(_text(arrays.pop("header")))
+    except (InvalidInput, FileNotFoundError):
+        raise
+    except OSError as error:
+        raise InvalidInput(error.strerror or str(error)) from None
+    except _BROKEN:
+        raise InvalidInput("its contents are cut off or make no sense") from None
+    if not isinstance(header, dict):
+        raise InvalidInput("its header is no JSON object")
+    return header, arrays
+
+
+def _arrays(archive: zipfile.ZipFile, path: Path) -> dict[str, Array]:
+    members = archive.infolist()
+    names = [member.filename for member in members]
+    if len(set(names)) < len(names):
+        raise InvalidInput("two of its members have one name")
+    for member in members:
+        reason = _refusal(member)
+        if reason is not None:
+            raise InvalidInput(f"its member {member.filename!r} {reason}")
+    if sum(member.file_size for member in members) > path.stat().st_size:
+        raise InvalidInput("its members claim more bytes than the file has")
+    return {
+        member.filename.removesuffix(".npy"): _array(archive.read(member))
+        for member in members
+    }
+
+
+def _refusal(member: zipfile.ZipInfo) -> str | None:
+    if not member.filename.endswith(".npy"):
+        return "is no array"
+    if member.flag_bits & _ENCRYPTED:
+        return "is encrypted"
+    if member.compress_type != zipfile.ZIP_STORED:
+        return "is compressed, which save does not do"
+    return None
+
+
+def _array(data: bytes) -> NDArray[Any]:
+    """An array of numbers or text, from the bytes of an ``.npy`` file."""
+    size = _PREAMBLE[data[:8]]
+    start = 8 + struct.calcsize(size)
+    end = start + struct.unpack(size, data[8:start])[0]
+    header = _DESCRIPTION.fullmatch(data[start:end].decode("latin-1"))
+    if header is None:
+        raise ValueError("neither numbers nor text")
+    dtype = np.dtype(header[1])
+    shape = tuple(int(length) for length in re.findall(r"\d+", header[3]))
+    if math.prod(shape) * dtype.itemsize != len(data) - end:
+        raise ValueError("another number of bytes than the shape asks for")
+    order = "F" if header[2] == "True" else "C"
+    array = np.frombuffer(data, dtype, offset=end).reshape(shape, order=order)  # type: ignore[call-overload]
+    return np.asarray(array, dtype.newbyteorder("="))
+
+
+def _text(array: NDArray[Any]) -> str:
+    """The one text of an array; NumPy itself does not look at its code points."""
+    if array.dtype.kind != "U" or array.ndim:
+        raise ValueError("no text")
+    return array.tobytes().decode(f"utf-32-{sys.byteorder[0]}e").rstrip("\0")
+
+
+# ---- Tables as CSV files: numbers read back exactly, and no name is a command
+
+
+_COMMANDS = ("=", "+", "-", "@", "\t", "\r")
+"""What a spreadsheet takes for the beginning of a formula."""
+
+
+def write_csv(path: str | Path, table: pd.DataFrame, *, names_of_rows: bool) -> None:
+    """Write a table, the whole file or none of it.
+
+    Every number is written with the fewest digits that read back to the same value.
+    Text that a spreadsheet would take for a formula has an apostrophe before it. Names
+    of rows, where they are written, are a first column without a name.
+
+    Raises
+    ------
+    InvalidInput
+        If its folder is not there.
+    Unwritten
+        If the operating system refuses.
+    """
+    shown = table.copy(deep=False)
+    for place in range(table.shape[1]):
+        column = table.iloc[:, place]
+        if column.map(_acts).any():
+            shown.isetitem(place, column.astype(object).map(as_cell).array)
+    shown.columns = [as_cell(name) for name in table.columns]
+    if names_of_rows:
+        shown.index = [as_cell(name) for name in table.index]
+    with written_whole(path) as draft:
+        shown.to_csv(draft, index=names_of_rows)
+
+
+def as_cell(name: object) -> object:
+    r"""A number as it is; anything else as text that no spreadsheet computes.
+
+    Examples
+    --------
+    >>> as_cell("=1+1"), as_cell("age"), as_cell("-1.5"), as_cell(-1.5)
+    ("'=1+1", 'age', '-1.5', -1.5)
+    """
+    if name is None or isinstance(name, int | float | np.number):
+        return name
+    return f"'{name}" if _acts(str(name)) else str(name)
+
+
+def _acts(cell: object) -> bool:
+    """Whether it is text that a spreadsheet takes for a formula."""
+    return isinstance(cell, str) and cell.startswith(_COMMANDS) and not _is_number(cell)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+# ---- Pictures as SVG: whole files, the same for the same run
+
+
+def write_svg(figure: Figure, path: str | Path, *, salt: str) -> None:
+    """Write a figure as SVG, without a date, whole or not at all.
+
+    Parameters
+    ----------
+    figure : matplotlib Figure
+        What is drawn.
+    path : path
+        Where to write.
+    salt : str
+        From it and the figure the file's identifiers are made: the same figure with
+        the same salt is the same file, byte by byte.
+
+    Raises
+    ------
+    InvalidInput
+        If the folder is not there.
+    Unwritten
+        If the file cannot be written.
+    """
+    from matplotlib import rc_context
+
+    with rc_context({"svg.hashsalt": salt}), written_whole(path) as draft:
+        figure.savefig(draft, format="svg", metadata={"Date": None})
+
+
+# ---- Markdown pages: paragraphs and tables, written whole
+
+
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    r"""A table; bars within cells are no edges.
+
+    Examples
+    --------
+    >>> print(markdown_table(("name", "value"), [("|w|", "1")]))
+    | name | value |
+    | --- | --- |
+    | \|w\| | 1 |
+    """
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(map(_cell, line))} |" for line in lines)
+
+
+def markdown_list(items: Iterable[str]) -> str:
+    """One line for each item."""
+    return "\n".join(f"- {item}" for item in items)
+
+
+def write_markdown(path: str | Path, paragraphs: Iterable[str]) -> None:
+    """Write a page of paragraphs, whole or not at all.
+
+    Raises
+    ------
+    InvalidInput
+        If the folder is not there.
+    Unwritten
+        If the file cannot be written.
+    """
+    with written_whole(path) as draft:
+        draft.write_text("\n\n".join(paragraphs) + "\n", encoding="utf-8")
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")

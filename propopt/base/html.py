@@ -1,0 +1,857 @@
+"""Cards of results: plain data, laid out as HTML for notebooks and as text for print.
+
+A card says first what was found, then the numbers, then what is proved; settings are
+folded. HTML is escaped and without scripts, and its colours are seen on light and dark
+pages. The layer of explanations is above this one: they are taken by their attributes.
+
+Shades for words: how large a number is, and its sign, on light and dark pages. Orange
+and blue stay apart for readers who do not tell red from green, larger numbers are
+further from the page in lightness too, and the ink has a contrast of 4.5 at least
+on each shade (WCAG 2, level AA), whatever the page is.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+from typing import Any, Final, final
+
+import numpy as np
+
+from propopt.base.arrays import Array, Positions, Truths
+from propopt.base.errors import InvalidInput, Refused
+from propopt.base.files import written_whole
+from propopt.base.text import (
+    HIDDEN,
+    gap_in_words,
+    in_html,
+    in_percent,
+    percent,
+    printable,
+    target_in_words,
+)
+
+
+N_FEATURES: Final = 10
+"""Features on a card, the largest."""
+
+N_PRINTED: Final = 5
+"""Features that ``print`` shows."""
+
+_MOST_ROWS: Final = 1_000
+"""Rows whose certain signs are counted for a card."""
+
+BAR_RAISES, BAR_LOWERS = "#cc6a1b", "#3b82c9"
+"""Of bars: an orange and a blue with a contrast of 3 or more to white and to black."""
+
+TEXT_CELL = 'style="text-align:left;padding:1px 10px"'
+NUMBER_CELL = 'style="text-align:right;padding:1px 10px"'
+
+_QUIET = "opacity:.75"
+_CELL = (
+    "padding:2px 12px 2px 0;border:0;background:transparent;text-align:left;"
+    "vertical-align:middle;overflow-wrap:break-word;max-width:14em"
+)
+_NUMBER = (
+    f"{_CELL};text-align:right;white-space:nowrap;font-weight:600;"
+    "font-variant-numeric:tabular-nums"
+)
+_BAR = "position:absolute;top:0;height:100%;border-radius:2px"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class CardRow:
+    """One line of a card: a name, a number, and what is to be said of it.
+
+    Parameters
+    ----------
+    name : str
+        Of the feature.
+    value : float
+        Its number.
+    note : str
+        Such as ``"always raises"``.
+    parts : (float, float), optional
+        How far the bar reaches below zero, and above it; by default to ``value``.
+    """
+
+    name: str
+    value: float
+    note: str = ""
+    parts: tuple[float, float] | None = None
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """Both ends of the bar, the first at most zero and the second at least."""
+        return self.parts or (min(self.value, 0.0), max(self.value, 0.0))
+
+    @property
+    def said(self) -> str:
+        """The note, with both ends of the bar where nothing is drawn."""
+        low, high = self.reach
+        ends = f"({low:+.3g} and {high:+.3g})" if low and high else ""
+        return " ".join(filter(None, [self.note, ends]))
+
+    @property
+    def number(self) -> str:
+        """The value with its sign, in three digits."""
+        return f"{self.value:+.3g}" if self.value else "0"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """What is shown of a result.
+
+    Parameters
+    ----------
+    title, subtitle : str
+        What was found, of whom; in which unit.
+    rows : sequence of CardRow
+        Numbers, the most important first.
+    rest : str
+        What is said of those that have no row.
+    proof : str
+        What is proved, and what is estimated.
+    settings : mapping
+        How it was made, by name; folded.
+
+    Examples
+    --------
+    >>> card = Card(
+    ...     title="What moves the log-odds of churn = 1, over 40 rows",
+    ...     subtitle="change per standard deviation; mean over rows",
+    ...     rows=[CardRow(name="age", value=0.54, note="always raises")],
+    ...     proof="optimal (gap 0)",
+    ... )
+    >>> print(card.text())
+    What moves the log-odds of churn = 1, over 40 rows
+    change per standard deviation; mean over rows
+      age  +0.54  always raises
+    optimal (gap 0)
+    """
+
+    title: str
+    subtitle: str = ""
+    rows: Sequence[CardRow] = ()
+    rest: str = ""
+    proof: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    def text(self) -> str:
+        """Lines for a terminal, without settings."""
+        names = [printable(row.name) for row in self.rows]
+        wide = max(map(len, names), default=0)
+        digits = max((len(row.number) for row in self.rows), default=0)
+        lines = [
+            f"  {name:<{wide}}  {row.number:>{digits}}  {printable(row.said)}".rstrip()
+            for name, row in zip(names, self.rows, strict=True)
+        ]
+        head, tail = (self.title, self.subtitle), (self.rest, self.proof)
+        return "\n".join(
+            [
+                *map(printable, filter(None, head)),
+                *lines,
+                *map(printable, filter(None, tail)),
+            ]
+        )
+
+    def html(self) -> str:
+        """For notebooks: it takes the colours of the page around it."""
+        return (
+            '<div style="max-width:46em;line-height:1.45;margin:.4em 0">'
+            f'<div style="font-weight:600;font-size:1.08em">{in_html(self.title)}</div>'
+            f"{_quiet(self.subtitle)}{self._table()}{_quiet(self.rest)}"
+            f'<div style="margin-top:.6em">{in_html(self.proof)}</div>{self._folded()}'
+            "</div>"
+        )
+
+    def _table(self) -> str:
+        if not self.rows:
+            return ""
+        low = -min(row.reach[0] for row in self.rows)
+        high = max(row.reach[1] for row in self.rows)
+        rows = "".join(_row_html(row, low, high) for row in self.rows)
+        return (
+            '<table style="border-collapse:collapse;border:0;margin:.6em 0 0">'
+            f"{rows}</table>"
+        )
+
+    def _folded(self) -> str:
+        if not self.settings:
+            return ""
+        rows = "".join(
+            f'<tr style="background:transparent"><td style="{_CELL};{_QUIET};'
+            f'vertical-align:top">{in_html(name)}</td>'
+            f'<td style="{_CELL}">{in_html(text)}</td></tr>'
+            for name, text in self.settings.items()
+        )
+        return (
+            '<details style="margin-top:.4em"><summary style="cursor:pointer">Settings '
+            'and details</summary><table style="border-collapse:collapse;border:0">'
+            f"{rows}</table></details>"
+        )
+
+
+def _quiet(text: str) -> str:
+    return f'<div style="{_QUIET}">{in_html(text)}</div>' if text else ""
+
+
+def _row_html(row: CardRow, low: float, high: float) -> str:
+    """A name, a bar from ``-low`` to ``high``, a number, a note."""
+    return (
+        f'<tr style="background:transparent">'
+        f'<td style="{_CELL}">{in_html(row.name)}</td>'
+        f'<td style="{_CELL}">{_bar_html(row.reach, low, high)}</td>'
+        f'<td style="{_NUMBER}">{in_html(row.number.replace("-", "−"))}</td>'
+        f'<td style="{_CELL};{_QUIET}">{in_html(row.note)}</td></tr>'
+    )
+
+
+def _bar_html(reach: tuple[float, float], low: float, high: float) -> str:
+    size = max(low, high) or 1.0  # so that no sum overflows
+    whole = low / size + high / size or 1.0
+    zero = 100.0 * (low / size) / whole
+    below, above = (100.0 * (abs(end) / size) / whole for end in reach)
+    parts = ((zero - below, below, BAR_LOWERS), (zero, above, BAR_RAISES))
+    bars = "".join(
+        f'<span style="{_BAR};left:{left:.1f}%;width:{width:.1f}%;'
+        f'background:{colour}"></span>'
+        for left, width, colour in parts
+        if width > 0.0
+    )
+    axis = (
+        f'<span style="position:absolute;left:{zero:.1f}%;top:-15%;height:130%;'
+        'border-left:1px solid currentColor;opacity:.5"></span>'
+    )
+    return (
+        '<div style="position:relative;width:clamp(3em,16vw,14em);height:.85em">'
+        f"{bars}{axis}</div>"
+    )
+
+
+# ---- of explanations
+
+
+def explanation_text(explanation: Any) -> str:
+    """One line about an explanation."""
+    parts = [f"{printable(explanation.method)}, {_size(explanation)}"]
+    if explanation.quantity is not None:
+        parts.append(printable(explanation.quantity))
+    parts += [f"{name}={value:.6g}" for name, value in explanation.losses.items()]
+    if explanation.objective is not None:
+        parts.append(f"objective={explanation.objective:.6g}")
+    if explanation.gap is not None:
+        parts.append(f"gap={explanation.gap:.1e}")
+        parts.append(printable(target_in_words(explanation)))
+    if explanation.solver is not None:
+        parts.append(f"solver={explanation.solver}")
+    if explanation.evaluations > 0:
+        parts.append(f"evaluations={explanation.evaluations}")
+    return f"Explanation({', '.join(parts)})"
+
+
+def explanation_html(explanation: Any) -> str:
+    """What is explained, the largest features, the proof; settings are folded."""
+    return explanation_card(explanation, N_FEATURES).html()
+
+
+def explanation_print(explanation: Any) -> str:
+    """The same for ``print``, of five features and without settings."""
+    return explanation_card(explanation, N_PRINTED).text()
+
+
+def explanation_card(explanation: Any, n_features: int) -> Card:
+    """What is said of an explanation.
+
+    Parameters
+    ----------
+    explanation : Explanation
+        Of one row its values are shown; of several the means over the rows, with bars
+        that show how much of these is negative and positive.
+    n_features : int
+        Those of largest mean |w| have rows.
+    """
+    frame = explanation.to_frame()  # first: losses are those of attributions once read
+    signs = _certain_signs(explanation)
+    rows, rest = _feature_rows(frame.to_numpy(), list(frame.columns), n_features)
+    settings = dict(_settings(explanation))
+    if explanation.program is not None and explanation.shape[0] <= _MOST_ROWS:
+        settings["certain signs"] = signs
+    known = signs if "%" in signs else ""
+    return Card(
+        title=_title(explanation),
+        subtitle=_subtitle(explanation),
+        rows=rows,
+        rest=rest,
+        proof=" · ".join(filter(None, [*_proof(explanation), known])),
+        settings=settings,
+    )
+
+
+def _size(explanation: Any) -> str:
+    return "{} points × {} features".format(*explanation.shape)
+
+
+def _title(explanation: Any) -> str:
+    """What is explained, and of whom."""
+    N, quantity = explanation.shape[0], explanation.quantity
+    what = "output" if quantity is None else str(quantity)
+    verb = "adds up to" if "base_value" in explanation.details else "moves"
+    names = explanation.labels.points
+    where = f"over {N} rows" if N > 1 else f"in row {names[0] if names else 0}"
+    sentence = f"hat {verb} the {what}, {where}"
+    if explanation.method == "optimized":
+        return f"W{sentence}"
+    return f"{explanation.method}: w{sentence}"
+
+
+def _subtitle(explanation: Any) -> str:
+    """The unit, and what numbers are of several rows."""
+    words = [explanation.units_in_words]
+    if explanation.shape[0] > 1:
+        words.append("mean over rows")
+    details = explanation.details
+    if explanation.shape[0] == 1 and "base_value" in details:
+        base, value = (float(details[k][0]) for k in ("base_value", "prediction"))
+        words.append(f"from {base:.4g} on average to {value:.4g} here")
+    return "; ".join(words)
+
+
+def _feature_rows(
+    W: Any, names: Sequence[object], n_features: int
+) -> tuple[list[CardRow], str]:
+    """The features of largest mean |w|, and a sentence on the others."""
+    unit = float(np.abs(W).max(initial=0.0)) or 1.0  # so that no sum overflows
+    V = W / unit
+    sizes = np.abs(V).mean(axis=0)
+    below, above = (unit * f(V, 0.0).mean(axis=0) for f in (np.minimum, np.maximum))
+    means = unit * V.mean(axis=0)
+    means[np.abs(means) <= _ROUNDING * unit * sizes.max(initial=0.0)] = 0.0
+    order = np.argsort(-sizes, kind="stable")
+    rows = [
+        CardRow(
+            name=str(names[j]),
+            value=float(means[j]),
+            note="" if len(W) == 1 else _direction(W[:, j]),
+            parts=(float(below[j]), float(above[j])),
+        )
+        for j in order[:n_features]
+    ]
+    others = order[n_features:]
+    if not len(others):
+        return rows, ""
+    most = unit * float(sizes[others].max())
+    words = "1 other, " if len(others) == 1 else f"{len(others)} others, at most "
+    return rows, f"{words}{most:.3g} in size"
+
+
+def _direction(w: Any) -> str:
+    """In how many rows an attribution raises, or lowers, what is explained."""
+    raises, lowers = float((w > 0.0).mean()), float((w < 0.0).mean())
+    if not raises and not lowers:
+        return "no effect"
+    if raises and lowers:
+        return f"raises in {percent(raises)}\N{NO-BREAK SPACE}%"
+    verb, share = ("raises", raises) if raises else ("lowers", lowers)
+    if share == 1.0:
+        return f"always {verb}"
+    return f"{verb} in {percent(share)}\N{NO-BREAK SPACE}%, else 0"
+
+
+def _proof(explanation: Any) -> Iterator[str]:
+    """What is proved of the optimum, and what is known of the error of its target."""
+    certificate = explanation.certificate
+    if certificate is None:
+        yield "not optimized: nothing is proved of it"
+        return
+    gap = certificate.gap
+    if certificate.violation > _TOLERATED:
+        yield f"bounds are missed by {certificate.violation:.1e}: not proved optimal"
+    elif gap <= _ROUNDING:
+        yield "optimal (gap 0)"
+    elif gap <= _TOLERATED:
+        yield f"optimal (gap {gap:.0e})"
+    else:
+        yield f"within {percent(gap)} % of optimal (gap {gap:.1e})"
+    words, target = target_in_words(explanation), explanation.target
+    drawn = target is not None and target.n_blocks > 0
+    yield words if drawn else _FIRST_CLAUSE.match(words)[0]  # type: ignore[index]
+
+
+_FIRST_CLAUSE: Final = re.compile(r"[^,;(]*(\([^)]*\))?")
+"""Of how a target was made: the settings have the rest."""
+
+_ROUNDING: Final = 1e-12
+_TOLERATED: Final = 1e-5
+"""Of gaps and violations: more is said in per cent."""
+
+
+def _certain_signs(explanation: Any) -> str:
+    """The share of signs that hold in all explanations almost as good, or why not."""
+    if explanation.program is None or explanation.shape[0] > _MOST_ROWS:
+        return ""
+    try:
+        share = explanation.certain(rows=()).share
+    except (InvalidInput, Refused) as error:
+        return f"not known: {error}"
+    return f"signs: {100.0 * share:.0f} % certain"
+
+
+def _settings(explanation: Any) -> Iterator[tuple[str, str]]:
+    """How it was made, and what it costs."""
+    yield "size", _size(explanation)
+    if explanation.shape[0] > 1:
+        yield "bars", "means of what is negative and of what is positive"
+    yield from ((name, str(value)) for name, value in explanation.parameters.items())
+    shares, weights = explanation.loss_shares, explanation.weights
+    for name, value in explanation.losses.items():
+        weight = f" × {weights[name]:.4g}" if name in weights else ""
+        share = shares.get(name, math.nan)
+        beside = f" ({in_percent(share)} kept or removed)" if share == share else ""
+        yield f"loss {name}", f"{value:.6g}{weight}{beside}"
+    if explanation.evaluations:
+        yield "model evaluations", f"{explanation.evaluations:,}"
+    if explanation.certificate is not None:
+        proof = explanation.certificate.kind
+        yield "certified", f"{gap_in_words(explanation)}; by {proof}"
+    if explanation.solver is not None:
+        yield "solver", f"{explanation.solver}, {explanation.seconds:.3g} s"
+
+
+# ---- of other results
+
+
+def html_card(parts: Iterable[str]) -> str:
+    """Parts, one below the other; they are HTML already."""
+    return "".join(f'<div style="margin:4px 0">{part}</div>' for part in parts if part)
+
+
+def html_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A first column of text, then numbers, then bars under no name; cells are HTML."""
+    styles = [
+        NUMBER_CELL if place and name else TEXT_CELL
+        for place, name in enumerate(header)
+    ]
+    head = "".join(
+        f"<th {style}>{in_html(cell)}</th>"
+        for style, cell in zip(styles, header, strict=False)
+    )
+    body = "".join(
+        "<tr>"
+        + "".join(
+            f"<td {style}>{cell}</td>" for style, cell in zip(styles, row, strict=False)
+        )
+        + "</tr>"
+        for row in rows
+    )
+    return f"<table><tr>{head}</tr>{body}</table>"
+
+
+# ---- Characters and numbers as a page shows them: what acts has a visible escape
+
+
+_ACTS: Final = re.compile(
+    f"(?![\n\t])(?:{HIDDEN.pattern}|[\u00ad\u180e\u200b\u2060-\u2064\u206a-\u206f])"
+)
+"""What :mod:`propopt.base.text` escapes, and characters of no width of no script."""
+
+_LINES: Final = re.compile("\r\n|\r|\n")
+
+
+def visible(text: str) -> str:
+    r"""A text as HTML, with its lines; characters that act are shown as escapes.
+
+    Parameters
+    ----------
+    text : str
+        As it is.
+
+    Examples
+    --------
+    >>> visible("a < b\r\nc\td")
+    'a &lt; b\nc\td'
+    >>> print(visible("\x00"))
+    <span style="border:1px dotted" title="U+0000">\x00</span>
+    """
+    return _ACTS.sub(_seen, escape(_LINES.sub("\n", text)))
+
+
+def _seen(sign: re.Match[str]) -> str:
+    name = f"U+{ord(sign[0]):04X} {unicodedata.name(sign[0], '')}".strip()
+    shown = sign[0].encode("unicode_escape").decode("ascii")
+    return f'<span style="border:1px dotted" title="{name}">{shown}</span>'
+
+
+def signed(number: float) -> str:
+    """A number with its sign, in four digits.
+
+    Parameters
+    ----------
+    number : float
+        What is written; NaN is a dash.
+
+    Examples
+    --------
+    >>> signed(0.25), signed(-1.0), signed(0.0), signed(float("nan"))
+    ('+0.25', '−1', '0', '–')
+    """
+    if math.isnan(number):
+        return "–"
+    sign = "+" if number > 0.0 else "−" if number < 0.0 else ""
+    return f"{sign}{abs(number):.4g}"
+
+
+# ---- A text, the words in it, and a number for each
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class MarkedText:
+    """A text, the words in it, and a number for each.
+
+    Parameters
+    ----------
+    name : str
+        What the document is called.
+    facts : tuple of str
+        What is said of it, a line each.
+    text : str
+        As it is.
+    spans : sequence of (int, int, int)
+        Where words stand, from the first, and which of the words each is.
+    words : tuple of str (d,)
+        The distinct words.
+    weights : array (d,)
+        Their numbers; NaN where there is none.
+    errors : array (d,) or None
+        Standard errors; a word whose number is within two of them of zero is plain.
+    """
+
+    name: str
+    facts: tuple[str, ...]
+    text: str
+    spans: Sequence[tuple[int, int, int]]
+    words: tuple[str, ...]
+    weights: Array
+    errors: Array | None = None
+
+    @property
+    def certain(self) -> Truths:
+        """Whether the sign of a number is known, (d,)."""
+        if self.errors is None:
+            return np.isfinite(self.weights)
+        return np.asarray(np.abs(self.weights) > 2.0 * self.errors)
+
+    @property
+    def reach(self) -> float:
+        """The largest size of a number; 0 where there is none."""
+        return float(np.abs(self.weights[np.isfinite(self.weights)]).max(initial=0.0))
+
+
+# ---- Shades for words: how large a number is, and its sign, on light and dark pages
+
+
+@final
+@dataclass(frozen=True)
+class Theme:
+    """Shades of one kind of page.
+
+    Parameters
+    ----------
+    ink : str
+        The colour of words on all shades.
+    above, below : tuple of str
+        Shades of positive and of negative numbers, from small to large ones.
+    """
+
+    ink: str
+    above: tuple[str, ...]
+    below: tuple[str, ...]
+
+    def named(self) -> dict[str, str]:
+        """Colours by the names that they have in a style sheet."""
+        signs = {"a": self.above, "b": self.below}
+        shades = {
+            f"--po-{sign}{level}": colour
+            for sign, colours in signs.items()
+            for level, colour in enumerate(colours, start=1)
+        }
+        return {"--po-ink": self.ink, **shades}
+
+
+LIGHT: Final = Theme(
+    "#111111",
+    ("#fde6dc", "#facdb9", "#f5ae92", "#ed8f6e", "#e2735a"),
+    ("#e1ecf7", "#c3daee", "#9dc3e2", "#77abd6", "#5c99cc"),
+)
+DARK: Final = Theme(
+    "#ffffff",
+    ("#3d211a", "#5b2c21", "#793628", "#954030", "#ad4a36"),
+    ("#172b3d", "#1b3c58", "#204e75", "#255f90", "#2a6fa8"),
+)
+
+EDGES: Final = (0.05, 0.2, 0.4, 0.6, 0.8)
+"""Shades begin at these parts of the largest number; what is smaller has none."""
+
+
+def levels(values: Array, reach: float) -> Positions:
+    """The shade of each number: −5 to −1, 0 for none, 1 to 5.
+
+    Parameters
+    ----------
+    values : array (n,)
+        The numbers; what is not known is NaN, and has no shade.
+    reach : float
+        The largest of their sizes, which has the last shade.
+
+    Examples
+    --------
+    >>> levels(np.array([1.0, -0.3, 0.01, 0.0]), 1.0)
+    array([ 5, -2,  0,  0])
+    """
+    sizes = np.nan_to_num(np.abs(values)) / (reach if reach > 0.0 else 1.0)
+    steps = np.searchsorted(EDGES, sizes, side="left")
+    return np.asarray(np.where(np.nan_to_num(values) < 0.0, -steps, steps))
+
+
+def style_of(level: int) -> str:
+    """The declarations of a word of one shade; nothing for 0.
+
+    Underlines tell the sign too: one line of positive numbers, dots of negative ones.
+    Without the style sheet of :func:`style_sheet` the light shades are there.
+    """
+    if level == 0:
+        return ""
+    sign, line = ("a", "solid") if level > 0 else ("b", "dotted")
+    shade = (LIGHT.above if level > 0 else LIGHT.below)[abs(level) - 1]
+    ink = f"var(--po-ink,{LIGHT.ink})"
+    return (
+        f"background:var(--po-{sign}{abs(level)},{shade});color:{ink};"
+        f"border-bottom:2px {line} {ink};border-radius:2px;padding:0 1px"
+    )
+
+
+def style_sheet(name: str) -> str:
+    """The shades of a class of elements, on light pages and on dark ones.
+
+    What a notebook or a page says of itself goes before what the system prefers.
+
+    Parameters
+    ----------
+    name : str
+        The class.
+    """
+    light, dark = _declared(LIGHT), _declared(DARK)
+    said_dark = ",".join(f"{where} .{name}" for where in _SAID_DARK)
+    said_light = ",".join(f"{where} .{name}" for where in _SAID_LIGHT)
+    return (
+        f".{name}{{{light}}}"
+        f"@media (prefers-color-scheme:dark){{.{name}{{{dark}}}}}"
+        f"{said_dark}{{{dark}}}{said_light}{{{light}}}"
+    )
+
+
+_SAID_DARK: Final = (
+    'body[data-jp-theme-light="false"]',
+    "body.vscode-dark",
+    "html[theme=dark]",
+    "html[data-theme=dark]",
+    "body[data-theme=dark]",
+)
+_SAID_LIGHT: Final = (
+    'body[data-jp-theme-light="true"]',
+    "body.vscode-light",
+    "html[theme=light]",
+    "html[data-theme=light]",
+    "body[data-theme=light]",
+)
+
+
+def _declared(theme: Theme) -> str:
+    return ";".join(f"{name}:{colour}" for name, colour in theme.named().items())
+
+
+# ---- Texts with their words in shades, a legend and tables of the numbers, as pages
+
+
+CLASS: Final = "propopt-words"
+WORDS_LISTED: Final = 10
+"""In the table below a text."""
+
+
+@final
+@dataclass(frozen=True)
+class HighlightedText:
+    """Highlighted texts: what a notebook shows, and a page of it as a file.
+
+    Parameters
+    ----------
+    html : str
+        A part of a page, with its own style sheet and without scripts.
+    title : str
+        Of the page.
+
+    Examples
+    --------
+    >>> HighlightedText("<b>good</b>", "a page").page().startswith("<!DOCTYPE html>")
+    True
+    """
+
+    html: str
+    title: str
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+    def page(self) -> str:
+        """A whole page, light or dark as the reader prefers; it loads nothing."""
+        return (
+            '<!DOCTYPE html><html><head><meta charset="utf-8">'
+            '<meta name="color-scheme" content="light dark">'
+            '<meta http-equiv="Content-Security-Policy" '
+            "content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+            f"<title>{in_html(self.title)}</title>"
+            "<style>body{font-family:sans-serif;max-width:60em;margin:2em auto;"
+            "padding:0 1em;line-height:1.6}</style></head>"
+            f"<body>{self.html}</body></html>\n"
+        )
+
+    def to_html(self, path: str | Path) -> None:
+        """Write the page, the whole file or none of it.
+
+        Parameters
+        ----------
+        path : path
+            Where to write.
+
+        Raises
+        ------
+        InvalidInput
+            If its folder is not there.
+        Unwritten
+            If the operating system refuses.
+        """
+        with written_whole(path) as draft:
+            draft.write_text(self.page(), encoding="utf-8")
+
+
+def highlighted(
+    texts: Sequence[MarkedText],
+    title: str,
+    units: str,
+    facts: Iterable[str] = (),
+    n_words: int = WORDS_LISTED,
+) -> HighlightedText:
+    """Texts with shades on one scale, a legend, and tables of the largest numbers.
+
+    Parameters
+    ----------
+    texts : sequence of MarkedText
+        What is shown.
+    title : str
+        What it is.
+    units : str
+        Of the numbers.
+    facts : iterable of str
+        What is said of all, a line each.
+    n_words : int
+        How many numbers are listed below each text, the largest.
+    """
+    reach = max((text.reach for text in texts), default=0.0)
+    parts = [f"<b>{in_html(title)}</b>", "<br>".join(map(in_html, facts))]
+    parts.append(_legend(reach, units, any(text.errors is not None for text in texts)))
+    for text in texts:
+        parts += [_heading(text), _shown(text, reach), _table(text, n_words)]
+    inside = html_card(parts)
+    style = f"<style>{style_sheet(CLASS)}</style>"
+    return HighlightedText(f'{style}<div class="{CLASS}">{inside}</div>', title)
+
+
+def _heading(text: MarkedText) -> str:
+    return "<br>".join([f"<b>{in_html(text.name)}</b>", *map(in_html, text.facts)])
+
+
+def _shown(text: MarkedText, reach: float) -> str:
+    """The text, with its words in their shades."""
+    steps = np.where(text.certain, levels(text.weights, reach), 0)
+    parts, end = [], 0
+    for start, stop, place in text.spans:
+        parts.append(visible(text.text[end:start]))
+        parts.append(_word(text, visible(text.text[start:stop]), place, steps))
+        end = stop
+    parts.append(visible(text.text[end:]))
+    # of the text itself the direction: the first letter that has one
+    return (
+        '<div dir="auto" style="white-space:pre-wrap;overflow-wrap:anywhere;'
+        f'line-height:1.8">{"".join(parts)}</div>'
+    )
+
+
+def _word(text: MarkedText, shown: str, place: int, steps: Positions) -> str:
+    style = style_of(int(steps[place]))
+    if not style:
+        return shown
+    return f'<span style="{style}" title="{signed(text.weights[place])}">{shown}</span>'
+
+
+def _legend(reach: float, units: str, estimated: bool) -> str:
+    """The shades, with the numbers at which they begin."""
+    if reach == 0.0:
+        return in_html(f"no word has a number, in {units}")
+    steps = [k for k in range(-len(EDGES), len(EDGES) + 1) if k]
+    boxes = [
+        f'<span style="{style_of(k)}">{_beyond(k, EDGES[abs(k) - 1] * reach)}</span>'
+        for k in steps
+    ]
+    half = len(boxes) // 2
+    plain = f"plain: at most {EDGES[0] * reach:.2g}"
+    if estimated:
+        plain += ", or within 2 standard errors of 0"
+    shown = [*boxes[:half], in_html(plain), *boxes[half:]]
+    return (
+        f"{in_html(f'in {units}, up to {reach:.4g}: negative dotted, positive lined')}"
+        f"<br>{' '.join(shown)}"
+    )
+
+
+def _beyond(step: int, edge: float) -> str:
+    return f"&lt; −{edge:.2g}" if step < 0 else f"&gt; +{edge:.2g}"
+
+
+def _table(text: MarkedText, n_words: int) -> str:
+    """The largest numbers in words, for readers who see no shades."""
+    if len(text.words) == 0:
+        return ""
+    head = ["word", "times", "number"]
+    if text.errors is not None:
+        head.append("standard error")
+    cells = "".join(
+        f'<th scope="col" {TEXT_CELL}>{in_html(name)}</th>' for name in head
+    )
+    rows = "".join(f"<tr>{''.join(row)}</tr>" for row in _rows(text, n_words))
+    name = in_html(f"largest numbers: {text.name}")
+    return f'<table aria-label="{name}"><tr>{cells}</tr>{rows}</table>'
+
+
+def _rows(text: MarkedText, n_words: int) -> Iterator[list[str]]:
+    known = np.nan_to_num(np.abs(text.weights), nan=-1.0)
+    order = np.argsort(-known, kind="stable")
+    times = np.bincount([place for *_, place in text.spans], minlength=len(order))
+    for j in order[:n_words].tolist():
+        word = f'<th scope="row" {TEXT_CELL}><bdi>{visible(text.words[j])}</bdi></th>'
+        numbers = [str(times[j]), signed(float(text.weights[j]))]
+        if text.errors is not None:
+            numbers.append(f"{text.errors[j]:.2g}")
+        yield [word, *(f"<td {NUMBER_CELL}>{number}</td>" for number in numbers)]
+    rest = order[n_words:]
+    if len(rest):
+        largest = f"at most {known[rest].max():.4g}" if known[rest[0]] >= 0 else "–"
+        others = f"{len(rest)} others"
+        yield [f"<td {TEXT_CELL}>{cell}</td>" for cell in (others, "", largest)]

@@ -1,0 +1,436 @@
+"""How many threads work at once: ours over columns or those of libraries, not both."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import os
+import signal
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
+from numbers import Integral
+from pathlib import Path
+from threading import Lock
+from types import ModuleType
+from typing import Any, Final, TypeVar, final
+
+import joblib
+import psutil
+from joblib.parallel import BACKENDS, get_active_backend
+from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
+
+from propopt.base.errors import InvalidInput, MissingExtra, Refused, SolverFailure
+
+
+_Result = TypeVar("_Result")
+
+SERIAL_BELOW = 20_000  # entries per column under which threads cost more than they save
+ONE_THREAD = 1_500  # points up to which BLAS and OpenMP keep to one thread
+CHOSEN_BY = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def few_threads(n_points: int) -> AbstractContextManager[object]:
+    """One thread of BLAS and OpenMP for small tables and matrices.
+
+    More gain little there, and lose much where the machine is busy: they wait for each
+    other at every product, and at every call of a model (measured: 20 and 300 times
+    slower).
+    """
+    if n_points > ONE_THREAD:
+        return nullcontext()
+    return _controller(len(sys.modules)).limit(limits=1)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """One thread of BLAS and OpenMP within, also where several threads are within.
+
+    The limit of BLAS is of the whole process: the last that leaves takes it away. That
+    of OpenMP each thread has for itself.
+    """
+    with (
+        _BLAS.held(),
+        _controller(len(sys.modules)).limit(limits=1, user_api="openmp"),
+    ):
+        yield
+
+
+class _SharedLimit:
+    """The limit of BLAS, and how many threads want it."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.wanted = 0
+        self.own = ExitStack()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Take the limit, and leave it to others."""
+        with self.lock:
+            self.wanted += 1
+            if self.wanted == 1:
+                controller = _controller(len(sys.modules))
+                self.own.enter_context(controller.limit(limits=1, user_api="blas"))
+        try:
+            yield
+        finally:
+            with self.lock:
+                self.wanted -= 1
+                if not self.wanted:
+                    self.own.close()
+
+
+_BLAS = _SharedLimit()
+
+
+def threads_of_run(n_points: int) -> AbstractContextManager[object]:
+    """:func:`few_threads`, unless the user says by the environment how many."""
+    if any(name in os.environ for name in CHOSEN_BY):
+        return nullcontext()
+    return few_threads(n_points)
+
+
+@final
+@dataclass(frozen=True)
+class Sparing:
+    """A method of a model, called with few threads where the table has few rows."""
+
+    method: Callable[[Any], object]
+
+    def __call__(self, table: Any) -> object:
+        """What the method returns."""
+        with few_threads(len(table)):
+            return self.method(table)
+
+
+def for_each_column(
+    work: Callable[[int], _Result], n_columns: int, size: int
+) -> list[_Result]:
+    """``[work(0), work(1), ...]``; NumPy releases the interpreter in long loops."""
+    if n_columns <= 1 or size < SERIAL_BELOW:
+        return [work(j) for j in range(n_columns)]
+    workers = min(n_columns, os.cpu_count() or 1)
+    # one level of threads: BLAS would start its own under each of ours
+    with (
+        _controller(len(sys.modules)).limit(limits=1, user_api="blas"),
+        ThreadPoolExecutor(workers) as pool,
+    ):
+        return list(pool.map(work, range(n_columns)))
+
+
+@lru_cache(maxsize=1)
+def _controller(n_modules: int) -> ThreadpoolController:
+    """Of the libraries that are there; more of them may come with more modules."""
+    del n_modules
+    return ThreadpoolController()
+
+
+# ---- Optional packages, imported when they are needed, and how each is installed
+
+
+EXTRAS: Mapping[str, str] = {
+    "shap": "baselines",
+    "lime": "baselines",
+    "ecos": "solvers",
+    "piqp": "solvers",
+    "highspy": "solvers",
+    "pyamg": "multigrid",
+    "torch": "torch",
+    "torchvision": "vision",
+    "lightgbm": "boosting",
+    "onnxruntime": "onnx",
+    "captum": "peers",
+    "dask": "dask",
+    "shapiq": "shapley",
+}
+"""By package, the extra of ours that installs it."""
+
+
+def require(module: str) -> ModuleType:
+    """The module, or :class:`MissingExtra` with the command that installs it."""
+    package = module.partition(".")[0]
+    with warnings.catch_warnings():
+        # What an import says here concerns that package's own source (deprecated
+        # matplotlib calls, invalid escapes); the user of propopt can do nothing.
+        warnings.simplefilter("ignore")
+        try:
+            return importlib.import_module(module)
+        except ImportError as error:
+            raise MissingExtra(
+                f"{package} could not be imported ({error}); {remedy(package)}"
+            ) from error
+
+
+def remedy(package: str) -> str:
+    """How to install the package."""
+    return f'install it with: pip install "propopt[{EXTRAS[package]}]"'
+
+
+# ---- Memory is estimated before it is taken, and refused with the figure
+
+
+CGROUPS = Path("/sys/fs/cgroup")
+MEMBERSHIP = Path("/proc/self/cgroup")
+UNLIMITED = 2.0**60
+"""Version 1 has no word for it, but a number of about 2^63."""
+
+
+def require_memory(n_bytes: float, what: str, instead: str) -> None:
+    """Raise :class:`Refused` if ``what`` needs more memory than is free."""
+    reason = memory_refusal(n_bytes, what, instead)
+    if reason is not None:
+        raise Refused(reason)
+
+
+def memory_refusal(n_bytes: float, what: str, instead: str) -> str | None:
+    """Why ``what`` does not fit into memory; None if it does."""
+    free = free_memory()
+    if n_bytes <= free:
+        return None
+    return (
+        f"{what} needs about {shown_bytes(n_bytes)} and {shown_bytes(free)} are free; "
+        f"{instead}"
+    )
+
+
+def shown_bytes(n_bytes: float) -> str:
+    """A number of bytes in the largest unit of which there is one.
+
+    Examples
+    --------
+    >>> shown_bytes(2**31), shown_bytes(1.5 * 2**20), shown_bytes(0)
+    ('2.0 GiB', '1.5 MiB', '0 bytes')
+    """
+    for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if n_bytes >= size:
+            return f"{n_bytes / size:,.1f} {unit}"
+    return f"{n_bytes:.0f} bytes"
+
+
+def free_memory() -> float:
+    """Bytes that this process may still take, of the machine and by its own limits."""
+    machine = float(psutil.virtual_memory().available)
+    own = min(_below_address_limit(), _below_cgroup_limits())
+    return max(0.0, min(machine, own))
+
+
+def _below_address_limit() -> float:
+    """What ``ulimit -v`` leaves; infinite where there is no such limit."""
+    try:
+        import resource
+    except ImportError:  # Windows has none
+        return math.inf
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY:
+        return math.inf
+    return float(limit - psutil.Process().memory_info().vms)
+
+
+def _below_cgroup_limits() -> float:
+    """What the least generous control group around this process leaves."""
+    return min(map(_left_in, _limited_groups(MEMBERSHIP, CGROUPS)), default=math.inf)
+
+
+@cache
+def _limited_groups(membership: Path, cgroups: Path) -> tuple[Path, ...]:
+    """Those of our groups that have a limit; read once."""
+    groups = dict.fromkeys(_groups(membership, cgroups))
+    return tuple(group for group in groups if _limit(group) < UNLIMITED)
+
+
+def _groups(membership: Path, cgroups: Path) -> Iterator[Path]:
+    """Folders of the memory controller, of version 1 or 2, from our group upwards."""
+    try:
+        lines = membership.read_text().splitlines()
+    except OSError:  # not Linux, or no /proc
+        return
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if controllers and "memory" not in controllers.split(","):
+            continue
+        root = cgroups / "memory" if controllers else cgroups
+        group = root / path.lstrip("/")
+        # the whole hierarchy binds; in a container our own path may not be mounted
+        own = (group, *group.parents)
+        yield from (folder for folder in own if root in (folder, *folder.parents))
+
+
+def _limit(group: Path) -> float:
+    limit = _number(group, "memory.max", "memory.limit_in_bytes")
+    return math.inf if limit is None else limit
+
+
+def _left_in(group: Path) -> float:
+    used = _number(group, "memory.current", "memory.usage_in_bytes")
+    return math.inf if used is None else _limit(group) - used + _reclaimable(group)
+
+
+def _number(group: Path, *names: str) -> float | None:
+    """The number in the first of these files that is there; None for "max" or none."""
+    for name in names:
+        try:
+            return float((group / name).read_text())
+        except (OSError, ValueError):
+            continue
+    return None
+
+
+def _reclaimable(group: Path) -> float:
+    """Bytes of files that are only cached: they are counted as used, and given back."""
+    try:
+        lines = (group / "memory.stat").read_text().splitlines()
+        entries = {name: float(count) for name, count in map(str.split, lines)}
+    except (OSError, ValueError):
+        return 0.0
+    # version 1 counts the groups within only in its totals
+    return entries.get("total_inactive_file", entries.get("inactive_file", 0.0))
+
+
+# ---- Batches: work in parts of bounded size, which never changes a result
+
+
+@final
+@dataclass(frozen=True)
+class Budget:
+    """How much is built at once.
+
+    Parameters
+    ----------
+    n_bytes : int
+        The largest table; a single row may take more.
+    n_rows : int
+        The most rows of a table, however small they are.
+
+    Examples
+    --------
+    >>> list(Budget(n_bytes=100).blocks(7, row_bytes=32))
+    [slice(0, 3, None), slice(3, 6, None), slice(6, 7, None)]
+    >>> Budget(n_bytes=100, n_rows=2).rows(row_bytes=1)
+    2
+    """
+
+    n_bytes: int
+    n_rows: int = sys.maxsize
+
+    def rows(self, row_bytes: int, copies: int = 1) -> int:
+        """How many rows of so many bytes, ``copies`` of each; one at least."""
+        return max(1, min(self.n_rows, self.n_bytes // row_bytes) // copies)
+
+    def blocks(self, n_rows: int, row_bytes: int, copies: int = 1) -> Iterator[slice]:
+        """Consecutive slices of ``range(n_rows)`` that keep to the budget."""
+        size = self.rows(row_bytes, copies)
+        for start in range(0, n_rows, size):
+            yield slice(start, min(start + size, n_rows))
+
+
+MODEL_CALLS: Final = Budget(2**25, 2**14)
+"""One call of a model, which may need memory per row that we cannot see."""
+
+
+def row_blocks(n_rows: int, n_columns: int, copies: int = 1) -> Iterator[slice]:
+    """Consecutive rows of a float64 table of which ``copies`` go into one call."""
+    return MODEL_CALLS.blocks(n_rows, 8 * n_columns, copies)
+
+
+def call_blocks(shape: tuple[int, ...], most: int) -> Iterator[slice]:
+    """Consecutive rows of a float64 table for calls of at most ``most`` rows."""
+    n_rows, n_columns = shape
+    calls = replace(MODEL_CALLS, n_rows=min(MODEL_CALLS.n_rows, most))
+    return calls.blocks(n_rows, 8 * n_columns)
+
+
+# ---- Work in other processes, which end with the one that gave it to them
+
+
+WATCH = 0.5  # seconds between two looks at the parent
+
+
+def read_workers(n_jobs: int | None) -> int:
+    """How many workers are meant: one for None, unless joblib is told otherwise.
+
+    Raises
+    ------
+    InvalidInput
+        For zero, and what is no number of workers.
+    """
+    if n_jobs == 0 or not isinstance(n_jobs, Integral | None):
+        raise InvalidInput(
+            "n_jobs: expected a number of workers, -1 for all processors, or None, "
+            f"got {n_jobs!r}"
+        )
+    return int(joblib.effective_n_jobs(n_jobs))
+
+
+def in_workers(
+    calls: Iterable[Callable[[], _Result]], n_workers: int
+) -> Iterator[_Result]:
+    """The results of the calls in their order, each as soon as it is there.
+
+    Parameters
+    ----------
+    calls : iterable of callable
+        Sent to the workers by pickling.
+    n_workers : int
+        Processes; another backend of joblib is respected.
+
+    Raises
+    ------
+    SolverFailure
+        If a worker is killed.
+    """
+    backend, _ = get_active_backend()
+    kind = "generator" if results_come_early() else "list"
+    parallel = joblib.Parallel(n_workers, return_as=kind, **_settings(backend))
+    try:
+        yield from parallel(joblib.delayed(call)() for call in calls)
+    except BrokenProcessPool as error:
+        raise SolverFailure(
+            "a worker was killed before its end, perhaps for want of memory; fewer "
+            "workers need less"
+        ) from error
+
+
+def results_come_early() -> bool:
+    """Whether results are handed over one by one; not every backend of joblib can."""
+    return bool(get_active_backend()[0].supports_return_generator)
+
+
+def _settings(backend: object) -> dict[str, Any]:
+    """How joblib's own processes begin; those of other backends are not ours."""
+    if not isinstance(backend, BACKENDS["loky"]):
+        return {}
+    return {"initializer": _begin, "initargs": (os.getpid(), _one_thread())}
+
+
+def _one_thread() -> bool:
+    """Whether BLAS is held to one thread here."""
+    libraries = [lib for lib in threadpool_info() if lib["user_api"] == "blas"]
+    return all(lib["num_threads"] == 1 for lib in libraries)
+
+
+def _begin(home: int, one_thread: bool) -> None:
+    """Make a worker end with its parent, which alone hears Ctrl-C.
+
+    It has as many threads of BLAS as the parent where these are one, so that both
+    round alike.
+    """
+    if one_thread:
+        os.environ.update(dict.fromkeys(CHOSEN_BY, "1"))  # for what is loaded later
+        threadpool_limits(1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with, args=(home,), daemon=True).start()
+
+
+def _end_with(home: int) -> None:
+    """Wait until another process has adopted this one, and end at once."""
+    while os.getppid() == home:
+        time.sleep(WATCH)
+    os._exit(1)

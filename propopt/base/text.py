@@ -1,0 +1,239 @@
+r"""Names as text: what a column is called is no command to a terminal or a page.
+
+Names come from tables, files and users. Wherever one is shown, control characters, the
+escape codes made of them, marks that turn the direction of writing, and bytes that are
+no UTF-8 become visible escapes such as ``\x1b``.
+
+What is proved of an explanation, and what is estimated: one is not said alone. A gap
+says how good attributions are for the target that they were given. What the error of
+that target costs stands beside it wherever it is shown. The layer of explanations is
+above this one: they are taken by their attributes.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from html import escape
+from typing import Any, Final, Literal, Self, TypeAlias, final
+
+
+HIDDEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f"  # controls, among them the escape of terminals
+    "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"  # ends of lines, direction
+    "\ufeff\ufff9-\ufffb\ufffe\uffff"  # marks, and what no XML may hold
+    "\ud800-\udfff]"  # halves of characters: bytes of file names that are no UTF-8
+)
+_MARKDOWN = re.compile(r"[\\`*_\[\]<&$~]")
+
+
+def printable(name: object) -> str:
+    r"""The name on one line, with a visible escape for each character that acts.
+
+    Examples
+    --------
+    >>> printable("a\x1b[31mb\n")
+    'a\\x1b[31mb\\n'
+    """
+    return HIDDEN.sub(_escaped, str(name))
+
+
+def printable_lines(text: object) -> str:
+    """The same for a message of several lines, whose ends of lines are meant."""
+    return "\n".join(map(printable, str(text).split("\n")))
+
+
+def drawn(name: object) -> str:
+    r"""The name for matplotlib, to which a pair of ``$`` would be a formula.
+
+    Examples
+    --------
+    >>> print(drawn("income in $, debt in $"))
+    income in \$, debt in \$
+    """
+    return printable(name).replace("$", r"\$")
+
+
+def in_markdown(text: object) -> str:
+    """The text for a Markdown page, where nothing in it is markup or HTML."""
+    return _MARKDOWN.sub(r"\\\g<0>", printable(text))
+
+
+def in_html(text: object) -> str:
+    """The text for an HTML page."""
+    return escape(printable(text))
+
+
+def in_percent(share: float) -> str:
+    """A share; a dash where it is not defined.
+
+    Examples
+    --------
+    >>> in_percent(0.53993), in_percent(float("nan")), in_percent(float("-inf"))
+    ('54.0 %', '–', '–')
+    """
+    return f"{100.0 * share:.1f} %" if math.isfinite(share) else "–"
+
+
+def _escaped(sign: re.Match[str]) -> str:
+    return sign[0].encode("unicode_escape").decode("ascii")
+
+
+# ---- What is proved of an explanation, and what is estimated: one is not said alone
+
+
+NOT_KNOWN: Final = "target error not known"
+
+_ROUNDING = 1e-12
+"""Percent: smaller errors are those of rounding."""
+
+
+def gap_in_words(explanation: Any) -> str:
+    """The certified gap beside the error of the target, as one sentence."""
+    return f"gap {explanation.gap:.1e} (optimization) · {target_in_words(explanation)}"
+
+
+def target_in_words(explanation: Any) -> str:
+    """What is known of the error of the target."""
+    target = explanation.target
+    return NOT_KNOWN if target is None else str(target.in_words())
+
+
+def targets_in_words(explanations: Iterable[Any]) -> list[str]:
+    """What is known of the errors of several, each thing once; of draws the range."""
+    optima = [best for best in explanations if best.gap is not None]
+    drawn = [best for best in optima if _is_drawn(best)]
+    others = [target_in_words(best) for best in optima if not _is_drawn(best)]
+    return [*_range(drawn), *dict.fromkeys(others)]
+
+
+def _is_drawn(explanation: Any) -> bool:
+    return explanation.target is not None and explanation.target.n_blocks > 0
+
+
+def _range(drawn: list[Any]) -> Iterator[str]:
+    """The least and the largest error of some estimated targets, if there are any."""
+    errors = [best.target_error for best in drawn]
+    sources = " and ".join(dict.fromkeys(best.target.source for best in drawn))
+    if errors:
+        low, high = percent(min(errors)), percent(max(errors))
+        yield f"target error {low}–{high} % ({sources})"
+
+
+def target_error_cell(explanation: Any) -> str:
+    """The relative error of the target, in the column beside that of the gap."""
+    if explanation.target is None or math.isnan(explanation.target_error):
+        return "not known"
+    if not explanation.target.n_blocks:
+        return "exact"
+    most = "≤ " if explanation.target.relation == "at most" else ""
+    return f"{most}{explanation.target_error:.2g}"
+
+
+def percent(share: float) -> str:
+    """Two digits, without an exponent; what is less than rounding is zero.
+
+    Examples
+    --------
+    >>> percent(0.01234), percent(1.784), percent(1e-17)
+    ('1.2', '178', '0')
+    """
+    number = 100.0 * share
+    if number < _ROUNDING:
+        return "0"
+    return f"{number:.2g}" if number < 99.5 else f"{number:.0f}"
+
+
+# ---- What is explained: one output of a model, in words that a reader can check
+
+
+QuantityKind: TypeAlias = Literal["value", "probability", "log_odds", "margin"]
+"""``predict``; ``predict_proba``; log p/(1 − p); ``decision_function``."""
+
+ClassLabel: TypeAlias = str | int | float | bool
+
+_NOUNS: Final[Mapping[str, str]] = {
+    "probability": "probability",
+    "log_odds": "log-odds",
+    "margin": "margin",
+}
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Quantity:
+    """One number that a model gives for each row, such as the log-odds of a class.
+
+    Parameters
+    ----------
+    model : str
+        The model's name, such as that of its class.
+    kind : {"value", "probability", "log_odds", "margin"}
+        What the number is. A margin that equals the log-odds is log-odds.
+    label : str, int, float or bool, optional
+        The class, of a classifier; None for other models.
+    position : int, optional
+        Which of several numbers, of a model that gives several.
+    outcome : str, optional
+        The name of the column that the model was taught to predict.
+
+    Examples
+    --------
+    >>> from propopt.base.text import Quantity
+    >>> print(Quantity(model="LGBMClassifier", kind="log_odds", label=1))
+    log-odds of class 1, by LGBMClassifier
+    >>> Quantity(model="SVC", kind="probability", label="malignant").in_words()
+    'probability of malignant'
+    >>> churn = Quantity(model="SVC", kind="margin", label=1, outcome="churn")
+    >>> churn.in_words()
+    'margin of churn = 1'
+    >>> Quantity(model="Ridge").in_words()
+    'prediction of Ridge'
+    >>> Quantity(model="Ridge", outcome="price").in_words()
+    'predicted price'
+    """
+
+    model: str
+    kind: QuantityKind = "value"
+    label: ClassLabel | None = None
+    position: int | None = None
+    outcome: str | None = None
+
+    @property
+    def noun(self) -> str:
+        """What the number is, without of what: for units."""
+        return _NOUNS.get(self.kind, "prediction")
+
+    def in_words(self) -> str:
+        """What is explained, without the model where it is clear without."""
+        if self.kind == "value":
+            place = "" if self.position is None else f" {self.position}"
+            if self.outcome is None:
+                return f"prediction{place} of {self.model}"
+            return f"predicted {self.outcome}{place}"
+        return f"{_NOUNS[self.kind]} of {self._event}"
+
+    def __str__(self) -> str:
+        words = self.in_words()
+        by_name = self.kind == "value" and self.outcome is None
+        return words if by_name else f"{words}, by {self.model}"
+
+    def of_outcome(self, outcome: str | None) -> Self:
+        """The same of a column that is known by name; None changes nothing."""
+        return self if outcome is None else replace(self, outcome=str(outcome))
+
+    @property
+    def _event(self) -> str:
+        """What is probable, such as ``"churn = 1"``."""
+        label, position = self.label, self.position
+        if label is None:  # a torch module has scores without names
+            label = 1 if position is None else position
+        if self.outcome is not None:
+            return f"{self.outcome} = {label}"
+        return label if isinstance(label, str) else f"class {label}"
+
+    def as_fields(self) -> dict[str, Any]:
+        """Its fields as plain values, which ``Quantity(**fields)`` takes."""
+        return dict(vars(self))

@@ -1,4 +1,0 @@
-"""The squared losses of a program as one quadratic form: its eigenbases, its Hessian.
-
-``quadratic`` names the parts, ``eigenbasis`` diagonalizes them, ``hessian`` inverts.
-"""

@@ -1,0 +1,504 @@
+"""One line from a model of texts and documents to an optimized explanation.
+
+- :mod:`propopt.explaining.documents`: documents, explained together.
+- :mod:`propopt.explaining.documents`: what attributions of words aim at.
+- :mod:`propopt.explaining.documents`: the best that are robust over shared words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final, final
+
+import numpy as np
+
+from propopt.base.arrays import Array, Attributions, Points, Truths
+from propopt.base.checks import read_nonnegative, read_rng, read_seed
+from propopt.base.errors import InvalidInput
+from propopt.explaining.contributions import Contributions, ContributionsLike
+from propopt.explaining.explainers.documents import N_PAIRS, DocumentShapley
+from propopt.explaining.targets import optimum
+from propopt.explaining.together import stability_in_words
+from propopt.functions import Function
+from propopt.functions.outputs import Output, Target
+from propopt.functions.texts import TextFunction
+from propopt.functions.wrapping import wrapped
+from propopt.laws.draws import N_BLOCKS
+from propopt.lime.text.explaining_texts import explanation_of_texts
+from propopt.lime.text.text_explanation import TextSubject
+from propopt.lime.text.text_reading import TextLaw
+from propopt.losses import Completeness, Constraint, GradientMatching, SharedRobustness
+from propopt.losses.faithfulness import Estimate
+from propopt.losses.graphs.features import document_graph
+from propopt.losses.graphs.points import Graph
+from propopt.results.explanation import Explanation
+from propopt.solvers import solve
+from propopt.tables.documents import Document
+from propopt.tables.frames import Labels, aligned, listed
+
+
+# ---- The attributions of words that are robust between documents that share them
+
+
+_ROUNDING: Final = 1e-9
+"""Of predictions and bases, in documents without words."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SharedOptimum:
+    """Documents, how they are compared, and how much that counts.
+
+    Parameters
+    ----------
+    present : array (N, V)
+        Which words a document has.
+    graph : Graph
+        Which documents are similar.
+    robustness : float or None
+        The weight, if not at the knee of the curve.
+    progress : bool or None
+        Whether to show a bar.
+    """
+
+    present: Truths
+    graph: Graph
+    robustness: float | None
+    progress: bool | None
+
+    def nearest(self, aim: Estimate, *constraints: Constraint) -> Explanation:
+        """The best for a target, with the target beside it."""
+        matching, robust = 1.0 * GradientMatching(aim), self._robust
+        if robust.entry_graph.n_edges == 0:
+            weight = 0.0 if self.robustness is None else self.robustness
+            given = read_nonnegative(weight, "robustness")
+            best = solve(matching + given * robust, subject_to=constraints)
+        else:
+            best = optimum(
+                matching, robust, self.robustness, self.progress, constraints
+            )
+        return replace(
+            best,
+            labels=aim.labels,
+            units="output",
+            evaluations=aim.evaluations,
+            details={**best.details, "gradient": aim.values},
+            parameters={
+                "gradient": aim.source,
+                **({"notes": "; ".join(aim.notes)} if aim.notes else {}),
+            },
+        )
+
+    def complete(self, known: Contributions) -> Explanation:
+        """The best that add up to f(x) less f of no word, over the words of x.
+
+        Raises
+        ------
+        InvalidInput
+            If f of a document without words is not what it is of no word.
+        """
+        total = known.total.copy()
+        empty = ~self.present.any(axis=1)
+        size = np.maximum(np.abs(known.prediction), np.abs(known.base))
+        if (np.abs(total) > _ROUNDING * size)[empty].any():
+            raise InvalidInput(
+                f"document {int(np.flatnonzero(empty)[0])} has no word, and the model "
+                "gives the same text two values"
+            )
+        total[empty] = 0.0
+        constraints = []
+        if not empty.all():
+            constraints = [Completeness(total, self.present.astype(float))]
+        best = self.nearest(known.estimate, *constraints)
+        details = {k: v for k, v in best.details.items() if k != "gradient"}
+        parameters = {
+            "contributions" if k == "gradient" else k: v
+            for k, v in best.parameters.items()
+        }
+        return replace(
+            best,
+            details={
+                **details,
+                "contributions": known.estimate.values,
+                "base_value": known.base,
+                "prediction": known.prediction,
+                "completeness_gap": best.attributions.sum(axis=1) - known.total,
+            },
+            parameters={**parameters, "contributions miss": known.missed},
+        )
+
+    @property
+    def weight_rule(self) -> str:
+        """Where the weight comes from, in words."""
+        if self.robustness is not None:
+            return "given"
+        if self._robust.entry_graph.n_edges == 0:
+            return "none: no similar documents share a word"
+        return "knee of the curve"
+
+    @cached_property
+    def _robust(self) -> SharedRobustness:
+        return SharedRobustness(self.graph, self.present)
+
+
+# ---- What attributions of words aim at: effects, limits of LIME, or Shapley values
+
+
+_N_SAMPLES: Final = 5000
+"""Texts for each document whose limits have to be estimated."""
+
+EFFECTS_OF_WORDS: Final = "exact (f less f of the document without the word)"
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class WordTargets:
+    """The targets of documents: numbers for their words, and 0 for all others.
+
+    Parameters
+    ----------
+    function : TextFunction
+        f.
+    documents : sequence of Document (N,)
+        The texts.
+    points : array (N, V)
+        Counts of the words of the vocabulary.
+    labels : Labels
+        Names of documents and words.
+    rng : int, numpy.random.Generator or None
+        For what is sampled.
+    """
+
+    function: TextFunction
+    documents: Sequence[Document]
+    points: Points
+    labels: Labels
+    rng: int | np.random.Generator | None = None
+
+    @classmethod
+    def of(
+        cls, function: TextFunction, X: Any, rng: int | np.random.Generator | None
+    ) -> WordTargets:
+        """Those of texts, all of whose words are in the vocabulary."""
+        points, labels = function.read(X)
+        return cls(
+            function=function,
+            documents=function.documents_of(X),
+            points=points,
+            labels=labels,
+            rng=rng,
+        )
+
+    @property
+    def present(self) -> Truths:
+        """Which words a document has, (N, V)."""
+        return self.points != 0.0
+
+    def effects(self) -> Estimate:
+        """F(x) − f(x without the word): one value of f for each word."""
+        before = self.function.calls.rows
+        found = self.placed(self.function.effects_in(self.documents))
+        return self._estimate(found, EFFECTS_OF_WORDS, exact=True, before=before)
+
+    def limits(self, law: TextLaw) -> Estimate:
+        """What LIME's coefficients tend to; effects in documents of one word."""
+        before = self.function.calls.rows
+        subject = TextSubject(
+            function=self.function,
+            law=law,
+            documents=tuple(self.documents),
+            n_samples=_N_SAMPLES,
+            seed=read_seed(self.rng),
+        )
+        found = explanation_of_texts(subject, self.labels.points)
+        rest = [row for row in found.rows if row.is_known]
+        short = [n for n, row in enumerate(found.rows) if not row.is_known]
+        effects = iter(self.function.effects_in([self.documents[n] for n in short]))
+        values = self.placed(
+            [row.coefficients if row.is_known else next(effects) for row in found.rows]
+        )
+        sources = dict.fromkeys(row.source.partition(" (")[0] for row in rest)
+        return self._estimate(
+            values,
+            f"limits of LIME, bandwidth {law.bandwidth:g}: {'; '.join(sources)}",
+            exact=all(row.is_exact for row in rest),
+            before=before,
+            notes=_of_short(short),
+        )
+
+    def shapley(self) -> Contributions:
+        """Shapley values by deletion, against the empty text."""
+        before, rng = self.function.calls.rows, read_rng(self.rng)
+        found = DocumentShapley.all_of(self.function, self.documents, rng)
+        sources = "; ".join(dict.fromkeys(phi.source for phi in found))
+        drawn = [phi for phi in found if phi.blocks is not None]
+        estimate = self._estimate(
+            self.placed([phi.values for phi in found]),
+            f"Shapley values by deletion: {sources}",
+            exact=not drawn,
+            before=before,
+            notes=tuple(dict.fromkeys(phi.reason for phi in drawn)),
+            blocks=self._blocks(found) if drawn else None,
+            n_draws=2 * N_PAIRS if drawn else 0,
+        )
+        return self._contributions(estimate)
+
+    def slopes(self) -> Contributions:
+        """Effects of deleting single words, which need not add up."""
+        return self._contributions(self.effects())
+
+    def given(self, carrier: Any) -> Contributions:
+        """Attributions made elsewhere, of the same documents and words."""
+        phi = aligned(carrier, self.labels, "contributions", "the documents")
+        if phi.shape != self.points.shape:
+            raise InvalidInput(
+                f"contributions: expected {self.points.shape}, one for each document "
+                f"and word, got {phi.shape}"
+            )
+        if (phi[~self.present] != 0.0).any():
+            n, j = (
+                int(place) for place in np.argwhere((phi != 0.0) & ~self.present)[0]
+            )
+            word = self.function.text_schema.vocabulary[j]
+            raise InvalidInput(
+                f"contributions: document {n} has one of {word!r}, a word that is not "
+                "in it"
+            )
+        estimate = Estimate(
+            values=np.array(phi),
+            source="given",
+            labels=self.labels,
+            units="output",
+            quantity=self.function.quantity,
+        )
+        return self._contributions(estimate)
+
+    def placed(self, of_words: Sequence[Array]) -> Attributions:
+        """Numbers of the words of each document, in a table of all words (N, V)."""
+        return self.function.text_schema.placed(self.documents, of_words)
+
+    def _blocks(self, found: Sequence[DocumentShapley]) -> Array:
+        """Those of all documents, (10, N, V): exact values are the same in each."""
+        each = [
+            np.tile(phi.values, (N_BLOCKS, 1)) if phi.blocks is None else phi.blocks
+            for phi in found
+        ]
+        return np.stack([self.placed([b[k] for b in each]) for k in range(N_BLOCKS)])
+
+    def _contributions(self, estimate: Estimate) -> Contributions:
+        """With f of the documents, and of what is left of them without any word."""
+        values = self.function.texts_value(x.text for x in self.documents)
+        empty = (x.without(np.zeros(x.n_words, bool)) for x in self.documents)
+        base = self.function.texts_value(empty)
+        return Contributions(estimate=estimate, base=base, prediction=values)
+
+    def _estimate(
+        self,
+        values: Attributions,
+        source: str,
+        *,
+        exact: bool,
+        before: int,
+        notes: tuple[str, ...] = (),
+        blocks: Array | None = None,
+        n_draws: int = 0,
+    ) -> Estimate:
+        return Estimate(
+            values=values,
+            source=source,
+            exact=exact,
+            blocks=blocks,
+            n_draws=n_draws,
+            evaluations=self.function.calls.rows - before,
+            labels=self.labels,
+            units="output",
+            notes=notes,
+            quantity=self.function.quantity,
+        )
+
+
+def _of_short(places: Sequence[int]) -> tuple[str, ...]:
+    """What is said of documents with fewer than two words."""
+    if not places:
+        return ()
+    return (
+        f"LIME says nothing of documents {listed(places)}; they have effects of words",
+    )
+
+
+# ---- Documents, explained together: faithful to the model, robust over shared words
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DocumentRequest:
+    """What is asked about documents; the settings of :func:`propopt.explain`.
+
+    Parameters
+    ----------
+    function : TextFunction
+        f.
+    X : sequence of str, Series or array (N,)
+        The documents.
+    law : "auto", "none" or TextLaw
+        Effects of deleting single words, or limits of LIME.
+    graph : Graph or None
+        Who is similar, if not by :func:`propopt.graphs.document_graph`.
+    robustness : float or None
+        The weight, if not at the knee.
+    rng : int, numpy.random.Generator or None
+        For what is sampled.
+    progress : bool or None
+        Whether to show bars.
+    """
+
+    function: TextFunction
+    X: Any
+    law: Any = "auto"
+    graph: Graph | None = None
+    robustness: float | None = None
+    rng: int | np.random.Generator | None = None
+    progress: bool | None = None
+
+    def explained(self, units: str, contributions: ContributionsLike) -> Explanation:
+        """In the units that are asked for.
+
+        Raises
+        ------
+        InvalidInput
+            If there are no such units.
+        """
+        match units:
+            case "scaled":
+                return self.scaled()
+            case "output":
+                return self.contributions(contributions)
+        raise InvalidInput(f"units: expected 'scaled' or 'output', got {units!r}")
+
+    def scaled(self) -> Explanation:
+        """Robust effects of words, or robust limits of LIME."""
+        targets = self._targets
+        if isinstance(self.law, TextLaw):
+            aim = targets.limits(self.law)
+        elif isinstance(self.law, str) and self.law in ("auto", "none"):
+            aim = targets.effects()
+        else:
+            raise InvalidInput(
+                "law: of documents expected 'auto' or 'none', effects of deleting "
+                f"single words, or a TextLaw of propopt.lime, got {self.law!r}"
+            )
+        shared = self._shared(targets)
+        return self._told(shared.nearest(aim), shared)
+
+    def contributions(self, contributions: ContributionsLike) -> Explanation:
+        """Robust contributions, which add up over the words of each document."""
+        targets = self._targets
+        if not isinstance(contributions, str):
+            known = targets.given(contributions)
+        elif contributions == "shapley":
+            known = targets.shapley()
+        elif contributions == "slopes":
+            known = targets.slopes()
+        else:
+            raise InvalidInput(
+                "contributions: expected 'shapley', 'slopes' or a table, got "
+                f"{contributions!r}"
+            )
+        shared = self._shared(targets)
+        return self._told(shared.complete(known), shared)
+
+    @property
+    def _targets(self) -> WordTargets:
+        return WordTargets.of(self.function, self.X, self.rng)
+
+    def _shared(self, targets: WordTargets) -> SharedOptimum:
+        return SharedOptimum(
+            present=targets.present,
+            graph=self.graph or document_graph(targets.points),
+            robustness=self.robustness,
+            progress=self.progress,
+        )
+
+    def _told(self, best: Explanation, shared: SharedOptimum) -> Explanation:
+        return replace(
+            best,
+            parameters={
+                "function": repr(self.function),
+                **best.parameters,
+                "graph": repr(shared.graph),
+                "robustness": "over the words that documents share",
+                "weight rule": shared.weight_rule,
+                "stability": _stability(best, shared),
+            },
+        )
+
+
+MOST_STABLE_WORDS: Final = 20_000
+"""Words of all documents whose stability is computed at once: in seconds."""
+
+
+def _stability(best: Explanation, shared: SharedOptimum) -> str:
+    """Whether conclusions survive other weights, neighbours and draws."""
+    if np.count_nonzero(shared.present) > MOST_STABLE_WORDS:
+        return (
+            f"not computed for more than {MOST_STABLE_WORDS:,} words of documents: see "
+            "stability()"
+        )
+    return stability_in_words(best)
+
+
+def text_function(
+    model: Any,
+    X: Any,
+    target: Target,
+    output: Output,
+    data: Any,
+    batch_rows: int | None,
+    outcome: str | None = None,
+) -> TextFunction:
+    """The function of a model of texts; the words are those of ``data``, or of X.
+
+    Raises
+    ------
+    InvalidInput
+        If it is a function of tables.
+    """
+    own = None if isinstance(model, Function) else data
+    function = wrapped(model, X, target, output, own, batch_rows, outcome)
+    if not isinstance(function, TextFunction):
+        raise InvalidInput(
+            f"X: these are documents, and {function!r} is a function of tables; "
+            "propopt.wrap(model, data=documents) makes one of documents"
+        )
+    return function
+
+
+def refuse_settings_of_tables(settings: dict[str, tuple[Any, Any]]) -> None:
+    """Refuse what has no meaning for documents.
+
+    Parameters
+    ----------
+    settings : mapping
+        For each name what was given, and what is given by default.
+
+    Raises
+    ------
+    InvalidInput
+        If one was given.
+    """
+    for name, (given, default) in settings.items():
+        is_default = given is default or (isinstance(given, str) and given == default)
+        if not is_default:
+            raise InvalidInput(f"{name}: {_NO_MEANING[name]}")
+
+
+_NO_MEANING: Final = {
+    "scale": "words have no scale: their attributions are in units of the output",
+    "metric": "over words that documents share all words count alike; leave it out",
+    "same_pattern": "documents have no missing numbers; leave it out",
+    "precision": "effects of words are exact; leave it out",
+    "interactions": "they are of columns of a table, and documents have words",
+    "max_evaluations": "effects of words take one text for each; leave it out",
+}

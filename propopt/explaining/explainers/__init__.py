@@ -1,0 +1,38 @@
+"""Baselines: the explanations that others compute, as :class:`Explanation` objects."""
+
+from collections.abc import Mapping
+
+from propopt.explaining.explainers.baseline import Baseline, Gradient
+from propopt.explaining.explainers.exact_limits import ExactLime
+from propopt.explaining.explainers.lime_package import LimePackage
+from propopt.explaining.explainers.local_lime import Lime
+from propopt.explaining.explainers.mixtures import SmoothGrad, aggregate
+from propopt.explaining.explainers.peers import captum_attribution, quantus_explain_func
+from propopt.explaining.explainers.shapley_values import Shap, TreeShap
+
+
+__all__ = [
+    "BASELINES",
+    "Baseline",
+    "ExactLime",
+    "Gradient",
+    "Lime",
+    "LimePackage",
+    "Shap",
+    "SmoothGrad",
+    "TreeShap",
+    "aggregate",
+    "captum_attribution",
+    "quantus_explain_func",
+]
+
+BASELINES: Mapping[str, type[Baseline]] = {
+    "gradient": Gradient,
+    "lime": Lime,
+    "shap": Shap,
+    "smoothgrad": SmoothGrad,
+    "exact_lime": ExactLime,
+    "lime_package": LimePackage,
+    "tree_shap": TreeShap,
+}
+"""Each baseline under the name that it has in files."""

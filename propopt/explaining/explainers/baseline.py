@@ -1,0 +1,499 @@
+"""What every baseline has in common: tables in, one :class:`Explanation` out.
+
+Any baseline on documents: each by itself, as a function of its words. A document is a
+row of d words, each present or absent
+(:class:`propopt.functions.texts.DocumentFunction`), and the background of methods that
+have one is the document without any word. What they say of its words is put into a
+table of all words, in which words that are not in a document have 0.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import math
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any, ClassVar, Final, Literal, TypeAlias, final
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from propopt.base.arrays import Array, Attributions, Points
+from propopt.base.checks import read_array, read_rng
+from propopt.base.errors import InvalidInput
+from propopt.base.terminal import progress_bar
+from propopt.functions import Function
+from propopt.functions.cost import Cost, cost_of
+from propopt.functions.function import read_function
+from propopt.functions.texts import TextFunction
+from propopt.losses.faithfulness import Units
+from propopt.results.explanation import EFFECTS, Explanation, Parameter
+from propopt.tables.documents import Document
+from propopt.tables.frames import Labels
+
+
+# ---- What a baseline is asked: a function, the points, and a source of randomness
+
+
+def _silently(n_points: float) -> None:
+    del n_points
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Request:
+    """A function, the points at which to explain it, and a source of randomness.
+
+    Parameters
+    ----------
+    function : Function
+        f, as the user gave it.
+    points : array (N, D)
+        X; in a categorical column the codes of the function's schema.
+    labels : Labels
+        The names that came with X.
+    rng : numpy.random.Generator
+        Where every draw comes from.
+    advance : callable
+        Is told how many points were finished; may be a fraction.
+    """
+
+    function: Function
+    points: Points
+    labels: Labels
+    rng: np.random.Generator
+    advance: Callable[[float], None] = _silently
+
+    @cached_property
+    def categorical(self) -> NDArray[np.bool_]:
+        """Which columns hold codes of categories, shape (D,)."""
+        schema = self.function.schema
+        if schema is None:
+            return np.zeros(self.points.shape[1], dtype=bool)
+        return schema.categorical
+
+    @property
+    def fixed(self) -> NDArray[np.bool_]:
+        """Codes of categories and missing numbers: what no noise moves, (N, D)."""
+        return np.isnan(self.points) | self.categorical
+
+    def value(self, points: Array) -> Array:
+        """Values of f at points (..., D), as an array of shape (...)."""
+        rows = points.reshape(-1, points.shape[-1])
+        return self.function.value_at(rows, self._names).reshape(points.shape[:-1])
+
+    def gradient(self, points: Array) -> Array:
+        """Gradients of f at points (..., D), as an array of the same shape."""
+        rows = points.reshape(-1, points.shape[-1])
+        return self.function.gradient_at(rows, self._names).reshape(points.shape)
+
+    def feature_units(self, relative: bool) -> Array:
+        """What a method perturbs by, (D,): deviations, 0 if constant; or ones."""
+        if not relative:
+            return np.ones(self.points.shape[1])
+        if self.function.schema is None:
+            raise InvalidInput(
+                "relative: standard deviations are those of a schema, and the function "
+                "has none; wrap(model, data=X) makes one that does"
+            )
+        return self.function.schema.scales("std")
+
+    def noise_units(self, relative: bool) -> Array:
+        """As :meth:`feature_units`, but 0 for categories, which get no noise."""
+        return np.where(self.categorical, 0.0, self.feature_units(relative))
+
+    def row_seeds(self) -> list[int]:
+        """One seed per point, for packages that take a 32-bit integer.
+
+        That of point n depends on the generator and on n alone.
+        """
+        return [int(seed) for seed in self.rng.integers(2**32, size=len(self.points))]
+
+    @property
+    def _names(self) -> Labels:
+        # Only the columns are named: a perturbed point is no longer a row of X.
+        return self.labels.of_columns()
+
+
+# ---- Any baseline on documents: each by itself, as a function of its words
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class WordsFound:
+    """What a method says of one document.
+
+    Parameters
+    ----------
+    attributions : array (d,)
+        One for each word.
+    standard_errors : array (d,) or None
+        Where it knows them.
+    details : dict
+        Numbers of the document, such as an intercept.
+    """
+
+    attributions: Array
+    standard_errors: Array | None = None
+    details: dict[str, float] = field(default_factory=dict)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DocumentTable:
+    """Texts that are explained, and where their words stand.
+
+    Parameters
+    ----------
+    function : TextFunction
+        f.
+    documents : sequence of Document (N,)
+        The texts.
+    labels : Labels
+        Names of documents and words.
+    """
+
+    function: TextFunction
+    documents: Sequence[Document]
+    labels: Labels
+
+    @classmethod
+    def of(cls, function: TextFunction, X: Any) -> DocumentTable:
+        """Those of texts, all of whose words are in the vocabulary."""
+        _, labels = function.read(X)
+        documents = function.documents_of(X)
+        return cls(function=function, documents=documents, labels=labels)
+
+    def attributions(self, found: Sequence[WordsFound]) -> Array:
+        """Of all words, (N, V)."""
+        return self._placed([words.attributions for words in found])
+
+    def standard_errors(self, found: Sequence[WordsFound]) -> Array | None:
+        """Of all words, (N, V); None where none are known."""
+        if all(words.standard_errors is None for words in found):
+            return None
+        return self._placed([_errors(words) for words in found])
+
+    def details(self, found: Sequence[WordsFound]) -> dict[str, Array]:
+        """Numbers of each document, (N,); NaN for a document that has none."""
+        names = dict.fromkeys(name for words in found for name in words.details)
+        return {
+            name: np.array([words.details.get(name, np.nan) for words in found])
+            for name in names
+        }
+
+    def _placed(self, of_words: Sequence[Array]) -> Array:
+        return self.function.text_schema.placed(self.documents, of_words)
+
+
+def request_of_document(
+    function: TextFunction, document: Document, rng: np.random.Generator
+) -> Request:
+    """What a method is asked of one document: a row of ones, and draws of its own."""
+    at = function.of_document(document)
+    return Request(
+        function=at,
+        points=np.ones((1, at.n_words)),
+        labels=Labels(features=at.features),
+        rng=np.random.default_rng(rng.integers(2**63)),
+    )
+
+
+def _errors(words: WordsFound) -> Array:
+    if words.standard_errors is None:
+        return np.zeros(len(words.attributions))
+    return words.standard_errors
+
+
+def effect_of_the_word(request: Request) -> WordsFound | None:
+    """What LIME says of a document of one word: its effect; None of other documents.
+
+    The word is deleted in all samples but the first, which is the document itself, so
+    that the fit has f without it as intercept, and its effect as slope.
+    """
+    if request.points.shape[1] != 1:
+        return None
+    effect = request.gradient(request.points)[0]
+    without = request.value(np.zeros((1, 1)))[0]
+    return WordsFound(attributions=effect, details={"intercept": float(without)})
+
+
+MANY_EVALUATIONS: Final = 10_000
+"""Evaluations from which a few are timed before; of others it is seen meanwhile."""
+
+PackageUnits: TypeAlias = Literal["gradient", "output"]
+"""Slopes, or parts of the output: what packages give, and what is comparable."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Findings:
+    """What a method says of the points of a request.
+
+    Parameters
+    ----------
+    attributions : array (N, D)
+        One attribution vector per point.
+    standard_errors : array (N, D) or None
+        Of a method that samples, where it knows them.
+    details : mapping of arrays
+        What it knows besides.
+    """
+
+    attributions: Attributions
+    standard_errors: Array | None = None
+    details: Mapping[str, Array] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Baseline(ABC):
+    """A method that explains a function at given points.
+
+    Each baseline is a frozen dataclass: its fields are its settings. A new one gives
+    ``method``, the name it has in files, and ``_findings``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from propopt.explaining.explainers import Gradient
+    >>> from propopt.functions import Power
+    >>> X = np.array([[0.0, 1.0], [2.0, 3.0]])
+    >>> Gradient().explain(Power(3), X).attributions
+    array([[ 0.,  3.],
+           [12., 27.]])
+    """
+
+    method: ClassVar[str]
+
+    def explain(
+        self,
+        function: Function,
+        X: object,
+        *,
+        rng: int | np.random.Generator | None = None,
+        progress: bool | None = None,
+    ) -> Explanation:
+        """Explain ``function`` at the rows of ``X``.
+
+        Parameters
+        ----------
+        function : Function
+            f; see :func:`propopt.wrap` for models and callables.
+        X : array or DataFrame (N, D), or documents
+            The points. A DataFrame reaches the function as a DataFrame, and its names
+            are kept in the result. Of a :class:`~propopt.functions.TextFunction` a list
+            or Series of texts, each of which is explained as a function of which of its
+            words are kept, beside the text without any: attributions are in units of
+            the output, and 0 for words that are not in a document.
+        rng : int, numpy.random.Generator or None
+            A seed, or a generator, which is then advanced. None is seed 0: a result
+            never changes from run to run unless another seed is asked for.
+        progress : bool, optional
+            Show a bar on standard error; by default only on a terminal.
+
+        Returns
+        -------
+        Explanation
+            With ``method``, ``parameters``, ``labels``, ``units``, ``seconds``,
+            ``evaluations``, and the ``standard_errors`` and ``details`` that the method
+            documents. With a schema its columns are the encoded ones, and the
+            attribution of a category is the effect of that category on the output, and
+            that of a missing number its effect: ``details["effects"]`` (N, D) says
+            where.
+
+        Raises
+        ------
+        InvalidInput
+            If an argument cannot be used, or if the function gives attributions that
+            are not finite.
+        """
+        start = time.perf_counter()
+        function = read_function(function)
+        if isinstance(function, TextFunction):
+            return self._explained_texts(function, X, read_rng(rng), progress)
+        points, labels = function.read(X)
+        before = function.calls.rows
+        with progress_bar(self.method, len(points), progress) as bar:
+            request = Request(
+                function=function,
+                points=points,
+                labels=labels,
+                rng=read_rng(rng),
+                advance=partial(bar.advance, bar.task_ids[0]),
+            )
+            with self._announced([request], progress):
+                findings = self._findings(request)
+        rows, seconds = function.calls.rows - before, time.perf_counter() - start
+        return self._explanation(request, findings, rows, seconds)
+
+    def _explanation(
+        self, request: Request, findings: Findings, evaluations: int, seconds: float
+    ) -> Explanation:
+        """What was found, with what it was asked."""
+        missing = np.isnan(request.points)
+        return Explanation(
+            attributions=read_array(
+                findings.attributions, f"{self.method} of X", ndim=2
+            ),
+            method=self.method,
+            labels=request.labels,
+            parameters=self.parameters,
+            standard_errors=findings.standard_errors,
+            details={
+                **findings.details,
+                **({EFFECTS: missing} if missing.any() else {}),
+            },
+            units=self.units,
+            quantity=request.function.quantity,
+            evaluations=evaluations,
+            seconds=seconds,
+        )
+
+    def _explained_texts(
+        self,
+        function: TextFunction,
+        X: object,
+        rng: np.random.Generator,
+        progress: bool | None,
+    ) -> Explanation:
+        """Each document by itself, with a generator of its own."""
+        start, before = time.perf_counter(), function.calls.rows
+        reason = self._texts_refusal()
+        if reason is not None:
+            raise InvalidInput(f"{self.method}: {reason}")
+        table = DocumentTable.of(function, X)
+        asked = [request_of_document(function, x, rng) for x in table.documents]
+        found = []
+        with (
+            progress_bar(self.method, len(asked), progress) as bar,
+            self._announced(asked, progress),
+        ):
+            for request in asked:
+                has_words = request.points.shape[1] > 0
+                found.append(self._words(request) if has_words else _NO_WORDS)
+                bar.advance(bar.task_ids[0])
+        return Explanation(
+            attributions=table.attributions(found),
+            method=self.method,
+            labels=table.labels,
+            parameters=self._texts_parameters(),
+            standard_errors=table.standard_errors(found),
+            details=table.details(found),
+            units="output",
+            quantity=function.quantity,
+            evaluations=function.calls.rows - before,
+            seconds=time.perf_counter() - start,
+        )
+
+    def _texts_refusal(self) -> str | None:
+        """Why these settings have no meaning for documents; None if they have."""
+        return None
+
+    def _texts_parameters(self) -> dict[str, Parameter]:
+        """The settings that have a meaning for documents."""
+        return self.parameters
+
+    def _words(self, request: Request) -> WordsFound:
+        """What is said of a document: the request has one row, of ones."""
+        found = self._findings(request)
+        errors = found.standard_errors
+        return WordsFound(
+            attributions=found.attributions[0],
+            standard_errors=None if errors is None else errors[0],
+            details={
+                name: float(values[0])
+                for name, values in found.details.items()
+                if values.ndim == 1
+            },
+        )
+
+    @property
+    def units(self) -> Units:
+        """What the attributions of numbers are: slopes, unless a method says other."""
+        return "gradient"
+
+    @property
+    def parameters(self) -> dict[str, Parameter]:
+        """The settings as plain values; a table is named by its shape and digest."""
+        return {
+            field.name: _plain(getattr(self, field.name))
+            for field in dataclasses.fields(self)
+        }
+
+    def _announced(
+        self, requests: list[Request], progress: bool | None
+    ) -> AbstractContextManager[None]:
+        """Say what is going to be evaluated, where that is known and takes long."""
+        asked = [request for request in requests if request.points.shape[1] > 0]
+        expected = sum(map(self._expected, asked))
+        if expected == 0:
+            return nullcontext()
+        longest = max(asked, key=lambda request: request.points.shape[1])
+        at, calls = longest.function, sum(map(self._expected_calls, asked))
+        cost = Cost(expected, math.inf)
+        if expected >= MANY_EVALUATIONS:
+            cost = cost_of(at, longest.points, longest.labels, expected, calls)
+        return cost.announced(self.method, at.calls, progress)
+
+    def _expected(self, request: Request) -> int:
+        """How many evaluations a method makes, or 0 where it does not know before."""
+        del request
+        return 0
+
+    def _expected_calls(self, request: Request) -> int:
+        """In how many calls it makes them, at least."""
+        del request
+        return 1
+
+    @abstractmethod
+    def _findings(self, request: Request) -> Findings:
+        """The attributions of the request's points, and what is known of them."""
+
+
+_NO_WORDS: Final = WordsFound(attributions=np.zeros(0))
+"""Of a document without words."""
+
+
+def _plain(value: Any) -> Parameter:
+    if isinstance(value, np.ndarray | pd.DataFrame):
+        digest = hashlib.sha256(_bytes(value)).hexdigest()
+        return f"{'x'.join(map(str, value.shape))} sha256:{digest[:12]}"
+    if isinstance(value, np.generic):
+        return value.item()
+    return value
+
+
+def _bytes(table: Array | pd.DataFrame) -> bytes:
+    """What a table holds; of text its hash, for objects have addresses as bytes."""
+    if isinstance(table, pd.DataFrame) and not all(
+        isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in table.dtypes
+    ):
+        return pd.util.hash_pandas_object(table).to_numpy().tobytes()
+    return np.ascontiguousarray(table).tobytes()
+
+
+# ---- The gradient itself as an explanation
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gradient(Baseline):
+    """The gradient at each point: w_n = ∇f(x_n).
+
+    The most faithful of all explanations under
+    :class:`~propopt.losses.GradientMatching`, whose loss it makes zero.
+
+    Examples
+    --------
+    >>> from propopt.functions import Sine
+    >>> Gradient().explain(Sine(), [[0.0, 0.0]]).attributions
+    array([[1., 1.]])
+    """
+
+    method: ClassVar[str] = "gradient"
+
+    def _findings(self, request: Request) -> Findings:
+        return Findings(attributions=request.gradient(request.points))

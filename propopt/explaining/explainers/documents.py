@@ -1,0 +1,273 @@
+"""What LIME on texts tends to, for one document of a baseline."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple, final
+
+import numpy as np
+
+from propopt.base.arrays import Array, Points, Values
+from propopt.base.errors import EstimatedWarning
+from propopt.explaining.explainers.baseline import (
+    Request,
+    WordsFound,
+    effect_of_the_word,
+)
+from propopt.functions.texts import DocumentFunction, TextFunction
+from propopt.laws.draws import N_BLOCKS
+from propopt.laws.perturbations import Orders
+from propopt.laws.regressions import Neighbourhood
+from propopt.lime.text.explaining_texts import explanation_of_texts
+from propopt.lime.text.text_explanation import TextSubject
+from propopt.lime.text.text_package import TEXT_WIDTH, package_run
+from propopt.lime.text.text_reading import TextLaw, enumerated_words, read_documents
+from propopt.structures.subsets.conjunctions import MOST_ENUMERATED
+from propopt.structures.subsets.sets import NoSetFunction, SetFunction
+from propopt.structures.subsets.words import WordShapley
+from propopt.tables.documents import Document, PatternWords
+
+
+def limits_of_words(request: Request, law: TextLaw, n_samples: int) -> WordsFound:
+    """The coefficients of infinitely many samples; estimated where f is not read.
+
+    Of one word they are its effect: there the document itself is a sample too.
+
+    Parameters
+    ----------
+    request : Request
+        Of a document.
+    law : TextLaw
+        How words are deleted, and the weights.
+    n_samples : int
+        Texts that are asked for where they have to be estimated.
+
+    Warns
+    -----
+    EstimatedWarning
+        If they are estimated, with the reason.
+    """
+    at = request.function
+    assert isinstance(at, DocumentFunction), "see Baseline"
+    short = effect_of_the_word(request)
+    if short is not None:
+        return short
+    subject = TextSubject(
+        function=at.function,
+        law=law,
+        documents=(at.document,),
+        n_samples=n_samples,
+        seed=int(request.rng.integers(2**32)),
+    )
+    row = explanation_of_texts(subject, progress=False).rows[0]
+    if not row.is_exact:
+        warnings.warn(
+            f"exact_lime: coefficients are estimated: {row.reason}",
+            EstimatedWarning,
+            stacklevel=2,
+        )
+    return WordsFound(
+        attributions=np.asarray(row.coefficients),
+        standard_errors=np.asarray(row.errors),
+        details={"intercept": row.intercept, "local_gap": row.value - row.at_row},
+    )
+
+
+# ---- Samples of a text: words are deleted by a law, and f is regressed on the others
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class TextNeighbourhoods:
+    """Samples of a law of words, with their bits as regressors.
+
+    Parameters
+    ----------
+    law : TextLaw
+        How words are deleted, and the weights.
+    n_samples : int
+        S.
+    first_row : bool
+        Whether the text itself is the first of them, with weight one.
+    """
+
+    law: TextLaw
+    n_samples: int
+    first_row: bool
+
+    def around(
+        self, points: Points, rng: np.random.Generator
+    ) -> Iterator[tuple[slice, Neighbourhood]]:
+        """Samples of the same text for each row of ones (n, d)."""
+        for n, row in enumerate(points):
+            bits, weights = self.law.draw(len(row), self.n_samples, rng)
+            if self.first_row:
+                bits[0], weights[0] = True, 1.0
+            kept = bits.astype(np.float64)[None]
+            zeros, ones = np.zeros((1, len(row))), np.ones((1, len(row)))
+            near = Neighbourhood(kept, kept, weights[None], zeros, ones, ones)
+            yield slice(n, n + 1), near
+
+
+# ---- The package ``lime`` on one document
+
+
+def package_on_text(
+    request: Request, kernel_width: float | None, n_samples: int
+) -> WordsFound:
+    """A run of ``LimeTextExplainer`` that keeps all words.
+
+    The package finds words by itself, as ``PatternWords()`` does. Where those of the
+    function are others, it is given a text of as many words that stand for them, and of
+    the document those are deleted that it deletes: the law of its samples is the same.
+
+    Parameters
+    ----------
+    request : Request
+        Of a document.
+    kernel_width : float or None
+        Of the package, in hundredths of a bandwidth; None is its 25.
+    n_samples : int
+        Texts, of which the first is the document.
+
+    Raises
+    ------
+    MissingExtra
+        If ``lime`` is not installed.
+    """
+    at = request.function
+    assert isinstance(at, DocumentFunction), "see Baseline"
+    given = _given(at)
+    fit = package_run(
+        given.values,
+        given.text,
+        given.words,
+        n_samples,
+        TEXT_WIDTH if kernel_width is None else kernel_width,
+        int(request.rng.integers(2**32)),
+    )
+    return WordsFound(
+        attributions=fit.coefficients,
+        details={"intercept": fit.intercept, "r2": fit.score},
+    )
+
+
+class _Given(NamedTuple):
+    """What the package is given: a text, its words, and what f is of such texts."""
+
+    text: str
+    words: Sequence[str]
+    values: Callable[[list[str]], Values]
+
+
+def _given(at: DocumentFunction) -> _Given:
+    function, document = at.function, at.document
+    if function.text_schema.rule == PatternWords():
+        return _Given(document.text, document.words, function.texts_value)
+    tokens = [f"word{place}" for place in range(at.n_words)]
+
+    def values(texts: list[str]) -> Values:
+        kept = (set(text.split()) for text in texts)
+        bits = np.array([[token in words for token in tokens] for words in kept])
+        return function.texts_value(document.each(bits))
+
+    return _Given(" ".join(tokens), tokens, values)
+
+
+# ---- Shapley values of the words of documents: exact where that is possible
+
+
+N_PAIRS: Final = 100
+"""Orders of the words of a document that is not read, each walked both ways."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class DocumentShapley:
+    """What each word of a document adds to f, and how that is known.
+
+    Parameters
+    ----------
+    values : array (d,)
+        φ, which add up to f(text) − f(empty text).
+    source : str
+        In words.
+    blocks : array (10, d) or None
+        Of draws, whose mean φ is; None where it is exact.
+    reason : str
+        Why f was not read; empty where it was.
+    """
+
+    values: Values
+    source: str
+    blocks: Array | None = None
+    reason: str = ""
+
+    @classmethod
+    def all_of(
+        cls,
+        function: TextFunction,
+        documents: Sequence[Document],
+        rng: np.random.Generator,
+        n_pairs: int = N_PAIRS,
+    ) -> list[DocumentShapley]:
+        """Exactly where f is read, and where all sets cost no more than draws do.
+
+        Parameters
+        ----------
+        function : TextFunction
+            f.
+        documents : sequence of Document
+            The texts, which are read and compared with the model together.
+        rng : numpy.random.Generator
+            Where orders are drawn from, if they are.
+        n_pairs : int
+            How many.
+
+        Raises
+        ------
+        InvalidInput
+            If the model has no finite value somewhere.
+        """
+        found = read_documents(function, documents)
+        for reading in found:
+            reading.refuse()
+        return [
+            cls._of(function, document, reading.words, rng, n_pairs)
+            for document, reading in zip(documents, found, strict=True)
+        ]
+
+    @classmethod
+    def _of(
+        cls,
+        function: TextFunction,
+        document: Document,
+        read: SetFunction | NoSetFunction,
+        rng: np.random.Generator,
+        n_pairs: int,
+    ) -> DocumentShapley:
+        d = document.n_words
+        if d == 0:
+            return cls(np.zeros(0), READ)
+        if not isinstance(read, NoSetFunction):
+            return cls(WordShapley(read).values, READ)
+        if d <= MOST_ENUMERATED and 2**d <= n_draws(d, n_pairs):
+            every = enumerated_words(function, document)
+            return cls(WordShapley(every).values, ALL_SETS, reason=read.reason)
+        at = function.of_document(document)
+        orders = Orders(value=at.value_at, background=np.zeros((1, d)), n_pairs=n_pairs)
+        blocks = orders.blocks(np.ones((1, d)), rng)[:, 0]
+        return cls(blocks.mean(axis=0), ORDERS, blocks, read.reason)
+
+
+READ: Final = "exact"
+ALL_SETS: Final = "exact (all sets of words)"
+ORDERS: Final = "orders of the words"
+
+
+def n_draws(n_words: int, n_pairs: int = N_PAIRS) -> int:
+    """Texts that orders of so many words ask for."""
+    pairs = N_BLOCKS * -(-n_pairs // N_BLOCKS)
+    return 2 * pairs * max(n_words - 1, 0) + 2

@@ -1,0 +1,452 @@
+"""Tabular LIME without sampling noise.
+
+- :class:`~propopt.explaining.explainers.exact_limits.ExactLime`: the baseline.
+- :mod:`propopt.explaining.explainers.exact_limits`: it at many kernel widths.
+- :mod:`propopt.explaining.explainers.exact_limits`: its limits in the units asked for.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final, get_args
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from propopt.base.arrays import Array, Attributions, Points, Values
+from propopt.base.checks import read_count, read_positive, read_rng
+from propopt.base.errors import EstimatedWarning, InvalidInput, Refused
+from propopt.explaining.explainers.baseline import (
+    Baseline,
+    Findings,
+    PackageUnits,
+    Request,
+    WordsFound,
+)
+from propopt.explaining.explainers.documents import limits_of_words
+from propopt.explaining.explainers.shapley_values import (
+    checked_background,
+    same_columns,
+)
+from propopt.functions import Function
+from propopt.functions.function import read_function
+from propopt.functions.texts import DocumentFunction
+from propopt.lime.expectations import Limits, bit_steps
+from propopt.lime.explanation import LimeSubject, checked_products, limits_or_estimates
+from propopt.lime.fidelity import effective_share
+from propopt.lime.laws.lime_law import LimeLaw
+from propopt.lime.laws.named import LimeLawName, check_law_name, law_named
+from propopt.lime.laws.tabular_law import BinWeights
+from propopt.lime.paths import read_widths
+from propopt.lime.surrogates import EstimatedLimits
+from propopt.lime.text.text_reading import TextLaw
+from propopt.results.explanation import Explanation, Parameter
+from propopt.structures.products.sums import NoProducts
+from propopt.tables.schema import TableSchema
+
+
+# ---- Limits of LIME as attributions: differences of outputs, or slopes
+
+
+LEAST_STEP: Final = 0.02
+"""|v_j| shorter than this, over the distance of the outermost bins, says nothing."""
+
+
+def warn_of_estimates(subject: LimeSubject) -> None:
+    """Say why coefficients are no exact ones."""
+    warnings.warn(
+        f"exact_lime: coefficients are estimated from {subject.n_draws:,} draws "
+        f"around each row, as {subject.reason}",
+        EstimatedWarning,
+        stacklevel=4,
+    )
+
+
+def found_limits(
+    subject: LimeSubject,
+    limits: Limits | EstimatedLimits,
+    request: Request,
+    units: PackageUnits,
+) -> Findings:
+    """Limits at the rows of a subject, with what is known of the surrogates."""
+    values = subject.function.value_at(subject.points, subject.labels)
+    shares = effective_share(subject.law, subject.points)
+    details = details_of(limits, values, shares)
+    return in_units(limits, details, subject.law, request, units)
+
+
+def in_units(
+    limits: Limits | EstimatedLimits,
+    details: dict[str, Array],
+    law: LimeLaw,
+    request: Request,
+    units: PackageUnits,
+) -> Findings:
+    """The limits in the units that were asked for."""
+    errors = limits.standard_errors if isinstance(limits, EstimatedLimits) else None
+    if units == "output":
+        return Findings(
+            attributions=limits.coefficients,
+            standard_errors=errors,
+            details=details,
+        )
+    steps = _steps(law, request)
+    undefined = (steps == 0.0).sum(axis=1).astype(float)
+    return Findings(
+        attributions=_per_step(limits.coefficients, steps),
+        standard_errors=None if errors is None else _per_step(errors, abs(steps)),
+        details={**details, "steps": steps, "undefined": undefined},
+    )
+
+
+def details_of(
+    limits: Limits | EstimatedLimits, values: Values, shares: Values
+) -> dict[str, Array]:
+    """What is known of the surrogates, of f at the rows and effective shares."""
+    at_row = limits.intercept + limits.coefficients.sum(axis=1)
+    return {
+        "intercept": limits.intercept,
+        "local_gap": values - at_row,
+        "alpha": limits.alpha,
+        "mean_weight": np.exp(limits.log_weight),
+        "effective_share": shares,
+    }
+
+
+def _steps(law: LimeLaw, request: Request) -> Array:
+    """v_j of numbers, 0 where they are too short; 1 of what is no number, (N, D)."""
+    steps, spans = bit_steps(law, request.points)
+    seen = np.abs(steps) > LEAST_STEP * spans  # False of NaN
+    return np.where(request.fixed, 1.0, np.where(seen, steps, 0.0))
+
+
+def _per_step(coefficients: Attributions, steps: Array) -> Attributions:
+    slopes: Attributions = np.zeros(steps.shape)
+    np.divide(coefficients, steps, out=slopes, where=steps != 0.0)
+    return slopes
+
+
+# ---- LIME's whole family: exact limits at many kernel widths, all at once
+
+
+def _at_widths(
+    subject: LimeSubject, request: Request, grid: Values, units: PackageUnits
+) -> Iterator[Findings]:
+    """What is found at each width, of the limits at all of them."""
+    if subject.exact is None:
+        raise Refused(subject.reason)
+    n, law = len(subject.points), subject.law
+    points = np.tile(subject.points, (len(grid), 1))
+    widths = np.repeat(grid, n)
+    limits = subject.exact.of(points, widths)
+    values = subject.function.value_at(subject.points, subject.labels)
+    shares = effective_share(law, points, widths)
+    for m, width in enumerate(grid.tolist()):
+        some = slice(m * n, (m + 1) * n)
+        own = Limits(
+            limits.coefficients[some],
+            limits.mean[some],
+            limits.alpha[some],
+            limits.log_weight[some],
+        )
+        details = details_of(own, values, shares[some])
+        yield in_units(own, details, law.with_width(width), request, units)
+
+
+# ---- Tabular LIME without sampling noise: what its coefficients tend to
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ExactLime(Baseline):
+    """Coefficients of tabular LIME for infinitely many samples, exactly.
+
+    β_j = E_Q[f | z_j = 1] − E_Q[f | z_j = 0],
+
+    where z_j says whether column j is in the bin of the row, and Q is the law of LIME's
+    samples times their weights (after Garreau and von Luxburg 2020). It is what
+    :class:`LimePackage` scatters around: no seed, no noise, and 50 kernel widths cost
+    little more than one, where the function is a sum of products
+    (``function.products``), as trees and sums of trees are, linear and additive
+    functions, and gaussian kernel machines. Of other functions the coefficients are
+    estimated by least squares on ``n_samples`` draws of Q around each row, with
+    ``standard_errors``, and a warning says why. For tables, noise and diagnoses of such
+    coefficients see :func:`propopt.lime.limits`.
+
+    With ``units="gradient"`` the coefficient of a number is divided by the distance
+    that the column moves where the bit turns on,
+
+    β_j / v_j,  v_j = E_Q[x_j | z_j = 1] − E_Q[x_j | z_j = 0],
+
+    which of a linear function is its slope, and so comparable with gradients. Where the
+    mean of a bin is near that of the others v_j is near 0: there LIME does not see the
+    feature (β_j vanishes with v_j if f is linear), and where f is curved the quotient
+    is far larger than any slope. It is therefore undefined, set to 0 and counted where
+    |v_j| is no more than 2 % of the distance between the means of the outermost bins.
+    Coefficients of categories, and of numbers that are missing in the row, stay
+    differences of outputs, as gradients have them. Where others of the column are
+    missing, β_j has their part of the difference in it, and v_j has not.
+
+    ============================ ======= =============================================
+    ``details["intercept"]``     (N,)    β_0
+    ``details["local_gap"]``     (N,)    f(x) less the surrogate at the row, Σ β
+    ``details["alpha"]``         (N, D)  Q(z_j = 1)
+    ``details["mean_weight"]``   (N,)    C, the mean weight of a sample
+    ``details["effective_share"]`` (N,)  of n samples this share counts: C² / E π²
+    ``details["steps"]``         (N, D)  with ``units="gradient"``: v_j, 1 where the
+                                         coefficient stays as it is
+    ``details["undefined"]``     (N,)    with ``units="gradient"``: how many v_j are too
+                                         short; they are 0, and so are attributions
+    ============================ ======= =============================================
+
+    Parameters
+    ----------
+    kernel_width : float or None
+        ν; None is the package's 0.75 √D.
+    n_bins : int
+        Of each column of numbers, at equal shares of the background; fewer where
+        quantiles coincide. 4 are the package's quartiles.
+    weights : {"frequency", "uniform"}
+        Whether bins are drawn as often as in the background, or all alike.
+    law : "tabular", "gaussian", LimeLaw or TextLaw
+        Of documents a TextLaw, which deletes words. Of tables
+        That of the package, bins drawn and weighted by bits; normal numbers weighted by
+        their distance; or a law of :mod:`propopt.lime`, which has bins of its own, so
+        that ``n_bins``, ``weights`` and ``background`` have to be left out.
+    units : {"output", "gradient"}
+        β_j, a difference of outputs; or β_j / v_j.
+    n_samples : int
+        Draws around each row where coefficients have to be estimated.
+    background : array or DataFrame (B, D), optional
+        Where the bins come from; by default X itself.
+
+    Raises
+    ------
+    InvalidInput
+        If a setting is outside its range, or the background has other columns than X.
+
+    Warns
+    -----
+    EstimatedWarning
+        If coefficients are estimated, with the reason.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> X = np.arange(8.0)[:, None] * [1.0, 0.0]
+    >>> tree = DecisionTreeRegressor(max_depth=1).fit(X, X[:, 0] > 3)
+    >>> lime = po.explainers.ExactLime()
+    >>> lime.explain(po.wrap(tree), X[[0, 7]]).details["alpha"].shape
+    (2, 2)
+    """
+
+    method: ClassVar[str] = "exact_lime"
+
+    kernel_width: float | None = None
+    n_bins: int = 4
+    weights: BinWeights = "frequency"
+    law: LimeLawName | LimeLaw | TextLaw = "tabular"
+    units: PackageUnits = "output"
+    n_samples: int = 5000
+    background: Array | pd.DataFrame | None = None
+
+    def __post_init__(self) -> None:
+        if self.kernel_width is not None:
+            read_positive(self.kernel_width, "kernel_width")
+        if read_count(self.n_bins, "n_bins") < 2:
+            raise InvalidInput("n_bins: expected at least 2: one bin has no contrast")
+        for name, options in [("weights", BinWeights), ("units", PackageUnits)]:
+            if getattr(self, name) not in get_args(options):
+                raise InvalidInput(
+                    f"{name}: expected one of {', '.join(get_args(options))}, "
+                    f"got {getattr(self, name)!r}"
+                )
+        read_count(self.n_samples, "n_samples")
+        self._check_law()
+        if self.background is not None:
+            object.__setattr__(self, "background", checked_background(self.background))
+
+    @property
+    def parameters(self) -> dict[str, Parameter]:
+        """The settings as plain values; a law by its name and its kernel width."""
+        law = self.law
+        told = super().parameters
+        if isinstance(law, TextLaw):
+            told = {
+                "law": "TextLaw",
+                "bandwidth": law.bandwidth,
+                "n_samples": self.n_samples,
+            }
+        if isinstance(law, LimeLaw):
+            told |= {
+                "law": law.method,
+                "kernel_width": self._with_width(law).kernel_width,
+            }
+        return told
+
+    def at_widths(
+        self,
+        function: Function,
+        X: object,
+        widths: ArrayLike | None = None,
+        *,
+        rng: int | np.random.Generator | None = None,
+    ) -> tuple[Explanation, ...]:
+        """What :meth:`explain` gives with each of many kernel widths, all at once.
+
+        They are LIME's whole family: baselines of a sweep, of which
+        :meth:`propopt.TradeOffs.nearest` tells the one nearest to the front. The
+        function is read once, and so are the means of its factors in each bin.
+
+        Parameters
+        ----------
+        function : Function
+            f.
+        X : array or DataFrame (N, D)
+            The points.
+        widths : array (M,), optional
+            ν > 0; by default 50, evenly spaced in their logarithm, from a tenth of
+            ``kernel_width`` to ten times it.
+        rng : int, numpy.random.Generator or None
+            As for :meth:`explain`, where coefficients are estimated.
+
+        Returns
+        -------
+        tuple of Explanation (M,)
+            In the order of increasing widths, each with its ``kernel_width``; seconds
+            are those of all in equal parts.
+
+        Raises
+        ------
+        InvalidInput
+            As :meth:`explain` does, or if a width is not a positive number.
+
+        Examples
+        --------
+        >>> import numpy as np, propopt as po
+        >>> from sklearn.tree import DecisionTreeRegressor
+        >>> X = np.arange(8.0)[:, None] * [1.0, 0.0]
+        >>> tree = DecisionTreeRegressor(max_depth=1).fit(X, X[:, 0] > 3)
+        >>> lime = po.explainers.ExactLime()
+        >>> family = lime.at_widths(po.wrap(tree), X, [0.5, 1.0, 2.0])
+        >>> [one.parameters["kernel_width"] for one in family]
+        [0.5, 1.0, 2.0]
+        """
+        start = time.perf_counter()
+        function = read_function(function)
+        points, labels = function.read(X)
+        before = function.calls.rows
+        request = Request(
+            function=function, points=points, labels=labels, rng=read_rng(rng)
+        )
+        subject = self.subject_of(request)
+        grid = read_widths(widths, subject.law.kernel_width)
+        try:
+            findings = list(_at_widths(subject, request, grid, self.units))
+        except Refused:  # no exact limits at some of them
+            each = (replace(self, kernel_width=float(width)) for width in grid)
+            return tuple(one.explain(function, X, rng=rng) for one in each)
+        rows = -(-(function.calls.rows - before) // len(grid))
+        seconds = (time.perf_counter() - start) / len(grid)
+        return tuple(
+            self.explanation_at(width, request, found, rows, seconds)
+            for found, width in zip(findings, grid.tolist(), strict=True)
+        )
+
+    def law_of(self, points: Points, schema: TableSchema | None) -> LimeLaw:
+        """The law of LIME's samples, its bins those of points (B, D)."""
+        if isinstance(self.law, LimeLaw):
+            return self._with_width(self.law)
+        if isinstance(self.law, TextLaw):
+            raise InvalidInput(
+                "law: a TextLaw deletes words of documents, and X is a table"
+            )
+        return law_named(
+            self.law,
+            points if schema is None else schema.decode(points),
+            schema,
+            n_bins=self.n_bins,
+            weights=self.weights,
+            kernel_width=self.kernel_width,
+        )
+
+    def _expected(self, request: Request) -> int:
+        at = request.function
+        if isinstance(at, DocumentFunction) and at.function.is_read:
+            return 0  # reading a document is as much work as its limits
+        if isinstance(
+            request.function.products_in(request.points.shape[1]), NoProducts
+        ):
+            return len(request.points) * self.n_samples
+        return 0
+
+    def _findings(self, request: Request) -> Findings:
+        subject, limits = limits_or_estimates(self.subject_of(request))
+        if subject.exact is None:
+            warn_of_estimates(subject)
+        request.advance(len(request.points))
+        return found_limits(subject, limits, request, self.units)
+
+    def explanation_at(
+        self, width: float, request: Request, found: Findings, rows: int, seconds: float
+    ) -> Explanation:
+        """What was found at one width of many, in so many rows and seconds."""
+        return replace(
+            self._explanation(request, found, rows, seconds),
+            parameters={**self.parameters, "kernel_width": width},
+        )
+
+    def subject_of(self, request: Request) -> LimeSubject:
+        """The function, the law and the rows of a request."""
+        function, points, own = request.function, request.points, self.background
+        rows = points if own is None else same_columns(own, request)
+        law = self.law_of(rows, function.schema)
+        return LimeSubject(
+            function=function,
+            law=law.aligned(request.labels, points.shape[1]),
+            products=checked_products(function, rows, points, request.labels),
+            points=points,
+            labels=request.labels,
+            reference=rows,
+            has_table=own is not None,
+            n_draws=self.n_samples,
+            seed=int(request.rng.integers(2**32)),
+        )
+
+    def _with_width(self, law: LimeLaw) -> LimeLaw:
+        width = self.kernel_width
+        return law if width is None else law.with_width(width)
+
+    def _texts_refusal(self) -> str | None:
+        if isinstance(self.law, TextLaw):
+            return None
+        return (
+            "words of documents are deleted; give law=po.lime.TextLaw() in place of a "
+            "law of tables"
+        )
+
+    def _words(self, request: Request) -> WordsFound:
+        """What LIME on texts tends to, in units of the output."""
+        assert isinstance(self.law, TextLaw), "see _texts_refusal"
+        return limits_of_words(request, self.law, self.n_samples)
+
+    def _check_law(self) -> None:
+        if isinstance(self.law, TextLaw):
+            if (self.kernel_width, self.units) != (None, "output"):
+                raise InvalidInput(
+                    "kernel_width, units: a TextLaw has a bandwidth, and coefficients "
+                    "of words are in units of the output"
+                )
+        elif not isinstance(self.law, LimeLaw):
+            check_law_name(self.law, self.weights)
+            return
+        chosen = (self.n_bins, self.weights) != (4, "frequency")
+        if chosen or self.background is not None:
+            raise InvalidInput(
+                "law: a law has bins of its own; leave n_bins, weights and background "
+                "out"
+            )

@@ -1,0 +1,196 @@
+"""The ``lime`` package's tabular explainer as a baseline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, get_args
+
+import numpy as np
+import pandas as pd
+
+from propopt.base.arrays import Array
+from propopt.base.checks import read_count, read_positive
+from propopt.base.errors import InvalidInput
+from propopt.base.resources import require
+from propopt.explaining.explainers.baseline import (
+    Baseline,
+    Findings,
+    PackageUnits,
+    Request,
+    WordsFound,
+)
+from propopt.explaining.explainers.documents import package_on_text
+from propopt.explaining.explainers.shapley_values import (
+    checked_background,
+    same_columns,
+)
+from propopt.lime.text.text_package import TEXT_WIDTH
+from propopt.results.explanation import Parameter
+from propopt.tables.columns import Coded
+from propopt.tables.frames import listed
+from propopt.tables.schema import TableSchema
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LimePackage(Baseline):
+    """Tabular LIME as the ``lime`` package computes it (Ribeiro et al. 2016).
+
+    Samples are drawn from the background, f is regressed on them by ridge regression
+    with the package's kernel, and all D slopes are kept, in the order of the columns.
+    A category's slope is that of "same category as the point", a difference of outputs.
+    Needs ``pip install "propopt[baselines]"``. The package takes no missing numbers;
+    :class:`Lime` does.
+
+    Each point is explained by a fresh explainer with a seed of its own, which depends
+    on ``rng`` and on the point's position. Given a ``background``, the attributions of
+    a point therefore do not change when later points are added or removed.
+
+    ``details`` has ``intercept`` (N,) and ``r2`` (N,), the package's local score.
+
+    Parameters
+    ----------
+    n_samples : int
+        Samples per point, the point itself included.
+    kernel_width : float or None
+        In the package's coordinates; None is its default, 0.75 √D.
+    discretize : bool
+        True: regress on "same quartile as the point", a difference of outputs. False:
+        regress on the features in units of their standard deviation.
+    sample_around : bool
+        Draw around the point and not around the background's mean; only possible
+        without ``discretize``.
+    units : {"output", "gradient"}
+        ``"output"``: as the package gives them. ``"gradient"``: divided by the
+        standard deviations, hence comparable with gradients; only possible without
+        ``discretize``.
+    background : array or DataFrame (B, D), optional
+        Where means, deviations and quartiles come from; by default X itself.
+
+    Raises
+    ------
+    InvalidInput
+        If a setting is outside its range, or the background has other columns than X.
+    MissingExtra
+        If ``lime`` is not installed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from propopt.functions import Power
+    >>> X = np.random.default_rng(0).normal(size=(40, 2))
+    >>> lime = LimePackage(n_samples=100, background=X)
+    >>> lime.explain(Power(2), X[:3]).attributions.shape  # doctest: +SKIP
+    (3, 2)
+    """
+
+    method: ClassVar[str] = "lime_package"
+
+    n_samples: int = 5000
+    kernel_width: float | None = None
+    discretize: bool = True
+    sample_around: bool = False
+    units: PackageUnits = "output"
+    background: Array | pd.DataFrame | None = None
+
+    def __post_init__(self) -> None:
+        if read_count(self.n_samples, "n_samples") < 2:
+            raise InvalidInput("n_samples: expected at least 2, the point and one more")
+        if self.kernel_width is not None:
+            read_positive(self.kernel_width, "kernel_width")
+        if self.units not in get_args(PackageUnits):
+            raise InvalidInput(
+                f"units: expected 'output' or 'gradient', got {self.units!r}"
+            )
+        self._check_discretize()
+        if self.background is not None:
+            object.__setattr__(self, "background", checked_background(self.background))
+
+    def _texts_refusal(self) -> str | None:
+        asked = (self.discretize, self.sample_around, self.units)
+        if asked != (True, False, "output") or self.background is not None:
+            return (
+                "discretize, sample_around, units and background are about tables; of "
+                "documents leave them out"
+            )
+        return None
+
+    def _texts_parameters(self) -> dict[str, Parameter]:
+        width = TEXT_WIDTH if self.kernel_width is None else self.kernel_width
+        return {"bandwidth": width / 100.0, "n_samples": self.n_samples}
+
+    def _words(self, request: Request) -> WordsFound:
+        """By ``LimeTextExplainer``, with all words and no selection among them."""
+        return package_on_text(request, self.kernel_width, self.n_samples)
+
+    def _findings(self, request: Request) -> Findings:
+        background = self._background(request)
+        _refuse_missing(request.points, request, "X")
+        _refuse_missing(background, request, "background")
+        lime = require("lime.lime_tabular")
+        fits = []
+        for row, seed in zip(request.points, request.row_seeds(), strict=True):
+            fits.append(self._explain_row(lime, background, request, row, seed))
+            request.advance(1)
+        slopes, intercepts, scores = map(np.array, zip(*fits, strict=True))
+        details = {"intercept": intercepts, "r2": scores}
+        return Findings(attributions=slopes, details=details)
+
+    def _explain_row(
+        self, lime: Any, background: Array, request: Request, row: Array, seed: int
+    ) -> tuple[Array, float, float]:
+        """Slopes (D,), intercept and score of one point."""
+        names = _category_names(request.function.schema)
+        explainer = lime.LimeTabularExplainer(
+            background,
+            mode="regression",
+            categorical_features=[*names],
+            categorical_names=names,
+            kernel_width=self.kernel_width,
+            discretize_continuous=self.discretize,
+            sample_around_instance=self.sample_around,
+            feature_selection="none",  # all are kept; the default refits to rank them
+            random_state=seed,
+        )
+        fit = explainer.explain_instance(
+            row, request.value, num_features=len(row), num_samples=self.n_samples
+        )
+        # In regression the package files the fit under the label 1, ordered by size.
+        slopes = np.array([slope for _, slope in sorted(fit.as_map()[1])], float)
+        if self.units == "gradient":
+            slopes /= explainer.scaler.scale_
+        return slopes, float(fit.intercept[1]), float(fit.score)
+
+    def _background(self, request: Request) -> Array:
+        if self.background is None:
+            return request.points
+        return same_columns(self.background, request)
+
+    def _check_discretize(self) -> None:
+        if self.discretize and (self.units == "gradient" or self.sample_around):
+            raise InvalidInput(
+                "discretize: units='gradient' and sample_around=True need "
+                "discretize=False"
+            )
+
+
+def _refuse_missing(points: Array, request: Request, what: str) -> None:
+    """The package scales and draws numbers, and knows none that are missing."""
+    absent = np.isnan(points).any(axis=0)
+    if absent.any():
+        names = request.labels.feature_names(points.shape[1])
+        wrong = [names[j] for j in np.flatnonzero(absent)]
+        raise InvalidInput(
+            f"lime_package: {what} has missing numbers in {listed(wrong)}, and the "
+            "lime package takes none; po.explainers.Lime does"
+        )
+
+
+def _category_names(schema: TableSchema | None) -> dict[int, list[str]]:
+    """The categories of each categorical column, under its position."""
+    if schema is None:
+        return {}
+    return {
+        j: [str(category) for category in column.categories]
+        for j, column in enumerate(schema.columns)
+        if isinstance(column, Coded)
+    }

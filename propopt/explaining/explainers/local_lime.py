@@ -1,0 +1,394 @@
+"""LIME: a local linear fit at each point."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final, final
+
+import numpy as np
+
+from propopt.base.arrays import Array, Values
+from propopt.base.checks import read_count, read_nonnegative, read_positive
+from propopt.base.errors import InvalidInput
+from propopt.base.resources import Budget, require_memory
+from propopt.explaining.explainers.baseline import (
+    Baseline,
+    Findings,
+    Request,
+    WordsFound,
+    effect_of_the_word,
+)
+from propopt.explaining.explainers.documents import TextNeighbourhoods
+from propopt.functions.texts import DocumentFunction
+from propopt.laws.perturbations import Distribution, NoisyNeighbourhoods, Perturbations
+from propopt.laws.regressions import Fits, Neighbourhood, Neighbourhoods, Regressions
+from propopt.lime.laws.lime_law import LimeLaw
+from propopt.lime.surrogates import LawNeighbourhoods
+from propopt.lime.text.text_reading import TextLaw
+from propopt.losses.faithfulness import Units
+from propopt.results.explanation import Parameter
+
+
+# ---- Weighted least squares around points, with errors and measures of fit
+
+
+@final
+@dataclass(frozen=True)
+class LocalFit:
+    """minimise over w, b:  Σ_s π_s (f(x̃_s) − b − wᵀz_s)² + ridge ‖w‖².
+
+    Parameters
+    ----------
+    ridge : float
+        Penalty on the slopes, not on the intercept.
+    fit_intercept : bool
+        Whether b is fitted; else it is 0.
+    """
+
+    ridge: float
+    fit_intercept: bool
+
+    def around(
+        self, near: Neighbourhood, values: Array, first: int
+    ) -> dict[str, Array]:
+        """Slopes, and what is known of them, at consecutive points, all at once.
+
+        Parameters
+        ----------
+        near : Neighbourhood
+            S samples around each of n points.
+        values : array (n, S)
+            f at the samples.
+        first : int
+            The position of the first point, for errors.
+
+        Raises
+        ------
+        InvalidInput
+            If the samples do not determine the fit.
+        """
+        weights = near.weights
+        if weights is None:
+            weights = np.ones(near.samples.shape[:-1])
+        self._check_weights(weights, first)
+        design, targets, means = self._centred(near, values, weights)
+        root_ridge = math.sqrt(self.ridge) / near.units + near.is_constant
+        fits = Regressions(design, targets, near.weights, root_ridge).solve()
+        self._check_determined(fits, weights, first)
+        residuals = fits.residuals
+        per_unit = fits.slopes / near.units
+        return {
+            "slopes": per_unit * near.contrast,
+            "intercept": self._intercept(near, means, per_unit),
+            "r2": _r2(values, residuals, weights),
+            "effective_samples": _kish(weights),
+            "standard_errors": fits.errors(residuals) / near.units * near.contrast,
+        }
+
+    def _centred(
+        self, near: Neighbourhood, values: Array, weights: Array
+    ) -> tuple[Array, Array, tuple[Array, Values]]:
+        """Regressors in units of the scale, targets, and the weighted means removed.
+
+        An intercept takes up the weighted means, so the fit needs ε alone: x̃ − mean x̃
+        would lose the digits of a small ε in those of x.
+        """
+        if not self.fit_intercept:
+            none = np.zeros_like(near.origin), np.zeros(len(near.origin))
+            whole = near.origin[:, None] + near.regressors
+            return whole / near.units[:, None], values, none
+        shares = weights / weights.sum(axis=1, keepdims=True)
+        centre = np.einsum("ns,nsd->nd", shares, near.regressors)
+        mean = np.einsum("ns,ns->n", shares, values)
+        design = near.regressors - centre[:, None]
+        design /= near.units[:, None]
+        return design, values - mean[:, None], (centre, mean)
+
+    def _intercept(
+        self, near: Neighbourhood, means: tuple[Array, Values], slopes: Array
+    ) -> Values:
+        if not self.fit_intercept:
+            return np.zeros(len(slopes))
+        centre, mean = means
+        intercept: Values = mean - np.einsum("nd,nd->n", near.origin + centre, slopes)
+        return intercept
+
+    def _check_weights(self, weights: Array, first: int) -> None:
+        nothing = ~weights.any(axis=1)
+        if nothing.any():
+            raise InvalidInput(
+                f"lime at point {first + int(nothing.argmax())}: the weights of all "
+                f"{weights.shape[1]} samples vanish; use a larger kernel_width or "
+                "bandwidth"
+            )
+
+    def _check_determined(self, fits: Fits, weights: Array, first: int) -> None:
+        lost = fits.undetermined(weights.shape[1])
+        if lost.any():
+            n = int(lost.argmax())
+            raise InvalidInput(
+                f"lime at point {first + n}: {weights.shape[1]} samples "
+                f"({_kish(weights[n : n + 1])[0]:.3g} effective) do not determine the "
+                "fit; use a larger scale, kernel_width or n_samples, or ridge > 0"
+            )
+
+
+def _r2(values: Array, residuals: Array, weights: Array) -> Values:
+    """1 − Σπe² / Σπ(f − f̄)²; 1 where f varies by no more than rounding."""
+    mean = np.average(values, axis=1, weights=weights)
+    spread = (weights * (values - mean[:, None]) ** 2).sum(axis=1)
+    rounding = (weights * (16 * np.finfo(float).eps * values) ** 2).sum(axis=1)
+    left = (weights * residuals**2).sum(axis=1)
+    varies = spread > rounding
+    unexplained: Values = np.zeros_like(left)
+    np.divide(left, spread, out=unexplained, where=varies)
+    return 1 - unexplained
+
+
+def _kish(weights: Array) -> Values:
+    relative = weights / weights.max(axis=1, keepdims=True)
+    size: Values = relative.sum(axis=1) ** 2 / (relative**2).sum(axis=1)
+    return size
+
+
+FITTED_TOGETHER: Final = Budget(2**19)
+"""Regressors of one call of LAPACK, few enough to stay in a processor's cache."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lime(Baseline):
+    """Slopes of a weighted least-squares fit of f around each point.
+
+    minimise over w, b:  Σ_s π_s (f(x̃_s) − b − wᵀx̃_s)² + ridge ‖w‖²,
+    x̃_s = x_n + ε_s,  π_s = exp(−‖ε_s‖² / (2 kernel_width²))
+
+    (Tadesse et al. 2024, Eq. 16 and 18; Ribeiro et al. 2016). The paper's model has no
+    intercept: ``fit_intercept=False`` with b = 0 reproduces it. With an intercept,
+    gaussian draws and no kernel, the fit tends to SmoothGrad of the same scale as S
+    grows (Stein's lemma). For the ``lime`` package see :class:`LimePackage`.
+
+    A category is kept with probability 1/2 and else drawn from its frequencies p in the
+    function's schema. Its regressor is 1[c̃_s = c_n] − p_{c_n}, its slope β is given as
+    β (1 − p_{c_n}), and in ‖ε_s‖² another category counts 1. For a model that is linear
+    in indicators, without interactions, this tends to f(x) − Σ_c p_c f(x with c), which
+    is what gradients have: β is f at c_n less its mean over the other categories.
+    Numeric slopes then need more samples: other categories are noise to them.
+
+    A number that is missing gets no noise: it stays missing with probability 1/2 and is
+    else drawn from the values that were observed in its column, with the regressor 1
+    where it stayed. Its slope is f where it is missing less the mean of f over them.
+
+    With a ``law`` of :mod:`propopt.lime` in place of a ``scale``, its samples are
+    drawn, weighted by it, and f is regressed on their bits: tabular LIME, of which
+    ``TabularLaw(...)`` with ``ridge=1, first_row=True`` is what the ``lime`` package
+    does. Slopes are then differences of outputs; they tend to what
+    :func:`propopt.lime.limits` says without samples.
+
+    The result has ``standard_errors`` (N, D), the Monte-Carlo standard error of each
+    slope (sandwich), and these ``details``:
+
+    ===================== ======= ====================================================
+    ``intercept``         (N,)    b; zero where none was fitted
+    ``r2``                (N,)    weighted R² of the fit, about the weighted mean of f;
+                                  1 where f is constant on the samples
+    ``effective_samples`` (N,)    Kish: (Σπ)² / Σπ²
+    ===================== ======= ====================================================
+
+    Parameters
+    ----------
+    scale : float or None
+        δ > 0, in the units of the features; None with a law.
+    n_samples : int
+        S draws per point; at least as many as unknowns, unless ``ridge`` > 0.
+    distribution : {"gaussian", "uniform", "ball"}
+        ε ~ N(0, δ² I), uniform in the cube [−δ, δ]^D, or uniform in the ball of radius
+        δ.
+    kernel_width : float or None
+        None: all weights are one; with a law, those of its own width.
+    ridge : float
+        Penalty on the slopes, not on the intercept; it competes with Σ_s π_s, which
+        grows with S.
+    fit_intercept : bool
+        Whether b is fitted.
+    relative : bool
+        Whether ``scale`` and ``kernel_width`` are in units of the standard deviations
+        of the function's schema, see :func:`propopt.wrap` and its ``data``.
+    law : LimeLaw, TextLaw or None
+        How samples are drawn, coded as bits and weighted, in place of ``scale``. Of
+        documents a TextLaw: words are deleted, and f is regressed on which are kept.
+    first_row : bool
+        With a law: whether the point itself is the first of the S samples.
+
+    Raises
+    ------
+    InvalidInput
+        If a setting is outside its range, if not exactly one of ``scale`` and ``law``
+        is given, or if the samples do not determine the fit.
+    Refused
+        If the samples of one point do not fit into memory.
+
+    Examples
+    --------
+    >>> from propopt.functions import Power
+    >>> lime = Lime(scale=0.1, n_samples=500).explain(Power(2), [[1.0, -3.0]])
+    >>> lime.attributions.round(1)
+    array([[ 2., -6.]])
+    >>> bool(lime.details["r2"] > 0.99)
+    True
+
+    >>> import numpy as np, propopt as po
+    >>> X = np.random.default_rng(0).uniform(size=(400, 2))
+    >>> lime = Lime(law=po.lime.TabularLaw.from_data(X), ridge=1.0, first_row=True)
+    >>> lime.explain(Power(1), [[0.9, 0.1]]).attributions.round(1)
+    array([[ 0.5, -0.5]])
+    """
+
+    method: ClassVar[str] = "lime"
+
+    scale: float | None = None
+    n_samples: int = 1000
+    distribution: Distribution = "gaussian"
+    kernel_width: float | None = None
+    ridge: float = 0.0
+    fit_intercept: bool = True
+    relative: bool = False
+    law: LimeLaw | TextLaw | None = None
+    first_row: bool = False
+
+    def __post_init__(self) -> None:
+        if (self.scale is None) == (self.law is None):
+            raise InvalidInput("lime: give either scale or law, and not both")
+        if self.kernel_width is not None:
+            read_positive(self.kernel_width, "kernel_width")
+        read_nonnegative(self.ridge, "ridge")
+        if self.law is None:
+            self._check_noise()
+        else:
+            self._check_law(self.law)
+
+    @property
+    def units(self) -> Units:
+        """Slopes, or the differences of outputs that coefficients of bits are."""
+        return "gradient" if self.law is None else "output"
+
+    @property
+    def parameters(self) -> dict[str, Parameter]:
+        """The settings that have a meaning, as plain values; a law in words."""
+        told = super().parameters
+        if self.law is None:
+            left_out = {"law", "first_row"}
+        else:
+            left_out = {"scale", "distribution", "relative", "kernel_width"}
+            if isinstance(self.law, TextLaw):
+                told |= {"law": "TextLaw", "bandwidth": self.law.bandwidth}
+            else:
+                told["law"] = repr(self._law(self.law))
+        return {name: told[name] for name in told if name not in left_out}
+
+    def _expected(self, request: Request) -> int:
+        return len(request.points) * self.n_samples
+
+    def _findings(self, request: Request) -> Findings:
+        self._check_size(request.points.shape[1])
+        blocks = []
+        fit = LocalFit(self.ridge, self.fit_intercept)
+        neighbourhoods = self._neighbourhoods(request)
+        for rows, near in neighbourhoods.around(request.points, request.rng):
+            values = request.value(near.samples)
+            for part, nearer in near.parts(FITTED_TOGETHER):
+                first = rows.start + part.start
+                blocks.append(fit.around(nearer, values[part], first))
+            request.advance(len(near.samples))
+        names = ("intercept", "r2", "effective_samples")
+        return Findings(
+            attributions=_joined(blocks, "slopes"),
+            standard_errors=_joined(blocks, "standard_errors"),
+            details={name: _joined(blocks, name) for name in names},
+        )
+
+    def _neighbourhoods(self, request: Request) -> Neighbourhoods:
+        if isinstance(self.law, TextLaw):
+            if not isinstance(request.function, DocumentFunction):
+                raise InvalidInput(
+                    "law: a TextLaw deletes words of documents, and X is a table"
+                )
+            return TextNeighbourhoods(self.law, self.n_samples, self.first_row)
+        if self.law is not None:
+            width = request.points.shape[1]
+            law = self._law(self.law).aligned(request.labels, width)
+            return LawNeighbourhoods(law, self.n_samples, self.first_row)
+        noise = self._noise()
+        units = noise.scale * request.feature_units(self.relative)
+        return NoisyNeighbourhoods(
+            noise=noise,
+            kernel_width=self.kernel_width,
+            scales=request.noise_units(self.relative),
+            units=np.where(request.categorical, 1.0, units),
+            schema=request.function.schema,
+            observed=request.function.observed,
+        )
+
+    def _law(self, law: LimeLaw) -> LimeLaw:
+        width = self.kernel_width
+        return law if width is None else law.with_width(width)
+
+    def _check_size(self, n_features: int) -> None:
+        unknowns = n_features + self.fit_intercept
+        if self.ridge == 0 and self.n_samples < unknowns:
+            raise InvalidInput(
+                f"n_samples: {self.n_samples} samples cannot determine {unknowns} "
+                f"unknowns; expected n_samples >= {unknowns}, or ridge > 0"
+            )
+        # Draws, copies, design, weighted system, its factorisation, influences.
+        n_bytes = 6.0 * 8 * self.n_samples * n_features
+        what = f"a fit of {self.n_samples} samples x {n_features} features"
+        require_memory(n_bytes, what, "use fewer samples, or SmoothGrad")
+
+    def _noise(self) -> Perturbations:
+        return Perturbations(
+            scale=0.0 if self.scale is None else self.scale,
+            n_samples=self.n_samples,
+            distribution=self.distribution,
+        )
+
+    def _check_noise(self) -> None:
+        self._noise()
+        if self.first_row:
+            raise InvalidInput("first_row: only with a law")
+
+    def _texts_refusal(self) -> str | None:
+        if isinstance(self.law, TextLaw):
+            return None
+        return (
+            "words of documents are deleted; give law=po.lime.TextLaw() in place of a "
+            "scale or a law of tables"
+        )
+
+    def _words(self, request: Request) -> WordsFound:
+        assert isinstance(request.function, DocumentFunction), "see Baseline"
+        short = effect_of_the_word(request)
+        return super()._words(request) if short is None else short
+
+    def _check_law(self, law: LimeLaw | TextLaw) -> None:
+        if not isinstance(law, LimeLaw | TextLaw):
+            raise InvalidInput(
+                "law: expected a law of propopt.lime, such as TabularLaw, got "
+                f"{type(law).__name__}"
+            )
+        if isinstance(law, TextLaw) and self.kernel_width is not None:
+            raise InvalidInput(
+                "kernel_width: a TextLaw has a bandwidth, which is a hundredth of the "
+                "package's kernel width; give TextLaw(bandwidth)"
+            )
+        if read_count(self.n_samples, "n_samples") <= self.first_row:
+            raise InvalidInput(
+                "n_samples: expected at least 2, the point itself and one more"
+            )
+        if self.relative or self.distribution != "gaussian":
+            raise InvalidInput("relative, distribution: only with a scale")
+
+
+def _joined(blocks: Sequence[Mapping[str, Array]], name: str) -> Array:
+    return np.concatenate([block[name] for block in blocks])

@@ -1,0 +1,305 @@
+"""SmoothGrad: the gradient, averaged over noise."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from propopt.base.arrays import Array
+from propopt.base.checks import read_count, sealed
+from propopt.base.errors import InvalidInput, SolverFailure
+from propopt.base.text import Quantity
+from propopt.explaining.explainers.baseline import Baseline, Findings, Request
+from propopt.laws.perturbations import Distribution, Perturbations
+from propopt.losses import Objective, PropertyLoss
+from propopt.losses.faithfulness import Units, quantity_of_target, units_of_target
+from propopt.losses.maps import Squared
+from propopt.results.explanation import AttributionsLike, Explanation, explanations_of
+from propopt.tables.frames import Labels, aligned
+
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+
+@dataclass(frozen=True, kw_only=True)
+class SmoothGrad(Baseline):
+    """Mean gradient over perturbed copies of each point.
+
+    w_n = (1/S) Σ_s ∇f(x_n + ε_s) (Tadesse et al. 2024, Eq. 15; Smilkov et al. 2017).
+    With uniform draws the method is also called UniGrad.
+
+    The result has ``standard_errors`` (N, D): the Monte-Carlo standard error of each
+    attribution, to be halved by four times as many samples. Memory stays
+    bounded for any N, S and D: gradients are averaged as they come. Categories are kept
+    as they are; their effects are averaged over the noise in the numeric columns.
+
+    Parameters
+    ----------
+    scale : float
+        δ > 0, in the units of the features: the standard deviation of the noise, or
+        the half-width or radius of its support.
+    n_samples : int
+        S ≥ 2 gradients per point.
+    distribution : {"gaussian", "uniform", "ball"}
+        ε ~ N(0, δ² I), uniform in the cube [−δ, δ]^D, or uniform in the ball of radius
+        δ (the paper writes "radius δ²").
+    relative : bool
+        Whether ``scale`` is in units of the standard deviations of the function's
+        schema, see :func:`propopt.wrap` and its ``data``.
+
+    Raises
+    ------
+    InvalidInput
+        If a setting is outside its range.
+
+    Examples
+    --------
+    The mean of 3(x + ε)² is 3x² + 3δ².
+
+    >>> import numpy as np
+    >>> from propopt.functions import Power
+    >>> smooth = SmoothGrad(scale=1.0, n_samples=2000).explain(Power(3), [[2.0]])
+    >>> error = smooth.attributions - 15
+    >>> bool(np.abs(error) < 4 * smooth.standard_errors)
+    True
+    """
+
+    method: ClassVar[str] = "smoothgrad"
+
+    scale: float
+    n_samples: int = 100
+    distribution: Distribution = "gaussian"
+    relative: bool = False
+
+    def __post_init__(self) -> None:
+        if read_count(self.n_samples, "n_samples") < 2:
+            raise InvalidInput(
+                "n_samples: expected at least 2, which a standard error needs, got "
+                f"{self.n_samples}"
+            )
+        self._perturbations()
+
+    def _texts_refusal(self) -> str:
+        return (
+            "words get no noise; Gradient is the effect of each word, and "
+            "Lime(law=po.lime.TextLaw()) is about texts in which others are deleted too"
+        )
+
+    def _findings(self, request: Request) -> Findings:
+        moments = _Moments(request.points.shape)
+        noise = self._perturbations()
+        units = request.noise_units(self.relative)
+        for rows, draws in noise.blocks(
+            request.points.shape, request.rng, units=units, split=True
+        ):
+            moments.add(rows, request.gradient(request.points[rows, None] + draws))
+            request.advance(draws.shape[0] * draws.shape[1] / self.n_samples)
+        return Findings(
+            attributions=moments.mean, standard_errors=moments.standard_errors()
+        )
+
+    def _perturbations(self) -> Perturbations:
+        return Perturbations(
+            scale=self.scale, n_samples=self.n_samples, distribution=self.distribution
+        )
+
+
+class _Moments:
+    """Running mean and sum of squared deviations (Chan, Golub and LeVeque 1983)."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.count = np.zeros((shape[0], 1))
+        self.mean = np.zeros(shape)
+        self.squares = np.zeros(shape)
+
+    def add(self, rows: slice, samples: Array) -> None:
+        """Take in samples (n, s, D) of the given rows."""
+        mean = samples.mean(axis=1)
+        shift = mean - self.mean[rows]
+        new = samples.shape[1]
+        part = new / (self.count[rows] + new)
+        self.squares[rows] += ((samples - mean[:, None]) ** 2).sum(axis=1)
+        self.squares[rows] += shift**2 * self.count[rows] * part
+        self.mean[rows] += shift * part
+        self.count[rows] += new
+
+    def standard_errors(self) -> Array:
+        """Of the means, (N, D)."""
+        error: Array = np.sqrt(self.squares / (self.count - 1) / self.count)
+        return error
+
+
+# ---- The best mixture of explanations that are already there
+
+
+BACKEND = "CLARABEL"
+ACCURACY = 1e-10
+
+
+def aggregate(
+    objective: Objective | PropertyLoss,
+    explanations: Iterable[AttributionsLike] | Mapping[str, AttributionsLike],
+) -> Explanation:
+    """Combine explanations convexly so that the objective is smallest.
+
+    minimise over α ≥ 0, Σ_k α_k = 1:  F(Σ_k α_k W_k)
+
+    (Bhatt et al. 2020; Decker et al. 2024). The same α serves all points. The result is
+    never worse than the best of the given explanations, and never better than
+    :func:`propopt.solve`, which is free to choose W. Since Σ α = 1 the residuals mix
+    like the attributions, so a squared loss is ‖Rα‖² with a K×K triangle R: the cost of
+    the program does not grow with N.
+
+    ``details["shares"]`` (K,) is α, in the order of ``explanations``.
+
+    Parameters
+    ----------
+    objective : Objective or PropertyLoss
+        F.
+    explanations : sequence
+        At least one: each an Explanation, a ``shap.Explanation``, a DataFrame or an
+        array, all of one shape. Rows and columns with names are put in the order of the
+        losses, or of the first that has names.
+
+    Returns
+    -------
+    Explanation
+        With ``method`` ``"aggregation"``, and the objective's weights and losses.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no explanation, or if their shapes or their units differ: a sum of
+        slopes and of parts of the output is neither.
+    SolverFailure
+        If the backend gives no answer.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> one = po.Explanation(attributions=np.array([[1.0]]), method="one")
+    >>> three = po.Explanation(attributions=np.array([[3.0]]), method="three")
+    >>> mixture = aggregate(po.GradientMatching(np.array([[1.5]])), [one, three])
+    >>> mixture.details["shares"].round(6)
+    array([0.75, 0.25])
+    """
+    start = time.perf_counter()
+    objective = Objective.of(objective)
+    units = units_of_target(objective.losses)
+    parts = list(explanations_of(explanations, "explanation", units))
+    labels = reduce(Labels.or_else, (e.labels for e in parts), objective.labels)
+    stack = _stack(parts, labels)
+    common = _common_units(parts)
+    shares = _best_shares(objective, stack)
+    attributions = sealed(_mix(stack, shares))
+    return Explanation(
+        attributions=attributions,
+        method="aggregation",
+        labels=labels,
+        weights=objective.weights,
+        losses=objective.breakdown(attributions),
+        details={"shares": shares},
+        units=common,
+        quantity=_common_quantity(objective, parts),
+        evaluations=sum(part.evaluations for part in parts),
+        solver=BACKEND,
+        seconds=time.perf_counter() - start,
+    )
+
+
+def _common_units(parts: Sequence[Explanation]) -> Units:
+    """The units that all have."""
+    methods = {part.units: part.method for part in parts}
+    if len(methods) != 1:
+        told = " and ".join(f"{units!r} ({name})" for units, name in methods.items())
+        raise InvalidInput(
+            f"explanations: expected all in one unit, got {told}; bring them to one by "
+            "to_slopes or scaled"
+        )
+    return next(iter(methods))
+
+
+def _common_quantity(
+    objective: Objective, parts: Sequence[Explanation]
+) -> Quantity | None:
+    """What all explain, as far as they know; None where they differ."""
+    told = {part.quantity for part in parts} | {quantity_of_target(objective.losses)}
+    known = told - {None}
+    return known.pop() if len(known) == 1 else None
+
+
+def _stack(parts: Sequence[Explanation], labels: Labels) -> Array:
+    """All attributions, (K, N, D), with rows and columns in one order."""
+    tables = [aligned(part, labels, part.method, "the others") for part in parts]
+    shapes = {W.shape for W in tables}
+    if len(shapes) != 1:
+        sizes = ", ".join(map(str, sorted(shapes))) or "none"
+        raise InvalidInput(
+            f"explanations: expected at least one, all of one shape; got {sizes}"
+        )
+    return np.array(tables)
+
+
+def _best_shares(objective: Objective, stack: Array) -> Array:
+    import cvxpy as cp
+
+    values = np.array([objective.value(W) for W in stack])
+    alone: Array = np.eye(len(stack))[values.argmin()]
+    if len(stack) == 1 or values.min() == 0:
+        return alone
+    shares = cp.Variable(len(stack), nonneg=True)
+    # Relative to the best single explanation, the optimum is between 0 and 1.
+    total = sum(
+        weight / values.min() * _mixed_loss(loss, stack, shares)
+        for weight, loss in objective.terms
+    )
+    _solve(cp.Problem(cp.Minimize(total), [cp.sum(shares) == 1]))
+    optimum = np.maximum(np.asarray(shares.value, float), 0)
+    optimum /= optimum.sum()
+    better = objective.value(_mix(stack, optimum)) < values.min()
+    return optimum if better else alone
+
+
+def _mixed_loss(loss: PropertyLoss, stack: Array, shares: cp.Variable) -> cp.Expression:
+    """φ(Σ_k α_k R_k), the loss of the mixture."""
+    import cvxpy as cp
+
+    residuals = [loss.residual(W) for W in stack]
+    if isinstance(loss.penalty, Squared):
+        columns = np.stack([residual.ravel() for residual in residuals], axis=1)
+        return cp.sum_squares(np.linalg.qr(columns, mode="r") @ shares)
+    mixture = sum(shares[k] * residual for k, residual in enumerate(residuals))
+    return loss.penalty.expression(mixture)
+
+
+def _solve(problem: cp.Problem) -> None:
+    import cvxpy as cp
+
+    with warnings.catch_warnings():
+        # the result is used only where it is better than the best explanation alone
+        warnings.filterwarnings("ignore", message="Solution may be inaccurate")
+        try:
+            problem.solve(
+                solver=BACKEND,
+                tol_gap_abs=ACCURACY,
+                tol_gap_rel=ACCURACY,
+                tol_feas=ACCURACY,
+            )
+        except cp.SolverError as error:
+            raise SolverFailure(f"{BACKEND} could not mix the explanations") from error
+    if problem.value is None or not np.isfinite(problem.value):
+        raise SolverFailure(
+            f"{BACKEND} could not mix the explanations: {problem.status}"
+        )
+
+
+def _mix(stack: Array, shares: Array) -> Array:
+    mixture: Array = np.tensordot(shares, stack, axes=1)
+    return mixture

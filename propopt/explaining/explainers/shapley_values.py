@@ -1,0 +1,554 @@
+"""Background tables: the points that stand for "feature unknown"."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import comb
+from typing import Any, ClassVar, Final, Literal, TypeAlias, final, get_args
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
+from propopt.base.checks import read_count
+from propopt.base.errors import InvalidInput
+from propopt.explaining.explainers.baseline import (
+    Baseline,
+    Findings,
+    PackageUnits,
+    Request,
+    WordsFound,
+)
+from propopt.functions import Function
+from propopt.functions.means import CheckedBoxes
+from propopt.functions.texts import DocumentFunction
+from propopt.laws import perturbations
+from propopt.lime.text.text_reading import checked_subsets
+from propopt.losses.faithfulness import Units
+from propopt.results.explanation import Parameter
+from propopt.structures.boxes.boxes import Boxes, BoxShapley
+from propopt.structures.subsets.sets import NoSetFunction
+from propopt.structures.subsets.words import WordShapley
+from propopt.tables.frames import as_frame, read_points, text_in
+
+
+Background: TypeAlias = Array | pd.DataFrame | int | Literal["mean"]
+"""Rows; how many rows of X to draw; or one row of means."""
+
+
+N_ROWS: Final = 100
+"""Rows of X, where nothing else is said."""
+
+
+NO_WORDS: Final = "the text without any word"
+"""The background of documents."""
+
+
+def read_background(background: object) -> Background:
+    """A background, checked as far as it can be without a request.
+
+    Raises
+    ------
+    InvalidInput
+        If it is no table, no number of rows above zero and not ``"mean"``.
+    """
+    if isinstance(background, str):
+        if background == "mean":
+            return "mean"
+        raise InvalidInput(
+            "background: expected a table, a number of rows or 'mean', got "
+            f"{background!r}"
+        )
+    if isinstance(background, int | np.integer):
+        return read_count(background, "background")
+    return checked_background(background)
+
+
+def background_refusal(background: Background) -> str | None:
+    """Why it has no meaning for documents; None where it is that by default."""
+    if isinstance(background, int) and background == N_ROWS:
+        return None
+    return f"background: of documents it is {NO_WORDS}; leave it out"
+
+
+def background_rows(background: Background, request: Request) -> Points:
+    """The rows (B, D) that a background stands for, of the columns of X."""
+    if isinstance(background, str):
+        return typical_row(request.points, request.categorical)
+    if isinstance(background, int):
+        n_rows = min(background, len(request.points))
+        drawn = request.rng.choice(len(request.points), n_rows, replace=False)
+        return request.points[np.sort(drawn)]
+    return same_columns(background, request)
+
+
+def n_background_rows(background: Background, n_points: int) -> int:
+    """The number B of rows that a background stands for."""
+    if isinstance(background, str):
+        return 1
+    if isinstance(background, int):
+        return min(background, n_points)
+    return len(background)
+
+
+def typical_row(points: Points, categorical: NDArray[np.bool_]) -> Array:
+    """The column means, and the mode of categories (the first one of several).
+
+    Of the values that are there; where a column has none, one is missing here too.
+    """
+    there = ~np.isnan(points)
+    counts = np.maximum(there.sum(axis=0), 1)
+    row: Array = np.where(there, points, 0.0).sum(axis=0, keepdims=True) / counts
+    row[:, ~there.any(axis=0)] = np.nan
+    for j in np.flatnonzero(categorical):
+        row[0, j] = np.bincount(points[:, j].astype(np.intp)).argmax()
+    return row
+
+
+def checked_background(background: object) -> Array | pd.DataFrame:
+    """A checked copy of a table, which later changes of the original do not reach.
+
+    A table with text is read only where a function's schema says how.
+    """
+    frame = as_frame(background, "background")
+    if frame is None:
+        array, _ = read_points(background, "background")
+        return array
+    if text_in(frame.table) is not None:
+        return frame.table.copy(deep=True)
+    array, labels = read_points(frame.table, "background")
+    return labels.table(array)
+
+
+def same_columns(background: Array | pd.DataFrame, request: Request) -> Array:
+    """The background as an array (B, D), refused if its columns are not those of X."""
+    n_features, labels = request.points.shape[1], request.labels
+    array, own = request.function.read(background, "background")
+    if array.shape[1] != n_features:
+        raise InvalidInput(
+            f"background: expected {n_features} features as in X, got {array.shape[1]}"
+        )
+    if None not in (own.features, labels.features) and own.features != labels.features:
+        raise InvalidInput(
+            f"background: expected the columns of X, {labels.features}, in that order; "
+            f"got {own.features}"
+        )
+    return array
+
+
+# ---- Shapley values as the ``shap`` package has them, without the package
+
+
+Algorithm: TypeAlias = Literal["auto", "exact", "permutation"]
+
+EXACT_BY_DEFAULT = 12
+EXACT_AT_MOST = 20
+EXACT_EVALUATIONS = 2**17
+"""Per point, above which orders are sampled by default."""
+
+_NEGLIGIBLE = 1e-8
+"""|x − r| ≤ this · max(|x|, |r|) counts as x = r when dividing by x − r."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Shap(Baseline):
+    """Shapley values of the background game (Lundberg and Lee 2017).
+
+    φ_j = Σ_{S ∌ j} |S|! (D − |S| − 1)! / D!  (v(S ∪ j) − v(S)),
+    v(S) = mean over the background rows b of f(x on S, b elsewhere)
+
+    The numbers are those of the explainers of the ``shap`` package, orders drawn by the
+    same seeds too, but for rounding, and the package is not needed: f is asked for all
+    subsets of a point at once, and never twice for a row in which nothing has changed.
+    The completeness gap is reported and never raised: it is of the order of the
+    rounding of f.
+
+    ================================ ====== ==========================================
+    ``details["base_value"]``        (N,)   v(∅), the mean of f over the background
+    ``details["completeness_gap"]``  (N,)   Σ_j φ_j − (f(x) − v(∅))
+    ``details["undefined"]``         (N,)   with ``units="gradient"``: how many
+                                            features equal the reference
+    ================================ ====== ==========================================
+
+    Parameters
+    ----------
+    background : array or DataFrame (B, D), int or "mean"
+        What a missing feature is replaced by; the cost grows with B. Rows of a table,
+        such as the one that the model was fitted on; so many rows of X, drawn by
+        ``rng``; or one row, the column means of X and its most frequent categories.
+        Values may be missing, as in X: a feature is then known to be missing.
+    units : {"output", "gradient"}
+        ``"output"``: φ. ``"gradient"``: φ_j / (x_j − r_j) with r the mean of the
+        background, which is comparable with gradients. Where x_j equals r_j to
+        rounding (|x_j − r_j| ≤ 1e-8 max(|x_j|, |r_j|)) this is undefined: the
+        attribution is set to 0 and counted in the details. φ_j of a category, and of a
+        number that is missing in x, stays as it is.
+    algorithm : {"auto", "exact", "permutation"}
+        ``"exact"`` evaluates all 2^D subsets per point, for D ≤ 20. ``"permutation"``
+        samples orders of the features, each forwards and backwards (Mitchell et al.
+        2022). ``"auto"`` is exact for D ≤ 12, if that takes
+        no more than 2^17 evaluations per point.
+    n_permutations : int
+        Random orders per point, each walked in both directions: 2D subsets. Where
+        features equal the whole background there are more orders of the others.
+
+    Of documents the background is the text without any word, and the features are its
+    words.
+
+    Raises
+    ------
+    InvalidInput
+        If a setting is outside its range, or the background has other columns than X.
+
+    Examples
+    --------
+    For a sum of functions of one feature each, φ_j = f_j(x_j) − f_j(r_j).
+
+    >>> import numpy as np
+    >>> from propopt.functions import Power
+    >>> shap = Shap(background=np.zeros((1, 2)))
+    >>> shap.explain(Power(2), [[1.0, 3.0]]).attributions
+    array([[1., 9.]])
+    """
+
+    method: ClassVar[str] = "shap"
+
+    background: Background = 100
+    units: PackageUnits = "output"
+    algorithm: Algorithm = "auto"
+    n_permutations: int = 10
+
+    def __post_init__(self) -> None:
+        for name, options in [("units", PackageUnits), ("algorithm", Algorithm)]:
+            if getattr(self, name) not in get_args(options):
+                raise InvalidInput(
+                    f"{name}: expected one of {', '.join(get_args(options))}, "
+                    f"got {getattr(self, name)!r}"
+                )
+        read_count(self.n_permutations, "n_permutations")
+        object.__setattr__(self, "background", read_background(self.background))
+
+    def _texts_refusal(self) -> str | None:
+        return background_refusal(self.background)
+
+    def _texts_parameters(self) -> dict[str, Parameter]:
+        told = {k: v for k, v in self.parameters.items() if k != "units"}
+        return {**told, "background": NO_WORDS}
+
+    def _words(self, request: Request) -> WordsFound:
+        """Against the text without any word."""
+        assert request.function.schema is not None, "a document has one"
+        empty = request.function.schema.decode(np.zeros(request.points.shape))
+        return super(Shap, replace(self, background=empty))._words(request)
+
+    def _expected(self, request: Request) -> int:
+        N, D = request.points.shape
+        n_rows = n_background_rows(self.background, N)
+        exact = self._is_exact(D, n_rows)
+        subsets = 2**D if exact else 2 * D * self.n_permutations
+        return N * n_rows * subsets
+
+    def _expected_calls(self, request: Request) -> int:
+        return len(request.points)
+
+    def _findings(self, request: Request) -> Findings:
+        background = background_rows(self.background, request)
+        empty = request.value(background)
+        values = self._values(request, background, empty)
+        base = np.full(len(request.points), empty.mean())
+        gap = values.sum(axis=1) - (request.value(request.points) - base)
+        details = {"base_value": base, "completeness_gap": gap}
+        if self.units == "output":
+            return Findings(attributions=values, details=details)
+        numeric = ~request.categorical
+        slopes, details["undefined"] = _slopes(
+            values[:, numeric],
+            request.points[:, numeric],
+            _known_means(background[:, numeric]),
+        )
+        values[:, numeric] = slopes
+        return Findings(attributions=values, details=details)
+
+    def _values(
+        self, request: Request, background: Array, empty: Values
+    ) -> Attributions:
+        """φ of each point, (N, D)."""
+        is_exact = self._is_exact(request.points.shape[1], len(background))
+        seeds = None if is_exact else request.row_seeds()
+        values = np.empty(request.points.shape)
+        for n, point in enumerate(request.points):
+            game = _Game(request, point, background, empty)
+            if seeds is None:
+                values[n] = game.exact()
+            else:
+                values[n] = game.sampled(self.n_permutations, seeds[n])
+            request.advance(1)
+        return values
+
+    def _is_exact(self, n_features: int, n_rows: int) -> bool:
+        if self.algorithm == "exact" and n_features > EXACT_AT_MOST:
+            raise InvalidInput(
+                f"algorithm: 'exact' takes 2^{n_features} evaluations per point, and "
+                f"is offered for at most {EXACT_AT_MOST} features; use 'permutation'"
+            )
+        if self.algorithm != "auto":
+            return self.algorithm == "exact"
+        few = 2.0**n_features * n_rows <= EXACT_EVALUATIONS
+        return n_features <= EXACT_BY_DEFAULT and few
+
+
+def _known_means(points: Points) -> Array:
+    """Means of the columns over the numbers that are not missing, NaN if all are."""
+    if not np.isnan(points).any():
+        return np.asarray(points.mean(axis=0))
+    columns = (column[~np.isnan(column)] for column in points.T)
+    return np.array([c.mean() if len(c) > 0 else np.nan for c in columns])
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Game:
+    """What f is worth on subsets of the features of one point.
+
+    Parameters
+    ----------
+    request : Request
+        f.
+    point : array (D,)
+        x.
+    background : array (B, D)
+        The rows b.
+    empty : array (B,)
+        f(b).
+    """
+
+    request: Request
+    point: Array
+    background: Points
+    empty: Values
+
+    @property
+    def differs(self) -> Truths:
+        """Where x is another value than b, (B, D): what is missing in both is not."""
+        x, b = self.point, self.background
+        return ~((x == b) | (np.isnan(x) & np.isnan(b)))
+
+    @property
+    def playing(self) -> Positions:
+        """The features that change rows of the background, those that change few first.
+
+        φ of all others is 0.
+        """
+        n_changed = self.differs.sum(axis=0)
+        order = np.argsort(n_changed, kind="stable")
+        return order[n_changed[order] > 0]
+
+    def exact(self) -> Values:
+        """φ from all subsets of what plays, in Gray's order: the first comes most."""
+        playing = self.playing
+        n, values = len(playing), np.zeros(len(self.point))
+        place = np.arange(2**n)
+        gray = place ^ (place >> 1)
+        step = np.log2(gray[1:] ^ gray[:-1]).astype(np.intp)
+        worth = np.empty(2**n)
+        worth[gray] = self.worths(playing[step])
+        shares = np.array([1.0 / (n * comb(n - 1, size)) for size in range(n)])
+        for j in range(n):
+            without = place[(place >> j) % 2 == 0]
+            gains = worth[without | (1 << j)] - worth[without]
+            values[playing[j]] = gains @ shares[np.bitwise_count(without)]
+        return values
+
+    def sampled(self, n_orders: int, seed: int) -> Values:
+        """φ from drawn orders, in which features come and then go again."""
+        order, values = np.sort(self.playing), np.zeros(len(self.point))
+        n_orders = n_orders * (2 * len(values) + 1) // (2 * len(order) + 1)
+        rng = np.random.RandomState(seed)  # its shuffles are those of the package
+        walks = np.empty((n_orders, 2, len(order)), np.intp)
+        for walk in walks:
+            rng.shuffle(order)
+            walk[:] = order
+        changes = np.diff(self.worths(walks.ravel())).reshape(walks.shape)
+        np.add.at(values, walks[:, 0], changes[:, 0] - changes[:, 1])
+        return values / (2 * n_orders)
+
+    def worths(self, features: Positions) -> Values:
+        """v(∅), and v after each feature came, or went if it was there: (T + 1,)."""
+        inside = np.zeros(len(self.point), bool)
+        differs, last, worths = (
+            self.differs,
+            self.empty,
+            [self.empty.mean(keepdims=True)],
+        )
+        tables = perturbations.PERTURBED_POINTS
+        for part in tables.blocks(len(features), 8 * self.background.size):
+            some = features[part]
+            subsets = np.zeros((len(some), len(inside)), bool)
+            subsets[np.arange(len(some)), some] = True
+            subsets = inside ^ np.logical_xor.accumulate(subsets, axis=0)
+            changed = differs[:, some].T  # (T, B): of other rows f is known
+            step, row = np.nonzero(changed)
+            mixed = np.where(subsets[step], self.point, self.background[row])
+            known = np.vstack([last, np.empty(changed.shape)])
+            known[1:][changed] = self.request.value(mixed)
+            latest = np.where(changed, np.arange(1, 1 + len(some))[:, None], 0)
+            now = np.take_along_axis(known, np.maximum.accumulate(latest), axis=0)
+            worths.append(now.mean(axis=1))
+            inside, last = subsets[-1], now[-1]
+        return np.concatenate(worths)
+
+
+def _slopes(
+    values: Attributions, points: Array, reference: Array
+) -> tuple[Attributions, Array]:
+    """φ_j / (x_j − r_j), and per point the number of entries without a quotient.
+
+    Where x_j is missing, φ_j is an effect and stays one.
+    """
+    steps = points - reference
+    size = np.maximum(np.abs(points), np.abs(reference))
+    absent = np.isnan(points)
+    defined = np.abs(steps) > _NEGLIGIBLE * size
+    slopes: Attributions = np.where(absent, values, 0.0)
+    np.divide(values, steps, out=slopes, where=defined)
+    return slopes, (~(defined | absent)).sum(axis=1).astype(float)
+
+
+# ---- Shapley values of sums of trees, exactly
+
+
+_ROWS = 64
+"""Points from one move of the progress bar to the next."""
+
+
+class _Ready:
+    """What was counted of the last function and background, while these are asked."""
+
+    def __init__(self) -> None:
+        self._last: tuple[Function, Boxes, BoxShapley] | None = None
+
+    def of(self, function: Function, boxes: Boxes, background: Points) -> BoxShapley:
+        """Counted anew where the function, its trees or the rows are others."""
+        if self._last is not None:
+            known, trees, exact = self._last
+            rows = exact.background
+            same = known is function and trees is boxes
+            if same and np.array_equal(rows, background, equal_nan=True):
+                return exact
+        exact = BoxShapley.of(boxes, background.copy())
+        self._last = function, boxes, exact
+        return exact
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TreeShap(Baseline):
+    """Exact Shapley values of trees and sums of trees (Lundberg et al. 2020).
+
+    φ_j = Σ_{S ∌ j} |S|! (D − |S| − 1)! / D!  (v(S ∪ j) − v(S)),
+    v(S) = mean over the background rows b of f(x on S, b elsewhere)
+
+    for every order of the features and every background row: interventional TreeSHAP,
+    with neither draws nor packages. It takes all models that are read as boxes
+    (``function.boxes``): scikit-learn's trees, forests and boosting, LightGBM, XGBoost,
+    CatBoost, and pipelines, votes and sums of these, with categories and missing
+    values. What is counted of trees and background is kept by the explainer for as long
+    as it is asked of the same function: rows of a second call cost only themselves. Of
+    a boosted classifier that is the margin or the log-odds, not the
+    probability. A column that no tree asks for has exactly zero.
+
+    Of documents it takes every model that is read as a function of which words are kept
+    (:func:`propopt.lime.text_limits` says so), however many they are: trees on words,
+    and linear models. The background is the text without any word.
+
+    ============================ ====== ==============================================
+    ``details["base_value"]``    (N,)   mean of f over the background, in each row
+    ``details["completeness_gap"]`` (N,) Σ_j φ_j − (f(x) − base), zero to rounding
+    ============================ ====== ==============================================
+
+    Parameters
+    ----------
+    background : array or DataFrame (B, D), int or "mean"
+        What a missing feature is replaced by: rows of a table, such as the one that the
+        model was fitted on; so many rows of X, drawn by ``rng``; or one row, the column
+        means of X and its most frequent categories.
+
+    Raises
+    ------
+    InvalidInput
+        If the function is no sum of boxes, or the background has other columns than X.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> X = np.array([[0.0, 5.0], [1.0, 5.0], [2.0, 5.0]])
+    >>> function = po.wrap(DecisionTreeRegressor().fit(X, [0.0, 3.0, 3.0]), data=X)
+    >>> po.explainers.TreeShap(background=X).explain(function, X).attributions
+    array([[-2.,  0.],
+           [ 1.,  0.],
+           [ 1.,  0.]])
+    """
+
+    method: ClassVar[str] = "tree_shap"
+
+    background: Background = 100
+    _ready: ClassVar[_Ready]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "background", read_background(self.background))
+        object.__setattr__(self, "_ready", _Ready())
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_ready": _Ready()}  # workers count for themselves
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+
+    @property
+    def units(self) -> Units:
+        return "output"
+
+    def _texts_refusal(self) -> str | None:
+        return background_refusal(self.background)
+
+    def _texts_parameters(self) -> dict[str, Parameter]:
+        return {"background": NO_WORDS}
+
+    def _words(self, request: Request) -> WordsFound:
+        """Of whatever is read as a function of sets of words, as trees are."""
+        at = request.function
+        assert isinstance(at, DocumentFunction), "see Baseline"
+        read = checked_subsets(at.function, at.document)
+        if isinstance(read, NoSetFunction):
+            raise InvalidInput(
+                f"tree_shap: {read.reason}; of any model Shap(algorithm='permutation') "
+                "samples Shapley values"
+            )
+        phi = WordShapley(read).values
+        ends = np.array([request.points[0], np.zeros(at.n_words)])
+        whole, base = request.value(ends).tolist()
+        gap = float(phi.sum()) - (whole - base)
+        details = {"base_value": base, "completeness_gap": gap}
+        return WordsFound(attributions=phi, details=details)
+
+    def _findings(self, request: Request) -> Findings:
+        boxes = CheckedBoxes.of(request.function).at(request.points, request.labels)
+        if boxes is None:
+            raise InvalidInput(
+                f"tree_shap: {request.function!r} is not read as a sum of trees; of a "
+                "boosted classifier wrap(model, output='log_odds') is one, and of any "
+                "function Shap(algorithm='permutation') samples Shapley values"
+            )
+        background = background_rows(self.background, request)
+        exact = self._ready.of(request.function, boxes, background)
+        phi = np.empty(request.points.shape)
+        for start in range(0, len(phi), _ROWS):
+            some = slice(start, start + _ROWS)
+            phi[some] = exact.values(request.points[some])
+            request.advance(len(phi[some]))
+        base = np.full(len(phi), request.value(background).mean())
+        gap = phi.sum(axis=1) - (request.value(request.points) - base)
+        return Findings(
+            attributions=phi, details={"base_value": base, "completeness_gap": gap}
+        )

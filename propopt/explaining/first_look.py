@@ -1,0 +1,324 @@
+"""One line from a model and a table to an optimized explanation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from propopt.base.arrays import Array
+from propopt.base.errors import InvalidInput
+from propopt.explaining.contributions import (
+    ContributionRule,
+    ContributionsLike,
+    FeatureMetric,
+)
+from propopt.explaining.one_by_one import Explainer
+from propopt.explaining.targets import (
+    Effort,
+    LawChoice,
+    coordinates_of,
+    in_words,
+    neighbours_of,
+    reference_of,
+    refuse_no_scale,
+    sizes_of,
+    target_rule,
+    warn_of_patterns,
+)
+from propopt.explaining.together import (
+    Together,
+    note_on_interactions,
+    stability_in_words,
+    with_note,
+)
+from propopt.functions.outputs import Output, Target
+from propopt.functions.texts import TextFunction
+from propopt.functions.wrapping import wrapped
+from propopt.losses.graphs.points import Graph, read_graph
+from propopt.results.explanation import Explanation
+from propopt.tables.documents import TextSchema, is_documents
+from propopt.tables.schema import ColumnScale, TableSchema
+
+
+if TYPE_CHECKING:
+    from propopt.interactions.scores import InteractionScores
+    from propopt.lime.text.text_reading import TextLaw
+
+
+def explain(
+    model: Any,
+    X: Any,
+    *,
+    target: Target = None,
+    output: Output = "auto",
+    outcome: str | None = None,
+    data: TableSchema | TextSchema | pd.DataFrame | Array | Sequence[str] | None = None,
+    scale: ColumnScale = "std",
+    units: Literal["scaled", "output"] = "scaled",
+    contributions: ContributionsLike = "shapley",
+    metric: FeatureMetric = "uniform",
+    law: LawChoice | TextLaw = "auto",
+    graph: Graph | None = None,
+    same_pattern: bool = False,
+    robustness: float | None = None,
+    precision: float | None = None,
+    max_evaluations: int | None = None,
+    batch_rows: int | None = None,
+    interactions: InteractionScores | None = None,
+    rng: int | np.random.Generator | None = None,
+    progress: bool | None = None,
+) -> Explanation:
+    """Explain a model at the rows of X: faithful to it, and robust between neighbours.
+
+    minimise over W:  Σ_n ‖w_n − s ∘ ∇f(x_n)‖² + c Σ_{n,n'} ‖w_n − w_n'‖² S_nn'
+
+    (Tadesse et al. 2024, Eq. 2 and 4). This is a first look with stated defaults, which
+    the result repeats in ``parameters``; :func:`propopt.solve` and
+    :func:`propopt.sweep` take any objective.
+
+    ============ =====================================================================
+    output       as of :func:`propopt.wrap`, but the margin of a boosted classifier,
+                 which is a sum of trees
+    gradients    as of :func:`propopt.wrap`; a model that jumps, such as a forest, has
+                 none worth the name, and is explained by the slopes of its mean over
+                 observed values near each row, Cov(V_j, f(V))/Var(V_j): exactly where
+                 it is made of trees (:func:`propopt.smoothed`, ``law="data"``)
+    s            the standard deviations of the features: attributions are changes of
+                 the output per standard deviation; of a categorical column the effect
+                 of its category, beside its mean over all categories
+    S            1 between each row and its 8 nearest in features divided by ``scale``
+    c            at the knee of the whole trade-off curve, of weights over six decades
+                 (:meth:`propopt.TradeOffs.knee`)
+    ============ =====================================================================
+
+    Documents have words of their own. A word is compared between the documents that it
+    stands in, Σ_{n,n'} S_nn' Σ_{j in both} (w_nj − w_n'j)², by
+    :class:`propopt.SharedRobustness`, and a word that is not in a document has the
+    attribution 0 there. S is the cosine similarity of tf-idf between each document and
+    the 8 nearest that share words with it (:func:`propopt.graphs.document_graph`). All
+    attributions are in units of the output. What they are faithful to is exact, and of
+    any model: f(x) less f of x without the word. With ``law=po.lime.TextLaw()`` it is
+    what LIME's coefficients tend to. With ``units="output"`` it is Shapley values by
+    deletion, against the empty text: exact for models that are read, by all sets of few
+    words else, or drawn; and the words of each document add up to f(x) less f of x
+    without any word. ``scale``, ``metric``, ``same_pattern``, ``precision``,
+    ``max_evaluations`` and ``interactions`` have no meaning there, and are refused.
+
+    Parameters
+    ----------
+    model : estimator, torch module, callable or Function
+        See :func:`propopt.wrap`.
+    X : DataFrame or array (N, D), or documents
+        A list or Series of texts, explained word by word as told above. Of a table at
+        least two rows, whose attributions depend on each other; or one, in any units,
+        with rows of ``data`` to compare it with: see :class:`propopt.Explainer`, which
+        is fitted to 500 of these, at most, and can be kept and asked for others.
+        ``same_pattern``, ``precision`` and ``max_evaluations`` are then refused, and so
+        are ``contributions`` of that row alone.
+    target, output
+        Of :func:`propopt.wrap`: which class or column, and in which units.
+    outcome : str, optional
+        The name of the column that the model predicts, which models do not know: then
+        cards, axes and files say "log-odds of churn = 1", else "log-odds of class 1".
+    data : DataFrame, TableSchema, documents or TextSchema, optional
+        The table that standard deviations, observed values and frequencies of
+        categories come from, best the one that the model was fitted on; X by default.
+        Categorical columns of numbers, and one-hot columns that are one feature, are
+        declared by :meth:`propopt.TableSchema.of`. Of a Function, which knows its
+        columns, a table of reference rows.
+    scale : "std", None, mapping or array (D,)
+        s, and the units of distances. None: features as they are, plain gradients. A
+        column that is constant in ``data`` has s = 0: its attribution is 0, it has no
+        part in distances, and ``parameters["notes"]`` names it.
+    units : {"scaled", "output"}
+        ``"output"``: parts of the output that add up to f(x) − base in every row, the
+        nearest to ``contributions`` that are robust:
+
+        minimise  Σ_n ‖w_n − Φ_n‖² + c Σ_{n,n'} ‖w_n − w_n'‖² S_nn'  subject to
+        Σ_d w_nd = f(x_n) − base
+
+        with the mean of f over 100 rows of ``data`` as base. Then ``details`` has
+        ``contributions`` (Φ), ``base_value``, ``prediction`` and what no complete
+        explanation can remove of roughness (``irreducible.pairwise_robustness``).
+    contributions : {"shapley", "slopes"} or attributions (N, D)
+        Φ, for ``units="output"``: Shapley values against those 100 rows, exact for
+        trees and sampled by orders of the features otherwise; slopes times steps from
+        the mean row, and effects of categories; or what was computed elsewhere, an
+        Explanation or ``shap.Explanation`` with its base values, or a table.
+    metric : {"uniform", "effects"}
+        For ``units="output"``: how differences of features count. ``"effects"`` divides
+        their squares by the mean of Φ_nd² over the rows.
+    law : {"auto", "data", "gaussian", "none"} or TextLaw
+        Over what the model is averaged before its slopes are taken: observed values
+        near each row; gaussian noise of half of ``scale``; nothing. By default as
+        above.
+    graph : Graph, optional
+        S, if not by nearest neighbours.
+    same_pattern : bool
+        Leave out neighbours in which other columns are missing. A warning says so if
+        they are more than 5 % of all: slopes are compared with effects there.
+    robustness : float, optional
+        c, if not at the knee.
+    precision : float, optional
+        Where slopes are sampled: draw until ``target_error`` is no larger, such as
+        0.02. What the first draws cost is announced where it is long.
+    max_evaluations : int, optional
+        The most rows that the model is given for draws.
+    batch_rows : int, optional
+        The most rows that the model is given in one call.
+    interactions : InteractionScores, optional
+        Of the same features, from :class:`propopt.interactions.ILOCO`: a sentence in
+        ``parameters["notes"]`` names sets of them that clearly matter jointly, which no
+        additive attribution can show, and pairs that stand in for each other.
+    rng : int, numpy.random.Generator or None
+        For the noise on piecewise-constant models; None is seed 0.
+    progress : bool, optional
+        Show bars on standard error; by default only on a terminal.
+
+    Returns
+    -------
+    Explanation
+        With the names of X, ``losses``, the certified ``gap``, and
+        ``details["gradient"]`` (N, D), what it is faithful to.
+
+    Raises
+    ------
+    InvalidInput
+        If the model or the table cannot be used; the message says what would do.
+
+    Examples
+    --------
+    >>> import pandas as pd, propopt as po
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> model = LogisticRegression(max_iter=1000).fit(X, y)
+    >>> best = po.explain(model, X.iloc[::5], target=1)
+    >>> best.to_frame().shape, best.parameters["weight rule"]
+    ((30, 4), 'knee of the curve')
+    """
+    if isinstance(model, TextFunction) or is_documents(X):
+        from propopt.explaining.documents import (
+            DocumentRequest,
+            refuse_settings_of_tables,
+            text_function,
+        )
+
+        refuse_settings_of_tables(
+            {
+                "scale": (scale, "std"),
+                "metric": (metric, "uniform"),
+                "same_pattern": (same_pattern, False),
+                "precision": (precision, None),
+                "max_evaluations": (max_evaluations, None),
+                "interactions": (interactions, None),
+            }
+        )
+        asked = DocumentRequest(
+            function=text_function(model, X, target, output, data, batch_rows, outcome),
+            X=X,
+            law=law,
+            graph=graph,
+            robustness=robustness,
+            rng=rng,
+            progress=progress,
+        )
+        return asked.explained(units, contributions)
+    if not isinstance(law, str):
+        from propopt.lime.text.text_reading import TextLaw
+
+        if isinstance(law, TextLaw):
+            raise InvalidInput(
+                "law: a TextLaw deletes words of documents, and X is a table of rows"
+            )
+    if graph is None and _is_alone(X, data):
+        _refuse_settings_of_several_rows(
+            {
+                "same_pattern": (same_pattern, False),
+                "precision": (precision, None),
+                "max_evaluations": (max_evaluations, None),
+            }
+        )
+        alone = Explainer(
+            model,
+            data,
+            target=target,
+            output=output,
+            outcome=outcome,
+            scale=scale,
+            units=units,
+            contributions=contributions,
+            metric=metric,
+            law=law,
+            robustness=robustness,
+            interactions=interactions,
+            rng=rng,
+        )
+        return alone.fit(progress=progress).explain(X, progress=progress)
+    function = wrapped(model, X, target, output, data, batch_rows, outcome)
+    note = note_on_interactions(function, X, interactions)
+    has_rows = not (data is None or isinstance(data, TableSchema))
+    reference = reference_of(function, *((data, "data") if has_rows else (X, "X")))
+    if has_rows and units == "scaled":
+        reference.refuse_equal_rows()
+    sizes = sizes_of(function, reference, scale)
+    coordinates = coordinates_of(function, X, sizes)
+    similar = (
+        neighbours_of(coordinates, same_pattern) if graph is None else read_graph(graph)
+    )
+    if similar.n_nodes != len(coordinates):
+        raise InvalidInput(
+            f"graph: expected one of the {len(coordinates)} rows of X, got one of "
+            f"{similar.n_nodes} nodes; make it of X, as by po.knn_graph(X, 8)"
+        )
+    refuse_no_scale(sizes, reference)
+    warn_of_patterns(similar, coordinates)
+    rows = Together(X=X, graph=similar, robustness=robustness, progress=progress)
+    match units:
+        case "scaled":
+            effort = Effort(
+                precision=precision, max_evaluations=max_evaluations, progress=progress
+            )
+            rule = target_rule(function, reference, sizes, law=law, rng=rng)
+            best = rows.slopes(rule, effort)
+        case "output":
+            shares = ContributionRule(
+                function=function, reference=reference, law=law, rng=rng
+            )
+            best = rows.contributions(shares, contributions, metric)
+        case _:
+            raise InvalidInput(f"units: expected 'scaled' or 'output', got {units!r}")
+    verdict = function.jumps
+    return replace(
+        best,
+        parameters={
+            "function": repr(function),
+            **({} if verdict is None else {"jump test": verdict.in_words()}),
+            **with_note(best.parameters, note),
+            "scale": in_words(scale),
+            "reference": f"{reference.in_words()}, sha256:{reference.digest[:12]}",
+            "graph": repr(similar),
+            "weight rule": "given" if robustness is not None else "knee of the curve",
+            "stability": stability_in_words(best),
+        },
+    )
+
+
+def _refuse_settings_of_several_rows(given: dict[str, tuple[Any, Any]]) -> None:
+    """Refuse what one row among those of ``data`` does not take."""
+    for name, (value, default) in given.items():
+        if value != default:
+            raise InvalidInput(
+                f"{name}: one row is compared with fixed rows of data, where it has no "
+                "meaning; leave it out, or give two rows or more"
+            )
+
+
+def _is_alone(X: Any, data: Any) -> bool:
+    """Whether there is one row, and others to compare it with."""
+    has_rows = not (data is None or isinstance(data, TableSchema))
+    return has_rows and hasattr(X, "__len__") and len(X) == 1

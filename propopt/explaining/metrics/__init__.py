@@ -1,0 +1,62 @@
+"""Metrics of explanations under the names that the literature gives them.
+
+Three kinds, by what they need to know: :class:`ComplexityMetric` the attributions,
+:class:`FaithfulnessMetric` the function and the points too, and
+:class:`RobustnessMetric` a method that can be asked about any points (an
+:class:`OutputRobustnessMetric` the function besides). All give one number per point.
+The losses of :mod:`propopt.losses` can be optimized; these cannot.
+"""
+
+from propopt.explaining.metrics.evaluation import PGI, PGU, evaluate, evaluate_rows
+from propopt.explaining.metrics.faithful import (
+    CompletenessGap,
+    Complexity,
+    EffectiveComplexity,
+    FaithfulnessCorrelation,
+    Infidelity,
+    InfidelityParts,
+    Sparseness,
+)
+from propopt.explaining.metrics.metric import (
+    BaselineMethod,
+    ComplexityMetric,
+    FaithfulnessMetric,
+    Metric,
+    OutputRobustnessMetric,
+    RobustnessMetric,
+    UndefinedRowsWarning,
+)
+from propopt.explaining.metrics.sensitivity import (
+    AvgSensitivity,
+    LocalLipschitz,
+    MaxSensitivity,
+    RelativeInputStability,
+    RelativeOutputStability,
+)
+
+
+__all__ = [
+    "PGI",
+    "PGU",
+    "AvgSensitivity",
+    "BaselineMethod",
+    "CompletenessGap",
+    "Complexity",
+    "ComplexityMetric",
+    "EffectiveComplexity",
+    "FaithfulnessCorrelation",
+    "FaithfulnessMetric",
+    "Infidelity",
+    "InfidelityParts",
+    "LocalLipschitz",
+    "MaxSensitivity",
+    "Metric",
+    "OutputRobustnessMetric",
+    "RelativeInputStability",
+    "RelativeOutputStability",
+    "RobustnessMetric",
+    "Sparseness",
+    "UndefinedRowsWarning",
+    "evaluate",
+    "evaluate_rows",
+]

@@ -1,0 +1,349 @@
+"""Many metrics of many methods, as one table."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias, TypeVar, final
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from propopt.base.arrays import Array, Attributions
+from propopt.base.checks import read_count, read_seed
+from propopt.base.errors import InvalidInput
+from propopt.explaining.explainers import Baseline
+from propopt.explaining.explainers.baseline import Request
+from propopt.explaining.metrics.metric import (
+    BaselineMethod,
+    Better,
+    ComplexityMetric,
+    ExplanationMethod,
+    FaithfulnessMetric,
+    Metric,
+    OutputRobustnessMetric,
+    RandomSeed,
+    RobustnessMetric,
+    TableLike,
+    attributions_of,
+    most_important,
+    read_size,
+)
+from propopt.explaining.metrics.sensitivity import Noisy
+from propopt.functions import Function
+from propopt.functions.function import read_function
+from propopt.functions.texts import TextFunction
+from propopt.results.explanation import AttributionsLike, explanation_of
+
+
+Named = TypeVar("Named")
+
+Measured: TypeAlias = Baseline | ExplanationMethod | AttributionsLike
+"""What can be evaluated."""
+
+AllMeasured: TypeAlias = Mapping[str, Measured] | Iterable[Baseline | AttributionsLike]
+Metrics: TypeAlias = Mapping[str, Metric] | Iterable[Metric]
+
+
+def evaluate(
+    metrics: Metrics,
+    function: Function,
+    X: TableLike,
+    methods: AllMeasured,
+    *,
+    rng: RandomSeed = None,
+) -> pd.DataFrame:
+    """One row per method, one column per metric: means over the points.
+
+    Points where a metric is undefined (NaN) are left out of its mean, after a warning
+    with their number; :func:`evaluate_rows` shows them. Every method meets the same
+    draws, so that differences between methods are not those between draws.
+
+    Parameters
+    ----------
+    metrics : sequence of Metric, or mapping from names
+        Columns; in a sequence each has the name :attr:`Metric.name`.
+    function : Function
+        f.
+    X : array or DataFrame (N, D)
+        The points.
+    methods : sequence of Explanation or Baseline, or mapping from names
+        Rows; in a sequence each has the name of its ``method``. A ``shap.Explanation``,
+        a DataFrame or an array (N, D) is an explanation too. In a mapping callables
+        from points (m, D) to attributions (m, D) do as well. An explanation is of the
+        points of X and knows of no others: it has NaN under the metrics of robustness.
+    rng : int, numpy.random.Generator or None
+        The seed of all metrics and explainers; a generator gives one. None is 0.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by ``method``.
+
+    Raises
+    ------
+    InvalidInput
+        If two rows or two columns have one name, or as the metrics do.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> from propopt.explaining.explainers import Gradient, SmoothGrad
+    >>> function = po.functions.Power(2)
+    >>> metrics = [po.metrics.Infidelity(), po.metrics.Sparseness()]
+    >>> methods = [Gradient(), SmoothGrad(scale=0.5)]
+    >>> table = evaluate(metrics, function, [[1.0, 2.0], [0.0, 3.0]], methods)
+    >>> table.round(4)
+                Infidelity  Sparseness
+    method
+    gradient        0.0006      0.3333
+    smoothgrad      0.0007      0.3297
+    """
+    rows = evaluate_rows(metrics, function, X, methods, rng=rng)
+    means = {name: part.mean() for name, part in _by_method(rows)}
+    return pd.DataFrame(means).T.rename_axis("method")
+
+
+def evaluate_rows(
+    metrics: Metrics,
+    function: Function,
+    X: TableLike,
+    methods: AllMeasured,
+    *,
+    rng: RandomSeed = None,
+) -> pd.DataFrame:
+    """One row per method and point, one column per metric.
+
+    Parameters
+    ----------
+    metrics, function, X, methods, rng
+        As for :func:`evaluate`.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by ``method`` and ``point``, the row of X or its label.
+
+    Raises
+    ------
+    InvalidInput
+        As :func:`evaluate` does.
+
+    Examples
+    --------
+    >>> import propopt as po
+    >>> function = po.functions.Power(2)
+    >>> gradient = po.explainers.Gradient()
+    >>> X = [[1.0, 2.0], [0.0, 3.0]]
+    >>> evaluate_rows([po.metrics.Sparseness()], function, X, [gradient]).round(4)
+                    Sparseness
+    method   point
+    gradient 0          0.1667
+             1          0.5000
+    """
+    seed = read_seed(rng)
+    columns = _columns(metrics)
+    task = _Task(function=read_function(function), X=X, seed=seed)
+    frames = {
+        name: task.measure(columns, subject) for name, subject in _rows(methods).items()
+    }
+    return pd.concat(frames, names=["method", "point"])
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Task:
+    """Function, points and seed that all methods share."""
+
+    function: Function
+    X: TableLike
+    seed: int
+
+    def measure(self, metrics: Mapping[str, Metric], subject: Measured) -> pd.DataFrame:
+        """The metrics of one method, one row per point."""
+        points, labels = self.function.read(self.X)
+        explanation = self._explanation(subject)
+        W = attributions_of(explanation, points, labels)
+        values = {
+            name: self._value(metric, W, subject) for name, metric in metrics.items()
+        }
+        index = pd.RangeIndex(len(W)) if labels.points is None else labels.points
+        return pd.DataFrame(values, index=pd.Index(index))
+
+    @property
+    def _words(self) -> Array | None:
+        """Which words documents have; None of rows of a table."""
+        texts = isinstance(self.function, TextFunction)
+        return self.function.read(self.X)[0] if texts else None
+
+    def _explanation(self, subject: Measured) -> AttributionsLike:
+        if isinstance(subject, Baseline):
+            return subject.explain(self.function, self.X, rng=self.seed)
+        return subject(self.X) if callable(subject) else subject
+
+    def _value(self, metric: Metric, W: Attributions, subject: Measured) -> Array:
+        match metric:
+            case ComplexityMetric():
+                return metric(W, present=self._words)
+            case FaithfulnessMetric():
+                return metric(W, self.function, self.X, rng=self.seed)
+            case RobustnessMetric() | OutputRobustnessMetric():
+                return self._robustness(metric, subject, len(W))
+        raise InvalidInput(f"metrics: expected a metric, got {metric!r}")
+
+    def _robustness(
+        self,
+        metric: RobustnessMetric | OutputRobustnessMetric,
+        subject: Measured,
+        n_points: int,
+    ) -> Array:
+        if not isinstance(subject, Baseline) and not callable(subject):
+            return np.full(n_points, np.nan)
+        explain = self._method(subject)
+        if isinstance(metric, RobustnessMetric):
+            return metric(explain, self.X, rng=self.seed)
+        return metric(explain, self.function, self.X, rng=self.seed)
+
+    def _method(self, subject: Baseline | ExplanationMethod) -> Callable[[Any], Any]:
+        if isinstance(subject, Baseline):
+            return BaselineMethod(
+                explainer=subject, function=self.function, rng=self.seed
+            )
+        return subject
+
+
+def _by_method(rows: pd.DataFrame) -> Iterable[tuple[Any, pd.DataFrame]]:
+    return rows.groupby(level="method", sort=False)
+
+
+def _columns(metrics: Metrics) -> Mapping[str, Metric]:
+    if isinstance(metrics, Mapping):
+        return metrics
+    return _named([(metric.name, metric) for metric in metrics], "metrics")
+
+
+def _rows(methods: AllMeasured) -> Mapping[str, Measured]:
+    if isinstance(methods, Mapping):
+        return methods
+    pairs: list[tuple[str, Measured]] = []
+    for place, method in enumerate(methods, start=1):
+        if isinstance(method, Baseline):
+            pairs.append((method.method, method))
+        else:
+            explanation = explanation_of(method, f"method {place}")
+            pairs.append((explanation.method, explanation))
+    return _named(pairs, "methods")
+
+
+def _named(pairs: list[tuple[str, Named]], what: str) -> Mapping[str, Named]:
+    names = [name for name, _ in pairs]
+    repeated = [name for name in names if names.count(name) > 1]
+    if repeated or not names:
+        clash = f"two named {repeated[0]!r}" if repeated else "none"
+        raise InvalidInput(
+            f"{what}: expected at least one, of different names; got {clash} (a "
+            "mapping gives names of your own)"
+        )
+    return dict(pairs)
+
+
+# ---- Prediction gaps: what noise in the important, or the other, features does to f
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictionGap(Noisy, FaithfulnessMetric):
+    """Mean of |f(x) − f(x')| where x' has noise in some features only.
+
+    Parameters
+    ----------
+    scale, n_samples, distribution
+        The noise.
+    k : int, optional
+        How many features are important.
+    """
+
+    k: int | None = None
+
+    def __post_init__(self) -> None:
+        self._perturbations()
+        if self.k is not None:
+            read_count(self.k, "k")
+
+    def _rows(self, task: Request, attributions: Attributions) -> Array:
+        noisy = self._noisy(attributions, read_size(self.k, attributions.shape[1]))
+        points, values = task.points, task.value(task.points)
+
+        def gap(rows: slice, noise: Array) -> Array:
+            moved = points[rows, None] + noise * noisy[rows, None]
+            return np.abs(task.value(moved) - values[rows, None])
+
+        sampling = self._sampling(task.fixed, task.rng)
+        return sampling.reduced(gap, lambda gaps: gaps.mean(axis=1))
+
+    @abstractmethod
+    def _noisy(self, attributions: Attributions, size: int) -> NDArray[np.bool_]:
+        """True where there is noise, (N, D)."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class PGI(PredictionGap):
+    """Prediction gap on important features (Agarwal et al. 2022, OpenXAI).
+
+    (1/S) Σ_s |f(x) − f(x + m∘ε_s)|, where m is 1 for the k features with the largest
+    |w| and 0 for the others (arXiv 2206.11104). In the units of f. Of equal |w|, those
+    that come first are taken.
+
+    Parameters
+    ----------
+    scale : float
+        δ > 0, the standard deviation of the noise, in the units of the features.
+    n_samples : int
+        S, the number of perturbations per point.
+    distribution : {"gaussian", "uniform", "ball"}
+        N(0, δ² I), uniform in the cube [−δ, δ]^D, or uniform in the ball of radius δ.
+    k : int, optional
+        How many features are important, at most D; by default a quarter of D, at
+        least 1.
+
+    Examples
+    --------
+    Only the first feature matters, and the second is said to be important.
+
+    >>> import propopt as po
+    >>> first = po.wrap(lambda X: X[:, 0])
+    >>> PGI(k=1)([[0.0, 1.0]], first, [[1.0, 1.0]])
+    array([0.])
+    """
+
+    better: ClassVar[Better] = "higher"
+
+    def _noisy(self, attributions: Attributions, size: int) -> NDArray[np.bool_]:
+        return most_important(attributions, size)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class PGU(PredictionGap):
+    """Prediction gap on unimportant features (Agarwal et al. 2022, OpenXAI).
+
+    As :class:`PGI`, with noise in all features but the k most important.
+
+    Parameters
+    ----------
+    scale, n_samples, distribution, k
+        As for :class:`PGI`.
+
+    Examples
+    --------
+    >>> import propopt as po
+    >>> first = po.wrap(lambda X: X[:, 0])
+    >>> PGU(k=1)([[1.0, 0.0]], first, [[1.0, 1.0]])
+    array([0.])
+    """
+
+    better: ClassVar[Better] = "lower"
+
+    def _noisy(self, attributions: Attributions, size: int) -> NDArray[np.bool_]:
+        return ~most_important(attributions, size)

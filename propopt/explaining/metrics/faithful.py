@@ -1,0 +1,429 @@
+"""Infidelity: whether Iᵀw foretells what the function does when x moves by I."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeAlias, final, get_args
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from propopt.base.arrays import Array, Attributions
+from propopt.base.checks import read_array, read_count, read_nonnegative
+from propopt.base.errors import InvalidInput
+from propopt.explaining.explainers.baseline import Request
+from propopt.explaining.explainers.shapley_values import (
+    checked_background,
+    same_columns,
+)
+from propopt.explaining.metrics.metric import (
+    BACKGROUND_OF_TEXTS,
+    AbsoluteOrRelative,
+    Better,
+    ComplexityMetric,
+    FaithfulnessMetric,
+    RandomSeed,
+    TableLike,
+    attributions_of,
+    mean_point,
+    quotient,
+    read_size,
+    read_task,
+    read_units,
+)
+from propopt.explaining.metrics.sensitivity import Noisy, Sampling, Statistic
+from propopt.functions import Function
+from propopt.laws.perturbations import Perturbations
+from propopt.results.explanation import AttributionsLike
+from propopt.tables.frames import aligned_vector
+
+
+Rescaling: TypeAlias = Literal["none", "best"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class InfidelityParts:
+    """Infidelity with and without the scale of the attributions.
+
+    Parameters
+    ----------
+    raw : array (N,)
+        Of the attributions as they are.
+    scale_free : array (N,)
+        Of β·w; at most ``raw``.
+    factor : array (N,)
+        β, one per point.
+    """
+
+    raw: Array
+    scale_free: Array
+    factor: Array
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Infidelity(Noisy, FaithfulnessMetric):
+    """Expected error of a linear forecast (Yeh et al. 2019, infidelity).
+
+    (1/S) Σ_s (I_sᵀw − (f(x) − f(x − I_s)))² with I_s ~ N(0, δ² I): zero for the
+    gradient of a linear function, and in the units of f². It asks for attributions in
+    the units of gradients; others, off by a factor, are judged by
+    ``rescaling="best"``: the infidelity of β·w with the β that suits it best,
+
+    β = Σ_s (I_sᵀw) Δ_s / Σ_s (I_sᵀw)²,  Δ_s = f(x) − f(x − I_s),
+
+    which does not depend on the scale of w. Where Iᵀw = 0 throughout, every β is as
+    good as another, and β = 0 is reported. Always defined.
+
+    Parameters
+    ----------
+    scale : float
+        δ > 0, the standard deviation of I, in the units of the features.
+    n_samples : int
+        S, the number of perturbations per point.
+    distribution : {"gaussian", "uniform", "ball"}
+        N(0, δ² I), uniform in the cube [−δ, δ]^D, or uniform in the ball of radius δ.
+    rescaling : {"none", "best"}
+        Whether to judge w or β·w. :meth:`parts` gives both.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> line = po.wrap(lambda X: X @ [1.0, 2.0])
+    >>> parts = Infidelity().parts([[2.0, 4.0]], line, [[0.0, 0.0]])
+    >>> parts.factor.round(6), parts.scale_free.round(6)
+    (array([0.5]), array([0.]))
+    """
+
+    better: ClassVar[Better] = "lower"
+
+    rescaling: Rescaling = "none"
+
+    def __post_init__(self) -> None:
+        self._perturbations()
+        if self.rescaling not in get_args(Rescaling):
+            raise InvalidInput(
+                f"rescaling: expected 'none' or 'best', got {self.rescaling!r}"
+            )
+
+    def parts(
+        self,
+        explanation: AttributionsLike,
+        function: Function,
+        X: TableLike,
+        *,
+        rng: RandomSeed = None,
+    ) -> InfidelityParts:
+        """Both infidelities, and the factor β between them; arguments as for a call."""
+        task = read_task(function, X, rng)
+        attributions = attributions_of(explanation, task.points, task.labels)
+        return self._parts(task, attributions)
+
+    def _rows(self, task: Request, attributions: Attributions) -> Array:
+        parts = self._parts(task, attributions)
+        return parts.raw if self.rescaling == "none" else parts.scale_free
+
+    def _parts(self, task: Request, attributions: Attributions) -> InfidelityParts:
+        errors = [_errors(pairs) for pairs in self._forecasts(task, attributions)]
+        raw, scale_free, factor = np.concatenate(errors, axis=1)
+        return InfidelityParts(raw=raw, scale_free=scale_free, factor=factor)
+
+    def _forecasts(self, task: Request, attributions: Attributions) -> Iterator[Array]:
+        """Pairs (I_sᵀw, Δ_s), (n, S, 2), for consecutive rows."""
+        points, values = task.points, task.value(task.points)
+
+        def pairs(rows: slice, noise: Array) -> Array:
+            forecast = (noise @ attributions[rows, :, None])[..., 0]
+            change = values[rows, None] - task.value(points[rows, None] - noise)
+            return np.stack([forecast, change], axis=-1)
+
+        sampling = self._sampling(task.fixed, task.rng)
+        for _, forecasts in sampling.rows(pairs):
+            yield forecasts
+
+
+def _errors(pairs: Array) -> Array:
+    """Raw error, scale-free error and β of each row, (3, n)."""
+    forecast, change = pairs[..., 0], pairs[..., 1]
+    size = np.abs(forecast).max(axis=1, keepdims=True)
+    size[size == 0] = 1
+    unit = forecast / size  # so that no square over- or underflows
+    squares = (unit**2).sum(axis=1)
+    squares[squares == 0] = 1
+    factor = (unit * change).sum(axis=1) / squares
+    raw = ((forecast - change) ** 2).mean(axis=1)
+    scale_free = ((factor[:, None] * unit - change) ** 2).mean(axis=1)
+    return np.stack([raw, scale_free, factor / size[:, 0]])
+
+
+# ---- Completeness: whether the attributions add up to what they should explain
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CompletenessGap(FaithfulnessMetric):
+    """How far the attributions are from adding up (Sundararajan et al. 2017, axiom).
+
+    |Σ_i w_i − (f(x) − f₀)| with f₀ the mean of f over the background, by default in the
+    units of f, or divided by |f(x) − f₀|. A number, where others test for equality. It
+    asks for attributions in units of output. In relative units, undefined where
+    f(x) = f₀.
+
+    Parameters
+    ----------
+    background : array or DataFrame (B, D), optional
+        The points that stand for "feature unknown": the background or the baseline of
+        the method; by default the mean of X.
+    units : {"absolute", "relative"}
+        Whether to divide by |f(x) − f₀|.
+
+    Examples
+    --------
+    >>> import propopt as po
+    >>> line = po.wrap(lambda X: X @ [1.0, 2.0])
+    >>> CompletenessGap(background=[[0.0, 0.0]])([[3.0, 4.0]], line, [[3.0, 2.5]])
+    array([1.])
+    """
+
+    better: ClassVar[Better] = "lower"
+
+    background: Array | pd.DataFrame | None = None
+    units: AbsoluteOrRelative = "absolute"
+
+    def __post_init__(self) -> None:
+        read_units(self.units)
+        if self.background is not None:
+            object.__setattr__(self, "background", checked_background(self.background))
+
+    def _texts_refusal(self) -> str | None:
+        return None if self.background is None else BACKGROUND_OF_TEXTS
+
+    def _rows(self, task: Request, attributions: Attributions) -> Array:
+        change = task.value(task.points) - task.value(self._background(task)).mean()
+        gap: Array = np.abs(attributions.sum(axis=1) - change)
+        return gap if self.units == "absolute" else quotient(gap, np.abs(change))
+
+    def _background(self, task: Request) -> Array:
+        if self.background is None:
+            return mean_point(task)[None]
+        return same_columns(self.background, task)
+
+
+# ---- How simple attributions are: Gini index, entropy, number of non-zeros
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Sparseness(ComplexityMetric):
+    """Gini index of the absolute attributions (Chalasani et al. 2020; Hurley 2009).
+
+    Σ_i (2i − D − 1) |w|_(i) / (D Σ_i |w_i|), with |w|_(1) ≤ ... ≤ |w|_(D). Between 0,
+    for equal attributions, and 1 − 1/D, for a single one. Does not depend on the scale
+    of the attributions. Undefined (0/0) for a row of zeros.
+
+    Examples
+    --------
+    >>> Sparseness()([[0.0, 0.0, 0.0, -2.0], [1.0, 1.0, 1.0, 1.0]])
+    array([0.75, 0.  ])
+    """
+
+    better: ClassVar[Better] = "higher"
+
+    def _rows(self, attributions: Attributions) -> Array:
+        shares = np.sort(_shares(attributions), axis=1)
+        n_features = attributions.shape[1]
+        ranks = 2 * np.arange(1, n_features + 1) - n_features - 1
+        gini: Array = shares @ ranks / n_features
+        return gini
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Complexity(ComplexityMetric):
+    """Entropy of the absolute attributions (Bhatt et al. 2020, arXiv 2005.00631).
+
+    −Σ_i p_i ln p_i with p_i = |w_i| / Σ_j |w_j|, in nats. Between 0, for a single
+    attribution, and ln D, for equal ones. Does not depend on the scale of the
+    attributions. Undefined (0/0) for a row of zeros.
+
+    Examples
+    --------
+    >>> Complexity()([[0.0, 3.0], [1.0, -1.0]]).round(4)
+    array([0.    , 0.6931])
+    """
+
+    better: ClassVar[Better] = "lower"
+
+    def _rows(self, attributions: Attributions) -> Array:
+        shares = _shares(attributions)
+        logs = np.log(shares, out=np.zeros_like(shares), where=shares != 0)
+        entropy: Array = -(shares * logs).sum(axis=1)
+        return np.abs(entropy)  # -0.0 for a single attribution
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class EffectiveComplexity(ComplexityMetric):
+    """Number of attributions that count (Nguyen and Rodríguez Martínez 2020).
+
+    #{i: |w_i| > threshold}. The attributions are taken as they are: a threshold for
+    attributions that are scaled to a largest one of 1 is another metric.
+
+    Parameters
+    ----------
+    threshold : float
+        At least 0, in the units of the attributions.
+
+    Examples
+    --------
+    >>> EffectiveComplexity()([[0.0, 1e-6, -3.0], [1.0, 2.0, 3.0]])
+    array([1., 3.])
+    """
+
+    better: ClassVar[Better] = "lower"
+
+    threshold: float = 1e-5
+
+    def __post_init__(self) -> None:
+        read_nonnegative(self.threshold, "threshold")
+
+    def _rows(self, attributions: Attributions) -> Array:
+        return (np.abs(attributions) > self.threshold).sum(axis=1).astype(float)
+
+
+def _shares(attributions: Attributions) -> Array:
+    """|w| / Σ|w|, (N, D); NaN in a row of zeros."""
+    sizes = np.abs(attributions)
+    # relative to the largest, no sum can overflow
+    sizes = quotient(sizes, sizes.max(axis=1, keepdims=True))
+    return sizes / sizes.sum(axis=1, keepdims=True)
+
+
+# ---- Faithfulness correlation: whether attributions foretell effects of removal
+
+
+_NEGLIGIBLE = 1e-12
+"""Relative to the largest term, a spread below this is rounding."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FaithfulnessCorrelation(FaithfulnessMetric):
+    """Correlation of attributions and effects of removal (Bhatt et al. 2020).
+
+    Pearson's correlation over random subsets S of the features, all of one size k, of
+    Σ_{i∈S} w_i and f(x) − f(x with x_i = b_i for i ∈ S) (arXiv 2005.00631). Between −1
+    and 1; asks for attributions in units of output, such as Shapley values or w·(x−b),
+    and does not depend on their scale. Undefined (0/0) where either side is the same
+    for all subsets, to rounding.
+
+    Parameters
+    ----------
+    k : int, optional
+        The size of the subsets, 1 ≤ k < D; by default a quarter of D, at least 1.
+    n_samples : int
+        The number of subsets per point, at least 2.
+    baseline : array or Series (D,), optional
+        b, which stands for "feature unknown"; by default the mean of X.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> line = po.wrap(lambda X: X @ [1.0, 2.0, 3.0])
+    >>> metric = FaithfulnessCorrelation(baseline=np.zeros(3))
+    >>> metric([[1.0, 2.0, 3.0]], line, [[1.0, 1.0, 1.0]]).round(6)
+    array([1.])
+    """
+
+    better: ClassVar[Better] = "higher"
+
+    k: int | None = None
+    n_samples: int = 100
+    baseline: ArrayLike | pd.Series[Any] | None = None
+
+    def __post_init__(self) -> None:
+        if self.k is not None:
+            read_count(self.k, "k")
+        if read_count(self.n_samples, "n_samples") < 2:
+            raise InvalidInput("n_samples: expected at least 2, got 1")
+        if self.baseline is not None:
+            object.__setattr__(self, "baseline", _own(self.baseline))
+
+    def _texts_refusal(self) -> str | None:
+        return None if self.baseline is None else BACKGROUND_OF_TEXTS
+
+    def _rows(self, task: Request, attributions: Attributions) -> Array:
+        values = task.value(task.points)
+        sizes = np.stack([np.abs(attributions).max(axis=1), np.abs(values)], axis=1)
+        pieces = self._subsets(task).rows(self._pairs(task, attributions, values))
+        return np.concatenate(
+            [_correlation(pairs, sizes[rows]) for rows, pairs in pieces]
+        )
+
+    def _subsets(self, task: Request) -> Sampling:
+        # The k smallest of D independent uniform keys are a random subset of size k.
+        keys = Perturbations(
+            scale=1.0, n_samples=self.n_samples, distribution="uniform"
+        )
+        every = np.zeros(task.points.shape, dtype=bool)
+        return Sampling(perturbations=keys, fixed=every, rng=task.rng)
+
+    def _pairs(
+        self, task: Request, attributions: Attributions, values: Array
+    ) -> Statistic:
+        """Σ_{i∈S} w_i and the effect of removing S, (n, s, 2)."""
+        size = read_size(self.k, task.points.shape[1])
+        baseline = self._baseline(task)
+
+        def pairs(rows: slice, keys: Array) -> Array:
+            removed = smallest(keys, size)
+            sums = (removed @ attributions[rows, :, None])[..., 0]
+            points = np.where(removed, baseline, task.points[rows, None])
+            return np.stack([sums, values[rows, None] - task.value(points)], axis=-1)
+
+        return pairs
+
+    def _baseline(self, task: Request) -> Array:
+        if self.baseline is None:
+            return mean_point(task)
+        features = task.labels.features
+        baseline = aligned_vector(self.baseline, features, "baseline", "X")
+        if len(baseline) != task.points.shape[1]:
+            raise InvalidInput(
+                f"baseline: expected {task.points.shape[1]} features as in X, got "
+                f"{len(baseline)}"
+            )
+        return baseline
+
+
+def _own(baseline: ArrayLike | pd.Series[Any]) -> Array | pd.Series[Any]:
+    """A checked copy, with the names that a Series has."""
+    checked = read_array(baseline, "baseline", ndim=1)
+    if isinstance(baseline, pd.Series):
+        return pd.Series(checked, index=baseline.index)
+    return checked
+
+
+def smallest(keys: Array, size: int) -> Array:
+    """1.0 for the ``size`` smallest of the last axis, 0.0 for the others."""
+    last = np.partition(keys, size - 1, axis=-1)[..., size - 1 : size]
+    return (keys <= last).astype(float)
+
+
+def _correlation(pairs: Array, sizes: Array) -> Array:
+    """Pearson's correlation over S of pairs (n, S, 2); NaN for a constant side.
+
+    ``sizes`` (n, 2) are what rounding errors of either side are proportional to.
+    """
+    centred = pairs - pairs.mean(axis=1, keepdims=True)
+    spread = np.abs(centred).max(axis=1)
+    scale = np.maximum(np.abs(pairs).max(axis=1), sizes)
+    constant = (spread <= _NEGLIGIBLE * scale).any(axis=1)
+    spread[constant] = 1
+    unit = centred / spread[:, None]
+    norms = np.linalg.norm(unit, axis=1)
+    product = (unit[..., 0] * unit[..., 1]).sum(axis=1)
+    correlation = quotient(product, norms.prod(axis=1))
+    return np.where(constant, np.nan, np.clip(correlation, -1, 1))

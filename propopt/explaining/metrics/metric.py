@@ -1,0 +1,586 @@
+"""What a metric is: one number per point; and the kinds, by what they need to know."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Final, Literal, Self, TypeAlias, get_args
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from propopt.base.arrays import Array, Attributions, Points, Truths
+from propopt.base.checks import read_seed
+from propopt.base.errors import InvalidInput, PropoptWarning
+from propopt.explaining.explainers import Baseline
+from propopt.explaining.explainers.baseline import (
+    DocumentTable,
+    Request,
+    request_of_document,
+)
+from propopt.functions import Function
+from propopt.functions.function import read_function
+from propopt.functions.texts import DocumentFunction, TextFunction
+from propopt.losses.restricted import counted
+from propopt.results.explanation import AttributionsLike, Explanation
+from propopt.tables.documents import is_documents
+from propopt.tables.frames import (
+    Labels,
+    aligned,
+    read_attributions,
+    read_points,
+    read_table,
+)
+from propopt.tables.schema import TableSchema
+
+
+# ---- What the metrics are given, checked once
+
+
+_STREAM = 0x6D657472
+"""Sets the draws of metrics apart from those of explainers with the same seed.
+
+Were they the same, a sampled explanation would be judged on the very samples that it
+was fitted to, and look better than it is.
+"""
+
+
+def metric_rng(rng: object) -> np.random.Generator:
+    """A generator from a seed, None (seed 0) or a generator, which is then advanced."""
+    if isinstance(rng, np.random.Generator):
+        return rng
+    return np.random.default_rng([read_seed(rng), _STREAM])
+
+
+AbsoluteOrRelative: TypeAlias = Literal["absolute", "relative"]
+
+
+def read_task(
+    function: object, X: object, rng: int | np.random.Generator | None
+) -> Request:
+    """The function, the points as it reads them, and a generator of metrics."""
+    f = read_function(function)
+    points, labels = f.read(X)
+    return Request(function=f, points=points, labels=labels, rng=metric_rng(rng))
+
+
+def attributions_of(
+    explanation: object, points: Points, labels: Labels
+) -> Attributions:
+    """W (N, D) in the order of X, refused if it is of other points or features."""
+    attributions = aligned(explanation, labels, "attributions", "X")
+    if attributions.shape != points.shape:
+        raise InvalidInput(
+            f"attributions: expected the shape of X, {points.shape}, got "
+            f"{attributions.shape}"
+        )
+    return attributions
+
+
+def read_units(units: object) -> None:
+    """Refuse units that are neither relative nor absolute."""
+    if units not in get_args(AbsoluteOrRelative):
+        raise InvalidInput(f"units: expected 'absolute' or 'relative', got {units!r}")
+
+
+BACKGROUND_OF_TEXTS: Final = (
+    "of documents the background is the text without any word; leave it out"
+)
+
+
+def read_present(
+    given: object, explanation: object, attributions: Attributions
+) -> Truths | None:
+    """Which features each point has, (N, D); None where all have all.
+
+    Raises
+    ------
+    InvalidInput
+        If the table has another shape than the attributions.
+    """
+    if given is not None:
+        table, _ = read_table(given, "present")
+        if table.shape != attributions.shape:
+            raise InvalidInput(
+                f"present: expected the shape of the attributions, "
+                f"{attributions.shape}, got {table.shape}"
+            )
+        return np.asarray(table != 0.0)
+    if not isinstance(explanation, Explanation) or explanation.program is None:
+        return None
+    support = counted(explanation.program)
+    return None if support is None else support.mask
+
+
+def refuse_documents(metric: str, X: object) -> None:
+    """Refuse texts where points near a point are asked for.
+
+    Raises
+    ------
+    InvalidInput
+        If X are documents.
+    """
+    if is_documents(X):
+        raise InvalidInput(
+            f"{metric}: it adds noise to numbers, and words of documents are present "
+            "or absent; how far explanations of similar documents are apart is what "
+            "propopt.SharedRobustness measures"
+        )
+
+
+def mean_point(task: Request) -> Array:
+    """The mean of X, (D,); refused for categories, which have none.
+
+    Of a document what is left of it without words.
+    """
+    if isinstance(task.function, DocumentFunction):
+        return np.zeros(task.points.shape[1])
+    if task.categorical.any():
+        raise InvalidInput(
+            "baseline: categories have no mean; give a baseline, or a background"
+        )
+    mean: Array = task.points.mean(axis=0)
+    return mean
+
+
+def read_size(k: int | None, n_features: int) -> int:
+    """k, by default a quarter of the features; refused if there are fewer."""
+    if k is None:
+        return max(1, n_features // 4)
+    if k > n_features:
+        raise InvalidInput(
+            f"k: expected at most the {n_features} features of X, got {k}"
+        )
+    return k
+
+
+def most_important(attributions: Attributions, k: int) -> NDArray[np.bool_]:
+    """True for the k largest |w| of each row; of equal ones, those that come first."""
+    order = np.argsort(-np.abs(attributions), axis=1, kind="stable")
+    chosen = np.zeros(attributions.shape, dtype=bool)
+    np.put_along_axis(chosen, order[:, :k], values=True, axis=1)
+    return chosen
+
+
+# ---- Explanation methods, asked about points and about perturbed copies of them
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BaselineMethod:
+    """An explainer of one function, as a callable ``method(points) -> attributions``.
+
+    This is what the robustness metrics ask, because they need attributions at points
+    that nobody has explained yet. An explainer that samples draws anew for every point,
+    from one stream which each metric reads from its beginning: the metric then measures
+    the Monte-Carlo error of the explainer too, as a user would meet it.
+
+    Parameters
+    ----------
+    explainer : Baseline
+        A method whose explanation of a point does not depend on the other points.
+    function : Function
+        f.
+    rng : int or None
+        The seed of the explainer; None is seed 0.
+
+    Raises
+    ------
+    InvalidInput
+        If the explainer would take its background from the points themselves.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from propopt.explaining.explainers import Gradient
+    >>> from propopt.functions import Power
+    >>> method = BaselineMethod(explainer=Gradient(), function=Power(2))
+    >>> method(np.array([[1.0, 3.0]]))
+    array([[2., 6.]])
+    """
+
+    explainer: Baseline
+    function: Function
+    rng: int | None = None
+
+    def __post_init__(self) -> None:
+        read_seed(self.rng)
+        settings = self.explainer.parameters
+        background = settings.get("background")
+        if background == "mean" or isinstance(background, int):  # no table of rows
+            raise InvalidInput(
+                f"explainer: {self.explainer.method} without a table as background "
+                "takes it from the points at hand, so that perturbed points would "
+                "change it; give one, such as background=X"
+            )
+
+    def __call__(self, X: Any) -> Attributions:
+        """Attributions (N, D) at the rows of X; the same each time."""
+        return self.begin()(X)
+
+    def begin(self) -> Callable[[Any], Attributions]:
+        """The method with one stream of draws, which successive calls read on."""
+        rng = np.random.default_rng(read_seed(self.rng))
+
+        def explain(X: Any) -> Attributions:
+            explanation = self.explainer.explain(
+                self.function, X, rng=rng, progress=False
+            )
+            return explanation.attributions
+
+        return explain
+
+
+ExplanationMethod: TypeAlias = Callable[[Any], Any]
+"""An explanation method: points (m, D), a DataFrame where X is one, to (m, D)."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MethodAtPoints:
+    """A method and the points that it explains.
+
+    Parameters
+    ----------
+    explain : callable
+        The method.
+    points : array (N, D)
+        X; in a categorical column the codes of the schema.
+    labels : Labels
+        The names that came with X.
+    schema : TableSchema or None
+        How perturbed points become the tables that the method takes.
+    """
+
+    explain: ExplanationMethod
+    points: Points
+    labels: Labels
+    schema: TableSchema | None
+
+    @classmethod
+    def read(cls, explain: object, X: object, function: Function | None = None) -> Self:
+        """The method with the points, read as its function reads them."""
+        if isinstance(explain, BaselineMethod):
+            return cls._of(explain.begin(), X, explain.function)
+        if not callable(explain):
+            raise InvalidInput(
+                "explain: expected a callable from points to attributions, got "
+                f"{type(explain).__name__}; propopt.metrics.BaselineMethod makes one "
+                "of an explainer and a function"
+            )
+        return cls._of(explain, X, function)
+
+    @classmethod
+    def _of(
+        cls, explain: ExplanationMethod, X: object, function: Function | None
+    ) -> Self:
+        if function is None:
+            points, labels = read_points(X, "X")
+            return cls(explain=explain, points=points, labels=labels, schema=None)
+        points, labels = function.read(X)
+        return cls(
+            explain=explain, points=points, labels=labels, schema=function.schema
+        )
+
+    @cached_property
+    def W(self) -> Attributions:
+        """Attributions of the points themselves, (N, D)."""
+        return self(self.points)
+
+    @property
+    def fixed(self) -> NDArray[np.bool_]:
+        """Codes of categories and missing numbers: what no noise moves, (N, D)."""
+        absent = np.isnan(self.points)
+        return absent if self.schema is None else absent | self.schema.categorical
+
+    def __call__(self, points: Array) -> Attributions:
+        """Attributions at points (..., D), as an array of the same shape."""
+        rows = points.reshape(-1, points.shape[-1])
+        answer, names = self.explain(self._table(rows)), self.labels.of_columns()
+        W = aligned(answer, names, "explain(X)", "X")
+        if W.shape != rows.shape:
+            raise InvalidInput(
+                f"explain(X): expected attributions of shape {rows.shape}, got "
+                f"{W.shape}"
+            )
+        return W.reshape(points.shape)
+
+    def _table(self, rows: Array) -> Array | pd.DataFrame:
+        if self.schema is not None:
+            return self.schema.decode(rows)
+        # Only the columns are named: a perturbed point is no longer a row of X.
+        return self.labels.of_columns().table(rows)
+
+
+class UndefinedRowsWarning(PropoptWarning):
+    """A metric divides by zero in some rows; the message counts them."""
+
+
+def quotient(numerator: ArrayLike, denominator: ArrayLike) -> Array:
+    """The quotient as IEEE 754 has it: 0/0 is NaN, anything else over zero is ±∞."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        ratio: Array = np.divide(numerator, denominator)
+    return ratio
+
+
+def warn_undefined(values: Array, name: str) -> Array:
+    """``values`` (N,), after a warning if some are NaN or infinite."""
+    undefined = int((~np.isfinite(values)).sum())
+    if undefined:
+        warnings.warn(
+            f"{name}: {undefined} of {len(values)} rows divide by zero; they are NaN "
+            "where the numerator is zero too, and infinite elsewhere",
+            UndefinedRowsWarning,
+            stacklevel=3,
+        )
+    return values
+
+
+Better: TypeAlias = Literal["higher", "lower"]
+RandomSeed: TypeAlias = int | np.random.Generator | None
+TableLike: TypeAlias = ArrayLike | pd.DataFrame
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric(ABC):
+    """A metric of explanations under the name that the literature gives it.
+
+    Each is a frozen dataclass: its fields are its settings. All give one number per
+    point, so that means, medians and tests are left to the caller.
+
+    A division by zero gives what IEEE 754 says, NaN for 0/0 and infinity otherwise, and
+    one :class:`UndefinedRowsWarning` with the number of rows.
+
+    Draws depend on ``rng`` alone, never on the memory at hand, and those of a point
+    never on later points. The draws of a seed differ from those that an explainer makes
+    of the same seed.
+
+    Attributes
+    ----------
+    better : {"higher", "lower"}
+        Which values the literature calls better.
+    """
+
+    better: ClassVar[Better]
+
+    @property
+    def name(self) -> str:
+        """The class, and the settings that are not the default.
+
+        Examples
+        --------
+        >>> from propopt.explaining.metrics import MaxSensitivity
+        >>> MaxSensitivity().name, MaxSensitivity(scale=0.5).name
+        ('MaxSensitivity', 'MaxSensitivity(scale=0.5)')
+        """
+        changed = [
+            f"{field.name}={_short(value)}"
+            for field in dataclasses.fields(self)
+            if not _same(value := getattr(self, field.name), field.default)
+        ]
+        kind = type(self).__name__
+        return f"{kind}({', '.join(changed)})" if changed else kind
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComplexityMetric(Metric):
+    """A metric of the attributions alone."""
+
+    def __call__(
+        self, explanation: AttributionsLike, *, present: TableLike | None = None
+    ) -> Array:
+        """One number per point, shape (N,).
+
+        Parameters
+        ----------
+        explanation : Explanation, shap.Explanation, DataFrame or array
+            W (N, D).
+        present : array or DataFrame (N, D), optional
+            Which features a point has, all that is not zero, such as counts of words:
+            others have no part in its number. By default those that the objective of
+            the explanation is about, and all where it has none.
+
+        Raises
+        ------
+        InvalidInput
+            If the attributions are not a finite table, or ``present`` has another
+            shape.
+        """
+        attributions, _ = read_attributions(explanation, "attributions")
+        here = read_present(present, explanation, attributions)
+        if here is None:
+            return warn_undefined(self._rows(attributions), self.name)
+        rows = np.full(len(here), np.nan)
+        for n in np.flatnonzero(here.any(axis=1)):
+            rows[n] = self._rows(attributions[[n]][:, here[n]])[0]
+        return warn_undefined(rows, self.name)
+
+    @abstractmethod
+    def _rows(self, attributions: Attributions) -> Array:
+        """The number of each row."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FaithfulnessMetric(Metric):
+    """A metric of attributions against the function that they explain."""
+
+    def __call__(
+        self,
+        explanation: AttributionsLike,
+        function: Function,
+        X: TableLike,
+        *,
+        rng: RandomSeed = None,
+    ) -> Array:
+        """One number per point, shape (N,).
+
+        Parameters
+        ----------
+        explanation : Explanation, shap.Explanation, DataFrame or array
+            W (N, D); rows and columns with names are put in the order of X.
+        function : Function
+            f; see :func:`propopt.wrap`.
+        X : array or DataFrame (N, D), or documents
+            The points; a DataFrame reaches the function as a DataFrame. A list or
+            Series of texts, of a function of these: a document is then compared with
+            what is left of it without words, in place of a mean.
+        rng : int, numpy.random.Generator or None
+            A seed, or a generator, which is then advanced. None is seed 0.
+
+        Raises
+        ------
+        InvalidInput
+            If an argument cannot be used, or if W and X differ in shape or in names.
+        """
+        f = read_function(function)
+        if isinstance(f, TextFunction):
+            rows = self._of_texts(f, explanation, X, metric_rng(rng))
+            return warn_undefined(rows, self.name)
+        task = read_task(f, X, rng)
+        attributions = attributions_of(explanation, task.points, task.labels)
+        return warn_undefined(self._rows(task, attributions), self.name)
+
+    def _of_texts(
+        self,
+        function: TextFunction,
+        explanation: AttributionsLike,
+        X: object,
+        rng: np.random.Generator,
+    ) -> Array:
+        """Each document by itself, as a function of which of its words are kept."""
+        reason = self._texts_refusal()
+        if reason is not None:
+            raise InvalidInput(f"{self.name}: {reason}")
+        points, labels = function.read(X)
+        W = attributions_of(explanation, points, labels)
+        table = DocumentTable.of(function, X)
+        rows = np.full(len(W), np.nan)
+        for n, document in enumerate(table.documents):
+            if document.n_words > 0:
+                words = W[n : n + 1, function.text_schema.columns_of(document)]
+                task = request_of_document(function, document, rng)
+                rows[n] = self._rows(task, words)[0]
+        return rows
+
+    def _texts_refusal(self) -> str | None:
+        """Why it says nothing of documents; None if it does."""
+        return "it adds noise to numbers, and words of documents are present or absent"
+
+    @abstractmethod
+    def _rows(self, task: Request, attributions: Attributions) -> Array:
+        """The number of each row."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RobustnessMetric(Metric):
+    """A metric of an explanation *method*, which can be asked about any points."""
+
+    def __call__(
+        self, explain: ExplanationMethod, X: TableLike, *, rng: RandomSeed = None
+    ) -> Array:
+        """One number per point, shape (N,).
+
+        Parameters
+        ----------
+        explain : callable
+            From points (m, D) to attributions (m, D); it is asked about X, and about
+            many perturbed points at once. A DataFrame X reaches it as DataFrames.
+            :class:`BaselineMethod` makes one of an explainer and a function.
+        X : array or DataFrame (N, D)
+            The points.
+        rng : int, numpy.random.Generator or None
+            A seed, or a generator, which is then advanced. None is seed 0.
+
+        Raises
+        ------
+        InvalidInput
+            If an argument cannot be used, or if the method gives attributions of
+            another shape, or such as are not finite. If X are documents: words are
+            present or absent, and have no points near them.
+        """
+        refuse_documents(self.name, X)
+        method = MethodAtPoints.read(explain, X)
+        return warn_undefined(self._rows(method, metric_rng(rng)), self.name)
+
+    @abstractmethod
+    def _rows(self, method: MethodAtPoints, rng: np.random.Generator) -> Array:
+        """The number of each row."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputRobustnessMetric(Metric):
+    """A metric of an explanation method against changes of the function's output."""
+
+    def __call__(
+        self,
+        explain: ExplanationMethod,
+        function: Function,
+        X: TableLike,
+        *,
+        rng: RandomSeed = None,
+    ) -> Array:
+        """One number per point, shape (N,).
+
+        Parameters
+        ----------
+        explain : callable
+            From points (m, D) to attributions (m, D), as for
+            :class:`RobustnessMetric`.
+        function : Function
+            f.
+        X : array or DataFrame (N, D)
+            The points.
+        rng : int, numpy.random.Generator or None
+            A seed, or a generator, which is then advanced. None is seed 0.
+
+        Raises
+        ------
+        InvalidInput
+            If an argument cannot be used, or X are documents.
+        """
+        f = read_function(function)
+        refuse_documents(self.name, X)
+        method = MethodAtPoints.read(explain, X, f)
+        values = self._rows(method, f, metric_rng(rng))
+        return warn_undefined(values, self.name)
+
+    @abstractmethod
+    def _rows(
+        self, method: MethodAtPoints, function: Function, rng: np.random.Generator
+    ) -> Array:
+        """The number of each row."""
+
+
+def _same(value: Any, default: Any) -> bool:
+    if isinstance(value, np.ndarray | pd.DataFrame | pd.Series):
+        return False
+    return bool(value == default)
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, np.ndarray | pd.DataFrame | pd.Series):
+        return "x".join(map(str, value.shape))
+    return repr(value)

@@ -1,0 +1,380 @@
+"""How far attributions move when the point moves: sensitivities and Lipschitz ratio."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from typing import ClassVar, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from propopt.base.arrays import Array
+from propopt.base.checks import read_positive
+from propopt.explaining.explainers.baseline import Request
+from propopt.explaining.metrics.metric import (
+    AbsoluteOrRelative,
+    Better,
+    MethodAtPoints,
+    OutputRobustnessMetric,
+    RobustnessMetric,
+    quotient,
+    read_units,
+)
+from propopt.functions import Function
+from propopt.laws.perturbations import Distribution, Perturbations
+
+
+# ---- Statistics of perturbed points, streamed in blocks that fit into memory
+
+
+Statistic: TypeAlias = Callable[[slice, Array], Array]
+"""From rows and their perturbations (n, s, D) to an array (n, s, ...) that is small."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Noisy:
+    """The settings that all metrics with perturbations share.
+
+    Codes of categories, where the function has a schema, and numbers that are missing
+    are never perturbed.
+
+    Parameters
+    ----------
+    scale : float
+        δ > 0, in the units of the features: the standard deviation of the noise, or
+        the half-width or radius of its support.
+    n_samples : int
+        S, the number of perturbations per point.
+    distribution : {"gaussian", "uniform", "ball"}
+        ε ~ N(0, δ² I), uniform in the cube [−δ, δ]^D, or uniform in the ball of radius
+        δ.
+    """
+
+    scale: float = 0.1
+    n_samples: int = 100
+    distribution: Distribution = "gaussian"
+
+    def __post_init__(self) -> None:
+        self._perturbations()
+
+    def _perturbations(self) -> Perturbations:
+        return Perturbations(
+            scale=self.scale, n_samples=self.n_samples, distribution=self.distribution
+        )
+
+    def _sampling(self, fixed: NDArray[np.bool_], rng: np.random.Generator) -> Sampling:
+        return Sampling(perturbations=self._perturbations(), fixed=fixed, rng=rng)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Sampling:
+    """Perturbations of all points, and what is computed of them.
+
+    Parameters
+    ----------
+    perturbations : Perturbations
+        The law of ε.
+    fixed : bool array (N, D)
+        What is not perturbed: codes of categories, and numbers that are missing.
+    rng : numpy.random.Generator
+        Where the draws come from.
+    """
+
+    perturbations: Perturbations
+    fixed: NDArray[np.bool_]
+    rng: np.random.Generator
+
+    def rows(self, statistic: Statistic) -> Iterator[tuple[slice, Array]]:
+        """The statistic (n, S, ...) of all S samples, for consecutive rows."""
+        shape = self.fixed.shape
+        blocks = self.perturbations.blocks(shape, self.rng, split=True)
+        for rows, pieces in groupby(blocks, key=itemgetter(0)):
+            values = [statistic(rows, self._free(rows, noise)) for _, noise in pieces]
+            yield rows, np.concatenate(values, axis=1)
+
+    def reduced(self, statistic: Statistic, reduce: Callable[[Array], Array]) -> Array:
+        """One number per row, (N,): ``reduce`` of its statistic (n, S)."""
+        return np.concatenate([reduce(values) for _, values in self.rows(statistic)])
+
+    def _free(self, rows: slice, noise: Array) -> Array:
+        fixed = self.fixed[rows, None]
+        if fixed.any():
+            noise[np.broadcast_to(fixed, noise.shape)] = 0
+        return noise
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sensitivity(Noisy, RobustnessMetric):
+    """A mean or maximum of ‖w(x) − w(x')‖ over perturbed points x'.
+
+    Parameters
+    ----------
+    scale : float
+        δ > 0, the half-width of the cube, in the units of the features.
+    n_samples : int
+        S, the number of perturbations per point.
+    distribution : {"uniform", "gaussian", "ball"}
+        Uniform in the cube [−δ, δ]^D, N(0, δ² I), or uniform in the ball of radius δ.
+    units : {"relative", "absolute"}
+        Whether to divide by ‖w(x)‖.
+    """
+
+    better: ClassVar[Better] = "lower"
+
+    distribution: Distribution = "uniform"
+    units: AbsoluteOrRelative = "relative"
+
+    def __post_init__(self) -> None:
+        self._perturbations()
+        read_units(self.units)
+
+    def _distance(
+        self,
+        method: MethodAtPoints,
+        rng: np.random.Generator,
+        reduce: Callable[[Array], Array],
+    ) -> Array:
+        """``reduce`` of ‖w(x) − w(x')‖ over x', in the units asked for."""
+        points, W = method.points, method.W
+
+        def distance(rows: slice, noise: Array) -> Array:
+            moved = method(points[rows, None] + noise)
+            return np.linalg.norm(moved - W[rows, None], axis=-1)
+
+        sampling = self._sampling(method.fixed, rng)
+        change = sampling.reduced(distance, reduce)
+        if self.units == "absolute":
+            return change
+        return quotient(change, np.linalg.norm(W, axis=1))
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class MaxSensitivity(Sensitivity):
+    """Largest change of the attributions nearby (Yeh et al. 2019, max-sensitivity).
+
+    max_s ‖w(x) − w(x + ε_s)‖₂, by default divided by ‖w(x)‖₂, ε_s uniform in the cube
+    [−δ, δ]^D. A lower bound of the maximum over the cube, which grows with the number
+    of samples. In relative units, undefined where w(x) = 0.
+
+    Parameters
+    ----------
+    scale, n_samples, distribution, units
+        As for :class:`AvgSensitivity`.
+
+    Examples
+    --------
+    The gradient of a linear function does not change; that of x² changes by 2ε.
+
+    >>> from propopt.explaining.explainers import Gradient
+    >>> from propopt.functions import Power
+    >>> from propopt.explaining.metrics import BaselineMethod
+    >>> square = BaselineMethod(explainer=Gradient(), function=Power(2))
+    >>> values = MaxSensitivity(scale=0.1, units="absolute")(square, [[5.0]])
+    >>> bool(0.19 < values[0] <= 0.2)
+    True
+    """
+
+    def _rows(self, method: MethodAtPoints, rng: np.random.Generator) -> Array:
+        return self._distance(method, rng, lambda d: d.max(axis=1))
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class AvgSensitivity(Sensitivity):
+    """Mean change of the attributions nearby (Yeh et al. 2019; Bhatt et al. 2020).
+
+    (1/S) Σ_s ‖w(x) − w(x + ε_s)‖₂, by default divided by ‖w(x)‖₂. In relative units,
+    undefined where w(x) = 0.
+
+    Parameters
+    ----------
+    scale : float
+        δ > 0, the half-width of the cube, in the units of the features.
+    n_samples : int
+        S, the number of perturbations per point.
+    distribution : {"uniform", "gaussian", "ball"}
+        Uniform in the cube [−δ, δ]^D, N(0, δ² I), or uniform in the ball of radius δ.
+    units : {"relative", "absolute"}
+        Whether to divide by ‖w(x)‖.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> constant = lambda X: np.ones_like(X)
+    >>> AvgSensitivity()(constant, [[1.0, 2.0]])
+    array([0.])
+    """
+
+    def _rows(self, method: MethodAtPoints, rng: np.random.Generator) -> Array:
+        return self._distance(method, rng, lambda d: d.mean(axis=1))
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class LocalLipschitz(Noisy, RobustnessMetric):
+    """Largest ratio of changes nearby (Alvarez-Melis and Jaakkola, arXiv 1806.08049).
+
+    max_s ‖w(x) − w(x')‖₂ / ‖x − x'‖₂ with x' = x + ε_s, a lower bound of the local
+    Lipschitz constant of the method. A perturbation that rounding makes zero is left
+    out; undefined only if all of them are.
+
+    Parameters
+    ----------
+    scale : float
+        δ > 0, the standard deviation of the noise, in the units of the features.
+    n_samples : int
+        S, the number of perturbations per point.
+    distribution : {"gaussian", "uniform", "ball"}
+        N(0, δ² I), uniform in the cube [−δ, δ]^D, or uniform in the ball of radius δ.
+
+    Examples
+    --------
+    >>> LocalLipschitz()(lambda X: 3 * X, [[1.0, 2.0]]).round(6)
+    array([3.])
+    """
+
+    better: ClassVar[Better] = "lower"
+
+    def _rows(self, method: MethodAtPoints, rng: np.random.Generator) -> Array:
+        points, W = method.points, method.W
+
+        def ratio(rows: slice, noise: Array) -> Array:
+            moved = points[rows, None] + noise
+            change = np.linalg.norm(method(moved) - W[rows, None], axis=-1)
+            step = np.linalg.norm(np.nan_to_num(moved - points[rows, None]), axis=-1)
+            return np.where(step == 0, np.nan, quotient(change, step))
+
+        sampling = self._sampling(method.fixed, rng)
+        return sampling.reduced(ratio, largest_defined)
+
+
+def largest_defined(samples: Array) -> Array:
+    """The largest number in each row that is not NaN; NaN if there is none."""
+    largest: Array = np.fmax.reduce(samples, axis=1)
+    return largest
+
+
+# ---- Relative stability: changes of attributions over changes of input or output
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stability(Noisy):
+    """The settings of relative stability.
+
+    Parameters
+    ----------
+    scale, n_samples, distribution
+        The perturbations.
+    floor : float
+        ε_min > 0.
+    """
+
+    distribution: Distribution = "uniform"
+    floor: float = 1e-6
+
+    def __post_init__(self) -> None:
+        self._perturbations()
+        read_positive(self.floor, "floor")
+
+    def _relative_change(self, moved: Array, W: Array) -> Array:
+        """‖(W − moved) / W‖₂ over the last axis; ε_min for a zero divisor."""
+        divisor = np.where(W == 0, self.floor, W)
+        return np.linalg.norm(quotient(W - moved, divisor), axis=-1)
+
+    def _largest(
+        self, method: MethodAtPoints, rng: np.random.Generator, ratio: Statistic
+    ) -> Array:
+        sampling = self._sampling(method.fixed, rng)
+        return sampling.reduced(ratio, lambda ratios: ratios.max(axis=1))
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class RelativeInputStability(Stability, RobustnessMetric):
+    """RIS: largest ratio of relative changes (Agarwal et al. 2022, arXiv 2203.06877).
+
+    max_s ‖(w(x) − w(x')) / w(x)‖₂ / max(‖(x − x') / x‖₂, ε_min), with x' = x + ε_s and
+    entrywise quotients. Where an entry of w(x) or x is zero, ε_min stands for it: 0/0
+    counts as no change, and x/0 as a very large one. A single attribution near zero
+    therefore decides the value; :class:`LocalLipschitz` has no such quotient.
+
+    Parameters
+    ----------
+    scale : float
+        δ > 0, the half-width of the cube, in the units of the features.
+    n_samples : int
+        S, the number of perturbations per point.
+    distribution : {"uniform", "gaussian", "ball"}
+        Uniform in the cube [−δ, δ]^D, N(0, δ² I), or uniform in the ball of radius δ.
+    floor : float
+        ε_min > 0, the least divisor.
+
+    Examples
+    --------
+    Where attributions are proportional to the input, both change alike.
+
+    >>> RelativeInputStability()(lambda X: 3 * X, [[1.0, 2.0]]).round(6)
+    array([1.])
+    """
+
+    better: ClassVar[Better] = "lower"
+
+    def _rows(self, method: MethodAtPoints, rng: np.random.Generator) -> Array:
+        points, W = method.points, method.W
+
+        def ratio(rows: slice, noise: Array) -> Array:
+            x = points[rows, None]
+            change = self._relative_change(method(x + noise), W[rows, None])
+            there = np.nan_to_num(x)  # what is missing does not change
+            step = self._relative_change(there + noise, there)
+            return change / np.maximum(step, self.floor)
+
+        return self._largest(method, rng, ratio)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class RelativeOutputStability(Stability, OutputRobustnessMetric):
+    """ROS: largest relative change over change of output (Agarwal et al. 2022).
+
+    max_s ‖(w(x) − w(x')) / w(x)‖₂ / max(|f(x) − f(x')|, ε_min), with x' = x + ε_s. The
+    paper's f is the vector of logits; here it is the function that is explained. Zero
+    entries of w(x) are treated as in :class:`RelativeInputStability`. Not free of the
+    units of f.
+
+    Parameters
+    ----------
+    scale, n_samples, distribution, floor
+        As for :class:`RelativeInputStability`.
+
+    Examples
+    --------
+    For w = f'(x) = x and f = x²/2 near x = 1 the ratio is about 1.
+
+    >>> import propopt as po
+    >>> half_square = po.wrap(lambda X: (X**2).sum(axis=1) / 2)
+    >>> metric = RelativeOutputStability(scale=1e-3)
+    >>> metric(lambda X: X, half_square, [[1.0]]).round(2)
+    array([1.])
+    """
+
+    better: ClassVar[Better] = "lower"
+
+    def _rows(
+        self, method: MethodAtPoints, function: Function, rng: np.random.Generator
+    ) -> Array:
+        points, W = method.points, method.W
+        task = Request(function=function, points=points, labels=method.labels, rng=rng)
+        outputs = task.value(points)
+
+        def ratio(rows: slice, noise: Array) -> Array:
+            moved = points[rows, None] + noise
+            change = self._relative_change(method(moved), W[rows, None])
+            step = np.abs(outputs[rows, None] - task.value(moved))
+            return change / np.maximum(step, self.floor)
+
+        return self._largest(method, rng, ratio)

@@ -1,0 +1,482 @@
+"""Explanations of single rows, the same whoever else is asked: fitted once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, final
+
+import numpy as np
+from sklearn.exceptions import NotFittedError
+
+from propopt.base.checks import known_word, read_count, read_rng, read_seed
+from propopt.base.errors import InvalidInput, no_such_name
+from propopt.explaining.contributions import ContributionChoice, FeatureMetric
+from propopt.explaining.fitted_rows import (
+    FitPlan,
+    FittedParts,
+    FittedRows,
+    NeighborWeights,
+)
+from propopt.explaining.saved_explainer import (
+    ModelChoice,
+    read_explainer,
+    write_explainer,
+)
+from propopt.explaining.targets import N_NEIGHBORS, LawChoice
+from propopt.functions import Function
+from propopt.functions.outputs import Output, Target
+from propopt.functions.texts import TextFunction
+from propopt.functions.wrapping import wrapped
+from propopt.losses import Objective, PropertyLoss
+from propopt.results.explanation import Explanation
+from propopt.tables.documents import is_documents
+from propopt.tables.frames import is_frame, rows_of
+from propopt.tables.schema import ColumnScale, TableSchema
+
+
+if TYPE_CHECKING:
+    from propopt.interactions.scores import InteractionScores
+
+MOST_REFERENCE_ROWS = 500
+_NAMES_OF_OTHERS = {
+    "shap_values": "explain(X).attributions",
+    "expected_value": "po.explain(..., units='output').details['base_value']",
+    "explain_instance": "explain(X), of a table of one row",
+    "explain_row": "explain(X), of a table of one row",
+}
+"""What those of other packages are asked for, and how that is called here."""
+
+
+class NotFitted(InvalidInput, NotFittedError):  # type: ignore[misc]  # it is Any
+    """An explainer is asked before its fit."""
+
+
+@final
+class Explainer:
+    """A model's explainer: fitted to reference rows once, then asked row by row.
+
+    :func:`propopt.explain` and :func:`propopt.solve` are transductive: a row's
+    attributions depend on the rows beside it. Here ``fit`` fixes scales, neighbours,
+    the weight of robustness and the attributions w_j of reference rows, the optimum of
+
+        Σ_n ‖w_n − g_n‖² + b Σ_{n,n'} ‖w_n − w_n'‖² S_nn' (+ c Smoothness),
+
+    and ``explain`` gives each new row, with target g and similarities s_j to its
+    nearest reference rows, the optimum of what it would add,
+
+        ((1 + 2bσ) I + 2cM) w = g + 2b Σ_j s_j w_j,   σ = Σ_j s_j.
+
+    It depends on the row and the reference alone: not on other rows, their order or
+    their number, to the last bit. That the reference would move a little if the row
+    were appended to it is bounded for each row, in ``details``.
+
+    With ``units="output"`` the reference rows are explained in parts of the output, as
+    :func:`propopt.explain` does, and each new row, with contributions Φ, has the
+    optimum of
+
+        ‖w − Φ‖²_ω + 2b Σ_j s_j ‖w − w_j‖²_ω  subject to  Σ_d w_d = f(x) − base,
+
+        w = p + ω (f(x) − base − Σ_d p_d) / Σ_d ω_d,
+        p = (Φ + 2b Σ_j s_j w_j) / (1 + 2bσ)
+
+    with ‖w‖²_ω = Σ_d w_d²/ω_d. A column that contributes neither to the row nor to any
+    reference row stays exactly zero, and has no part in the sum; one that contributes
+    to the row alone has a part in it, though its neighbours have zero there.
+
+    Parameters
+    ----------
+    model : estimator, torch module, callable or Function
+        See :func:`propopt.wrap`.
+    data : DataFrame, array or TableSchema, optional
+        The table that scales come from, and reference rows, best the one that the
+        model was fitted on; the rows given to :meth:`fit` by default.
+    target, output
+        Of :func:`propopt.wrap`: which class or column, and in which units.
+    outcome : str, optional
+        Of :func:`propopt.wrap`: the name of the column that the model predicts.
+    scale : "std", None, mapping or array (D,)
+        As for :func:`propopt.explain`: units of slopes and of distances.
+    units : {"scaled", "output"}
+        Slopes per scale; or parts of the output that add up to f(x) − base in each row.
+    contributions : {"shapley", "slopes"}
+        Φ, for ``units="output"``: as for :func:`propopt.explain`, but made for each row
+        by itself. Where Shapley values are sampled, the seed and the values of the row
+        name its draws, whoever else is asked.
+    metric : {"uniform", "effects"}
+        For ``units="output"``: ω_d is one, or the mean of Φ_nd² over the reference rows
+        (at least 1e-6 of the largest).
+    law : {"auto", "data", "gaussian", "none"}
+        As for :func:`propopt.explain`: over what the model is averaged before its
+        slopes are taken. Shapley values have no slopes, and refuse it.
+    n_neighbors : int
+        Reference rows that each row is compared with.
+    weights : {"uniform", "gaussian"}
+        Similarities of one, or exp(−d²/2Λ²).
+    lengthscale : float, optional
+        Λ; by default the median distance along the edges of the reference graph.
+    robustness : float, optional
+        b; by default that at the knee of the trade-off curve of the reference rows.
+    smoothness : Objective, optional
+        ``c * po.Smoothness(graph)``: similar features get similar attributions. Not
+        with ``units="output"``.
+    n_reference : int
+        ``fit()`` draws so many rows of ``data`` where it has more.
+    interactions : InteractionScores, optional
+        As for :func:`propopt.explain`: what matters jointly is told in all notes.
+    rng : int, numpy.random.Generator or None
+        For that draw and for targets that are sampled; None is seed 0.
+
+    Attributes
+    ----------
+    reference_ : Explanation
+        The reference rows, explained together. A new row that equals one of them is
+        still new: to have the same answer, look it up here.
+    robustness_ : float
+        b.
+
+    Examples
+    --------
+    >>> import propopt as po
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> model = LogisticRegression(max_iter=1000).fit(X, y)
+    >>> explainer = po.Explainer(model, data=X, target=1).fit()
+    >>> one, all_ = explainer.explain(X.iloc[[7]]), explainer.explain(X.iloc[:20])
+    >>> bool((one.attributions[0] == all_.attributions[7]).all())
+    True
+
+    One row in parts that add up to its prediction:
+
+    >>> parts = po.Explainer(model, data=X, target=1, units="output").fit()
+    >>> one = parts.explain(X.iloc[[7]])
+    >>> total = one.details["prediction"] - one.details["base_value"]
+    >>> bool(abs(one.attributions.sum() - total) < 1e-12)
+    True
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        data: Any = None,
+        *,
+        target: Target = None,
+        output: Output = "auto",
+        outcome: str | None = None,
+        scale: ColumnScale = "std",
+        units: Literal["scaled", "output"] = "scaled",
+        contributions: ContributionChoice = "shapley",
+        metric: FeatureMetric = "uniform",
+        law: LawChoice = "auto",
+        n_neighbors: int = N_NEIGHBORS,
+        weights: NeighborWeights = "uniform",
+        lengthscale: float | None = None,
+        robustness: float | None = None,
+        smoothness: Objective | PropertyLoss | None = None,
+        n_reference: int = MOST_REFERENCE_ROWS,
+        interactions: InteractionScores | None = None,
+        rng: int | np.random.Generator | None = None,
+    ) -> None:
+        self.model = model
+        self.data = data
+        self.target = target
+        self.output = output
+        self.outcome = outcome
+        self.scale = scale
+        self.units = units
+        self.contributions = contributions
+        self.metric = metric
+        self.law = law
+        self.n_neighbors = n_neighbors
+        self.weights = weights
+        self.lengthscale = lengthscale
+        self.robustness = robustness
+        self.smoothness = smoothness
+        self.n_reference = n_reference
+        self.interactions = interactions
+        self.rng = rng
+        self._fitted: FittedRows | None = None
+        self._seed = 0
+
+    def fit(self, X: Any = None, *, progress: bool | None = None) -> Self:
+        """Explain reference rows together, and remember what answers depend on.
+
+        Parameters
+        ----------
+        X : DataFrame or array (n, D), optional
+            The reference rows; by default ``n_reference`` rows of ``data``, drawn
+            without replacement, or all where there are fewer.
+        progress : bool, optional
+            Show bars on standard error; by default only on a terminal.
+
+        Raises
+        ------
+        InvalidInput
+            If an argument cannot be used; the message says what would do.
+        """
+        self._refuse_what_does_not_apply()
+        seed = read_seed(self.rng)
+        table = self._table(X)
+        plan = FitPlan(
+            function=self._function(table),
+            wrapped=isinstance(self.model, Function),
+            table=table,
+            rows=self._reference_rows(table, seed) if X is None else X,
+            scale=self.scale,
+            units=self.units,
+            contributions=self.contributions,
+            metric=self.metric,
+            n_neighbors=self.n_neighbors,
+            weights=self.weights,
+            lengthscale=self.lengthscale,
+            robustness=self.robustness,
+            smoothness=self.smoothness,
+            law=self.law,
+            interactions=self.interactions,
+            seed=seed,
+        )
+        self._fitted = plan.fitted(progress)
+        self._seed = seed
+        return self
+
+    def explain(self, X_new: Any, *, progress: bool | None = None) -> Explanation:
+        """Explain each row by itself, given the reference rows.
+
+        Takes about a millisecond for each row, and what its target takes: the model is
+        asked about one row at a time, for many have other digits in the answers of some
+        models.
+
+        Parameters
+        ----------
+        X_new : DataFrame or array (m, D)
+            The rows, of the columns of the reference.
+        progress : bool, optional
+            Show a bar on standard error; by default only on a terminal.
+
+        Returns
+        -------
+        Explanation
+            ``certificate`` is that of the rows given the reference. For each row:
+
+            =============================== =========================================
+            ``details["gradient"]``         (m, D), its target g; in units of the
+                                            output instead:
+            ``details["contributions"]``    (m, D), Φ
+            ``details["base_value"]``       (m,), the base, one and the same
+            ``details["prediction"]``       (m,), f(x)
+            ``details["completeness_gap"]`` (m,), Σ_d w_d − (f(x) − base), of rounding
+            ``details["joint_excess"]``     (m,), the objective of all rows together,
+                                            this one appended, is at most so much above
+                                            its least
+            ``details["joint_distance"]``   (m,), and its optimum so near (Frobenius)
+            ``details["similarity"]``       (m,), σ
+            ``details["reference_rows"]``   (m, k), places of the nearest, nearest first
+            =============================== =========================================
+
+        Raises
+        ------
+        InvalidInput
+            If X_new is not a table like that of the fit.
+        sklearn.exceptions.NotFittedError
+            Before :meth:`fit`.
+        """
+        return self._rows.explain(X_new, progress)
+
+    def interpolate(self, X_new: Any) -> Explanation:
+        """Attributions of rows from the reference alone: the model is not asked.
+
+        The optimum without a target of its own, 2bσ w + 2cMw = 2b Σ_j s_j w_j; for
+        rows that cannot be given to the model, or not as often. The bounds in
+        ``details`` are those of :meth:`explain`; ``joint_distance`` then is that of the
+        reference rows alone.
+
+        Parameters
+        ----------
+        X_new : DataFrame or array (m, D)
+            The rows, of the columns of the reference.
+
+        Raises
+        ------
+        InvalidInput
+            If a row has no similar reference row: all its similarities are zero; or in
+            units of the output, as only the model knows what rows add up to.
+        sklearn.exceptions.NotFittedError
+            Before :meth:`fit`.
+        """
+        return self._rows.interpolate(X_new)
+
+    def save(self, path: str | Path) -> None:
+        """Write all but the model to an ``.npz`` file: arrays and text, no pickles.
+
+        Raises
+        ------
+        InvalidInput
+            If the folder is not there, or a name or a category is neither text nor a
+            number.
+        sklearn.exceptions.NotFittedError
+            Before :meth:`fit`.
+
+        Examples
+        --------
+        >>> import tempfile, numpy as np, propopt as po
+        >>> X = np.linspace(-1, 1, 20)[:, None]
+        >>> explainer = po.Explainer(np.ravel, data=X).fit()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     explainer.save(f"{folder}/explainer.npz")
+        ...     same = po.Explainer.load(f"{folder}/explainer.npz", np.ravel)
+        >>> bool(
+        ...     (
+        ...         same.explain(X).attributions == explainer.explain(X).attributions
+        ...     ).all()
+        ... )
+        True
+        """
+        choice = ModelChoice(
+            target=self.target, output=self.output, law=self.law, seed=self._seed
+        )
+        write_explainer(path, self._rows, choice)
+
+    @classmethod
+    def load(cls, path: str | Path, model: Any) -> Explainer:
+        """The explainer that :meth:`save` wrote, for the same model.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        model : estimator, torch module, callable or Function
+            What the explainer was fitted to. Its values at up to 16 of the reference
+            rows, and targets at three, are compared with those of the fit.
+
+        Raises
+        ------
+        InvalidInput
+            If the file is another one, or the model is another function.
+        FileNotFoundError
+            If there is no file.
+        """
+        fitted, choice = read_explainer(path, model)
+        smooth, c = fitted.smooth, fitted.weights[2]
+        parts: dict[str, Any] = {}
+        if isinstance(fitted, FittedParts):
+            parts = {"contributions": fitted.kind, "metric": fitted.metric}
+            parts["units"] = "output"
+        loaded = cls(
+            model,
+            **parts,
+            target=choice.target,
+            output=choice.output,
+            outcome=None if fitted.wrapped else fitted.function.quantity.outcome,
+            law=choice.law,
+            scale=fitted.rule.sizes,
+            n_neighbors=fitted.nearest.n_neighbors,
+            weights="uniform" if fitted.nearest.lengthscale is None else "gaussian",
+            lengthscale=fitted.nearest.lengthscale,
+            robustness=fitted.weights[1],
+            smoothness=None if smooth is None else c * smooth,
+            rng=choice.seed,
+        )
+        loaded._fitted, loaded._seed = fitted, choice.seed
+        return loaded
+
+    @property
+    def reference_(self) -> Explanation:
+        """The reference rows, explained together."""
+        return self._rows.reference
+
+    @property
+    def robustness_(self) -> float:
+        """The weight of robustness in use."""
+        return self._rows.weights[1]
+
+    def __call__(self, *args: object, **settings: object) -> NoReturn:
+        """Explainers of shap are called; this one says how it is asked."""
+        del args, settings
+        raise InvalidInput(
+            f"{self!r}: is not called; fit() it once, and explain(X) explains rows"
+        )
+
+    if not TYPE_CHECKING:  # which trusts whatever a class with __getattr__ is asked
+
+        def __getattr__(self, name: str) -> NoReturn:
+            if hasattr(type(self), name):  # a property, which raised it
+                raise NotFitted(f"{self!r}: call fit() first")
+            raise no_such_name(self, name, _NAMES_OF_OTHERS)
+
+    def __repr__(self) -> str:
+        name = type(self).__name__
+        if self._fitted is None:
+            return f"{name}({self.model!r}, not fitted)"
+        n, _ = self._fitted.reference.shape
+        return f"{name}({self._fitted.function!r}, {n} reference rows)"
+
+    @property
+    def _rows(self) -> FittedRows:
+        if self._fitted is None:
+            raise NotFitted(f"{self!r}: call fit() first")
+        return self._fitted
+
+    def _refuse_what_does_not_apply(self) -> None:
+        """Settings of slopes for parts of the output, and of these for slopes."""
+        known_word(self.units, Literal["scaled", "output"], "units")
+        known_word(self.metric, FeatureMetric, "metric")
+        if not isinstance(self.contributions, str):
+            raise InvalidInput(
+                "contributions: those of rows to come are not known; expected "
+                "'shapley' or 'slopes', which an Explainer makes of any row. "
+                "po.explain(model, X, contributions=table) explains several rows "
+                "together"
+            )
+        known_word(self.contributions, ContributionChoice, "contributions")
+        if self.units == "scaled":
+            for name, default in (("contributions", "shapley"), ("metric", "uniform")):
+                if getattr(self, name) != default:
+                    raise InvalidInput(
+                        f"{name}: it is of units='output', and units is 'scaled'"
+                    )
+            return
+        if self.smoothness is not None:
+            raise InvalidInput(
+                "smoothness: a row by itself that adds up has no closed form under it; "
+                "leave it out with units='output', or solve all rows together by "
+                "po.solve(objective, subject_to=[po.Completeness(total)])"
+            )
+        if self.contributions == "shapley" and self.law != "auto":
+            raise InvalidInput(
+                f"law: {self.law!r} is of slopes, and Shapley values take none; leave "
+                "it out, or take contributions='slopes'"
+            )
+
+    def _table(self, X: Any) -> Any:
+        """The table that scales and laws are made of."""
+        table = (
+            X if self.data is None or isinstance(self.data, TableSchema) else self.data
+        )
+        if is_documents(table) or isinstance(self.model, TextFunction):
+            raise InvalidInput(
+                "fit: words of new documents need not be in those that are fitted, and "
+                "an Explainer remembers columns of a table; po.explain(model, "
+                "documents) explains documents together"
+            )
+        if table is None:
+            raise InvalidInput(
+                "fit: expected reference rows, X, or a table of them, "
+                "Explainer(model, data=X_train)"
+            )
+        return table if is_frame(table, "data") else np.asarray(table)
+
+    def _function(self, table: Any) -> Function:
+        is_schema = isinstance(self.data, TableSchema)
+        data = self.data if is_schema else table
+        if isinstance(self.model, Function):
+            data = None
+        return wrapped(
+            self.model, table, self.target, self.output, data, outcome=self.outcome
+        )
+
+    def _reference_rows(self, table: Any, seed: int) -> Any:
+        most = read_count(self.n_reference, "n_reference")
+        if len(table) <= most:
+            return table
+        kept = read_rng(seed).choice(len(table), most, replace=False)
+        return rows_of(table, np.sort(kept).tolist())

@@ -1,0 +1,492 @@
+"""Many optimal explanations: over weights, and over limits."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import time
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import TypeAlias
+
+import numpy as np
+
+from propopt.base.arrays import Array
+from propopt.base.checks import did_you_mean, read_each_nonnegative, read_positive
+from propopt.base.errors import (
+    InterruptedWarning,
+    InvalidInput,
+    SolverFailure,
+    UnsolvedWarning,
+)
+from propopt.base.resources import in_workers, read_workers
+from propopt.base.terminal import progress_bar
+from propopt.explaining.trade_offs import TradeOffs
+from propopt.losses import (
+    Bound,
+    Constraint,
+    Objective,
+    Program,
+    PropertyLoss,
+    bounds_of,
+)
+from propopt.losses.faithfulness import units_of_target
+from propopt.results.explanation import (
+    AttributionsLike,
+    Explanation,
+    Later,
+    explanations_of,
+)
+from propopt.results.shares import Ends
+from propopt.solvers import (
+    Complete,
+    Factored,
+    Krylov,
+    OneBound,
+    Solution,
+    Solver,
+    Spectral,
+    Task,
+    Transposed,
+)
+
+
+# ---- What a sweep tries: all combinations of weights and limits, by loss
+
+
+Swept: TypeAlias = float | Sequence[float] | Array
+ByLoss: TypeAlias = (
+    Mapping[str, Swept]
+    | Mapping[PropertyLoss, Swept]
+    | Mapping[str | PropertyLoss, Swept]
+)
+"""Values to try; a key is the name of a loss of the objective, or a loss itself."""
+_Read: TypeAlias = dict[PropertyLoss, Array]
+
+
+@dataclass(frozen=True, eq=False)
+class SweepPoint:
+    """One combination of weights and limits.
+
+    Parameters
+    ----------
+    weights : array (k,)
+        In the order of the losses of the plan.
+    bounds : tuple of Bound
+        One for each loss with limits.
+    """
+
+    weights: Array
+    bounds: tuple[Bound, ...]
+
+    @property
+    def has_zero(self) -> bool:
+        """True if one of its limits is zero."""
+        return any(bound.limit == 0.0 for bound in self.bounds)
+
+
+@dataclass(frozen=True, eq=False)
+class SweepPlan:
+    """All combinations, each checked before any is solved.
+
+    Parameters
+    ----------
+    losses : tuple of PropertyLoss
+        Those with a weight.
+    points : tuple of SweepPoint
+        The last weight varies fastest, and limits faster than weights.
+    """
+
+    losses: tuple[PropertyLoss, ...]
+    points: tuple[SweepPoint, ...]
+
+    @classmethod
+    def of(
+        cls,
+        objective: Objective,
+        weights: ByLoss,
+        limits: ByLoss,
+    ) -> SweepPlan:
+        """The plan of what a user asks for.
+
+        Raises
+        ------
+        InvalidInput
+            For a name of no loss, a loss that is named twice, values that are no
+            numbers >= 0, and weights that are all zero at once.
+        """
+        weighed = _read(objective, weights, "weights", "{}")
+        limited = _read(objective, limits, "limits", "bound on {}")
+        for loss in limited:
+            if loss in weighed:
+                raise InvalidInput(
+                    f"limits: {loss.name} has weights too; give one or the other"
+                )
+        whole = _summed(objective, weighed, limited)
+        rows = _combined(whole, weighed)
+        bounds = [[Bound(loss, c) for c in limited[loss].tolist()] for loss in limited]
+        points = itertools.product(rows, itertools.product(*bounds))
+        return cls(whole.losses, tuple(itertools.starmap(SweepPoint, points)))
+
+    @cached_property
+    def measured(self) -> Objective:
+        """All losses: those with limits have no weight."""
+        point = self.points[0]
+        terms = [*zip(point.weights.tolist(), self.losses, strict=True)]
+        return Objective((*terms, *((0.0, bound.loss) for bound in point.bounds)))
+
+
+def _read(objective: Objective, swept: ByLoss, what: str, label: str) -> _Read:
+    """The values to try of each loss."""
+    read: _Read = {}
+    given: object = swept
+    if not isinstance(given, Mapping):
+        name = objective.losses[-1].name
+        raise InvalidInput(
+            f"{what}: expected values by loss, such as {{{name!r}: [0.1, 1.0]}}, got "
+            f"{type(given).__name__}"
+        )
+    for key, values in swept.items():
+        loss = _named(objective, key, what)
+        if loss in read:
+            raise InvalidInput(f"{what}: {loss.name} is named twice")
+        read[loss] = read_each_nonnegative(values, label.format(loss.name))
+        if not read[loss].size:
+            raise InvalidInput(f"{what}: {loss.name} has no values to sweep over")
+    return read
+
+
+def _named(objective: Objective, key: str | PropertyLoss, what: str) -> PropertyLoss:
+    """The loss that a key stands for."""
+    if isinstance(key, PropertyLoss):
+        return key
+    for loss in objective.losses:
+        if loss.name == key:
+            return loss
+    hint = did_you_mean(key, list(objective.weights))
+    raise InvalidInput(
+        f"{what}: no loss is called {key!r}{hint}; this objective has "
+        f"{', '.join(objective.weights)}; to add another, give the loss as the key"
+    )
+
+
+def _summed(objective: Objective, weighed: _Read, limited: _Read) -> Objective:
+    """The objective without losses that have limits, and with those that are new."""
+    kept = tuple(term for term in objective.terms if term[1] not in limited)
+    new = tuple((1.0, loss) for loss in weighed if loss not in objective.losses)
+    if not (kept or new):
+        raise InvalidInput(
+            "limits: all losses of the objective have limits, so nothing is left to "
+            "minimise"
+        )
+    return Objective(kept + new)
+
+
+def _combined(objective: Objective, weighed: _Read) -> Array:
+    """All combinations of weights (P, k), in the order of the losses."""
+    places = [objective.losses.index(loss) for loss in weighed]
+    tried = np.array([*itertools.product(*weighed.values())], dtype=np.float64)
+    rows = np.tile(objective.coefficients, (len(tried), 1))
+    rows[:, places] = tried.reshape(len(tried), len(places))
+    zero = ~rows.any(axis=1)
+    if zero.any():
+        row = tried[np.argmax(zero)].tolist()
+        named = zip(weighed, row, strict=True)
+        listed = ", ".join(f"{loss.name!r}: {weight:g}" for loss, weight in named)
+        raise InvalidInput(f"weights: all are zero at {{{listed}}}")
+    return rows
+
+
+def sweep(
+    objective: Objective | PropertyLoss,
+    weights: ByLoss | None = None,
+    baselines: Iterable[AttributionsLike] | Mapping[str, AttributionsLike] = (),
+    *,
+    limits: ByLoss | None = None,
+    solver: str | Solver = "auto",
+    subject_to: Sequence[Constraint] = (),
+    tolerance: float = 1e-6,
+    n_jobs: int | None = None,
+    progress: bool | None = None,
+) -> TradeOffs:
+    """Solve an objective for many weights or limits, prepared once and started warm.
+
+    Parameters
+    ----------
+    objective : Objective
+        A weighted sum of losses; weights that are not swept stay as they are.
+    weights : mapping
+        By loss the weights to try, all combinations of them; the last loss varies
+        fastest. A key is the name of a loss of the objective, or a loss itself, which
+        need not be in the objective.
+    limits : mapping
+        By loss, with the same keys, the upper limits to try: evenly spaced limits give
+        an evenly spaced front, where weights bunch up. A loss with limits is bounded
+        instead of minimised: if it is in the objective, it leaves the sum. The weight
+        in the table is then the multiplier, that is, the weight that gives the same.
+    baselines : iterable, or mapping from names
+        Explanations made otherwise, measured on the same losses: each an Explanation, a
+        ``shap.Explanation``, a DataFrame or an array (N, D). The last two are taken to
+        be in the units of the target. They are asked for one by one after all arguments
+        were checked.
+    solver, subject_to, tolerance
+        As for :func:`propopt.solve`.
+    n_jobs : int, optional
+        Parallel workers. About √P of the P weights are a block, solved one from the
+        other; as blocks do not depend on the workers, nor does any digit of a result
+        where BLAS has one thread (beyond 1,500 points it may have more). None means
+        one worker, unless ``joblib.parallel_config`` says otherwise.
+    progress : bool, optional
+        Show a progress bar on standard error; by default where that is a terminal.
+
+    Returns
+    -------
+    TradeOffs
+        One explanation per combination of weights and limits, then the baselines. After
+        Ctrl-C, or where a solver fails, those that were finished, with a warning. For
+        squared losses the losses come from exact curves, and attributions are computed
+        when they are first read, so that hundreds of weights cost little more than one.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> X = np.linspace(-1, 1, 9)[:, None]
+    >>> objective = po.GradientMatching(3 * X**2) + po.PairwiseRobustness(
+    ...     po.chain_graph(9)
+    ... )
+    >>> curve = po.sweep(objective, {"pairwise_robustness": np.geomspace(0.01, 100, 5)})
+    >>> curve.to_frame()["on_front"].all()
+    np.True_
+
+    The same front, evenly spaced:
+
+    >>> curve = po.sweep(objective, limits={"pairwise_robustness": [0.2, 0.4, 0.6]})
+    >>> curve.to_frame()["loss.pairwise_robustness"].round(6).tolist()
+    [0.2, 0.4, 0.6]
+    """
+    plan = SweepPlan.of(
+        Objective.of(objective),
+        {} if weights is None else weights,
+        {} if limits is None else limits,
+    )
+    blocks = _blocks(plan.points)
+    workers = min(read_workers(n_jobs), len(blocks))
+    goal = read_positive(tolerance, "tolerance")
+    bounds = bounds_of(subject_to, plan.measured.losses)
+    job = _Job(plan.losses, bounds, solver, goal).ready(plan.points)
+    done = _Done()
+    known = plan.measured.losses
+    fixed = [(1.0, bound.loss) for bound in bounds if bound.loss not in known]
+    measured = Objective.trusted((*plan.measured.terms, *fixed))
+    try:
+        units = units_of_target(known)
+        for baseline in explanations_of(baselines, "baseline", units):
+            done.baselines.append(baseline.measured(measured))
+        with progress_bar("sweep", len(plan.points), progress) as bar:
+            for result in _results(job, blocks, workers):
+                done.add(result)
+                bar.advance(bar.task_ids[0])
+    except KeyboardInterrupt:
+        if not (done.optimized or done.baselines):
+            raise
+        done.interrupted = True
+    ends = Later(partial(_ends, plan, bounds))
+    limits_kept = {bound.loss.name: bound.limit for bound in bounds}
+    trade_offs = done.trade_offs(plan.measured, ends, limits_kept)
+    _warn_of_missing(trade_offs, len(plan.points))
+    return trade_offs
+
+
+@dataclass(eq=False)
+class _Done:
+    """What is done of a sweep so far."""
+
+    optimized: list[Explanation] = field(default_factory=list)
+    baselines: list[Explanation] = field(default_factory=list)
+    failures: list[SolverFailure] = field(default_factory=list)
+    interrupted: bool = False
+
+    def add(self, result: Explanation | SolverFailure) -> None:
+        """One more point."""
+        if isinstance(result, SolverFailure):
+            self.failures.append(result)
+        else:
+            self.optimized.append(result)
+
+    def trade_offs(
+        self, measured: Objective, ends: Later[Ends], bounds: Mapping[str, float]
+    ) -> TradeOffs:
+        """All of it; the first failure is raised where there is nothing else."""
+        if self.failures and not (self.optimized or self.interrupted):
+            raise self.failures[0]
+        return TradeOffs(
+            optimized=tuple(self.optimized),
+            baselines=tuple(self.baselines),
+            losses=tuple(measured.weights),
+            failures=tuple(map(str, self.failures)),
+            interrupted=self.interrupted,
+            ends=ends,
+            units=units_of_target(measured.losses),
+            bounds=bounds,
+        )
+
+
+def _ends(plan: SweepPlan, bounds: tuple[Bound, ...]) -> Ends:
+    """The ends of the trade-offs between losses that ever have a weight, or a limit."""
+    program = Program(plan.losses, bounds + plan.points[0].bounds)
+    ever = np.any([point.weights > 0.0 for point in plan.points], axis=0)
+    weighted = {loss.name for loss, c in zip(plan.losses, ever, strict=True) if c}
+    return Ends.of(program, weighted | {bound.loss.name for bound in program.bounds})
+
+
+_Block: TypeAlias = list[SweepPoint]
+_Finished: TypeAlias = tuple[list[Explanation | SolverFailure], list[Warning | str]]
+"""The results of a worker, and the warnings that it could not give itself."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Job:
+    """What every worker of a sweep needs to know."""
+
+    losses: tuple[PropertyLoss, ...]
+    bounds: tuple[Bound, ...]
+    solver: str | Solver
+    tolerance: float
+    chosen: Solver | None = None
+
+    def ready(self, points: Sequence[SweepPoint]) -> _Job:
+        """The same job with its solver chosen, which raises if none takes it.
+
+        Where one limit varies and the curve of its loss is known, that curve serves for
+        all limits above zero. Each limit of zero makes a program of its own.
+        """
+        point = next((p for p in points if not p.has_zero), points[0])
+        task = self.task(point)
+        chosen = task.chosen
+        if isinstance(chosen, OneBound):
+            chosen = OneBound(curve=chosen.curve_of(task.program))
+        return self if self._is_alone(point) else replace(self, chosen=chosen)
+
+    def task(self, point: SweepPoint) -> Task:
+        """The program of one point, for all its weights."""
+        program = Program(self.losses, self.bounds + point.bounds)
+        if self.chosen is None or self._is_alone(point):
+            return Task(program, self.solver)
+        return Task.taken(program, self.chosen)
+
+    def _is_alone(self, point: SweepPoint) -> bool:
+        """True if what its limits leave differs from limit to limit."""
+        fixed = any(bound.limit == 0.0 for bound in self.bounds)
+        return point.has_zero or (fixed and bool(point.bounds))
+
+    def run(self, blocks: Sequence[_Block]) -> Iterator[Explanation | SolverFailure]:
+        """One result for each point, each started from the last of its block."""
+        task: Task | None = None
+        for block in blocks:
+            start: Solution | None = None
+            for point in block:
+                if task is None or point.bounds:
+                    task = self.task(point)
+                result, start = self._solved(task, point.weights, start)
+                yield result
+
+    def _solved(
+        self, task: Task, weights: Array, start: Solution | None
+    ) -> tuple[Explanation | SolverFailure, Solution | None]:
+        """The result, and where the next point starts."""
+        began = time.perf_counter()
+        try:
+            if task.knows_curve(weights):
+                return task.on_curve(weights, self.tolerance, began), start
+            solution = task.solve(weights, self.tolerance, start)
+        except SolverFailure as failure:
+            objective = task.program.weighed(weights)
+            return SolverFailure(f"{objective!r}: {failure}"), start
+        return task.explain(solution, weights, self.tolerance, began), solution
+
+    def run_block(self, block: _Block, home: int) -> _Finished:
+        """The same, all at once, for a worker of process ``home`` or of another."""
+        if os.getpid() == home:
+            return list(self.run([block])), []
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")  # the filters are those of process home
+            results = [_without_program(result) for result in self.run([block])]
+        return results, [warning.message for warning in caught]
+
+    def at_home(
+        self, block: _Block, results: Sequence[Explanation | SolverFailure]
+    ) -> Iterator[Explanation | SolverFailure]:
+        """What a worker found, with what was left here: program, standard errors."""
+        task: Task | None = None
+        for point, result in zip(block, results, strict=True):
+            if isinstance(result, SolverFailure):
+                yield result
+                continue
+            if task is None or point.bounds:
+                task = self.task(point)
+            yield task.with_program(result, point.weights)
+
+
+def _results(
+    job: _Job, blocks: list[_Block], workers: int
+) -> Iterator[Explanation | SolverFailure]:
+    if workers == 1 or _is_shared(job.chosen):
+        # a curve is shared, and a point on it costs less than a worker
+        yield from job.run(blocks)
+        return
+    calls = (partial(job.run_block, block, os.getpid()) for block in blocks)
+    try:
+        for block, (results, caught) in zip(
+            blocks, in_workers(calls, workers), strict=False
+        ):
+            for warning in caught:
+                warnings.warn(warning, stacklevel=3)
+            yield from job.at_home(block, results)
+    except SolverFailure as failure:  # what other workers found stays
+        yield failure
+
+
+def _without_program(
+    result: Explanation | SolverFailure,
+) -> Explanation | SolverFailure:
+    """A result that is sent on: what takes the program is computed where that is."""
+    if isinstance(result, SolverFailure):
+        return result
+    return replace(result, program=None, standard_errors=None)
+
+
+def _is_shared(solver: Solver | None) -> bool:
+    """True for solvers that know the curve for all weights."""
+    inner = solver
+    while isinstance(inner, Transposed | Complete):
+        inner = inner.solver
+    return isinstance(inner, Spectral | Krylov | Factored | OneBound)
+
+
+def _blocks(points: Sequence[SweepPoint]) -> list[_Block]:
+    """About √P neighbours each: the first is solved from nothing, in whatever process.
+
+    Then a share of 1/√P starts cold, and √P workers can be busy.
+    """
+    number = max(1, math.isqrt(len(points) - 1))
+    parts = np.array_split(np.arange(len(points)), number)
+    return [[points[i] for i in part] for part in parts]
+
+
+def _warn_of_missing(trade_offs: TradeOffs, total: int) -> None:
+    if trade_offs.failures:
+        warnings.warn(
+            f"{len(trade_offs.failures)} of {total} weights were not solved; "
+            f"the first: {trade_offs.failures[0]}",
+            UnsolvedWarning,
+            stacklevel=3,
+        )
+    if trade_offs.interrupted:
+        warnings.warn(
+            f"interrupted: {len(trade_offs.optimized)} of {total} weights are done",
+            InterruptedWarning,
+            stacklevel=3,
+        )

@@ -1,0 +1,326 @@
+"""What an explanation of a model aims at: its slopes, or those of its local mean."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias, final, get_args
+
+import numpy as np
+
+from propopt.base.arrays import Array, Points
+from propopt.base.checks import read_nonnegative, read_positive
+from propopt.base.errors import ImpreciseWarning, InvalidInput, MissingPatternsWarning
+from propopt.explaining.sweeping import sweep
+from propopt.functions import Function, smoothed
+from propopt.functions.cost import cost_of
+from propopt.functions.function import EXACT
+from propopt.functions.sampled_means import SampledMean
+from propopt.laws.data_law import Reference, constant_in_words
+from propopt.losses import Constraint, Objective, PairwiseRobustness, SharedRobustness
+from propopt.losses.faithfulness import Estimate
+from propopt.losses.graphs.points import Graph, knn_graph, share_across_patterns
+from propopt.results.explanation import Explanation
+from propopt.solvers import solve
+from propopt.tables.frames import Labels
+from propopt.tables.schema import ColumnScale, array_scales, per_scale
+
+
+LawChoice: TypeAlias = Literal["auto", "data", "gaussian", "none"]
+
+GAUSSIAN_SCALE = 0.5
+"""Noise of the gaussian law, in the scale of each feature."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class TargetRule:
+    """How the target of any row is made: once chosen, the same for all.
+
+    Parameters
+    ----------
+    function : Function
+        That whose gradient is the target: the model, or its mean under a law.
+    sizes : array (D,)
+        The scale of each feature, such as its standard deviation; 0 if constant.
+    notes : tuple of str
+        The columns that are constant, a sentence each.
+    """
+
+    function: Function
+    sizes: Array
+    notes: tuple[str, ...] = ()
+
+    def of(self, X: Any) -> Estimate:
+        """Slopes per scale at the rows of X, with what is known of their error."""
+        return self.scaled(self.function.estimate(X))
+
+    def scaled(self, estimate: Estimate) -> Estimate:
+        """Slopes of the function per scale."""
+        notes = tuple(dict.fromkeys((*estimate.notes, *self.notes)))
+        slopes, quantity = estimate.scaled(self.sizes), self.function.quantity
+        return replace(slopes, notes=notes, quantity=quantity)
+
+
+def target_rule(
+    function: Function,
+    reference: Reference,
+    sizes: Array,
+    *,
+    law: LawChoice = "auto",
+    rng: int | np.random.Generator | None = None,
+) -> TargetRule:
+    """The slopes of a function, or of its mean near each row where it jumps.
+
+    Parameters
+    ----------
+    function : Function
+        The model.
+    reference : Reference
+        The rows that the data law is made of.
+    sizes : array (D,)
+        The scale of each feature.
+    law : {"auto", "data", "gaussian", "none"}
+        See :func:`propopt.smoothed`; ``"none"`` takes the function as it is, and
+        ``"auto"`` the data law for what is made of trees, is known to be constant
+        between jumps, or is found to jump.
+    rng : int, numpy.random.Generator or None
+        For what is sampled; None is seed 0.
+    """
+    match law:
+        case "none":
+            aim = function
+        case "gaussian":
+            aim = smoothed(function, GAUSSIAN_SCALE * sizes, rng=rng)
+        case "data":
+            aim = smoothed(function, law="data", data=reference, rng=rng)
+        case "auto":
+            if not jumps(function, reference):
+                aim = function
+            else:
+                aim = smoothed(function, law="data", data=reference, rng=rng)
+        case _:
+            raise InvalidInput(
+                f"law: expected one of {', '.join(get_args(LawChoice))}, got {law!r}"
+            )
+    return TargetRule(aim, sizes, _on_constants(reference, sizes))
+
+
+def _on_constants(reference: Reference, sizes: Array) -> tuple[str, ...]:
+    """The columns without a standard deviation, by name."""
+    known = ~np.isnan(reference.points).all(axis=0)
+    columns = zip(reference.names, (sizes == 0.0) & known, strict=True)
+    return tuple(constant_in_words(name) for name, constant in columns if constant)
+
+
+def jumps(function: Function, reference: Reference) -> bool:
+    """Whether slopes of a function say nothing of much of its change."""
+    if function.gradient_method == EXACT:
+        return False
+    if function.piecewise_constant or function.boxes is not None:
+        return True
+    verdict = function.jumps_at(reference.points, reference.labels)
+    return verdict is not None and verdict.kind == "jumps"
+
+
+# ---- Targets that are drawn on until their error costs little
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Effort:
+    """How precise a target has to be, and what that may cost.
+
+    Parameters
+    ----------
+    precision : float or None
+        The relative target error that is wanted; None takes what the first draws give.
+    max_evaluations : int or None
+        The most rows that the model is given for draws.
+    progress : bool or None
+        Whether to say before what they cost; by default where they take long.
+    """
+
+    precision: float | None = None
+    max_evaluations: int | None = None
+    progress: bool | None = None
+
+    def spent(
+        self, rule: TargetRule, X: Any, explain: Callable[[Estimate], Explanation]
+    ) -> Explanation:
+        """The explanation of a target that is precise, or of the best one affordable.
+
+        Parameters
+        ----------
+        rule : TargetRule
+            How the target is made.
+        X : array or DataFrame (N, D)
+            The rows.
+        explain : callable
+            From a target to the explanation that is optimal for it.
+
+        Warns
+        -----
+        ImpreciseWarning
+            If the target error is larger than wanted, or not known.
+        """
+        if isinstance(rule.function, SampledMean):
+            best = explain(self._drawn(rule, rule.function, X, explain))
+        else:
+            best = explain(rule.of(X))
+        if self.precision is not None and not best.target_error <= self.precision:
+            warnings.warn(self._complaint(best), ImpreciseWarning, stacklevel=4)
+        return best
+
+    def _drawn(
+        self,
+        rule: TargetRule,
+        mean: SampledMean,
+        X: Any,
+        explain: Callable[[Estimate], Explanation],
+    ) -> Estimate:
+        points, labels = mean.read(X)
+        cost = cost_of(mean.function, points, labels, mean.evaluations(X))
+        with cost.announced("explain: the first draws", mean.calls, self.progress):
+            growing = mean.growing(X, max_evaluations=self.max_evaluations)
+        if self.precision is not None:
+            growing = growing.until(
+                lambda estimate: explain(rule.scaled(estimate)).target_error,
+                read_positive(self.precision, "precision"),
+                self.max_evaluations,
+            )
+        return rule.scaled(growing.estimate)
+
+    def _complaint(self, best: Explanation) -> str:
+        error = "is not known" if best.target is None else best.target.in_words()
+        return (
+            f"precision: a target error of {self.precision:.2g} was wanted: {error}; "
+            "more max_evaluations would do where it is drawn"
+        )
+
+
+# ---- What one line from a model to an explanation takes for granted, each by itself
+
+
+N_NEIGHBORS = 8
+MOST_ACROSS = 0.05
+"""The share of edges between rows of other gaps that goes without saying."""
+
+_DECADES, _N_WEIGHTS = 3, 61
+"""The default curve: weights 10^∓DECADES times one over twice the mean degree."""
+
+
+def reference_of(function: Function, table: Any, what: str = "data") -> Reference:
+    """The rows that scales and laws are made of; large tables are thinned by seed 0."""
+    points, labels = function.read(table, what)
+    return Reference.of_points(points, labels, function.schema)
+
+
+def sizes_of(function: Function, reference: Reference, scale: ColumnScale) -> Array:
+    """S (D,): what one step of each feature is, in its own units; 0 if constant."""
+    if function.schema is not None:
+        return function.schema.scales(scale)
+    return array_scales(reference.points, scale)
+
+
+def refuse_no_scale(sizes: Array, reference: Reference) -> None:
+    """Refuse sizes of zero alone: then no two rows differ."""
+    if not sizes.any():
+        raise InvalidInput(
+            f"scale: no column varies over {reference.in_words()}, so that there is no "
+            "standard deviation; give the table that the model was fitted on as data, "
+            "or numbers as scale"
+        )
+
+
+def coordinates_of(function: Function, X: Any, sizes: Array) -> Array:
+    """The points (N, M) between which distances are measured."""
+    if function.schema is not None:
+        return function.schema.coordinates(X, sizes)
+    points, _ = function.read(X)
+    return per_scale(points, sizes)
+
+
+def coordinates_of_points(
+    function: Function, points: Points, labels: Labels, sizes: Array
+) -> Array:
+    """The same of points that are encoded."""
+    if function.schema is not None:
+        return coordinates_of(function, function.schema.decode(points), sizes)
+    return coordinates_of(function, labels.of_columns().table(points), sizes)
+
+
+def neighbours_of(coordinates: Array, same_pattern: bool = False) -> Graph:
+    """The graph of nearest neighbours, all of them or those with the same gaps."""
+    if len(coordinates) < 2:
+        raise InvalidInput(
+            "X: robustness compares rows, and there is one; give more, or the table "
+            "that it comes from as data, or take the gradient alone by "
+            "propopt.explainers.Gradient"
+        )
+    count = min(N_NEIGHBORS, len(coordinates) - 1)
+    return knn_graph(coordinates, count, same_pattern=same_pattern)
+
+
+def warn_of_patterns(graph: Graph, coordinates: Array) -> None:
+    """Say so where many neighbours miss other columns: slopes are tied to effects."""
+    if graph.n_nodes != len(coordinates) or not np.isnan(coordinates).any():
+        return
+    share = share_across_patterns(graph, coordinates)
+    if share > MOST_ACROSS:
+        warnings.warn(
+            f"{share:.0%} of the edges join rows in which other columns are missing, "
+            "where slopes are compared with effects of being missing; "
+            "same_pattern=True leaves these edges out",
+            MissingPatternsWarning,
+            stacklevel=3,
+        )
+
+
+def optimum(
+    rest: Objective,
+    robust: PairwiseRobustness | SharedRobustness,
+    weight: float | None,
+    progress: bool | None,
+    subject_to: Sequence[Constraint] = (),
+) -> Explanation:
+    """The best for a weight of robustness; for that at the knee, where none is given.
+
+    Parameters
+    ----------
+    rest : Objective
+        All but robustness, faithfulness first.
+    subject_to : sequence of Bound or Completeness
+        Constraints.
+    """
+    if weight is not None:
+        objective = rest + read_nonnegative(weight, "robustness") * robust
+        return solve(objective, subject_to=subject_to)
+    weights = np.logspace(-_DECADES, _DECADES, _N_WEIGHTS) / (2.0 * _degree(robust))
+    curve = sweep(
+        rest + 1.0 * robust,
+        {robust.name: weights},
+        subject_to=subject_to,
+        progress=progress,
+    )
+    return curve.knee(rest.losses[0].name, robust.name)
+
+
+def _degree(robust: PairwiseRobustness | SharedRobustness) -> float:
+    """The mean degree; over shared words that of the words that are shared."""
+    if isinstance(robust, PairwiseRobustness):
+        return float(robust.graph.similarities.sum()) / robust.n_points
+    degrees = robust.entry_graph.similarities.sum(axis=1)
+    return float(degrees[degrees > 0.0].mean())
+
+
+def in_words(scale: Any) -> str:
+    """A scale as ``parameters`` have it."""
+    if isinstance(scale, str):
+        return scale
+    if scale is None:
+        return "none"
+    if isinstance(scale, Mapping):
+        return ", ".join(f"{name}: {size:.6g}" for name, size in scale.items())
+    return ", ".join(f"{size:.6g}" for size in np.asarray(scale, float))

@@ -1,0 +1,1031 @@
+"""Trade-offs: optimal explanations for many weights, beside those of baselines.
+
+Trade-offs as one file, and back: every explanation checked as if it came alone. The
+arrays of the n-th explanation are ``n.attributions``, and so on; the optimized ones
+come first. Names of rows and columns, which explanations share, are stored once.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from propopt.base.arrays import Array
+from propopt.base.errors import InvalidInput, SolverFailure, UnsolvedWarning
+from propopt.base.files import Format, archive_path, as_json, write_csv
+from propopt.base.html import html_card, html_table
+from propopt.base.resources import require_memory
+from propopt.base.text import (
+    Quantity,
+    in_html,
+    in_percent,
+    percent,
+    printable,
+    target_error_cell,
+    target_in_words,
+    targets_in_words,
+)
+from propopt.losses import FunctionMatching, GradientMatching, Program, PropertyLoss
+from propopt.losses.faithfulness import Units, quantity_of_target
+from propopt.losses.maps import Absolute, GroupMax, Squared
+from propopt.results.archive import (
+    WITHOUT_QUANTITY,
+    WITHOUT_TARGET,
+    Kinds,
+    are_labels,
+    check_header,
+    is_count,
+    is_size,
+    is_text,
+    packed,
+    refuse_contradiction,
+    unpacked,
+)
+from propopt.results.explanation import Explanation, WhenAsked, is_deferred, settled
+from propopt.results.shares import Ends, are_ends, ends_of, plain_ends
+
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from propopt.plots.trade_offs import AxisScale
+
+
+# ---- What a notebook shows of trade-offs: what there is, and a few rows of the table
+
+
+_N_ROWS = 10
+_ERRORS = ("gap", "target error")
+
+
+def _facts(trade_offs: TradeOffs) -> Mapping[str, str]:
+    gaps = [best.gap for best in trade_offs.optimized if best.gap is not None]
+    facts = {}
+    if trade_offs.optimized:
+        facts["at the knee"] = trade_offs.in_words()
+    if gaps:
+        targets = "; ".join(targets_in_words(trade_offs.optimized))
+        facts["gap"] = f"at most {max(gaps):.1e} (optimization) · {targets}"
+    if trade_offs.failures:
+        facts["not solved"] = str(len(trade_offs.failures))
+    if trade_offs.interrupted:
+        facts["interrupted"] = "yes"
+    return facts
+
+
+def _shown(trade_offs: TradeOffs) -> Iterator[Explanation]:
+    optimized = trade_offs.optimized
+    count = min(_N_ROWS, len(optimized))
+    for place in np.linspace(0, len(optimized) - 1, count).round().astype(int):
+        yield optimized[place]
+    yield from trade_offs.baselines
+
+
+def _row(trade_offs: TradeOffs, explanation: Explanation) -> list[str]:
+    rates, losses = explanation.rates, explanation.losses
+    weights = [f"{rates[k]:.4g}" if k in rates else "" for k in trade_offs.losses]
+    values = [f"{losses[name]:.6g}" for name in trade_offs.losses]
+    shares = [in_percent(share) for share in trade_offs.shares(explanation).values()]
+    method = in_html(explanation.method)
+    return [method, *weights, *values, *shares, *_errors(explanation)]
+
+
+def _errors(explanation: Explanation) -> tuple[str, str]:
+    """The gap and, beside it, the error of the target."""
+    if explanation.gap is None:
+        return "", ""
+    return f"{explanation.gap:.1e}", target_error_cell(explanation)
+
+
+# ---- How far a baseline lies above the optima, where the two can be compared
+
+
+_ROUNDING = 1e-6
+"""What a baseline may miss: of all attributions where a loss is to be zero, of a limit
+else. Optima keep limits to a tolerance, by default the same."""
+
+_NOTHING = 1e-11
+"""Of the scale of a gap, which is at least 1e-9 of F for W = 0: an optimum that costs
+no more is zero to rounding, ‖δ‖² for δ = 1e-10 ‖G‖."""
+
+_EXACT = 1e-12
+"""Of ‖G‖²: less is no loss of faithfulness, as in shares; a copy in single precision
+loses 4e-15."""
+
+_IN_WORDS = {
+    "gradient": "slopes",
+    "scaled": "slopes times a scale",
+    "output": "parts of the output",
+}
+
+UNITS_UNKNOWN = "units unknown"
+"""What tables say of baselines beside a target that does not say its units."""
+
+
+def why_not_compared(
+    baseline: Explanation, units: Units | None, bounds: Mapping[str, float]
+) -> str | None:
+    """Why a baseline is not measured against the optima; None if it is.
+
+    Parameters
+    ----------
+    baseline : Explanation
+        With the losses measured, those of the bounds too.
+    units : {"gradient", "output", "scaled"} or None
+        Those of the target; None where they are not known.
+    bounds : mapping
+        By loss the limit that all optima keep: a baseline beyond one is none of those
+        that optima were sought among, and may lie below them.
+    """
+    if units is not None and baseline.units != units:
+        return f"it is {_IN_WORDS[baseline.units]}, and the target {_IN_WORDS[units]}"
+    for name, limit in bounds.items():
+        loss = baseline.losses[name]
+        size = float((baseline.attributions**2).sum())
+        if limit == 0.0 and loss > _ROUNDING**2 * size:
+            return f"it misses {name}, which all optima keep, by {math.sqrt(loss):.2g}"
+        if 0.0 < limit * (1.0 + _ROUNDING) < loss:
+            return f"it has {name} = {loss:.4g}, and all optima at most {limit:.4g}"
+    return None
+
+
+def distance_of(
+    baseline: Explanation,
+    optimized: Sequence[Explanation],
+    losses: Sequence[str],
+    units: Units | None,
+    bounds: Mapping[str, float],
+    ends: Ends | None,
+) -> dict[str, Any]:
+    """The row of a baseline: its settings, its losses, and its least excess.
+
+    Parameters
+    ----------
+    baseline : Explanation
+        With the losses measured.
+    optimized : sequence of Explanation
+        The optima.
+    losses : sequence of str
+        Names of the losses.
+    units, bounds
+        As for :func:`why_not_compared`.
+    ends : Ends or None
+        The front where the weights that vary are zero, if it is known.
+    """
+    row: dict[str, Any] = {"method": baseline.method}
+    row |= {f"parameter.{name}": value for name, value in baseline.parameters.items()}
+    row["units"] = UNITS_UNKNOWN if units is None else baseline.units
+    row |= {f"loss.{name}": baseline.losses[name] for name in losses}
+    reason = why_not_compared(baseline, units, bounds)
+    if reason is not None:
+        return {**row, "excess": math.nan, "distance": math.nan, "not_compared": reason}
+    found = [_above(baseline, best, losses) for best in optimized]
+    if ends is not None:
+        found += _above_the_end(baseline, optimized, losses, ends)
+    if not found:
+        return row
+    excess, distance, rates = min(found, key=lambda one: one[0])
+    weights = {f"weight.{name}": rate for name, rate in rates.items()}
+    return {**row, "excess": excess, "distance": distance, **weights}
+
+
+def _rates(best: Explanation, losses: Sequence[str]) -> dict[str, float]:
+    """Weights of the traded losses; what rows add up to has none."""
+    return {name: best.rates[name] for name in losses if name in best.rates}
+
+
+def _above(
+    baseline: Explanation, best: Explanation, losses: Sequence[str]
+) -> tuple[float, float, dict[str, float]]:
+    """(F(b) − F*)/F* and F(b) − F* for the weights of ``best``, and these.
+
+    Infinite for the multiplier of a limit of zero, which is no weight, and where F* is
+    zero, up to rounding, and F(b) is not: such a distance is absolute.
+    """
+    rates = _rates(best, losses)
+    if not all(map(math.isfinite, rates.values())):
+        return math.inf, math.inf, rates
+    value = sum(c * baseline.losses[name] for name, c in rates.items())
+    optimum = sum(c * best.losses[name] for name, c in rates.items())
+    nothing = _NOTHING * best.certificate.scale if best.certificate else 0.0
+    if optimum > nothing:
+        return value / optimum - 1.0, value - optimum, rates
+    if value > nothing:
+        return math.inf, value, rates
+    return 0.0, 0.0, rates
+
+
+def _above_the_end(
+    baseline: Explanation,
+    optimized: Sequence[Explanation],
+    losses: Sequence[str],
+    ends: Ends,
+) -> list[tuple[float, float, dict[str, float]]]:
+    """The same in the limit where all weights but that of faithfulness are zero.
+
+    There F* is the least faithfulness loss A*, which the end of the front has. Where
+    A* = 0 the limit of (A + Σ c_i B_i)/F* − 1 is finite for the target alone, A = 0,
+    and at least min_i B_i/B_i(G) − 1. Nothing is known of it if a weight besides that
+    of faithfulness never varies, as the limit is then none of this sweep.
+    """
+    rates = [_rates(best, losses) for best in optimized]
+    faithful = [name for name in losses if name in ends.faithful]
+    others = [name for name in losses if any(one.get(name, 0.0) for one in rates)]
+    others = [name for name in others if name not in faithful]
+    swept = [name for name in others if len({one.get(name) for one in rates}) > 1]
+    if len(faithful) != 1 or not others or swept != others:
+        return []
+    (name,) = faithful
+    at_end = {name: 1.0, **dict.fromkeys(others, 0.0)}
+    least, own = ends.at_target[name], baseline.losses[name]
+    nothing = _EXACT * ends.sizes[name]
+    if least > nothing:
+        return [(own / least - 1.0, own - least, at_end)]
+    limits = [(baseline.losses[k], ends.at_target[k]) for k in others]
+    if own > nothing or any(math.isnan(limit) for _, limit in limits):
+        return []
+    shares = [loss / limit - 1.0 if limit else 0.0 for loss, limit in limits]
+    return [(max(min(shares), 0.0), own, at_end)]
+
+
+# ---- What losses are measured in
+
+
+_WORDS: dict[Units, str] = {
+    "gradient": "{} per unit",
+    "scaled": "{} per sd",
+    "output": "{}",
+}
+
+
+def units_of_losses(optimized: Sequence[Explanation]) -> dict[str, str]:
+    """By loss its units in words; nothing where those of the target are not known.
+
+    Squared losses have squares of the units of attributions.
+    """
+    program = next((best.program for best in optimized if best.program), None)
+    units = None if program is None else _units(program)
+    if program is None or units is None:
+        return {}
+    quantity = quantity_of_target(program.losses)
+    words = _WORDS[units].format("output" if quantity is None else quantity.noun)
+    losses = [x for x in program.all_losses if not isinstance(x, FunctionMatching)]
+    return {loss.name: _powered(loss, words) for loss in losses}
+
+
+def _units(program: Program) -> Units | None:
+    """Those of the target, where it is an estimate that knows them."""
+    for loss in program.losses:
+        if isinstance(loss, GradientMatching) and loss.estimate is not None:
+            return loss.estimate.units
+    return None
+
+
+def _powered(loss: PropertyLoss, words: str) -> str:
+    match loss.penalty:
+        case Squared():
+            return f"({words})²"
+        case GroupMax(degree=2):
+            return f"({words})²"
+        case Absolute() | GroupMax():
+            return words
+        case _:
+            return ""
+
+
+# ---- Trade-offs as one file, and back: every explanation checked as if it came alone
+
+
+_TRADE_OFFS = Format("propopt trade-offs", "saved trade-offs", version=3)
+
+
+def write_trade_offs(
+    path: str | Path, explanations: Iterable[Explanation], header: Mapping[str, Any]
+) -> None:
+    """Write explanations, and what the header of trade-offs says of them.
+
+    Raises
+    ------
+    InvalidInput
+        If the folder is not there, or something is not what can be loaded again.
+    """
+    target = archive_path(path)
+    labels: list[object] = []
+    parts: list[dict[str, Any]] = []
+    arrays: dict[str, Array] = {}
+    for place, explanation in enumerate(explanations):
+        try:
+            part, own = packed(settled(explanation))
+            _require_losses(part["losses"], header["losses"])
+        except (TypeError, ValueError, RecursionError) as error:
+            reason = f"explanation {place}: {error}"
+            raise _TRADE_OFFS.unsavable(target, reason) from None
+        parts.append({**part, "labels": _place_in(labels, part["labels"])})
+        arrays |= {f"{place}.{name}": array for name, array in own.items()}
+    whole = {**header, "labels": labels, "explanations": parts}
+    try:
+        check_header(json.loads(as_json(whole)), _KINDS)
+    except (TypeError, InvalidInput) as error:
+        raise _TRADE_OFFS.unsavable(target, error) from None
+    _TRADE_OFFS.write(target, whole, arrays)
+
+
+def read_trade_offs(path: str | Path) -> tuple[list[Explanation], dict[str, Any]]:
+    """The explanations and the header that :func:`write_trade_offs` wrote.
+
+    Raises
+    ------
+    InvalidInput
+        If the file is another one, was written by a later version, or holds what no
+        trade-offs have.
+    FileNotFoundError
+        If there is none.
+    """
+    source = archive_path(path)
+    version, header, arrays = _TRADE_OFFS.read(source)
+    try:
+        header = header if version > 1 else {"ends": None, "units": None, **header}
+        header = header if version > 2 else {"bounds": {}, **header}
+        check_header(header, _KINDS)
+        if version < 3:
+            header = _completed(header)
+            header["bounds"] = _sums_of(header)
+        explanations = list(_explanations(header, arrays))
+        if header["optimized"] > len(explanations):
+            raise InvalidInput("optimized: more than there are explanations")
+    except InvalidInput as error:
+        raise _TRADE_OFFS.refusal(source, str(error)) from None
+    return explanations, {name: header[name] for name in _OWN}
+
+
+def _explanations(
+    header: Mapping[str, Any], arrays: Mapping[str, Array]
+) -> Iterator[Explanation]:
+    owners = _by_owner(arrays)
+    for place, part in enumerate(header["explanations"]):
+        try:
+            labels = _at(header["labels"], part.get("labels"))
+            fields = unpacked({**part, "labels": labels}, owners.pop(str(place), {}))
+            refuse_contradiction(fields)
+            own = [] if place < header["optimized"] else header["bounds"]
+            _require_losses(fields["losses"], [*header["losses"], *own])
+        except InvalidInput as error:
+            raise InvalidInput(f"explanation {place}: {error}") from None
+        yield Explanation(**fields)
+    for owner in owners:
+        raise InvalidInput(f"it also has arrays of {owner!r}")
+
+
+def _completed(header: Mapping[str, Any]) -> dict[str, Any]:
+    """The header with what no explanation had before versions 2 and 3."""
+    parts = [
+        {**WITHOUT_TARGET, **WITHOUT_QUANTITY, **part}
+        for part in header["explanations"]
+    ]
+    return {**header, "explanations": parts}
+
+
+def _sums_of(header: Mapping[str, Any]) -> dict[str, float]:
+    """What rows had to add up to before version 3: baselines had no other bounds."""
+    named = [part.get("losses") for part in header["explanations"]]
+    if not named[header["optimized"] :] or not all(isinstance(x, dict) for x in named):
+        return {}
+    shared = set.intersection(*map(set, named)) - {*header["losses"]}
+    return dict.fromkeys(sorted(shared), 0.0)
+
+
+def _by_owner(arrays: Mapping[str, Array]) -> dict[str, dict[str, Array]]:
+    """The arrays of each explanation, by its number as text."""
+    owners: dict[str, dict[str, Array]] = {}
+    for name, array in arrays.items():
+        owner, _, own = name.partition(".")
+        owners.setdefault(owner, {})[own] = array
+    return owners
+
+
+def _place_in(header: list[object], labels: object) -> int:
+    """Where these names stand among those of the header; from now on if not yet."""
+    if labels not in header:
+        header.append(labels)
+    return header.index(labels)
+
+
+def _at(header: Sequence[object], place: object) -> object:
+    if type(place) is not int or not 0 <= place < len(header):
+        raise InvalidInput(f"labels: expected a place below {len(header)}")
+    return header[place]
+
+
+def _require_losses(losses: Mapping[str, float], names: Sequence[str]) -> None:
+    for name in names:
+        if name not in losses:
+            raise InvalidInput(f"losses: there is no {name}")
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, list | tuple) and all(map(is_text, value))
+
+
+def _are_names(value: object) -> bool:
+    return _are_texts(value) and 0 < len(set(value)) == len(value)  # type: ignore[call-overload,arg-type]
+
+
+def _are_limits(value: object) -> bool:
+    return (
+        isinstance(value, dict)
+        and all(map(is_text, value))
+        and all(map(is_size, value.values()))
+    )
+
+
+_OWN: Kinds = {
+    "losses": (_are_names, "names of losses"),
+    "failures": (_are_texts, "a list of text"),
+    "interrupted": (lambda value: isinstance(value, bool), "true or false"),
+    "optimized": (is_count, "an integer >= 0"),
+    "ends": (are_ends, "losses at both ends, or null"),
+    "units": (
+        lambda value: value in (None, "gradient", "output", "scaled"),
+        "'gradient', 'output', 'scaled' or null",
+    ),
+    "bounds": (_are_limits, "limits >= 0 by name"),
+}
+_KINDS: Kinds = {
+    **_OWN,
+    "labels": (
+        lambda value: isinstance(value, list) and all(map(are_labels, value)),
+        "names of points and features",
+    ),
+    "explanations": (
+        lambda value: (
+            isinstance(value, list) and all(isinstance(part, dict) for part in value)
+        ),
+        "a list of headers",
+    ),
+}
+
+
+_SMALLER: Final[Mapping[str, str]] = {
+    "pairwise_robustness": "squared differences between neighbours",
+    "kernel_robustness": "squared differences between neighbours",
+    "shared_robustness": "squared differences between neighbours",
+    "max_difference_robustness": "largest differences between neighbours",
+    "smoothness": "squared differences between similar features",
+    "sparsity": "total size",
+}
+"""What is smaller by the share of a loss that is removed."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TradeOffs:
+    """Explanations and their losses: the result of a sweep.
+
+    Parameters
+    ----------
+    optimized : tuple of Explanation
+        One for each combination of weights and limits. The attributions of a point on
+        a curve are computed when they are first read.
+    baselines : tuple of Explanation
+        The others, measured on the same losses.
+    losses : tuple of str
+        Names of the losses.
+    failures : tuple of str
+        What a solver said where it gave no answer.
+    interrupted : bool
+        True if the sweep was stopped before its end.
+    ends : Ends or None
+        The losses at both ends of every trade-off, from which shares follow.
+    units : {"gradient", "output", "scaled"} or None
+        Those of the target of gradient matching; None where they are not known.
+    bounds : mapping
+        By loss the limit that all optima keep; zero for what rows add up to.
+    """
+
+    optimized: tuple[Explanation, ...]
+    baselines: tuple[Explanation, ...]
+    losses: tuple[str, ...]
+    failures: tuple[str, ...] = ()
+    interrupted: bool = False
+    ends: WhenAsked[Ends] = WhenAsked()
+    units: Units | None = None
+    bounds: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def explanations(self) -> tuple[Explanation, ...]:
+        """All explanations, in the order of the rows of the table."""
+        return self.optimized + self.baselines
+
+    @property
+    def quantity(self) -> Quantity | None:
+        """What all of them explain; None where they differ, or none tells."""
+        told = {one.quantity for one in self.explanations} - {None}
+        return told.pop() if len(told) == 1 else None
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """The losses, one row per explanation and one column per loss."""
+        return np.array(
+            [[e.losses[name] for name in self.losses] for e in self.explanations]
+        ).reshape(len(self.explanations), len(self.losses))
+
+    @property
+    def on_front(self) -> NDArray[np.bool_]:
+        """True where no other is at least as good in every loss and better in one.
+
+        Baselines in other units than the target are nowhere on it, nor are such as do
+        not keep what all optima keep.
+        """
+        alike = np.append(np.ones(len(self.optimized), dtype=bool), self.compared)
+        values = np.where(alike[:, None], self.values, np.inf)
+        no_worse = (values[:, None, :] <= values[None, :, :]).all(axis=2)
+        better = (values[:, None, :] < values[None, :, :]).any(axis=2)
+        beaten: NDArray[np.bool_] = np.any(no_worse & better, axis=0)
+        return ~beaten & alike
+
+    @property
+    def compared(self) -> NDArray[np.bool_]:
+        """Which baselines are measured against the optima, shape (len(baselines),).
+
+        They are in the units of the target and keep what all optima keep; of the others
+        :meth:`distances` says why not.
+        """
+        reasons = [why_not_compared(b, self.units, self.bounds) for b in self.baselines]
+        return np.array([reason is None for reason in reasons], dtype=bool)
+
+    def certified(self, tolerance: float) -> bool:
+        """True if each optimum is certified to a relative gap of ``tolerance``."""
+        certificates = [e.certificate for e in self.optimized]
+        return all(c is not None and c.holds(tolerance) for c in certificates)
+
+    def prove(self, count: int = 5) -> None:
+        """Certify some optima from their attributions, the first and the last included.
+
+        Points on exact curves have losses without attributions, and a claim of their
+        gap. Those that are taken here have both from attributions from now on; a
+        warning says so where that contradicts the claim.
+        """
+        if not self.optimized:
+            return
+        last = len(self.optimized) - 1
+        for place in sorted(
+            {round(share * last) for share in np.linspace(0, 1, count)}
+        ):
+            try:
+                _ = self.optimized[place].attributions
+            except SolverFailure as failure:
+                warnings.warn(
+                    f"attributions for weight {place + 1} of {last + 1} were not "
+                    f"found, so that its losses are not proved by them: {failure}",
+                    UnsolvedWarning,
+                    stacklevel=2,
+                )
+
+    def front(self) -> TradeOffs:
+        """Only the explanations on the Pareto front."""
+        front = self.on_front
+        n_optimized = len(self.optimized)
+        return replace(
+            self,
+            optimized=_pick(self.optimized, front[:n_optimized]),
+            baselines=_pick(self.baselines, front[n_optimized:]),
+        )
+
+    def knee(self, x: str | None = None, y: str | None = None) -> Explanation:
+        """The optimum at the bend of the curve of loss ``y`` against loss ``x``.
+
+        Both losses are scaled to run from 0 to 1 over the optima; the knee has the
+        smallest sum, so it lies farthest below the chord of the curve. Beyond it either
+        loss costs more than the other gains, each in shares of its own range. It
+        depends on the weights swept: sweep until both ends of the curve are flat.
+
+        Parameters
+        ----------
+        x, y : str, optional
+            Names of losses; by default the first two.
+
+        Raises
+        ------
+        InvalidInput
+            If there is no such loss, or nothing was optimized.
+        """
+        first, second, *_ = (*self.losses, *self.losses)
+        columns = [self._column(x or first), self._column(y or second)]
+        if not self.optimized:
+            raise InvalidInput("knee: there are no optimized explanations")
+        values = self.values[: len(self.optimized), columns]
+        low, high = values.min(axis=0), values.max(axis=0)
+        span = np.where(high > low, high - low, 1.0)
+        return self.optimized[int(((values - low) / span).sum(axis=1).argmin())]
+
+    def in_words(self, best: Explanation | None = None) -> str:
+        r"""What a reader can act on: what an optimum keeps, and who comes near it.
+
+        *As faithful* is the share of faithfulness that is kept, 1 − loss(W)/loss(W_∞):
+        100 % at the target, such as the gradients, and 0 % where the other losses cost
+        nothing, such as where all rows are explained alike. Differences are *smaller*
+        by 1 − loss(W)/loss(target). The nearest baseline is that whose objective, for
+        the weights c of this optimum, is the least above it:
+        F_c(baseline)/F_c(W) − 1. See :class:`propopt.Shares`.
+
+        Parameters
+        ----------
+        best : Explanation, optional
+            One of the optima; by default that at the knee.
+
+        Examples
+        --------
+        >>> import numpy as np, propopt as po
+        >>> G = np.array([[1.0], [3.0], [2.0]])
+        >>> robust = po.PairwiseRobustness(po.chain_graph(3))
+        >>> weights = {"pairwise_robustness": np.logspace(-3, 3, 25)}
+        >>> curve = po.sweep(po.GradientMatching(G) + robust, weights, {"half": G / 2})
+        >>> print(*curve.in_words().split("; "), sep="\n")
+        78 % as faithful, squared differences between neighbours 73 % smaller
+        nearest baseline for these weights: half, 336 % above the best possible
+        """
+        chosen = self.knee() if best is None else best
+        words = [", ".join(self._shares_in_words(chosen))]
+        excesses = [
+            (self._excess_at(chosen, baseline), place)
+            for place, baseline in enumerate(self.baselines)
+        ]
+        compared = [pair for pair in excesses if np.isfinite(pair[0])]
+        if compared:
+            excess, place = min(compared)
+            name = self._name_among_others(self.baselines[place])
+            above = f"{percent(excess)} % above the best possible"
+            words.append(f"nearest baseline for these weights: {name}, {above}")
+        return "; ".join(filter(None, words))
+
+    def _shares_in_words(self, best: Explanation) -> Iterator[str]:
+        """What is kept, and by how much other losses are smaller."""
+        shares = {} if self.ends is None else self.ends.shares(best.losses)
+        for name, share in shares.items():
+            if name not in self.losses or not np.isfinite(share):
+                continue
+            whole = f"{100.0 * share:.0f} %"
+            if self.ends is not None and name in self.ends.faithful:
+                yield f"{whole} as faithful"
+            else:
+                yield f"{_SMALLER.get(name, name)} {whole} smaller"
+
+    def _excess_at(self, best: Explanation, baseline: Explanation) -> float:
+        """F(baseline)/F(best) − 1, F that of an optimum; NaN if not compared."""
+        reason = why_not_compared(baseline, self.units, self.bounds)
+        rates = {name: best.rates[name] for name in self.losses if name in best.rates}
+        value, optimum = (
+            sum(rate * one.losses[name] for name, rate in rates.items())
+            for one in (baseline, best)
+        )
+        if reason is not None or not optimum > 0.0:
+            return np.nan
+        return max(value / optimum - 1.0, 0.0)
+
+    def _name_among_others(self, baseline: Explanation) -> str:
+        """The method, with the settings in which others of it differ."""
+        family = [one for one in self.baselines if one.method == baseline.method]
+        settings = [
+            f" {name}={value:.4g}" if isinstance(value, float) else f" {name}={value}"
+            for name, value in baseline.parameters.items()
+            if len({one.parameters.get(name) for one in family}) > 1
+        ]
+        return baseline.method + "".join(settings)
+
+    def _column(self, loss: str) -> int:
+        if loss not in self.losses:
+            raise InvalidInput(
+                f"no loss is called {loss!r}; there are {', '.join(self.losses)}"
+            )
+        return self.losses.index(loss)
+
+    def distances(self) -> pd.DataFrame:
+        """How far each baseline lies above the front.
+
+        ``excess`` is the least relative excess of the baseline's objective over the
+        optimum, min_c (F_c(baseline) − F_c*)/F_c* over the weights c of the sweep and
+        their limit at zero: even for the weights that suit it best, that much was left
+        on the table. ``weight.<loss>`` are those weights, and ``distance`` is
+        F_c(baseline) − F_c*, the absolute distance. Where F_c* = 0 there is no other:
+        excess is then 0 for what costs nothing either, such as the target at a weight
+        of zero, and else infinite.
+
+        ``units`` are those of the baseline, or "units unknown" where the target does
+        not say its own: all the rest then takes both to be the same. A baseline in
+        other units than the target has no excess, and ``not_compared`` says why: put it
+        in these units first, by :meth:`Explanation.to_slopes` or
+        :meth:`Explanation.scaled`. Nor has one that breaks a bound which all optima
+        keep, or whose rows miss what they have to add up to
+        (:class:`propopt.Completeness`).
+        """
+        return _with_counts(pd.DataFrame(self._distances()))
+
+    def _distances(self) -> list[dict[str, Any]]:
+        return [
+            distance_of(
+                baseline,
+                self.optimized,
+                self.losses,
+                self.units,
+                self.bounds,
+                self.ends,
+            )
+            for baseline in self.baselines
+        ]
+
+    def nearest(self, method: str | None = None) -> Explanation:
+        """The baseline that left least on the table: the least :meth:`distances`.
+
+        Among explanations of one method with many settings, such as those of
+        :meth:`propopt.explainers.ExactLime.at_widths`, it is the setting nearest to the
+        front. As optima are of the same losses, no baseline is below it.
+
+        Parameters
+        ----------
+        method : str, optional
+            Only baselines of this method.
+
+        Raises
+        ------
+        InvalidInput
+            If there is no such baseline, or none that is in the units of the target.
+
+        Examples
+        --------
+        >>> import numpy as np, propopt as po
+        >>> objective = po.GradientMatching(np.eye(3)) + po.Sparsity()
+        >>> others = {
+        ...     "half": np.eye(3) / 2,
+        ...     "none": np.zeros((3, 3)),
+        ...     "two": 2 * np.eye(3),
+        ... }
+        >>> curve = po.sweep(objective, {"sparsity": [0.1, 1.0]}, others)
+        >>> curve.nearest().method
+        'half'
+        """
+        place = self._nearest_place(method)
+        if place is None:
+            raise InvalidInput(
+                "nearest: no baseline"
+                + ("" if method is None else f" of the method {method!r}")
+                + " can be compared with the optima; distances() says why"
+            )
+        return self.baselines[place]
+
+    def _nearest_place(self, method: str | None) -> int | None:
+        """Where the baseline with the least excess stands; None if none is compared."""
+        compared = [
+            (row["excess"], place)
+            for place, row in enumerate(self._distances())
+            if not np.isnan(row.get("excess", np.nan))
+            and method in (None, row["method"])
+        ]
+        return min(compared)[1] if compared else None
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per explanation, with the columns of the CSV files.
+
+        ``method``, ``weight.<loss>``, ``parameter.<name>``, ``loss.<loss>``,
+        ``objective``, ``gap`` (certified and relative), ``target_error`` (estimated, to
+        the same scale; blank where it is not known), ``on_front``, ``seconds``,
+        ``target`` (that error in words, with its interval), ``kept`` (the share of
+        faithfulness that is kept, ``kept.<loss>`` where there are several such losses)
+        and ``removed.<loss>`` (of every other loss; see :class:`propopt.Shares`).
+        """
+        rows = [
+            self._row(explanation, bool(ahead))
+            for explanation, ahead in zip(self.explanations, self.on_front, strict=True)
+        ]
+        return _with_counts(pd.DataFrame(rows, columns=self._columns()))
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write :meth:`to_frame` to a file; floats read back to the same value."""
+        write_csv(path, self.to_frame(), names_of_rows=False)
+
+    def save(self, path: str | Path) -> None:
+        """Write all explanations to one ``.npz`` file, with their attributions.
+
+        Attributions of points on curves are computed for it, and kept: losses and
+        certificates are from now on those of attributions. A point whose attributions
+        are not found is left out, with a warning, and is one of the failures in the
+        file. To keep less, save :meth:`front` or one explanation.
+
+        Raises
+        ------
+        InvalidInput
+            If the folder is not there, or a field is not what can be loaded again.
+        Refused
+            If all attributions together do not fit into memory.
+
+        Examples
+        --------
+        >>> import tempfile, numpy as np, propopt as po
+        >>> objective = po.GradientMatching(np.eye(3)) + po.Sparsity()
+        >>> curve = po.sweep(objective, {"sparsity": [0.1, 1.0]})
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     curve.save(f"{folder}/curve.npz")
+        ...     same = po.TradeOffs.load(f"{folder}/curve.npz")
+        >>> same.to_frame().equals(curve.to_frame())
+        True
+        """
+        _require_room(self.optimized)
+        self.prove(len(self.optimized))
+        proved = [best for best in self.optimized if not is_deferred(best)]
+        missing = [best for best in self.optimized if is_deferred(best)]
+        unread = [f"no attributions were found for {best!r}" for best in missing]
+        header = {
+            "losses": self.losses,
+            "failures": [*self.failures, *unread],
+            "interrupted": self.interrupted,
+            "optimized": len(proved),
+            "ends": None if self.ends is None else plain_ends(self.ends),
+            "units": self.units,
+            "bounds": dict(self.bounds),
+        }
+        write_trade_offs(path, [*proved, *self.baselines], header)
+
+    @classmethod
+    def load(cls, path: str | Path) -> TradeOffs:
+        """Read what :meth:`save` wrote.
+
+        Raises
+        ------
+        InvalidInput
+            If the file is another one, or holds what no trade-offs have, such as a
+            certificate that contradicts the losses beside it.
+        FileNotFoundError
+            If there is none.
+        """
+        explanations, header = read_trade_offs(path)
+        count = header["optimized"]
+        return cls(
+            optimized=tuple(explanations[:count]),
+            baselines=tuple(explanations[count:]),
+            losses=tuple(header["losses"]),
+            failures=tuple(header["failures"]),
+            interrupted=header["interrupted"],
+            ends=ends_of(header["ends"]),
+            units=header["units"],
+            bounds=header["bounds"],
+        )
+
+    def plot(
+        self,
+        x: str | None = None,
+        y: str | None = None,
+        ax: Axes | None = None,
+        *,
+        scale: AxisScale = "linear",
+    ) -> Axes:
+        """Draw loss ``y`` against loss ``x``: by default the first two losses.
+
+        ``scale="log"`` makes both axes logarithmic; see :func:`plot_trade_offs`.
+        """
+        from propopt.plots.trade_offs import plot_trade_offs
+
+        first, second, *_ = (*self.losses, *self.losses)
+        frame = self.to_frame()
+        return plot_trade_offs(
+            frame,
+            x or first,
+            y or second,
+            scale=scale,
+            ends=self.ends,
+            units=units_of_losses(self.optimized),
+            quantity=self.quantity,
+            nearest=self._nearest_of_families,
+            ax=ax,
+        )
+
+    @property
+    def _nearest_of_families(self) -> list[int]:
+        """Rows of the table: of each method with several baselines the nearest."""
+        found = []
+        for method, count in Counter(b.method for b in self.baselines).items():
+            place = self._nearest_place(method) if count > 1 else None
+            if place is not None:
+                found.append(len(self.optimized) + place)
+        return found
+
+    def __repr__(self) -> str:
+        state = ", interrupted" if self.interrupted else ""
+        told = "" if self.quantity is None else f"; {printable(self.quantity)}"
+        return (
+            f"<TradeOffs of {', '.join(self.losses)}: {len(self.optimized)} optimized, "
+            f"{len(self.baselines)} baselines{state}{told}>"
+        )
+
+    def _repr_html_(self) -> str:
+        """A title, facts, and losses beside weights: of some optima, all baselines.
+
+        The optima are spread over the sweep, its ends included. No attributions are
+        computed for it.
+        """
+        title = f"{len(self.optimized)} optimized, {len(self.baselines)} others"
+        if self.quantity is not None:
+            title = f"Explanations of the {in_html(self.quantity)}: {title}"
+        facts = [in_html(f"{name}: {text}") for name, text in _facts(self).items()]
+        names = self.losses
+        head = [
+            "method",
+            *(f"weight of {name}" for name in names),
+            *names,
+            *self.share_columns.values(),
+            *_ERRORS,
+        ]
+        rows = [_row(self, explanation) for explanation in _shown(self)]
+        table = html_table(head, rows)
+        return html_card(filter(None, [f"<b>{title}</b>", "<br>".join(facts), table]))
+
+    def _columns(self) -> list[str]:
+        parameters = dict.fromkeys(
+            name for e in self.baselines for name in e.parameters
+        )
+        return [
+            "method",
+            *(f"weight.{name}" for name in self.losses),
+            *(f"parameter.{name}" for name in parameters),
+            *(f"loss.{name}" for name in self.losses),
+            "objective",
+            "gap",
+            "target_error",
+            "on_front",
+            "seconds",
+            "target",
+            *self.share_columns.values(),
+        ]
+
+    def _row(self, explanation: Explanation, on_front: bool) -> dict[str, Any]:
+        return {
+            "method": explanation.method,
+            **_prefixed("weight", explanation.rates),
+            **_prefixed("parameter", explanation.parameters),
+            **_prefixed("loss", explanation.losses),
+            "objective": explanation.objective,
+            "gap": explanation.gap,
+            "target_error": explanation.target_error,
+            "on_front": on_front,
+            "seconds": explanation.seconds,
+            "target": _target(explanation),
+            **self.shares(explanation),
+        }
+
+    @property
+    def share_columns(self) -> dict[str, str]:
+        """By loss the column of its share; empty where the ends are not known."""
+        if self.ends is None:
+            return {}
+        faithful = [name for name in self.losses if name in self.ends.faithful]
+        several = len(faithful) > 1
+        others = [name for name in self.losses if name not in faithful]
+        return {
+            **{name: f"kept.{name}" if several else "kept" for name in faithful},
+            **{name: f"removed.{name}" for name in others},
+        }
+
+    def shares(self, explanation: Explanation) -> dict[str, float]:
+        """By column what the explanation keeps and removes, from its losses alone."""
+        if self.ends is None:
+            return {}
+        shares = self.ends.shares(explanation.losses)
+        return {column: shares[name] for name, column in self.share_columns.items()}
+
+
+def _target(explanation: Explanation) -> str | None:
+    """What is known of the error of its target, in words; None for a baseline."""
+    return None if explanation.gap is None else target_in_words(explanation)
+
+
+def _require_room(optimized: Sequence[Explanation]) -> None:
+    """Refuse to compute more attributions than fit into memory."""
+    unread = [best.shape for best in optimized if is_deferred(best)]
+    require_memory(
+        8.0 * sum(N * D for N, D in unread),
+        f"the attributions of {len(unread)} explanations",
+        "save the front() alone, or single explanations",
+    )
+
+
+def _with_counts(frame: pd.DataFrame) -> pd.DataFrame:
+    """The table with parameters that stay whole numbers, or flags, beside blanks."""
+    names = [column for column in frame if str(column).startswith("parameter.")]
+    return frame.assign(**{str(name): frame[name].convert_dtypes() for name in names})
+
+
+def _prefixed(prefix: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    return {f"{prefix}.{name}": value for name, value in values.items()}
+
+
+def _pick(
+    explanations: Iterable[Explanation], front: NDArray[np.bool_]
+) -> tuple[Explanation, ...]:
+    return tuple(e for e, keep in zip(explanations, front, strict=True) if keep)

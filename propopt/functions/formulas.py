@@ -1,0 +1,553 @@
+"""Functions that are sums over features, f(x) = Σ_d φ(x_d)."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final, final
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from propopt.base.arrays import Array, Attributions, Points, Positions, Values
+from propopt.base.checks import read_count, read_nonnegative
+from propopt.base.errors import InvalidInput
+from propopt.functions.differences import DEFAULT_STEP, describe_step
+from propopt.functions.function import EXACT, Function, named_like
+from propopt.structures.products.algebra import Products
+from propopt.structures.products.families import CurveRule, Curves, Factors, Powers
+from propopt.structures.products.sums import NoProducts, SumOfProducts
+from propopt.structures.readers.kernel_products import quadratic_sum
+from propopt.tables.frames import Labels, read_table
+
+
+class Separable(Function):
+    """A sum over features of one function of one variable, f(x) = Σ_d φ(x_d).
+
+    Subclasses give φ (``_term``) and its derivative (``_slope``), entry by entry.
+    """
+
+    @property
+    def gradient_method(self) -> str:
+        """Always ``"exact"``."""
+        return EXACT
+
+    @property
+    def products(self) -> NoProducts:
+        """None, until the number of columns is known: see :meth:`products_in`."""
+        return any_number_of_columns(self)
+
+    def products_in(self, n_columns: int) -> SumOfProducts | NoProducts:
+        """Σ_d φ(x_d) of D columns.
+
+        Parameters
+        ----------
+        n_columns : int
+            D.
+
+        Returns
+        -------
+        SumOfProducts
+        """
+        terms = self._factors(np.arange(n_columns))
+        return SumOfProducts.additive(0.0, np.ones(n_columns), terms, n_columns)
+
+    def _factors(self, columns: Positions) -> Factors:
+        """φ of columns."""
+        n = len(columns)
+        return Curves(columns, (self._quiet_term,) * n, (np.zeros(0),) * n)
+
+    def _quiet_term(self, x: Array) -> Array:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._term(x)
+
+    def _value(self, points: Points, _: Labels, /) -> Values:
+        with np.errstate(over="ignore", invalid="ignore"):  # reported by row, as errors
+            return np.asarray(self._term(points).sum(axis=1))
+
+    def _gradient(self, points: Points, _: Labels, /) -> Attributions:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._slope(points)
+
+    @abstractmethod
+    def _term(self, x: Array) -> Array:
+        """φ(x), entry by entry."""
+
+    @abstractmethod
+    def _slope(self, x: Array) -> Array:
+        """φ′(x), entry by entry."""
+
+
+def any_number_of_columns(function: Function) -> NoProducts:
+    """What a formula of any table says before it is given one."""
+    return NoProducts(
+        f"{function!r} takes any number of columns; products_in(n) tells of n of them"
+    )
+
+
+class SmoothableSeparable(Separable):
+    """A separable function whose gaussian-smoothed gradient has a closed form."""
+
+    def smoothed_gradient(
+        self, X: ArrayLike | pd.DataFrame, scale: float
+    ) -> Attributions | pd.DataFrame:
+        """Mean gradient under gaussian noise, E ∇f(x_n + scale · ε), ε ~ N(0, I).
+
+        This is what SmoothGrad converges to as its samples grow in number, and what
+        LIME with an intercept and gaussian perturbations converges to (Stein's lemma).
+
+        Parameters
+        ----------
+        X : array or DataFrame (N, D)
+            The points.
+        scale : float
+            The standard deviation of the noise, in every feature.
+
+        Returns
+        -------
+        array or DataFrame (N, D)
+            As :meth:`gradient` returns.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from propopt.functions import Power
+        >>> Power(degree=3).smoothed_gradient(np.array([[1.0]]), scale=2.0)
+        array([[15.]])
+        """
+        points, labels = read_table(X, "X")
+        width = np.float64(read_nonnegative(scale, "scale"))  # its powers may reach ∞
+        with np.errstate(over="ignore", invalid="ignore"):
+            smoothed = self._smoothed_slope(points, width)
+        self._check(smoothed, points.shape, "smoothed gradient", labels, points)
+        return named_like(smoothed, X, labels)
+
+    @abstractmethod
+    def _smoothed_slope(self, x: Array, scale: float) -> Array:
+        """E φ′(x + scale · ε), entry by entry."""
+
+
+# ---- The functions that the experiments of the paper explain
+
+
+@dataclass(frozen=True)
+class Power(SmoothableSeparable):
+    """A power of every feature, f(x) = Σ_d x_d^K.
+
+    Parameters
+    ----------
+    degree : int
+        The exponent K, at least 1.
+
+    Examples
+    --------
+    >>> from propopt.functions import Power
+    >>> Power(degree=2).gradient([[3.0, -1.0]])
+    array([[ 6., -2.]])
+    """
+
+    degree: int
+
+    def __post_init__(self) -> None:
+        read_count(self.degree, "degree")
+
+    def _factors(self, columns: Positions) -> Powers:
+        degrees = np.full(len(columns), self.degree, np.intp)
+        return Powers(columns, degrees, np.zeros(len(columns)))
+
+    def _term(self, x: Array) -> Array:
+        powers: Array = x**self.degree
+        return powers
+
+    def _slope(self, x: Array) -> Array:
+        slopes: Array = self.degree * x ** (self.degree - 1)
+        return slopes
+
+    def _smoothed_slope(self, x: Array, scale: float) -> Array:
+        # E(x + δε)^k = Σ_{even m} C(k, m) (m − 1)!! δ^m x^(k − m),  k = K − 1
+        k = self.degree - 1
+        smoothed = np.zeros_like(x)
+        for m in range(0, k + 1, 2):
+            moment = math.prod(range(m - 1, 0, -2)) * scale**m
+            smoothed += math.comb(k, m) * moment * x ** (k - m)
+        smoothed *= self.degree
+        return smoothed
+
+
+@dataclass(frozen=True)
+class Interactions(Function):
+    """Squares and all products, f(x) = Σ_d x_d² + Σ_{d,d'} x_d x_d'.
+
+    The second sum runs over all ordered pairs, d = d' among them, so it is (Σ_d x_d)².
+
+    Examples
+    --------
+    >>> from propopt.functions import Interactions
+    >>> Interactions().value([[1.0, 2.0]])
+    array([14.])
+    >>> Interactions().gradient([[1.0, 2.0]])
+    array([[ 8., 10.]])
+    """
+
+    @property
+    def gradient_method(self) -> str:
+        """Always ``"exact"``."""
+        return EXACT
+
+    @property
+    def products(self) -> NoProducts:
+        """None, until the number of columns is known: see :meth:`products_in`."""
+        return any_number_of_columns(self)
+
+    def products_in(self, n_columns: int) -> SumOfProducts:
+        """Monomials of degree two.
+
+        Parameters
+        ----------
+        n_columns : int
+            D.
+
+        Returns
+        -------
+        SumOfProducts
+        """
+        forms = [np.ones((n_columns, n_columns)) + np.eye(n_columns)]
+        means = np.zeros((1, n_columns))
+        return quadratic_sum(means, forms, np.ones(1), 0.0)
+
+    def _value(self, points: Points, _: Labels, /) -> Values:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.asarray((points**2).sum(axis=1) + points.sum(axis=1) ** 2)
+
+    def _gradient(self, points: Points, _: Labels, /) -> Attributions:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.asarray(2.0 * (points + points.sum(axis=1, keepdims=True)))
+
+
+@dataclass(frozen=True)
+class Sine(SmoothableSeparable):
+    """A sine of every feature, f(x) = Σ_d sin x_d.
+
+    Examples
+    --------
+    >>> from propopt.functions import Sine
+    >>> Sine().gradient([[0.0, 0.0]])
+    array([[1., 1.]])
+    """
+
+    def _term(self, x: Array) -> Array:
+        return np.sin(x)
+
+    def _slope(self, x: Array) -> Array:
+        return np.cos(x)
+
+    def _smoothed_slope(self, x: Array, scale: float) -> Array:
+        return np.cos(x) * math.exp(-(scale**2) / 2)
+
+
+@dataclass(frozen=True)
+class SineOfExponential(Separable):
+    """A sine that oscillates faster and faster, f(x) = Σ_d sin(e^x_d).
+
+    Examples
+    --------
+    >>> from propopt.functions import SineOfExponential
+    >>> SineOfExponential().value([[0.0]]).round(6)
+    array([0.841471])
+    """
+
+    def _term(self, x: Array) -> Array:
+        return np.sin(np.exp(x))
+
+    def _slope(self, x: Array) -> Array:
+        return np.exp(x) * np.cos(np.exp(x))
+
+
+@dataclass(frozen=True)
+class LinearPlusSineOfExponential(Separable):
+    """A line with growing oscillations, f(x) = Σ_d x_d + sin(e^x_d).
+
+    Examples
+    --------
+    >>> from propopt.functions import LinearPlusSineOfExponential
+    >>> LinearPlusSineOfExponential().value([[0.0, 1.0]]).round(6)
+    array([2.252252])
+    """
+
+    def _term(self, x: Array) -> Array:
+        return x + np.sin(np.exp(x))
+
+    def _slope(self, x: Array) -> Array:
+        return 1.0 + np.exp(x) * np.cos(np.exp(x))
+
+
+@dataclass(frozen=True)
+class LinearPlusSine(SmoothableSeparable):
+    """A line with ripples, f(x) = Σ_d x_d + sin(3x_d).
+
+    Examples
+    --------
+    >>> from propopt.functions import LinearPlusSine
+    >>> LinearPlusSine().gradient([[0.0]])
+    array([[4.]])
+    """
+
+    def _term(self, x: Array) -> Array:
+        return x + np.sin(3.0 * x)
+
+    def _slope(self, x: Array) -> Array:
+        return 1.0 + 3.0 * np.cos(3.0 * x)
+
+    def _smoothed_slope(self, x: Array, scale: float) -> Array:
+        return 1.0 + 3.0 * np.cos(3.0 * x) * math.exp(-9.0 * scale**2 / 2)
+
+
+@dataclass(frozen=True)
+class QuadraticPlusSine(SmoothableSeparable):
+    """A parabola with ripples, f(x) = Σ_d x_d²/10 + sin(3x_d).
+
+    Examples
+    --------
+    >>> from propopt.functions import QuadraticPlusSine
+    >>> QuadraticPlusSine().gradient([[0.0]])
+    array([[3.]])
+    """
+
+    def _term(self, x: Array) -> Array:
+        return x**2 / 10.0 + np.sin(3.0 * x)
+
+    def _slope(self, x: Array) -> Array:
+        return x / 5.0 + 3.0 * np.cos(3.0 * x)
+
+    def _smoothed_slope(self, x: Array, scale: float) -> Array:
+        return x / 5.0 + 3.0 * np.cos(3.0 * x) * math.exp(-9.0 * scale**2 / 2)
+
+
+@dataclass(frozen=True)
+class Exponential(SmoothableSeparable):
+    """An exponential of every feature, f(x) = Σ_d e^x_d.
+
+    Examples
+    --------
+    >>> from propopt.functions import Exponential
+    >>> Exponential().value([[0.0, 0.0]])
+    array([2.])
+    """
+
+    def _term(self, x: Array) -> Array:
+        return np.exp(x)
+
+    def _slope(self, x: Array) -> Array:
+        return np.exp(x)
+
+    def _smoothed_slope(self, x: Array, scale: float) -> Array:
+        return np.exp(x + scale**2 / 2)
+
+
+PAPER_FUNCTIONS: Final[Mapping[str, type[Function]]] = {
+    "power": Power,
+    "interactions": Interactions,
+    "sine": Sine,
+    "sine_of_exponential": SineOfExponential,
+    "linear_plus_sine_of_exponential": LinearPlusSineOfExponential,
+    "linear_plus_sine": LinearPlusSine,
+    "quadratic_plus_sine": QuadraticPlusSine,
+    "exponential": Exponential,
+}
+"""Each function of the paper by the name that problem files use; ``power`` alone takes
+a parameter, ``degree``."""
+
+
+# ---- Functions made of functions of one column each: their sum, or their product
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OfColumns(Function):
+    """A function that is made of D functions of one column each.
+
+    Parameters
+    ----------
+    terms : sequence of callables or None (D,)
+        f_j, from values (n,) of column j to numbers (n,); None of columns that the
+        function does not depend on.
+    slopes : sequence of callables or None (D,), optional
+        f_j′; where they are left out they are central differences.
+    knots : mapping of int to sequence of float
+        By positions of columns, where their functions have kinks or jumps: means are
+        found by quadrature between them.
+    """
+
+    terms: Sequence[CurveRule | None]
+    slopes: Sequence[CurveRule | None] | None = field(default=None, kw_only=True)
+    knots: Mapping[int, Sequence[float]] = field(default_factory=dict, kw_only=True)
+
+    def __post_init__(self) -> None:
+        _check_rules(self.terms, "terms")
+        if self.slopes is not None:
+            _check_rules(self.slopes, "slopes")
+            if [rule is None for rule in self.slopes] != self._absent:
+                raise InvalidInput(
+                    "slopes: expected one for each term, and None where that is None"
+                )
+        unknown = sorted(set(self.knots) - set(self._used))
+        if unknown:
+            raise InvalidInput(f"knots: no term has the positions {unknown}")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self._used)} terms)"
+
+    @property
+    def gradient_method(self) -> str:
+        """``"exact"`` where slopes were given, else the rule of the differences."""
+        return EXACT if self.slopes is not None else describe_step(DEFAULT_STEP)
+
+    @property
+    def _absent(self) -> list[bool]:
+        return [term is None for term in self.terms]
+
+    @cached_property
+    def _used(self) -> dict[int, CurveRule]:
+        return {j: term for j, term in enumerate(self.terms) if term is not None}
+
+    @cached_property
+    def _curves(self) -> Curves:
+        knots = [
+            np.unique(np.asarray(self.knots.get(j, ()), float)) for j in self._used
+        ]
+        columns = np.array([*self._used], np.intp)
+        return Curves(columns, tuple(self._used.values()), tuple(knots))
+
+    def _of_terms(self, points: Points) -> Array:
+        """f_j(x_j), a row for each term (U, N)."""
+        if points.shape[1] != len(self.terms):
+            raise InvalidInput(
+                f"X: {self!r} has {len(self.terms)} columns, got {points.shape[1]}"
+            )
+        return self._at(list(self._used.values()), points)
+
+    def _at(self, rules: Sequence[CurveRule], points: Points) -> Array:
+        values = np.empty((len(rules), len(points)))
+        for u, (rule, j) in enumerate(zip(rules, self._used, strict=True)):
+            values[u] = rule(points[:, j])
+        return values
+
+    def _slopes_of_terms(self, points: Points) -> Array:
+        """f_j′(x_j), likewise."""
+        if self.slopes is not None:
+            return self._at([rule for rule in self.slopes if rule is not None], points)
+        rules, step = (
+            list(self._used.values()),
+            DEFAULT_STEP * np.maximum(1.0, np.abs(points)),
+        )
+        up, down = points + step, points - step
+        apart = (up - down)[:, list(self._used)].T
+        return np.asarray((self._at(rules, up) - self._at(rules, down)) / apart)
+
+    def _by_columns(self, of_terms: Array) -> Attributions:
+        """Rows for terms as columns of the table; zero of those without one."""
+        table = np.zeros((of_terms.shape[1], len(self.terms)))
+        table[:, list(self._used)] = of_terms.T
+        return table
+
+    @property
+    @abstractmethod
+    def products(self) -> SumOfProducts:
+        """The sum of products that it is by construction."""
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class Additive(OfColumns):
+    """f(x) = base + Σ_j f_j(x_j).
+
+    Exact explanations by LIME of such a function do not depend on the kernel width.
+
+    Parameters
+    ----------
+    base : float
+        The constant.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import propopt as po
+    >>> function = po.functions.Additive([np.sin, None, np.abs], knots={2: [0.0]})
+    >>> function.value([[0.0, 9.0, -2.0]])
+    array([2.])
+    >>> function.gradient([[0.0, 9.0, -2.0]]).round(6)
+    array([[ 1.,  0., -1.]])
+    >>> function.products
+    SumOfProducts(2 products of 2 factors (Curves) in 3 columns)
+    """
+
+    base: float = field(default=0.0, kw_only=True)
+
+    @cached_property
+    def products(self) -> SumOfProducts:
+        """Its terms, a product each."""
+        weights = np.ones(len(self._used))
+        return SumOfProducts.additive(self.base, weights, self._curves, len(self.terms))
+
+    def _value(self, points: Points, _: Labels, /) -> Values:
+        return np.asarray(self.base + self._of_terms(points).sum(axis=0))
+
+    def _gradient(self, points: Points, _: Labels, /) -> Attributions:
+        return self._by_columns(self._slopes_of_terms(points))
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class Multiplicative(OfColumns):
+    """f(x) = scale · Π_j f_j(x_j).
+
+    Parameters
+    ----------
+    scale : float
+        The constant.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import propopt as po
+    >>> function = po.functions.Multiplicative([np.sin, np.cos], scale=2.0)
+    >>> function.value([[np.pi / 2, 0.0]])
+    array([2.])
+    >>> function.products
+    SumOfProducts(1 products of 2 factors (Curves) in 2 columns)
+    """
+
+    scale: float = field(default=1.0, kw_only=True)
+
+    @cached_property
+    def products(self) -> SumOfProducts:
+        """All its terms in one product."""
+        paths = np.arange(len(self._used))[None, :]
+        column = self._curves.column
+        scale = np.array([self.scale])
+        products = Products(0.0, scale, paths, column, len(self.terms))
+        return SumOfProducts(products, (self._curves,))
+
+    def _value(self, points: Points, _: Labels, /) -> Values:
+        return np.asarray(self.scale * self._of_terms(points).prod(axis=0))
+
+    def _gradient(self, points: Points, _: Labels, /) -> Attributions:
+        terms = self._of_terms(points)
+        others = np.ones(terms.shape)
+        for u in range(len(terms)):
+            others[u] = np.delete(terms, u, axis=0).prod(axis=0)
+        return self._by_columns(self.scale * self._slopes_of_terms(points) * others)
+
+
+def _check_rules(rules: object, name: str) -> None:
+    """Refuse what is no sequence of callables, before it is asked."""
+    if not isinstance(rules, Sequence) or not rules:
+        raise InvalidInput(f"{name}: expected a sequence of callables, got {rules!r}")
+    wrong = [rule for rule in rules if rule is not None and not callable(rule)]
+    if wrong:
+        raise InvalidInput(f"{name}: expected callables or None, got {wrong[0]!r}")
+    if all(rule is None for rule in rules):
+        raise InvalidInput(f"{name}: expected one callable at least")

@@ -1,0 +1,420 @@
+"""Smoothed functions: gradients of what has none, such as forests."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, TypeAlias, final
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from propopt.base.arrays import Array, Attributions, Points, Values
+from propopt.base.errors import InvalidInput
+from propopt.base.resources import require_memory, row_blocks
+from propopt.base.text import Quantity
+from propopt.functions.differences import missing_rows, refuse_missing
+from propopt.functions.function import Calls, Function
+from propopt.functions.means import EXACT_BOXES, CheckedBoxes
+from propopt.functions.models import CATEGORY_EFFECT
+from propopt.laws.data_law import BoxMeans, NoiseLaw
+from propopt.laws.draws import N_BLOCKS
+from propopt.laws.perturbations import AntitheticPairs
+from propopt.losses.faithfulness import Estimate
+from propopt.tables.columns import Coded, atoms_of
+from propopt.tables.frames import Labels
+from propopt.tables.schema import TableSchema
+
+
+# ---- Values at antithetic pairs around some rows, and the slopes and effects in them
+
+
+Effects: TypeAlias = tuple[int, slice | NDArray[np.intp], Array]
+"""A column, some of the rows, and its effects there over each pair (n, S)."""
+
+_NONE = np.zeros(0, dtype=np.intp)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class PairedValues:
+    """What was drawn around n rows.
+
+    Parameters
+    ----------
+    pairs : AntitheticPairs
+        S of them.
+    odd : array (n, S)
+        (f(x + e_s) − f(x − e_s))/2.
+    effects : tuple of Effects
+        Of what has no slope.
+    """
+
+    pairs: AntitheticPairs
+    odd: Array
+    effects: tuple[Effects, ...]
+
+    def slopes(self, left_out: NDArray[np.intp] = _NONE) -> Attributions:
+        """Slopes and effects, (n, D); some of the pairs may be left out."""
+        if len(left_out):
+            slopes = self.pairs.slopes_without(self.odd, left_out)
+        else:
+            slopes = self.pairs.slopes(self.odd)
+        for column, rows, effects in self.effects:
+            slopes[rows, column] = np.delete(effects, left_out, axis=1).mean(axis=1)
+        return slopes
+
+    def errors(self) -> Attributions:
+        """Standard errors of all of them, (n, D)."""
+        errors = self.pairs.errors(self.odd)
+        root = math.sqrt(self.pairs.n_pairs)
+        for column, rows, effects in self.effects:
+            errors[rows, column] = effects.std(axis=1, ddof=1) / root
+        return errors
+
+
+Evaluate: TypeAlias = Callable[[Points], Values]
+
+
+class Changes(NamedTuple):
+    """Changes of a function around each point, as ``FunctionMatching`` takes them."""
+
+    values: Array
+    """f(x_n + ε_s) − f(x_n), shape (N, S)."""
+
+    perturbations: Array
+    """ε_s, shape (N, S, D)."""
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class SmoothedFunction(Function):
+    """The mean of a function under noise, f_δ(x) = E f(x + δ ∘ ε), ε ~ N(0, I).
+
+    It is smooth whatever f is, and its gradient needs only values of f: Stein's
+    identity with antithetic pairs is
+
+    ∇f_δ(x) = E [(f(x + δε) − f(x − δε)) ε / 2δ].
+
+    Over S pairs this mean is taken as the least squares fit of the odd differences
+    (f(x + δε_s) − f(x − δε_s)) / 2 by a linear function of δε_s, which is the mean with
+    the linear part of f as its control variate: linear functions have no error at all.
+    The pairs are the same for all points and in all calls, so that the function is
+    deterministic, and differences between points are not noise. Of a sum of trees
+    that are read (``function.boxes``) value and gradient are exact, without draws.
+
+    Of a categorical column, of a function with a schema, the gradient is the effect of
+    its category on the smoothed value, f_δ(x) − Σ_c p_c f_δ(x with c); only numeric
+    columns get noise. A number that is missing gets none either, and its gradient is
+    the effect of that, f_δ(x) − Σ_v p_v f_δ(x with v) over the observed values v: one
+    of them is drawn for each pair. Make it by :func:`smoothed`.
+
+    Parameters
+    ----------
+    function : Function
+        f.
+    scale : array (D,) or ()
+        δ > 0; 0 leaves a column as it is, and its slope is 0.
+    n_samples : int
+        The number S of pairs.
+    seed : int
+        That of the draws.
+    schema : TableSchema or None
+        That of the function.
+    """
+
+    function: Function
+    scale: Array
+    n_samples: int
+    seed: int
+    schema: TableSchema | None = None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.function!r}, {self._settings})"
+
+    @cached_property
+    def quantity(self) -> Quantity:
+        """That of the function, whose mean it is."""
+        return self.function.quantity
+
+    @property
+    def gradient_method(self) -> str:
+        """Exact for boxes; else Stein's identity, its scale and number of pairs."""
+        if self.read_boxes.boxes is not None:
+            return f"{EXACT_BOXES}, gaussian law, scale={self._scale_in_words}"
+        rule = f"Stein's identity over antithetic pairs, {self._settings}"
+        if self.schema is None or not self.schema.categorical.any():
+            return rule
+        return f"{rule}; {CATEGORY_EFFECT}"
+
+    @property
+    def features(self) -> tuple[str, ...] | None:
+        """Those of the function that is smoothed."""
+        return self.function.features
+
+    @cached_property
+    def calls(self) -> Calls:
+        """Those of the function that is smoothed."""
+        return self.function.calls
+
+    @cached_property
+    def read_boxes(self) -> CheckedBoxes:
+        """The boxes that the function is, if it is."""
+        return CheckedBoxes.of(self.function)
+
+    def gradient_error(
+        self, X: ArrayLike | pd.DataFrame
+    ) -> Attributions | pd.DataFrame:
+        """Standard errors of :meth:`gradient` over draws of the pairs.
+
+        They are those of least squares with unequal variances (MacKinnon and White
+        1985, HC3), and for categorical columns those of a mean over pairs; zero where
+        the gradient is exact.
+
+        Parameters
+        ----------
+        X : array or DataFrame (N, D)
+            The points.
+
+        Returns
+        -------
+        array or DataFrame (N, D)
+            As :meth:`gradient` returns.
+
+        Examples
+        --------
+        >>> import numpy as np, propopt as po
+        >>> cube = po.smoothed(po.wrap(lambda X: X[:, 0] ** 3), scale=1.0)
+        >>> error = cube.gradient([[2.0]]) - 15  # 3 · 2² + 3 · 1²
+        >>> bool(np.abs(error) < 4 * cube.gradient_error([[2.0]]))
+        True
+        """
+        points, labels = self.read(X)
+        _, errors = self._slopes_and_errors(points, labels)
+        return self._named(errors, X, labels)
+
+    def estimate_at(self, points: Points, labels: Labels) -> Estimate:
+        if self._exact(points, labels) is None:
+            return self._estimate(points, labels)
+        return Estimate(
+            values=self.gradient_at(points, labels),
+            source=EXACT_BOXES,
+            exact=True,
+            labels=labels,
+            effects=self.effects_at(points),
+        )
+
+    def changes(self, X: ArrayLike | pd.DataFrame) -> Changes:
+        """Changes of f around each point, over the same pairs.
+
+        ``po.FunctionMatching(X, changes.values, perturbations=changes.perturbations)``
+        is smallest at the gradients of this function, and measures besides how well
+        they predict f. In categorical columns the perturbations are zero.
+
+        Parameters
+        ----------
+        X : array or DataFrame (N, D)
+            The points.
+
+        Returns
+        -------
+        Changes
+            ``values`` (N, 2S) and ``perturbations`` (N, 2S, D), a view of one (2S, D).
+
+        Raises
+        ------
+        Refused
+            If the perturbations of all points would not fit into memory, where a loss
+            keeps them.
+
+        Examples
+        --------
+        >>> import numpy as np, propopt as po
+        >>> X = np.array([[0.2, 1.0], [0.7, 2.0]])
+        >>> step = po.smoothed(po.wrap(lambda X: (X[:, 0] > 0.5) * 1.0), scale=0.3)
+        >>> changes = step.changes(X)
+        >>> loss = po.FunctionMatching(
+        ...     X, changes.values, perturbations=changes.perturbations
+        ... )
+        >>> best = po.solve(loss).attributions
+        >>> bool(np.allclose(best, step.gradient(X)))
+        True
+        """
+        points, labels = self.read(X)
+        shape = (len(points), 2 * self.n_samples, points.shape[1])
+        require_memory(
+            8.0 * math.prod(shape),
+            "perturbing all points",
+            "give fewer points or pairs",
+        )
+        pairs = self._pairs(points.shape[1])
+        sides = pairs.sides(self._evaluator(labels), points)
+        centers = self.function.value_at(points, labels)
+        return Changes(
+            np.concatenate(sides, axis=1) - centers[:, None],
+            np.broadcast_to(np.concatenate([pairs.noise, -pairs.noise]), shape),
+        )
+
+    def _value(self, points: Points, labels: Labels, /) -> Values:
+        exact = self._exact(points, labels)
+        if exact is not None:
+            return exact.of(points)[0]
+        evaluate, pairs = self._evaluator(labels), self._pairs(points.shape[1])
+        values = np.empty(len(points))
+        for rows in row_blocks(len(points), self.n_samples, copies=2):
+            values[rows] = _even(*pairs.sides(evaluate, points[rows])).mean(axis=1)
+        return values
+
+    def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
+        return self._slopes_and_errors(points, labels)[0]
+
+    def _slopes_and_errors(
+        self, points: Points, labels: Labels
+    ) -> tuple[Attributions, Attributions]:
+        self._refuse_missing(points, labels)
+        exact = self._exact(points, labels)
+        if exact is not None:
+            return exact.of(points)[1], np.zeros(points.shape)
+        slopes, errors = np.empty(points.shape), np.empty(points.shape)
+        for rows, drawn in self._drawn(points, labels):
+            slopes[rows], errors[rows] = drawn.slopes(), drawn.errors()
+        return slopes, errors
+
+    def _estimate(self, points: Points, labels: Labels) -> Estimate:
+        """The slopes, and blocks by leaving out a tenth of the pairs at a time."""
+        self._refuse_missing(points, labels)
+        before = self.calls.rows
+        slopes, without = np.empty(points.shape), np.empty((N_BLOCKS, *points.shape))
+        tenths = np.array_split(np.arange(self.n_samples), N_BLOCKS)
+        for rows, drawn in self._drawn(points, labels):
+            slopes[rows] = drawn.slopes()
+            for block, pairs in zip(without, tenths, strict=True):
+                block[rows] = drawn.slopes(pairs)
+        enough = self.n_samples >= N_BLOCKS
+        return Estimate(
+            values=slopes,
+            source=self.gradient_method,
+            blocks=Estimate.blocks_of_left_out(slopes, without) if enough else None,
+            n_draws=2 * self.n_samples,
+            evaluations=self.calls.rows - before,
+            labels=labels,
+            effects=self.effects_at(points),
+        )
+
+    def _drawn(
+        self, points: Points, labels: Labels
+    ) -> Iterator[tuple[slice, PairedValues]]:
+        """Some rows at a time, with the values at their pairs."""
+        evaluate, pairs = self._evaluator(labels), self._pairs(points.shape[1])
+        for rows in row_blocks(len(points), self.n_samples, copies=4):
+            ahead, behind = pairs.sides(evaluate, points[rows])
+            even = _even(ahead, behind)
+            effects: tuple[Effects, ...] = (
+                *self._effects(evaluate, points[rows], even),
+                *self._missing(evaluate, points[rows], even),
+            )
+            yield rows, PairedValues(pairs, 0.5 * (ahead - behind), effects)
+
+    def _refuse_missing(self, points: Points, labels: Labels) -> None:
+        if self.function.observed is None:
+            absent = self.missing_columns(points, labels)
+            refuse_missing(points, absent, repr(self))
+
+    def _missing(
+        self, evaluate: Evaluate, points: Points, even: Array
+    ) -> Iterator[tuple[int, NDArray[np.intp], Array]]:
+        """Columns and rows where numbers are missing, and their effects, (n, S)."""
+        pairs = self._pairs(points.shape[1])
+        for j, rows in missing_rows(points):
+            values = self._draws_of(j)
+            if len(values) == 0:
+                yield j, rows, np.zeros((len(rows), self.n_samples))
+                continue
+            instead = _even(*pairs.sides(evaluate, points[rows], {j: values}))
+            yield j, rows, even[rows] - instead
+
+    def _draws_of(self, j: int) -> Array:
+        """An observed value of a column for each pair, (S,); none if there is none."""
+        atoms = atoms_of(self.function.observed, j)
+        if len(atoms.values) == 0:
+            return atoms.values
+        rng = np.random.default_rng((self.seed, j))
+        return rng.choice(atoms.values, self.n_samples, p=atoms.shares)
+
+    def _effects(
+        self, evaluate: Evaluate, points: Points, even: Array
+    ) -> Iterator[tuple[int, slice, Array]]:
+        """Each categorical column, all rows, its effects over each pair (n, S)."""
+        pairs = self._pairs(points.shape[1])
+        columns = () if self.schema is None else self.schema.columns
+        for j, column in enumerate(columns):
+            if not isinstance(column, Coded):
+                continue
+            effects = np.zeros(even.shape)
+            for code, share in enumerate(column.frequencies):
+                # Σ_c p_c = 1, and the category that is there contributes nothing
+                others = (points[:, j] != code) & (share > 0.0)
+                changed = points[others]
+                changed[:, j] = code
+                with_code = _even(*pairs.sides(evaluate, changed))
+                effects[others] += share * (even[others] - with_code)
+            yield j, slice(None), effects
+
+    def _exact(self, points: Points, labels: Labels) -> BoxMeans | None:
+        """Means of the boxes that the function is, once they are believed."""
+        boxes = self.read_boxes.at(points, labels)
+        return None if boxes is None else BoxMeans(boxes, self._law(points.shape[1]))
+
+    def _law(self, n_features: int) -> NoiseLaw:
+        columns = (None,) * n_features if self.schema is None else self.schema.columns
+        shares = tuple(
+            column.frequencies if isinstance(column, Coded) else None
+            for column in columns
+        )
+        observed = self.function.observed
+        return NoiseLaw(self._widths(n_features), shares, observed)
+
+    def _evaluator(self, labels: Labels) -> Evaluate:
+        names = labels.of_columns()
+
+        def evaluate(points: Points) -> Values:
+            try:
+                return self.function.value_at(points, names)
+            except InvalidInput as error:
+                raise InvalidInput(f"at perturbed points: {error}") from error
+
+        return evaluate
+
+    def _pairs(self, n_features: int) -> AntitheticPairs:
+        """The same pairs in every call."""
+        widths = self._widths(n_features)
+        moved = widths > 0.0
+        if self.schema is not None:
+            moved &= ~self.schema.categorical
+        rng = np.random.default_rng(self.seed)
+        noise = widths * rng.standard_normal((self.n_samples, n_features))
+        return AntitheticPairs(noise * moved, moved)
+
+    def _widths(self, n_features: int) -> Array:
+        """The scale of each feature, (D,)."""
+        if self.scale.ndim == 1 and len(self.scale) != n_features:
+            raise InvalidInput(
+                f"scale: expected one number, or {n_features}, one for each column of "
+                f"X, got {len(self.scale)}"
+            )
+        return np.broadcast_to(self.scale, n_features)
+
+    @property
+    def _settings(self) -> str:
+        return f"scale={self._scale_in_words}, n_samples={self.n_samples}"
+
+    @property
+    def _scale_in_words(self) -> str:
+        return f"{self.scale:.4g}" if self.scale.ndim == 0 else "per feature"
+
+
+def _even(ahead: Array, behind: Array) -> Array:
+    return 0.5 * (ahead + behind)

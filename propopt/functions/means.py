@@ -1,0 +1,309 @@
+"""What a function is read as, believed once it is what the function answers."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final, final
+
+import numpy as np
+
+from propopt.base.arrays import Attributions, Points, Positions, Truths, Values
+from propopt.base.errors import InexactBoxesWarning, Refused
+from propopt.base.text import Quantity
+from propopt.functions.function import Calls, Function
+from propopt.functions.jumps import DOUBLE, SINGLE, allowed_difference
+from propopt.laws.data_law import BoxMeans, DataLaw
+from propopt.losses.faithfulness import Estimate
+from propopt.structures.boxes.boxes import SINGLE_TOLERANCE, Boxes
+from propopt.structures.products.sums import NoProducts, SumOfProducts
+from propopt.tables.frames import Labels
+from propopt.tables.schema import TableSchema
+
+
+EXACT_BOXES: Final = "exact (boxes)"
+"""The source of what is computed of boxes."""
+
+MOST_CHECKED: Final = 1000
+"""Rows at which boxes are compared with the function."""
+
+EACH_MISSING: Final = 20
+"""More of them for each column that is missing nowhere else."""
+
+DIFFERS: Final = (
+    "{function!r}: {read} differs from its answer by {error:.2g} of {scale} in row "
+    "{row!r} of those compared, where {allowed:.0e} is allowed"
+)
+
+
+@final
+@dataclass
+class CheckedBoxes:
+    """The boxes of a function, compared with it at the first rows that are at hand.
+
+    Parameters
+    ----------
+    rows : ComparedRows
+        Of the function.
+    boxes : Boxes or None
+        What it was read as; None if it was not, or if that was wrong.
+    """
+
+    rows: ComparedRows
+    boxes: Boxes | None
+
+    @classmethod
+    def of(cls, function: Function) -> CheckedBoxes:
+        """Those that the function says it is."""
+        return cls(ComparedRows(function), function.boxes)
+
+    def at(self, points: Points, labels: Labels) -> Boxes | None:
+        """The boxes, if they are right; compared at up to 1000 of these rows at first.
+
+        Where they are not, a warning names the row of the largest difference.
+
+        Raises
+        ------
+        InvalidInput
+            If the function has no value there, as where it takes no missing values.
+        """
+        if self.boxes is None:
+            return None
+        difference = self.rows.difference(self.boxes, points, labels)
+        if difference is not None:
+            self.boxes = None
+            _warn(difference)
+        return self.boxes
+
+
+@final
+@dataclass
+class CheckedProducts:
+    """The sum of products of a function, compared with it as boxes are.
+
+    Parameters
+    ----------
+    rows : ComparedRows
+        Of the function.
+    products : SumOfProducts, NoProducts or None
+        What it was read as; the reason if it was not, or if that was wrong. None
+        before it was asked, as some functions know it of a given number of columns.
+    """
+
+    rows: ComparedRows
+    products: SumOfProducts | NoProducts | None = None
+
+    @classmethod
+    def of(cls, function: Function) -> CheckedProducts:
+        """Those that the function says it is."""
+        return cls(ComparedRows(function))
+
+    def at(self, points: Points, labels: Labels) -> SumOfProducts | NoProducts:
+        """The sum, if it is right; compared at up to 1000 of these rows at first.
+
+        Where it is not, a warning names the row of the largest difference, and so does
+        the reason that is returned.
+
+        Raises
+        ------
+        InvalidInput
+            If the function has no value there, as where it takes no missing values.
+        """
+        if self.products is None:
+            self.products = self.rows.function.products_in(points.shape[1])
+        if isinstance(self.products, NoProducts):
+            return self.products
+        boxes = self.rows.function.boxes  # whose values are found faster
+        read = self.products if boxes is None else boxes
+        difference = self.rows.difference(read, points, labels)
+        if difference is not None:
+            self.products = NoProducts(difference)
+            _warn(difference)
+        return self.products
+
+
+@final
+@dataclass
+class ComparedRows:
+    """Rows at which a function was compared with what it was read as.
+
+    Among them are some of the first rows in which a column is missing that was there
+    before: what a function makes of missing values is its own, and may be an error.
+
+    Parameters
+    ----------
+    function : Function
+        f.
+    known_missing : array of bool (D,) or None
+        Columns that were missing in rows that were compared; None before any was.
+    """
+
+    function: Function
+    known_missing: Truths | None = field(default=None)
+
+    def difference(
+        self, read: Boxes | SumOfProducts, points: Points, labels: Labels
+    ) -> str | None:
+        """How f differs from what was read, at rows that tell something new.
+
+        Parameters
+        ----------
+        read : Boxes or SumOfProducts
+            What f was read as, with its tolerance, over the range of f.
+        points : array (N, D)
+            Rows.
+        labels : Labels
+            Their names.
+        """
+        rows = self._not_compared(points)
+        if len(rows) == 0:
+            return None
+        some = points[rows]
+        here = np.isnan(some).any(axis=0)
+        known = self.known_missing
+        found = _difference(read, self.function, some, labels.of_positions(rows))
+        self.known_missing = np.asarray(here if known is None else known | here)
+        return found
+
+    def _not_compared(self, points: Points) -> Positions:
+        """Positions of rows that would tell something new."""
+        absent = np.isnan(points)
+        if self.known_missing is None:
+            every = -(-len(points) // MOST_CHECKED)
+            first = np.arange(0, len(points), every)
+            absent &= ~absent[first].any(axis=0)
+        else:
+            first = np.zeros(0, np.intp)
+            absent &= ~self.known_missing
+        new = [np.flatnonzero(absent[:, j])[:EACH_MISSING] for j in _any(absent)]
+        return np.unique(np.concatenate([first, *new]))
+
+
+def _any(absent: Truths) -> Positions:
+    return np.flatnonzero(absent.any(axis=0))
+
+
+def _difference(
+    read: Boxes | SumOfProducts, function: Function, points: Points, labels: Labels
+) -> str | None:
+    """The largest difference, if it is more than is allowed."""
+    with function.calls.trying_out():
+        values = function.value_at(points, labels)
+    epsilon = SINGLE if read.tolerance >= SINGLE_TOLERANCE else DOUBLE
+    with np.errstate(over="ignore", invalid="ignore"):
+        errors = np.abs(read.value(points) - values)
+        if (errors <= allowed_difference(values, read.tolerance, epsilon)).all():
+            return None
+        terms = read.terms(points)
+        allowed = allowed_difference(values, read.tolerance, epsilon, terms)
+    if (errors <= allowed).all():
+        return None
+    worst, span = int((errors - allowed).argmax()), float(np.ptp(values))
+    size = span or float(np.abs(values).max()) or 1.0
+    return DIFFERS.format(
+        function=function,
+        read=(
+            "its trees were read, and their sum"
+            if isinstance(read, Boxes)
+            else "it was read as a sum of products, which"
+        ),
+        error=errors[worst] / size,
+        scale="the range of f" if span > 0.0 else "f, which is constant,",
+        row=worst if labels.points is None else labels.points[worst],
+        allowed=allowed[worst] / size,
+    )
+
+
+def _warn(difference: str) -> None:
+    warnings.warn(
+        f"{difference}; it is sampled instead", InexactBoxesWarning, stacklevel=3
+    )
+
+
+# ---- Means of sums of boxes under the data law: nothing is sampled
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class ExactMean(Function):
+    """The mean of a sum of boxes under the data law, E f(V), and its contrasts.
+
+    Its "gradient" at x is Σ_v r_j(v) E f(v, V_−j) with the contrast r_j of each column
+    (:class:`~propopt.laws.data_law.DataLaw`): Cov(V_j, f(V)) / Var(V_j) of numbers,
+    f(x) less its mean over all categories, or over observed numbers where x_j is
+    missing. Make it by :func:`smoothed`.
+
+    Parameters
+    ----------
+    function : Function
+        f.
+    law : DataLaw
+        The law of the columns.
+    sum_of_boxes : Boxes
+        What f is.
+    checked : CheckedBoxes
+        The same, compared with f at the reference rows.
+    """
+
+    function: Function
+    law: DataLaw
+    sum_of_boxes: Boxes
+    checked: CheckedBoxes
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.function!r}, {self.law!r})"
+
+    @cached_property
+    def quantity(self) -> Quantity:
+        """That of the function, whose mean it is."""
+        return self.function.quantity
+
+    @property
+    def gradient_method(self) -> str:
+        """Exact, and the rows that the law is made of."""
+        return f"{EXACT_BOXES}, data law of {self.law.reference.in_words()}"
+
+    @property
+    def schema(self) -> TableSchema | None:
+        """That of the function."""
+        return self.function.schema
+
+    @property
+    def features(self) -> tuple[str, ...] | None:
+        """Those of the function."""
+        return self.function.features
+
+    @cached_property
+    def calls(self) -> Calls:
+        """Those of the function, which is hardly called any more."""
+        return self.function.calls
+
+    def estimate_at(self, points: Points, labels: Labels) -> Estimate:
+        return Estimate(
+            values=self.gradient_at(points, labels),
+            source=EXACT_BOXES,
+            exact=True,
+            labels=labels,
+            effects=self.law.has_effects(points),
+            notes=self.law.notes(points),
+        )
+
+    def _value(self, points: Points, labels: Labels, /) -> Values:
+        return self._means_at(points, labels).of(points)[0]
+
+    def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
+        return self._means_at(points, labels).of(points)[1]
+
+    def _means_at(self, points: Points, labels: Labels) -> BoxMeans:
+        if self.checked.at(points, labels) is None:
+            raise Refused(
+                f"{self.function!r}: where values are missing its trees were read "
+                "otherwise than it answers; give a reference table with such rows, and "
+                "it is sampled"
+            )
+        return self._means
+
+    @cached_property
+    def _means(self) -> BoxMeans:
+        return BoxMeans(self.sum_of_boxes, self.law)

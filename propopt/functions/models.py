@@ -1,0 +1,719 @@
+"""Functions whose values come from calls of a model, which a first few rows try."""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Final, TypeAlias, TypeVar, final
+
+import numpy as np
+import pandas as pd
+from numpy.exceptions import ComplexWarning
+from numpy.typing import NDArray
+
+from propopt.base.arrays import Array, Attributions, Points, Values
+from propopt.base.errors import FlatFunctionWarning, InvalidInput
+from propopt.base.resources import call_blocks, row_blocks
+from propopt.base.text import Quantity
+from propopt.functions.cost import WORTH_TIMING, cost_of, in_time
+from propopt.functions.differences import (
+    DEFAULT_STEP,
+    FLAT,
+    MISSING_EFFECT,
+    describe_step,
+    differences,
+    missing_effects,
+    numeric_columns,
+    refuse_missing,
+    slopes_of,
+    step_for,
+    warn_flat,
+    warn_jumps,
+)
+from propopt.functions.function import EXACT, Function
+from propopt.functions.jumps import (
+    FEWEST,
+    MOST,
+    Answers,
+    Jumps,
+    Segments,
+    as_numbers,
+    jumps_along,
+    refuse_other_answers,
+)
+from propopt.functions.outputs import (
+    FittedColumns,
+    Readout,
+    ReadTrees,
+    as_given,
+    read_column,
+)
+from propopt.structures.boxes.boxes import Boxes
+from propopt.structures.networks import Link, Network
+from propopt.structures.products.sums import NoProducts, SumOfProducts
+from propopt.structures.readers.model_products import network_products
+from propopt.tables.columns import Atoms, Coded
+from propopt.tables.frames import Labels, listed
+from propopt.tables.schema import TableSchema
+
+
+Said = TypeVar("Said")
+
+
+def _is_misfit(error: Exception) -> bool:
+    """Whether an error is of the table that a model was given, not of its machine."""
+    library = type(error).__module__.partition(".")[0]
+    return isinstance(error, MISFITS) or library in LIBRARIES
+
+
+JUMP_SEED = 0
+"""Of the rows between which a model is tested."""
+
+SHORTEST = 1e-9
+"""Seconds, where the clock stood still."""
+
+MISFITS = (AttributeError, LookupError, TypeError, ValueError)
+"""What a model raises that cannot use the table that it is given."""
+
+LIBRARIES = frozenset({"_catboost", "catboost", "lightgbm"})
+"""Whose errors are of classes of their own."""
+
+TRIAL_ROWS = 3
+"""Rows that a model is asked twice for, the first time that it is asked at all."""
+
+
+@final
+@dataclass
+class Trial:
+    """What a few rows told of a model.
+
+    Parameters
+    ----------
+    done : bool
+        Whether it has answered some rows twice, and alike.
+    answered : bool
+        Whether it has answered all rows of some call: it takes such tables.
+    epsilon : float
+        The relative rounding of its answers at points that are no whole numbers.
+    jumps : Jumps
+        Whether it jumps between rows.
+    told : bool
+        Whether a warning has said so.
+    seconds : float
+        What one row takes, where the model is given a few.
+    """
+
+    done: bool = False
+    answered: bool = False
+    epsilon: float | None = None
+    jumps: Jumps | None = None
+    told: bool = False
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CalledModel(Function):
+    """A model that is called, in batches that are counted.
+
+    Parameters
+    ----------
+    quantity : Quantity
+        What f is.
+    readout : Readout
+        f of points (n, D), with their labels.
+    batch_rows : int
+        The most rows of one call.
+    """
+
+    quantity: Quantity = field()
+    readout: Readout
+    batch_rows: int = field(default=sys.maxsize, kw_only=True)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.quantity})"
+
+    @property
+    def features(self) -> tuple[str, ...] | None:
+        """The columns that the model was fitted on, where it tells."""
+        return self.readout.features
+
+    @cached_property
+    def trial(self) -> Trial:
+        """What is known of the model so far."""
+        return Trial()
+
+    def _value(self, points: Points, labels: Labels, /) -> Values:
+        values = self._read(points, labels)
+        if not self.trial.done:
+            self._ask_twice(points, labels)
+        return values
+
+    def _read(self, points: Points, labels: Labels) -> Values:
+        """Values from calls of bounded size, which are counted."""
+        parts = []
+        for rows in call_blocks(points.shape, self.batch_rows):
+            self.calls.add(len(points[rows]))
+            parts.append(self._asked(self.readout, points[rows], labels.of_rows(rows)))
+        self.trial.answered |= not self.calls.is_trial
+        return np.concatenate(parts)
+
+    def _asked(
+        self, ask: Callable[[Points, Labels], Said], points: Points, labels: Labels
+    ) -> Said:
+        """What the model says; if it fails for missing values, that they are why."""
+        try:
+            return ask(points, labels)
+        except InvalidInput:
+            raise
+        except Exception as error:
+            absent = self.missing_columns(points, labels)
+            if not absent and _is_misfit(error) and not self.trial.answered:
+                said = self.readout.misfit(error, points, labels)
+                raise InvalidInput(f"{self.quantity.model}: {said}") from error
+            if not absent:
+                raise
+            said = str(error).partition("\n")[0]
+            raise InvalidInput(
+                f"{self.quantity.model}: the model fails, and X has missing values in "
+                f"{listed(absent)}; it says: {said} A model that takes them would do, "
+                "or a pipeline that imputes them first"
+            ) from error
+
+    def _ask_twice(self, points: Points, labels: Labels) -> Answers:
+        """Answers for the first rows, refused unless they are the same twice."""
+        few = slice(0, min(TRIAL_ROWS, self.batch_rows))
+        few_points, names = points[few], labels.of_rows(few)
+        self.calls.try_out(2 * len(few_points))
+        answers = self.readout.answers
+        first = self._asked(answers, few_points, names)
+        start = time.perf_counter()
+        again = self._asked(answers, few_points, names)
+        seconds = time.perf_counter() - start
+        self.trial.seconds = max(seconds, SHORTEST) / len(few_points)
+        refuse_other_answers(first, again, repr(self))
+        self.trial.done = True
+        return first
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DifferencedModel(CalledModel):
+    """A model that is differentiated by central differences.
+
+    Parameters
+    ----------
+    step : float or None
+        The relative step of the differences; None is the best for the precision in
+        which the model computes.
+    piecewise_constant : bool
+        Whether the model is known to be, as trees are.
+    trees : ReadTrees or None
+        The sum of trees that the model may be.
+    """
+
+    step: float | None = None
+    piecewise_constant: bool = False
+    trees: ReadTrees | None = field(default=None, kw_only=True)
+
+    @property
+    def boxes(self) -> Boxes | None:
+        """Values as a sum of boxes; None if the model is no sum of trees."""
+        return None if self.trees is None else self.trees.boxes
+
+    @property
+    def products(self) -> SumOfProducts | NoProducts:
+        """Values as a sum of products; the reason where they are none."""
+        if self.trees is None:
+            return NoProducts(f"{self.quantity.model} can only be called")
+        return self.trees.products
+
+    @property
+    def margin_boxes(self) -> Boxes | None:
+        """The score that values are made of as a sum of boxes; None if it is none."""
+        return None if self.trees is None else self.trees.margin_boxes
+
+    @property
+    def jumps(self) -> Jumps | None:
+        """What the jump test found, before the first gradient."""
+        return self.trial.jumps
+
+    def jumps_at(self, points: Points, labels: Labels | None = None) -> Jumps | None:
+        """Models are tested that are not known to jump; a step says what is wanted."""
+        known = self.piecewise_constant or self.step is not None
+        if self.trial.jumps is None and not known:
+            rng = np.random.default_rng(JUMP_SEED)
+            segments = Segments.between(points, numeric_columns(self, points), rng)
+            if segments is not None:
+                names = Labels() if labels is None else labels.of_columns()
+                self.trial.jumps = self._tested(segments, names)
+        return self.trial.jumps
+
+    def _tested(self, segments: Segments, names: Labels) -> Jumps:
+        """The verdict; what it costs is said before, where that is much."""
+        if not self.trial.done:
+            self._ask_twice(segments.starts, names)
+        with self.calls.trying_out(), self._announced_test(segments.starts, names):
+            return jumps_along(
+                lambda between: self._value(between, names), segments, repr(self)
+            )
+
+    def _announced_test(
+        self, points: Points, names: Labels
+    ) -> AbstractContextManager[None]:
+        """Say what the jump test costs, and what if f is not smooth."""
+        if MOST * self.trial.seconds < WORTH_TIMING:
+            return nullcontext()
+        cost = cost_of(self, points, names, FEWEST, calls=2)
+        curved = replace(cost, evaluations=MOST, calls=cost.calls + 2)
+        longer = f"if so, about {in_time(curved.seconds)}"
+        what = f"whether {self.quantity.model} jumps ({longer})"
+        return cost.announced(what, self.calls)
+
+    @property
+    def _known_step(self) -> float:
+        """The step, which is that of double precision until the model was tried."""
+        if self.step is not None:
+            return self.step
+        if self.piecewise_constant or self.trial.epsilon is None:
+            return DEFAULT_STEP
+        return step_for(self.trial.epsilon, self.quantity.model)
+
+    def _try_near(
+        self, points: Points, moved: bool | NDArray[np.bool_], labels: Labels
+    ) -> None:
+        """Learn the precision of values where columns that are ``moved`` are moved.
+
+        Of points that are whole numbers the values often are, of any precision.
+        """
+        if self.trial.epsilon is not None:
+            return
+        few = points[:TRIAL_ROWS]
+        near = few + moved * DEFAULT_STEP * np.maximum(1.0, np.abs(few))
+        self.trial.epsilon = self._ask_twice(near, labels.of_columns()).epsilon
+
+    def _look_for_jumps(self, points: Points, labels: Labels) -> None:
+        """Test the model before its first gradient, and say once if it jumps."""
+        verdict = self.jumps_at(points, labels)
+        if verdict is not None and verdict.kind == "jumps" and not self.trial.told:
+            self.trial.told = True
+            warn_jumps(self.quantity.model, verdict)
+
+    def _warn_if_flat(self, slopes: Attributions) -> None:
+        if self.piecewise_constant and self.step in (None, DEFAULT_STEP):
+            warn_flat(self.quantity.model)
+        elif self.jumps is not None and self.jumps.kind == "jumps":
+            return  # which has been said
+        elif not slopes.any():
+            warnings.warn(FLAT, FlatFunctionWarning, stacklevel=2)
+
+
+# ---- Fitted models and plain callables as functions under explanation
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ExactModel(Function):
+    """A fitted model whose scores and link are known, so its gradient is exact.
+
+    It keeps the parameters that the model had when it was wrapped.
+    """
+
+    quantity: Quantity = field()
+    columns: FittedColumns
+    network: Network
+    link: Link
+    table: TableSchema | None = None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.quantity})"
+
+    @property
+    def schema(self) -> TableSchema | None:
+        """The table that it takes, where one was given."""
+        return self.table
+
+    @property
+    def features(self) -> tuple[str, ...] | None:
+        """The columns that the model was fitted on, where it tells."""
+        return self.columns.names
+
+    @cached_property
+    def products(self) -> SumOfProducts | NoProducts:
+        """Values as a sum of products, where scores and link are one."""
+        if self.columns.count is None:
+            return NoProducts("the model does not tell how many columns it takes")
+        return network_products(self.network, self.link, self.columns.count)
+
+    @property
+    def gradient_method(self) -> str:
+        """Always ``"exact"``."""
+        return EXACT
+
+    def _value(self, points: Points, labels: Labels, /) -> Values:
+        self._check_points(points, labels)
+        self.calls.add(len(points))
+        values = np.empty(len(points))
+        for rows in self.network.blocks(points):
+            values[rows] = self.link.value(self.network.scores(points[rows]))
+        return values
+
+    def _check_points(self, points: Points, labels: Labels) -> None:
+        self.columns.check(points, labels)
+        absent = self.missing_columns(points, labels)
+        if absent:
+            raise InvalidInput(
+                f"{self.quantity.model}: the model takes no missing values, and X has "
+                f"some in {listed(absent)}; a pipeline that imputes them first would "
+                "do, or a model that takes them"
+            )
+
+    def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
+        self._check_points(points, labels)
+        self.calls.add(len(points))
+        gradients = np.empty(points.shape)
+        for rows in self.network.blocks(points):
+            scores, pullback = self.network.linearized(points[rows])
+            gradients[rows] = pullback(self.link.cotangents(scores))
+        return gradients
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NumericalModel(DifferencedModel):
+    """A model that can only be called, so its gradient is by central differences.
+
+    Parameters
+    ----------
+    atoms : tuple of Atoms (D,) or None
+        The values of each column in a table, which effects of missing numbers are
+        measured against; None where no table was given.
+    """
+
+    atoms: tuple[Atoms | None, ...] | None = None
+
+    @property
+    def observed(self) -> tuple[Atoms | None, ...] | None:
+        """Those of the table that was given."""
+        return self.atoms
+
+    @property
+    def gradient_method(self) -> str:
+        """The rule of the differences and its step."""
+        return describe_step(self._known_step)
+
+    def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
+        names = labels.of_columns()
+        if self.atoms is None:
+            refuse_missing(
+                points, self.missing_columns(points, names), self.quantity.model
+            )
+        self._try_near(points, True, names)
+        self._look_for_jumps(points, labels)
+
+        def evaluate(changed: Points) -> Values:
+            return self._read(changed, names)
+
+        slopes = differences(evaluate, points, self._known_step)
+        self._warn_if_flat(slopes)
+        if self.atoms is None or not np.isnan(points).any():
+            return slopes
+        values = self._value(points, labels)
+        return slopes + missing_effects(evaluate, points, values, self.atoms)
+
+
+# ---- Derivatives without subtraction, from one evaluation at a complex point
+
+
+COMPLEX_STEP: Final = 1e-30
+"""Its square is lost beside 1 in any precision; it is far above the smallest float."""
+
+Complex: TypeAlias = NDArray[np.complexfloating[Any, Any]]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ComplexStep(CalledModel):
+    """A callable that takes complex tables, ∂f/∂x_d = Im f(x + i h e_d) / h.
+
+    There is no subtraction, so the error is that of rounding f itself (Squire and Trapp
+    1998, Eq. 6), with h = 1e-30 · max(1, |x_d|). It is for functions that are made of
+    analytic ones; ``abs``, ``maximum`` of a complex number and conjugation are not, and
+    where they do not drop the imaginary part altogether they make the result wrong:
+    :func:`central_differences` tells.
+
+    Parameters
+    ----------
+    model : callable
+        A table (n, D), real or complex, to (n,) or (n, K) numbers.
+    index : int or None
+        The column that is read; None if there can be only one.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> function = po.wrap(lambda X: np.exp(X[:, 0]) * X[:, 1], step="complex")
+    >>> function.gradient([[0.0, 3.0]])
+    array([[3., 1.]])
+    """
+
+    model: Callable[[Any], Any]
+    index: int | None
+
+    @property
+    def gradient_method(self) -> str:
+        """Always ``"complex step"``."""
+        return "complex step"
+
+    def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
+        if not self.trial.done:
+            self._ask_twice(points, labels)
+        slopes = np.empty(points.size)
+        for block in row_blocks(points.size, points.shape[1], copies=2):
+            entries = np.arange(block.start, block.stop)
+            rows, columns = np.divmod(entries, points.shape[1])
+            shifted = points[rows].astype(np.complex128)
+            h = COMPLEX_STEP * np.maximum(1.0, np.abs(points[rows, columns]))
+            shifted[np.arange(len(rows)), columns] += 1j * h
+            slopes[block] = self._evaluate(shifted, labels).imag / h
+        return slopes.reshape(points.shape)
+
+    def _evaluate(self, points: Complex, labels: Labels) -> Complex:
+        """One complex number for each point."""
+        blocks = call_blocks(points.shape, self.batch_rows)
+        return np.concatenate([self._part(points[rows], labels) for rows in blocks])
+
+    def _part(self, points: Complex, labels: Labels) -> Complex:
+        """Those of one call."""
+        answer = self._call(_table(points, labels))
+        self.calls.add(len(points))
+        if answer.ndim not in (1, 2) or len(answer) != len(points):
+            raise InvalidInput(
+                f"the model returned shape {answer.shape} for {len(points)} rows; "
+                f"expected ({len(points)},) or ({len(points)}, outputs)"
+            )
+        columns = answer.reshape(len(points), -1)
+        return columns[:, read_column(self.index, columns.shape[1])]
+
+    def _call(self, table: object) -> Complex:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", ComplexWarning)
+                answer = np.asarray(self.model(table))
+        except (TypeError, ValueError, AttributeError, ComplexWarning) as error:
+            raise InvalidInput(
+                f"step: {self.quantity.model} fails on a complex table ({error}); "
+                "leave step='complex' out for central differences"
+            ) from error
+        if not np.issubdtype(answer.dtype, np.complexfloating):
+            raise InvalidInput(
+                f"step: {self.quantity.model} returned {answer.dtype} for a complex "
+                "table: it drops the imaginary part; leave step='complex' out for "
+                "central differences"
+            )
+        return answer
+
+
+def _table(points: Any, labels: Labels) -> object:
+    """What the user gave, with complex numbers in it."""
+    return as_given(points, labels.of_columns())
+
+
+# ---- A function whose gradient the user knows
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GivenGradient(CalledModel):
+    """A model, and a callable for its gradient; central differences can check it.
+
+    Parameters
+    ----------
+    slopes : callable
+        The gradient: a table (n, D) to numbers (n, D).
+    table : callable
+        Makes the table that ``slopes`` is given from points and labels.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> function = po.wrap(lambda X: (X**2).sum(axis=1), gradient=lambda X: 2 * X)
+    >>> X = np.array([[1.0, -3.0]])
+    >>> function.gradient(X)
+    array([[ 2., -6.]])
+    >>> po.functions.central_differences(function.value, X).round(6)
+    array([[ 2., -6.]])
+    """
+
+    slopes: Callable[[Any], object]
+    table: Callable[[Points, Labels], Array | pd.DataFrame]
+
+    @property
+    def gradient_method(self) -> str:
+        """Always ``"given"``."""
+        return "given"
+
+    def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
+        parts = []
+        for rows in call_blocks(points.shape, self.batch_rows):
+            self.calls.add(len(points[rows]))
+            answer = self.slopes(self.table(points[rows], labels.of_rows(rows)))
+            part = as_numbers(answer, "gradient: expected numbers; the callable")
+            self._check_slopes(part, points[rows])
+            parts.append(part)
+        return np.concatenate(parts)
+
+    def _check_slopes(self, slopes: Array, points: Points) -> None:
+        if slopes.shape != points.shape:
+            raise InvalidInput(
+                f"{self!r}: expected a gradient of shape {points.shape}, got "
+                f"{slopes.shape}"
+            )
+
+
+# ---- Models of tables with categories: what they are given, and their gradients
+
+
+CATEGORY_EFFECT = "of a category f(x) − Σ_c p_c f(x with c)"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TabularModel(DifferencedModel):
+    """A model that is always given the DataFrames that its schema describes.
+
+    Of a numeric column the gradient is a central difference. Of a categorical column it
+    is the effect of its category, in units of the output,
+
+    f(x) − Σ_c p_c f(x with c),
+
+    with p_c the frequencies in the table that the schema was made of. For a model that
+    is linear in indicators this is Σ_c β_c (1[x = c] − p_c), whichever of them is left
+    out as reference. Of a number that is missing it is the effect of that, likewise
+    f(x) − Σ_v p_v f(x with v), with p_v the shares of the values that are not missing.
+
+    Parameters
+    ----------
+    table : TableSchema
+        The columns.
+    """
+
+    table: TableSchema = field(kw_only=True)
+
+    @property
+    def schema(self) -> TableSchema:
+        """The table that the function takes."""
+        return self.table
+
+    @property
+    def gradient_method(self) -> str:
+        """The rule for numeric columns, its step, and the rule for categories."""
+        rules = []
+        if not self.schema.categorical.all():
+            rules.append(describe_step(self._known_step))
+        if self.schema.categorical.any():
+            rules.append(CATEGORY_EFFECT)
+        if any(column.misses for column in self.schema.columns):
+            rules.append(MISSING_EFFECT)
+        return "; ".join(rules)
+
+    def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
+        slopes = self._slopes(points, labels)
+        absent = np.isnan(points).any()
+        if not (self.schema.categorical.any() or absent):
+            return slopes
+        values = self._value(points, labels)
+        if self.schema.categorical.any():
+            slopes += self._effects(points, values, labels)
+        if absent:
+            slopes += self._missing_effects(points, values, labels)
+        return slopes
+
+    def _slopes(self, points: Points, labels: Labels) -> Attributions:
+        """Central differences of numbers, zero of categories and what is missing."""
+        names, moved = labels.of_columns(), ~self.schema.categorical
+        slopes = np.zeros(points.shape)
+        entries = np.flatnonzero(moved & ~np.isnan(points))
+        if len(entries) > 0:
+            self._try_near(points, moved, names)
+            self._look_for_jumps(points, labels)
+        for block in row_blocks(len(entries), points.shape[1], copies=2):
+            slopes.flat[entries[block]] = slopes_of(
+                lambda shifted: self._read(shifted, names),
+                points,
+                entries[block],
+                self._known_step,
+            )
+        if len(entries) > 0:
+            self._warn_if_flat(slopes)
+        return slopes
+
+    def _effects(self, points: Points, values: Values, labels: Labels) -> Attributions:
+        """f(x) − Σ_c p_c f(x with c) in categorical columns, zero in others."""
+        names = labels.of_columns()
+        effects = np.zeros(points.shape)
+        for rows, columns, others, shares in self._alternatives.of(points):
+            changed = points[rows]
+            changed[np.arange(len(rows)), columns] = others
+            # Σ_c p_c = 1, and the category that is there contributes nothing
+            differences = shares * (values[rows] - self._read(changed, names))
+            np.add.at(effects, (rows, columns), differences)
+        return effects
+
+    def _missing_effects(
+        self, points: Points, values: Values, labels: Labels
+    ) -> Attributions:
+        """f(x) − Σ_v p_v f(x with v) where a number is missing, zero elsewhere."""
+        names = labels.of_columns()
+        return missing_effects(
+            lambda changed: self._read(changed, names),
+            points,
+            values,
+            self.schema.observed,
+        )
+
+    @cached_property
+    def _alternatives(self) -> Alternatives:
+        return Alternatives.of_schema(self.schema)
+
+
+@dataclass(frozen=True, eq=False)
+class Alternatives:
+    """Every category of every categorical column that has a frequency above zero.
+
+    Parameters
+    ----------
+    columns : array (M,)
+        The positions of their columns.
+    codes : array (M,)
+        Their codes.
+    shares : array (M,)
+        Their frequencies.
+    """
+
+    columns: NDArray[np.intp]
+    codes: Array
+    shares: Array
+
+    @classmethod
+    def of_schema(cls, schema: TableSchema) -> Alternatives:
+        """All of them, column by column."""
+        alternatives = [
+            (j, float(code), share)
+            for j, column in enumerate(schema.columns)
+            if isinstance(column, Coded)
+            for code, share in enumerate(column.frequencies)
+            if share > 0
+        ]
+        columns, codes, shares = zip(*alternatives, strict=True)
+        return cls(np.array(columns, np.intp), np.array(codes), np.array(shares))
+
+    def of(
+        self, points: Points
+    ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], Array, Array]]:
+        """Rows, columns, codes and shares of all single changes, in batches."""
+        n_changes = len(points) * len(self.codes)
+        for block in row_blocks(n_changes, points.shape[1]):
+            rows, which = np.divmod(np.arange(block.start, block.stop), len(self.codes))
+            differs = points[rows, self.columns[which]] != self.codes[which]
+            rows, which = rows[differs], which[differs]
+            if len(rows) > 0:
+                yield rows, self.columns[which], self.codes[which], self.shares[which]

@@ -1,1 +1,0 @@
-"""Functions that are models: asked, read, differentiated."""

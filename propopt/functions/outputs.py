@@ -1,0 +1,670 @@
+"""Which output of which model is meant: names of outputs, labels of classes."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, final
+
+import numpy as np
+import pandas as pd
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator, is_classifier, is_clusterer, is_outlier_detector
+from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from propopt.base.arrays import Array, Points, Values
+from propopt.base.errors import InexactBoxesWarning, InvalidInput
+from propopt.base.resources import Sparing
+from propopt.base.text import Quantity
+from propopt.functions.jumps import Answers, as_numbers, precision_of
+from propopt.structures.boosters import (
+    UNREADABLE,
+    first_step,
+    last_step,
+    margins_of,
+    working_steps,
+)
+from propopt.structures.boxes.boxes import Boxes
+from propopt.structures.networks import Link, Network
+from propopt.structures.products.sums import NoProducts, SumOfProducts
+from propopt.structures.readers.pipelines import View
+from propopt.structures.registry import (
+    exact_boxes,
+    exact_link,
+    exact_network,
+    exact_products,
+)
+from propopt.tables.frames import Labels, listed
+from propopt.tables.schema import TableSchema
+
+
+Output: TypeAlias = Literal["auto", "value", "probability", "log_odds", "margin"]
+Target: TypeAlias = int | float | str | bool | np.generic | None
+
+METHODS: Final = {
+    "probability": "predict_proba",
+    "log_odds": "predict_proba",
+    "margin": "decision_function",
+    "value": "predict",
+}
+"""The method that gives each output; ``"auto"`` takes the first that a model has."""
+
+
+def check_model(model: Any) -> None:
+    """Refuse what is no model, a class, what is not fitted, and predicted labels."""
+    if inspect.isclass(model):
+        raise InvalidInput(
+            f"model: {model.__name__} is a class; expected a fitted instance of it"
+        )
+    if not callable(model) and not any(has_method(model, m) for m in METHODS.values()):
+        raise _no_numbers(model)
+    owner = getattr(model, "__self__", None)
+    if hasattr(owner, "classes_") and getattr(model, "__name__", "") == "predict":
+        raise InvalidInput(
+            f"model: predict of {name_of(owner)} gives labels, which have no slopes; "
+            "give the fitted model itself, and the class as target"
+        )
+    if not isinstance(model, BaseEstimator):
+        return
+    _check_fitted(model, f"model: {name_of(model)}")
+    for step in working_steps(model)[:-1]:
+        if type(step).__module__.startswith("sklearn.") and not _is_told(step):
+            _check_fitted(step, f"model: its {name_of(step)}")
+
+
+def _check_fitted(model: Any, what: str) -> None:
+    try:
+        check_is_fitted(model)
+    except NotFittedError:
+        raise InvalidInput(
+            f"{what} is not fitted; call the model's fit(X, y) first"
+        ) from None
+
+
+def _is_told(step: Any) -> bool:
+    """Whether a vectoriser was given its words, and needs no fit."""
+    return type(step) is CountVectorizer and step.vocabulary is not None
+
+
+def _no_numbers(model: object) -> InvalidInput:
+    """What came in place of a model, and what would do."""
+    expected = (
+        "expected a callable, or a fitted model with predict_proba or "
+        "decision_function (classifiers) or predict (others)"
+    )
+    match model:
+        case None:
+            expected += "; fit the model before it is given"
+        case str() | bytes() | Path():
+            expected += f"; load {str(model)!r:.80} first"
+        case _ if hasattr(model, "shape"):
+            expected += "; the model comes first, then X"
+    return InvalidInput(
+        f"model: {name_of(model)} gives no numbers to explain; {expected}"
+    )
+
+
+def check_target(target: object) -> None:
+    """Refuse labels of all rows, and tables, where one class or output is meant."""
+    size = tuple(getattr(target, "shape", ()))
+    if not size and not isinstance(target, list | tuple | set | Mapping):
+        return
+    shape = f" of shape {size}" if size else ""
+    remedy = (
+        "a table goes to data, as in wrap(model, data=X)"
+        if len(size) > 1
+        else "the model has learned its labels already: name one class, or leave it out"
+    )
+    raise InvalidInput(
+        "target: expected one class, or the position of an output, got "
+        f"{_article(type(target).__name__)}{shape}; {remedy}"
+    )
+
+
+def _article(noun: str) -> str:
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
+
+
+def read_output(model: Any, output: str) -> str:
+    """The output to explain, one that the model has."""
+    if output != "auto" and output not in METHODS:
+        raise InvalidInput(
+            f"output: expected one of {listed(['auto', *METHODS])}, got {output!r}"
+        )
+    available = _outputs(model)
+    if not available:
+        raise _no_numbers(model)
+    if output == "auto":
+        return available[0]
+    if output not in available:
+        raise InvalidInput(
+            f"output: {name_of(model)} has no {output!r}; it has {listed(available)}"
+        )
+    return output
+
+
+def read_index(model: Any, output: str, target: Target) -> int | None:
+    """The position among the model's outputs; None if only one is expected."""
+    classes = getattr(model, "classes_", None)
+    if output == "value" or classes is None:
+        return _read_position(target)
+    _check_single_label(model, classes)
+    labels = np.asarray(classes).tolist()
+    if output == "margin":
+        _check_margin_per_class(model, len(labels))
+    return read_class(labels, target)
+
+
+def read_class(labels: list[Any], target: Target) -> int:
+    """The position of a class among the labels; by default the second of two."""
+    if target is None and len(labels) == 2:
+        return 1
+    if target is None:
+        raise InvalidInput(f"target: choose one of the classes {listed(labels)}")
+    if target not in labels:
+        raise InvalidInput(
+            f"target: expected one of the classes {listed(labels)}, got {target!r}"
+        )
+    return int(labels.index(target))
+
+
+def has_method(model: Any, method: str) -> bool:
+    """Whether a model has a method: scikit-learn hides those that its settings lack."""
+    return callable(getattr(model, method, None))
+
+
+class Call(NamedTuple):
+    """How a model is asked for an output."""
+
+    method: Callable[[Any], object]
+    """From a table to the answer."""
+
+    output: str
+    """What the answer is: log-odds of two classes may be a margin."""
+
+
+def call_of(model: Any, output: str) -> Call | None:
+    """The method for an output of a model; None if the model is called itself."""
+    if output == "log_odds" and len(model.classes_) == 2:
+        logit = _logit_of(model)
+        if logit is not None:  # probabilities near 1 lose what is known of 1 − p
+            return Call(Sparing(logit), "margin")
+    if has_method(model, METHODS[output]):
+        return Call(Sparing(getattr(model, METHODS[output])), output)
+    margins = margins_of(model) if output in ("log_odds", "margin") else None
+    return None if margins is None else Call(Sparing(margins.scores), "margin")
+
+
+def quantity_of(model: Any, output: str, index: int | None) -> Quantity:
+    """What an output of a model is: of which class, and log-odds where a margin is."""
+    name, classes = name_of(last_step(model)), getattr(model, "classes_", None)
+    if output == "value" or classes is None:
+        kind: Any = output
+        return Quantity(model=name, kind=kind, position=index)
+    labels = np.asarray(classes).tolist()
+    label = labels[1 if index is None and len(labels) == 2 else index or 0]
+    return Quantity(model=name, kind=_kind(model, output, len(labels)), label=label)
+
+
+def _kind(model: Any, output: str, n_classes: int) -> Any:
+    """The output; log-odds for a margin of two classes that is these."""
+    is_log_odds = output == "margin" and n_classes == 2 and _has_logit_margin(model)
+    return "log_odds" if is_log_odds else output
+
+
+def _has_logit_margin(model: Any) -> bool:
+    """Whether log p/(1 − p) is the margin: of trees, or by formulas that are one."""
+    margins = margins_of(model)
+    if margins is not None:
+        return margins.find_logit() == 1.0
+    final = last_step(model)
+    network = exact_network(final)
+    if network is None:
+        return False
+    odds, margin = (
+        exact_link(final, output, 1, network.n_scores)
+        for output in ("log_odds", "margin")
+    )
+    return odds is not None and odds == margin
+
+
+def _logit_of(model: Any) -> Callable[[Any], Values] | None:
+    """The log-odds of the second of two classes as scores; None if only by p."""
+    if isinstance(model, Pipeline):
+        logit = _logit_of(model.steps[-1][1])
+        if logit is None or len(model.steps) == 1:
+            return logit
+        return partial(_after, model[:-1], logit)
+    if hasattr(model, "best_estimator_"):  # a search
+        return _logit_of(model.best_estimator_)
+    margins = margins_of(model)
+    if margins is not None:
+        times = margins.find_logit()
+        return None if times is None else partial(_times, times, margins.scores)
+    if hasattr(model, "predict_joint_log_proba"):  # naive Bayes
+        return partial(_difference, model.predict_log_proba)
+    network = exact_network(model)
+    if network is None:
+        return None
+    link = exact_link(model, "log_odds", 1, network.n_scores)
+    if link is None:
+        return None
+    if has_method(model, "decision_function"):  # which takes sparse tables as well
+        return partial(_times, 1.0, model.decision_function)
+    return partial(_read, network, link)
+
+
+def _after(steps: Pipeline, logit: Callable[[Any], Values], table: Any) -> Values:
+    return logit(steps.transform(table))
+
+
+def _times(factor: float, scores: Callable[[Any], object], table: Any) -> Values:
+    return factor * np.asarray(scores(table), dtype=np.float64)
+
+
+def _difference(log_probabilities: Callable[[Any], Array], table: Any) -> Values:
+    """Of two classes; log p keeps its digits where p is next to 1."""
+    first, second = log_probabilities(table).T
+    return np.asarray(second - first)
+
+
+def _read(network: Network, link: Link, table: Any) -> Values:
+    points = np.asarray(table.toarray() if issparse(table) else table, np.float64)
+    values = [
+        link.value(network.scores(points[rows])) for rows in network.blocks(points)
+    ]
+    return np.concatenate(values)
+
+
+def name_of(model: Any) -> str:
+    """A short name for messages."""
+    return str(getattr(model, "__name__", type(model).__name__))
+
+
+def _outputs(model: Any) -> list[str]:
+    """The outputs that a model has; the labels that a classifier predicts are none."""
+    _refuse_clusters(model)
+    outputs = [name for name, method in METHODS.items() if has_method(model, method)]
+    if not outputs and callable(model):
+        return ["value"]
+    if "margin" not in outputs and margins_of(model) is not None:
+        outputs.append("margin")
+    labels = isinstance(model, BaseEstimator) and (
+        is_classifier(model) or is_outlier_detector(model)
+    )
+    if labels or "probability" in outputs:
+        return [name for name in outputs if name != "value"]
+    return outputs
+
+
+def _refuse_clusters(model: Any) -> None:
+    """Refuse a number of a cluster: it is no quantity, and another order is as good."""
+    if not isinstance(model, BaseEstimator) or not is_clusterer(model):
+        return
+    distance = (
+        "wrap(lambda X: model.transform(X)[:, k]) is the distance to the centre of "
+        "cluster k"
+        if has_method(model, "transform")
+        else "wrap a callable that returns one, such as the distance to a centre"
+    )
+    raise InvalidInput(
+        f"model: {name_of(model)} predicts the number of a cluster, which is no "
+        f"quantity; {distance}"
+    )
+
+
+def _read_position(target: Target) -> int | None:
+    if target is None:
+        return None
+    is_position = isinstance(target, int | np.integer) and not isinstance(target, bool)
+    position = int(target) if is_position else -1
+    if position < 0:
+        raise InvalidInput(
+            f"target: expected the position of an output, 0, 1, ..., got {target!r}; "
+            "leave it out where there is one output"
+        )
+    return position
+
+
+def _check_single_label(model: Any, classes: Any) -> None:
+    final = last_step(model)
+    sigmoids = getattr(final, "out_activation_", None) == "logistic"
+    if (
+        isinstance(classes, list)
+        or getattr(final, "multilabel_", False)
+        or (sigmoids and final.n_outputs_ > 1)
+    ):
+        raise InvalidInput(
+            f"model: {name_of(model)} gives several labels to each point; wrap a "
+            "callable that returns the one number to explain"
+        )
+
+
+def _check_margin_per_class(model: Any, n_classes: int) -> None:
+    shape = getattr(last_step(model), "decision_function_shape", "ovr")
+    if shape == "ovo" and n_classes > 2:
+        raise InvalidInput(
+            f"output: {name_of(model)} has a margin for each pair of classes, not for "
+            "each class; set its decision_function_shape to 'ovr'"
+        )
+
+
+# ---- The columns a model was fitted on, and the tables it is given
+
+
+@dataclass(frozen=True)
+class FittedColumns:
+    """The columns that an estimator was fitted on.
+
+    Parameters
+    ----------
+    names : tuple of str or None
+        Their names; None for a model fitted on an array.
+    count : int or None
+        Their number; None where the model does not tell.
+    """
+
+    names: tuple[str, ...] | None
+    count: int | None
+
+    @classmethod
+    def of(cls, model: Any) -> FittedColumns:
+        """What ``model`` remembers of the table that it was fitted on."""
+        entry = first_step(model)
+        names = getattr(entry, "feature_names_in_", None)
+        count = getattr(entry, "n_features_in_", None)
+        return cls(
+            names=None if names is None else tuple(str(name) for name in names),
+            count=None if count is None else int(count),
+        )
+
+    def check(self, points: Points, labels: Labels) -> None:
+        """Refuse a table that has other columns."""
+        if self.names is not None and labels.features is not None:
+            _check_names(_as_kept(labels.features, self.names), self.names, "X")
+        _check_count(points.shape[1], self.count, "X")
+
+    def table(self, points: Points, labels: Labels) -> Array | pd.DataFrame:
+        """A table that the model takes without complaint."""
+        self.check(points, labels)
+        own = np.array(points)  # a model may write into what it is given
+        return own if self.names is None else pd.DataFrame(own, columns=self.names)
+
+
+def _as_kept(got: tuple[str, ...], names: tuple[str, ...]) -> tuple[str, ...]:
+    """The columns of X as LightGBM keeps them, if the model has kept them so.
+
+    It writes an underscore for each blank, and refuses two columns of one name.
+    """
+    kept = tuple(name.replace(" ", "_") for name in got)
+    return kept if set(kept) == set(names) else got
+
+
+def check_data(model: Any, columns: Sequence[Hashable], what: str = "data") -> None:
+    """Refuse a ``data`` table that a scikit-learn model was not fitted on.
+
+    Others rename columns, and column transformers pass over those they do not know.
+    """
+    entry = first_step(model)
+    ours = type(entry).__module__.startswith("sklearn.")
+    if not ours or isinstance(entry, ColumnTransformer):
+        return
+    fitted = FittedColumns.of(model)
+    if fitted.names is not None:
+        kept = _as_kept(tuple(map(str, columns)), fitted.names)
+        _check_names(kept, fitted.names, what)
+    _check_count(len(columns), fitted.count, what)
+
+
+def as_given(points: Points, labels: Labels) -> Array | pd.DataFrame:
+    """A table of the kind that the user gave."""
+    return labels.table(np.array(points))
+
+
+def _check_count(came: int, fitted: int | None, what: str) -> None:
+    if fitted is None or came == fitted:
+        return
+    remedy = (
+        "leave out what it did not learn from, such as its target"
+        if came > fitted
+        else "give all of them"
+    )
+    raise InvalidInput(
+        f"{what}: the model was fitted on {fitted} columns, got {came}; {remedy}"
+    )
+
+
+def _check_names(got: tuple[str, ...], expected: tuple[str, ...], what: str) -> None:
+    if got == expected:
+        return
+    missing = [name for name in expected if name not in set(got)]
+    unexpected = [name for name in got if name not in set(expected)]
+    if missing or unexpected:
+        remedy = (
+            f"where the model has renamed them, wrap(model, data={what}) hands it "
+            f"{what}'s own, and a problem file needs a table with the model's names"
+        )
+        if not missing:
+            remedy = f"leave these out, {what}.drop(columns=[{listed(unexpected, 3)}])"
+        elif not unexpected:
+            remedy = "give these too"
+        raise InvalidInput(
+            f"{what}: the columns differ from those the model was fitted on; missing: "
+            f"{listed(missing)}; unexpected: {listed(unexpected)}; {remedy}"
+        )
+    raise InvalidInput(
+        f"{what}: the columns are those the model was fitted on, but in another order "
+        f"or repeated; expected {listed(expected)}, got {listed(got)}; "
+        f"{what}[list(model.feature_names_in_)] has them in order"
+    )
+
+
+# ---- What is read from a model's own methods: one number per row
+
+
+ALL_ROWS: Final = (
+    "it is given all rows at once and returns one number for each; for a function f of "
+    "one row give"
+)
+_NEW_LINE: Final = "\n"
+
+
+@dataclass(frozen=True)
+class Readout:
+    """One output of a model, by calling it.
+
+    Parameters
+    ----------
+    method : callable
+        A method of the model, or a plain callable: a table of n rows, or n texts, to
+        (n,) or (n, K).
+    table : callable
+        Makes the table that ``method`` is given from points and labels; of texts a
+        list.
+    output : str
+        What the numbers are: ``"value"``, ``"probability"``, ``"log_odds"`` or
+        ``"margin"``.
+    index : int or None
+        The column that is read; None if there can be only one.
+    features : tuple of str or None
+        The columns that the model was fitted on, where it tells.
+    """
+
+    method: Callable[[Any], object]
+    table: Callable[[Any, Labels], Any]
+    output: str
+    index: int | None
+    features: tuple[str, ...] | None = None
+
+    def __call__(self, points: Points | list[str], labels: Labels) -> Values:
+        """Values, shape (n,)."""
+        return self._chosen(self._columns(self._answer(points, labels), points, labels))
+
+    def answers(self, points: Points | list[str], labels: Labels) -> Answers:
+        """Values, with the precision in which the model computed."""
+        answer = self._answer(points, labels)
+        columns = self._columns(answer, points, labels)
+        return Answers(self._chosen(columns), precision_of(answer))
+
+    def _answer(self, points: Points | list[str], labels: Labels) -> object:
+        return self.method(self.table(points, labels))
+
+    def _columns(
+        self, answer: object, points: Points | list[str], labels: Labels
+    ) -> Array:
+        """What a model returned as a matrix (n, K) of our own."""
+        array, n_rows = as_numbers(answer), len(points)
+        if array.ndim not in (1, 2) or len(array) != n_rows:
+            raise InvalidInput(
+                f"the model returned shape {array.shape} for {n_rows} rows; expected "
+                f"({n_rows},) or ({n_rows}, outputs); {ALL_ROWS} "
+                f"lambda X: {_row_by_row(self.table(points, labels))}"
+            )
+        return array.reshape(n_rows, -1)
+
+    def misfit(self, error: Exception, points: Any, labels: Labels) -> str:
+        """What a model was given that fails, what it says, and what would do."""
+        table = self.table(points, labels)
+        said = f"{type(error).__name__}: {str(error).partition(_NEW_LINE)[0]}"
+        came = f"{type(table).__name__} of {len(table)} rows"
+        if isinstance(self.method, Sparing):
+            remedy = "give it a table like the one that it was fitted on"
+        else:
+            remedy = f"{ALL_ROWS} lambda X: {_row_by_row(table, error)}"
+        return f"given a {came} it raises {said}; {remedy}"
+
+    def _chosen(self, columns: Array) -> Values:
+        n_columns = columns.shape[1]
+        match self.output:
+            case "log_odds":
+                return _log_odds(columns, read_column(self.index, n_columns))
+            case "margin" if n_columns == 1:  # two classes share one margin
+                return -columns[:, 0] if self.index == 0 else columns[:, 0]
+            case _:
+                return columns[:, read_column(self.index, n_columns)]
+
+
+def _row_by_row(table: object, error: Exception | None = None) -> str:
+    """What asks f for one row at a time, with cells as it asked for them."""
+    if isinstance(table, list):
+        return "[f(text) for text in X]"
+    if not hasattr(table, "iloc"):
+        return "np.apply_along_axis(f, 1, X)"
+    named = not (isinstance(error, KeyError) and isinstance(error.args[0], int))
+    return "X.apply(f, axis=1)" if named else "np.apply_along_axis(f, 1, X.to_numpy())"
+
+
+def read_column(index: int | None, n_columns: int) -> int:
+    """The column that is meant, among ``n_columns``."""
+    if index is None and n_columns == 1:
+        return 0
+    if index is None:
+        raise InvalidInput(
+            f"target: the model has {n_columns} outputs; give the position of one, "
+            f"0 to {n_columns - 1}"
+        )
+    if index >= n_columns:
+        rest = "leave target out" if n_columns == 1 else "counted from 0"
+        raise InvalidInput(
+            f"target: no output at position {index}; the model has {n_columns}, {rest}"
+        )
+    return index
+
+
+def _log_odds(probabilities: Array, index: int) -> Values:
+    """Log-odds log p_t − log Σ_{k≠t} p_k, which keep small 1 − p_t."""
+    others = np.delete(probabilities, index, axis=1).sum(axis=1)
+    with np.errstate(divide="ignore"):  # p = 0 or 1: infinite, and reported by its row
+        log_odds: Values = np.log(probabilities[:, index]) - np.log(others)
+    return log_odds
+
+
+# ---- Models that are read as sums of trees
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ReadTrees:
+    """An output of a model, as the sum of trees that it may be; read when asked for.
+
+    Parameters
+    ----------
+    model : estimator or callable
+        Any model.
+    output : str
+        Such as ``"probability"``.
+    index : int or None
+        The class, or the column of the output.
+    schema : TableSchema or None
+        The table that the model is given; None for a table of numbers.
+    """
+
+    model: Any
+    output: str
+    index: int | None
+    schema: TableSchema | None = None
+
+    @cached_property
+    def boxes(self) -> Boxes | None:
+        """The output itself; None where it is no sum of trees."""
+        return self._read(self.output)
+
+    @cached_property
+    def margin_boxes(self) -> Boxes | None:
+        """The score that the output is made of, which may be the output itself."""
+        return self.boxes if self.boxes is not None else self._read("margin")
+
+    @cached_property
+    def products(self) -> SumOfProducts | NoProducts:
+        """The output as a sum of products; the reason where it is none."""
+        if self.boxes is not None:
+            return self.boxes.as_products()
+        view = self._view()
+        if view is None:
+            return NoProducts(f"{name_of(self.model)} can only be called")
+        try:
+            return exact_products(self.model, self.output, self.index, view)
+        except UNREADABLE as error:
+            return NoProducts(
+                f"{name_of(self.model)} cannot be read: {type(error).__name__}: {error}"
+            )
+
+    def _read(self, output: str) -> Boxes | None:
+        view = self._view()
+        if view is None:
+            return None
+        try:
+            return exact_boxes(self.model, output, self.index, view)
+        except UNREADABLE as error:
+            _warn_unread(name_of(self.model), error)
+            return None
+
+    def _view(self) -> View | None:
+        if self.schema is not None:
+            return View.of_schema(self.schema)
+        columns = FittedColumns.of(self.model)
+        if columns.count is None:
+            return None
+
+        def table(points: Points) -> Any:
+            return columns.table(points, Labels())
+
+        return View.of_numbers(columns.count, table)
+
+
+def _warn_unread(name: str, error: Exception) -> None:
+    """Libraries may keep trees in another way in versions to come."""
+    warnings.warn(
+        f"{name}: its trees cannot be read, so means and slopes are sampled; the "
+        f"reason is {type(error).__name__}: {error}",
+        InexactBoxesWarning,
+        stacklevel=2,
+    )

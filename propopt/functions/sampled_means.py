@@ -1,0 +1,358 @@
+"""Means of any function under the data law, by draws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final, final
+
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from propopt.base.arrays import Attributions, Points, Values
+from propopt.base.checks import read_count, read_positive
+from propopt.base.errors import InvalidInput
+from propopt.base.resources import require_memory
+from propopt.base.text import Quantity
+from propopt.functions.function import Calls, Function
+from propopt.laws.data_law import BoxMeans, DataLaw
+from propopt.laws.draws import N_BLOCKS, Control, Design, Sample
+from propopt.losses.faithfulness import Estimate
+from propopt.structures.boxes.boxes import Boxes
+from propopt.tables.frames import Labels
+from propopt.tables.schema import TableSchema
+
+
+# ---- Estimates that can be drawn on: until they are precise, or a budget is spent
+
+
+_MARGIN: Final = 1.2
+"""Errors are estimates: so much more is drawn than they ask for."""
+
+_LEAST_GROWTH, _MOST_GROWTH = 1.5, 4.0
+"""Factors on the number of draws, from one look at the error to the next."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class GrowingEstimate:
+    """An estimate from draws, to which more can be added; none of them are wasted.
+
+    Parameters
+    ----------
+    sample : Sample
+        The draws, and the values there.
+    source : str
+        How the estimate is made, without the number of draws.
+    labels : Labels
+        Names of points and features.
+    notes : tuple of str
+        What a reader has to know.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> X = np.random.default_rng(0).normal(size=(100, 2))
+    >>> steps = po.wrap(lambda X: np.round(2 * X).sum(axis=1))
+    >>> mean = po.smoothed(steps, law="data", data=X, n_samples=50)
+    >>> few = mean.growing(X[:5])
+    >>> more = few.extended(200)
+    >>> bool(more.estimate.standard_errors.mean() < few.estimate.standard_errors.mean())
+    True
+    >>> few.evaluations, more.evaluations
+    (250, 1000)
+    """
+
+    sample: Sample
+    source: str
+    labels: Labels
+    notes: tuple[str, ...]
+
+    @property
+    def n_draws(self) -> int:
+        """Draws around each row."""
+        return self.sample.n_draws
+
+    @property
+    def evaluations(self) -> int:
+        """Rows that the model was given, from the first draw on."""
+        return self.sample.evaluations
+
+    @cached_property
+    def estimate(self) -> Estimate:
+        """What the draws say, with blocks that tell its error."""
+        blocks = self.sample.blocks().slopes
+        design = self.sample.design
+        return Estimate(
+            values=blocks.mean(axis=0),
+            source=f"{self.n_draws} draws, {self.source}",
+            blocks=blocks,
+            n_draws=self.n_draws,
+            evaluations=self.evaluations,
+            labels=self.labels,
+            effects=design.law.has_effects(design.points),
+            notes=self.notes,
+        )
+
+    def extended(self, n_draws: int) -> GrowingEstimate:
+        """The same with more draws: equal, bit for bit, to so many drawn at once.
+
+        Parameters
+        ----------
+        n_draws : int
+            Around each row, those that are there included; a multiple of 10.
+
+        Raises
+        ------
+        InvalidInput
+            If it is no such number, or smaller than what is there.
+        """
+        require_draws(len(self.sample.values), n_draws)
+        grown = self.sample.extended(n_draws)
+        return GrowingEstimate(grown, self.source, self.labels, self.notes)
+
+    def until(
+        self,
+        error: Callable[[Estimate], float],
+        precision: float,
+        max_evaluations: int | None = None,
+    ) -> GrowingEstimate:
+        """Draw on until an error is small enough, or evaluations would be too many.
+
+        The error is taken to fall as 1/draws, as that of an objective does; it is
+        looked at again whenever the draws have grown by a factor of 1.5 to 4.
+
+        Parameters
+        ----------
+        error : callable
+            Of an estimate, such as the relative target error of the explanation that is
+            optimal for it.
+        precision : float
+            Where to stop: the first time that the error is not larger.
+        max_evaluations : int, optional
+            The most rows that the model is given, all draws together.
+
+        Returns
+        -------
+        GrowingEstimate
+            The last one; ``error`` of its estimate tells whether it is precise.
+        """
+        goal = read_positive(precision, "precision")
+        affordable = self._affordable(max_evaluations)
+        growing, size = self, error(self.estimate)
+        while size > goal and growing.n_draws < affordable:
+            factor = min(max(_MARGIN * size / goal, _LEAST_GROWTH), _MOST_GROWTH)
+            wanted = N_BLOCKS * -int(-growing.n_draws * factor // N_BLOCKS)
+            growing = growing.extended(int(min(wanted, affordable)))
+            size = error(growing.estimate)
+        return growing
+
+    def _affordable(self, max_evaluations: int | None) -> float:
+        """The most draws that a budget allows."""
+        if max_evaluations is None:
+            return float("inf")
+        return affordable_draws(self.sample.design.per_draw, max_evaluations)
+
+
+def affordable_draws(per_draw: int, max_evaluations: int) -> int:
+    """The largest multiple of 10 of draws that take no more evaluations."""
+    most = read_count(max_evaluations, "max_evaluations")
+    return most // per_draw // N_BLOCKS * N_BLOCKS
+
+
+def require_affordable(per_draw: int, n_draws: int, max_evaluations: int) -> None:
+    """Refuse a budget that is too small for the first draws."""
+    if affordable_draws(per_draw, max_evaluations) < n_draws:
+        raise InvalidInput(
+            f"max_evaluations: {n_draws} draws take {n_draws * per_draw:,} "
+            f"evaluations, and {max_evaluations:,} are allowed; give more, or explain "
+            "fewer rows"
+        )
+
+
+def require_draws(n_rows: int, n_draws: int) -> None:
+    """Refuse more draws than fit into memory."""
+    require_memory(
+        16.0 * n_rows * n_draws,
+        f"keeping {n_draws:,} draws of {n_rows:,} rows",
+        "explain fewer rows at a time, or draw less",
+    )
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class SampledMean(Function):
+    """The mean of any function under the data law, E f(V), by draws of V.
+
+    Its "gradient" is that of :class:`ExactMean`, estimated: of numbers by least squares
+    slopes, cross-fitted between 10 blocks of draws so that each block is unbiased; of
+    columns of two values, of categories and of missing numbers by pairs of draws that
+    differ in nothing else, so that columns that f does not use have exactly 0. Draws
+    are the same for all rows and in all calls. Make it by :func:`smoothed`.
+
+    Parameters
+    ----------
+    function : Function
+        f.
+    law : DataLaw
+        The law of the columns.
+    n_samples : int
+        Draws around each row, a multiple of 10.
+    seed : int
+        That of the draws.
+    paired : bool
+        Whether numbers are taken by pairs too: exact zeros of unused columns, for 1 + D
+        evaluations per draw.
+    control : Boxes or None
+        A score that f is nearly a multiple of, such as the margin of a probability: its
+        exact means and slopes take chance off those of f.
+    """
+
+    function: Function
+    law: DataLaw
+    n_samples: int
+    seed: int
+    paired: bool = False
+    control: Boxes | None = None
+
+    def __repr__(self) -> str:
+        draws = f"n_samples={self.n_samples}"
+        return f"{type(self).__name__}({self.function!r}, {self.law!r}, {draws})"
+
+    @cached_property
+    def quantity(self) -> Quantity:
+        """That of the function, whose mean it is."""
+        return self.function.quantity
+
+    @property
+    def gradient_method(self) -> str:
+        """The number of draws, what is made of them, and the rows of the law."""
+        return f"{self.n_samples} draws, {self._source}"
+
+    @property
+    def schema(self) -> TableSchema | None:
+        """That of the function."""
+        return self.function.schema
+
+    @property
+    def features(self) -> tuple[str, ...] | None:
+        """Those of the function."""
+        return self.function.features
+
+    @cached_property
+    def calls(self) -> Calls:
+        """Those of the function."""
+        return self.function.calls
+
+    def estimate_at(self, points: Points, labels: Labels) -> Estimate:
+        return self._growing_at(points, labels, self.n_samples, None).estimate
+
+    def growing(
+        self,
+        X: ArrayLike | pd.DataFrame,
+        n_draws: int | None = None,
+        max_evaluations: int | None = None,
+    ) -> GrowingEstimate:
+        """The estimate at some rows, which can be drawn on.
+
+        Parameters
+        ----------
+        X : array or DataFrame (N, D)
+            The rows.
+        n_draws : int, optional
+            To begin with; ``n_samples`` by default.
+        max_evaluations : int, optional
+            Begin with fewer draws where those would take more, but no fewer than slopes
+            need.
+
+        Raises
+        ------
+        InvalidInput
+            If these draws are too few for slopes, or evaluations too few for draws.
+        """
+        first = self.n_samples if n_draws is None else n_draws
+        return self._growing_at(*self.read(X), first, max_evaluations)
+
+    def _growing_at(
+        self, points: Points, labels: Labels, first: int, max_evaluations: int | None
+    ) -> GrowingEstimate:
+        design = self._design(points)
+        if max_evaluations is not None:
+            require_affordable(design.per_draw, design.fewest, max_evaluations)
+            first = min(first, affordable_draws(design.per_draw, max_evaluations))
+        sample = self._sample(design, labels, first)
+        notes = self.law.notes(points)
+        return GrowingEstimate(sample, self._source, labels, notes)
+
+    def estimates(
+        self, X: ArrayLike | pd.DataFrame, max_evaluations: int
+    ) -> Iterator[Estimate]:
+        """Estimates from more and more draws, each twice as many, while there are some.
+
+        Parameters
+        ----------
+        X : array or DataFrame (N, D)
+            The rows.
+        max_evaluations : int
+            The most rows that the model is given for the last of them.
+
+        Yields
+        ------
+        Estimate
+            From the draws of the last one and as many more.
+        """
+        growing = self.growing(X, max_evaluations=max_evaluations)
+        most = affordable_draws(growing.sample.design.per_draw, max_evaluations)
+        yield growing.estimate
+        while growing.n_draws < most:
+            growing = growing.extended(min(2 * growing.n_draws, most))
+            yield growing.estimate
+
+    def evaluations(
+        self, X: ArrayLike | pd.DataFrame, n_draws: int | None = None
+    ) -> int:
+        """How many rows the model will be given for an estimate, exactly."""
+        points, _ = self.read(X)
+        first = self.n_samples if n_draws is None else n_draws
+        return first * self._uncontrolled(points).per_draw
+
+    def _value(self, points: Points, labels: Labels, /) -> Values:
+        design = self._design(points)
+        sample = self._sample(design, labels, self.n_samples)
+        return sample.blocks().means.mean(axis=0)
+
+    def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
+        design = self._design(points)
+        sample = self._sample(design, labels, self.n_samples)
+        return sample.blocks().slopes.mean(axis=0)
+
+    def _sample(self, design: Design, labels: Labels, n_draws: int) -> Sample:
+        names = labels.of_columns()
+        require_draws(len(design.points), n_draws)
+
+        def evaluate(points: Points) -> Values:
+            try:
+                return self.function.value_at(points, names)
+            except InvalidInput as error:
+                raise InvalidInput(f"at drawn points: {error}") from error
+
+        return Sample.of(design, evaluate, n_draws)
+
+    def _design(self, points: Points) -> Design:
+        design = self._uncontrolled(points)
+        if self.control is None:
+            return design
+        means, attributions = BoxMeans(self.control, self.law).of(points)
+        control = Control(self.control.value, means, attributions)
+        return replace(design, control=control)
+
+    def _uncontrolled(self, points: Points) -> Design:
+        return Design(self.law, points, self.seed, self.paired)
+
+    @property
+    def _source(self) -> str:
+        rule = "pairs" if self.paired else "least squares between blocks"
+        known = "" if self.control is None else " and the exact margin as control"
+        of_rows = self.law.reference.in_words()
+        return f"{N_BLOCKS} blocks, {rule}{known}, data law of {of_rows}"

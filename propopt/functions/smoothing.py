@@ -1,0 +1,217 @@
+"""The choice of a law, and of the way to take means under it."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from propopt.base.arrays import Array
+from propopt.base.checks import did_you_mean, read_array, read_count, read_seed
+from propopt.base.errors import InvalidInput
+from propopt.functions.function import Function, read_function
+from propopt.functions.gaussian_means import SmoothedFunction
+from propopt.functions.means import CheckedBoxes, ExactMean
+from propopt.functions.sampled_means import SampledMean
+from propopt.laws.data_law import DataLaw, Reference
+from propopt.laws.draws import N_BLOCKS, fewest_draws
+
+
+LawName = Literal["gaussian", "data"]
+
+N_DRAWS: Final = 500
+"""Draws, or pairs of them, where their number is not given."""
+
+
+@overload
+def smoothed(
+    function: Function,
+    scale: ArrayLike,
+    n_samples: int | None = None,
+    rng: int | np.random.Generator | None = 0,
+    *,
+    law: Literal["gaussian"] = "gaussian",
+    data: Any = None,
+) -> SmoothedFunction: ...
+
+
+@overload
+def smoothed(
+    function: Function,
+    scale: None = None,
+    n_samples: int | None = None,
+    rng: int | np.random.Generator | None = 0,
+    *,
+    law: Literal["data"],
+    data: Any,
+    paired: bool = False,
+) -> ExactMean | SampledMean: ...
+
+
+def smoothed(
+    function: Function,
+    scale: ArrayLike | None = None,
+    n_samples: int | None = None,
+    rng: int | np.random.Generator | None = 0,
+    *,
+    law: LawName = "gaussian",
+    data: Any = None,
+    paired: bool = False,
+) -> Function:
+    """A smooth function near one that is not: its mean E f(V) under a law around x.
+
+    Its gradient explains trees and forests, whose own gradient is 0 almost everywhere.
+    Columns are independent under both laws.
+
+    ========== =======================================================================
+    gaussian   V = x + δ ∘ ε, ε ~ N(0, I), and the gradient by x (SmoothGrad). Where a
+               library puts its splits between observed values counts
+    data       V_j on the values of column j in ``data``, near x_j: weights
+               exp(−(v − x_j)²/2h²) with h half a standard deviation, more where one
+               value would have nearly all of it. The gradient is
+               Cov(V_j, f(V))/Var(V_j): the difference f(v_2) − f(v_1) per unit where
+               there are two values, 0 in columns that are not used or constant. Of a
+               category, and of a number that is missing, it is the effect against
+               the others, in units of the output
+    ========== =======================================================================
+
+    Of trees that are read (``function.boxes``) means and gradients are exact, once the
+    boxes were compared with the model at up to 1000 rows of ``data``, or of those that
+    are asked for first. Else they are sampled: by the data law in 10 blocks, so that
+    every estimate tells its error, and more can be drawn (:meth:`SampledMean.growing`).
+
+    Parameters
+    ----------
+    function : Function
+        f; see :func:`wrap` for models and callables.
+    scale : float or array (D,), optional
+        δ > 0, in the units of the features: how far f is averaged by the gaussian law,
+        which needs it. Of an array an entry may be 0: that column stays as it is, and
+        its slope is 0. Entries for categorical columns are not used.
+    n_samples : int, optional
+        Where means are sampled, the number of draws: the gaussian law takes so many
+        pairs x ± δε, at least two for each feature, by default 500; the data law so
+        many rows, a multiple of 10 and at least two and a quarter for each feature, by
+        default 500 or as many as are needed.
+    rng : int, Generator or None
+        What is drawn from, once; None is seed 0.
+    law : {"gaussian", "data"}
+        Of the columns around each row.
+    data : DataFrame, array or Reference, optional
+        The reference table, best the one that the model was fitted on; the data law
+        needs it. Of more than 10,000 rows as many are drawn.
+    paired : bool
+        Where the data law is sampled, take slopes by pairs of draws that differ in one
+        column, as effects are taken always: columns that are not used have exactly 0,
+        for 1 + D evaluations per draw.
+
+    Returns
+    -------
+    Function
+        With ``value``, ``gradient`` and ``estimate``; by the gaussian law a
+        :class:`SmoothedFunction`, with ``gradient_error`` and ``changes`` too; by the
+        data law an :class:`ExactMean`, or a :class:`SampledMean`.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument cannot be used.
+
+    Examples
+    --------
+    The gradient of a smoothed step 1[x > 0] is the normal density over δ, here at 0.
+
+    >>> import numpy as np, propopt as po
+    >>> step = po.smoothed(po.wrap(lambda X: (X[:, 0] > 0) * 1.0), scale=0.5)
+    >>> error = step.gradient([[0.0]]) - 1 / np.sqrt(2 * np.pi) / 0.5
+    >>> bool(np.abs(error) < 4 * step.gradient_error([[0.0]]))
+    True
+    """
+    function = read_function(function)
+    _refuse_words(function)
+    n_draws = None if n_samples is None else read_count(n_samples, "n_samples")
+    if n_draws == 1:
+        raise InvalidInput("n_samples: expected at least 2, which errors need")
+    seed = read_seed(rng)
+    match law:
+        case "gaussian":
+            widths = _read_widths(scale)
+            return _gaussian(function, widths, n_draws or N_DRAWS, seed, data)
+        case "data":
+            _refuse_widths(scale)
+            return _by_data(function, data, n_draws, seed, paired)
+    raise InvalidInput(
+        f"law: expected 'gaussian' or 'data', got {law!r}"
+        f"{did_you_mean(law, ['gaussian', 'data'])}"
+    )
+
+
+def _refuse_words(function: Function) -> None:
+    if function.encoding is not None and function.schema is None:
+        raise InvalidInput(
+            f"function: {function!r} takes texts, whose words are there or not; its "
+            "gradient is the effect of each word, which needs no smoothing"
+        )
+
+
+def _read_widths(scale: ArrayLike | None) -> Array:
+    if scale is None:
+        raise InvalidInput(
+            "scale: the gaussian law needs one, such as half the standard deviation of "
+            "each column; law='data', data=X_train needs none"
+        )
+    widths = read_array(scale, "scale", ndim=min(np.ndim(scale), 1))
+    if not (widths >= 0.0).all() or not widths.any():
+        raise InvalidInput(
+            "scale: expected numbers > 0, or 0 for columns that stay as they are, got "
+            f"{widths.tolist()}"
+        )
+    return widths
+
+
+def _gaussian(
+    function: Function, widths: Array, n_samples: int, seed: int, data: Any
+) -> SmoothedFunction:
+    made = SmoothedFunction(function, widths, n_samples, seed, function.schema)
+    if data is not None:
+        made.read_boxes.at(*function.read(data, "data"))
+    return made
+
+
+def _by_data(
+    function: Function, data: Any, n_samples: int | None, seed: int, paired: bool
+) -> ExactMean | SampledMean:
+    reference = _read_reference(function, data, seed)
+    reference.refuse_equal_rows()
+    checked, law = CheckedBoxes.of(function), DataLaw(reference)
+    boxes = checked.at(reference.points, reference.labels)
+    if boxes is not None:
+        return ExactMean(function, law, boxes, checked)
+    control = function.margin_boxes
+    if n_samples is None:
+        fewest = fewest_draws(law, paired, control is not None)
+        return SampledMean(function, law, max(N_DRAWS, fewest), seed, paired, control)
+    if n_samples % N_BLOCKS:
+        raise InvalidInput(
+            f"n_samples: expected a multiple of {N_BLOCKS}, the number of blocks of "
+            f"draws that tell their error, got {n_samples}"
+        )
+    return SampledMean(function, law, n_samples, seed, paired, control)
+
+
+def _refuse_widths(scale: ArrayLike | None) -> None:
+    if scale is not None:
+        raise InvalidInput("scale: the data law has its own bandwidths; leave it out")
+
+
+def _read_reference(function: Function, data: Any, seed: int) -> Reference:
+    if isinstance(data, Reference):
+        return data
+    if data is None:
+        raise InvalidInput(
+            "data: the data law needs the reference table, best the one that the model "
+            "was fitted on: smoothed(function, law='data', data=X_train)"
+        )
+    points, labels = function.read(data, "data")
+    return Reference.of_points(points, labels, function.schema, seed)

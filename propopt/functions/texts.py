@@ -1,0 +1,569 @@
+"""A model of texts as a function under explanation."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Final, final
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from propopt.base.arrays import Attributions, Points, Truths, Values
+from propopt.base.errors import InvalidInput
+from propopt.base.resources import MODEL_CALLS
+from propopt.base.text import Quantity, printable
+from propopt.functions.function import EXACT, Calls, Function
+from propopt.functions.jumps import Answers, refuse_other_answers
+from propopt.functions.models import TRIAL_ROWS, Trial
+from propopt.functions.outputs import Readout
+from propopt.functions.torch_modules import TorchModel
+from propopt.losses.faithfulness import Estimate
+from propopt.structures.subsets.sets import NoSetFunction, SetFunction
+from propopt.structures.tfidf.text_sums import TextStructure
+from propopt.structures.tfidf.vectorisers import VECTORISERS, CountsWords
+from propopt.tables.columns import Categorical
+from propopt.tables.documents import Document, TextSchema, read_texts
+from propopt.tables.frames import Labels, listed
+from propopt.tables.schema import TableSchema
+
+
+# ---- Models that count the words of a text, and see nothing else of it
+
+
+def bag_refusal(vectorisers: Sequence[CountsWords], schema: TextSchema) -> str | None:
+    """Why counts of words do not tell what a model says; None if they do.
+
+    Vectorisers that count single words do, where they find the same in each document of
+    the schema and in the bag of its words.
+
+    Parameters
+    ----------
+    vectorisers : sequence of vectorisers
+        All that the model sees of texts; none if it sees more.
+    schema : TextSchema
+        The words, and documents to try.
+    """
+    if not vectorisers:
+        return "the order of words may matter to the model"
+    reasons = (_refusal(vectoriser, schema) for vectoriser in vectorisers)
+    return next((reason for reason in reasons if reason is not None), None)
+
+
+def _refusal(vectoriser: CountsWords, schema: TextSchema) -> str | None:
+    if type(vectoriser) not in VECTORISERS:
+        return f"{type(vectoriser).__name__} may count more than words"
+    if vectoriser.analyzer != "word" or tuple(vectoriser.ngram_range) != (1, 1):
+        return "the model counts more than single words"
+    analyse = vectoriser.build_analyzer()
+    for n, document in enumerate(schema.documents):
+        bag = schema.bag(schema.counts([document])[0])
+        if Counter(analyse(document.text)) != Counter(analyse(bag)):
+            return f"the model reads other words in document {n} than the rule finds"
+    return None
+
+
+# ---- A model of texts at one document: a function of which of its words are kept
+
+
+ABSENT: Final = "absent"
+PRESENT: Final = "present"
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class DocumentFunction(Function):
+    """f of the words of one document that are kept: d columns, each absent or present.
+
+    Each column is a category of two levels with codes 0 and 1, of which the first has
+    the frequency 1: the document without any word is the reference. So the gradient of
+    a word is f(x) less f of x without it, and whatever takes a function of categories
+    takes this one. Texts that the model is given are counted by the text function.
+
+    Parameters
+    ----------
+    function : TextFunction
+        f.
+    document : Document
+        x, with d words.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> f = po.wrap(lambda texts: [len(t) for t in texts], data=["no good, no"])
+    >>> at = f.of_document("no good, no")
+    >>> at.value_at(np.array([[1.0, 1.0], [0.0, 1.0], [0.0, 0.0]]))
+    array([11., 7., 3.])
+    >>> at.gradient_at(np.ones((1, 2)))
+    array([[4., 4.]])
+    """
+
+    function: TextFunction
+    document: Document
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.quantity}, {self.n_words} words)"
+
+    @cached_property
+    def quantity(self) -> Quantity:
+        """That of the text function."""
+        return self.function.quantity
+
+    @property
+    def n_words(self) -> int:
+        """The number of its distinct words, d."""
+        return self.document.n_words
+
+    @cached_property
+    def schema(self) -> TableSchema:
+        """Each word as a category, absent or present."""
+        return TableSchema(
+            pd.Index(self.document.words, dtype=object),
+            tuple(_column(word) for word in self.document.words),
+        )
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The words."""
+        return self.document.words
+
+    @property
+    def subsets(self) -> SetFunction | NoSetFunction:
+        """What it is as a function of sets of words, where the model was read."""
+        return self.function.subsets(self.document)
+
+    @property
+    def gradient_method(self) -> str:
+        """Effects are differences of values."""
+        return EXACT
+
+    @cached_property
+    def calls(self) -> Calls:
+        """Those of the text function."""
+        return self.function.calls
+
+    def _value(self, points: Points, labels: Labels, /) -> Values:
+        del labels
+        return self.function.asked.values(self.document.each(self._bits(points)))
+
+    def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
+        del labels
+        bits = self._bits(points)
+        values = self.function.texts_value(self.document.each(bits))
+        without = self.function.texts_value(
+            text for row in bits for text in without_each(self.document, row)
+        )
+        effects = np.zeros(points.shape)
+        effects[bits] = np.repeat(values, bits.sum(axis=1)) - without
+        return effects
+
+    def _bits(self, points: Points) -> Truths:
+        """Codes as bits, refused where they are neither 0 nor 1."""
+        coded = bool(((points == 0.0) | (points == 1.0)).all())
+        if points.shape[1:] != (self.n_words,) or not coded:
+            raise InvalidInput(
+                f"{self!r}: expected codes (n, {self.n_words}) of words, 0 where one "
+                f"is absent and 1 where it is present, got an array of shape "
+                f"{points.shape}"
+            )
+        return np.asarray(points == 1.0)
+
+
+def without_each(document: Document, kept: Truths | None = None) -> Iterator[str]:
+    """The text with one word less, for each word that is there, in their order."""
+    bits = np.ones(document.n_words, bool) if kept is None else kept.copy()
+    for j in np.flatnonzero(bits):
+        bits[j] = False
+        yield document.without(bits)
+        bits[j] = True
+
+
+def _column(word: str) -> Categorical:
+    return Categorical(word, np.dtype(object), _LEVELS, None, _REFERENCE)
+
+
+_LEVELS: Final = pd.Index([ABSENT, PRESENT], dtype=object)
+_REFERENCE: Final = np.array([1.0, 0.0, 0.0])
+"""Absent, present, and missing, which no word is."""
+_REFERENCE.setflags(write=False)
+
+
+# ---- Torch modules that take texts: values alone, as texts have no gradients
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class TorchTexts:
+    """One output of a torch module that is given lists of texts, in evaluation mode.
+
+    Parameters
+    ----------
+    model : TorchModel
+        The module, and what its scores mean.
+    """
+
+    model: TorchModel
+
+    def __call__(self, texts: list[str], _: Labels) -> Values:
+        """Values, shape (n,)."""
+        return self.model.answers_to(list(texts), len(texts))
+
+    def answers(self, texts: list[str], labels: Labels) -> Answers:
+        """Values, with the precision in which the module computed."""
+        return Answers(self(texts, labels), self.model.epsilon)
+
+
+# ---- A model of texts that is asked in batches, which a first few texts try
+
+
+CHARACTER_BYTES = 8
+"""What a model may need for each, with what it makes of them."""
+
+SHOWN = 60
+"""Characters of a text in a message."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class AskedModel:
+    """One output of a model of texts; what it is asked is counted.
+
+    Parameters
+    ----------
+    name : str
+        For messages.
+    readout : Readout or TorchTexts
+        Its method and output; the method is given a list of texts.
+    calls : Calls
+        Where texts are counted.
+    batch_rows : int
+        The most texts of one call.
+    trial : Trial
+        What is known of the model so far.
+    """
+
+    name: str
+    readout: Readout | TorchTexts
+    calls: Calls
+    batch_rows: int = sys.maxsize
+    trial: Trial = field(default_factory=Trial)
+
+    def values(self, texts: Iterable[str]) -> Values:
+        """Values of texts (n,), which may be made one after the other.
+
+        Raises
+        ------
+        InvalidInput
+            If the model answers the same texts twice and not alike.
+        """
+        parts = [self._answered(batch) for batch in self._batches(texts)]
+        return np.concatenate(parts) if parts else np.empty(0)
+
+    def finite_values(self, texts: Iterable[str]) -> Values:
+        """The same, refused where one is not finite.
+
+        Raises
+        ------
+        InvalidInput
+            The first such text is named.
+        """
+        parts = []
+        for batch in self._batches(texts):
+            parts.append(self._answered(batch))
+            self._check(parts[-1], batch)
+        return np.concatenate(parts) if parts else np.empty(0)
+
+    def _answered(self, texts: list[str]) -> Values:
+        self.calls.add(len(texts))
+        values = self._asked(self.readout, texts)
+        if not self.trial.done:
+            self._ask_twice(texts[: min(TRIAL_ROWS, self.batch_rows)])
+        return values
+
+    def _ask_twice(self, texts: list[str]) -> None:
+        """Refuse a model that does not answer the first texts alike."""
+        self.calls.try_out(2 * len(texts))
+        first, again = (self._asked(self.readout.answers, texts) for _ in range(2))
+        refuse_other_answers(first, again, self.name)
+        self.trial.done = True
+
+    def _asked(self, ask: Callable[[Any, Labels], Any], texts: list[str]) -> Any:
+        """What the model says; where it fails, for which texts."""
+        try:
+            return ask(texts, Labels())
+        except Exception as error:
+            error.add_note(
+                f"{self.name} was given {len(texts)} texts, of which the first is "
+                f"{shown(texts[0])}"
+            )
+            raise
+
+    def _batches(self, texts: Iterable[str]) -> Iterator[list[str]]:
+        """Lists of bounded size; a single text may be larger."""
+        most, batch, size = min(MODEL_CALLS.n_rows, self.batch_rows), list[str](), 0
+        for text in texts:
+            more = CHARACTER_BYTES * len(text)
+            if batch and (len(batch) >= most or size + more > MODEL_CALLS.n_bytes):
+                yield batch
+                batch, size = [], 0
+            batch.append(text)
+            size += more
+        if batch:
+            yield batch
+
+    def _check(self, values: Values, texts: list[str]) -> None:
+        bad = ~np.isfinite(values)
+        if bad.any():
+            n = int(bad.argmax())
+            raise InvalidInput(self.no_value(float(values[n]), texts[n]))
+
+    def no_value(self, value: float, text: str) -> str:
+        """What is said where a value is not finite."""
+        return (
+            f"{self.name}: the value is {value} for the text {shown(text)}; texts in "
+            "which words are deleted, and the empty one, need finite values too"
+        )
+
+
+def as_texts(texts: Any, _: Labels) -> list[str]:
+    """The table that a model of texts is given: a list of its own."""
+    return list(texts)
+
+
+def shown(text: str) -> str:
+    """A text as messages have it: its beginning, on one line."""
+    beginning = printable(text[:SHOWN])
+    return f"'{beginning}...'" if len(text) > SHOWN else f"'{beginning}'"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TextFunction(Function):
+    """A function of documents; encoded, they are counts of words (N, D).
+
+    The gradient of a word is its effect, f(x) less f of the document in which all its
+    occurrences are deleted, and 0 for words that are not in the document: exact, of as
+    many values as the document has words. A document without any word is a row of
+    zeros, and its effects are 0.
+
+    The model is given texts as they were written, in lists. A row of counts is turned
+    into one by :meth:`document`: into the document of the schema that has these counts,
+    else into a bag of words, for models that are known to count words and nothing else.
+
+    Parameters
+    ----------
+    quantity : Quantity
+        What f is.
+    values_of : callable
+        From texts, a list of n strings, to n numbers, such as a ``Readout`` of a model.
+    text_schema : TextSchema
+        The words.
+    structure : TextStructure or NoSetFunction
+        What the model was read as, or why it was not.
+    vectorisers : tuple of CountVectorizer or HashingVectorizer
+        All that the model sees of texts; none if it sees more, or that is not known.
+    batch_rows : int
+        The most texts of one call.
+
+    Examples
+    --------
+    >>> import propopt as po
+    >>> notes = ["good food", "no food", "no good, no"]
+    >>> f = po.wrap(lambda texts: [text.count("no") for text in texts], data=notes)
+    >>> f.value(notes)
+    array([0., 1., 2.])
+    >>> f.text_schema.vocabulary, f.gradient(notes[2:])
+    (('good', 'food', 'no'), array([[0., 0., 2.]]))
+    """
+
+    quantity: Quantity = field()
+    values_of: Callable[[list[str]], Any] | Readout | TorchTexts
+    text_schema: TextSchema
+    structure: TextStructure | NoSetFunction
+    vectorisers: tuple[CountsWords, ...] = ()
+    batch_rows: int = field(default=sys.maxsize, kw_only=True)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.quantity})"
+
+    @property
+    def encoding(self) -> TextSchema:
+        """The words."""
+        return self.text_schema
+
+    @property
+    def gradient_method(self) -> str:
+        """Effects are differences of values."""
+        return EXACT
+
+    def effects_at(self, points: Points) -> NDArray[np.bool_]:
+        """All gradients are effects."""
+        return np.ones(points.shape, bool)
+
+    def estimate_at(self, points: Points, labels: Labels) -> Estimate:
+        """In units of the output, as effects are."""
+        found = super().estimate_at(points, labels)
+        return replace(found, units="output", effects=None)
+
+    @cached_property
+    def asked(self) -> AskedModel:
+        """The model behind it, which counts what it is asked."""
+        own = self.values_of
+        if not isinstance(own, Readout | TorchTexts):
+            own = Readout(own, as_texts, "value", None)
+        return AskedModel(repr(self), own, self.calls, self.batch_rows)
+
+    def value(self, X: Any) -> Values:
+        """Values f(x_n), shape (N,), of any texts: their words need not be known.
+
+        Parameters
+        ----------
+        X : sequence of str, Series or array (N,)
+            The texts.
+
+        Raises
+        ------
+        InvalidInput
+            If X are no texts, or a value of f is not finite.
+        """
+        texts, _ = read_texts(X, "X")
+        return self.texts_value(texts)
+
+    def texts_value(self, texts: Iterable[str]) -> Values:
+        """Values of texts, known or not, (n,): calls are counted.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            They may be made one after the other: so many are taken as one call holds.
+
+        Raises
+        ------
+        InvalidInput
+            If a value is not finite; the first such text is named.
+        """
+        return self.asked.finite_values(texts)
+
+    @property
+    def is_read(self) -> bool:
+        """Whether the model was read: what it is made of is known."""
+        return not isinstance(self.structure, NoSetFunction)
+
+    def subsets(self, document: Document) -> SetFunction | NoSetFunction:
+        """The function of the words of a document that are kept, where it was read."""
+        if isinstance(self.structure, NoSetFunction):
+            return self.structure
+        return self.structure.at(document)
+
+    def of_document(self, document: Document | str) -> DocumentFunction:
+        """The function of which words of one document are kept: D = d columns.
+
+        Parameters
+        ----------
+        document : Document or str
+            Any, of the schema or not.
+        """
+        own = document if isinstance(document, Document) else self._parted(document)
+        return DocumentFunction(self, own)
+
+    def documents_of(self, X: Any, what: str = "X") -> list[Document]:
+        """The documents of texts; all their words must be in the vocabulary.
+
+        Parameters
+        ----------
+        X : sequence of str, Series or array (N,)
+            The texts.
+        what : str
+            What errors call them.
+        """
+        texts, _ = read_texts(X, what)
+        found = [self._parted(text) for text in texts]
+        self.text_schema.check_words(found, what)
+        return found
+
+    def document(self, point: Points) -> Document:
+        """The document of one row of counts (D,); see :meth:`documents_at`."""
+        return self.documents_at(point[None])[0]
+
+    def documents_at(
+        self, points: Points, labels: Labels | None = None
+    ) -> list[Document]:
+        """The documents of rows of counts.
+
+        Parameters
+        ----------
+        points : array (n, D)
+            How often each word comes.
+        labels : Labels, optional
+            Those that :meth:`read` gave: they tell documents apart that have the same
+            counts of words.
+
+        Raises
+        ------
+        InvalidInput
+            If the order of words may matter to the model, and no document or several
+            have these counts.
+        """
+        rows = zip(self.text_schema.known(points, labels), points, strict=True)
+        return [self._chosen(found, point) for found, point in rows]
+
+    @cached_property
+    def bag_refusal(self) -> str | None:
+        """Why counts of words do not tell the value; None if they do."""
+        return bag_refusal(self.vectorisers, self.text_schema)
+
+    def _parted(self, text: str) -> Document:
+        return self.text_schema.document_of(text)
+
+    def _chosen(self, found: list[Document], point: Points) -> Document:
+        """One of the documents with such counts, or their bag of words."""
+        if len({document.text for document in found}) == 1:
+            return found[0]
+        if self.bag_refusal is not None:
+            raise InvalidInput(f"{self!r}: {self.bag_refusal}, {self._unknown(point)}")
+        return found[0] if found else self._parted(self.text_schema.bag(point))
+
+    def _unknown(self, point: Points) -> str:
+        alike = self.text_schema.lookup.alike(point)
+        if alike:
+            return (
+                f"and documents {listed(alike)} of `data` have the same words, each as "
+                "often; explain the texts themselves, or one at a time by "
+                "of_document(text)"
+            )
+        return (
+            "and no document of `data` has such counts of words; give wrap all "
+            "documents that are to be explained, as data"
+        )
+
+    def _value(self, points: Points, labels: Labels, /) -> Values:
+        documents = self.documents_at(points, labels)
+        return self.asked.values(document.text for document in documents)
+
+    def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
+        documents = self.documents_at(points, labels)
+        return self.text_schema.placed(documents, self.effects_in(documents))
+
+    def effects_in(self, documents: Sequence[Document]) -> list[Values]:
+        """F of each document less f of it without each of its words, (d,) each.
+
+        Parameters
+        ----------
+        documents : sequence of Document
+            Known or not.
+
+        Raises
+        ------
+        InvalidInput
+            If a value of f is not finite.
+        """
+        values = self.texts_value(document.text for document in documents)
+        without = self.texts_value(
+            text for document in documents for text in without_each(document)
+        )
+        ends = np.cumsum([document.n_words for document in documents], dtype=np.intp)
+        parts = np.split(without, ends)[: len(documents)]
+        return [value - part for value, part in zip(values, parts, strict=True)]

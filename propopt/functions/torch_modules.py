@@ -1,0 +1,354 @@
+"""Torch modules as functions: values, and gradients by automatic differentiation.
+
+A module gives scores z = s(x), shape (n, K). What is explained is g(z) with one of the
+links that fitted models have, so that ∇f = (∂z/∂x)ᵀ ∇g(z): one backward pass from the
+scores, with the link's gradient in double precision whatever the module computes in.
+
+Torch is imported only here, and only once a module has been given.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import chain
+from math import prod
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from propopt.base.arrays import Array, Attributions, Points, Values
+from propopt.base.checks import read_count
+from propopt.base.errors import InvalidInput
+from propopt.base.resources import Budget
+from propopt.base.text import Quantity
+from propopt.functions.function import EXACT, Function
+from propopt.functions.images import ImageShape
+from propopt.functions.jumps import Answers, refuse_other_answers
+from propopt.functions.models import TRIAL_ROWS, Trial
+from propopt.functions.outputs import (
+    METHODS,
+    Target,
+    quantity_of,
+    read_column,
+    read_index,
+)
+from propopt.structures.networks import Link, Score, class_link
+from propopt.structures.products.sums import NoProducts
+from propopt.tables.frames import Labels, listed
+from propopt.tables.schema import TableSchema
+
+
+if TYPE_CHECKING:
+    import torch
+
+AUTOGRAD_CALLS: Final = Budget(2**22, 2**14)
+"""Input of one call; what layers keep for gradients is often 100 times it."""
+
+_MODULE = ("torch.nn.modules.module", "Module")
+
+
+def is_torch_module(model: object) -> bool:
+    """Whether ``model`` is an instance of ``torch.nn.Module``, without importing it."""
+    return any(
+        (kind.__module__, kind.__qualname__) == _MODULE for kind in type(model).__mro__
+    )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TorchModel(Function):
+    """One output of a torch module, with its gradient by autograd.
+
+    The module is used as it is, with the parameters that it has at each call, on its
+    own device and in its own precision, in evaluation mode and in batches of at most
+    4 MiB of input and 16,384 rows. Its mode, its parameters and their ``.grad`` are
+    left as they were. Rows must not influence one another, as in evaluation mode they
+    hardly ever do.
+
+    Parameters
+    ----------
+    quantity : Quantity
+        What f is.
+    module : torch.nn.Module
+        Takes (n, D), or n inputs of ``input_shape``; returns (n,), (n, 1) or (n, K).
+    output : str
+        ``"value"``, or what class scores mean: ``"probability"``, ``"log_odds"``,
+        ``"margin"``.
+    index : int or None
+        The column, or the class, that is explained.
+    input_shape : tuple of int or None
+        The shape of one point as the module takes it; None is (D,).
+    table : TableSchema or None
+        The table of numbers that the function takes, where one was given.
+    batch_rows : int
+        The most rows of one call.
+    """
+
+    quantity: Quantity = field()
+    module: torch.nn.Module
+    output: str
+    index: int | None
+    input_shape: tuple[int, ...] | None
+    table: TableSchema | None = None
+    batch_rows: int = sys.maxsize
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.quantity})"
+
+    @property
+    def schema(self) -> TableSchema | None:
+        """The table that it takes, where one was given."""
+        return self.table
+
+    @property
+    def products(self) -> NoProducts:
+        """None: layers mix columns."""
+        return NoProducts(
+            "layers of a torch module are no sum of products of single columns"
+        )
+
+    @property
+    def gradient_method(self) -> str:
+        """``"exact"`` in double precision, else autograd and the precision it has."""
+        precision = str(_like(self.module).dtype).removeprefix("torch.")
+        return EXACT if precision == "float64" else f"autograd, {precision}"
+
+    def _value(self, points: Points, _: Labels, /) -> Values:
+        self._check_width(points)
+        values = np.empty(len(points))
+        for rows in self._batches(points):
+            self.calls.add(len(points[rows]))
+            values[rows] = self._answers(points[rows])
+        self._try_out(points)
+        return values
+
+    def _answers(self, points: Points) -> Values:
+        """Values from one call, without gradients."""
+        import torch
+
+        with _evaluating(self.module), torch.no_grad():
+            scores = _numbers(self._scores(self._tensor(points)))
+        return self._link(scores).value(scores)
+
+    def answers_to(self, inputs: Any, n_inputs: int) -> Values:
+        """Values from one call with anything that the module takes, such as texts.
+
+        Parameters
+        ----------
+        inputs : object
+            What the module is given, as it is.
+        n_inputs : int
+            How many answers are expected.
+        """
+        import torch
+
+        with _evaluating(self.module), torch.no_grad():
+            scores = _numbers(_matrix(self.module(inputs), n_inputs))
+        return self._link(scores).value(scores)
+
+    @property
+    def epsilon(self) -> float:
+        """The relative rounding of the precision that the module has."""
+        import torch
+
+        return torch.finfo(_like(self.module).dtype).eps
+
+    def _try_out(self, points: Points) -> None:
+        """Ask for a few rows twice, once in the life of the function."""
+        if self.calls.trials:
+            return
+        few = points[: min(TRIAL_ROWS, self.batch_rows)]
+        self.calls.try_out(2 * len(few))
+        answers = (Answers(self._answers(few), self.epsilon) for _ in range(2))
+        first, again = answers
+        refuse_other_answers(first, again, repr(self))
+
+    def _gradient(self, points: Points, _: Labels, /) -> Attributions:
+        import torch
+
+        self._check_width(points)
+        self._try_out(points)
+        gradients = np.empty(points.shape)
+        with (
+            _evaluating(self.module),
+            torch.inference_mode(mode=False),
+            torch.enable_grad(),
+        ):
+            for rows in self._batches(points):
+                self.calls.add(len(points[rows]))
+                tensor = self._tensor(points[rows]).requires_grad_()
+                # a copy, which layers that work in place may overwrite
+                scores = self._scores(tensor.clone())
+                gradients[rows] = self._slopes(tensor, scores)
+        return gradients
+
+    def _batches(self, points: Points) -> Iterator[slice]:
+        most = min(AUTOGRAD_CALLS.n_rows, self.batch_rows)
+        budget = replace(AUTOGRAD_CALLS, n_rows=most)
+        return budget.blocks(len(points), points.shape[1] * points.itemsize)
+
+    def _tensor(self, points: Points) -> torch.Tensor:
+        """A copy of some points, on the module's device and in its precision."""
+        import torch
+
+        like = _like(self.module)
+        return torch.tensor(points, dtype=like.dtype, device=like.device)
+
+    def _scores(self, tensor: torch.Tensor) -> torch.Tensor:
+        """What the module says of points (n, D): scores (n, K)."""
+        import torch
+
+        if self.input_shape is not None:
+            tensor = tensor.reshape(-1, *self.input_shape)
+        try:
+            answer = self.module(tensor)
+        except RuntimeError as error:
+            if self.trial.answered or isinstance(error, torch.OutOfMemoryError):
+                raise
+            raise InvalidInput(self._misfit(tuple(tensor.shape), error)) from error
+        self.trial.answered = True
+        return _matrix(answer, len(tensor))
+
+    @cached_property
+    def trial(self) -> Trial:
+        """What is known of the module so far."""
+        return Trial()
+
+    def _misfit(self, shape: tuple[int, ...], error: RuntimeError) -> str:
+        """What a module that never answered was given, and what it was made for."""
+        import torch
+
+        layers = (m for m in self.module.modules() if isinstance(m, torch.nn.Linear))
+        first = next(layers, None)
+        width = "" if first is None else f"; its first layer takes {first.in_features}"
+        said = str(error).partition("\n")[0]
+        return (
+            f"X: {self.quantity.model}: given inputs of shape {shape} the module "
+            f"fails: {said}{width}; give the columns that it was trained on, or "
+            "wrap(model, input_shape=...) for inputs of another shape"
+        )
+
+    def _slopes(self, tensor: torch.Tensor, scores: torch.Tensor) -> Array:
+        """(∂z/∂x)ᵀ ∇g(z) for each point, shape (n, D)."""
+        import torch
+
+        numbers = _numbers(scores)
+        cotangents = torch.tensor(self._link(numbers).cotangents(numbers)).to(scores)
+        slopes = None
+        if scores.requires_grad:
+            (slopes,) = torch.autograd.grad(
+                scores, tensor, cotangents, allow_unused=True
+            )
+        if slopes is None:
+            raise InvalidInput(
+                f"{self!r}: autograd finds no way from the output back to the input "
+                "(it was rounded, detached or computed without gradients); pass `step` "
+                "to differentiate numerically"
+            )
+        return _numbers(slopes)
+
+    def _link(self, scores: Array) -> Link:
+        n_scores = scores.shape[1]
+        if self.output == "value":
+            return Score(read_column(self.index, n_scores))
+        if n_scores == 1:
+            return class_link(self.output, _second_of_two(self.index), 1)
+        return class_link(self.output, read_column(self.index, n_scores), n_scores)
+
+    def _check_width(self, points: Points) -> None:
+        if self.input_shape is None:
+            return
+        if points.shape[1] != prod(self.input_shape):
+            raise InvalidInput(
+                f"X: input_shape {self.input_shape} takes {prod(self.input_shape)} "
+                f"columns, got {points.shape[1]}"
+            )
+
+
+def torch_model(
+    module: Any,
+    target: Target,
+    output: str,
+    input_shape: Sequence[int] | ImageShape | None,
+) -> TorchModel:
+    """The function that a torch module computes; see :func:`propopt.wrap`."""
+    if output != "auto" and output not in METHODS:
+        raise InvalidInput(
+            f"output: expected one of {listed(['auto', *METHODS])}, got {output!r}"
+        )
+    quantity = "value" if output == "auto" else output
+    index = read_index(module, "value", target)
+    explained = quantity_of(module, quantity, index)
+    return TorchModel(explained, module, quantity, index, _read_shape(input_shape))
+
+
+def _read_shape(shape: Sequence[int] | ImageShape | None) -> tuple[int, ...] | None:
+    if shape is None:
+        return None
+    sizes = shape.sizes if isinstance(shape, ImageShape) else tuple(shape)
+    return tuple(read_count(size, "input_shape") for size in sizes)
+
+
+def _second_of_two(index: int | None) -> int:
+    """The class that is meant where one score stands for two."""
+    if index is None:
+        return 1
+    if index > 1:
+        raise InvalidInput(
+            "target: the module has one score, which stands for two classes; expected "
+            f"0 or 1, got {index}"
+        )
+    return index
+
+
+@contextmanager
+def _evaluating(module: torch.nn.Module) -> Iterator[None]:
+    """Evaluation mode, with the mode of each part given back to it afterwards."""
+    modes = [(part, part.training) for part in module.modules()]
+    module.eval()
+    try:
+        yield
+    finally:
+        for part, training in modes:
+            part.training = training
+
+
+def _like(module: torch.nn.Module) -> torch.Tensor:
+    """A tensor with the device and the precision of a module: its first one."""
+    import torch
+
+    for tensor in chain(module.parameters(), module.buffers()):
+        if torch.is_floating_point(tensor):
+            return tensor
+    return torch.empty(0)
+
+
+def _matrix(answer: object, n_rows: int) -> torch.Tensor:
+    """What a module returned as scores (n, K)."""
+    import torch
+
+    if not isinstance(answer, torch.Tensor) or answer.is_complex():
+        raise InvalidInput(
+            f"the module returned {_kind(answer)}; expected one real tensor"
+        )
+    if answer.ndim not in (1, 2) or len(answer) != n_rows:
+        raise InvalidInput(
+            f"the module returned shape {tuple(answer.shape)} for {n_rows} rows; "
+            f"expected ({n_rows},) or ({n_rows}, outputs)"
+        )
+    return answer.reshape(n_rows, -1)
+
+
+def _kind(answer: object) -> str:
+    import torch
+
+    if isinstance(answer, torch.Tensor):
+        return f"a tensor of {answer.dtype}"
+    return f"a {type(answer).__name__}"
+
+
+def _numbers(tensor: torch.Tensor) -> Array:
+    return np.asarray(tensor.detach().cpu().double().numpy())

@@ -1,1 +1,0 @@
-"""Bases of similar features, in which the features of an explanation decouple."""

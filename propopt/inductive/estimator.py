@@ -1,0 +1,648 @@
+"""The inductive explainer, with the conventions of scikit-learn."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self, TypeAlias, final
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from propopt.base.arrays import Array, Attributions, Points
+from propopt.base.checks import read_count, read_rng
+from propopt.base.errors import InvalidInput
+from propopt.functions import Function
+from propopt.functions.function import read_function
+from propopt.inductive.inputs import (
+    InducingRule,
+    Inputs,
+    read_inducing,
+    read_inputs,
+    read_kernel,
+)
+from propopt.inductive.means import MeanName, read_mean
+from propopt.inductive.model import (
+    CriterionName,
+    GaussianProcess,
+    NewInputs,
+    Prior,
+    TunedPrior,
+    Tuning,
+    WeightPair,
+    joint,
+    read_criterion,
+    read_weights,
+)
+from propopt.inductive.posterior import read_features
+from propopt.results.explanation import Explanation, Parameter
+from propopt.tables.frames import Labels, aligned, is_frame, read_attributions
+from propopt.tables.schema import ColumnScale
+
+
+# ---- What scikit-learn expects of a regressor whose targets are attributions
+
+
+# scikit-learn's classes have no types
+class AttributionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """A regressor of scikit-learn that predicts what it explains."""
+
+    @abstractmethod
+    def explain(self, X_new: object) -> Explanation:
+        """An explanation of new inputs."""
+
+    def predict(self, X: object) -> Array:
+        """Attributions of each row of X by itself: those of :meth:`explain`, plain.
+
+        Parameters
+        ----------
+        X : array or DataFrame (m, D)
+            Inputs.
+
+        Returns
+        -------
+        array (m, D)
+            With as many columns as the targets of the fit.
+
+        Raises
+        ------
+        InvalidInput
+            If X is not a table like that of the fit.
+        sklearn.exceptions.NotFittedError
+            Before :meth:`fit`.
+        """
+        check_is_fitted(self)
+        self._validate(X, reset=False, skip_check_array=self._has_schema)
+        return np.array(self.explain(X).attributions)
+
+    def remember_columns(self, X: object, function: object) -> None:
+        """Set ``n_features_in_``, and ``feature_names_in_`` where columns have names.
+
+        Raises
+        ------
+        InvalidInput
+            In scikit-learn's words, if X is no table of finite numbers, and no
+            function has a schema for it.
+        TypeError
+            Where X holds objects that are no numbers, as scikit-learn has it.
+        """
+        self._has_schema = isinstance(function, Function) and (
+            function.schema is not None
+        )
+        self._validate(X, reset=True, skip_check_array=self._has_schema)
+
+    def _validate(self, X: object, **how: bool) -> None:
+        if sp.issparse(X):
+            return  # refused where tables are read
+        try:
+            # NaN is refused by what reads X
+            validate_data(self, _alike_named(X), ensure_all_finite="allow-nan", **how)
+        except ValueError as error:
+            raise InvalidInput(str(error)) from None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.single_output = False  # targets are tables (N, T)
+        return tags
+
+
+def _alike_named(X: Any) -> Any:
+    """X without its names where only some are text, which scikit-learn refuses."""
+    is_text = {isinstance(name, str) for name in getattr(X, "columns", ())}
+    return np.asarray(X) if len(is_text) == 2 else X
+
+
+# ---- Where draws come from, and how often a search starts anew
+
+
+RandomSource: TypeAlias = int | np.random.Generator | np.random.RandomState | None
+"""What ``random_state`` may be."""
+
+
+def read_random_state(random_state: object) -> np.random.Generator:
+    """The generator of a seed, None (seed 0), a ``RandomState`` or a ``Generator``."""
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**31 - 1))
+    try:
+        return read_rng(random_state)
+    except InvalidInput:
+        raise InvalidInput(
+            "random_state: expected an integer >= 0, a numpy.random.Generator or a "
+            f"RandomState, got {random_state!r}"
+        ) from None
+
+
+def read_restarts(n_restarts: object) -> int:
+    """At least zero."""
+    if n_restarts == 0:
+        return 0
+    try:
+        return read_count(n_restarts, "n_restarts")
+    except InvalidInput:
+        raise InvalidInput(
+            f"n_restarts: expected an integer >= 0, got {n_restarts!r}"
+        ) from None
+
+
+# ---- What is observed at the inputs: gradients, given or computed, or other targets
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Targets:
+    """What a fit is conditioned on.
+
+    Parameters
+    ----------
+    values : array (N, T)
+        In the order of X.
+    labels : Labels
+        The names of the rows, and of the T things that have attributions.
+    """
+
+    values: Attributions
+    labels: Labels
+
+
+def read_targets(
+    y: object,
+    gradients: object,
+    function: object,
+    X: Any,
+    labels: Labels,
+    shape: tuple[int, int],
+) -> Targets:
+    """Targets from ``y``, ``gradients`` or ``function``, whichever there is.
+
+    ``shape`` is (N, D): gradients have it, and ``y`` may have other columns.
+    """
+    _require_one(y, gradients, function)
+    if y is None:
+        source = gradients if function is None else read_function(function)
+        values = read_gradients(source, X, labels, shape)
+    else:
+        labels = _labels_of(y, labels, shape)
+        values = aligned(y, labels, "gradients", "X")
+    if len(values) != shape[0]:
+        _refuse_shape(values, shape)
+    return Targets(values=values, labels=labels)
+
+
+def read_gradients(
+    source: object, X: Any, labels: Labels, shape: tuple[int, ...]
+) -> Attributions:
+    """Gradients at X, given or from a function; names are put in the order of X."""
+    if isinstance(source, Function):
+        source = source.gradient(X if is_frame(X, "X") else np.asarray(X))
+    G = aligned(source, labels, "gradients", "X")
+    if G.shape != shape:
+        _refuse_shape(G, shape)
+    return G
+
+
+def _labels_of(y: object, labels: Labels, shape: tuple[int, int]) -> Labels:
+    """Names of rows and of targets: those of X, unless y is of other things.
+
+    Other things differ in number from the columns of X, and none is called like one.
+    Columns that are only counted have no names.
+    """
+    values, own = read_attributions(y, "gradients")
+    names = None if own.columns == tuple(range(values.shape[1])) else own.features
+    shared = set(names or ()) & set(labels.features or ())
+    if values.shape[1] == shape[1] or shared:
+        return labels
+    return replace(labels, features=names, columns=None)
+
+
+def _require_one(y: object, gradients: object, function: object) -> None:
+    n_given = sum(source is not None for source in (y, gradients, function))
+    if n_given == 0:  # the first words are those of scikit-learn
+        raise InvalidInput(
+            "fit: requires y to be passed, but the target y is None; give y, or either "
+            "gradients or function="
+        )
+    if n_given > 1:
+        raise InvalidInput(
+            "fit: give y, or either gradients or function=; only one of them"
+        )
+
+
+def _refuse_shape(G: Attributions, shape: tuple[int, ...]) -> None:
+    raise InvalidInput(f"gradients: expected shape {shape} as X, got {G.shape}")
+
+
+# ---- What a fit leaves: explanations of the inputs that it is asked about
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FittedProcess:
+    """A Gaussian process with the table that it was fitted to.
+
+    Parameters
+    ----------
+    inputs : Inputs
+        How new inputs are read.
+    targets : Labels
+        The names of what has attributions.
+    process : GaussianProcess
+        Conditioned, with its weights free.
+    weights : pair
+        Those in use.
+    settings : mapping
+        What an explanation says of how it was made, beside the weights.
+    """
+
+    inputs: Inputs
+    targets: Labels
+    process: GaussianProcess
+    weights: WeightPair
+    settings: Mapping[str, Parameter]
+
+    def explain_path(
+        self,
+        X_new: object,
+        weights: Iterable[object],
+        return_std: bool,
+        gradients: object,
+    ) -> list[Explanation]:
+        """An explanation of each new input alone under each pair of weights."""
+        start = time.perf_counter()
+        new, labels = self._read(X_new, gradients)
+        pairs = [read_weights(pair, self.process.basis) for pair in weights]
+        answers = new.answers(pairs, return_std)
+        seconds = (time.perf_counter() - start) / max(1, len(pairs))
+        return [
+            replace(self._explanation(W, pair, labels, seconds), details=details)
+            for pair, (W, details) in zip(pairs, answers, strict=True)
+        ]
+
+    def explain_together(self, X_new: object) -> Explanation:
+        """New inputs that are all appended at once."""
+        start = time.perf_counter()
+        new, labels = self._read(X_new, None)
+        rotated = joint(self.process.under(self.weights), new.points)
+        W = self.process.basis.unrotate(rotated)
+        seconds = time.perf_counter() - start
+        return self._explanation(W, self.weights, labels, seconds)
+
+    def sample(
+        self, X_new: object, count: int, rng: np.random.Generator, gradients: object
+    ) -> Array:
+        """Attributions from the posterior, shape (count, m, T)."""
+        new, _ = self._read(X_new, gradients)
+        return new.draws(self.weights, count, rng)
+
+    def _read(self, X_new: object, gradients: object) -> tuple[NewInputs, Labels]:
+        points, labels = self._points(X_new)
+        rotated, basis = None, self.process.basis
+        if gradients is not None:
+            shape = len(points), basis.n_features
+            rotated = basis.rotate(read_gradients(gradients, X_new, labels, shape))
+        new = NewInputs(model=self.process, points=points, rotated=rotated)
+        return new, labels
+
+    def _points(self, X_new: object) -> tuple[Points, Labels]:
+        """Where new inputs lie, and the names of rows and attributions."""
+        points, labels = self.inputs.read(X_new, "X_new")
+        if self.process.basis.n_features == self.inputs.n_features:
+            return points, labels
+        return points, replace(self.targets, points=labels.points)
+
+    def _explanation(
+        self, W: Attributions, weights: WeightPair, labels: Labels, seconds: float
+    ) -> Explanation:
+        robustness, smoothness = weights
+        return Explanation(
+            attributions=W,
+            method="gaussian_process",
+            labels=labels,
+            parameters={
+                "robustness": robustness,
+                "smoothness": smoothness,
+                **self.settings,
+            },
+            seconds=seconds,
+        )
+
+
+@final
+class GaussianProcessExplainer(AttributionRegressor):
+    """An explanation of inputs that come later (Tadesse et al. 2024, Eq. 5-9).
+
+    The posterior mean E(x) of a Gaussian process that has seen gradients at N inputs.
+    It is exactly the row that x gets when it is appended to these inputs, without a
+    gradient, and Σ_n ‖w_n − ∇f(x_n)‖² + w_r KernelRobustness + w_s Smoothness is
+    minimized over all N + 1 rows (Proposition 1): weights mean the same here as in
+    :func:`propopt.solve`.
+
+    In the eigenbasis of the features, with ς_j the eigenvalues of smoothness, p_j = 1 +
+    w_s ς_j, λ = 2 w_r, κ = k(X, x)/λ and A_j = K/λ + I/p_j: the kriging mean m_j =
+    κᵀA_j⁻¹ ĝ_j/p_j and variance v_j = k(x, x)/λ − κᵀA_j⁻¹κ (both changed where a
+    constant is integrated out) give E_j = m_j/(1 + w_s ς_j v_j), of variance v_j/(1 +
+    w_s ς_j v_j).
+
+    Parameters
+    ----------
+    robustness : float
+        w_r > 0, weight of :class:`propopt.KernelRobustness`.
+    smoothness : float
+        w_s ≥ 0, weight of :class:`propopt.Smoothness`; above zero it needs
+        ``features``.
+    features : Graph, ImageShape, FeatureBasis, array (D, D) or None
+        Which features are similar: a graph, with the loss Smoothness(graph), a kernel
+        matrix K_s, with the loss 2 tr(W K_s⁻¹ Wᵀ), or the shape of images, with
+        Smoothness(shape.pixel_graph()), of which no matrix is formed.
+    kernel : {"gaussian", "matern"} or scikit-learn kernel
+        k; Matérn with ν = 5/2.
+    lengthscale : float, optional
+        Of a kernel given by name; by default the median distance of different points.
+    mean : {"per_feature", "none", "common"}
+        The constant that robustness does not see, w_n − c: one for each feature (as
+        ``KernelRobustness(K)``), none (as ``KernelRobustness(K, mean="none")``), or the
+        same number for all features (the paper's μ).
+    jitter : float
+        Added to the diagonal of K, new points included. K may be singular, so that zero
+        is safe.
+    inducing : InducingRule, array (M, D) or None
+        Inputs that carry the prior where there are many observations; None is all.
+    scale : "std", None, mapping or array (D,)
+        What columns are divided by before distances are measured; None leaves them as
+        they are. Where ``function`` has a schema, categories are one-hot over √2, see
+        :meth:`propopt.TableSchema.coordinates`.
+    optimize : {"marginal_likelihood", "leave_one_out"} or None
+        Fit the kernel's hyper-parameters and the positive weights to the gradients,
+        starting from those given; needs ``inducing=None``.
+    n_restarts : int
+        Further searches, from random places.
+    random_state : int, numpy.random.Generator, RandomState or None
+        For inducing inputs and restarts; None is seed 0.
+
+    Attributes
+    ----------
+    robustness_, smoothness_ : float
+        The weights in use.
+    kernel_ : scikit-learn kernel
+        The kernel in use.
+    inducing_inputs_ : array (M, C)
+        Z, where distances are measured: columns divided by ``scale``.
+    information_loss_ : float
+        At most so many nats were lost to inducing inputs, under the weights in use: an
+        upper bound of KL(in use ‖ with all observations). Zero where all are inducing.
+    criterion_ : float or None
+        Log density at the optimum, where ``optimize`` is given.
+    n_features_in_ : int
+        D.
+    feature_names_in_ : array (D,)
+        Names of the columns, where X has some.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> X = np.linspace(-1.0, 1.0, 9)[:, None]
+    >>> explainer = po.inductive.GaussianProcessExplainer(robustness=1e-4)
+    >>> explainer = explainer.fit(X, gradients=2 * X)
+    >>> explanation = explainer.explain([[0.3], [5.0]], return_std=True)
+    >>> explanation.attributions[0].round(2)
+    array([0.6])
+    >>> bool(explanation.details["standard_deviation"][1] > 10)  # far from all of X
+    True
+
+    As an estimator of scikit-learn, with gradients as targets:
+
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> grid = {"robustness": [1e-4, 1e4]}
+    >>> search = GridSearchCV(po.inductive.GaussianProcessExplainer(), grid, cv=3)
+    >>> search.fit(X, 2 * X).best_params_
+    {'robustness': 0.0001}
+    """
+
+    def __init__(
+        self,
+        robustness: float = 1.0,
+        smoothness: float = 0.0,
+        *,
+        features: object = None,
+        kernel: object = "gaussian",
+        lengthscale: float | None = None,
+        mean: MeanName = "per_feature",
+        jitter: float = 0.0,
+        inducing: object = None,
+        scale: ColumnScale = None,
+        optimize: CriterionName | None = None,
+        n_restarts: int = 0,
+        random_state: RandomSource = None,
+    ) -> None:
+        self.robustness = robustness
+        self.smoothness = smoothness
+        self.features = features
+        self.kernel = kernel
+        self.lengthscale = lengthscale
+        self.mean = mean
+        self.jitter = jitter
+        self.inducing = inducing
+        self.scale = scale
+        self.optimize = optimize
+        self.n_restarts = n_restarts
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: object,
+        y: object = None,
+        *,
+        gradients: object = None,
+        function: object = None,
+    ) -> Self:
+        """Condition on targets at the rows of X, which are gradients as a rule.
+
+        Parameters
+        ----------
+        X : array or DataFrame (N, D)
+            The inputs.
+        y : array, DataFrame or Explanation (N, T), optional
+            Targets in rows: ∇f(x_n), or attributions of T ≠ D things that are not the
+            columns of X, such as groups of them; ``features`` then speaks of these.
+        gradients : array, DataFrame or Explanation (N, D), optional
+            ∇f(x_n), in rows, instead of y: of another shape than X they are refused.
+        function : Function, optional
+            f, instead of its gradients.
+
+        Rows and columns that have names are put in the order of X.
+
+        Raises
+        ------
+        InvalidInput
+            If an argument or a parameter cannot be used.
+        """
+        self.remember_columns(X, function)
+        inputs, points, labels = read_inputs(X, function, self.scale)
+        shape = len(points), inputs.n_features
+        targets = read_targets(y, gradients, function, X, labels, shape)
+        rule, rng = read_inducing(self.inducing), read_random_state(self.random_state)
+        tuned = self._tuned(self._prior(points, targets.values), rule, rng)
+        process = tuned.prior.condition(rule, rng)
+        self._remember(tuned, process)
+        self._fitted = FittedProcess(
+            inputs=inputs,
+            targets=targets.labels,
+            process=process,
+            weights=tuned.prior.weights,
+            settings=self._settings(),
+        )
+        return self
+
+    def explain(
+        self,
+        X_new: object,
+        return_std: bool = False,
+        gradients: object = None,
+    ) -> Explanation:
+        """Explain each new input by itself, given the inducing inputs.
+
+        Parameters
+        ----------
+        X_new : array or DataFrame (m, D)
+            New inputs. Each is appended alone: others at the same time change nothing.
+        return_std : bool
+            Also give ``details["standard_deviation"]`` (m, D), that of the posterior.
+        gradients : array (m, D), Function or None
+            Gradients at the new inputs, to be used as further observations of unit
+            variance, each for its own input.
+
+        Returns
+        -------
+        Explanation
+            With ``method="gaussian_process"``.
+
+        Raises
+        ------
+        InvalidInput
+            If an argument cannot be used.
+        sklearn.exceptions.NotFittedError
+            Before :meth:`fit`.
+        """
+        check_is_fitted(self)
+        weights = [self._fitted.weights]
+        return self._fitted.explain_path(X_new, weights, return_std, gradients)[0]
+
+    def explain_path(
+        self,
+        X_new: object,
+        weights: Iterable[WeightPair],
+        return_std: bool = False,
+        gradients: object = None,
+    ) -> list[Explanation]:
+        """Explain new inputs under many weights, from one eigendecomposition.
+
+        Each costs O(M·m·D) for m new inputs, as much as one product of matrices.
+        Inducing inputs stay those that :meth:`fit` chose.
+
+        Parameters
+        ----------
+        X_new, return_std, gradients
+            As for :meth:`explain`.
+        weights : iterable of pairs
+            (robustness, smoothness).
+
+        Returns
+        -------
+        list of Explanation
+            One per pair, in order.
+
+        Examples
+        --------
+        >>> import numpy as np, propopt as po
+        >>> X = np.linspace(-1.0, 1.0, 9)[:, None]
+        >>> explainer = po.inductive.GaussianProcessExplainer().fit(X, 2 * X)
+        >>> path = explainer.explain_path([[0.5]], [(1e-4, 0.0), (1e4, 0.0)])
+        >>> [round(float(each.attributions[0, 0]), 2) + 0.0 for each in path]
+        [1.0, 0.0]
+        """
+        check_is_fitted(self)
+        return self._fitted.explain_path(X_new, weights, return_std, gradients)
+
+    def explain_together(self, X_new: object) -> Explanation:
+        """Explain new inputs that are all appended at once, without gradients.
+
+        Another program than :meth:`explain`: under smoothness new inputs pull on one
+        another, so that the answer for each depends on which others come with it.
+        Without smoothness both are the same. Costs O(m³·D) for m new inputs.
+
+        Parameters
+        ----------
+        X_new : array or DataFrame (m, D)
+            New inputs.
+        """
+        check_is_fitted(self)
+        return self._fitted.explain_together(X_new)
+
+    def sample(
+        self,
+        X_new: object,
+        n_samples: int = 1,
+        random_state: RandomSource = None,
+        gradients: object = None,
+    ) -> Array:
+        """Attributions from the posterior, shape (n_samples, m, D).
+
+        Features of one input vary together, as the posterior of that input says;
+        different inputs are drawn independently, so that samples are no functions of x.
+
+        Parameters
+        ----------
+        X_new, gradients
+            As for :meth:`explain`.
+        n_samples : int
+            How many.
+        random_state : int, numpy.random.Generator, RandomState or None
+            Where draws come from; None is seed 0.
+        """
+        count, rng = read_count(n_samples, "n_samples"), read_random_state(random_state)
+        check_is_fitted(self)
+        return self._fitted.sample(X_new, count, rng, gradients)
+
+    def _prior(self, points: Points, gradients: Attributions) -> Prior:
+        basis = read_features(self.features, gradients.shape[1])
+        return Prior(
+            points=points,
+            rotated=basis.rotate(gradients),
+            basis=basis,
+            mean=read_mean(self.mean, basis),
+            kernel=read_kernel(self.kernel, self.lengthscale, points, self.jitter),
+            weights=read_weights((self.robustness, self.smoothness), basis),
+        )
+
+    def _tuned(
+        self, prior: Prior, rule: InducingRule | None, rng: np.random.Generator
+    ) -> TunedPrior:
+        """The prior of ``optimize``; the same one where nothing is optimized."""
+        criterion = read_criterion(self.optimize)
+        if criterion is None:
+            return TunedPrior(prior=prior, value=None)
+        if rule is not None:
+            raise InvalidInput(
+                "optimize: needs inducing=None; optimize on a part of the points, then "
+                "give the result"
+            )
+        tuning = Tuning(prior=prior, criterion=criterion)
+        return tuning.best(read_restarts(self.n_restarts), rng)
+
+    def _remember(self, tuned: TunedPrior, process: GaussianProcess) -> None:
+        weights, kernel = tuned.prior.weights, tuned.prior.kernel
+        self.robustness_, self.smoothness_ = weights
+        self.kernel_, self.criterion_ = kernel.function, tuned.value
+        self.inducing_inputs_ = process.state.inducing
+        self.information_loss_ = process.information_loss(weights)
+
+    def _settings(self) -> dict[str, Parameter]:
+        return {
+            "mean": self.mean,
+            "kernel": str(self.kernel_),
+            "jitter": float(self.jitter),
+            "n_inducing": len(self.inducing_inputs_),
+        }

@@ -1,0 +1,345 @@
+"""The constant of the prior: none, one per feature, or one that all features share.
+
+A constant has an improper flat prior and is integrated out (universal kriging). It
+enters through s_j = 1ᵀA_j⁻¹1 and r_j = 1ᵀA_j⁻¹y_j, with A_j the covariance of the
+observations y_j of rotated feature j.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, final
+
+import numpy as np
+
+from propopt.base.arrays import Array
+from propopt.base.errors import InvalidInput
+from propopt.inductive.bases import FeatureBasis
+
+
+# ---- What is known of attributions at new points: gaussian laws, and their updates
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NormalLaws:
+    """Gaussian laws N(m, diag(v) + d dᵀ/s), one per point, in rotated features.
+
+    Parameters
+    ----------
+    mean : array (m, D)
+        In the basis V of the features.
+    variance : array (m, D) or (m, 1)
+        v ≥ 0; one column where all features have the same.
+    direction : array (m, D) or (1, 1)
+        d, how the mean moves with a constant that all features share; zero without one.
+    precision : array (m, 1) or (1, 1)
+        s > 0, how well that constant is known.
+    """
+
+    mean: Array
+    variance: Array
+    direction: Array
+    precision: Array
+
+    def observe(self, precision: Array, weighted: Array) -> NormalLaws:
+        """The law once y_j = w_j + N(0, 1/q_j) is seen at every point.
+
+        With D = 1 + q v: mean (m + v q y)/D, variance v/D, direction d/D, precision
+        s + Σ_j q_j d_j²/D_j, then a step of the shared constant.
+
+        Parameters
+        ----------
+        precision : array (D,) or (1,)
+            q ≥ 0; zero says nothing.
+        weighted : array (m, D) or (1, 1)
+            q y, so that zero precision needs no y.
+        """
+        shrink = 1.0 + precision * self.variance
+        direction = self.direction / shrink
+        information = (precision * self.direction * direction).sum(1, keepdims=True)
+        surprise = weighted - precision * self.mean
+        pull = (direction * surprise).sum(1, keepdims=True)
+        total = self.precision + information
+        mean = (self.mean + self.variance * weighted) / shrink
+        return NormalLaws(
+            mean=mean + direction * (pull / total),
+            variance=self.variance / shrink,
+            direction=direction,
+            precision=total,
+        )
+
+    def deviations(self, basis: FeatureBasis) -> Array:
+        """Standard deviation of every attribution, features as they were, (m, D)."""
+        variance = basis.unrotate_variances(self._full(self.variance))
+        shared = basis.unrotate(self._full(self.direction))
+        return np.sqrt(variance + shared**2 / self.precision)
+
+    def draw(
+        self, basis: FeatureBasis, n_samples: int, rng: np.random.Generator
+    ) -> Array:
+        """Attributions from the law, shape (n_samples, m, D).
+
+        The draws are one stream in the order point, sample, feature.
+        """
+        n_points, n_features = self.mean.shape
+        normal = rng.standard_normal((n_points, n_samples, n_features + 1))
+        own = np.sqrt(self.variance)[:, None] * normal[..., 1:]
+        shared = (self.direction / np.sqrt(self.precision))[:, None] * normal[..., :1]
+        rotated = self.mean[:, None] + own + shared
+        return basis.unrotate(rotated).swapaxes(0, 1)
+
+    def _full(self, rows: Array) -> Array:
+        return np.broadcast_to(rows, self.mean.shape)
+
+
+MeanName: TypeAlias = Literal["none", "per_feature", "common"]
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Constants:
+    """What the observations say of a constant, for each rotated feature.
+
+    Parameters
+    ----------
+    ones : array (D,) or (1,)
+        s_j = 1ᵀA_j⁻¹1.
+    targets : array (D,)
+        r_j = 1ᵀA_j⁻¹y_j.
+    """
+
+    ones: Array
+    targets: Array
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Kriging:
+    """Simple kriging at m points, and what a constant would change.
+
+    Parameters
+    ----------
+    mean : array (m, D)
+        κᵀA⁻¹y.
+    variance : array (m, D) or (m, 1)
+        v.
+    slope : array (m, D) or (m, 1)
+        u = 1 − 1ᵀA⁻¹κ.
+    constants : Constants
+        s and r.
+    """
+
+    mean: Array
+    variance: Array
+    slope: Array
+    constants: Constants
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LeaveOneOut:
+    """The law of each observation given the others, before a constant is counted.
+
+    The inverse covariance C⁻¹ of all observations is that of T less a rank one matrix:
+    C_j⁻¹ = T_j⁻¹ − z_j z_jᵀ/s_j for constants per feature.
+
+    Parameters
+    ----------
+    residual : array (n, D)
+        T⁻¹y.
+    leverage : array (n, D) or (n, 1)
+        The diagonal of T⁻¹.
+    slope : array (n, D) or (n, 1)
+        z = T⁻¹h, with h the effect of the constant.
+    """
+
+    residual: Array
+    leverage: Array
+    slope: Array
+
+    def cost(self) -> float:
+        """−2 Σ log density, less constants: with C⁻¹ diagonal over features."""
+        per_entry = self.residual**2 / self.leverage - np.log(self.leverage)
+        return float(per_entry.sum())
+
+
+class Mean(ABC):
+    """How the constant of the prior is treated."""
+
+    @abstractmethod
+    def predict(self, kriging: Kriging, /) -> NormalLaws:
+        """The law at new points, from that without a constant."""
+
+    @abstractmethod
+    def step(self, push: Array, information: Array, constants: Constants, /) -> Array:
+        """How much the constants move, (D,), by what they learn at new points.
+
+        ``push`` (D,) is the slope of the log density, ``information`` (D,) what comes
+        to the precisions s.
+        """
+
+    @abstractmethod
+    def gain(self, constants: Constants, /) -> float:
+        """By how much the best constants lower Σ_j y_jᵀA_j⁻¹y_j."""
+
+    @abstractmethod
+    def log_volume(self, constants: Constants, proper: Array, /) -> float:
+        """Log determinant that integrating the constants adds to that of T.
+
+        ``proper`` (D,) is what smoothness alone knows of them; where that is zero the
+        prior is flat.
+        """
+
+    @abstractmethod
+    def n_flat(self, proper: Array, /) -> int:
+        """How many constants have a flat prior."""
+
+    @abstractmethod
+    def left_out_cost(self, left: LeaveOneOut, constants: Constants, /) -> float:
+        """−2 Σ_n log density of observation n given the others, less constants."""
+
+
+@final
+@dataclass(frozen=True)
+class NoMean(Mean):
+    """Attributions are drawn to zero."""
+
+    def predict(self, kriging: Kriging, /) -> NormalLaws:
+        return _separate(kriging.mean, kriging.variance)
+
+    def step(self, push: Array, _information: Array, _constants: Constants, /) -> Array:
+        return np.zeros_like(push)
+
+    def gain(self, _constants: Constants, /) -> float:
+        return 0.0
+
+    def log_volume(self, _constants: Constants, _proper: Array, /) -> float:
+        return 0.0
+
+    def n_flat(self, _proper: Array, /) -> int:
+        return 0
+
+    def left_out_cost(self, left: LeaveOneOut, _constants: Constants, /) -> float:
+        return left.cost()
+
+
+@final
+@dataclass(frozen=True)
+class MeanPerFeature(Mean):
+    """One constant per feature: m + b u with b = r/s, and variance v + u²/s."""
+
+    def predict(self, kriging: Kriging, /) -> NormalLaws:
+        slope, constants = kriging.slope, kriging.constants
+        mean = kriging.mean + slope * (constants.targets / constants.ones)
+        return _separate(mean, kriging.variance + slope**2 / constants.ones)
+
+    def step(self, push: Array, information: Array, constants: Constants, /) -> Array:
+        return np.asarray(push / (constants.ones + information))
+
+    def gain(self, constants: Constants, /) -> float:
+        return float((constants.targets**2 / constants.ones).sum())
+
+    def log_volume(self, constants: Constants, proper: Array, /) -> float:
+        ones = np.broadcast_to(constants.ones, proper.shape)
+        return float(np.log(ones / np.where(proper > 0, proper, 1.0)).sum())
+
+    def n_flat(self, proper: Array, /) -> int:
+        return int((proper == 0).sum())
+
+    def left_out_cost(self, left: LeaveOneOut, constants: Constants, /) -> float:
+        residual = left.residual - left.slope * (constants.targets / constants.ones)
+        leverage = left.leverage - left.slope**2 / constants.ones
+        return LeaveOneOut(
+            residual=residual, leverage=leverage, slope=left.slope
+        ).cost()
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class CommonMean(Mean):
+    """One constant for all features, pooled over them.
+
+    Parameters
+    ----------
+    loadings : array (D,)
+        c = Vᵀ1: how the constant shows in each rotated feature.
+    """
+
+    loadings: Array
+
+    def predict(self, kriging: Kriging, /) -> NormalLaws:
+        ones, targets = self._pooled(kriging.constants)
+        direction = kriging.slope * self.loadings
+        return NormalLaws(
+            mean=kriging.mean + direction * (targets / ones),
+            variance=kriging.variance,
+            direction=direction,
+            precision=np.full((1, 1), ones),
+        )
+
+    def step(self, push: Array, information: Array, constants: Constants, /) -> Array:
+        ones, _ = self._pooled(constants)
+        total = ones + self.loadings**2 @ information
+        return np.asarray(self.loadings * (self.loadings @ push) / total)
+
+    def gain(self, constants: Constants, /) -> float:
+        ones, targets = self._pooled(constants)
+        return targets**2 / ones
+
+    def log_volume(self, constants: Constants, proper: Array, /) -> float:
+        ones, _ = self._pooled(constants)
+        total = float((self.loadings**2 * proper).sum())
+        return float(np.log(ones / total)) if total > 0 else float(np.log(ones))
+
+    def n_flat(self, proper: Array, /) -> int:
+        return int((self.loadings**2 * proper).sum() == 0)
+
+    def left_out_cost(self, left: LeaveOneOut, constants: Constants, /) -> float:
+        # the block of row n in C⁻¹ is B = diag(t) − z zᵀ/s over features
+        ones, targets = self._pooled(constants)
+        slope = left.slope * self.loadings
+        residual = left.residual - slope * (targets / ones)
+        leverage = np.broadcast_to(left.leverage, residual.shape)
+        rest = ones - (slope**2 / leverage).sum(axis=1)
+        along = (slope * residual / leverage).sum(axis=1)
+        log_blocks = np.log(leverage).sum(axis=1) + np.log(rest / ones)
+        squares = (residual**2 / leverage).sum(axis=1) + along**2 / rest
+        return float((squares - log_blocks).sum())
+
+    def _pooled(self, constants: Constants) -> tuple[float, float]:
+        ones = self.loadings**2 * constants.ones
+        return float(ones.sum()), float(self.loadings @ constants.targets)
+
+
+def read_mean(mean: object, basis: FeatureBasis) -> Mean:
+    """The treatment with this name."""
+    if mean == "none":
+        return NoMean()
+    if mean == "per_feature":
+        return MeanPerFeature()
+    if mean == "common":
+        return CommonMean(_loadings(basis))
+    raise InvalidInput(
+        f"mean: expected 'none', 'per_feature' or 'common', got {mean!r}"
+    )
+
+
+def _loadings(basis: FeatureBasis) -> Array:
+    """Vᵀ1, with exact zeros where smoothness does not see a constant."""
+    loadings = basis.rotate(np.ones((1, basis.n_features)))[0]
+    roughness = float(loadings**2 @ basis.eigenvalues)  # 1ᵀP1, zero for every graph
+    rounding = basis.n_features * np.finfo(float).eps * basis.eigenvalues.max()
+    if roughness <= 10 * rounding * basis.n_features:
+        return np.where(basis.eigenvalues > 0, 0.0, loadings)
+    return loadings
+
+
+def _separate(mean: Array, variance: Array) -> NormalLaws:
+    return NormalLaws(
+        mean=mean,
+        variance=variance,
+        direction=np.zeros((1, 1)),
+        precision=np.ones((1, 1)),
+    )

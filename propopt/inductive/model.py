@@ -1,0 +1,468 @@
+"""A prior with its observations, before one is conditioned on the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal, TypeAlias, final
+
+import numpy as np
+import scipy.linalg as la
+from scipy.optimize import minimize
+
+from propopt.base.arrays import Array, Attributions, Points
+from propopt.base.checks import read_nonnegative
+from propopt.base.errors import InvalidInput
+from propopt.base.resources import require_memory
+from propopt.inductive.bases import FeatureBasis
+from propopt.inductive.inputs import Candidates, InducingRule, PointKernel
+from propopt.inductive.means import Constants, Kriging, LeaveOneOut, Mean, NormalLaws
+from propopt.inductive.posterior import (
+    ExactPosterior,
+    IndependentFeatures,
+    Posterior,
+    Queries,
+    SparsePosterior,
+    blocks,
+)
+
+
+# ---- The prior, what it has seen, and what it says under given weights
+
+
+WeightPair: TypeAlias = tuple[float, float]
+"""Weights of robustness (> 0) and of smoothness (>= 0)."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GaussianProcess:
+    """A conditioned prior whose weights are still free.
+
+    Parameters
+    ----------
+    state : Posterior
+        Inducing inputs and gradients, in one eigenbasis.
+    basis : FeatureBasis
+        V and ς.
+    mean : Mean
+        The constant of the prior.
+    """
+
+    state: Posterior
+    basis: FeatureBasis
+    mean: Mean
+
+    def under(self, weights: WeightPair) -> WeightedPosterior:
+        """The model under one pair of weights, in O(r·D)."""
+        robustness, smoothness = weights
+        pull = smoothing(self.basis, smoothness)
+        posterior = WeightedPosterior(model=self, lam=2.0 * robustness, pull=pull)
+        self.state.require_condition(posterior.p, posterior.lam)
+        return posterior
+
+    def information_loss(self, weights: WeightPair) -> float:
+        """At most so many nats were lost to inducing inputs, under these weights."""
+        posterior = self.under(weights)
+        return self.state.information_loss(posterior.p, posterior.lam, self.mean)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class WeightedPosterior:
+    """A model under one pair of weights.
+
+    Parameters
+    ----------
+    model : GaussianProcess
+        The rest.
+    lam : float
+        λ = 2 w_r.
+    pull : array (D,) or (1,)
+        w_s ς_j: how strongly smoothness draws rotated feature j to zero.
+    """
+
+    model: GaussianProcess
+    lam: float
+    pull: Array
+
+    @property
+    def p(self) -> Array:
+        """1 + w_s ς_j, precision of the observations."""
+        return 1.0 + self.pull
+
+    @cached_property
+    def constants(self) -> Constants:
+        """What the observations say of the constants."""
+        return self.model.state.constants(self.p, self.lam)
+
+    def before(self, queries: Queries) -> NormalLaws:
+        """Kriging from the inducing inputs, before smoothness acts at new points."""
+        state = self.model.state
+        kriging = Kriging(
+            mean=state.mean(queries, self.p, self.lam),
+            variance=state.variance(queries, self.p, self.lam),
+            slope=self.slope(queries),
+            constants=self.constants,
+        )
+        return self.model.mean.predict(kriging)
+
+    def slope(self, queries: Queries) -> Array:
+        """How kriging moves with a constant, shape (m, D) or (m, 1)."""
+        return self.model.state.slope(queries, self.p, self.lam)
+
+    def covariance(self, X: Points, queries: Queries, feature: int) -> Array:
+        """That of kriging between new points in one rotated feature, (m, m)."""
+        p = float(self.p[min(feature, len(self.p) - 1)])
+        return self.model.state.covariance(X, queries, p, self.lam)
+
+    def law(self, queries: Queries, rotated: Array | None) -> NormalLaws:
+        """The posterior at each new point alone.
+
+        Parameters
+        ----------
+        queries : Queries
+            The new points.
+        rotated : array (m, D) or None
+            Their rotated gradients, where these are to be used too.
+        """
+        before = self.before(queries)
+        if rotated is None:
+            return before.observe(self.pull, np.zeros((1, 1)))
+        return before.observe(self.p, rotated)
+
+
+def smoothing(basis: FeatureBasis, smoothness: float) -> Array:
+    """w_s ς_j, as one number where it is the same for all features."""
+    pull = smoothness * basis.eigenvalues
+    return pull[:1] if (pull == pull[0]).all() else pull
+
+
+def read_weights(weights: object, basis: FeatureBasis) -> WeightPair:
+    """A pair of weights that the model can use."""
+    if not isinstance(weights, Sequence | np.ndarray) or len(weights) != 2:
+        raise InvalidInput(
+            f"weights: expected a pair (robustness, smoothness), got {weights!r}"
+        )
+    robust = read_nonnegative(weights[0], "robustness")
+    if robust == 0.0:
+        raise InvalidInput(
+            "robustness: expected a weight > 0; with none, the gradients at hand say "
+            "nothing about a new input"
+        )
+    smooth = read_nonnegative(weights[1], "smoothness")
+    if smooth > 0 and isinstance(basis, IndependentFeatures):
+        raise InvalidInput(
+            f"smoothness: a weight of {smooth:g} needs similar features; give "
+            "features=a graph, or a kernel matrix of the features"
+        )
+    return robust, smooth
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NewInputs:
+    """New inputs of which a model is asked.
+
+    Parameters
+    ----------
+    model : GaussianProcess
+        With its weights still free.
+    points : array (m, C)
+        Where the new inputs lie.
+    rotated : array (m, D) or None
+        Their rotated gradients, where these are to be used.
+    """
+
+    model: GaussianProcess
+    points: Points
+    rotated: Array | None
+
+    def answers(
+        self, weights: Sequence[WeightPair], return_std: bool
+    ) -> list[tuple[Attributions, Mapping[str, Array]]]:
+        """Attributions and details under each pair of weights."""
+        basis = self.model.basis
+        shape = len(self.points), basis.n_features
+        W = [np.empty(shape) for _ in weights]
+        spread = [np.empty(shape) for _ in weights if return_std]
+        for rows, n, law in self._laws(weights):
+            W[n][rows] = basis.unrotate(law.mean)
+            if return_std:
+                spread[n][rows] = law.deviations(basis)
+        details = [{"standard_deviation": s} for s in spread] or [{} for _ in weights]
+        return list(zip(W, details, strict=True))
+
+    def draws(
+        self, weights: WeightPair, n_samples: int, rng: np.random.Generator
+    ) -> Array:
+        """Draws under one pair of weights, shape (n_samples, m, D)."""
+        shape = n_samples, len(self.points), self.model.basis.n_features
+        samples = np.empty(shape)
+        for rows, _, law in self._laws([weights], n_samples):
+            samples[:, rows] = law.draw(self.model.basis, n_samples, rng)
+        return samples
+
+    def _laws(
+        self, weights: Sequence[WeightPair], copies: int = 1
+    ) -> Iterator[tuple[slice, int, NormalLaws]]:
+        """The law of each block of new points under each pair of weights."""
+        state = self.model.state
+        models = [self.model.under(pair) for pair in weights]
+        n_numbers = max(self.points.shape[1], self.model.basis.n_features)
+        width = max(len(state.inducing), 2 * n_numbers * copies)
+        for rows in blocks(len(self.points), 8 * width):
+            queries = state.queries(self.points[rows])
+            gradients = None if self.rotated is None else self.rotated[rows]
+            for n, model in enumerate(models):
+                yield rows, n, model.law(queries, gradients)
+
+
+def joint(posterior: WeightedPosterior, X: Points) -> Array:
+    """Rotated attributions of all of X, appended without gradients, shape (m, D).
+
+    Before smoothness, rotated feature j has the mean m_j and, with its constant held,
+    the covariance C_j; smoothness Λ_j then gives (I + Λ_j C_j)⁻¹m_j, and the constants
+    move by what that leaves unexplained. One factorisation of order m for each Λ_j > 0.
+    """
+    require_memory(
+        32.0 * len(X) ** 2, f"{len(X)} new inputs at once", "explain fewer together"
+    )
+    queries = posterior.model.state.queries(X)
+    mean = posterior.before(queries).mean.copy()
+    slope = np.broadcast_to(posterior.slope(queries), mean.shape)
+    pull, moved = np.broadcast_to(posterior.pull, mean.shape[1:]), slope.copy()
+    push, information = np.zeros(mean.shape[1]), np.zeros(mean.shape[1])
+    for j in np.flatnonzero(pull):
+        system = pull[j] * posterior.covariance(X, queries, int(j))
+        system[np.diag_indices_from(system)] += 1.0
+        both = np.column_stack([mean[:, j], slope[:, j]])
+        solved = la.solve(system, both, assume_a="pos")
+        push[j], information[j] = pull[j] * (slope[:, j] @ solved)
+        mean[:, j], moved[:, j] = solved.T
+    step = posterior.model.mean.step(-push, information, posterior.constants)
+    return np.asarray(mean + moved * step)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Prior:
+    """Everything that a fit starts from.
+
+    Parameters
+    ----------
+    points : array (n, C)
+        Where the inputs lie.
+    rotated : array (n, D)
+        Rotated gradients.
+    basis : FeatureBasis
+        V and ς.
+    mean : Mean
+        The constant of the prior.
+    kernel : PointKernel
+        k.
+    weights : pair
+        Of robustness and of smoothness.
+    """
+
+    points: Points
+    rotated: Attributions
+    basis: FeatureBasis
+    mean: Mean
+    kernel: PointKernel
+    weights: WeightPair
+
+    @property
+    def lam(self) -> float:
+        """λ = 2 w_r."""
+        return 2.0 * self.weights[0]
+
+    @property
+    def pull(self) -> Array:
+        """w_s ς_j, shape (D,) or (1,)."""
+        return smoothing(self.basis, self.weights[1])
+
+    def at(self, kernel: PointKernel, weights: WeightPair) -> Prior:
+        """The same observations under another prior."""
+        return replace(self, kernel=kernel, weights=weights)
+
+    def exact(self) -> ExactPosterior:
+        """Conditioned on all observations."""
+        return ExactPosterior.of(self.kernel, self.points, self.rotated)
+
+    def sparse(self, rule: InducingRule, rng: np.random.Generator) -> SparsePosterior:
+        """Conditioned on all observations through inducing inputs by a rule."""
+        noise = self.lam / (1.0 + float(self.pull.max()))
+        choice = Candidates(X=self.points, kernel=self.kernel, noise=noise, rng=rng)
+        Z = rule.select(choice)
+        return SparsePosterior.of(self.kernel, self.points, self.rotated, Z)
+
+    def condition(
+        self, rule: InducingRule | None, rng: np.random.Generator
+    ) -> GaussianProcess:
+        """Conditioned on all observations, or on what inducing inputs let through."""
+        state = self.exact() if rule is None else self.sparse(rule, rng)
+        return GaussianProcess(state=state, basis=self.basis, mean=self.mean)
+
+
+# ---- Lengthscale and weights that account best for the gradients at hand
+
+
+CriterionName: TypeAlias = Literal["marginal_likelihood", "leave_one_out"]
+Criterion: TypeAlias = Callable[[ExactPosterior, Array, float, Mean], float]
+
+_WEIGHT_RANGE = (1e-8, 1e8)
+"""Weights are sought in this range, widened to hold those to start from."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TunedPrior:
+    """A prior, with the value of the criterion there, if one was maximized."""
+
+    prior: Prior
+    value: float | None
+
+
+@final
+@dataclass(kw_only=True, eq=False)
+class Tuning:
+    """A search over log weights and the kernel's log hyper-parameters.
+
+    Parameters
+    ----------
+    prior : Prior
+        Where the search starts. A weight of zero for smoothness stays.
+    criterion : callable
+        What is maximized.
+    """
+
+    prior: Prior
+    criterion: Criterion
+    _latest: tuple[bytes, ExactPosterior] | None = field(default=None, init=False)
+
+    def best(self, n_restarts: int, rng: np.random.Generator) -> TunedPrior:
+        """The best of a search from here and of others from random places.
+
+        L-BFGS-B with slopes by central differences: only a step of the kernel's own
+        parameters costs an eigendecomposition, a step of the weights O(n·D).
+        """
+        bounds = self._bounds()
+        random = rng.uniform(bounds[:, 0], bounds[:, 1], (n_restarts, len(bounds)))
+        results = [
+            minimize(self._cost, start, jac="3-point", bounds=bounds, method="L-BFGS-B")
+            for start in [self._start(), *random]
+        ]
+        best = min(results, key=lambda result: result.fun)
+        value = -float(best.fun) * self.prior.rotated.size
+        return TunedPrior(prior=self._prior(best.x), value=value)
+
+    @property
+    def _n_weights(self) -> int:
+        return 1 + (self.prior.weights[1] > 0)
+
+    def _start(self) -> Array:
+        weights = np.log(self.prior.weights[: self._n_weights])
+        return np.concatenate([weights, self.prior.kernel.theta])
+
+    def _bounds(self) -> Array:
+        low, high = np.log(_WEIGHT_RANGE)
+        start = self._start()[: self._n_weights]
+        limits = np.column_stack([np.minimum(low, start), np.maximum(high, start)])
+        return np.concatenate([limits, self.prior.kernel.bounds])
+
+    def _prior(self, z: Array) -> Prior:
+        smoothness = float(np.exp(z[1])) if self._n_weights == 2 else 0.0
+        kernel = self.prior.kernel.at(z[self._n_weights :])
+        return self.prior.at(kernel, (float(np.exp(z[0])), smoothness))
+
+    def _cost(self, z: Array) -> float:
+        prior = self._prior(z)
+        state = self._state(prior)
+        value = self.criterion(state, prior.pull, prior.lam, prior.mean)
+        return -value / prior.rotated.size
+
+    def _state(self, prior: Prior) -> ExactPosterior:
+        key = prior.kernel.theta.tobytes()
+        if self._latest is None or self._latest[0] != key:
+            self._latest = key, prior.exact()
+        return self._latest[1]
+
+
+def read_criterion(optimize: object) -> Criterion | None:
+    """The criterion with this name; None where nothing is to be optimized."""
+    if optimize is None:
+        return None
+    if optimize == "marginal_likelihood":
+        return log_evidence
+    if optimize == "leave_one_out":
+        return log_leave_one_out
+    raise InvalidInput(
+        "optimize: expected 'marginal_likelihood', 'leave_one_out' or None, got "
+        f"{optimize!r}"
+    )
+
+
+def log_evidence(state: ExactPosterior, pull: Array, lam: float, mean: Mean) -> float:
+    """Log density of the gradients under the prior, summed over features.
+
+    A constant that smoothness does not see has the flat prior of density one, which
+    gives the density of the contrasts (restricted likelihood) but for a number that
+    depends on n and D alone.
+
+    Parameters
+    ----------
+    state : ExactPosterior
+        Gradients at all points.
+    pull : array (D,) or (1,)
+        Λ_j.
+    lam : float
+        λ.
+    mean : Mean
+        The constant of the prior.
+    """
+    kappa = state.eigenvalues[:, None]
+    spectrum = (lam + (1.0 + pull) * kappa) / (lam + pull * kappa)
+    n_points, n_features = state.targets.shape
+    constants = state.constants(1.0 + pull, lam)
+    proper = lam * pull * ((state.ones**2)[:, None] / (lam + pull * kappa)).sum(0)
+    proper = np.broadcast_to(proper, n_features)
+    squares = (state.targets**2 / spectrum).sum() - mean.gain(constants)
+    volume = np.log(spectrum).sum() * (n_features / spectrum.shape[1])
+    volume += mean.log_volume(constants, proper)
+    count = n_points * n_features - mean.n_flat(proper)
+    return float(-0.5 * (squares + volume + count * np.log(2.0 * np.pi)))
+
+
+def log_leave_one_out(
+    state: ExactPosterior, pull: Array, lam: float, mean: Mean
+) -> float:
+    """Σ_n log density of gradient n given the others (Rasmussen and Williams, 5.11).
+
+    All features of a point are left out together. The mean of that density is what
+    ``explain`` gives at x_n from the other points.
+
+    Parameters
+    ----------
+    state, pull, lam, mean
+        As for :func:`log_evidence`.
+    """
+    n_points, n_features = state.targets.shape
+    if n_points < 2:
+        raise InvalidInput("optimize: leaving one out needs at least two points")
+    left, constants = left_out(state, pull, lam), state.constants(1.0 + pull, lam)
+    cost = mean.left_out_cost(left, constants)
+    return float(-0.5 * (cost + n_points * n_features * np.log(2.0 * np.pi)))
+
+
+def left_out(state: ExactPosterior, pull: Array, lam: float) -> LeaveOneOut:
+    """Residuals and leverages of every point in O(n² D), with no constant counted."""
+    kappa, vectors = state.eigenvalues[:, None], state.basis.vectors
+    inverse = (lam + pull * kappa) / (lam + (1.0 + pull) * kappa)
+    slope = lam * state.ones[:, None] / (lam + (1.0 + pull) * kappa)
+    return LeaveOneOut(
+        residual=vectors @ (inverse * state.targets),
+        leverage=np.square(vectors) @ inverse,
+        slope=vectors @ slope,
+    )

@@ -1,0 +1,699 @@
+"""Inducing inputs in one eigenbasis, from which every weight is answered.
+
+Rotated feature j has observations y_j = ĝ_j/p_j of variance 1/p_j, p_j = 1 + w_s ς_j,
+and prior covariance K/λ with λ = 2 w_r. With K = U diag(κ) Uᵀ, all that is needed are
+sums over i with the factor 1/(p_j κ_i + λ); K⁻¹ is never formed, so K may be singular.
+
+Many observations, few inducing inputs: variational inference (Titsias 2009). The kernel
+matrix K of N observations is replaced by Q = K_xz K_zz⁻¹ K_zx of rank at most M, and
+the law of the inducing values is the best one for that. Q = ΦΦᵀ with
+features Φ; the eigenbasis of ΦᵀΦ then serves all weights and all rotated features.
+
+Pixels of images as features: eigenbases that are products of rows and columns. A
+feature is a channel, a row and a column, V = I_C ⊗ V_row ⊗ V_col. An image M (H, W) of
+rotated features is V_rowᵀ M V_col: O(D (H + W)) instead of D², and nothing of
+size D² is formed.
+
+Independent features, and those of any graph or kernel; what ``features`` may be.
+Smoothness is tr(W Q Wᵀ) with a symmetric matrix Q of features. Everything else knows Q
+= V diag(ς) Vᵀ by its eigenvalues and by three actions of V alone, so that a basis
+whose V is never formed (see :mod:`images`) is one more subclass of
+:class:`FeatureBasis`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final, Self, final
+
+import numpy as np
+import scipy.linalg as la
+from scipy import fft
+
+from propopt.base.arrays import Array, Attributions, Points
+from propopt.base.checks import read_count
+from propopt.base.errors import InvalidInput
+from propopt.base.resources import Budget, require_memory
+from propopt.functions import ImageShape
+from propopt.inductive.bases import (
+    FeatureBasis,
+    KernelEigenbasis,
+    eigenbasis,
+    positive_eigenbasis,
+    require_room,
+)
+from propopt.inductive.inputs import PointKernel
+from propopt.inductive.means import Constants, Mean
+from propopt.losses.graphs.points import Graph
+
+
+POSTERIOR_TABLES: Final = Budget(2**25)
+"""Largest temporary table; its size changes results by rounding at most."""
+
+CACHED_TABLES: Final = Budget(2**21)
+"""Largest table of factors: made, used once and overwritten while it is in cache."""
+
+_WORST_CONDITION = 1e13
+"""Of A_j. Near it, means were right to 2e-7 and deviations to 1e-5."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Queries:
+    """New points, in the coordinates of a :class:`Posterior`.
+
+    Parameters
+    ----------
+    coordinates : array (m, r)
+        Their covariances with the inducing inputs, in the eigenbasis.
+    remainder : array (m,)
+        What the prior variance is counted from.
+    """
+
+    coordinates: Array
+    remainder: Array
+
+
+class Posterior(ABC):
+    """A prior that has seen gradients at its inducing inputs.
+
+    Attributes
+    ----------
+    kernel : PointKernel
+        Of the points.
+    inducing : array (M, D)
+        The inducing inputs.
+    eigenvalues : array (r,)
+        κ ≥ 0.
+    targets : array (r, D)
+        The rotated gradients in the eigenbasis.
+    ones : array (r,)
+        The constant vector in the eigenbasis.
+    """
+
+    kernel: PointKernel
+    inducing: Points
+    eigenvalues: Array
+    targets: Array
+    ones: Array
+
+    @abstractmethod
+    def queries(self, X: Points) -> Queries:
+        """The coordinates of new points (m, D)."""
+
+    @abstractmethod
+    def variance(self, queries: Queries, p: Array, lam: float) -> Array:
+        """v(x), the variance of simple kriging, shape (m, len(p))."""
+
+    @abstractmethod
+    def covariance(self, X: Points, queries: Queries, p: float, lam: float) -> Array:
+        """That of simple kriging between the queries, which are at X, shape (m, m)."""
+
+    @abstractmethod
+    def constants(self, p: Array, lam: float) -> Constants:
+        """1ᵀA⁻¹1 and 1ᵀA⁻¹y for each rotated feature."""
+
+    @abstractmethod
+    def information_loss(self, p: Array, lam: float, mean: Mean, /) -> float:
+        """Upper bound, in nats, of what is lost against using all observations."""
+
+    @final
+    def mean(self, queries: Queries, p: Array, lam: float) -> Array:
+        """κᵀA⁻¹y = Σ_i t_i ĝ_ij / (p_j κ_i + λ), shape (m, D)."""
+        return self.weigh_targets(queries.coordinates, p, lam)
+
+    @final
+    def slope(self, queries: Queries, p: Array, lam: float) -> Array:
+        """Of a constant: u = 1 − 1ᵀA⁻¹κ, shape (m, len(p)).
+
+        Equal to 1 − Σ_i t_i o_i p_j/(p_j κ_i + λ).
+        """
+        weighted = queries.coordinates * self.ones
+        return 1.0 - self.weigh(weighted, p, lam) * p
+
+    @final
+    def weigh(self, rows: Array, p: Array, lam: float) -> Array:
+        """Σ_i rows_mi / (p_j κ_i + λ), shape (m, len(p)).
+
+        Features of equal p_j, of which images have many, are computed once.
+        """
+        different, place = np.unique(p, return_inverse=True)
+        sums = np.empty((len(rows), len(different)))
+        for columns in self._columns(len(different)):
+            sums[:, columns] = rows @ (1.0 / self.spread(different[columns], lam))
+        return sums[:, place]
+
+    @final
+    def weigh_targets(self, rows: Array, p: Array, lam: float) -> Array:
+        """Σ_i rows_mi ĝ_ij / (p_j κ_i + λ), shape (m, D)."""
+        sums = np.empty((len(rows), self.targets.shape[1]))
+        for columns in self._columns(sums.shape[1]):
+            sums[:, columns] = rows @ self._shrunk(columns, p, lam)
+        return sums
+
+    @final
+    def weigh_squares(self, p: Array, lam: float) -> Array:
+        """Σ_i ĝ_ij² / (p_j κ_i + λ), shape (D,)."""
+        sums = np.empty(self.targets.shape[1])
+        for columns in self._columns(len(sums)):
+            shrunk = self._shrunk(columns, p, lam)
+            sums[columns] = (self.targets[:, columns] * shrunk).sum(axis=0)
+        return sums
+
+    @final
+    def spread(self, p: Array, lam: float) -> Array:
+        """p_j κ_i + λ, shape (r, len(p))."""
+        table = self.eigenvalues[:, None] * p
+        table += lam
+        return np.asarray(table)
+
+    @final
+    def _shrunk(self, columns: slice, p: Array, lam: float) -> Array:
+        """ĝ_ij / (p_j κ_i + λ) for some of the features j."""
+        table = self.spread(p[columns] if len(p) > 1 else p, lam)
+        return np.asarray(self.targets[:, columns] / table)
+
+    @final
+    def _columns(self, count: int) -> Iterator[slice]:
+        return CACHED_TABLES.blocks(count, 8 * len(self.eigenvalues))
+
+    @final
+    def require_condition(self, p: Array, lam: float) -> None:
+        """Refuse weights for which A_j is singular to rounding in every feature.
+
+        In a feature with more smoothing than another, a larger relative error is the
+        same error beside the gradients.
+        """
+        mildest = float(p.min())
+        largest = float(self.eigenvalues[-1]) * mildest + lam
+        smallest = float(self.eigenvalues[0]) * mildest + lam
+        if not (smallest > 0 and largest <= _WORST_CONDITION * smallest):
+            raise InvalidInput(
+                f"robustness: a weight of {lam / 2:.3g} is lost to rounding beside a "
+                f"kernel with eigenvalues up to {self.eigenvalues[-1]:.3g}; raise the "
+                "weight, or add jitter"
+            )
+
+
+def blocks(count: int, bytes_each: int) -> Iterator[slice]:
+    """Consecutive slices of ``range(count)`` whose tables are as large as they may."""
+    return POSTERIOR_TABLES.blocks(count, bytes_each)
+
+
+# ---- All observations in one eigenbasis of their kernel matrix
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ExactPosterior(Posterior):
+    """All observations are inducing inputs: K = U diag(κ) Uᵀ in full.
+
+    ``coordinates`` are Uᵀk(x), ``remainder`` is k(x, x).
+    """
+
+    kernel: PointKernel
+    inducing: Points
+    basis: KernelEigenbasis
+    eigenvalues: Array
+    targets: Array
+    ones: Array
+
+    @classmethod
+    def of(cls, kernel: PointKernel, X: Points, rotated: Attributions) -> Self:
+        """Condition on rotated gradients at all points of X: one eigenbasis, O(n³)."""
+        require_memory(
+            32.0 * len(X) ** 2,
+            f"a Gaussian process of {len(X)} observations",
+            "choose fewer inducing inputs, such as inducing=GreedyVariance(500)",
+        )
+        basis = KernelEigenbasis.of(kernel.matrix(X))
+        return cls(
+            kernel=kernel,
+            inducing=X,
+            basis=basis,
+            eigenvalues=basis.eigenvalues,
+            targets=basis.rotate(rotated),
+            ones=basis.rotate(np.ones((len(X), 1)))[:, 0],
+        )
+
+    def queries(self, X: Points) -> Queries:
+        cross = self.kernel.cross(X, self.inducing)
+        return Queries(
+            coordinates=self.basis.rotate(cross.T).T,
+            remainder=self.kernel.diagonal(X),
+        )
+
+    def variance(self, queries: Queries, p: Array, lam: float) -> Array:
+        # k/λ − κᵀA⁻¹κ: at an observed point this is the difference of numbers near
+        # k/λ, so that a zero may come out as −ε k/λ: it is a zero
+        explained = self.weigh(queries.coordinates**2, p, lam) * p
+        return np.maximum(queries.remainder[:, None] - explained, 0.0) / lam
+
+    def covariance(self, X: Points, queries: Queries, p: float, lam: float) -> Array:
+        t = queries.coordinates
+        explained = (t * (p / (p * self.eigenvalues + lam))) @ t.T
+        return (self.kernel.matrix(X) - explained) / lam
+
+    def constants(self, p: Array, lam: float) -> Constants:
+        ones = self.weigh(self.ones[None] ** 2, p, lam)[0]
+        targets = self.weigh_targets(self.ones[None], p, lam)[0]
+        return Constants(ones=lam * p * ones, targets=lam * targets)
+
+    def information_loss(self, _p: Array, _lam: float, _mean: Mean, /) -> float:
+        return 0.0
+
+
+# ---- Many observations, few inducing inputs: variational inference (Titsias 2009)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SparsePosterior(Posterior):
+    """Observations at N points, seen through M inducing inputs.
+
+    ``coordinates`` are φ(x), ``remainder`` is k(x, x) − ‖φ(x)‖² ≥ 0, the part of the
+    prior variance that no inducing input knows of. Jitter belongs to that part: Q is
+    made of the kernel without it.
+
+    Parameters
+    ----------
+    kernel, inducing, eigenvalues, targets, ones
+        As for :class:`Posterior`, with κ of ΦᵀΦ, targets Φᵀĝ and ones Φᵀ1.
+    projection : array (M, r)
+        φ(x) = k(x, Z) projection.
+    n_points : int
+        N.
+    sums, squares : array (D,)
+        1ᵀĝ_j and ‖ĝ_j‖².
+    residual : float
+        tr(K − Q) ≥ 0.
+    """
+
+    kernel: PointKernel
+    inducing: Points
+    projection: Array
+    eigenvalues: Array
+    targets: Array
+    ones: Array
+    n_points: int
+    sums: Array
+    squares: Array
+    residual: float
+
+    @classmethod
+    def of(
+        cls, kernel: PointKernel, X: Points, rotated: Attributions, Z: Points
+    ) -> Self:
+        """Condition on rotated gradients at X through Z: one pass over X, O(N M²)."""
+        require_memory(
+            40.0 * len(Z) ** 2, f"{len(Z)} inducing inputs", "choose fewer of them"
+        )
+        root = inverse_root(kernel.cross(Z, Z))
+        sums = _Sums.of(kernel, X, rotated, Z, root)
+        values, vectors = eigenbasis(sums.gram)
+        return cls(
+            kernel=kernel,
+            inducing=Z,
+            projection=root @ vectors,
+            eigenvalues=values,
+            targets=vectors.T @ sums.targets,
+            ones=vectors.T @ sums.ones,
+            n_points=len(X),
+            sums=rotated.sum(axis=0),
+            squares=np.einsum("nd,nd->d", rotated, rotated),
+            residual=float(sums.residual),
+        )
+
+    def queries(self, X: Points) -> Queries:
+        Phi = self.kernel.cross(X, self.inducing) @ self.projection
+        return Queries(coordinates=Phi, remainder=_remainder(self.kernel, X, Phi))
+
+    def variance(self, queries: Queries, p: Array, lam: float) -> Array:
+        # (k − ‖φ‖²)/λ + φᵀ(p ΦᵀΦ + λ)⁻¹φ: two terms, neither negative
+        explained = self.weigh(queries.coordinates**2, p, lam)
+        return queries.remainder[:, None] / lam + explained
+
+    def covariance(self, X: Points, queries: Queries, p: float, lam: float) -> Array:
+        t = queries.coordinates
+        change = 1.0 / (p * self.eigenvalues + lam) - 1.0 / lam
+        return self.kernel.matrix(X) / lam + (t * change) @ t.T
+
+    def constants(self, p: Array, lam: float) -> Constants:
+        # A⁻¹ = p I − p² Φ(p ΦᵀΦ + λ)⁻¹Φᵀ
+        within = self.weigh(self.ones[None] ** 2, p, lam)[0]
+        return Constants(
+            ones=p * (self.n_points - p * within),
+            targets=self.sums - p * self.weigh_targets(self.ones[None], p, lam)[0],
+        )
+
+    def information_loss(self, p: Array, lam: float, mean: Mean, /) -> float:
+        """An upper bound of KL(sparse ‖ exact posterior), in nats, over all features.
+
+        The log evidence of y_j is at least that of N(0, Q/λ + I/p) less t p/2, with
+        t = tr(K − Q)/λ (Titsias 2009, Eq. 9), and at most
+        −½ log det(Q/λ + I/p) − ½ yᵀ(Q/λ + (t + 1/p) I)⁻¹y, up to the same constant
+        (Titsias 2014), because K − Q ≼ tr(K − Q) I. The divergence is the distance of
+        the evidence to its lower bound, hence at most t p/2 plus the difference of the
+        two quadratic forms.
+        """
+        trace = self.residual / lam
+        noisier = p / (1.0 + trace * p)
+        change = self._quadratic(p, p, lam, mean)
+        change -= self._quadratic(noisier, p, lam, mean)
+        spent = trace * float(np.broadcast_to(p, self.sums.shape).sum())
+        return 0.5 * (spent + max(change, 0.0))
+
+    def _quadratic(self, noise: Array, p: Array, lam: float, mean: Mean) -> float:
+        """Σ_j y_jᵀ(Q/λ + I/q_j)⁻¹y_j at the best constants, q the noise precisions."""
+        within = self.weigh_squares(noise, lam)
+        squares = noise * (self.squares - noise * within) / p**2
+        targets = self.sums - noise * self.weigh_targets(self.ones[None], noise, lam)[0]
+        constants = Constants(
+            ones=self.constants(noise, lam).ones, targets=noise * targets / p
+        )
+        return float(squares.sum()) - mean.gain(constants)
+
+
+@final
+@dataclass(kw_only=True, eq=False)
+class _Sums:
+    """Sums over observations: ΦᵀΦ, Φᵀĝ, Φᵀ1 and tr(K − Q)."""
+
+    gram: Array
+    targets: Array
+    ones: Array
+    residual: float = 0.0
+
+    @classmethod
+    def of(
+        cls,
+        kernel: PointKernel,
+        X: Points,
+        rotated: Attributions,
+        Z: Points,
+        root: Array,
+    ) -> Self:
+        """With Φ = k(X, Z) root, of which only some rows are in memory at a time."""
+        rank, n_features = root.shape[1], rotated.shape[1]
+        sums = cls(
+            gram=np.zeros((rank, rank)),
+            targets=np.zeros((rank, n_features)),
+            ones=np.zeros(rank),
+        )
+        for rows in blocks(len(X), 8 * (len(Z) + rank)):
+            Phi = kernel.cross(X[rows], Z) @ root
+            sums._add(Phi, rotated[rows], _remainder(kernel, X[rows], Phi))
+        return sums
+
+    def _add(self, Phi: Array, rotated: Array, remainder: Array) -> None:
+        self.gram += Phi.T @ Phi
+        self.targets += Phi.T @ rotated
+        self.ones += Phi.sum(axis=0)
+        self.residual += remainder.sum()
+
+
+def inverse_root(matrix: Array) -> Array:
+    """R with R Rᵀ = K⁻¹ on the directions that K knows beyond rounding, (M, r).
+
+    Leaving out the others is to use fewer inducing inputs, and the bounds still hold.
+    """
+    values, vectors = eigenbasis(matrix)
+    kept = values > len(values) * np.finfo(float).eps * values[-1]
+    if not kept.any():
+        raise InvalidInput("kernel: it is zero at all inducing inputs")
+    return np.asarray(vectors[:, kept] / np.sqrt(values[kept]))
+
+
+def _remainder(kernel: PointKernel, X: Points, Phi: Array) -> Array:
+    # k − ‖φ‖² is never negative but by rounding
+    explained = np.einsum("nr,nr->n", Phi, Phi)
+    return np.maximum(kernel.diagonal(X) - explained, 0.0)
+
+
+# ---- Pixels of images as features: eigenbases that are products of rows and columns
+
+
+@final
+@dataclass(frozen=True)
+class GridFeatures(FeatureBasis):
+    """Pixels with their up to four neighbours, by cosine transforms.
+
+    The basis of ``Smoothness(shape.pixel_graph())``: Q = 2M with the Laplacian M of a
+    grid is diagonal in the DCT-II of each channel (Strang 1999), with eigenvalues ς_ab
+    = 4 (2 − cos(πa/H) − cos(πb/W)). Rotation costs O(D log D) per row, and nothing is
+    stored.
+
+    Parameters
+    ----------
+    shape : ImageShape
+        Channels, height and width.
+
+    Examples
+    --------
+    >>> import propopt as po
+    >>> from propopt.inductive import GridFeatures
+    >>> GridFeatures(po.ImageShape(1, 2, 2)).eigenvalues
+    array([0., 4., 4., 8.])
+    """
+
+    shape: ImageShape
+
+    @cached_property
+    def eigenvalues(self) -> Array:
+        # 2 (1 − cos t) = 4 sin²(t/2) keeps the digits of the smallest
+        down, across = _path(self.shape.height), _path(self.shape.width)
+        return np.tile(np.add.outer(down, across).ravel(), self.shape.channels)
+
+    def rotate(self, rows: Array) -> Array:
+        images = _images(rows, self.shape)
+        return fft.dctn(images, axes=(-2, -1), norm="ortho").reshape(rows.shape)
+
+    def unrotate(self, rows: Array) -> Array:
+        images = _images(rows, self.shape)
+        return fft.idctn(images, axes=(-2, -1), norm="ortho").reshape(rows.shape)
+
+    def unrotate_variances(self, variances: Array) -> Array:
+        down, across = _cosines(self.shape.height), _cosines(self.shape.width)
+        return _both_sides(variances, self.shape, down**2, across**2)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class KroneckerFeatures(FeatureBasis):
+    """Pixels whose similarity is that of their rows times that of their columns.
+
+    The basis of 2 tr(W K_s⁻¹ Wᵀ) with K_s = I_C ⊗ K_row ⊗ K_column (Tadesse et al.
+    2024, Eq. 9): its eigenvectors are products of theirs, with ς_ab = 2/(ρ_a γ_b).
+    Stores H² + W² + D numbers; see :meth:`of_kernels`.
+
+    Parameters
+    ----------
+    shape : ImageShape
+        Channels, height and width.
+    spectrum : array (D,)
+        ς, what ``eigenvalues`` gives.
+    row_vectors : array (H, H)
+        V_row, eigenvectors in columns.
+    column_vectors : array (W, W)
+        V_col.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from propopt.inductive import KroneckerFeatures
+    >>> rows, columns = np.eye(2), np.array([[1.0, 0.5], [0.5, 1.0]])
+    >>> KroneckerFeatures.of_kernels(rows, columns).eigenvalues.round(6)
+    array([4.      , 1.333333, 4.      , 1.333333])
+    """
+
+    shape: ImageShape
+    spectrum: Array = field(repr=False)
+    row_vectors: Array = field(repr=False)
+    column_vectors: Array = field(repr=False)
+
+    @classmethod
+    def of_kernels(
+        cls, row_kernel: object, column_kernel: object, channels: int = 1
+    ) -> KroneckerFeatures:
+        """From kernel matrices K_row (H, H) and K_column (W, W); O(H³ + W³).
+
+        Parameters
+        ----------
+        row_kernel, column_kernel : array
+            How similar rows are, and how similar columns are.
+        channels : int
+            C; channels are not similar to one another.
+
+        Raises
+        ------
+        InvalidInput
+            If a matrix is not symmetric and positive definite to rounding.
+        """
+        rho, row_vectors = positive_eigenbasis(row_kernel, "row_kernel")
+        gamma, column_vectors = positive_eigenbasis(column_kernel, "column_kernel")
+        count = read_count(channels, "channels")
+        spectrum = np.tile(2.0 / np.outer(rho, gamma).ravel(), count)
+        shape = ImageShape(count, len(rho), len(gamma))
+        return cls(shape, spectrum, row_vectors, column_vectors)
+
+    @property
+    def eigenvalues(self) -> Array:
+        return self.spectrum
+
+    def rotate(self, rows: Array) -> Array:
+        return _both_sides(rows, self.shape, self.row_vectors.T, self.column_vectors.T)
+
+    def unrotate(self, rows: Array) -> Array:
+        return _both_sides(rows, self.shape, self.row_vectors, self.column_vectors)
+
+    def unrotate_variances(self, variances: Array) -> Array:
+        # (V_row ⊗ V_col)² = V_row² ⊗ V_col², entry by entry
+        down, across = self.row_vectors**2, self.column_vectors**2
+        return _both_sides(variances, self.shape, down, across)
+
+
+def _both_sides(rows: Array, shape: ImageShape, down: Array, across: Array) -> Array:
+    """``down @ M @ across.T`` for every image M of the rows, in blocks of rows."""
+    turned = np.empty(rows.shape)
+    images, products = _images(rows, shape), _images(turned, shape)
+    for part in blocks(len(images), 8 * shape.n_features):
+        np.matmul(down, images[part] @ across.T, out=products[part])
+    return turned
+
+
+def _images(rows: Array, shape: ImageShape) -> Array:
+    """Rows (..., D) as images (n, C, H, W)."""
+    return rows.reshape(-1, *shape.sizes)
+
+
+def _path(count: int) -> Array:
+    """Eigenvalues of 2M for a path, ascending: 4 − 4 cos(πa/n) = 8 sin²(πa/2n)."""
+    return np.asarray(8.0 * np.sin(np.pi * np.arange(count) / (2 * count)) ** 2)
+
+
+def _cosines(count: int) -> Array:
+    """Eigenvectors of a path in columns."""
+    return np.asarray(fft.idct(np.eye(count), norm="ortho", axis=0))
+
+
+# ---- Independent features, and those of any graph or kernel; what ``features`` may be
+
+
+@final
+@dataclass(frozen=True)
+class IndependentFeatures(FeatureBasis):
+    """No feature is similar to another: V = I, and smoothness is zero.
+
+    Parameters
+    ----------
+    count : int
+        D.
+
+    Examples
+    --------
+    >>> from propopt.inductive import IndependentFeatures
+    >>> IndependentFeatures(3).eigenvalues
+    array([0., 0., 0.])
+    """
+
+    count: int
+
+    def __post_init__(self) -> None:
+        read_count(self.count, "count")
+
+    @property
+    def eigenvalues(self) -> Array:
+        return np.zeros(self.count)
+
+    def rotate(self, rows: Array) -> Array:
+        return rows
+
+    def unrotate(self, rows: Array) -> Array:
+        return rows
+
+    def unrotate_variances(self, variances: Array) -> Array:
+        return variances
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class DenseFeatures(FeatureBasis):
+    """An eigenbasis that is stored, D² numbers; see the two constructors.
+
+    Parameters
+    ----------
+    spectrum : array (D,)
+        ς, what ``eigenvalues`` gives.
+    vectors : array (D, D)
+        V, eigenvectors in columns.
+
+    Examples
+    --------
+    >>> import propopt as po
+    >>> from propopt.inductive import DenseFeatures
+    >>> DenseFeatures.of_graph(po.chain_graph(3)).eigenvalues.round(6)
+    array([0., 2., 6.])
+    """
+
+    spectrum: Array
+    vectors: Array
+
+    @property
+    def eigenvalues(self) -> Array:
+        return self.spectrum
+
+    @classmethod
+    def of_graph(cls, graph: Graph) -> DenseFeatures:
+        """The basis of :class:`propopt.Smoothness`, Q = 2M with the Laplacian M."""
+        require_room(graph.n_nodes)
+        values, vectors = la.eigh(2.0 * np.asarray(graph.laplacian.toarray()))
+        # one zero per component of the graph comes out as rounding: it is a zero, and
+        # a constant along it is free
+        rounding = len(values) * np.finfo(float).eps * max(values[-1], 0.0)
+        return cls(np.where(values <= 10 * rounding, 0.0, values), vectors)
+
+    @classmethod
+    def of_kernel(cls, kernel_matrix: object) -> DenseFeatures:
+        """The basis of 2 tr(W K_s⁻¹ Wᵀ), Q = 2K_s⁻¹ (Tadesse et al. 2024, Eq. 9).
+
+        The factor two is that of :class:`propopt.KernelRobustness`, for features.
+
+        Raises
+        ------
+        InvalidInput
+            If K_s is not symmetric and positive definite to rounding.
+        """
+        values, vectors = positive_eigenbasis(kernel_matrix, "features")
+        return cls(2.0 / values, vectors)
+
+    def rotate(self, rows: Array) -> Array:
+        return rows @ self.vectors
+
+    def unrotate(self, rows: Array) -> Array:
+        return rows @ self.vectors.T
+
+    def unrotate_variances(self, variances: Array) -> Array:
+        return variances @ np.square(self.vectors).T
+
+
+def read_features(features: object, n_features: int) -> FeatureBasis:
+    """The basis of a graph, an image's grid, a kernel matrix, None, or itself."""
+    match features:
+        case None:
+            basis: FeatureBasis = IndependentFeatures(n_features)
+        case FeatureBasis():
+            basis = features
+        case ImageShape():
+            basis = GridFeatures(features)
+        case Graph():
+            basis = DenseFeatures.of_graph(features)
+        case _:
+            basis = DenseFeatures.of_kernel(features)
+    if basis.n_features != n_features:
+        raise InvalidInput(
+            f"features: expected {n_features} features as in X, got {basis.n_features}"
+        )
+    return basis

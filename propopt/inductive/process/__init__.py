@@ -1,1 +1,0 @@
-"""The Gaussian process itself: prior, posterior, and what they say under weights."""

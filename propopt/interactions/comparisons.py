@@ -1,0 +1,504 @@
+"""Scores of pairs as others define them: of a fitted model, without intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, final
+
+import numpy as np
+import pandas as pd
+
+from propopt.base.arrays import Array, Points, Truths, Values
+from propopt.base.checks import read_count, read_rng
+from propopt.base.errors import InvalidInput
+from propopt.base.files import write_csv
+from propopt.base.resources import MODEL_CALLS, require
+from propopt.functions.function import Function
+from propopt.functions.wrapping import wrap
+from propopt.interactions.features import Features, Places, pairs_matrix
+from propopt.tables.frames import Labels, is_frame
+
+
+# ---- What a fitted model answers when it knows some features of a row
+
+
+ALL_SUBSETS_OF: Final = 15
+"""Features of which all 2^M subsets are evaluated, at most."""
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RowGames:
+    """v_i(A) = mean over background rows b of f(x_i on A, b elsewhere), for n rows.
+
+    Of one feature and of two it is the partial dependence at the row (Friedman 2001),
+    and v_i is the game of Shapley values with a marginal background.
+
+    Parameters
+    ----------
+    function : Function
+        f.
+    points : array (n, D)
+        The rows x_i.
+    background : array (B, D)
+        What stands for features that are not known.
+    labels : Labels
+        Names of columns.
+    features : Features
+        M features, each of one or several columns.
+    """
+
+    function: Function
+    points: Points
+    background: Points
+    labels: Labels
+    features: Features
+
+    def values(self, known: Truths) -> Array:
+        """Of q sets A of features, shape (n, q).
+
+        Parameters
+        ----------
+        known : array of bool (q, M)
+            Which features are in A.
+        """
+        n_rows, n_background = len(self.points), len(self.background)
+        found = np.empty((n_rows, len(known)))
+        columns = self._columns(known)
+        row_bytes = 8 * self.points.shape[1]
+        copies = n_rows * n_background
+        for block in MODEL_CALLS.blocks(len(known), row_bytes, copies):
+            own = columns[block]
+            mixed = np.where(
+                own[:, None, None], self.points[:, None], self.background
+            )  # (q, n, B, D)
+            values = self.function.value_at(
+                mixed.reshape(-1, self.points.shape[1]), self.labels
+            )
+            found[:, block] = values.reshape(len(own), n_rows, -1).mean(axis=2).T
+        return found
+
+    @cached_property
+    def table(self) -> Array:
+        """Of all subsets, shape (n, 2^M): the place of A is Σ_{j ∈ A} 2^j.
+
+        Raises
+        ------
+        InvalidInput
+            If they are too many.
+        """
+        n_features = len(self.features)
+        if n_features > ALL_SUBSETS_OF:
+            raise InvalidInput(
+                f"X: 2^{n_features} subsets of features are too many to evaluate; at "
+                f"most {ALL_SUBSETS_OF} features can be compared, so give fewer "
+                "columns, or groups of them"
+            )
+        places = np.arange(2**n_features)[:, None]
+        return self.values((places >> np.arange(n_features)) % 2 == 1)
+
+    def _columns(self, known: Truths) -> Truths:
+        """Which columns are known, (q, D)."""
+        columns = np.zeros((len(known), self.points.shape[1]), dtype=bool)
+        for feature, own in enumerate(self.features.columns):
+            columns[:, list(own)] = known[:, [feature]]
+        return columns
+
+
+def read_games(
+    model: Any,
+    X: Any,
+    *,
+    target: Any,
+    groups: Mapping[Hashable, Sequence[Hashable]] | None,
+    n_rows: int,
+    n_background: int,
+    rng: int | np.random.Generator | None,
+) -> RowGames:
+    """The games of rows of X that are drawn, against others that are drawn.
+
+    Parameters
+    ----------
+    model : estimator, callable or Function
+        See :func:`propopt.wrap`.
+    X : array or DataFrame (N, D)
+        Rows are drawn from it, without replacement; all where it has no more.
+    target : class label or int or None
+        See :func:`propopt.wrap`.
+    groups : mapping of a feature to its columns, or None
+        Columns that are one feature.
+    n_rows, n_background : int
+        How many.
+    rng : int, numpy.random.Generator or None
+        For the draws.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument cannot be used.
+    """
+    function = wrap(model, target, data=X if is_frame(X, "X") else None)
+    points, labels = function.read(X)
+    names = labels.columns or tuple(range(points.shape[1]))
+    generator = read_rng(rng)
+    return RowGames(
+        function=function,
+        points=_drawn(points, read_count(n_rows, "n_rows"), generator),
+        background=_drawn(points, read_count(n_background, "n_background"), generator),
+        labels=labels.of_columns(),
+        features=Features.of(names, groups),
+    )
+
+
+def _drawn(points: Points, count: int, rng: np.random.Generator) -> Points:
+    if count >= len(points):
+        return points
+    return points[np.sort(rng.choice(len(points), count, replace=False))]
+
+
+# ---- Scores of pairs of features without intervals
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PairScores:
+    """How strongly pairs of features interact in one fitted model, by some method.
+
+    Of the same table it has the pairs of :class:`InteractionScores`, in their order;
+    no method of this kind knows an error of its scores.
+
+    Parameters
+    ----------
+    sets : array of int (Q, 2)
+        Places of the features of each pair, ascending.
+    names : tuple (M,)
+        Of the features.
+    estimates : array (Q,)
+        The scores, none of them negative.
+    method : str
+        What they are called.
+    units : str
+        Of the scores.
+    n_rows : int
+        Rows over which they are taken together.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from propopt.interactions import h_statistic
+    >>> X = np.random.default_rng(0).normal(size=(30, 3))
+    >>> scores = h_statistic(lambda X: X[:, 0] * X[:, 1] + X[:, 2], X)
+    >>> scores.top(1)[["feature_1", "feature_2"]]
+       feature_1  feature_2
+    0          0          1
+    """
+
+    sets: Places
+    names: tuple[Hashable, ...]
+    estimates: Values
+    method: str
+    units: str
+    n_rows: int
+
+    def matrix(self) -> Array:
+        """Scores as a symmetric matrix (M, M); NaN on the diagonal."""
+        return pairs_matrix(self.estimates, self.sets, len(self.names))
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row for each pair: ``feature_1``, ``feature_2`` and ``estimate``."""
+        first, second = ([self.names[place] for place in side] for side in self.sets.T)
+        return pd.DataFrame(
+            {"feature_1": first, "feature_2": second, "estimate": self.estimates}
+        )
+
+    def top(self, k: int = 10) -> pd.DataFrame:
+        """The k pairs with the largest scores, largest first.
+
+        Raises
+        ------
+        InvalidInput
+            If k is no integer ≥ 1.
+        """
+        order = np.argsort(-self.estimates, kind="stable")[: read_count(k, "k")]
+        return self.to_frame().iloc[order]
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write :meth:`to_frame`; numbers read back to the same value."""
+        write_csv(path, self.to_frame(), names_of_rows=False)
+
+
+# ---- The H-statistic of Friedman and Popescu (2008)
+
+
+_ROUNDING: Final = 1e-12
+"""Of centred partial dependences, over the largest of them."""
+
+
+def h_statistic(
+    model: Any,
+    X: Any,
+    *,
+    target: Any = None,
+    groups: Mapping[Hashable, Sequence[Hashable]] | None = None,
+    scaled: bool = True,
+    n_rows: int = 50,
+    n_background: int = 50,
+    rng: int | np.random.Generator | None = None,
+) -> PairScores:
+    """The share of the joint effect of two features that is no sum of their effects.
+
+    H²_jk = Σ_i [PD_jk(x_i) − PD_j(x_i) − PD_k(x_i)]² / Σ_i PD_jk(x_i)²
+
+    with partial dependences PD_S(x_i) = mean over background rows b of f(x_i on S, b
+    elsewhere), each less its mean over the rows i (Friedman and Popescu, 2008,
+    Predictive learning via rule ensembles). Of a pair without any effect it is 0.
+
+    Parameters
+    ----------
+    model : estimator, callable or Function
+        Fitted; see :func:`propopt.wrap` for what is explained of a classifier.
+    X : array or DataFrame (N, D)
+        Rows are drawn from it.
+    target : class label or int, optional
+        The class, as in :func:`propopt.wrap`.
+    groups : mapping of a feature to its columns, optional
+        Columns that are one feature.
+    scaled : bool
+        H², a share. A weak pair can have a large one, since both its effects are small;
+        False is the root of the mean of the numerator, in units of the output.
+    n_rows, n_background : int
+        Rows i and b, drawn apart; M (M + 1) / 2 times their product evaluations.
+    rng : int, numpy.random.Generator or None
+        For the draws; None is seed 0.
+
+    Returns
+    -------
+    PairScores
+        Of all pairs.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument cannot be used.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(40, 3))
+    >>> additive = h_statistic(lambda X: np.sin(X).sum(axis=1), X)
+    >>> bool(additive.estimates.max() < 1e-20)
+    True
+    """
+    games = read_games(
+        model, X, target=target, groups=groups,
+        n_rows=n_rows, n_background=n_background, rng=rng,
+    )  # fmt: skip
+    pairs = games.features.all_sets(2)
+    alone: Truths = np.eye(len(games.features), dtype=np.bool_)
+    single = _centred(games.values(alone))
+    both = _centred(games.values(alone[pairs[:, 0]] | alone[pairs[:, 1]]))
+    beyond = both - single[:, pairs].sum(axis=2)
+    return PairScores(
+        sets=pairs,
+        names=games.features.names,
+        estimates=_shares(beyond, both) if scaled else _sizes(beyond),
+        method="H-statistic",
+        units="share of the joint effect" if scaled else "units of the output",
+        n_rows=len(games.points),
+    )
+
+
+def _centred(dependences: Array) -> Array:
+    return dependences - dependences.mean(axis=0)
+
+
+def _sizes(beyond: Array) -> Values:
+    return np.asarray(np.sqrt((beyond**2).mean(axis=0)))
+
+
+def _shares(beyond: Array, both: Array) -> Values:
+    """Ratios of sums of squares; 0 where the joint effect is rounding."""
+    joint = (both**2).sum(axis=0)
+    floor = len(both) * (_ROUNDING * np.abs(both).max(initial=0.0)) ** 2
+    shares = np.zeros(len(joint))
+    np.divide((beyond**2).sum(axis=0), joint, out=shares, where=joint > floor)
+    return shares
+
+
+# ---- Interaction indices of the games of rows, by the packages that define them
+
+
+def shap_interactions(
+    model: Any,
+    X: Any,
+    *,
+    target: Any = None,
+    groups: Mapping[Hashable, Sequence[Hashable]] | None = None,
+    n_rows: int = 20,
+    n_background: int = 20,
+    rng: int | np.random.Generator | None = None,
+) -> PairScores:
+    """Mean size over rows of Shapley-Taylor interactions, by the package ``shap``.
+
+    φ_jk = (2 / M) Σ_{A ∌ j,k} [v(A ∪ jk) − v(A ∪ j) − v(A ∪ k) + v(A)] / C(M − 1, |A|),
+
+    both halves that the package gives together, of the game v(A) = mean over background
+    rows b of f(x on A, b elsewhere). It takes all 2^M subsets of the features. This is
+    what the package has for any model (Dhamdhere, Agarwal and Sundararajan, 2020); what
+    it has for trees weighs sets as the interaction index of Shapley does.
+
+    Parameters
+    ----------
+    model : estimator, callable or Function
+        Fitted; see :func:`propopt.wrap` for what is explained of a classifier.
+    X : array or DataFrame (N, D)
+        Rows are drawn from it.
+    target : class label or int, optional
+        The class, as in :func:`propopt.wrap`.
+    groups : mapping of a feature to its columns, optional
+        Columns that are one feature.
+    n_rows, n_background : int
+        Rows x and b, drawn apart; 2^M times their product evaluations.
+    rng : int, numpy.random.Generator or None
+        For the draws; None is seed 0.
+
+    Returns
+    -------
+    PairScores
+        Of all pairs.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument cannot be used, or M is above 15.
+    MissingExtra
+        If ``shap`` is not installed.
+
+    Examples
+    --------
+    Against a row b φ_01 of x_0 x_1 is (x_0 − b_0)(x_1 − b_1), here 0 or 2.
+
+    >>> import numpy as np
+    >>> X = np.array([[1.0, 2.0, 5.0], [0.0, 0.0, 0.0]])
+    >>> product = lambda X: X[:, 0] * X[:, 1]
+    >>> shap_interactions(product, X).matrix()[0, 1]  # doctest: +SKIP
+    1.0
+    """
+    package = require("shap")
+    games = read_games(
+        model, X, target=target, groups=groups,
+        n_rows=n_rows, n_background=n_background, rng=rng,
+    )  # fmt: skip
+
+    def matrix(game: Callable[[Any], Values], n_players: int) -> Array:
+        explainer = package.explainers.ExactExplainer(game, np.zeros((1, n_players)))
+        every = 2**n_players
+        found = explainer(
+            np.ones((1, n_players)), interactions=2, max_evals=every, silent=True
+        )
+        values = np.asarray(found.values[0], dtype=np.float64)
+        return values + values.T
+
+    return _mean_sizes(games, matrix, "SHAP interactions")
+
+
+def faith_shap(
+    model: Any,
+    X: Any,
+    *,
+    target: Any = None,
+    groups: Mapping[Hashable, Sequence[Hashable]] | None = None,
+    n_rows: int = 20,
+    n_background: int = 20,
+    rng: int | np.random.Generator | None = None,
+) -> PairScores:
+    """Mean size over rows of Faith-Shap values of order 2, by the package ``shapiq``.
+
+    Of the game v(A) = mean over background rows b of f(x on A, b elsewhere) it is the
+    coefficient of the pair in the polynomial of order 2 that is nearest to v under
+    Shapley's weights, equal to v at no and at all features (Tsai, Yeh and Ravikumar,
+    2023). It takes all 2^M subsets of the features.
+
+    Parameters
+    ----------
+    model : estimator, callable or Function
+        Fitted; see :func:`propopt.wrap` for what is explained of a classifier.
+    X : array or DataFrame (N, D)
+        Rows are drawn from it.
+    target : class label or int, optional
+        The class, as in :func:`propopt.wrap`.
+    groups : mapping of a feature to its columns, optional
+        Columns that are one feature.
+    n_rows, n_background : int
+        Rows x and b, drawn apart; 2^M times their product evaluations.
+    rng : int, numpy.random.Generator or None
+        For the draws; None is seed 0.
+
+    Returns
+    -------
+    PairScores
+        Of all pairs.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument cannot be used, or M is above 15.
+    MissingExtra
+        If ``shapiq`` is not installed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(30, 3))
+    >>> product = lambda X: X[:, 0] * X[:, 1] + X[:, 2]
+    >>> faith_shap(product, X).top(1)  # doctest: +SKIP
+       feature_1  feature_2  estimate
+    0          0          1   1.38...
+    """
+    package = require("shapiq")
+    games = read_games(
+        model, X, target=target, groups=groups,
+        n_rows=n_rows, n_background=n_background, rng=rng,
+    )  # fmt: skip
+
+    def matrix(game: Callable[[Any], Values], n_players: int) -> Array:
+        computer = package.ExactComputer(game, n_players=n_players)
+        found = computer("FSII", order=2).get_n_order_values(2)
+        return np.asarray(found, dtype=np.float64)
+
+    return _mean_sizes(games, matrix, "Faith-Shap")
+
+
+def _mean_sizes(
+    games: RowGames,
+    matrix: Callable[[Callable[[Any], Values], int], Array],
+    method: str,
+) -> PairScores:
+    """mean_i |matrix of v_i|: a package evaluates v_i by its table."""
+    pairs = games.features.all_sets(2)
+    n_players = len(games.features)
+    sizes = [
+        np.abs(matrix(_game_of(values), n_players)[pairs[:, 0], pairs[:, 1]])
+        for values in games.table
+    ]
+    return PairScores(
+        sets=pairs,
+        names=games.features.names,
+        estimates=np.mean(sizes, axis=0),
+        method=method,
+        units="units of the output",
+        n_rows=len(games.points),
+    )
+
+
+def _game_of(table: Values) -> Callable[[Any], Values]:
+    """From subsets as bits (q, M) to their values."""
+
+    def game(subsets: Any) -> Values:
+        bits = np.asarray(subsets).astype(np.intp)
+        return table[bits @ (1 << np.arange(bits.shape[1]))]
+
+    return game

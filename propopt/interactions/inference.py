@@ -1,0 +1,517 @@
+"""Standard errors, intervals and tests of scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Final, Literal, TypeAlias, final
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy import stats
+
+from propopt.base.arrays import Array, Positions, Truths, Values
+from propopt.base.checks import known_word
+from propopt.base.errors import InvalidInput
+from propopt.base.resources import Budget
+from propopt.interactions.features import Places
+from propopt.interactions.left_out import LeftOut, inclusion_exclusion
+
+
+# ---- Many sets are looked at: p-values and levels that count them
+
+
+Adjustment: TypeAlias = Literal[
+    "none", "bonferroni", "holm", "benjamini-hochberg", "benjamini-yekutieli"
+]
+"""How p-values and intervals count the sets among which one looks.
+
+With Bonferroni, all intervals hold together at the level; so they do with Holm, which
+rejects at least as much. Those of Benjamini and Hochberg, and of Benjamini and
+Yekutieli, bound the share of false ones among the sets that are found.
+"""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class _Correction:
+    """How m candidates count.
+
+    Parameters
+    ----------
+    factors : callable
+        Of p-values of ranks (Q,), 1 the smallest, among m.
+    share : callable
+        Of α, for one interval, where so many sets are found of m.
+    steps_up : bool
+        Whether a larger p-value that is rejected rejects all that are smaller.
+    """
+
+    factors: Callable[[Positions, int], Values]
+    share: Callable[[int, int], float]
+    steps_up: bool = False
+
+
+def _bonferroni_share(n_found: int, n_candidates: int) -> float:
+    del n_found
+    return 1.0 / n_candidates
+
+
+def _false_discoveries(price: Callable[[int], float]) -> _Correction:
+    """Of Benjamini and others; ``price`` is that of p-values that depend."""
+    return _Correction(
+        factors=lambda ranks, m: price(m) * m / ranks,
+        # intervals of the sets found: Benjamini and Yekutieli (2005)
+        share=lambda n_found, m: max(n_found, 1) / m / price(m),
+        steps_up=True,
+    )
+
+
+_CORRECTIONS: Final[Mapping[Adjustment, _Correction]] = {
+    "none": _Correction(
+        factors=lambda ranks, _: np.ones(len(ranks)), share=lambda *_: 1.0
+    ),
+    "bonferroni": _Correction(
+        factors=lambda ranks, m: np.full(len(ranks), float(m)), share=_bonferroni_share
+    ),
+    "holm": _Correction(
+        factors=lambda ranks, m: np.asarray(m - ranks + 1.0), share=_bonferroni_share
+    ),
+    "benjamini-hochberg": _false_discoveries(lambda _: 1.0),
+    "benjamini-yekutieli": _false_discoveries(
+        lambda m: float((1.0 / np.arange(1, m + 1)).sum())
+    ),
+}
+
+
+def adjusted_p_values(p: Values, adjust: Adjustment, n_candidates: int) -> Values:
+    """p-values that may be compared with α, shape (Q,).
+
+    Sets of the m candidates that are not among these count as p = 1, and so do NaN,
+    which stay NaN.
+
+    Parameters
+    ----------
+    p : array (Q,)
+        Each by itself.
+    adjust : Adjustment
+        How.
+    n_candidates : int
+        m, at least Q.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no such adjustment.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> adjusted_p_values(np.array([0.01, 0.04, 0.03]), "holm", 3)
+    array([0.03, 0.06, 0.06])
+    """
+    rule = _CORRECTIONS[known_word(adjust, Adjustment, "adjust")]
+    order = np.argsort(p, kind="stable")  # NaN come last
+    raised = p[order] * rule.factors(np.arange(1, len(p) + 1), n_candidates)
+    if rule.steps_up:
+        raised = np.fmin.accumulate(raised[::-1])[::-1]
+    else:
+        raised = np.fmax.accumulate(raised)
+    found = np.empty_like(p)
+    found[order] = np.minimum(raised, 1.0)
+    return np.where(np.isnan(p), np.nan, found)
+
+
+def interval_alpha(
+    p: Values, adjust: Adjustment, n_candidates: int, alpha: float
+) -> float:
+    """1 − level of each interval, so that all of them together keep α.
+
+    With p of the same side, an interval excludes zero where its adjusted p-value is at
+    most α; after Holm's correction a set may be found whose interval, Bonferroni's,
+    holds zero.
+    """
+    adjusted = adjusted_p_values(p, adjust, n_candidates)
+    n_found = int((adjusted <= alpha).sum())
+    return alpha * _CORRECTIONS[adjust].share(n_found, n_candidates)
+
+
+# ---- What is known of a mean where all rows are equal, and no spread can be estimated
+
+
+ROUNDING_OF_ERRORS: Final = 1e-12
+"""A spread below this share of the errors themselves is one of rounding."""
+
+
+@final
+@dataclass(frozen=True)
+class ErrorRange:
+    """Between what an error of one row lies.
+
+    Parameters
+    ----------
+    low, high : float
+        The ends.
+    proved : bool
+        Whether no error can be outside, as of probabilities; else these are the ends of
+        what was seen.
+    """
+
+    low: float
+    high: float
+    proved: bool
+
+    def of_score(self, order: int) -> float:
+        """The largest |Σ_T ± Err| of a set of so many features: 2^(r − 1) (high − low).
+
+        Examples
+        --------
+        >>> ErrorRange(0.0, 1.0, True).of_score(2)
+        2.0
+        """
+        return 2.0 ** (order - 1) * (self.high - self.low)
+
+    def rounding(self, order: int) -> float:
+        """Spreads of scores of so many features that rounding makes."""
+        return float(
+            ROUNDING_OF_ERRORS * 2.0**order * max(abs(self.low), abs(self.high))
+        )
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class EqualRows:
+    """Of Q means z̄, each of N rows that are all equal to it.
+
+    If a share p of the population has another score, all N rows are equal with a
+    probability of at most (1 − p)^(N − 1), whatever the law. So p is at most
+    1 − α^(1/(N − 1)) at the level 1 − α, and the mean is no farther from z̄ than that
+    share of the way to the end of the range, on either side.
+
+    Parameters
+    ----------
+    means : array (Q,)
+        z̄.
+    half_range : float
+        Scores lie between −half_range and half_range.
+    n_rows : int
+        N, at least 2.
+    """
+
+    means: Values
+    half_range: float
+    n_rows: int
+
+    def low(self, alpha: float) -> Values:
+        """The lower end of the interval, shape (Q,)."""
+        return self.means - self._share(alpha) * self._below
+
+    def high(self, alpha: float) -> Values:
+        """The upper end of the interval, shape (Q,)."""
+        return self.means + self._share(alpha) * self._above
+
+    def p_greater(self, null: Values) -> Values:
+        """Of "the mean is at most null": the α at which the lower end is null."""
+        return self._p_value(self.means - null, self._below)
+
+    def p_less(self, null: Values) -> Values:
+        """Of "the mean is at least null"."""
+        return self._p_value(null - self.means, self._above)
+
+    @property
+    def _below(self) -> Values:
+        return np.maximum(self.half_range + self.means, 0.0)
+
+    @property
+    def _above(self) -> Values:
+        return np.maximum(self.half_range - self.means, 0.0)
+
+    def _share(self, alpha: float) -> float:
+        return float(-np.expm1(np.log(alpha) / (self.n_rows - 1)))
+
+    def _p_value(self, distance: Values, room: Values) -> Values:
+        """(1 − distance/room)^(N − 1); 1 where the mean is on the side of the null."""
+        wanted = np.clip(distance, 0.0, None)
+        share = np.divide(
+            wanted, room, out=(wanted > 0.0).astype(np.float64), where=room > 0.0
+        )
+        return np.asarray((1.0 - np.minimum(share, 1.0)) ** (self.n_rows - 1))
+
+
+def are_equal(standard_errors: Values, n_rows: int, rounding: float) -> Truths:
+    """Whether the spread of the rows is zero, or what rounding leaves of zero."""
+    return np.asarray(standard_errors * np.sqrt(n_rows) <= rounding)
+
+
+# ---- How far scores lie from their targets: intervals and p-values of each by itself
+
+
+Side: TypeAlias = Literal["both", "lower", "upper"]
+"""Which ends an interval has: the lower one alone tells what is above zero."""
+
+ErrorKind: TypeAlias = Literal["total", "rows"]
+"""Of other rows and other patches together, or of other rows alone as in the paper."""
+
+Null: TypeAlias = Literal["zero", "leak"]
+"""What is tested: that a score is zero, or what a model without interactions shows."""
+
+Alternative: TypeAlias = Literal["two-sided", "greater", "less"]
+"""Other than the null, above it, below it."""
+
+ALTERNATIVES: Final[Mapping[Side, Alternative]] = {
+    "both": "two-sided",
+    "lower": "greater",
+    "upper": "less",
+}
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ScoreLaw:
+    """Of Q scores: Student's about their targets, normal with infinite degrees.
+
+    Where all rows are equal, what holds is the weaker of this law and of
+    :class:`EqualRows`.
+
+    Parameters
+    ----------
+    estimates, errors : array (Q,)
+        Scores and their standard errors.
+    degrees : array (Q,)
+        Of freedom, with which the errors are known.
+    null : array (Q,)
+        What is tested.
+    equal : array of bool (Q,)
+        Where all rows are equal.
+    equal_rows : EqualRows
+        Of the Q scores, read where they are.
+    """
+
+    estimates: Values
+    errors: Values
+    degrees: Values
+    null: Values
+    equal: Truths
+    equal_rows: EqualRows
+
+    @property
+    def statistics(self) -> Values:
+        """(estimate − null)/error; 0 where both are zero."""
+        apart = self.estimates - self.null
+        with np.errstate(divide="ignore"):
+            found = np.divide(
+                apart, self.errors, out=np.zeros_like(apart), where=apart != 0.0
+            )
+        return np.where(np.isnan(self.errors), np.nan, found)
+
+    def intervals(self, alpha: float, side: Side) -> Array:
+        """Ends (Q, 2) at the level 1 − α; infinite where a side has none."""
+        tail = alpha / 2 if side == "both" else alpha
+        reach = np.where(
+            self.errors > 0.0, stats.t.isf(tail, self.degrees) * self.errors, 0.0
+        )
+        reach = np.where(np.isnan(self.errors), np.nan, reach)
+        low, high = self.estimates - reach, self.estimates + reach
+        low = np.where(self.equal, np.minimum(low, self.equal_rows.low(alpha)), low)
+        high = np.where(self.equal, np.maximum(high, self.equal_rows.high(alpha)), high)
+        infinite = np.full_like(low, np.inf)
+        ends = {
+            "both": (low, high),
+            "lower": (low, infinite),
+            "upper": (-infinite, high),
+        }
+        return np.stack(ends[side], axis=1)
+
+    def p_values(self, alternative: Alternative) -> Values:
+        """Each by itself, shape (Q,)."""
+        T, rows = self.statistics, self.equal_rows
+        above, below = rows.p_greater(self.null), rows.p_less(self.null)
+        of_law, of_equal_rows = {
+            "greater": (stats.t.sf(T, self.degrees), above),
+            "less": (stats.t.cdf(T, self.degrees), below),
+            "two-sided": (
+                2.0 * stats.t.sf(np.abs(T), self.degrees),
+                np.minimum(above, below),
+            ),
+        }[alternative]
+        of_law = np.where((self.errors == 0.0) & (T == 0.0), 1.0, of_law)
+        weaker = np.maximum(of_law, of_equal_rows)
+        return np.asarray(np.where(self.equal, weaker, of_law))
+
+
+# ---- The level of intervals, checked once
+
+
+def read_alpha(level: object) -> float:
+    """1 − level.
+
+    Raises
+    ------
+    InvalidInput
+        If the level is not between 0 and 1.
+    """
+    if isinstance(level, bool) or not isinstance(level, int | float):
+        raise InvalidInput(f"level: expected a number, got {level!r}")
+    if not 0.0 < level < 1.0:
+        raise InvalidInput(
+            f"level: expected a number between 0 and 1, such as 0.9, got {level!r}"
+        )
+    return 1.0 - float(level)
+
+
+# ---- What rows say of a mean: its standard error, and how many of them carry it
+
+
+FEW_ROWS: Final = 10
+"""Where fewer rows carry a variance, no interval of a normal law can be relied on."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Of q columns of N scores z, one for each row.
+
+    Parameters
+    ----------
+    means : array (q,)
+        z̄ = Σ w z/N.
+    standard_errors : array (q,)
+        √(Σ w² (z − z̄)²/(N (N − 1))): with weights of one s/√N, s with N − 1. Rows
+        without weight do not count, as if they were not there.
+    effective_rows : array (q,)
+        (Σ d²)³/(Σ |d|³)² with d = w (z − z̄): N/ρ², with the normalised third moment ρ
+        that has to be bounded. So many rows of one size would be as far from normal.
+        NaN where all rows are equal.
+
+    Notes
+    -----
+    Of rows in C groups of which only the groups are independent, d_c = Σ_{i ∈ c} w_i
+    (z_i − z̄) stands for d, and the standard error is √(C/(C − 1) Σ d_c²)/N (Liang and
+    Zeger 1986; the factor is that of C independent sums). It grows with whatever rows
+    of a group have in common, and with groups of one row it is that above.
+    """
+
+    means: Values
+    standard_errors: Values
+    effective_rows: Values
+
+
+def moments(
+    scores: Array, weights: Values, groups: NDArray[np.intp] | None = None
+) -> Moments:
+    """Moments of q columns of scores (N, q); the weights (N,) sum to N.
+
+    Parameters
+    ----------
+    scores : array (N, q)
+        z.
+    weights : array (N,)
+        Of the rows.
+    groups : array of int (N,), optional
+        Of rows that are not independent, 0, ..., C − 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> outlier = np.array([[0.0], [0.0], [0.0], [0.0], [1.0]])
+    >>> found = moments(outlier, np.ones(5))
+    >>> found.means, found.standard_errors.round(3), found.effective_rows.round(1)
+    (array([0.2]), array([0.2]), array([1.7]))
+    >>> twice = moments(np.repeat(outlier, 2, axis=0), np.ones(10), np.arange(10) // 2)
+    >>> twice.standard_errors.round(3)
+    array([0.2])
+    """
+    counted = weights > 0.0
+    if not counted.all():
+        own = weights[counted]
+        codes = None
+        if groups is not None:
+            codes = np.unique(groups[counted], return_inverse=True)[1]
+        return moments(scores[counted], own * (len(own) / own.sum()), codes)
+    n_rows = len(scores)
+    means = weights @ scores / n_rows
+    apart = weights[:, None] * (scores - means)
+    if groups is not None:
+        apart = sp.csr_array((np.ones(n_rows), (groups, np.arange(n_rows)))) @ apart
+    n_sums = len(apart)
+    sizes = np.abs(apart).max(axis=0)
+    unit = np.abs(apart / np.where(sizes > 0.0, sizes, 1.0))  # so that no cube is lost
+    square = unit * unit
+    second, third = square.sum(axis=0), (square * unit).sum(axis=0)
+    errors = sizes * np.sqrt(second / (n_sums - 1) / n_sums) * (n_sums / n_rows)
+    with np.errstate(invalid="ignore"):  # 0/0 where all rows are equal
+        return Moments(means, errors, second**3 / third**2)
+
+
+# ---- What is estimated of sets of features: mean scores and their errors
+
+
+SCORES_AT_ONCE: Final = Budget(2**25)
+"""Scores of all rows; about eight arrays of that size are held, whatever Q."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class SetScores:
+    """iLOCO of Q sets of one size, with what is known of the error.
+
+    Parameters
+    ----------
+    estimates : array (Q,)
+        z̄_S, the mean over the rows of Σ_T (−1)^(|T| + 1) Err(f^(−T)).
+    standard_errors : array (Q,)
+        s/√N, s with the divisor N − 1: of other rows, the predictors as they are.
+    monte_carlo : array (Q,)
+        Of other patches: the jackknife over groups of them; zero without patches.
+    counts : array (Q,)
+        Over how many patches a prediction is averaged, where they are fewest.
+    effective_rows : array (Q,)
+        Rows that carry the standard error: see :class:`Moments`.
+    n_groups : int
+        G, groups of patches; 0 without patches.
+    """
+
+    estimates: Values
+    standard_errors: Values
+    monte_carlo: Values
+    counts: Values
+    effective_rows: Values
+    n_groups: int
+
+
+def set_scores(source: LeftOut, sets: Places) -> SetScores:
+    """SetScores of Q sets of one size; all rows of a few sets are held at once."""
+    row_bytes = 8 * len(source.row_weights)
+    blocks = list(SCORES_AT_ONCE.blocks(len(sets), row_bytes)) or [slice(0)]
+    parts = [_some_scores(source, sets[own]) for own in blocks]
+    if len(parts) == 1:
+        return parts[0]
+    joined = {
+        each.name: np.concatenate([getattr(part, each.name) for part in parts])
+        for each in fields(SetScores)
+        if each.name != "n_groups"
+    }
+    return SetScores(**joined, n_groups=parts[0].n_groups)
+
+
+def _some_scores(source: LeftOut, sets: Places) -> SetScores:
+    z = inclusion_exclusion(source, sets)
+    found = moments(z.rows, source.row_weights, source.row_groups)
+    return SetScores(
+        estimates=found.means,
+        standard_errors=found.standard_errors,
+        monte_carlo=_jackknife(z.replicates),
+        counts=z.counts,
+        effective_rows=found.effective_rows,
+        n_groups=len(z.replicates),
+    )
+
+
+def _jackknife(replicates: Array) -> Values:
+    """√((G − 1)/G Σ_g (z̄_(−g) − mean)²), of estimates without one group each."""
+    n_groups = len(replicates)
+    if n_groups == 0:
+        return np.zeros(replicates.shape[1])
+    apart = replicates - replicates.mean(axis=0)
+    return np.asarray(np.sqrt((n_groups - 1) / n_groups * (apart**2).sum(axis=0)))

@@ -1,1 +1,0 @@
-"""Standard errors, intervals and tests of scores."""

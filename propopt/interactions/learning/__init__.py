@@ -1,1 +1,0 @@
-"""What a learner is given: tables, targets, weights, and pipelines without columns."""

@@ -1,0 +1,741 @@
+"""iLOCO-MP: an ensemble of learners on random rows and features, fitted once."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
+from os import PathLike
+from pathlib import Path
+from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar, final
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from propopt.base.arrays import Array, Sparse, Truths
+from propopt.base.checks import known_word, read_count, read_flag
+from propopt.base.errors import InterruptedWarning, InvalidInput, SolverFailure
+from propopt.base.resources import Budget
+from propopt.interactions.errors_of_rows import RowError
+from propopt.interactions.features import WHOLE, Features, Places, subsets_of
+from propopt.interactions.left_out import LeftOutErrors, Refits
+from propopt.interactions.patch_draws import (
+    ColumnSampling,
+    Patches,
+    PatchFeatures,
+    PatchRows,
+    Strata,
+    Usable,
+    check_counts,
+    check_features,
+    check_order,
+    check_rows,
+    draw_patches,
+    features_in_patch,
+    never_left_out,
+    rows_in_patch,
+    whole_features,
+)
+from propopt.interactions.patch_fits import (
+    Ensemble,
+    FolderStore,
+    Learners,
+    Run,
+    Store,
+    fingerprint,
+    kept,
+    new_store,
+    outputs_of,
+)
+
+
+# ---- What is summed over patches, and over how many: their means
+
+
+Counts: TypeAlias = NDArray[np.float32]
+"""Numbers of patches, exact below 2^24."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Over the patches that are without each of q sets, at n rows.
+
+    Parameters
+    ----------
+    known : array (q, R, n)
+        Sums of what is known of the predictions.
+    counts : array (q, n)
+        How many patches they are.
+    """
+
+    known: Array
+    counts: Counts
+
+    @classmethod
+    def total(cls, groups: Sequence[Sums]) -> Sums:
+        """Over all groups of patches."""
+        known, counts = groups[0].known.copy(), groups[0].counts.copy()
+        for own in groups[1:]:
+            known += own.known
+            counts += own.counts
+        return cls(known, counts)
+
+    def __sub__(self, group: Sums) -> Sums:
+        return Sums(self.known - group.known, self.counts - group.counts)
+
+    @property
+    def means(self) -> Array:
+        """Σ/count, (n, q, R); of no patches something, for errors that need numbers."""
+        means = self.known / np.maximum(self.counts, 1.0)[:, None]
+        return means.transpose(2, 0, 1)
+
+
+# ---- Sums over the patches that have none of some features, for all rows and sets
+
+
+_Float = TypeVar("_Float", bound=np.floating[Any])
+
+SPARSE_COST: Final = 8.0
+"""Seconds of an entry of a sparse product, in those of an entry of a dense one."""
+
+
+class PatchesWithout(Protocol):
+    """Which of b patches have none of the features T, of q sets T of one size."""
+
+    def sums(self, summed: NDArray[_Float]) -> NDArray[_Float]:
+        """Σ_b 1{T ∩ F_b = ∅} a_b, (q, L), in the precision of a.
+
+        Parameters
+        ----------
+        summed : array (b, L)
+            a, whatever it is.
+        """
+
+
+def patches_without(
+    sets: Places, present: Truths, groups: Sequence[slice]
+) -> list[PatchesWithout]:
+    """Of each group of patches, in the form whose products are cheaper.
+
+    Parameters
+    ----------
+    sets : array of int (q, t)
+        T.
+    present : array of bool (M, B)
+        Whether a feature is in a patch.
+    groups : sequence of slice
+        Of the patches.
+    """
+    subsets = Subsets.of(sets)
+    share = float(present.mean())  # patches with all of t features are about share^t
+    entries = sum(len(own) * share ** own.shape[1] for own in (*subsets.proper, sets))
+    if SPARSE_COST * entries < len(sets):
+        return [SparseWithout.of(subsets, present[:, own]) for own in groups]
+    return [DenseWithout.of(sets, present[:, own]) for own in groups]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class DenseWithout:
+    """1{T ∩ F_b = ∅}, (q, b)."""
+
+    absent: Truths
+
+    @classmethod
+    def of(cls, sets: Places, present: Truths) -> DenseWithout:
+        """Of q sets and b patches."""
+        absent = np.ones((len(sets), present.shape[1]), dtype=bool)
+        for places in sets.T:
+            absent &= ~present[places]
+        return cls(absent)
+
+    def sums(self, summed: NDArray[_Float]) -> NDArray[_Float]:
+        return self.absent.astype(summed.dtype) @ summed
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class SparseWithout:
+    """The patches that have all of u, for all u ⊆ T: few of them where m ≪ M.
+
+    With S_u = Σ_b 1{u ⊆ F_b} a_b, the sum without two features is S − S_j − S_k + S_jk,
+    and without any number Σ_{u ⊆ T} (−1)^|u| S_u.
+
+    Parameters
+    ----------
+    subsets : Subsets
+        Of the sets T.
+    proper : tuple of sparse array (n_s, b)
+        1{u ⊆ F_b} of the proper subsets, by their sizes.
+    whole : sparse array (q, b)
+        1{T ⊆ F_b}.
+    """
+
+    subsets: Subsets
+    proper: tuple[Sparse, ...]
+    whole: Sparse
+
+    @classmethod
+    def of(cls, subsets: Subsets, present: Truths) -> SparseWithout:
+        """Of q sets and b patches."""
+        proper = tuple(_with_all(own, present) for own in subsets.proper)
+        return cls(subsets, proper, _with_all(subsets.sets, present))
+
+    def sums(self, summed: NDArray[_Float]) -> NDArray[_Float]:
+        found: NDArray[_Float] = self.whole @ summed
+        found *= (-1) ** self.subsets.sets.shape[1]
+        if self.proper:
+            smaller = np.concatenate([own @ summed for own in self.proper])
+            found += self.subsets.signs @ smaller
+        return found
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Subsets:
+    """The subsets of q sets of one size, each once.
+
+    Parameters
+    ----------
+    sets : array of int (q, t)
+        T.
+    proper : tuple of array of int (n_s, s)
+        Smaller subsets u, by their sizes s = 0, ..., t − 1.
+    signs : sparse array (q, Σ n_s)
+        (−1)^|u| where u is in T.
+    """
+
+    sets: Places
+    proper: tuple[Places, ...]
+    signs: Sparse
+
+    @classmethod
+    def of(cls, sets: Places) -> Subsets:
+        """Of these sets."""
+        n_sets, order = sets.shape
+        proper, signs = [], [sp.coo_array((n_sets, 0), dtype=np.int8)]
+        for size in range(order):
+            own, places = subsets_of(sets, size)
+            where = (np.tile(np.arange(n_sets), len(places)), places.reshape(-1))
+            sign = np.full(places.size, (-1) ** size, dtype=np.int8)
+            proper.append(own)
+            signs.append(sp.coo_array((sign, where), (n_sets, len(own))))
+        return cls(sets, tuple(proper), sp.hstack(signs, format="csr"))
+
+
+def _with_all(sets: Places, present: Truths) -> Sparse:
+    """1{u ⊆ F_b}, (q, b)."""
+    having = np.ones((len(sets), present.shape[1]), dtype=bool)
+    for places in sets.T:
+        having &= present[places]
+    starts = np.concatenate([[0], np.cumsum(having.sum(axis=1))])
+    columns = np.flatnonzero(having) % having.shape[1]
+    ones = np.ones(len(columns), dtype=np.int8)  # products have the other precision
+    return sp.csr_array((ones, columns, starts), having.shape)
+
+
+# ---- Means of patches that saw neither a row nor some features, for all sets at once
+
+
+Bits: TypeAlias = NDArray[np.uint8]
+
+ROWS_OF_SUMS: Final = 128
+
+KNOWN_AT_ONCE: Final = Budget(2**22, ROWS_OF_SUMS)
+"""Predictions of a group of patches, which stay near while they are summed."""
+
+SUMS_AT_ONCE: Final = Budget(2**25)
+"""Sums of all groups at those rows, and masks of all patches."""
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PatchErrors:
+    """f_(−i)^(−T)(x_i): the mean of patches with i not in I_b and T disjoint from F_b.
+
+    Σ_b 1{i ∉ I_b} 1{T ∩ F_b = ∅} f_b(x_i) / Σ_b 1{i ∉ I_b} 1{T ∩ F_b = ∅} (Little,
+    Zheng & Allen, Algorithm 2), as matrix products over all rows and sets. The patches
+    are summed in G groups, so that the means without one group come with them.
+
+    Parameters
+    ----------
+    patches : Patches
+        B patches.
+    predictions : array (B, N, R)
+        What is known of each prediction; of rows in the patch it is not read. It may be
+        memory-mapped: blocks of it are read.
+    y : array (N,)
+        The target.
+    error : RowError
+        Err.
+    features : Features
+        M features.
+    row_weights : array (N,)
+        Of rows in means.
+    n_groups : int
+        G, of patches that follow each other, for the jackknife.
+    used : frozenset of int or None
+        Places of features that a learner uses; None of all.
+    learners : Learners or None
+        Those that predicted, where they were kept.
+
+    Notes
+    -----
+    Beside the predictions, 8 B N R bytes in memory or on disk, are held: the errors of
+    q sets, 8 q (N + G + 1) bytes, and those without none or one of the M features from
+    then on; which rows and features a patch has, B (N/8 + M); and at most 128 MiB of
+    sums and masks, whatever B, N, M, R and q.
+    """
+
+    patches: Patches
+    predictions: Array
+    y: NDArray[Any]
+    error: RowError
+    features: Features
+    row_weights: Array
+    n_groups: int = 20
+    used: frozenset[int] | None = None
+    learners: Learners | None = None
+
+    @property
+    def row_groups(self) -> None:
+        """Rows are drawn by themselves, and taken to be independent."""
+        return None
+
+    def errors(self, sets: Places) -> LeftOutErrors:
+        if sets.shape[1] == 0:
+            return self._of_all
+        if np.array_equal(sets, self.features.all_sets(1)):
+            return self._of_each
+        return self._errors(sets)
+
+    @cached_property
+    def _of_all(self) -> LeftOutErrors:
+        """Of the whole predictor, which all scores have in common."""
+        return self._errors(WHOLE)
+
+    @cached_property
+    def _of_each(self) -> LeftOutErrors:
+        """Without each feature, which scores of all pairs and main effects share."""
+        return self._errors(self.features.all_sets(1))
+
+    def _errors(self, sets: Places) -> LeftOutErrors:
+        n_sets = len(sets)
+        found = LeftOutErrors(
+            np.empty((n_sets, len(self.y))).T,
+            np.zeros((len(self._groups), n_sets)),
+            np.full(n_sets, np.inf),
+        )
+        for own in self._set_blocks(n_sets):
+            without = patches_without(sets[own], self._present, self._groups)
+            for rows in self._row_blocks():
+                groups = self._sums(without, rows)
+                total = Sums.total(groups)
+                fewest = total.counts.min(axis=1)
+                self._require_patches(fewest, sets[own])
+                found.counts[own] = np.minimum(found.counts[own], fewest)
+                found.rows[rows, own] = self._judged(total, rows)
+                weights = self.row_weights[rows] / len(self.y)
+                for replicate, group in zip(found.replicates, groups, strict=True):
+                    replicate[own] += weights @ self._judged(total - group, rows)
+        return found
+
+    def judged_on(self, table: Any, y: NDArray[Any]) -> PatchErrors:
+        return replace(
+            self,
+            patches=self.patches.seen_by_none(len(y)),
+            predictions=kept(self.learners).known(table, y),
+            y=y,
+            row_weights=np.ones(len(y)),
+        )
+
+    def predict(self, table: Any) -> Array:
+        return kept(self.learners).mean(table)
+
+    def _set_blocks(self, n_sets: int) -> Iterator[slice]:
+        """So many sets that their sums and masks keep to the budget."""
+        known = 8 * int(self.predictions.shape[2]) + 4  # a sum of float64, and a count
+        sums = ROWS_OF_SUMS * len(self._groups) * known
+        return SUMS_AT_ONCE.blocks(n_sets, max(sums, len(self.patches)))
+
+    def _row_blocks(self) -> Iterator[slice]:
+        """So many rows, a multiple of 8, that predictions of a group stay near."""
+        n_known = int(self.predictions.shape[2])
+        row_bytes = 8 * n_known * -(-len(self.patches) // len(self._groups))
+        size = max(8, KNOWN_AT_ONCE.rows(row_bytes) // 8 * 8)
+        return Budget(size).blocks(len(self.y), 1)
+
+    @cached_property
+    def _groups(self) -> list[slice]:
+        """Patches that follow each other, in G groups as equal as can be."""
+        n_patches = len(self.patches)
+        ends = np.linspace(0, n_patches, min(self.n_groups, n_patches) + 1).astype(int)
+        return [slice(*own) for own in pairwise(ends.tolist())]
+
+    @cached_property
+    def _bits(self) -> list[Bits]:
+        """Which rows are in no patch, of each group."""
+        inside = self.patches.rows
+        return [_bits_of_out(inside[own], len(self.y)) for own in self._groups]
+
+    @cached_property
+    def _present(self) -> Truths:
+        """Whether a feature is in a patch, (M, B)."""
+        return np.ascontiguousarray(self.patches.features.T)
+
+    def _sums(self, without: list[PatchesWithout], rows: slice) -> list[Sums]:
+        """Of patches without q sets, at n rows, in each group."""
+        groups = zip(without, self._groups, self._bits, strict=True)
+        return [
+            self._sums_of_group(patches, own, _some_out(bits, rows), rows)
+            for patches, own, bits in groups
+        ]
+
+    def _sums_of_group(
+        self, patches: PatchesWithout, own: slice, out: Truths, rows: slice
+    ) -> Sums:
+        predicted = np.moveaxis(self.predictions[own, rows], 2, 1)
+        known = np.zeros(predicted.shape)  # (b, R, n)
+        np.copyto(known, predicted, where=out[:, None])
+        total = patches.sums(known.reshape(len(known), -1))
+        counts = patches.sums(out.astype(np.float32))
+        return Sums(total.reshape(-1, *known.shape[1:]), counts)
+
+    def _judged(self, sums: Sums, rows: slice) -> Array:
+        """Err of the means at n rows, (n, q); NaN where there is no patch."""
+        errors = self.error.of(self.y[rows], sums.means)
+        if sums.counts.all():
+            return errors
+        return np.where(sums.counts.T == 0.0, np.nan, errors)
+
+    def _require_patches(self, fewest: Counts, sets: Places) -> None:
+        """Refuse sets that no patch leaves out at some row."""
+        if fewest.all():
+            return
+        usable = Usable.of(self.patches)
+        check_order(usable, sets.shape[1])
+        needed = usable.patches_needed(sets.shape[1], len(sets) * len(self.y))
+        own = sets[np.argmin(fewest)]
+        raise never_left_out(self.patches, own, needed, self.features.names)
+
+
+def _bits_of_out(inside: NDArray[np.intp], n_rows: int) -> Bits:
+    """Whether a row is in none of b patches of given rows, 8 rows to a byte."""
+    out = np.ones((len(inside), n_rows), dtype=bool)
+    np.put_along_axis(out, inside, False, axis=1)
+    return np.packbits(out, axis=1)
+
+
+def _some_out(bits: Bits, rows: slice) -> Truths:
+    """The same at some rows, from a multiple of 8 on, (b, n)."""
+    some = bits[:, rows.start // 8 : -(-rows.stop // 8)]
+    return np.unpackbits(some, axis=1, count=rows.stop - rows.start).view(bool)
+
+
+GROUPS: Final = 20
+"""Of patches, where a user does not say how many."""
+
+RowSampling: TypeAlias = Literal["uniform", "stratified"]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Minipatches:
+    """Learners on random rows and features; each predicts rows that it did not see.
+
+    Parameters
+    ----------
+    n_patches : int
+        B.
+    rows : float, int or "sqrt"
+        n, rows of a patch: a share, a number, or √N, at which intervals are proved. A
+        share is at least 20 rows, or half of a table of fewer than 40.
+    n_features : float, int or None
+        m, features of a patch: a share, a number, or None for half of up to 20, and a
+        fifth of more.
+    columns : {"bernoulli", "fixed"}
+        Each feature with m/M by itself, by which pairs without interaction have a
+        target of exactly zero; or exactly m of them, as in the paper, by which nearly
+        every pair is far from zero, interaction or not.
+    row_sampling : {"uniform", "stratified"}
+        Rows from all, or of classes as many from each as its share.
+    n_groups : int, optional
+        Groups of patches, by which the error of few patches is told; by default 20, or
+        as many as there are patches.
+    keep : bool
+        Keep the fitted learners, to predict new rows.
+    folder : path, optional
+        Predictions are written there every two seconds, and after 1, 3, 7, ... patches
+        and each 200, so that a run that ended early, for whatever reason, goes on from
+        there. Learners are told from others by what they are made of: class and
+        parameters, names and code of functions. Of the same problem with more patches
+        only those are fitted that are new.
+
+    Raises
+    ------
+    InvalidInput
+        If one of these is something else.
+
+    Notes
+    -----
+    A prediction without t features is a mean of about B (1 − n/N) (1 − m/M)^t patches,
+    with ``"fixed"`` of B (1 − n/N) C(M − t, m)/C(M, m). What was drawn is counted
+    before anything is fitted: a set that is never left out at some row is refused with
+    the number of patches that would do, and fewer than 30 patches of a mean, or 100
+    that see all features of a set, are warned of.
+
+    Rows are drawn one by one and taken to be independent: where several are of one
+    person, take ``DataSplit(groups=...)``.
+
+    Predictions take 8 B N R bytes, R numbers of each: one, but of errors of your own
+    for a classifier one for each class. Above 1 GiB they are in a file that is mapped
+    to memory. Numbers depend on the seed alone: not on workers, folders or whether
+    learners are kept. After Ctrl-C the patches that were finished are the result, with
+    a warning, as long as they are enough.
+
+    Examples
+    --------
+    >>> scheme = Minipatches(rows="sqrt")
+    >>> scheme.n_patches
+    10000
+
+    How many patches have 30 for each pair of 50 features, of which 10 are in a patch,
+    at each of 500 rows:
+
+    >>> from propopt.interactions.patch_draws import Usable
+    >>> usable = Usable(row_share=0.2, n_features=50, n_kept=10, columns="fixed")
+    >>> usable.patches_needed(2, n_predictions=1225 * 500, at_least=30)
+    115
+    """
+
+    n_patches: int = 10_000
+    rows: PatchRows = 0.2
+    n_features: PatchFeatures = None
+    columns: ColumnSampling = "bernoulli"
+    row_sampling: RowSampling = "uniform"
+    n_groups: int | None = None
+    keep: bool = field(default=False, repr=False)
+    folder: str | Path | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if read_count(self.n_patches, "n_patches") < 2:
+            raise InvalidInput("n_patches: expected an integer >= 2, got 1")
+        check_rows(self.rows)
+        check_features(self.n_features)
+        known_word(self.columns, ColumnSampling, "columns")
+        known_word(self.row_sampling, RowSampling, "row_sampling")
+        if self.n_groups is not None and not (
+            2 <= read_count(self.n_groups, "n_groups") <= self.n_patches
+        ):
+            raise InvalidInput(
+                f"n_groups: expected 2 to n_patches={self.n_patches}, got "
+                f"{self.n_groups}"
+            )
+        read_flag(self.keep, "keep")
+        if not isinstance(self.folder, str | PathLike | None):
+            raise InvalidInput(f"folder: expected a path or None, got {self.folder!r}")
+        if self.keep and self.folder is not None:
+            raise InvalidInput(
+                "keep: a folder holds predictions and no learners; take one of both"
+            )
+
+    def fit(
+        self,
+        refits: Refits,
+        *,
+        seed: int,
+        sets: Places | None = None,
+        n_jobs: int | None = None,
+        progress: bool | None = None,
+    ) -> PatchErrors:
+        """The fitted predictors: see :meth:`Scheme.fit`."""
+        labels = self._labels(refits)
+        patches = self.draw(refits.n_rows, refits.features, seed, labels)
+        usable = self.usable(refits.n_rows, refits.features, labels)
+        first = refits.features.all_sets(1) if sets is None else sets
+        check_order(usable, first.shape[1])
+        check_counts(patches, first, usable, refits.features.names)
+        run = Run(
+            refits=refits,
+            patches=patches,
+            keep=self.keep,
+            n_jobs=n_jobs,
+            progress=progress,
+        )
+        with closing(self._store(refits, usable, seed)) as store:
+            ensemble = self._run(run, store)
+        self._check_whole(ensemble, usable, first, refits.features)
+        return PatchErrors(
+            patches=ensemble.patches,
+            predictions=ensemble.predictions,
+            y=refits.y,
+            error=refits.error,
+            features=refits.features,
+            row_weights=refits.row_weights,
+            n_groups=min(self.n_groups or GROUPS, len(ensemble.patches)),
+            used=ensemble.used,
+            learners=ensemble.learners,
+        )
+
+    def check_more(self, source: PatchErrors, sets: Places, order: int) -> None:
+        """Refuse larger sets than a fit was for, where its patches say nothing of them.
+
+        Where they say little it is warned of, unless that was done before the fit.
+
+        Parameters
+        ----------
+        source : PatchErrors
+            By patches of this scheme.
+        sets : array of int (Q, r)
+            Sets that are asked for later than the fit.
+        order : int
+            Size of the sets that the fit was for.
+
+        Raises
+        ------
+        InvalidInput
+            If no patch sees a set whole, or leaves it out at some row.
+        """
+        labels = None if self.row_sampling == "uniform" else source.y
+        usable = self.usable(len(source.y), source.features, labels)
+        check_order(usable, sets.shape[1])
+        if sets.shape[1] > order:
+            check_counts(source.patches, sets, usable, source.features.names)
+
+    def draw(
+        self,
+        n_table: int,
+        features: Features,
+        seed: int,
+        labels: NDArray[Any] | None = None,
+    ) -> Patches:
+        """The patches of a table.
+
+        Parameters
+        ----------
+        n_table : int
+            N.
+        features : Features
+            M features.
+        seed : int
+            Patch b of a seed is the same, however many are drawn.
+        labels : array (N,), optional
+            Of rows that are drawn by label.
+        """
+        return draw_patches(
+            self.n_patches,
+            n_table,
+            rows_in_patch(self.rows, n_table),
+            len(features),
+            self.kept(len(features)),
+            self.columns,
+            seed,
+            labels,
+        )
+
+    def kept(self, n_all: int) -> float:
+        """How many of M features, m; a whole number where it is fixed.
+
+        Parameters
+        ----------
+        n_all : int
+            M.
+
+        Raises
+        ------
+        InvalidInput
+            If no feature could ever be left out.
+        """
+        kept = features_in_patch(self.n_features, n_all)
+        whole = whole_features(kept) if self.columns == "fixed" else kept
+        if whole >= n_all:
+            raise InvalidInput(
+                f"n_features: a patch of {whole:g} of {n_all} leaves no feature out; "
+                + (
+                    f"expected less than {n_all}"
+                    if n_all > 1
+                    else "take DataSplit(), which fits without the only feature"
+                )
+            )
+        return whole
+
+    def usable(
+        self, n_table: int, features: Features, labels: NDArray[Any] | None = None
+    ) -> Usable:
+        """How likely a patch is of use to a prediction.
+
+        Parameters
+        ----------
+        n_table : int
+            N.
+        features : Features
+            M features.
+        labels : array (N,), optional
+            Of rows that are drawn by label.
+        """
+        strata = Strata.of(n_table, rows_in_patch(self.rows, n_table), labels)
+        return Usable(
+            row_share=strata.largest_share,
+            n_features=len(features),
+            n_kept=self.kept(len(features)),
+            columns=self.columns,
+        )
+
+    def _run(self, run: Run, store: Store) -> Ensemble:
+        """What a run fits; where a worker is killed, what becomes of the finished."""
+        try:
+            return run.fitted(store)
+        except SolverFailure as error:
+            folder = self.folder
+            kept = (
+                "Minipatches(folder=...) keeps what is finished"
+                if folder is None
+                else f"what is finished is in {folder}, and the same call goes on there"
+            )
+            raise SolverFailure(f"{error}; {kept}") from error
+
+    def _store(self, refits: Refits, usable: Usable, seed: int) -> Store:
+        shape = (self.n_patches, refits.n_rows, outputs_of(refits))
+        if self.folder is None:
+            return new_store(shape)
+        drawn = {
+            "seed": seed,
+            "rows of a patch": rows_in_patch(self.rows, refits.n_rows),
+            "row_sampling": self.row_sampling,
+            "features of a patch": usable.n_kept,
+            "columns": self.columns,
+        }
+        return FolderStore.opened(self.folder, fingerprint(refits, drawn), shape)
+
+    def _labels(self, refits: Refits) -> NDArray[Any] | None:
+        if self.row_sampling == "uniform":
+            return None
+        if refits.classes is None:
+            raise InvalidInput(
+                "row_sampling: 'stratified' draws from each class, and a regressor has "
+                "none; take 'uniform'"
+            )
+        return refits.y
+
+    def _check_whole(
+        self, ensemble: Ensemble, usable: Usable, sets: Places, features: Features
+    ) -> None:
+        """After Ctrl-C, say so, or go on with it where too little was finished."""
+        n_fitted = len(ensemble.patches)
+        if n_fitted == self.n_patches:
+            return
+        warnings.warn(
+            f"interrupted: {n_fitted} of {self.n_patches} patches are fitted"
+            + ("" if self.folder is None else "; the same call goes on from there"),
+            InterruptedWarning,
+            stacklevel=3,
+        )
+        try:
+            check_counts(ensemble.patches, sets, usable, features.names)
+        except InvalidInput as error:
+            raise KeyboardInterrupt from error

@@ -1,1 +1,0 @@
-"""An ensemble of learners on random rows and features, fitted once."""

@@ -1,1 +1,0 @@
-"""Which rows and features patches have, and whether they are enough."""

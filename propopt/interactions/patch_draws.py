@@ -1,0 +1,637 @@
+"""Which rows and features patches have, and whether they are enough."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from typing import Any, Final, Literal, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import binom
+
+from propopt.base.arrays import Positions
+from propopt.base.checks import read_count
+from propopt.base.errors import FewPatchesWarning, InvalidInput
+from propopt.base.resources import Budget
+from propopt.interactions.features import Places
+from propopt.tables.frames import listed
+
+
+# ---- How many rows and features a patch has
+
+
+PatchRows: TypeAlias = float | int | str
+PatchFeatures: TypeAlias = float | int | None
+
+SHARE_AT_LEAST = 20
+"""Rows that a share stands for at least, as long as they are no more than half."""
+
+
+def read_share_or_count(value: object, what: str, other: str) -> float | int:
+    """A share in (0, 1) as a float, or a number of at least one as an int.
+
+    Parameters
+    ----------
+    value : object
+        What came.
+    what : str
+        Its name.
+    other : str
+        What else would do, for the message.
+
+    Raises
+    ------
+    InvalidInput
+        If it is neither.
+    """
+    if isinstance(value, Real) and not isinstance(value, Integral):
+        share = float(value)
+        if 0.0 < share < 1.0:
+            return share
+    elif not isinstance(value, str | None):
+        return read_count(value, what)
+    raise InvalidInput(
+        f"{what}: expected a share between 0 and 1, a number >= 1{other}, got {value!r}"
+    )
+
+
+def check_rows(rows: object) -> None:
+    """Refuse what is no number of rows of any table."""
+    if rows != "sqrt":
+        read_share_or_count(rows, "rows", " or 'sqrt'")
+
+
+def rows_in_patch(rows: PatchRows, n_table: int) -> int:
+    """n, of a table of N rows; at least one row is out of each patch.
+
+    Parameters
+    ----------
+    rows : float, int or "sqrt"
+        A share is at least 20 rows, or half of a table of fewer than 40.
+    n_table : int
+        N.
+
+    Raises
+    ------
+    InvalidInput
+        If no row would be left out.
+
+    Examples
+    --------
+    >>> [rows_in_patch(0.2, n) for n in (10, 60, 500)], rows_in_patch("sqrt", 250)
+    ([5, 20, 100], 16)
+    """
+    if rows == "sqrt":
+        n_rows = math.ceil(math.sqrt(n_table))
+    else:
+        chosen = read_share_or_count(rows, "rows", " or 'sqrt'")
+        if isinstance(chosen, int):
+            n_rows = chosen
+        else:
+            n_rows = max(_ceil(chosen * n_table), min(SHARE_AT_LEAST, n_table // 2), 1)
+    if n_rows >= n_table:
+        raise InvalidInput(
+            f"rows: a patch of {n_rows} of {n_table} rows leaves none out to be judged "
+            f"by it; expected at most {n_table - 1}"
+        )
+    return n_rows
+
+
+def check_features(n_features: object) -> None:
+    """Refuse what is no number of features of any table."""
+    if n_features is not None:
+        read_share_or_count(n_features, "n_features", " or None")
+
+
+def features_in_patch(n_features: PatchFeatures, n_all: int) -> float:
+    """How many of M features, m: a share may be no whole number.
+
+    Parameters
+    ----------
+    n_features : float, int or None
+        None is half of up to 20, and a fifth of more.
+    n_all : int
+        M.
+
+    Raises
+    ------
+    InvalidInput
+        If there are fewer features than that.
+
+    Examples
+    --------
+    >>> [features_in_patch(None, n) for n in (5, 20, 50)]
+    [3, 10, 10]
+    """
+    if n_features is None:
+        return _ceil((0.5 if n_all <= 20 else 0.2) * n_all)
+    chosen = read_share_or_count(n_features, "n_features", " or None")
+    kept = chosen if isinstance(chosen, int) else chosen * n_all
+    if kept > n_all:
+        raise InvalidInput(
+            f"n_features: expected at most {n_all}, of so many features, got {kept:g}"
+        )
+    return kept
+
+
+def whole_features(kept: float) -> int:
+    """How many of a fixed sampling: a share is rounded up.
+
+    Examples
+    --------
+    >>> whole_features(0.2 * 15), whole_features(2.1)
+    (3, 3)
+    """
+    return _ceil(kept)
+
+
+def _ceil(number: float) -> int:
+    """The next whole number; 0.2 · 15 = 3.0000000000000004 is 3."""
+    return math.ceil(number - 1e-9)
+
+
+# ---- Rows of a patch: uniformly from all rows, or from those of each class
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Strata:
+    """Disjoint sets of rows, and how many of each are in a patch.
+
+    Parameters
+    ----------
+    members : tuple of array of int
+        Rows of each.
+    sizes : tuple of int
+        Rows of each that a patch has: at least one, and never all.
+    """
+
+    members: tuple[NDArray[np.intp], ...]
+    sizes: tuple[int, ...]
+
+    @classmethod
+    def of(cls, n_table: int, n_rows: int, labels: NDArray[Any] | None) -> Strata:
+        """One stratum for each label, or one of all rows.
+
+        Parameters
+        ----------
+        n_table, n_rows : int
+            N and n.
+        labels : array (N,) or None
+            Such as classes.
+
+        Raises
+        ------
+        InvalidInput
+            If a label has one row only, or n is too small or large to have rows of each
+            label in a patch and out of it.
+
+        Examples
+        --------
+        >>> Strata.of(10, 4, np.array([0] * 7 + [1] * 3)).sizes
+        (3, 1)
+        """
+        if labels is None:
+            return cls((np.arange(n_table),), (n_rows,))
+        _, place, counts = np.unique(labels, return_inverse=True, return_counts=True)
+        n_labels = len(counts)
+        if counts.min() < 2 or not n_labels <= n_rows <= n_table - n_labels:
+            raise InvalidInput(
+                f"row_sampling: 'stratified' needs rows of each of {n_labels} classes "
+                f"in each patch and out of it, so that {n_labels} <= n <= "
+                f"{n_table - n_labels} and each class has two rows; got n = {n_rows} "
+                f"and a class of {counts.min()} rows; take 'uniform'"
+            )
+        members = tuple(np.flatnonzero(place == k) for k in range(n_labels))
+        return cls(members, _shares(counts, n_rows))
+
+    @property
+    def largest_share(self) -> float:
+        """n/N, of the stratum whose rows are in most patches."""
+        pairs = zip(self.sizes, self.members, strict=True)
+        return max(size / len(own) for size, own in pairs)
+
+    def draw(self, rng: np.random.Generator, n_patches: int) -> NDArray[np.intp]:
+        """Rows of each of so many patches, ascending, (n_patches, n)."""
+        keys = rng.random((n_patches, sum(map(len, self.members))))
+        parts = [
+            own[np.argpartition(keys[:, own], size - 1, axis=1)[:, :size]]
+            for own, size in zip(self.members, self.sizes, strict=True)
+        ]
+        return np.sort(np.concatenate(parts, axis=1), axis=1)
+
+
+def _shares(counts: NDArray[np.intp], n_rows: int) -> tuple[int, ...]:
+    """Numbers in proportion to the counts: one at least in, one at least out."""
+    quotas = n_rows * counts / counts.sum()
+    sizes = np.clip(np.floor(quotas).astype(np.intp), 1, counts - 1)
+    while sizes.sum() != n_rows:
+        step = 1 if sizes.sum() < n_rows else -1
+        may = sizes < counts - 1 if step == 1 else sizes > 1
+        lack = np.where(may, step * (quotas - sizes), -np.inf)
+        sizes[np.argmax(lack)] += step
+    return tuple(sizes.tolist())
+
+
+# ---- Which rows and features each minipatch has
+
+
+ColumnSampling: TypeAlias = Literal["fixed", "bernoulli"]
+
+BLOCK = 2**16
+"""Random numbers for rows that are drawn at once."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Patches:
+    """B minipatches, drawn once.
+
+    Parameters
+    ----------
+    rows : array of int (B, n)
+        The rows I_b of each, ascending.
+    features : array of bool (B, M)
+        Whether a feature is in F_b.
+    seeds : array of int (B,)
+        For the learners.
+    n_table : int
+        N, rows of the table.
+    """
+
+    rows: NDArray[np.intp]
+    features: NDArray[np.bool_]
+    seeds: NDArray[np.int64]
+    n_table: int
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def out(self) -> NDArray[np.bool_]:
+        """Whether a row is not in a patch, (B, N)."""
+        out = np.ones((len(self), self.n_table), dtype=bool)
+        np.put_along_axis(out, self.rows, False, axis=1)
+        return out
+
+    def part(self, some: slice) -> Patches:
+        """Some of the patches, of the same table."""
+        return replace(
+            self,
+            rows=self.rows[some],
+            features=self.features[some],
+            seeds=self.seeds[some],
+        )
+
+    def seen_by_none(self, n_table: int) -> Patches:
+        """The same patches beside a table of new rows: each row is out of each patch.
+
+        Parameters
+        ----------
+        n_table : int
+            Rows of that table.
+        """
+        return replace(self, rows=self.rows[:, :0], n_table=n_table)
+
+
+def draw_patches(
+    n_patches: int,
+    n_table: int,
+    n_rows: int,
+    n_features: int,
+    n_kept: float,
+    sampling: ColumnSampling,
+    seed: int,
+    labels: NDArray[Any] | None = None,
+) -> Patches:
+    """Rows and features of each patch, uniformly without replacement.
+
+    Patch b is the same however many are drawn: blocks of patches, whose size depends on
+    the table alone, have a stream each.
+
+    Parameters
+    ----------
+    n_patches, n_table, n_rows : int
+        B, N and n.
+    n_features : int
+        M.
+    n_kept : float
+        m: of ``"fixed"`` exactly so many, of ``"bernoulli"`` each with m/M.
+    sampling : {"fixed", "bernoulli"}
+        Of features.
+    seed : int
+        Of all streams.
+    labels : array (N,), optional
+        Rows are drawn from those of each label, as many as its share.
+    """
+    strata = Strata.of(n_table, n_rows, labels)
+    parts = [
+        _block(rng, size, strata, n_features, n_kept, sampling)
+        for rng, size in _streams(seed, n_patches, n_table)
+    ]
+    rows, features, seeds = map(np.concatenate, zip(*parts, strict=True))
+    kept = slice(n_patches)
+    return Patches(rows[kept], features[kept], seeds[kept], n_table)
+
+
+def _streams(
+    seed: int, n_patches: int, n_table: int
+) -> Iterator[tuple[np.random.Generator, int]]:
+    """A generator and a size for each block; the last block is drawn whole, too."""
+    size = max(1, BLOCK // n_table)
+    for number in range(math.ceil(n_patches / size)):
+        stream = np.random.SeedSequence(seed, spawn_key=(number,))
+        yield np.random.default_rng(stream), size
+
+
+def _block(
+    rng: np.random.Generator,
+    size: int,
+    strata: Strata,
+    n_features: int,
+    n_kept: float,
+    sampling: ColumnSampling,
+) -> tuple[NDArray[np.intp], NDArray[np.bool_], NDArray[np.int64]]:
+    rows = strata.draw(rng, size)
+    keys = rng.random((size, n_features))
+    if sampling == "bernoulli":
+        features = keys < n_kept / n_features
+    else:
+        n_exact = round(n_kept)
+        chosen = np.argpartition(keys, n_exact - 1, axis=1)[:, :n_exact]
+        features = np.zeros(keys.shape, dtype=bool)
+        np.put_along_axis(features, chosen, True, axis=1)
+    return rows, features, rng.integers(2**31, size=size)
+
+
+# ---- How likely a patch is of use, and how many patches are enough
+
+
+SURE: Final = 0.99
+"""How likely the number of patches that messages name is enough."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Usable:
+    """How likely one patch is of use to the prediction at a row without a set.
+
+    The row has to be out of the patch and the set disjoint from its features, which has
+    the probability (1 − n/N) C(M − t, m)/C(M, m) for t features; of B patches so many
+    times B are of use on average. With ``"bernoulli"`` it is (1 − n/N)(1 − m/M)^t.
+
+    Parameters
+    ----------
+    row_share : float
+        n/N.
+    n_features : int
+        M.
+    n_kept : float
+        m.
+    columns : {"fixed", "bernoulli"}
+        How features are drawn.
+
+    Examples
+    --------
+    >>> usable = Usable(row_share=1 / 4, n_features=8, n_kept=3, columns="fixed")
+    >>> [round(usable.without(t), 6) for t in range(3)]
+    [0.75, 0.46875, 0.267857]
+    >>> usable.patches_needed(2, n_predictions=500 * 28)
+    46
+    """
+
+    row_share: float
+    n_features: int
+    n_kept: float
+    columns: ColumnSampling
+
+    @classmethod
+    def of(cls, patches: Patches) -> Usable:
+        """By what was drawn: fixed where all patches have one number of features."""
+        kept = patches.features.sum(axis=1)
+        return cls(
+            row_share=patches.rows.shape[1] / patches.n_table,
+            n_features=patches.features.shape[1],
+            n_kept=float(kept.mean()),
+            columns="fixed" if (kept == kept[0]).all() else "bernoulli",
+        )
+
+    def without(self, size: int) -> float:
+        """The probability of a set of ``size`` features to be of use at a row."""
+        return (1.0 - self.row_share) * self._absent(size)
+
+    def together(self, size: int) -> float:
+        """The probability that a patch has all features of a set of that size."""
+        if self.columns == "bernoulli":
+            return (self.n_kept / self.n_features) ** size
+        rest = math.comb(self.n_features - size, round(self.n_kept) - size)
+        return rest / math.comb(self.n_features, round(self.n_kept))
+
+    def patches_needed(self, size: int, n_predictions: int, at_least: int = 1) -> int:
+        """B with which all predictions are means of enough patches, 99 times of 100.
+
+        The least B with Q N P(Bin(B, p) < at_least) ≤ 1 %, p as above: then, whatever
+        rows and sets have in common, at most one draw of B patches in 100 has too few
+        anywhere.
+
+        Parameters
+        ----------
+        size : int
+            t, of the sets.
+        n_predictions : int
+            Q N, sets times rows.
+        at_least : int
+            Patches of each mean.
+        """
+        return _least_draws(self.without(size), n_predictions, at_least)
+
+    def _absent(self, size: int) -> float:
+        if self.columns == "bernoulli":
+            return (1.0 - self.n_kept / self.n_features) ** size
+        left = math.comb(self.n_features - size, round(self.n_kept))
+        return left / math.comb(self.n_features, round(self.n_kept))
+
+
+def _least_draws(p: float, n_events: int, at_least: int) -> int:
+    """The least B with n_events · P(Bin(B, p) < at_least) ≤ 1 − SURE."""
+    goal = (1.0 - SURE) / n_events
+    high = at_least
+    while binom.cdf(at_least - 1, high, p) > goal:
+        high *= 2
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        if binom.cdf(at_least - 1, middle, p) > goal:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+# ---- How many patches a prediction without some features is averaged over, beforehand
+
+
+ENOUGH: Final = 30
+"""Patches that a mean is taken over; with fewer it says little."""
+
+SEEN_TOGETHER: Final = 100
+"""Patches that see all features of a set, on average; fewer learn little of it."""
+
+_NEGLIGIBLE = 1e-9
+"""Probability of too few patches below which nothing is counted row by row."""
+
+_BLOCK = Budget(2**26)
+
+
+def check_order(usable: Usable, order: int) -> None:
+    """Refuse sets that no patch could leave out, or that none could see whole.
+
+    Raises
+    ------
+    InvalidInput
+        If m < r, or M − m < r, of r features and a fixed m.
+    """
+    if usable.columns == "bernoulli":
+        return
+    n_all, m = usable.n_features, round(usable.n_kept)
+    instead = (
+        f"with {n_all} features take {order} <= n_features <= {n_all - order}"
+        if n_all >= 2 * order
+        else f"{n_all} features are too few for that: take DataSplit()"
+    )
+    if m < order:
+        raise InvalidInput(
+            f"n_features: {order} features never co-occur in a patch of {m}, so no "
+            f"interaction of them can be learnt; {instead}, or columns='bernoulli'"
+        )
+    if n_all - m < order:
+        raise InvalidInput(
+            f"n_features: a patch of {m} of {n_all} features never leaves out {order} "
+            f"of them; {instead}, or columns='bernoulli'"
+        )
+
+
+def check_counts(
+    patches: Patches, sets: Places, usable: Usable, names: Sequence[Hashable]
+) -> None:
+    """Refuse patches that never leave some set out; warn where there are few.
+
+    Parameters
+    ----------
+    patches : Patches
+        As drawn, before any is fitted.
+    sets : array of int (Q, r)
+        The largest that will be asked for.
+    usable : Usable
+        Of the same patches, for the number that would do.
+    names : sequence (M,)
+        Of the features.
+
+    Raises
+    ------
+    InvalidInput
+        If at some row no patch is without some set, with the number of patches needed.
+    """
+    n_sets, size = sets.shape
+    if not n_sets:
+        return
+    fewest, place = fewest_usable(patches, sets, usable)
+    n_all = n_sets * patches.n_table
+    if fewest == 0:
+        needed = usable.patches_needed(size, n_all)
+        raise never_left_out(patches, sets[place], needed, names)
+    reasons = []
+    if fewest < ENOUGH:
+        needed = usable.patches_needed(size, n_all, ENOUGH)
+        reasons.append(
+            f"some predictions are means of only {fewest} patches (of {ENOUGH} with "
+            f"n_patches={needed})"
+        )
+    together = usable.together(size)
+    if size > 1 and together * len(patches) < SEEN_TOGETHER:
+        reasons.append(
+            f"a set of {size} features is seen whole by about "
+            f"{together * len(patches):.0f} patches (by {SEEN_TOGETHER} with n_patches="
+            f"{math.ceil(SEEN_TOGETHER / together)})"
+        )
+    if reasons:
+        warnings.warn(
+            f"{len(patches)} patches are few: {'; '.join(reasons)}",
+            FewPatchesWarning,
+            stacklevel=2,
+        )
+
+
+def never_left_out(
+    patches: Patches, left_out: Positions, needed: int, names: Sequence[Hashable]
+) -> InvalidInput:
+    """The error of patches of which, at some row, none is without a set.
+
+    Parameters
+    ----------
+    patches : Patches
+        B patches.
+    left_out : array of int (t,)
+        The set.
+    needed : int
+        Patches that would do.
+    names : sequence (M,)
+        Of the features.
+    """
+    return InvalidInput(
+        f"n_patches: of {len(patches)} patches none is without "
+        f"{listed([names[k] for k in left_out])} and without some row; with {needed} "
+        f"each set is left out at each row in {SURE:.0%} of draws"
+    )
+
+
+def fewest_usable(patches: Patches, sets: Places, usable: Usable) -> tuple[int, int]:
+    """The least number of patches of a mean, and the place of the set that has it.
+
+    Rows are counted one by one only for sets that so few patches are without that some
+    row may have less than 30 of them; else 30 stands for all that is more.
+
+    Parameters
+    ----------
+    patches : Patches
+        B patches.
+    sets : array of int (Q, r)
+        Sets of one size.
+    usable : Usable
+        Of the same patches.
+    """
+    absent = _absent(patches, sets)
+    short = binom.cdf(ENOUGH - 1, absent, 1.0 - usable.row_share)  # at one row
+    doubtful = np.flatnonzero(short * len(sets) * patches.n_table > _NEGLIGIBLE)
+    if not len(doubtful):
+        return ENOUGH, 0
+    counts = _counts(patches, sets[doubtful])
+    place = int(counts.argmin())
+    return int(counts[place]), int(doubtful[place])
+
+
+def _absent(patches: Patches, sets: Places) -> NDArray[np.int64]:
+    """In how many patches no feature of each set is, (Q,)."""
+    marks = ~patches.features
+    if sets.shape[1] == 2:  # one product for all pairs; exact below 2^24 patches
+        alone = marks.astype(np.float32)
+        return (alone.T @ alone)[sets[:, 0], sets[:, 1]].astype(np.int64)
+    columns = np.ascontiguousarray(marks.T)
+    blocks = _BLOCK.blocks(len(sets), len(marks) * (1 + sets.shape[1]))
+    return np.concatenate([columns[sets[q]].all(axis=1).sum(axis=1) for q in blocks])
+
+
+def _counts(patches: Patches, sets: Places) -> NDArray[np.int64]:
+    """Patches without each set, at the row that has fewest, (Q,)."""
+    out = patches.out.T.astype(np.float32)
+    columns = np.ascontiguousarray(~patches.features.T)
+    row_bytes = (5 + sets.shape[1]) * len(patches) + 4 * patches.n_table
+    parts = [
+        (out @ columns[sets[q]].all(axis=1).T.astype(np.float32)).min(axis=0)
+        for q in _BLOCK.blocks(len(sets), row_bytes)
+    ]
+    return np.concatenate(parts).astype(np.int64)

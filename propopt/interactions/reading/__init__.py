@@ -1,1 +1,0 @@
-"""Scores as tables, words, cards and files."""

@@ -1,1 +1,0 @@
-"""Learners without sets of features, judged on rows that are held out."""

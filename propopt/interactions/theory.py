@@ -1,0 +1,581 @@
+"""What scores are in the population, and for patches, in closed form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import comb
+from typing import NamedTuple, Protocol, TypeAlias, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from propopt.base.arrays import Array, Values
+from propopt.base.checks import (
+    known_word,
+    read_array,
+    read_count,
+    read_nonnegative,
+    read_positive,
+)
+from propopt.base.errors import InvalidInput
+from propopt.interactions.errors_of_rows import (
+    AbsoluteError,
+    ProbabilityError,
+    RowError,
+    SquaredError,
+)
+from propopt.interactions.features import Places
+from propopt.interactions.left_out import signed_subsets
+from propopt.interactions.patch_draws import ColumnSampling
+
+
+# ---- Sets of features by their places are checked once
+
+
+def read_set_places(sets: ArrayLike, n_features: int | None = None) -> Places:
+    """Sets of one size as an array of places, (Q, r).
+
+    Parameters
+    ----------
+    sets : array of int (Q, r)
+        Places of features.
+    n_features : int, optional
+        Places are less than this.
+
+    Raises
+    ------
+    InvalidInput
+        If it is no table of whole numbers, a place is out of range, or twice in a set.
+    """
+    places = np.asarray(sets)
+    if places.ndim != 2 or places.dtype.kind not in "iu" or places.shape[1] < 1:
+        raise InvalidInput(
+            "sets: expected whole numbers of shape (Q, r), one row for each set, got "
+            f"{places.dtype} of shape {places.shape}"
+        )
+    places = places.astype(np.intp)
+    end = np.inf if n_features is None else n_features
+    wrong = ((places < 0) | (places >= end)).any(axis=1)
+    ordered = np.sort(places, axis=1)
+    wrong |= (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
+    if wrong.any():
+        up_to = "" if n_features is None else f" less than {n_features}"
+        raise InvalidInput(
+            f"sets: {places[wrong][0].tolist()} is no set of different places{up_to}"
+        )
+    return places
+
+
+# ---- Scores of a linear function of correlated features, in closed form
+
+
+_Mean: TypeAlias = Callable[[Values], Values]
+"""From variances of what a predictor misses to its expected errors."""
+
+
+def linear_refit_scores(
+    slopes: ArrayLike,
+    covariance: ArrayLike,
+    sets: ArrayLike,
+    error: RowError | None = None,
+    *,
+    noise: float = 1.0,
+) -> Values:
+    """ILOCO of Y = bᵀX + noise, refitted without features: no pair of them interacts.
+
+    The best linear predictor without T misses bᵀX by the variance
+    v_T = b_Tᵀ (Σ_TT − Σ_TR Σ_RR⁻¹ Σ_RT) b_T, where R are the features that are left.
+    Of squared errors the score is Σ_T (−1)^(|T| + 1) v_T, of absolute ones
+    √(2/π) Σ_T (−1)^(|T| + 1) √(σ² + v_T). So scores are zero for independent features
+    and squared errors, and else need not be: of a pair with correlation ρ and variances
+    of one it is −2ρ b₁ b₂ − ρ² (b₁² + b₂²), and its absolute errors give a positive
+    score without any correlation.
+
+    Parameters
+    ----------
+    slopes : array (M,)
+        b.
+    covariance : array (M, M)
+        Σ, of the features; it may be singular.
+    sets : array of int (Q, r)
+        Places of features.
+    error : SquaredError or AbsoluteError, optional
+        By default squared. Absolute errors are of normal features and noise; squared
+        ones of any features of which the best predictors are linear.
+    noise : float
+        σ², the variance of the noise; squared errors do not depend on it.
+
+    Returns
+    -------
+    array (Q,)
+
+    Raises
+    ------
+    InvalidInput
+        If shapes differ, the covariance is not one, or the error is another.
+
+    Examples
+    --------
+    >>> pair = np.array([(0, 1)])
+    >>> linear_refit_scores([2.0, 2.0], [[1.0, 0.9], [0.9, 1.0]], pair).round(2)
+    array([-13.68])
+    >>> linear_refit_scores([2.0, -2.0], [[1.0, 0.5], [0.5, 1.0]], pair).round(2)
+    array([2.])
+    >>> from propopt.interactions.errors_of_rows import AbsoluteError
+    >>> linear_refit_scores([1.0, 1.0], np.eye(2), pair, AbsoluteError()).round(4)
+    array([0.0769])
+    """
+    b = read_array(slopes, "slopes", ndim=1)
+    sigma = _read_covariance(covariance, len(b))
+    scatter = read_nonnegative(noise, "noise")
+    mean = _expected(SquaredError() if error is None else error, scatter)
+    places = read_set_places(sets, len(b))
+    found = np.zeros(len(places))
+    for subset, sign in signed_subsets(places.shape[1]):
+        found += sign * mean(_missed(b, sigma, places[:, list(subset)]))
+    return found
+
+
+def _missed(b: Values, sigma: Array, sets: Places) -> Values:
+    """v_T of each set T, (Q,)."""
+    return np.array([_missed_without(b, sigma, own) for own in sets])
+
+
+def _missed_without(b: Values, sigma: Array, left_out: Places) -> float:
+    rest = np.setdiff1d(np.arange(len(b)), left_out)
+    own = sigma[np.ix_(left_out, left_out)]
+    across = sigma[np.ix_(rest, left_out)]
+    known = np.linalg.pinv(sigma[np.ix_(rest, rest)], hermitian=True)
+    slopes = b[left_out]
+    missed = float(slopes @ (own - across.T @ known @ across) @ slopes)
+    return max(missed, 0.0)
+
+
+def _expected(error: RowError, noise: float) -> _Mean:
+    match error:
+        case SquaredError():
+            return lambda missed: missed
+        case AbsoluteError():
+            return lambda missed: np.sqrt(2.0 / np.pi * (noise + missed))
+    raise InvalidInput(
+        "error: scores of linear functions are known in closed form for squared and "
+        f"absolute errors, got {error!r}"
+    )
+
+
+def _read_covariance(covariance: ArrayLike, n_features: int) -> Array:
+    sigma = read_array(covariance, "covariance", ndim=2)
+    if sigma.shape != (n_features, n_features):
+        raise InvalidInput(
+            f"covariance: expected shape {(n_features, n_features)}, as there are "
+            f"{n_features} slopes, got {sigma.shape}"
+        )
+    scale = np.abs(sigma).max()
+    if np.abs(sigma - sigma.T).max() > 1e-9 * scale:
+        raise InvalidInput("covariance: expected a symmetric matrix")
+    smallest = float(np.linalg.eigvalsh(sigma)[0])
+    if smallest < -1e-9 * scale:
+        raise InvalidInput(
+            f"covariance: expected no negative eigenvalue, got {smallest:.3g}"
+        )
+    return sigma
+
+
+# ---- How much of a term of f* is left in a predictor: the share of patches that see it
+
+
+class KeptShares(Protocol):
+    """p_u^T: of the predictors without T, the share whose features include all of u.
+
+    An ideal learner on the features F knows Σ_{u ⊆ F} g_u, so that the mean over its
+    predictors without T is Σ_u p_u^T g_u. It depends on the sizes of u and T alone, and
+    is 0 where u meets T.
+    """
+
+    def share(self, size: int, n_left_out: int) -> float:
+        """p_u^T of a set u of ``size`` features, disjoint from T of ``n_left_out``."""
+
+
+@final
+@dataclass(frozen=True)
+class Refitted(KeptShares):
+    """One predictor on all features but T: p_u^T = 1."""
+
+    def share(self, size: int, n_left_out: int) -> float:
+        del size, n_left_out
+        return 1.0
+
+
+@final
+@dataclass(frozen=True)
+class FixedColumns(KeptShares):
+    """Patches of exactly m of M features: p_u^T = C(M − t − s, m − s)/C(M − t, m).
+
+    Without T the other features are in more of the patches, m/(M − t) and not m/M, so
+    that main effects are shrunk less: they leak into the scores of other sets.
+
+    Parameters
+    ----------
+    n_features : int
+        M.
+    n_kept : int
+        m.
+
+    Raises
+    ------
+    InvalidInput
+        If they are no whole numbers, or m is not between 1 and M.
+
+    Examples
+    --------
+    >>> FixedColumns(n_features=10, n_kept=2).share(1, 0)
+    0.2
+    """
+
+    n_features: int
+    n_kept: int
+
+    def __post_init__(self) -> None:
+        n_kept = read_count(self.n_kept, "n_kept")
+        if n_kept > read_count(self.n_features, "n_features"):
+            raise InvalidInput(
+                f"n_kept: expected 1 to n_features={self.n_features}, got {self.n_kept}"
+            )
+
+    def share(self, size: int, n_left_out: int) -> float:
+        present = self.n_features - n_left_out
+        if present < self.n_kept:
+            raise InvalidInput(
+                f"n_features: patches of {self.n_kept} of {self.n_features} features "
+                f"never leave out {n_left_out}; at most {present} would do"
+            )
+        share = 1.0  # m (m − 1) ... / (M − t) (M − t − 1) ...
+        for k in range(size):
+            share *= max(self.n_kept - k, 0) / max(present - k, 1)
+        return share
+
+
+@final
+@dataclass(frozen=True)
+class BernoulliColumns(KeptShares):
+    """Patches that each feature enters with probability ρ: p_u^T = ρ^s, whatever T.
+
+    Parameters
+    ----------
+    probability : float
+        ρ = m/M.
+
+    Raises
+    ------
+    InvalidInput
+        If it is not one, or zero.
+    """
+
+    probability: float
+
+    def __post_init__(self) -> None:
+        if read_positive(self.probability, "probability") > 1.0:
+            raise InvalidInput(
+                f"probability: expected more than 0 and at most 1, got "
+                f"{self.probability}"
+            )
+
+    def share(self, size: int, n_left_out: int) -> float:
+        del n_left_out
+        return self.probability**size
+
+
+# ---- Scores of ideal learners: a sum over the terms of f*, for refits and for patches
+
+
+TermVariances: TypeAlias = Mapping[tuple[int, ...], float]
+"""V_u by the places of u."""
+
+Shortfall: TypeAlias = Callable[[float], float]
+"""φ: a predictor Σ_u p_u g_u has the expected error Σ_u V_u φ(p_u), and a constant."""
+
+
+def shortfall(error: RowError) -> Shortfall | None:
+    """φ of an error; None where no such identity holds.
+
+    Squared: E(Y − Σ p_u g_u)² = σ² + Σ V_u (1 − p_u)². Of Y ~ Bernoulli(f*),
+    E|Y − f| = E[f* + f − 2 f f*], which is a constant + 2 Σ V_u (1 − p_u).
+    """
+    match error:
+        case SquaredError():
+            return lambda share: (1.0 - share) ** 2
+        case ProbabilityError():
+            return lambda share: 2.0 * (1.0 - share)
+    return None
+
+
+def coefficient(
+    shares: KeptShares, phi: Shortfall, order: int, size: int, common: int
+) -> float:
+    """What V_u counts in the score of S: of |S|, |u| and |u ∩ S|.
+
+    Σ_{T ⊆ S} (−1)^(|T| + 1) φ(p_u^T), where p_u^T = 0 if T meets u. With φ(p_u) taken
+    off each φ(p_u^T) this is φ(0) − φ(p_u) if u ⊇ S, and what leaks: a sum over T
+    disjoint from u of terms that are zero unless p_u^T depends on T.
+    """
+    free, whole = order - common, phi(shares.share(size, 0))
+    leaks = (
+        comb(free, t) * (-1) ** (t + 1) * (phi(shares.share(size, t)) - whole)
+        for t in range(1, free + 1)
+    )
+    return (phi(0.0) - whole if free == 0 else 0.0) + sum(leaks)
+
+
+def ideal_scores(
+    variances: TermVariances,
+    sets: ArrayLike,
+    shares: KeptShares,
+    error: RowError | None = None,
+) -> Values:
+    """ILOCO of learners that know each term of f* = Σ_u g_u whose features they see.
+
+    Of terms with mean zero that are uncorrelated, with V_u = E g_u². For
+    :class:`Refitted` this is what a score means: Σ_{u ⊇ S} V_u for squared errors, and
+    twice that for probabilities (Little, Zheng & Allen, Propositions 1 and 2). For
+    :class:`BernoulliColumns` each term counts less, and again only if u ⊇ S. For
+    :class:`FixedColumns`, as in the paper, terms of smaller sets count too.
+
+    Parameters
+    ----------
+    variances : mapping of sets of features to floats
+        V_u by the places of u; of main effects ``(j,)``.
+    sets : array of int (Q, r)
+        S, places of features.
+    shares : Refitted, FixedColumns or BernoulliColumns
+        How the predictors are had.
+    error : SquaredError or ProbabilityError, optional
+        By default squared.
+
+    Returns
+    -------
+    array (Q,)
+
+    Raises
+    ------
+    InvalidInput
+        If there is no closed form for the error, patches never leave out a set, or
+        variances and sets are none.
+
+    Examples
+    --------
+    >>> from propopt.interactions.theory import BernoulliColumns, FixedColumns, Refitted
+    >>> terms = {(0,): 4.0, (1,): 4.0, (0, 1): 1.0}
+    >>> pairs = np.array([(0, 1), (0, 2), (2, 3)])
+    >>> ideal_scores(terms, pairs, Refitted())
+    array([1., 0., 0.])
+    >>> ideal_scores(terms, pairs, BernoulliColumns(0.5)).round(4)
+    array([0.4375, 0.    , 0.    ])
+    >>> ideal_scores(terms, pairs, FixedColumns(10, 5)).round(4)
+    array([-0.0247, -0.2755,  0.0605])
+    """
+    phi = shortfall(SquaredError() if error is None else error)
+    if phi is None:
+        raise InvalidInput(
+            "error: scores of ideal learners are known in closed form for squared "
+            f"errors and probabilities, got {error!r}"
+        )
+    n_features = shares.n_features if isinstance(shares, FixedColumns) else None
+    places = read_set_places(sets, n_features)
+    order = places.shape[1]
+    found = np.zeros(len(places))
+    for members, variance in _read_variances(variances, n_features).items():
+        common = np.isin(places, members).sum(axis=1)
+        counts = [
+            coefficient(shares, phi, order, len(members), k) for k in range(order + 1)
+        ]
+        found += variance * np.asarray(counts)[common]
+    return found
+
+
+def _read_variances(variances: TermVariances, n_features: int | None) -> TermVariances:
+    end = np.inf if n_features is None else n_features
+    for members, variance in variances.items():
+        if any(not 0 <= place < end for place in members):
+            raise InvalidInput(
+                f"variances: {members}: expected places from 0"
+                + ("" if n_features is None else f" to {n_features - 1}")
+            )
+        if not members or len(set(members)) < len(members):
+            raise InvalidInput(
+                f"variances: expected different features of each term, got {members}"
+            )
+        if not (np.isfinite(variance) and variance >= 0.0):
+            raise InvalidInput(f"variances: {members} has {variance}, not one")
+    return variances
+
+
+# ---- How strong an interaction must be to stand out of what main effects leak
+
+
+_SETS = np.array([(0, 1), (2, 3)])
+"""A pair that interacts, and one that is disjoint from it and has no effects."""
+
+
+def detectable_ratio(shares: KeptShares, error: RowError | None = None) -> float:
+    """V_jk / (V_j + V_k) above which a pair scores higher than one without effects.
+
+    A pair with a joint term and main effects against a pair that has neither and is
+    disjoint from it. For probabilities and patches of m of M features it is
+    (M − 3)/((m − 1)(M − 5)).
+
+    Parameters
+    ----------
+    shares : Refitted, FixedColumns or BernoulliColumns
+        How the predictors are had.
+    error : SquaredError or ProbabilityError, optional
+        By default squared.
+
+    Returns
+    -------
+    float
+        Zero where main effects do not leak; infinite where no joint term is enough.
+
+    Raises
+    ------
+    InvalidInput
+        As :func:`ideal_scores`.
+
+    Examples
+    --------
+    >>> from propopt.interactions.theory import BernoulliColumns, FixedColumns
+    >>> round(detectable_ratio(FixedColumns(n_features=10, n_kept=2)), 3)
+    1.077
+    >>> round(detectable_ratio(FixedColumns(n_features=10, n_kept=5)), 3)
+    0.154
+    >>> detectable_ratio(BernoulliColumns(0.2))
+    0.0
+    """
+    own, null = ideal_scores({(0,): 0.5, (1,): 0.5}, _SETS, shares, error)
+    behind = float(null - own)
+    own, null = ideal_scores({(0, 1): 1.0}, _SETS, shares, error)
+    ahead = float(own - null)
+    if behind <= 0.0:
+        return 0.0
+    return behind / ahead if ahead > 0.0 else np.inf
+
+
+# ---- What main effects alone make of the scores of larger sets, by fixed patches
+
+
+_ROUNDING = 1e-9
+"""Of 1 + Mκ, which is zero for probabilities and else of the order of m/M."""
+
+
+def additive_leak(
+    main_effects: ArrayLike,
+    n_kept: float,
+    sets: ArrayLike,
+    error: RowError,
+    columns: ColumnSampling = "fixed",
+) -> Values:
+    """Scores that sets would have if no features interacted, with these main effects.
+
+    By patches of exactly m features the target of a pair without interaction is not
+    zero: without one feature the others are in more of the patches, and their effects
+    are shrunk less. V_j ≥ 0 are those of an additive f* whose own LOCO by such patches
+    comes nearest to the main effects; the leak is what it makes of each set. Of single
+    features it is what the others make of the LOCO of one that has no effect.
+
+    Parameters
+    ----------
+    main_effects : array (M,)
+        LOCO of each feature, by the same patches.
+    n_kept : float
+        m, features of a patch.
+    sets : array of int (Q, r)
+        Places of features.
+    error : RowError
+        Err.
+    columns : {"fixed", "bernoulli"}
+        How features are drawn; of ``"bernoulli"`` the leak is zero.
+
+    Returns
+    -------
+    array (Q,)
+        Exact for ideal learners and independent features; NaN where the error is
+        neither squared nor a probability, as there is no closed form.
+
+    Raises
+    ------
+    InvalidInput
+        If main effects are not finite, the error or sampling is none, patches of a
+        fixed size have no whole number of features, or they never leave out some set.
+
+    Examples
+    --------
+    >>> from propopt.interactions.errors_of_rows import SquaredError
+    >>> pairs = np.array([(0, 1), (0, 5), (5, 6)])
+    >>> mains = [1.25] * 5 + [-0.2] * 5
+    >>> additive_leak(mains, 2, pairs, SquaredError()).round(3)
+    array([-0.287, -0.131,  0.025])
+    >>> additive_leak(mains, 2, pairs, SquaredError(), columns="bernoulli")
+    array([0., 0., 0.])
+    """
+    effects = read_array(main_effects, "main_effects", ndim=1)
+    given: object = error
+    if given is None or isinstance(given, str):
+        raise InvalidInput(f"error: expected one such as SquaredError(), got {error!r}")
+    places, phi = read_set_places(sets, len(effects)), shortfall(error)
+    if phi is None:
+        return np.full(len(places), np.nan)
+    shares = _shares(len(effects), n_kept, columns)
+    variances = _main_variances(effects, _Parts.of(shares, phi, 1))
+    parts = _Parts.of(shares, phi, places.shape[1])
+    inside = variances[places].sum(axis=1)
+    leak = parts.other * (variances.sum() - inside)
+    if places.shape[1] > 1:
+        leak += parts.own * inside
+    return np.asarray(leak)
+
+
+class _Parts(NamedTuple):
+    """What a main effect counts in the score of a set of so many features."""
+
+    own: float
+    """Of a feature of the set."""
+
+    other: float
+    """Of another."""
+
+    @classmethod
+    def of(cls, shares: KeptShares, phi: Shortfall, order: int) -> _Parts:
+        return cls(
+            coefficient(shares, phi, order, 1, 1), coefficient(shares, phi, order, 1, 0)
+        )
+
+
+def _shares(n_features: int, n_kept: float, columns: ColumnSampling) -> KeptShares:
+    size = read_positive(n_kept, "n_kept")
+    if known_word(columns, ColumnSampling, "columns") == "bernoulli":
+        return BernoulliColumns(size / n_features)
+    if size != int(size):
+        raise InvalidInput(
+            f"n_kept: patches of a fixed size have a whole number of features, got "
+            f"{size:g}"
+        )
+    return FixedColumns(n_features, int(size))
+
+
+def _main_variances(effects: Values, parts: _Parts) -> Values:
+    """V ≥ 0 with the least Σ_j (Δ_j − a V_j − c Σ_{l ≠ j} V_l)².
+
+    A = (a − c) I + c J gives AᵀA = (a − c)² (I + κ J), with κ ≤ 0. So the optimum is
+    V_j = max(0, h_j − κ Σ V), where h = AᵀΔ/(a − c)²: the k largest h are in it, with
+    Σ V = (h_1 + ... + h_k)/(1 + kκ). For probabilities 1 + Mκ = 0: V is known but for a
+    constant, which no score depends on, and the least is taken.
+    """
+    gap, n = parts.own - parts.other, len(effects)
+    kappa = (2.0 * gap + n * parts.other) * parts.other / gap**2
+    h = effects / gap + parts.other * effects.sum() / gap**2
+    ordered = -np.sort(-h)
+    shrunk = 1.0 + kappa * np.arange(n + 1)
+    most = n if shrunk[n] > _ROUNDING else n - 1
+    sums = np.concatenate([[0.0], np.cumsum(ordered)])[: most + 1] / shrunk[: most + 1]
+    done = ordered[:most] - kappa * sums[:most] <= 0.0  # the next is not positive
+    return np.maximum(h - kappa * sums[np.argmax(np.append(done, True))], 0.0)

@@ -1,0 +1,1 @@
+"""Where inputs are drawn near each row, and what is made of the draws."""

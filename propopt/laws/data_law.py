@@ -1,0 +1,503 @@
+"""The rows that laws are made of."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, Protocol, Self, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
+from propopt.base.checks import read_rng, sealed
+from propopt.base.errors import InvalidInput
+from propopt.base.resources import Budget
+from propopt.laws.column_laws import CodedLaw, IntervalCells, NumericLaw
+from propopt.structures.boxes.boxes import Boxes
+from propopt.structures.boxes.sets import Sets
+from propopt.structures.products.algebra import Measures, Products, ranks
+from propopt.tables.columns import Atoms, Coded
+from propopt.tables.frames import Labels, read_points
+from propopt.tables.schema import TableSchema
+
+
+MOST_ROWS: Final = 10_000
+"""Larger tables are thinned to so many rows."""
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class Reference:
+    """Rows of a table, such as that which a model was fitted on, as encoded points.
+
+    Parameters
+    ----------
+    points : array (R, D)
+        Numbers, NaN where they are missing, and codes.
+    n_codes : tuple of int or None (D,)
+        How many codes each column has; None for numbers.
+    labels : Labels
+        Names of rows and columns.
+    n_rows : int
+        Those of the table, before it was thinned.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> reference = Reference.of(np.array([[0.0, 1.0], [1.0, 1.0], [2.0, 1.0]]))
+    >>> reference, reference.digest[:8]
+    (Reference(3 rows, 2 columns), '...')
+    """
+
+    points: Points
+    n_codes: tuple[int | None, ...]
+    labels: Labels
+    n_rows: int
+
+    @classmethod
+    def of(
+        cls,
+        data: Any,
+        schema: TableSchema | None = None,
+        rng: int | np.random.Generator | None = 0,
+    ) -> Reference:
+        """The rows of a table; of more than 10,000 as many, drawn without replacement.
+
+        Parameters
+        ----------
+        data : DataFrame or array (R, D)
+            The table.
+        schema : TableSchema, optional
+            What its columns are, if some are categories.
+        rng : int, Generator or None
+            For the draw; None is seed 0.
+
+        Raises
+        ------
+        InvalidInput
+            If the table cannot be read.
+        """
+        if schema is None:
+            points, labels = read_points(data, "data")
+        else:
+            points, labels = schema.encode(data, "data")
+        return cls.of_points(points, labels, schema, rng)
+
+    @classmethod
+    def of_points(
+        cls,
+        points: Points,
+        labels: Labels | None = None,
+        schema: TableSchema | None = None,
+        rng: int | np.random.Generator | None = 0,
+    ) -> Reference:
+        """As :meth:`of`, of points that are encoded."""
+        names = Labels() if labels is None else labels
+        n_rows, n_columns = points.shape
+        columns = [None] * n_columns if schema is None else schema.columns
+        n_codes = tuple(
+            len(column.frequencies) if isinstance(column, Coded) else None
+            for column in columns
+        )
+        if n_rows > MOST_ROWS:
+            kept = np.sort(read_rng(rng).choice(n_rows, MOST_ROWS, replace=False))
+            points, names = points[kept], names.of_positions(kept)
+        return cls(sealed(points + 0.0), n_codes, names, n_rows)
+
+    def refuse_equal_rows(self) -> None:
+        """Refuse rows of which nothing varies: all slopes under their law are zero.
+
+        Raises
+        ------
+        InvalidInput
+            If there is one row, or all are equal.
+        """
+        first = self.points[:1]
+        if ((self.points == first) | (np.isnan(self.points) & np.isnan(first))).all():
+            count = "1 row" if len(self.points) == 1 else f"{self.n_rows:,} equal rows"
+            raise InvalidInput(
+                f"data: expected rows that differ, got {count}, which have no spread; "
+                "give the table that the model was fitted on"
+            )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns, for messages, (D,)."""
+        return self.labels.feature_names(self.points.shape[1])
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.in_words()})"
+
+    def in_words(self) -> str:
+        """Its size, and that it was thinned if it was."""
+        rows, columns = self.points.shape
+        size = f"{rows:,} rows, {columns} columns"
+        drawn = "" if rows == self.n_rows else f", drawn from {self.n_rows:,}"
+        return f"{size}{drawn}"
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the rows in float64: equal for equal rows in the same order."""
+        rows = np.where(np.isnan(self.points), np.nan, self.points)
+        content = hashlib.sha256(repr((rows.shape, self.n_codes)).encode())
+        content.update(np.ascontiguousarray(rows, dtype="<f8").tobytes())
+        return content.hexdigest()
+
+
+# ---- The sets that a law tells apart, and the tables that hold their measures
+
+
+class Cells(Protocol):
+    """U sets of one column, as a law knows them."""
+
+    @property
+    def keys(self) -> Iterable[NDArray[np.generic]]:
+        """Equal for sets that no row tells apart, (U,) each."""
+
+    @property
+    def full(self) -> Truths:
+        """Which hold everything, (U,)."""
+
+    @property
+    def empty(self) -> Truths:
+        """Which have no probability in any row, (U,)."""
+
+    def take(self, chosen: Positions) -> Self:
+        """Those that are chosen."""
+
+    @property
+    def n_entries(self) -> int:
+        """Those of their tables."""
+
+    @property
+    def entries(self) -> tuple[Positions, Positions, Positions]:
+        """Of each set its start, its stop and missing, −1 for none, (U,) each."""
+
+    def fill(self, x: Array, law: Array, contrast: Array) -> None:
+        """Fill tables (entries, n) at values x (n,) of the column."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class KnownCells:
+    """The sets of all columns that a law tells apart.
+
+    Parameters
+    ----------
+    places : array (U,)
+        The place of each set that was given among them; −1 if it holds everything.
+    dropped : array (U,)
+        Which sets that were given have no probability.
+    parts : tuple of (int, Cells)
+        The sets of each column.
+    """
+
+    places: Positions
+    dropped: Truths
+    parts: Sequence[tuple[int, Cells]]
+
+    @classmethod
+    def of(cls, sets: Sets, cells_of: Callable[[int, Sets], Cells]) -> KnownCells:
+        """Each of the sets once, with what a law makes of those of a column."""
+        parts: list[tuple[int, Cells]] = []
+        places = np.full(len(sets), -1)
+        dropped = np.zeros(len(sets), dtype=bool)
+        n_known = 0
+        for j in np.unique(sets.column).tolist():
+            of_j = np.flatnonzero(sets.column == j)
+            cells = cells_of(j, sets.take(of_j))
+            dropped[of_j] = cells.empty
+            told = np.flatnonzero(~cells.empty & ~cells.full)
+            _, first, place = np.unique(
+                ranks(key[told] for key in cells.keys),
+                return_index=True,
+                return_inverse=True,
+            )
+            places[of_j[told]] = place + n_known
+            n_known += len(first)
+            parts.append((j, cells.take(told[first])))
+        return cls(places, dropped, tuple(parts))
+
+    @cached_property
+    def column(self) -> Positions:
+        """Their columns, increasing, (V,)."""
+        counts = [len(cells.full) for _, cells in self.parts]
+        columns = np.array([j for j, _ in self.parts], dtype=np.intp)
+        return np.repeat(columns, counts)
+
+    @property
+    def row_bytes(self) -> int:
+        """The memory that the measures of one row take."""
+        return 32 * self._n_entries
+
+    @cached_property
+    def _n_entries(self) -> int:
+        return 1 + sum(cells.n_entries for _, cells in self.parts)
+
+    def measures(self, points: Points) -> Measures:
+        """Law and contrast of each set at each row (N, D)."""
+        law, contrast = np.zeros((2, self._n_entries, len(points)))
+        start = 1
+        for j, cells in self.parts:
+            own = slice(start, start + cells.n_entries)
+            cells.fill(points[:, j], law[own], contrast[own])
+            start = own.stop
+        return Measures(law, contrast, *self._entries)
+
+    @cached_property
+    def _entries(self) -> tuple[Positions, Positions, Positions]:
+        """The entries of each set in the tables of all columns; 0 for none."""
+        starts = np.cumsum([1, *(cells.n_entries for _, cells in self.parts)])
+        own = [
+            np.stack([np.where(entry < 0, 0, entry + first) for entry in cells.entries])
+            for (_, cells), first in zip(self.parts, starts, strict=False)
+        ]
+        start, stop, missing = np.concatenate([np.zeros((3, 0), np.intp), *own], axis=1)
+        return start, stop, missing
+
+
+class Law(Protocol):
+    """Independent columns around each row, and a contrast in each column."""
+
+    def knows(self, sets: Sets) -> KnownCells:
+        """What the law makes of sets."""
+
+
+# ---- The data law: observed values near those of a row, column by column
+
+
+ColumnLaw: TypeAlias = NumericLaw | CodedLaw
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class DataLaw:
+    """Independent columns around each row, V_j ~ q_j, on observed values alone.
+
+    attribution_j(x) = Σ_v r_j(v) E f(v, V_−j) with a contrast r_j in each column, see
+    :class:`~propopt.laws.column_laws.NumericLaw` and
+    :class:`~propopt.laws.column_laws.CodedLaw`. For numbers it is
+    Cov(V_j, f(V)) / Var(V_j), the least squares slope of f on V_j. A function that does
+    not depend on a column gets 0 in it, one that is linear its coefficients, and what a
+    function does between observed values makes no difference.
+
+    Parameters
+    ----------
+    reference : Reference
+        The rows whose values the law lives on.
+    """
+
+    reference: Reference
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.reference!r})"
+
+    @cached_property
+    def columns(self) -> tuple[ColumnLaw, ...]:
+        """The law of each column, (D,)."""
+        return tuple(
+            NumericLaw.of(values, repr(name))
+            if n_codes is None
+            else CodedLaw.of(values, n_codes)
+            for values, name, n_codes in zip(
+                self.reference.points.T,
+                self.reference.names,
+                self.reference.n_codes,
+                strict=True,
+            )
+        )
+
+    @cached_property
+    def spreads(self) -> Array:
+        """Standard deviations s of numbers, 1 for categories, (D,)."""
+        return np.array([column.spread for column in self.columns])
+
+    def has_slopes(self, points: Points) -> Truths:
+        """Where contrasts are slopes over three values or more, (N, D).
+
+        Elsewhere they are differences between a few values, or zero.
+        """
+        parts = zip(self.columns, points.T, strict=True)
+        return np.stack([column.has_slope(x) for column, x in parts], axis=1)
+
+    def has_effects(self, points: Points) -> Truths:
+        """Where contrasts are in units of the output, not per unit, (N, D).
+
+        They are for categories, and for numbers that are missing.
+        """
+        coded = [isinstance(column, CodedLaw) for column in self.columns]
+        return np.isnan(points) | np.array(coded)
+
+    def moments(self, points: Points) -> tuple[Array, Array]:
+        """Means and variances of V_j at each row, exactly, (N, D) each."""
+        parts = zip(self.columns, points.T, strict=True)
+        means, variances = zip(*(column.moments(x) for column, x in parts), strict=True)
+        return np.stack(means, axis=1), np.stack(variances, axis=1)
+
+    def draws(self, points: Points, uniforms: Array) -> Array:
+        """V at each row by the inverse of its cdf, at uniforms common to all rows.
+
+        Parameters
+        ----------
+        points : array (N, D)
+            The rows.
+        uniforms : array (S, D)
+            In [0, 1).
+
+        Returns
+        -------
+        array (N, S, D)
+        """
+        drawn = np.empty((len(points), *uniforms.shape))
+        for j, column in enumerate(self.columns):
+            drawn[:, :, j] = column.quantiles(points[:, j], uniforms[:, j])
+        return drawn
+
+    def notes(self, points: Points) -> tuple[str, ...]:
+        """What a reader of attributions at these rows has to know, a sentence each."""
+        present = ~np.isnan(self.reference.points)
+        return tuple(
+            note
+            for j, (name, column) in enumerate(
+                zip(self.reference.names, self.columns, strict=True)
+            )
+            if isinstance(column, NumericLaw)
+            for note in _notes(name, column, points[:, j], bool(present[:, j].all()))
+        )
+
+    def knows(self, sets: Sets) -> KnownCells:
+        """Sets as runs of observed values and as codes, each once."""
+        return KnownCells.of(sets, lambda j, of_j: self.columns[j].cells(of_j))
+
+
+def constant_in_words(name: str) -> str:
+    """That a column has no slope per standard deviation, and why."""
+    return f"column {name!r} is constant in the reference rows: 0"
+
+
+def _notes(name: str, law: NumericLaw, x: Array, complete: bool) -> list[str]:
+    """Of a column of numbers; ``complete``: no reference row lacks it."""
+    absent = np.isnan(x)
+    if len(law.values) == 0:
+        return [f"column {name!r} is missing in all reference rows: 0"]
+    notes = []
+    if len(law.values) == 1 and not absent.all():
+        notes.append(constant_in_words(name))
+    if absent.any() and complete:
+        notes.append(
+            f"column {name!r} is missing in rows, and never in the reference rows"
+        )
+    return notes
+
+
+# ---- Means and contrasts of sums of boxes under a law, exactly
+
+
+MEANS_AT_ONCE: Final = Budget(2**25, 32)
+"""The largest arrays that are built at once; their size never changes a result."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class BoxMeans:
+    """E f(V) and Σ_v r_j(v) E f(v, V_−j) of a sum of boxes f, at rows.
+
+    With P_u = q(A_u) and R_u = r(A_u) of each set, columns being independent,
+
+    E f = base + Σ_l v_l Π_u P_u,  contrast_j = Σ_l v_l R_u Π_{w≠u} P_w.
+
+    Parameters
+    ----------
+    boxes : Boxes
+        f.
+    law : Law
+        Of the columns, and their contrasts.
+
+    Examples
+    --------
+    The slope of the mean of 1[x > 0] under noise of deviation ½ is a normal density.
+
+    >>> import numpy as np
+    >>> from propopt.laws.data_law import NoiseLaw
+    >>> from propopt.structures.boxes.sets import Tree
+    >>> step = Tree.of([0, -1, -1], [0, 0, 0], [1, -1, -1], [2, -1, -1], [0, 0, 1])
+    >>> law = NoiseLaw(np.array([0.5]), (None,))
+    >>> means = BoxMeans(Boxes.of_trees([step], n_columns=1), law)
+    >>> means.of(np.array([[0.0]]))[1] * 0.5 * np.sqrt(2 * np.pi)
+    array([[1.]])
+    """
+
+    boxes: Boxes
+    law: Law
+
+    @cached_property
+    def _known(self) -> KnownCells:
+        return self.law.knows(self.boxes.sets)
+
+    @cached_property
+    def _products(self) -> Products:
+        """What f is of the sets that the law tells apart."""
+        known = self._known
+        return self.boxes.products.with_factors(
+            known.places, known.dropped, known.column
+        ).collected()
+
+    def of(self, points: Points) -> tuple[Values, Attributions]:
+        """Means (N,) and contrasts (N, D); each row for itself, to the last bit.
+
+        Parameters
+        ----------
+        points : array (N, D)
+            Numbers, NaN where they are missing, and codes.
+        """
+        values = np.empty(len(points))
+        attributions = np.empty(points.shape)
+        row_bytes = self._known.row_bytes + self._products.row_bytes
+        for rows in MEANS_AT_ONCE.blocks(len(points), row_bytes):
+            values[rows], attributions[rows] = self._block(points[rows])
+        return values, attributions
+
+    def _block(self, points: Points) -> tuple[Values, Attributions]:
+        return self._products.contrasts(self._known.measures(points))
+
+
+# ---- Gaussian noise on numbers: the law of SmoothGrad
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class NoiseLaw:
+    """V ~ N(x, diag(δ²)): means E f(V) and their gradients by x.
+
+    Of a set A = (low, high] of numbers P = Φ(b) − Φ(a), with a = (low − x)/δ and
+    b = (high − x)/δ, and R = ∂P/∂x = −(φ(b) − φ(a))/δ. A number that is missing gets no
+    noise, and its contrast is δ_missing − p, with p of the observed values. Categories
+    get no noise, and their contrast is that of the data law, with the frequencies that
+    are given.
+
+    Parameters
+    ----------
+    scale : array (D,)
+        δ ≥ 0, 0 for numbers that get no noise; not read for categories.
+    shares : tuple of array (K,) or None (D,)
+        The frequencies of categories; None for numbers.
+    observed : tuple of Atoms or None (D,), optional
+        The observed values of numbers; without them a missing one has no contrast.
+    """
+
+    scale: Array
+    shares: tuple[Array | None, ...]
+    observed: tuple[Atoms | None, ...] | None = None
+
+    def knows(self, sets: Sets) -> KnownCells:
+        """Sets as intervals and as codes, each once."""
+        return KnownCells.of(sets, self._cells)
+
+    def _cells(self, j: int, sets: Sets) -> Cells:
+        shares = self.shares[j]
+        if shares is not None:
+            return CodedLaw(shares).cells(sets)
+        return IntervalCells.of(sets, float(self.scale[j]), j, self.observed)

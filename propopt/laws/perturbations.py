@@ -1,0 +1,553 @@
+"""Random perturbations ε of points, drawn in blocks that fit into memory.
+
+Shapley values by drawn orders of the columns, in blocks that tell their error. In an
+order of the columns, those of x take the place of those of a background row b one after
+the other, and the change of f at each step belongs to its column. The mean
+over all orders and background rows is the Shapley value. Each order is walked backwards
+too, with the same b: that leaves out what is odd in the order (Mitchell et al. 2022).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, Literal, TypeAlias, TypeVar, final, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from propopt.base.arrays import Array, Attributions, Points, Values
+from propopt.base.checks import read_count, read_positive
+from propopt.base.errors import InvalidInput
+from propopt.base.resources import Budget, row_blocks
+from propopt.laws.draws import N_BLOCKS
+from propopt.laws.regressions import Neighbourhood
+from propopt.tables.columns import Atoms, Coded, atoms_of
+from propopt.tables.schema import TableSchema
+
+
+Distribution: TypeAlias = Literal["ball", "gaussian", "uniform"]
+
+PERTURBED_POINTS: Final = Budget(2**23)
+"""Largest array of perturbed points; its size never changes a result."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Perturbations:
+    """Independent draws ε around each point, one law for all of them.
+
+    ========== =============================================================
+    gaussian   ε ~ N(0, δ² I)
+    uniform    uniform in the cube [−δ, δ]^D
+    ball       uniform in the ball of *radius* δ (the paper's text has δ²)
+    ========== =============================================================
+
+    Parameters
+    ----------
+    scale : float
+        δ > 0, in the units of the features.
+    n_samples : int
+        S, the number of draws per point.
+    distribution : {"gaussian", "uniform", "ball"}
+        The law of ε.
+    """
+
+    scale: float
+    n_samples: int
+    distribution: Distribution = "gaussian"
+
+    def __post_init__(self) -> None:
+        read_positive(self.scale, "scale")
+        read_count(self.n_samples, "n_samples")
+        names = get_args(Distribution)
+        if self.distribution not in names:
+            raise InvalidInput(
+                f"distribution: expected one of {', '.join(names)}, "
+                f"got {self.distribution!r}"
+            )
+
+    def blocks(
+        self,
+        shape: tuple[int, int],
+        rng: np.random.Generator,
+        *,
+        units: Array | None = None,
+        split: bool = False,
+    ) -> Iterator[tuple[slice, Array]]:
+        """Draws (n, s, D) for consecutive rows of an (N, D) table, and those rows.
+
+        The draws are one stream in the order point, sample, feature: those of point n
+        depend on the seed and on n, neither on later points nor on the block size.
+        Each block is drawn while the last is used, by another thread.
+
+        Parameters
+        ----------
+        shape : tuple
+            (N, D).
+        rng : numpy.random.Generator
+            Where the draws come from; nothing else may draw from it meanwhile.
+        units : array (D,), optional
+            What the draws are multiplied by; a feature with 0 is not perturbed, and
+            the law is that of the others alone.
+        split : bool
+            Whether the samples of one point may be spread over several blocks.
+        """
+        plain = units is None or bool((units == 1.0).all())
+        scales = None if plain else units
+        yield from prefetch(self._blocks(shape, rng, scales, split))
+
+    def _blocks(
+        self,
+        shape: tuple[int, int],
+        rng: np.random.Generator,
+        units: Array | None,
+        split: bool,
+    ) -> Iterator[tuple[slice, Array]]:
+        for rows, n_samples in self._plan(*shape, split=split):
+            together = rows.stop - rows.start, n_samples, shape[1]
+            if units is None:
+                yield rows, self.draw(together, rng)
+            else:
+                yield rows, self._draw_in_units(together, rng, units)
+
+    def draw(self, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+        """Perturbations of the given shape (..., D)."""
+        if self.distribution == "gaussian":
+            draws = rng.standard_normal(shape)
+            draws *= self.scale
+            return draws
+        if self.distribution == "uniform":
+            return rng.uniform(-self.scale, self.scale, shape)
+        # D coordinates of a uniform point on the sphere in D + 2 dimensions are
+        # uniform in the D-ball: one draw, so that the stream stays in order.
+        sphere = rng.standard_normal((*shape[:-1], shape[-1] + 2))
+        sphere *= self.scale / np.linalg.norm(sphere, axis=-1, keepdims=True)
+        return sphere[..., :-2]
+
+    def _draw_in_units(
+        self, shape: tuple[int, int, int], rng: np.random.Generator, units: Array
+    ) -> Array:
+        moved = units > 0
+        if moved.all():
+            everywhere = self.draw(shape, rng)
+            everywhere *= units
+            return everywhere
+        draws = np.zeros(shape)
+        of_moved = (*shape[:-1], int(moved.sum()))
+        draws[..., moved] = self.draw(of_moved, rng) * units[moved]
+        return draws
+
+    def _plan(
+        self, n_points: int, n_features: int, *, split: bool
+    ) -> Iterator[tuple[slice, int]]:
+        row_bytes = 8 * n_features
+        room = PERTURBED_POINTS.rows(row_bytes)
+        samples = min(room, self.n_samples) if split else self.n_samples
+        for rows in PERTURBED_POINTS.blocks(n_points, row_bytes, self.n_samples):
+            for done in range(0, self.n_samples, samples):
+                yield rows, min(samples, self.n_samples - done)
+
+
+_Item = TypeVar("_Item")
+
+
+def prefetch(items: Iterator[_Item]) -> Iterator[_Item]:
+    """The same items in the same order, each made by a thread of its own.
+
+    It pays where making an item releases the interpreter, as random draws do. Items are
+    made one after the other, so that what they draw does not change.
+    """
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        following = thread.submit(next, items, None)
+        while (item := following.result()) is not None:
+            following = thread.submit(next, items, None)
+            yield item
+
+
+# ---- Antithetic pairs of perturbations: values on both sides, and the slopes they give
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class AntitheticPairs:
+    """The pairs x ± e_s around any point x.
+
+    Parameters
+    ----------
+    noise : array (S, D)
+        e_s, zero in columns that are left as they are.
+    moved : array of bool (D,)
+        The other columns.
+    """
+
+    noise: Array
+    moved: NDArray[np.bool_]
+
+    @property
+    def n_pairs(self) -> int:
+        """The number S of pairs."""
+        return len(self.noise)
+
+    def sides(
+        self,
+        evaluate: Callable[[Points], Values],
+        points: Points,
+        instead: Mapping[int, Array] | None = None,
+    ) -> tuple[Array, Array]:
+        """Values f(x_n + e_s) and f(x_n − e_s), shape (n, S) each.
+
+        Of columns j that are in ``instead`` both sides have its values (S,).
+
+        Every call of ``evaluate`` has both sides of as many pairs as fit into 32 MiB
+        and 16,384 rows.
+        """
+        shape = len(points), self.n_pairs
+        ahead, behind = np.empty(np.prod(shape)), np.empty(np.prod(shape))
+        for block in row_blocks(ahead.size, points.shape[1], copies=2):
+            rows, pairs = np.divmod(np.arange(block.start, block.stop), self.n_pairs)
+            centers, noise = points[rows], self.noise[pairs]
+            both = np.concatenate([centers + noise, centers - noise])
+            for j, given in (instead or {}).items():
+                both[:, j] = np.tile(given[pairs], 2)
+            values = evaluate(both)
+            ahead[block], behind[block] = np.split(values, 2)
+        return ahead.reshape(shape), behind.reshape(shape)
+
+    def slopes(self, odd: Array) -> Attributions:
+        """Least-squares slopes of (f(x + e_s) − f(x − e_s)) / 2 upon e_s, (n, D)."""
+        slopes = np.zeros((len(odd), len(self.moved)))
+        slopes[:, self.moved] = odd @ self._inverse
+        return slopes
+
+    def slopes_without(self, odd: Array, left_out: NDArray[np.intp]) -> Attributions:
+        """The slopes where some of the pairs are left out, (n, D)."""
+        design = np.delete(self.noise[:, self.moved], left_out, axis=0)
+        products = np.delete(odd, left_out, axis=1) @ design
+        slopes = np.zeros((len(odd), len(self.moved)))
+        slopes[:, self.moved] = np.linalg.solve(design.T @ design, products.T).T
+        return slopes
+
+    def errors(self, odd: Array) -> Attributions:
+        """Standard errors of the slopes, for residuals of unequal variance (n, D)."""
+        # HC3: Var g_d = Σ_s P_sd² r_s² / (1 − h_s)²,  h the leverages
+        design, inverse = self.noise[:, self.moved], self._inverse
+        leverages = (design * inverse).sum(axis=1)
+        residuals = (odd - (odd @ inverse) @ design.T) / (1.0 - leverages)
+        errors = np.zeros((len(odd), len(self.moved)))
+        errors[:, self.moved] = np.sqrt(residuals**2 @ inverse**2)
+        return errors
+
+    @cached_property
+    def _inverse(self) -> Array:
+        """P = E (EᵀE)⁻¹, shape (S, d), for the d columns that move."""
+        design = self.noise[:, self.moved]
+        n_moved = design.shape[1]
+        if self.n_pairs < 2 * n_moved:
+            raise InvalidInput(
+                f"n_samples: {self.n_pairs} pairs are too few for the slopes of "
+                f"{n_moved} features; give at least {2 * n_moved}"
+            )
+        return np.asarray(np.linalg.solve(design.T @ design, design.T).T, np.float64)
+
+
+# ---- Draws that keep what a point has in a column, or replace it by another value
+
+
+KEPT = 0.5
+"""How often a draw keeps the category of the point."""
+
+
+@dataclass(frozen=True, eq=False)
+class CategoryDraws:
+    """Draws that keep each category of a point or replace it by one of the table.
+
+    A category is kept with probability 1/2 and drawn from the frequencies p otherwise,
+    each column by itself: so a category that is rare in the table, or not in it at all,
+    is still seen on both sides, as itself and as another.
+
+    Parameters
+    ----------
+    positions : array (C,)
+        The categorical columns.
+    frequencies : tuple of arrays (K,)
+        p of each.
+    rng : numpy.random.Generator
+        A stream of its own, in the order point, sample, column: the draws of a point
+        depend neither on later points nor on how points are put together.
+    """
+
+    positions: NDArray[np.intp]
+    frequencies: tuple[Array, ...]
+    rng: np.random.Generator
+
+    @classmethod
+    def of(cls, schema: TableSchema | None, rng: np.random.Generator) -> CategoryDraws:
+        """Those of a schema; ``rng`` is advanced only if there are categories."""
+        columns = {} if schema is None else dict(enumerate(schema.columns))
+        frequencies = {
+            j: column.frequencies
+            for j, column in columns.items()
+            if isinstance(column, Coded)
+        }
+        own = np.random.default_rng(rng.integers(2**63)) if frequencies else rng
+        positions = np.array(list(frequencies), dtype=np.intp)
+        return cls(positions, tuple(frequencies.values()), own)
+
+    def draw(self, points: Points, n_samples: int) -> Array:
+        """Codes around points (n, D), shape (n, S, C)."""
+        own = points[:, None, self.positions]
+        numbers = self.rng.random((len(points), n_samples, len(self.positions)))
+        kept = numbers < KEPT
+        rest = (numbers - KEPT) / (1 - KEPT)
+        draws = np.empty_like(rest)
+        for c, shares in enumerate(self.frequencies):
+            draws[..., c] = np.searchsorted(_edges(shares), rest[..., c], side="right")
+        return np.where(kept, own, draws)
+
+    def shares(self, points: Points) -> Array:
+        """The frequency of each point's own categories, shape (n, C)."""
+        shares = np.empty((len(points), len(self.positions)))
+        for c, (j, of_column) in enumerate(
+            zip(self.positions, self.frequencies, strict=True)
+        ):
+            shares[:, c] = of_column[points[:, j].astype(np.intp)]
+        return shares
+
+
+@dataclass(frozen=True, eq=False)
+class MissingDraws:
+    """Draws that keep a missing number missing or replace it by an observed value.
+
+    It is kept with probability 1/2, as a category is, and drawn from the values of its
+    column otherwise.
+
+    Parameters
+    ----------
+    observed : tuple of Atoms or None (D,), optional
+        The values of each column; None where no table tells.
+    rng : numpy.random.Generator
+        A stream of its own, in the order point, column, sample.
+    """
+
+    observed: tuple[Atoms | None, ...] | None
+    rng: np.random.Generator
+
+    @classmethod
+    def of(
+        cls,
+        observed: tuple[Atoms | None, ...] | None,
+        points: Points,
+        rng: np.random.Generator,
+    ) -> MissingDraws:
+        """Those around points; ``rng`` is advanced only if a number is missing."""
+        absent = np.isnan(points).any()
+        own = np.random.default_rng(rng.integers(2**63)) if absent else rng
+        return cls(observed, own)
+
+    def put_into(self, samples: Array, contrast: Array) -> None:
+        """Replace some missing numbers of samples (n, S, D); contrast 0 if none can be.
+
+        None can be where no value of the column was observed.
+        """
+        for n, j in np.argwhere(np.isnan(samples[:, 0])).tolist():
+            atoms = atoms_of(self.observed, j)
+            kept, places = self.rng.random((2, samples.shape[1]))
+            if len(atoms.values) == 0:
+                contrast[n, j] = 0.0
+                continue
+            drawn = np.searchsorted(_edges(atoms.shares), places, side="right")
+            samples[n, :, j] = np.where(kept < KEPT, np.nan, atoms.values[drawn])
+
+
+def _edges(shares: Array) -> Array:
+    """Where the intervals of [0, 1) end, one of length p_c for each category but one.
+
+    The last category with p > 0 has the rest, whatever the sum was rounded to.
+    """
+    edges: Array = np.cumsum(shares)
+    edges[np.flatnonzero(shares)[-1] :] = 1.0
+    return edges
+
+
+# ---- Neighbourhoods of noise: numbers are moved, all else is replaced
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NoisyNeighbourhoods:
+    """x + ε for numbers, and other categories and observed values for the rest.
+
+    Regressors are ε of numbers; of categories 1[c̃ = c] − p_c; of a number that is
+    missing 1 where it still is, and else 0. Their origin is x, and zero for categories
+    and what is missing; contrasts are 1, and 1 − p_c for categories.
+
+    Parameters
+    ----------
+    noise : Perturbations
+        ε.
+    kernel_width : float or None
+        π = exp(−‖ε‖² / (2 kernel_width²)), another category as 1; None: ones.
+    scales : array (D,)
+        What ε is multiplied by; 0 for categories and constant columns.
+    units : array (D,)
+        The size of each regressor: 1 for categories; 0 for constant columns, which stay
+        as they are and have slopes of 0.
+    schema : TableSchema or None
+        Of the function.
+    observed : tuple of Atoms or None
+        The values of each column.
+    """
+
+    noise: Perturbations
+    kernel_width: float | None
+    scales: Array
+    units: Array
+    schema: TableSchema | None
+    observed: tuple[Atoms | None, ...] | None
+
+    def around(
+        self, points: Points, rng: np.random.Generator
+    ) -> Iterator[tuple[slice, Neighbourhood]]:
+        """Samples around points, in blocks."""
+        categories = CategoryDraws.of(self.schema, rng)
+        missing = MissingDraws.of(self.observed, points, rng)
+        blocks = self.noise.blocks(points.shape, rng, units=self.scales)
+        for rows, draws in blocks:
+            yield rows, self._near(points[rows], draws, categories, missing)
+
+    def _near(
+        self,
+        points: Points,
+        draws: Array,
+        categories: CategoryDraws,
+        missing: MissingDraws,
+    ) -> Neighbourhood:
+        """Around points (n, D), with noise (n, S, D) that is zero for categories."""
+        places, absent = categories.positions, np.isnan(points)
+        categorical = absent.copy()
+        categorical[:, places] = True
+        samples = points[:, None] + draws
+        still = self.units == 0.0
+        origin, contrast = (
+            np.where(still, 0.0, points),
+            np.tile(~still * 1.0, (len(points), 1)),
+        )
+        if len(places) > 0:
+            shares = categories.shares(points)
+            codes = categories.draw(points, draws.shape[1])
+            same = codes == points[:, None, places]
+            samples[..., places] = codes
+            draws[..., places] = same - shares[:, None]
+            origin[:, places] = 0.0
+            contrast[:, places] = 1 - shares
+        if absent.any():
+            missing.put_into(samples, contrast)
+            same = np.isnan(samples) & (contrast > 0)[:, None]
+            draws[:] = np.where(absent[:, None], same, draws)
+            origin[absent] = 0.0
+        sizes = np.where(absent | still, 1.0, self.units)
+        changeable = categorical & (contrast > 0)
+        weights = self._weights(draws, sizes, categorical, changeable)
+        return Neighbourhood(samples, draws, weights, origin, contrast, sizes)
+
+    def _weights(
+        self,
+        regressors: Array,
+        sizes: Array,
+        categorical: NDArray[np.bool_],
+        changeable: NDArray[np.bool_],
+    ) -> Array | None:
+        """π, shape (n, S)."""
+        if self.kernel_width is None:
+            return None
+        # ‖ε‖² in units of which the scale is one δ
+        scale = self.noise.scale
+        per_unit = np.where(categorical, 0.0, scale / sizes)
+        steps = regressors * per_unit[:, None]
+        squares = np.einsum("nsd,nsd->ns", steps, steps)
+        if categorical.any():
+            # 1[c̃ = c] − p is positive for the same category and not for another
+            changed = (regressors <= 0) & changeable[:, None]
+            squares = squares + changed.sum(axis=-1)
+        weights: Array = np.exp(-squares / (2 * self.kernel_width**2))
+        if weights.max(axis=1).min() < np.finfo(float).tiny:
+            raise InvalidInput(
+                f"kernel_width: {self.kernel_width} is so small beside scale "
+                f"{scale} that all weights of a point vanish"
+            )
+        return weights
+
+
+# ---- Shapley values by drawn orders of the columns, in blocks that tell their error
+
+
+_BLOCKS: Final = Budget(2**25)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Orders:
+    """Draws of orders and background rows, their own for each point.
+
+    Parameters
+    ----------
+    value : callable
+        f at points (n, D), as an array (n,).
+    background : array (B, D)
+        What columns are before they are those of x.
+    n_pairs : int
+        Orders for each point, each walked forwards and backwards; a multiple of the
+        number of blocks.
+    """
+
+    value: Callable[[Points], Array]
+    background: Points
+    n_pairs: int = 100
+
+    def blocks(self, points: Points, rng: np.random.Generator) -> Array:
+        """Unbiased estimates (10, N, D) from disjoint blocks of draws.
+
+        Parameters
+        ----------
+        points : array (N, D)
+            x, in rows.
+        rng : numpy.random.Generator
+            Where orders and rows are drawn from.
+        """
+        at_points = self.value(points)
+        at_background = self.value(self.background)
+        totals = np.zeros((N_BLOCKS, *points.shape))
+        n_each = -(-self.n_pairs // N_BLOCKS)
+        for block in range(N_BLOCKS):
+            for _ in range(n_each):
+                order = np.argsort(rng.random(points.shape), axis=1)
+                rows = rng.integers(len(self.background), size=len(points))
+                ends = at_background[rows], at_points
+                for walked in (order, order[:, ::-1]):
+                    totals[block] += self._changes(points, rows, walked, ends)
+        return totals / (2 * n_each)
+
+    def _changes(
+        self,
+        points: Points,
+        rows: NDArray[np.intp],
+        order: NDArray[np.intp],
+        ends: tuple[Array, Array],
+    ) -> Array:
+        """The change of f in each column (N, D), along one order for each point."""
+        n_points, n_columns = points.shape
+        changes = np.empty(points.shape)
+        rank = np.argsort(order, axis=1)
+        copies = max(n_columns - 1, 1)
+        for some in _BLOCKS.blocks(n_points, 8 * n_columns * copies):
+            steps = np.arange(1, n_columns)[:, None]
+            taken = rank[some, None, :] < steps  # (n, D − 1, D)
+            x, b = points[some, None], self.background[rows[some], None]
+            mixed = np.where(taken, x, b).reshape(-1, n_columns)
+            between = self.value(mixed).reshape(-1, n_columns - 1)
+            first, last = (end[some, None] for end in ends)
+            along = np.diff(np.hstack([first, between, last]), axis=1)
+            np.put_along_axis(changes[some], order[some], along, axis=1)
+        return changes

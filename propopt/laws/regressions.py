@@ -1,0 +1,230 @@
+"""Weighted ridge regressions of the same size, many at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from propopt.base.arrays import Array, Points, Truths, Values
+from propopt.base.resources import Budget
+
+
+SAFE_PIVOTS = 1e-3
+"""Pivots this even leave the normal equations ten digits, and refinement the rest."""
+
+
+@dataclass(frozen=True, eq=False)
+class Regressions:
+    """minimise over β:  Σ_s π_s (y_s − z_sᵀβ)² + ‖ρ ∘ β‖², for n problems.
+
+    Parameters
+    ----------
+    design : array (n, S, D)
+        z.
+    targets : array (n, S)
+        y.
+    weights : array (n, S) or None
+        π; None where all are one.
+    root_ridge : array (n, D)
+        ρ.
+    """
+
+    design: Array
+    targets: Array
+    weights: Array | None
+    root_ridge: Array
+
+    def solve(self) -> Fits:
+        """All problems: by Cholesky where that is accurate, else by QR."""
+        design, targets = self._weighted()
+        factor = _cholesky(design, self.root_ridge)
+        if factor is None:
+            factor, slopes = _qr(design, targets, self.root_ridge)
+            return Fits(self, factor, slopes)
+        inverse = _inverse_gram(factor)
+        slopes = _times(inverse, _moments(design, targets))
+        # one step of refinement: H β = Zᵀ diag(π) y
+        rest = _moments(design, targets - _times(design, slopes))
+        slopes += _times(inverse, rest - self.root_ridge**2 * slopes)
+        return Fits(self, factor, slopes)
+
+    def _weighted(self) -> tuple[Array, Array]:
+        if self.weights is None:
+            return self.design, self.targets
+        root: Array = np.sqrt(self.weights)
+        return self.design * root[..., None], self.targets * root
+
+
+@dataclass(frozen=True, eq=False)
+class Fits:
+    """The solutions.
+
+    Parameters
+    ----------
+    problems : Regressions
+        What was solved.
+    factor : array (n, D, D)
+        Upper triangular R with RᵀR = H = Zᵀ diag(π) Z + diag(ρ²).
+    slopes : array (n, D)
+        β.
+    """
+
+    problems: Regressions
+    factor: Array
+    slopes: Array
+
+    @property
+    def residuals(self) -> Array:
+        """Residuals e = y − Zβ, shape (n, S)."""
+        return self.problems.targets - _times(self.problems.design, self.slopes)
+
+    def undetermined(self, n_samples: int) -> NDArray[np.bool_]:
+        """Where some direction of β is lost in rounding, shape (n,)."""
+        pivots = np.abs(np.diagonal(self.factor, axis1=1, axis2=2))
+        smallest = np.finfo(float).eps * n_samples * pivots.max(axis=1)
+        lost: NDArray[np.bool_] = pivots.min(axis=1) <= smallest
+        return lost
+
+    def errors(self, residuals: Array) -> Array:
+        """Sandwich standard errors of β: H⁻¹ (Σ_s u_s u_sᵀ) H⁻¹ with u = π e z."""
+        weights = self.problems.weights
+        scores = residuals if weights is None else weights * residuals
+        influence = self.problems.design * scores[..., None]
+        bread = _inverse_gram(self.factor)
+        half = bread @ _gram(influence)
+        squares = np.einsum("nde,ned->nd", half, bread)
+        errors: Array = np.sqrt(np.maximum(squares, 0.0))
+        return errors
+
+
+def _cholesky(design: Array, root_ridge: Array) -> Array | None:
+    """R from the normal equations; None where they square away too many digits."""
+    H = _gram(design)
+    diagonal = np.arange(H.shape[-1])
+    H[:, diagonal, diagonal] += root_ridge**2
+    try:
+        lower = np.linalg.cholesky(H)
+    except np.linalg.LinAlgError:
+        return None
+    pivots = np.diagonal(lower, axis1=1, axis2=2)
+    if (pivots.min(axis=1) < SAFE_PIVOTS * pivots.max(axis=1)).any():
+        return None
+    return np.asarray(lower.transpose(0, 2, 1))
+
+
+def _qr(design: Array, targets: Array, root_ridge: Array) -> tuple[Array, Array]:
+    """R, and R⁻¹Qᵀy; a ridge is D more rows, its root on the diagonal."""
+    system = np.concatenate([design, targets[..., None]], axis=2)
+    n_problems, _, width = system.shape
+    if root_ridge.any():
+        rows = np.zeros((n_problems, width - 1, width))
+        diagonal = np.arange(width - 1)
+        rows[:, diagonal, diagonal] = root_ridge
+        system = np.concatenate([system, rows], axis=1)
+    triangle: Array = np.linalg.qr(system, mode="r")  # type: ignore[assignment]  # NumPy's stub has the answer of another mode
+    factor, product = triangle[:, : width - 1, :-1], triangle[:, : width - 1, -1:]
+    with np.errstate(all="ignore"):
+        try:
+            slopes = np.linalg.solve(factor, product)[..., 0]
+        except np.linalg.LinAlgError:  # a pivot is zero: see ``undetermined``
+            slopes = np.full(factor.shape[:2], np.nan)
+    return factor, np.asarray(slopes, float)
+
+
+def _gram(matrices: Array) -> Array:
+    product: Array = matrices.transpose(0, 2, 1) @ matrices
+    return product
+
+
+def _moments(design: Array, values: Values) -> Array:
+    product: Array = (values[:, None] @ design)[:, 0]
+    return product
+
+
+def _times(design: Array, slopes: Array) -> Array:
+    product: Array = (design @ slopes[..., None])[..., 0]
+    return product
+
+
+def _inverse_gram(factor: Array) -> Array:
+    """H⁻¹ = R⁻¹R⁻ᵀ."""
+    inverse = np.linalg.inv(factor)
+    product: Array = inverse @ inverse.transpose(0, 2, 1)
+    return product
+
+
+# ---- Samples around points, and the regressors of a local linear fit
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Neighbourhood:
+    """S samples around each of n points.
+
+    Parameters
+    ----------
+    samples : array (n, S, D)
+        Where f is evaluated.
+    regressors : array (n, S, D)
+        What is regressed on.
+    weights : array (n, S) or None
+        π; None where all are one.
+    origin : array (n, D)
+        What the regressors are counted from.
+    contrast : array (n, D)
+        What slopes are multiplied by; 0 where a regressor never changes.
+    units : array (n, D)
+        The sizes of the regressors.
+    """
+
+    samples: Array
+    regressors: Array
+    weights: Array | None
+    origin: Array
+    contrast: Array
+    units: Array
+
+    def parts(self, budget: Budget) -> Iterator[tuple[slice, Neighbourhood]]:
+        """Some points after the other, with regressors that keep to the budget."""
+        row_bytes = self.regressors[0].nbytes
+        for rows in budget.blocks(len(self.regressors), row_bytes):
+            yield (
+                rows,
+                Neighbourhood(
+                    self.samples[rows],
+                    self.regressors[rows],
+                    None if self.weights is None else self.weights[rows],
+                    self.origin[rows],
+                    self.contrast[rows],
+                    self.units[rows],
+                ),
+            )
+
+    @property
+    def is_constant(self) -> Truths:
+        """Whether a regressor is zero in all samples, for want of another category."""
+        return np.asarray(self.contrast == 0)
+
+
+class Neighbourhoods(Protocol):
+    """A way to draw samples around points, to code them and to weight them."""
+
+    def around(
+        self, points: Points, rng: np.random.Generator
+    ) -> Iterator[tuple[slice, Neighbourhood]]:
+        """Samples around consecutive points (N, D), in blocks that fit into memory.
+
+        What is drawn around a point depends on the seed and on its position, neither
+        on later points nor on the size of blocks.
+
+        Parameters
+        ----------
+        points : array (N, D)
+            Numbers and codes.
+        rng : numpy.random.Generator
+            Where draws come from; nothing else may draw from it meanwhile.
+        """

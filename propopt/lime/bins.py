@@ -1,0 +1,446 @@
+"""Bins of columns: where they end, what is in them, and what they are called.
+
+- :class:`~propopt.lime.bins.BinRule`: how many bins, or where they end;
+  :func:`~propopt.lime.bins.read_rules` reads one for each column.
+- :class:`~propopt.lime.bins.NumberBins`: statistics of numbers in bins.
+- :class:`~propopt.lime.bins.CodeBins`: values that are bins by themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final, TypeAlias, final
+
+import numpy as np
+
+from propopt.base.arrays import Array, Positions, Truths
+from propopt.base.checks import did_you_mean, read_array
+from propopt.base.errors import InvalidInput, Refused
+from propopt.structures.products.algebra import Pieces
+from propopt.tables.frames import listed
+
+
+# ---- Values that are bins by themselves: codes of categories
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class CodeBins:
+    """Categories of one column, each a bin with one value.
+
+    Parameters
+    ----------
+    values : array (B,)
+        Their codes, increasing; NaN is the last.
+    frequencies : array (B,)
+        The share of the data in each.
+    names : tuple of str (B,)
+        What each is called.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> bins = CodeBins.of(np.array([2.0, 5.0, 2.0, 2.0]))
+    >>> bins.words, bins.frequencies
+    (('= 2', '= 5'), array([0.75, 0.25]))
+    """
+
+    values: Array
+    frequencies: Array
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, column: Array) -> CodeBins:
+        """Those of the different values of data (m,)."""
+        values, counts = np.unique(column, return_counts=True)
+        names = tuple(f"{value:.17g}" for value in values)
+        return cls(values, counts / counts.sum(), names)
+
+    @property
+    def pieces(self) -> Pieces:
+        """The law of each bin."""
+        return Pieces.of_values(self.values)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What each bin is, to be read on behind the name of the column."""
+        return tuple(f"= {name}" for name in self.names)
+
+
+# ---- How the bins of each column are chosen
+
+
+BinChoice: TypeAlias = int | str | Sequence[float] | Array
+BinsOfColumns: TypeAlias = int | str | Sequence[BinChoice] | Mapping[str, BinChoice]
+
+NAMED_BINS: Final = {"quartile": 4, "decile": 10}
+"""The package's names of numbers of bins."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class BinRule:
+    """Bins between quantiles of the data, or between edges that are given.
+
+    Parameters
+    ----------
+    n_bins : int
+        p, at least 2.
+    edges : array (p − 1,) or None
+        Where bins end, increasing; None for the quantiles at b/p.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> BinRule(4).inner_edges(np.arange(9.0))
+    array([2., 4., 6.])
+    """
+
+    n_bins: int
+    edges: Array | None = None
+
+    def inner_edges(self, values: Array) -> Array:
+        """Where bins of these numbers end, fewer where quantiles are equal."""
+        if self.edges is not None:
+            return self.edges
+        if len(values) == 0:
+            return np.zeros(0)
+        at = 100.0 * np.arange(1, self.n_bins) / self.n_bins
+        return np.unique(np.percentile(values, at))
+
+
+def read_rules(n_bins: object, names: Sequence[str]) -> tuple[BinRule, ...]:
+    """A rule for each of D columns.
+
+    Parameters
+    ----------
+    n_bins : int, str, mapping or sequence
+        One for all columns; by names of columns, others get 4; or a sequence (D,). One
+        is a number of bins, ``"quartile"``, ``"decile"``, or inner edges.
+    names : sequence of str (D,)
+        The columns.
+
+    Raises
+    ------
+    InvalidInput
+        If one is no such thing, a name is unknown, or there are not D of them.
+    """
+    if isinstance(n_bins, Mapping):
+        unknown = [name for name in n_bins if name not in names]
+        if unknown:
+            raise InvalidInput(
+                f"n_bins: no column {listed(unknown)}"
+                f"{did_you_mean(unknown[0], names)}; there are {listed(names)}"
+            )
+        return tuple(_rule(n_bins.get(name, 4), f"n_bins[{name!r}]") for name in names)
+    if isinstance(n_bins, Sequence | np.ndarray) and not isinstance(n_bins, str):
+        if len(n_bins) != len(names):
+            raise InvalidInput(
+                f"n_bins: expected one for each of {len(names)} columns, got "
+                f"{len(n_bins)}; edges for all columns are given by name"
+            )
+        return tuple(_rule(one, f"n_bins[{j}]") for j, one in enumerate(n_bins))
+    return (_rule(n_bins, "n_bins"),) * len(names)
+
+
+def _rule(given: Any, what: str) -> BinRule:
+    if isinstance(given, str):
+        if given not in NAMED_BINS:
+            raise InvalidInput(
+                f"{what}: expected an integer >= 2, edges, or one of "
+                f"{listed(tuple(NAMED_BINS))}, got {given!r}"
+                f"{did_you_mean(given, tuple(NAMED_BINS))}"
+            )
+        return BinRule(NAMED_BINS[given])
+    if isinstance(given, Sequence | np.ndarray) and np.ndim(given) > 0:
+        return _between(given, what)
+    if isinstance(given, bool) or not isinstance(given, int | np.integer) or given < 2:
+        raise InvalidInput(
+            f"{what}: expected an integer >= 2, 'quartile', 'decile' or edges, got "
+            f"{given!r}; a single bin leaves nothing to explain"
+        )
+    return BinRule(int(given))
+
+
+def _between(given: Any, what: str) -> BinRule:
+    edges = read_array(given, what, ndim=1)
+    if (np.diff(edges) <= 0.0).any():
+        raise InvalidInput(f"{what}: edges have to increase, got {edges.tolist()}")
+    return BinRule(len(edges) + 1, edges)
+
+
+# ---- What bins are called, so that no two edges look the same
+
+
+def interval_words(edges: Array, *, below: bool = True) -> tuple[str, ...]:
+    """The words of bins between inner edges, to stand behind the name of a column.
+
+    Edges have the fewest digits, at least four, that tell them apart. They belong to
+    the bin below them, or to the one above.
+
+    Examples
+    --------
+    >>> interval_words(np.array([0.5, 2.0]))
+    ('≤ 0.5', '> 0.5 and ≤ 2', '> 2')
+    >>> interval_words(np.array([1.00001, 1.00002]))
+    ('≤ 1.00001', '> 1.00001 and ≤ 1.00002', '> 1.00002')
+    >>> interval_words(np.array([0.5]), below=False)
+    ('< 0.5', '≥ 0.5')
+    """
+    if len(edges) == 0:
+        return ("any",)
+    ends = _told_apart(edges)
+    over, under = (">", "≤") if below else ("≥", "<")
+    between = (f"{over} {low} and {under} {high}" for low, high in pairwise(ends))
+    return (f"{under} {ends[0]}", *between, f"{over} {ends[-1]}")
+
+
+def _told_apart(edges: Array) -> list[str]:
+    for digits in range(4, 17):
+        ends = [f"{edge:.{digits}g}" for edge in edges]
+        if len(set(ends)) == len(ends) and _close(edges, ends):
+            return ends
+    return [f"{edge:.17g}" for edge in edges]
+
+
+def _close(edges: Array, ends: list[str]) -> bool:
+    """Whether what is written is nearer to its edge than a tenth of any bin."""
+    written = np.array(ends, np.float64)
+    narrowest = np.diff(edges).min(initial=np.inf)
+    return bool((np.abs(written - edges) <= 0.1 * narrowest).all())
+
+
+# ---- Statistics of numbers in bins, as the analysis has them and as the package does
+
+
+PACKAGE_SD: Final = 1e-11
+"""What the ``lime`` package adds to each standard deviation."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class NumberBins:
+    """Bins (low, high] of one column of numbers, the first one closed.
+
+    Parameters
+    ----------
+    edges : array (B − 1,)
+        Where bins end but for the last; each edge is in the bin below it.
+    low, high : array (B,)
+        Ends of what is drawn: those of the data outside, edges inside.
+    mean, sd : array (B,)
+        Of the data in each bin; sd divides by their number. They are location and scale
+        of a truncated normal law, which has another mean than ``mean``.
+    single : array (B,)
+        Bins in which only the value ``mean`` is drawn.
+    counts : array (B,)
+        How many numbers of the data are in each bin, or what share of them.
+    n_missing : int
+        How many are missing; where some are, they are a bin behind the others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> bins = NumberBins.of(np.array([0.0, 1.0, 2.0, 3.0, 4.0, 4.0]), np.array([2.0]))
+    >>> bins.mean, bins.counts
+    (array([1. , 3.66...]), array([3, 3]))
+    >>> bins.words
+    ('≤ 2', '> 2')
+    """
+
+    edges: Array
+    low: Array
+    high: Array
+    mean: Array
+    sd: Array
+    single: Truths
+    counts: Array | Positions
+    n_missing: int = 0
+
+    @classmethod
+    def of(cls, column: Array, edges: Array) -> NumberBins:
+        """Bins of data (m,): a bin of one value is that value.
+
+        Edges at or above the largest number end the last bin. A bin without data has
+        the share 0 and stands at its middle.
+        """
+        known = column[~np.isnan(column)]
+        edges = edges[edges < known.max(initial=-np.inf)]
+        parts, low, high = _parted(known, edges)
+        mean = np.array([part.mean() if len(part) > 0 else np.nan for part in parts])
+        sd = np.array([_deviation(part) if len(part) > 0 else 0.0 for part in parts])
+        single = np.array([len(part) == 0 or np.ptp(part) == 0.0 for part in parts])
+        mean[single] = [
+            part[0] if len(part) > 0 else 0.5 * (a + b)
+            for part, a, b, one in zip(parts, low, high, single, strict=True)
+            if one
+        ]
+        counts = np.array([len(part) for part in parts], np.intp)
+        missing = len(column) - len(known)
+        return cls(edges, low, high, mean, sd, single, counts, missing)
+
+    @classmethod
+    def of_package(cls, column: Array, edges: Array) -> NumberBins:
+        """As the ``lime`` package has them, with its conventions.
+
+        1e-11 is added to each sd; a bin without data has the mean 0 and the share 0;
+        in a bin whose ends are equal the package draws (low − mean) / sd and not the
+        value, so that a constant column of sevens is drawn as zeros.
+        """
+        parts, low, high = _parted(column, edges)
+        mean = np.array([part.mean() if len(part) > 0 else 0.0 for part in parts])
+        sd = np.array([part.std() if len(part) > 0 else 0.0 for part in parts])
+        counts = np.array([len(part) for part in parts], np.intp)
+        return cls.of_moments(edges, low, high, mean, sd + PACKAGE_SD, counts)
+
+    @classmethod
+    def of_moments(
+        cls,
+        edges: Array,
+        low: Array,
+        high: Array,
+        mean: Array,
+        sd: Array,
+        counts: Array | Positions,
+    ) -> NumberBins:
+        """Those of the package's tables: see :meth:`of_package`."""
+        start, stop = (low - mean) / sd, (high - mean) / sd
+        single = start == stop
+        location = np.where(single, start, mean)
+        return cls(edges, low, high, location, sd, single, counts)
+
+    @property
+    def frequencies(self) -> Array:
+        """The share of the data in each bin; that of missing ones last, if any are."""
+        missing = [self.n_missing] if self.n_missing > 0 else []
+        counts = np.append(self.counts, missing)
+        return np.asarray(counts / counts.sum())
+
+    @property
+    def pieces(self) -> Pieces:
+        """The law of each bin, with NaN for missing last, if any are."""
+        if self.n_missing == 0:
+            return Pieces(self.single, self.mean, self.sd, self.low, self.high)
+        nan = (np.append(part, np.nan) for part in (self.mean, self.low, self.high))
+        mean, low, high = nan
+        sd, single = np.append(self.sd, 0.0), np.append(self.single, True)
+        return Pieces(single, mean, sd, low, high)
+
+    @property
+    def missing(self) -> int:
+        """The bin of missing numbers; −1 if there is none."""
+        return len(self.counts) if self.n_missing > 0 else -1
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What each bin is, to be read on behind the name of the column."""
+        words = interval_words(self.edges)
+        return (*words, "missing") if self.n_missing > 0 else words
+
+
+def _parted(known: Array, edges: Array) -> tuple[list[Array], Array, Array]:
+    """The numbers in each bin, and the ends of bins."""
+    places = np.searchsorted(edges, known, side="left")
+    order = np.argsort(places, kind="stable")
+    counts = np.bincount(places, minlength=len(edges) + 1)
+    parts = np.split(known[order], np.cumsum(counts)[:-1])
+    ends = (known.min(), known.max()) if len(known) > 0 else (0.0, 0.0)
+    return parts, np.append(ends[0], edges), np.append(edges, ends[1])
+
+
+def _deviation(part: Array) -> float:
+    """The standard deviation, also of numbers whose squares are no floats."""
+    size = float(np.abs(part).max())
+    if size == 0.0 or 1e-140 < size < 1e140:
+        return float(part.std())
+    scale = 2.0 ** np.floor(np.log2(size))
+    return float((part / scale).std() * scale)
+
+
+# ---- Bins of an explainer of the ``lime`` package
+
+
+_DISTANCES: Final = np.array([0.5, 1.0, 2.0])
+
+
+def read_explainer_bins(explainer: Any) -> list[NumberBins | CodeBins]:
+    """The bins of each column of a ``lime.lime_tabular.LimeTabularExplainer``.
+
+    Raises
+    ------
+    InvalidInput
+        If it is no such explainer.
+    Refused
+        If it does not put numbers into bins.
+    """
+    if not hasattr(explainer, "discretizer") or not hasattr(explainer, "feature_names"):
+        raise InvalidInput(
+            "explainer: expected a lime.lime_tabular.LimeTabularExplainer, got "
+            f"{type(explainer).__name__}"
+        )
+    discretizer = explainer.discretizer
+    if discretizer is None:
+        raise Refused(
+            "explainer: it has discretize_continuous=False, which draws normal numbers "
+            "and regresses on them, without bins; what it tends to is not read"
+        )
+    return [
+        _numbers(explainer, j)
+        if j in discretizer.lambdas
+        else _codes(explainer, j, explainer.categorical_names.get(j))
+        for j in range(len(explainer.feature_names))
+    ]
+
+
+def read_explainer_width(explainer: Any) -> float:
+    """The kernel width of an explainer.
+
+    Raises
+    ------
+    Refused
+        If its kernel is another function than the package's own.
+    """
+    kernel = explainer.base.kernel_fn
+    width = float(kernel.keywords["kernel_width"])
+    expected = np.exp(-0.5 * (_DISTANCES / width) ** 2)
+    if not np.allclose(kernel(_DISTANCES), expected, rtol=1e-12, atol=0.0):
+        raise Refused(
+            "explainer: it has a kernel of its own; only exp(−d² / (2 ν²)) is a "
+            "product of factors of one column each"
+        )
+    return width
+
+
+def _numbers(explainer: Any, j: int) -> NumberBins:
+    found = explainer.discretizer
+    edges = np.asarray(found.lambdas[j].__defaults__[0], np.float64)
+    low, high, mean, sd = (
+        np.asarray(part[j], np.float64)
+        for part in (found.mins, found.maxs, found.means, found.stds)
+    )
+    if not len(low) == len(high) == len(mean) == len(sd) == len(edges) + 1:
+        raise InvalidInput(
+            f"explainer: column {explainer.feature_names[j]!r} has {len(edges)} edges "
+            f"and statistics of {len(mean)} bins"
+        )
+    frequencies = np.zeros(len(mean))
+    places = np.asarray(explainer.feature_values[j]).astype(np.intp)
+    frequencies[places] = explainer.feature_frequencies[j]
+    ends = edges[np.isfinite(edges)]  # above ∞ there is no bin
+    kept = (part[: len(ends) + 1] for part in (low, high, mean, sd, frequencies))
+    return NumberBins.of_moments(ends, *kept)
+
+
+def _codes(explainer: Any, j: int, names: Sequence[str] | None) -> CodeBins:
+    values = np.asarray(explainer.feature_values[j], np.float64)
+    order = np.argsort(values)
+    values = values[order]
+    frequencies = np.asarray(explainer.feature_frequencies[j], np.float64)[order]
+    words = (
+        tuple(f"{value:.17g}" for value in values)
+        if names is None
+        else tuple(str(names[int(value)]) for value in values)
+    )
+    return CodeBins(values, frequencies, words)

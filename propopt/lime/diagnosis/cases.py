@@ -1,0 +1,515 @@
+"""What rules of diagnosis look at: an explanation, and what is computed beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar, final
+
+import numpy as np
+
+from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
+from propopt.base.errors import Refused
+from propopt.base.resources import Budget
+from propopt.base.terminal import progress_bar
+from propopt.functions.cost import cost_of
+from propopt.lime.fidelity import additive_variance
+from propopt.lime.laws.lime_law import LimeLaw, draws_at, without_glime
+from propopt.lime.laws.tabular_law import BinnedColumn
+from propopt.lime.profiles import nearest_edge
+from propopt.lime.single_runs import FiniteFit, SingleRun
+from propopt.lime.surrogates import CommonDraws, evaluated
+
+
+if TYPE_CHECKING:
+    from propopt.lime.explanation import LimeExplanation, LimeSubject
+
+
+_IN_CELL: Final = 512
+"""Draws in the cell of each row."""
+
+_QUICK: Final = 1000
+"""Draws for each place beside a row."""
+
+_WORTH_TIMING: Final = 10_000
+"""Evaluations from which a few are timed, to say what all of them cost."""
+
+_TABLES: Final = Budget(2**26)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Case:
+    """An explanation under diagnosis, for runs of n samples.
+
+    Parameters
+    ----------
+    explanation : LimeExplanation
+        With its model and its law.
+    subject : LimeSubject
+        These.
+    n_samples : int
+        Of one run.
+    """
+
+    explanation: LimeExplanation
+    subject: LimeSubject
+    n_samples: int
+
+    @property
+    def law(self) -> LimeLaw:
+        """The law of the samples."""
+        return self.subject.law
+
+    @property
+    def points(self) -> Points:
+        """The rows, encoded."""
+        return self.subject.points
+
+    @property
+    def beta(self) -> Attributions:
+        """Coefficients (N, D)."""
+        return self.explanation.coefficients
+
+    @cached_property
+    def largest(self) -> Array:
+        """The largest |β| of each row, (N, 1); 1 where all are zero."""
+        size = np.abs(self.beta).max(axis=1, keepdims=True)
+        return np.where(size > 0.0, size, 1.0)
+
+    @cached_property
+    def sizes(self) -> Array:
+        """|β| over the largest of the row, (N, D)."""
+        return np.asarray(np.abs(self.beta) / self.largest)
+
+    @cached_property
+    def noise(self) -> Array:
+        """Standard deviations of a single run, (N, D)."""
+        return self.run.standard_deviations
+
+    @cached_property
+    def run(self) -> SingleRun:
+        """One run: its mean and its covariance."""
+        return self.explanation.single_run(self.n_samples)
+
+    @cached_property
+    def finite(self) -> FiniteFit:
+        """The mean of runs."""
+        own = self.explanation
+        values = own.values if own.first_row else None
+        return FiniteFit(own.limits, values, self.n_samples, own.ridge)
+
+    def cell_sd(self, rows: Positions) -> Values:
+        """The standard deviation of f in the cell of each of some rows."""
+        uniforms = np.random.default_rng(0).random((_IN_CELL, self.beta.shape[1]))
+        points, alpha = self.points[rows], self.explanation.alpha[rows]
+        widths, parts = self.law.widths(points), [np.zeros(0)]
+        for some in _TABLES.blocks(len(rows), 3 * uniforms.nbytes):
+            # bits are 1 where u < α
+            inside = uniforms * alpha[some, None, :]
+            drawn = draws_at(self.law.columns, points[some], widths[some], inside)
+            parts.append(evaluated(self.subject.evaluate, drawn.samples).std(axis=1))
+        return np.concatenate(parts)
+
+    @cached_property
+    def edges(self) -> tuple[Array, Array, Array]:
+        """Distance to the nearest edge in widths of the bin, the edge, β beyond it."""
+        distance, edge, beyond = np.full((3, *self.points.shape), np.nan)
+        for j, column in enumerate(self.law.columns):
+            for n, x in enumerate(self.points[:, j].tolist()):
+                near = nearest_edge(column, x)
+                if near is not None:
+                    distance[n, j], edge[n, j], beyond[n, j] = near
+        return distance, edge, beyond
+
+    @cached_property
+    def profiles(self) -> tuple[Array, ...]:
+        """For each column h_j(b) = E_Q[f | b_j = b], (N, B_j); NaN in bins of no row.
+
+        h_j(b) = E_Q f + (1 − α_j) β_j with the row moved to bin b of column j.
+        """
+        if self.subject.exact is None and self.common is not None:
+            return self.common.means(self.points, self.law.widths(self.points))
+        return self.quick.profiles(self.points)
+
+    @cached_property
+    def profile_errors(self) -> tuple[Array, ...]:
+        """Errors of the profiles: of rounding where they are exact, else standard ones.
+
+        Each sum over products rounds by some 16 units of the last place of the sum of
+        their sizes, with the largest means of their factors.
+        """
+        exact = self.subject.exact
+        if exact is None:
+            if self.common is None:
+                raise Refused("too few of the draws that rows share count at a row")
+            return self.common.errors(self.points, self.law.widths(self.points))
+        products = exact.function.products
+        means = exact.factor_means(self.points, self.law.widths(self.points))
+        sizes = np.maximum(np.abs(means.one), np.abs(means.zero)).max(axis=1)
+        each = np.append(sizes, 1.0)[products.paths].prod(axis=1)
+        scale = abs(products.base) + float(np.abs(products.values) @ each)
+        error = 16.0 * np.finfo(float).eps * scale
+        return tuple(np.full(h.shape, error) for h in self.profiles)
+
+    @cached_property
+    def interactions(self) -> Values:
+        """The share of Var_Q f that no sum of functions of one column holds, (N,).
+
+        1 − Σ_j Var_Q E_Q[f | V_j] / Var_Q f: 0 of additive functions, whose
+        coefficients are contrasts in one column, the same at all widths; 1 where it is
+        not known.
+        """
+        widths, total = self.law.widths(self.points), self.explanation.runs.variance
+        if self.subject.exact is not None:
+            held = additive_variance(self.subject.exact, self.points, widths)
+        elif self.common is not None:
+            held = self.common.additive_variances(self.points, widths)
+        else:
+            return np.ones(len(total))
+        shares = np.ones(len(total))
+        np.divide(held, total, out=shares, where=total > 0.0)
+        return np.clip(1.0 - shares, 0.0, 1.0)
+
+    @property
+    def about(self) -> str:
+        """What is said before numbers that are estimated beside the coefficients."""
+        return "" if self.explanation.is_exact else "an estimated "
+
+    @cached_property
+    def common(self) -> CommonDraws | None:
+        """Draws for all rows at once; None where too few of them count for a row."""
+        common, widths = self.subject.common, self.law.widths(self.points)
+        if common is None or not common.enough(self.points, widths).all():
+            return None
+        return common
+
+    def announced(self, progress: bool | None) -> AbstractContextManager[None]:
+        """Say what draws around each row cost that are made within, if that is long."""
+        if self.common is not None:
+            return nullcontext()
+        each = _IN_CELL + 2 * 4096
+        if self.subject.exact is None:
+            bins = sum(len(column.bins) for column in self.law.columns)
+            each += bins * self.quick.n_draws
+        expected = len(self.points) * each
+        if expected < _WORTH_TIMING:
+            return nullcontext()
+        function, labels = self.subject.function, self.subject.labels
+        cost = cost_of(function, self.points, labels, expected)
+        return cost.announced("diagnosis", function.calls, progress)
+
+    @cached_property
+    def quick(self) -> LimeSubject:
+        """The subject, with fewer draws where limits are estimated.
+
+        What is seen beside rows is asked for hundreds of places.
+        """
+        fewest = max(_QUICK, 4 * (self.beta.shape[1] + 10))
+        return replace(self.subject, n_draws=min(self.subject.n_draws, fewest))
+
+    @cached_property
+    def ranges(self) -> Array:
+        """Max_b h_j(b) − min_b h_j(b), (N, D)."""
+        spans = [np.nanmax(h, axis=1) - np.nanmin(h, axis=1) for h in self.profiles]
+        return np.stack(spans, axis=1)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns (D,)."""
+        return self.explanation.labels.feature_names(self.beta.shape[1])
+
+    @cached_property
+    def coded(self) -> Truths:
+        """Which columns are categories, (D,)."""
+        columns = map(without_glime, self.law.columns)
+        return np.array([isinstance(c, BinnedColumn) and c.coded for c in columns])
+
+    @cached_property
+    def depends(self) -> Truths:
+        """Whether β_j is not exactly zero for want of the column in f, (N, D)."""
+        exact = self.subject.exact
+        if exact is None:
+            return np.ones(self.beta.shape, dtype=bool)
+        used = np.isin(np.arange(self.beta.shape[1]), exact.function.columns)
+        return np.broadcast_to(used, self.beta.shape)
+
+    @cached_property
+    def places(self) -> Positions:
+        """The bins of the rows, (N, D)."""
+        columns = zip(self.law.columns, self.points.T, strict=True)
+        return np.stack([column.place(x) for column, x in columns], axis=1)
+
+    def moved(self, where: Truths, values: Array) -> Array:
+        """β_j with rows moved to values (N, D) along column j, where that is asked."""
+        n, j = np.nonzero(where)
+        found = self.beta.copy()
+        if len(n) > 0:
+            points = self.points[n]
+            points[np.arange(len(n)), j] = values[n, j]
+            limits = self.quick.limits(points)
+            found[n, j] = limits.coefficients[np.arange(len(n)), j]
+        return found
+
+    def rebinned(self, law: LimeLaw, rows: Positions, j: int) -> Values:
+        """β_j of some rows under a law with another column j; NaN where refused.
+
+        The derivatives of E_Q f by the means of factors of column j do not depend on
+        the law of column j, so that exact coefficients are sums over these factors.
+        """
+        points = self.points[rows]
+        if self.subject.exact is None:
+            try:
+                limits = replace(self.quick, law=law).limits(points)
+            except Refused:
+                return np.full(len(rows), np.nan)
+            return np.asarray(limits.coefficients[:, j])
+        tilt = law.columns[j].tilt(points[:, j], law.widths(points))
+        found = np.zeros(len(rows))
+        for numbers, factors in self.subject.exact.function.of_column(j):
+            one, zero = tilt.given(tilt.pieces.expect(factors))
+            slopes = self._slopes[np.ix_(numbers, rows)]
+            found += np.einsum("un,un->n", slopes, one - zero)
+        return np.asarray(found * tilt.has_contrast)
+
+    @cached_property
+    def _slopes(self) -> Array:
+        """∂ E_Q f / ∂ E g_u of a sum of products, (U, N)."""
+        exact = self.subject.exact
+        assert exact is not None
+        means = exact.factor_means(self.points, self.law.widths(self.points))
+        return exact.function.products.slopes(means.mean)[1]
+
+
+# ---- One thing that a reader of coefficients has to know, and one that was looked for
+
+
+NOTE: Final = 0.25
+"""Severities from here on mislead; what has less is a note."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class LimeFinding:
+    """Where a rule found something, with its number.
+
+    Parameters
+    ----------
+    rule : str
+        Its name.
+    row, column : int or None
+        Positions; None where it is about all of them.
+    number, threshold : float
+        What was measured, and from where on it is told.
+    sentence : str
+        What it means here.
+    remedy : str
+        What would do.
+    severity : float
+        From 0 to 1: how much it misleads; below 0.25 it is a note.
+    """
+
+    rule: str
+    row: int | None
+    column: int | None
+    number: float
+    threshold: float
+    sentence: str
+    remedy: str
+    severity: float
+
+    @property
+    def is_note(self) -> bool:
+        """Whether it misleads hardly anybody."""
+        return self.severity < NOTE
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class QuietRule:
+    """A rule that found nothing, and how near it came.
+
+    Parameters
+    ----------
+    rule : str
+        Its name.
+    row, column : int or None
+        Where it was nearest to its threshold.
+    number, threshold : float
+        What was measured there; NaN where the rule does not apply.
+    sentence : str
+        That nothing was found, or why it was not looked for.
+    """
+
+    rule: str
+    row: int | None
+    column: int | None
+    number: float
+    threshold: float
+    sentence: str
+
+
+# ---- What a rule of diagnosis is: numbers at rows and columns, and what to say of them
+
+
+Sentence: TypeAlias = str | Callable[[int, int], str]
+"""A sentence, or what gives one for a row and a column."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Checked:
+    """What one rule measured.
+
+    Parameters
+    ----------
+    numbers : array (N, D), (N, 1), (1, D) or (1, 1)
+        For rows and columns, rows, columns, or all; NaN where there is none.
+    stakes : array
+        How much of the largest coefficient of the row it is about, 0 to 1; of a shape
+        that can be broadcast to that of ``numbers``.
+    sentence : str or callable
+        What it means; of a row and a column where it depends on them.
+    remedy : str or callable
+        What would do there.
+    excuses : dict of str to array of bool
+        Why nothing is found at a place though its number passes the threshold, and
+        where.
+    also : array of bool, optional
+        Where something is found though the number does not pass.
+    """
+
+    numbers: Array
+    stakes: Array
+    sentence: Sentence
+    remedy: Sentence
+    excuses: Mapping[str, Truths] = field(default_factory=dict)
+    also: Truths | None = None
+
+
+Looked = TypeVar("Looked")
+"""What a rule looks at: the case of a table, or that of a text."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Rule(Generic[Looked]):
+    """One thing to look for.
+
+    Parameters
+    ----------
+    name : str
+        In tables.
+    threshold : float
+        From where on something is found.
+    below : bool
+        Whether numbers below it are found, and not those above.
+    weight, least : float
+        How much it misleads where all is at stake, 0 to 1, and where nothing is.
+    per_row, per_column : bool
+        Whether there is a number for each.
+    check : callable
+        Measures; gives a sentence in place of numbers where the rule does not apply.
+    """
+
+    name: str
+    threshold: float
+    below: bool = False
+    weight: float
+    least: float = 0.0
+    per_row: bool = True
+    per_column: bool = True
+    check: Callable[[Looked], Checked | str]
+
+    def findings(self, case: Looked) -> Iterator[LimeFinding | QuietRule]:
+        """All that it finds; else one that is quiet."""
+        try:
+            checked = self.check(case)
+        except Refused as refused:
+            checked = str(refused)
+        if isinstance(checked, str):
+            yield self._quiet(None, None, np.nan, f"not looked for: {checked}")
+            return
+        found = self._passes(checked.numbers)
+        for excused in checked.excuses.values():
+            found &= ~excused
+        if checked.also is not None:
+            found |= checked.also
+        for n, j in np.argwhere(found).tolist():
+            yield self._found(checked, n, j)
+        if not found.any():
+            yield self._nearest(checked)
+
+    def _passes(self, numbers: Array) -> Truths:
+        with np.errstate(invalid="ignore"):
+            if self.below:
+                return np.asarray(numbers < self.threshold)
+            return np.asarray(numbers > self.threshold)
+
+    def _found(self, checked: Checked, n: int, j: int) -> LimeFinding:
+        stakes = np.broadcast_to(checked.stakes, checked.numbers.shape)
+        row, column = self._place(n, j)
+        return LimeFinding(
+            rule=self.name,
+            row=row,
+            column=column,
+            number=float(checked.numbers[n, j]),
+            threshold=self.threshold,
+            sentence=_said(checked.sentence, n, j),
+            remedy=_said(checked.remedy, n, j),
+            severity=float(
+                self.least + (self.weight - self.least) * np.clip(stakes[n, j], 0, 1)
+            ),
+        )
+
+    def _nearest(self, checked: Checked) -> QuietRule:
+        if np.isnan(checked.numbers).all():
+            return self._quiet(None, None, np.nan, "nothing found; nothing to look at")
+        sign = -1.0 if self.below else 1.0
+        place = int(np.nanargmax(sign * checked.numbers))
+        n, j = divmod(place, checked.numbers.shape[1])
+        number = float(checked.numbers[n, j])
+        word = "smallest" if self.below else "largest"
+        # a number that passes with nothing found was excused, and is told by what
+        why = "".join(
+            f", but {reason}"
+            for reason, excused in checked.excuses.items()
+            if excused[n, j] and self._passes(checked.numbers[n, j])
+        )
+        sentence = f"nothing found; {word} {number:.3g}{why}"
+        return self._quiet(*self._place(n, j), number, sentence)
+
+    def _quiet(
+        self, row: int | None, column: int | None, number: float, sentence: str
+    ) -> QuietRule:
+        return QuietRule(
+            rule=self.name,
+            row=row,
+            column=column,
+            number=number,
+            threshold=self.threshold,
+            sentence=sentence,
+        )
+
+    def _place(self, n: int, j: int) -> tuple[int | None, int | None]:
+        return n if self.per_row else None, j if self.per_column else None
+
+
+def told_by(
+    rules: Sequence[Rule[Looked]],
+    find: Callable[[Rule[Looked]], Iterable[LimeFinding | QuietRule]],
+    progress: bool | None,
+) -> list[LimeFinding | QuietRule]:
+    """What rules find, one after the other, with a bar."""
+    told: list[LimeFinding | QuietRule] = []
+    with progress_bar("diagnosis", len(rules), progress) as bar:
+        for rule in rules:
+            told += find(rule)
+            bar.advance(bar.task_ids[0])
+    return told
+
+
+def _said(what: Sentence, n: int, j: int) -> str:
+    return what if isinstance(what, str) else what(n, j)

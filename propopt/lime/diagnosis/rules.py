@@ -1,0 +1,1167 @@
+"""Alignment artifacts: coefficients of what is far from the row, in its row or column.
+
+A bump that shares a bin with the row in one column, and lies anywhere in the others,
+gives that column a coefficient, though nothing changes near the row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final, final
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from propopt.base.arrays import Array, Attributions, Points, Truths, Values
+from propopt.lime.diagnosis.cases import Case, Checked, Rule
+from propopt.lime.fidelity import split_by_columns
+from propopt.lime.gaussian_theory import (
+    CriticalBandwidths,
+    Gains,
+    critical_bandwidths,
+    gains,
+)
+from propopt.lime.laws.gaussian_law import FEW_BEYOND, GaussianLaw
+from propopt.lime.laws.lime_law import GlimeLaw, LimeLaw, without_glime
+from propopt.lime.laws.tabular_law import BinnedColumn, TabularLaw, binned_columns
+from propopt.lime.paths import signs_around
+from propopt.lime.profiles import data_ends, inner_edges, own_width, with_bins
+from propopt.lime.single_runs import SingleRun, first_row_shift, ranking_chances
+from propopt.results.certain import plural
+from propopt.tables.frames import listed
+
+
+_FLAT: Final = 0.1
+"""Of |β_j|: a standard deviation of f in the cell of the row below it is flat."""
+
+
+def _check(case: Case) -> Checked | str:
+    if case.subject.exact is None:
+        return "coefficients are estimated"
+    split = split_by_columns(case.subject.exact, case.points)
+    outside, own = split.outside, split.parts[:, 0]
+    far = (outside > ALIGNMENT.threshold) & case.depends & (case.beta != 0.0)
+    rows, sd = np.flatnonzero(far.any(axis=1)), np.full(len(outside), np.nan)
+    sd[rows] = case.cell_sd(rows)
+    flat = sd[:, None] < _FLAT * np.abs(case.beta)
+
+    def sentence(n: int, j: int) -> str:
+        return (
+            f"with the other columns in the bins of the row the coefficient is "
+            f"{own[n, j]:.4g}, not {case.beta[n, j]:.4g}: {outside[n, j]:.1%} of it "
+            "comes from where other columns are elsewhere, and in the cell of the row "
+            f"f has a standard deviation of {sd[n]:.2g}"
+        ).replace("%", " %")
+
+    remedy = "do not read it as local: compare with a map of cells, or a gradient"
+    return Checked(
+        numbers=np.where(case.depends & (case.beta != 0.0), outside, np.nan),
+        stakes=case.sizes,
+        sentence=sentence,
+        remedy=remedy,
+        excuses={"f is not flat in the cell of the row": ~flat},
+    )
+
+
+ALIGNMENT: Final = Rule(
+    name="alignment artifact",
+    threshold=0.8,
+    weight=0.95,
+    check=_check,
+)
+"""Its number is Σ_{m≥1} |β_j^(m)| / Σ_m |β_j^(m)| by columns that leave the row."""
+
+
+# ---- What contrasts of bins hide of profiles: which way they go, and that they matter
+
+
+SMALL_SHARE: Final = 0.1
+"""Of the range of the profile: a smaller coefficient hides it."""
+
+MATTERS: Final = 0.1
+"""Of the largest range of the row: columns with less do not matter."""
+
+_FEW: Final = 20
+"""Of estimated coefficients so many are told with other bins."""
+
+_TINY: Final = float(np.finfo(float).tiny)
+
+
+_ERRORS: Final = 3.0
+"""Standard errors of estimates; of exact numbers errors are bounds already."""
+
+
+def _check_contrast(case: Case) -> Checked | str:
+    if None in binned_columns(case.law):
+        return "bins have no profile of their own, as weights are of distances"
+    numbers = np.full(case.beta.shape, np.nan)
+    ends = np.full((2, *case.beta.shape), np.nan)
+    own_errors = case.explanation.standard_errors
+    exact = own_errors is None
+    profiles = zip(case.profiles, case.profile_errors, strict=True)
+    for j, (profile, errors) in enumerate(profiles):
+        if case.coded[j]:
+            continue  # categories have no order
+        # without the bin of missing numbers, which comes last, and empty ones
+        n_bins = len(inner_edges(case.law.columns[j])) + 1
+        known = ~np.isnan(profile[:, :n_bins]).any(axis=0)
+        h, error = profile[:, :n_bins][:, known], errors[:, :n_bins][:, known]
+        if h.shape[1] < 2:
+            continue
+        allowed = (1.0 if exact else _ERRORS) * np.hypot(error[:, 1:], error[:, :-1])
+        rise, steps = h[:, -1] - h[:, 0], np.diff(h, axis=1)
+        way = np.sign(rise)
+        far = (1.0 if exact else _ERRORS) * np.hypot(error[:, 0], error[:, -1])
+        monotone = (way[:, None] * steps >= -allowed).all(axis=1) & (np.abs(rise) > far)
+        zero = error.max(axis=1) if own_errors is None else _ERRORS * own_errors[:, j]
+        beta = np.where(np.abs(case.beta[:, j]) > zero, case.beta[:, j], 0.0)
+        numbers[monotone, j] = (way * beta)[monotone] / np.abs(rise)[monotone]
+        ends[:, :, j] = h[:, 0], h[:, -1]
+
+    def sentence(n: int, j: int) -> str:
+        low, high = ends[:, n, j]
+        way, sign = ("falls", "positive") if high < low else ("rises", "negative")
+        return (
+            f"over the bins of the column the mean of f {way} without exception, from "
+            f"{case.about}{low:.4g} to {high:.4g}, and the coefficient is {sign}, "
+            f"{case.beta[n, j]:.4g}: it is a contrast of bins and not a slope"
+        )
+
+    return Checked(
+        numbers=numbers,
+        stakes=case.sizes,
+        sentence=sentence,
+        remedy="read the profile, or ask po.explain for the slope at the row",
+    )
+
+
+CONTRAST: Final = Rule(
+    name="sign against the profile",
+    threshold=0.0,
+    below=True,
+    weight=1.0,
+    least=0.96,
+    check=_check_contrast,
+)
+"""Its number is β_j over the rise of a monotone profile, negative if signs differ."""
+
+
+def _cancellation_check(case: Case) -> Checked:
+    ranges = case.ranges
+    shares = ranges / np.maximum(ranges.max(axis=1, keepdims=True), _TINY)
+    some = shares > MATTERS
+    ratio = np.full(ranges.shape, np.nan)
+    np.divide(np.abs(case.beta), ranges, out=ratio, where=some)
+
+    others = _Rebinned(case, ratio < SMALL_SHARE)
+
+    def sentence(n: int, j: int) -> str:
+        profile = case.profiles[j][n]
+        return (
+            f"the column moves the mean of f by {case.about}{ranges[n, j]:.4g}, from "
+            f"{np.nanmin(profile):.4g} to {np.nanmax(profile):.4g} over its bins, and "
+            f"has the coefficient {case.beta[n, j]:.4g}: its bin is near the mean of "
+            f"the others{others.told(n, j)}"
+        )
+
+    remedy = "look at the profile over all bins, or choose another number of bins"
+    return Checked(
+        numbers=ratio,
+        stakes=ranges / case.largest,  # what a coefficient could have shown
+        sentence=sentence,
+        remedy=remedy,
+    )
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Rebinned:
+    """Coefficients with one bin less and one more, where they are told.
+
+    Estimates are made for the first few only: each takes draws of its own.
+    """
+
+    case: Case
+    wanted: Truths
+
+    def told(self, n: int, j: int) -> str:
+        """The end of a sentence."""
+        own = len(inner_edges(self.case.law.columns[j])) + 1
+        known = [
+            f"{value:.4g} with {count} bins"
+            for count in (own - 1, own + 1)
+            if not np.isnan(value := self._coefficients[j, count][n])
+        ]
+        return f"; it is {' and '.join(known)}" if known else ""
+
+    @cached_property
+    def _coefficients(self) -> dict[tuple[int, int], Array]:
+        """By columns and numbers of bins, (N,): NaN where it is not told."""
+        found, columns = {}, np.flatnonzero(self._few.any(axis=0))
+        for j in np.flatnonzero(self.wanted.any(axis=0)).tolist():
+            own = len(inner_edges(self.case.law.columns[j])) + 1
+            for count in (own - 1, own + 1):
+                values = np.full(len(self.wanted), np.nan)
+                rows = np.flatnonzero(self._few[:, j])
+                law = rebinned(self.case, j, count) if j in columns else None
+                if law is not None:
+                    values[rows] = self.case.rebinned(law, rows, j)
+                found[j, count] = values
+        return found
+
+    @cached_property
+    def _few(self) -> Truths:
+        """Which are computed."""
+        if self.case.subject.exact is not None:
+            return self.wanted
+        return self.wanted & (np.cumsum(self.wanted).reshape(self.wanted.shape) <= _FEW)
+
+
+def rebinned(case: Case, j: int, n_bins: int) -> LimeLaw | None:
+    """The law with another number of bins in column j; None if there are none."""
+    law = case.law
+    if n_bins < 2 or not isinstance(law, TabularLaw | GaussianLaw):
+        return None
+    table = case.subject.reference[:, j] if case.subject.has_table else None
+    column = with_bins(law.columns[j], n_bins, table)
+    if column is None:
+        return None
+    columns: tuple[Any, ...] = (*law.columns[:j], column, *law.columns[j + 1 :])
+    return replace(law, columns=columns)
+
+
+CANCELLATION: Final = Rule(
+    name="cancellation by binning",
+    threshold=SMALL_SHARE,
+    below=True,
+    weight=0.95,
+    check=_cancellation_check,
+)
+
+
+# ---- Weight collapse: ridge and the row itself decide what a run says
+
+
+FLOOR: Final = 0.1
+"""Of the largest coefficient of the row: shifts are compared with no less."""
+
+
+_WIDER: Final = (
+    "a wider kernel, or exact limits, or GLIME's samples of the neighbourhood"
+)
+
+
+def _check_ridge(case: Case) -> Checked | str:
+    if case.explanation.ridge == 0.0:
+        return "runs have no ridge"
+    left = np.where(case.depends, case.finite.share_left, np.nan)
+    means = case.finite.coefficients
+    # it depends on the shares of bins, the width and D alone
+    worst = np.where(np.isnan(left), np.inf, left).argmin(axis=0)
+    rows = worst, np.arange(left.shape[1])
+
+    def sentence(_: int, j: int) -> str:
+        n = worst[j]
+        return (
+            f"the ridge of {case.explanation.ridge:g} leaves {left[n, j]:.1%} of the "
+            f"coefficient: the mean of runs of {case.n_samples:,} samples is "
+            f"{means[n, j]:.4g}, the limit {case.beta[n, j]:.4g}"
+        ).replace("%", " %")
+
+    return Checked(
+        numbers=left[rows][None],
+        stakes=case.sizes.max(axis=0)[None],
+        sentence=sentence,
+        remedy=_WIDER,
+    )
+
+
+RIDGE: Final = Rule(
+    name="weight collapse: ridge",
+    threshold=0.95,
+    below=True,
+    weight=0.85,
+    per_row=False,
+    check=_check_ridge,
+)
+
+
+def _check_first_row(case: Case) -> Checked | str:
+    own = case.explanation
+    if not own.first_row:
+        return "the row itself is no sample of a run"
+    shift = first_row_shift(own.limits, own.values, case.n_samples).coefficients
+    # of a tenth of the largest where the coefficient is smaller: no news of zeros
+    ratio = np.abs(shift) / np.maximum(np.abs(case.beta), FLOOR * case.largest)
+    means = case.finite.coefficients
+
+    def sentence(n: int, j: int) -> str:
+        return (
+            f"the row itself, the first sample of the package, shifts the coefficient "
+            f"by {shift[n, j]:+.3g} (to the first order): the mean of runs of "
+            f"{case.n_samples:,} samples is {means[n, j]:.4g}, the limit "
+            f"{case.beta[n, j]:.4g}"
+        )
+
+    stakes = np.abs(means - case.beta) / case.largest
+    return Checked(numbers=ratio, stakes=stakes, sentence=sentence, remedy=_WIDER)
+
+
+FIRST_ROW: Final = Rule(
+    name="weight collapse: first row",
+    threshold=0.1,
+    weight=0.85,
+    check=_check_first_row,
+)
+
+
+def _check_samples(case: Case) -> Checked:
+    least = case.explanation.effective_share.min(keepdims=True)
+    return counting_samples(case.n_samples, least, case.beta.shape[1] + 1, _WIDER)
+
+
+def counting_samples(
+    n_samples: int, shares: Values, n_fitted: int, remedy: str
+) -> Checked:
+    """How many samples count, over ten for each number that is fitted, (N, 1).
+
+    Parameters
+    ----------
+    n_samples : int
+        Of a run.
+    shares : array (N,)
+        (E π)² / E π².
+    n_fitted : int
+        The intercept and the coefficients.
+    remedy : str
+        What would do.
+    """
+    effective = n_samples * shares
+
+    def sentence(n: int, j: int) -> str:
+        del j
+        return (
+            f"of {n_samples:,} samples {effective[n]:.3g} count, for {n_fitted} "
+            "coefficients"
+        )
+
+    return Checked(
+        numbers=effective[:, None] / (10.0 * n_fitted),
+        stakes=np.ones((1, 1)),
+        sentence=sentence,
+        remedy=remedy,
+    )
+
+
+SAMPLES: Final = Rule(
+    name="weight collapse: samples",
+    threshold=1.0,
+    below=True,
+    weight=0.85,
+    per_row=False,
+    per_column=False,
+    check=_check_samples,
+)
+
+
+# ---- Edge proximity: a small step leads to another explanation
+
+
+_NEAR: Final = 0.05
+
+
+def _edges_check(case: Case) -> Checked:
+    distance, edge, beyond = case.edges
+    near = (distance < _NEAR) & case.depends
+    adjacent = case.moved(near, beyond)
+    jumps = np.abs(adjacent - case.beta)
+
+    def sentence(n: int, j: int) -> str:
+        return (
+            f"the value is {distance[n, j]:.1%} of a bin from the edge "
+            f"{edge[n, j]:.6g}; beyond it the coefficient is {case.about}"
+            f"{adjacent[n, j]:.4g}, not {case.beta[n, j]:.4g}"
+        ).replace("%", " %")
+
+    remedy = "read both coefficients, or the profile over all bins"
+    return Checked(
+        numbers=np.where(case.depends, distance, np.nan),
+        stakes=jumps / case.largest,
+        sentence=sentence,
+        remedy=remedy,
+    )
+
+
+EDGE_PROXIMITY: Final = Rule(
+    name="edge proximity", threshold=_NEAR, below=True, weight=0.35, check=_edges_check
+)
+
+
+# ---- Bandwidth fragility: another kernel width gives the coefficient another sign
+
+
+_OCTAVE: Final = 1.0
+"""Widths from half to twice the law's are near."""
+
+
+def _fragility_check(case: Case) -> Checked | str:
+    exact, width = case.subject.exact, case.law.kernel_width
+    if exact is None:
+        return "coefficients are estimated"
+    around = signs_around(exact, case.points)
+    roots, turned, wide = around.roots, around.turned, around.wide
+    distance = np.abs(np.log2(roots / width))
+
+    def sentence(n: int, j: int) -> str:
+        return (
+            f"the coefficient, {case.beta[n, j]:.4g} at the kernel width {width:.4g}, "
+            f"is zero at {roots[n, j]:.4g} and changes its sign there; without weights "
+            f"it is {wide[n, j]:.4g}"
+        )
+
+    remedy = "see the path of coefficients over widths; read no sign here"
+    return Checked(
+        numbers=distance,
+        stakes=_stakes(case, wide),
+        sentence=sentence,
+        remedy=remedy,
+        also=turned,
+    )
+
+
+def _stakes(case: Case, wide: Array) -> Array:
+    """The larger of both coefficients, over the largest of the row."""
+    return np.asarray(np.maximum(np.abs(case.beta), np.abs(wide)) / case.largest)
+
+
+FRAGILITY: Final = Rule(
+    name="bandwidth fragility",
+    threshold=_OCTAVE,
+    below=True,
+    weight=0.9,
+    check=_fragility_check,
+)
+"""Its number is |log2(root / width)|: 1 for a root at half or twice the width."""
+
+
+# ---- What hides and turns coefficients under normal samples weighted by distance
+
+
+_OTHER_LAW: Final = "samples are not normal"
+_LARGEST_STEP: Final = 1.0 / np.sqrt(2.0 * np.pi)
+"""Of θ/σ̃."""
+
+_LEAST_OUTSIDE: Final = 30.0
+"""Samples outside a bin, by weight, that a coefficient needs."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Normal:
+    """Gains and critical widths of the rows."""
+
+    gains: Gains
+    critical: CriticalBandwidths
+
+    @classmethod
+    def of(cls, case: Case) -> _Normal | None:
+        law = case.law
+        inner = law.law if isinstance(law, GlimeLaw) else law
+        if not isinstance(inner, GaussianLaw):
+            return None
+        return cls(gains(law, case.points), critical_bandwidths(law, case.points))
+
+
+def _used(case: Case, numbers: Array) -> Array:
+    return np.where(case.depends, numbers, np.nan)
+
+
+def _check_off(case: Case) -> Checked | str:
+    normal = _Normal.of(case)
+    if normal is None:
+        return _OTHER_LAW
+    step = np.abs(normal.gains.theta) / (normal.gains.deviation * _LARGEST_STEP)
+
+    def sentence(n: int, j: int) -> str:
+        # θ is 0 where the width is critical
+        width = normal.critical.widths[n, j]
+        turned = (
+            ""
+            if np.isnan(width)
+            else f"; at the kernel width {width:.4g} it changes its sign"
+        )
+        return (
+            "the weighted samples have about the same density at both ends of the bin: "
+            f"of a slope {normal.gains.gain[n, j]:.3g} is left, whatever it is{turned}"
+        )
+
+    remedy = "another kernel width or number of bins; compare with the gradient"
+    return Checked(
+        numbers=_used(case, step),
+        stakes=np.ones((1, 1)),
+        sentence=sentence,
+        remedy=remedy,
+    )
+
+
+SWITCHED_OFF: Final = Rule(
+    name="switched off", threshold=0.1, below=True, weight=0.95, check=_check_off
+)
+
+
+def _check_sign(case: Case) -> Checked | str:
+    normal = _Normal.of(case)
+    if normal is None:
+        return _OTHER_LAW
+    gain = _used(case, normal.gains.gain)
+
+    def sentence(n: int, j: int) -> str:
+        return (
+            f"a slope becomes {gain[n, j]:.3g} times itself: where f increases in the "
+            f"column the coefficient, {case.beta[n, j]:.4g}, is negative"
+        )
+
+    remedy = "do not read the sign as that of the gradient"
+    return Checked(numbers=gain, stakes=case.sizes, sentence=sentence, remedy=remedy)
+
+
+OPPOSITE_SIGN: Final = Rule(
+    name="sign opposite to gradient",
+    threshold=0.0,
+    below=True,
+    weight=0.9,
+    check=_check_sign,
+)
+
+
+def _check_outside(case: Case) -> Checked | str:
+    normal = _Normal.of(case)
+    if normal is None:
+        return _OTHER_LAW
+    weight = case.n_samples * np.exp(case.explanation.log_weight)[:, None]
+    count = _used(case, weight * normal.gains.complement)
+
+    def sentence(n: int, j: int) -> str:
+        return (
+            f"of {case.n_samples:,} samples the weight {count[n, j]:.2g} is outside "
+            f"the bin (1 − α = {normal.gains.complement[n, j]:.2g}): a run has nothing "
+            "to compare with"
+        )
+
+    remedy = "a wider kernel, or exact limits"
+    return Checked(numbers=count, stakes=case.sizes, sentence=sentence, remedy=remedy)
+
+
+NONE_OUTSIDE: Final = Rule(
+    name="no samples outside the bin",
+    threshold=_LEAST_OUTSIDE,
+    below=True,
+    weight=0.85,
+    check=_check_outside,
+)
+
+
+def _check_far(case: Case) -> Checked | str:
+    normal = _Normal.of(case)
+    if normal is None:
+        return _OTHER_LAW
+    # ν → ∞ leaves the law of the samples
+    wide = gains(case.law.with_width(1e6 * case.law.kernel_width), case.points)
+    far = np.abs(case.points - wide.mean) / wide.deviation
+
+    def sentence(n: int, j: int) -> str:
+        return (
+            f"the value {case.points[n, j]:.6g} is {far[n, j]:.2g} standard deviations "
+            "from the mean of the samples"
+        )
+
+    remedy = "few samples are near the row: a wider kernel, or GLIME's law"
+    return Checked(
+        numbers=_used(case, far), stakes=case.sizes, sentence=sentence, remedy=remedy
+    )
+
+
+FAR_FROM_MEAN: Final = Rule(
+    name="far from the mean", threshold=FEW_BEYOND, weight=0.5, check=_check_far
+)
+
+
+# ---- Low fidelity: the surrogate is not the function, around the row or at it
+
+
+_REMEDY: Final = "look at interactions: main effects of bins cannot hold them"
+
+
+def _check_r2(case: Case) -> Checked:
+    r2, interactions = case.explanation.r2, case.interactions
+
+    def sentence(n: int, j: int) -> str:
+        del j
+        return (
+            f"the surrogate has {r2[n]:.1%} of the variance of f; interactions "
+            f"of columns have {interactions[n]:.1%}, and the rest is within bins"
+        ).replace("%", " %")
+
+    # what bins leave out of a sum of functions of one column misleads nobody
+    return Checked(
+        numbers=r2[:, None],
+        stakes=np.minimum(interactions, 1.0 - r2)[:, None],
+        sentence=sentence,
+        remedy=_REMEDY,
+    )
+
+
+R2: Final = Rule(
+    name="low fidelity: r2",
+    threshold=0.5,
+    below=True,
+    weight=0.8,
+    per_column=False,
+    check=_check_r2,
+)
+
+
+def _check_gap(case: Case) -> Checked:
+    gap, own = case.explanation.local_gap, case.explanation
+    sd = np.sqrt(own.runs.variance)
+    ratio = np.divide(np.abs(gap), sd, out=np.zeros(len(gap)), where=sd > 0.0)
+
+    def sentence(n: int, j: int) -> str:
+        del j
+        return (
+            f"f is {own.values[n]:.4g} at the row and the surrogate "
+            f"{own.at_row[n]:.4g}, {ratio[n]:.2g} sd of f under the weighted law away"
+        )
+
+    # in sd of f; of an additive f the surrogate is its mean over the row's cell
+    stakes = np.minimum(ratio, np.sqrt(case.interactions))
+    return Checked(
+        numbers=ratio[:, None],
+        stakes=stakes[:, None],
+        sentence=sentence,
+        remedy=_REMEDY,
+    )
+
+
+LOCAL_GAP: Final = Rule(
+    name="low fidelity: local gap",
+    threshold=0.5,
+    weight=0.7,
+    per_column=False,
+    check=_check_gap,
+)
+
+
+# ---- Sampling mismatch: samples that are not like the data
+
+
+_N_SAMPLES, _MOST_COMPARED, _QUANTILE = 500, 1000, 0.95
+_OF_COMMON: Final = 2000
+_NO_TABLE: Final = "it needs the table of the law; give it as data"
+
+
+_ALL_ROWS: Final = (
+    "merge or condition on columns that go together, or explain them as a group"
+)
+
+
+def _check_bin_mean(case: Case) -> Checked | str:
+    numbers = np.full(case.beta.shape, np.nan)
+    drawn, told = np.full((2, *case.beta.shape), np.nan)
+    for j, column in enumerate(map(without_glime, case.law.columns)):
+        if not isinstance(column, BinnedColumn) or column.pieces.mean.ndim != 1:
+            continue
+        pieces = column.pieces
+        means, known = pieces.mean.copy(), ~pieces.single
+        means[known] = pieces.normals.means
+        place = case.places[:, j]
+        apart = np.abs(means - pieces.mean) / np.where(known, pieces.sd, 1.0)
+        numbers[:, j] = np.where(known[place], apart[place], np.nan)
+        drawn[:, j], told[:, j] = means[place], pieces.mean[place]
+    if np.isnan(numbers).all():
+        return "no bin draws from a truncated normal law"
+
+    def sentence(n: int, j: int) -> str:
+        return (
+            f"samples in the bin of the row have the mean {drawn[n, j]:.4g}, the data "
+            f"there {told[n, j]:.4g}, {numbers[n, j]:.2g} standard deviations away"
+        )
+
+    remedy = "transform the column, such as by its logarithm, or use more bins"
+    return Checked(numbers=numbers, stakes=case.sizes, sentence=sentence, remedy=remedy)
+
+
+BIN_MEAN: Final = Rule(
+    name="sampling mismatch: bin mean",
+    threshold=0.5,
+    weight=0.35,
+    check=_check_bin_mean,
+)
+
+
+def _check_correlation(case: Case) -> Checked | str:
+    if not case.subject.has_table:
+        return _NO_TABLE
+    used = np.flatnonzero(case.depends[0] & ~case.coded)
+    table = _filled(case.subject.reference[:, used])
+    if len(used) < 2:
+        return "fewer than two columns of numbers are used"
+    scale = table.std(axis=0)
+    scale[scale == 0.0] = np.inf
+    unit = (table - table.mean(axis=0)) / scale
+    correlation = np.abs(unit.T @ unit) / len(unit)
+    np.fill_diagonal(correlation, 0.0)
+    a, b = divmod(int(correlation.argmax()), len(used))
+    count = int((correlation.max(axis=1) > CORRELATION.threshold).sum())
+
+    def sentence(n: int, j: int) -> str:
+        del n, j
+        names = case.names
+        return (
+            f"{names[used[a]]} and {names[used[b]]} have the correlation "
+            f"{correlation[a, b]:.3f} in the data and none in the samples; {count} of "
+            f"{len(used)} columns have one above {CORRELATION.threshold}"
+        )
+
+    return Checked(
+        numbers=correlation.max().reshape(1, 1),
+        stakes=np.ones((1, 1)),
+        sentence=sentence,
+        remedy=_ALL_ROWS,
+    )
+
+
+CORRELATION: Final = Rule(
+    name="sampling mismatch: correlation",
+    threshold=0.8,
+    weight=0.4,
+    per_row=False,
+    per_column=False,
+    check=_check_correlation,
+)
+
+
+def _check_support(case: Case) -> Checked | str:
+    if not case.subject.has_table:
+        return _NO_TABLE
+    reference = case.subject.reference
+    if len(reference) < 2:
+        return "the table has one row"
+    if not case.depends.any():
+        return "f depends on no column"
+    shares = off_support(case)
+
+    def sentence(n: int, j: int) -> str:
+        del j
+        return (
+            f"{shares[n]:.0%} of the samples are farther from the nearest row of the "
+            f"data than {_QUANTILE:.0%} of its rows are from theirs: f is asked where "
+            "no data is"
+        ).replace("%", " %")
+
+    return Checked(
+        numbers=shares[:, None],
+        stakes=np.ones((1, 1)),
+        sentence=sentence,
+        remedy=_ALL_ROWS,
+    )
+
+
+def off_support(case: Case) -> Array:
+    """The share of 500 samples beyond the nearest-neighbour distances of data, (N,)."""
+    table = case.subject.reference
+    used = case.depends[0]
+    some = table[:: -(-len(table) // _MOST_COMPARED)]
+    coordinates = _Coordinates(table, case.coded & used, ~case.coded & used)
+    tree = cKDTree(coordinates.of(some))
+    nearest = tree.query(coordinates.of(some), k=2)[0][:, 1]
+    reach = np.quantile(nearest, _QUANTILE)
+    if case.common is not None:
+        # the share of 2,000 is known to 0.011
+        every = -(-len(case.common.samples) // _OF_COMMON)
+        off = tree.query(coordinates.of(case.common.samples[::every]))[0] > reach
+        weights = case.common.weights(case.points, case.law.widths(case.points))
+        return np.asarray(off @ weights[::every] / weights[::every].sum(axis=0))
+    rng = np.random.default_rng(0)
+    draws = case.law.draw_weighted(case.points, _N_SAMPLES, rng).samples
+    return np.array(
+        [(tree.query(coordinates.of(own))[0] > reach).mean() for own in draws]
+    )
+
+
+class _Coordinates:
+    """Numbers in standard deviations, and categories as corners at distance 1."""
+
+    def __init__(self, table: Points, coded: Array, numeric: Array) -> None:
+        self.coded, self.numeric = np.flatnonzero(coded), np.flatnonzero(numeric)
+        numbers = _filled(table[:, self.numeric])
+        self.mean, self.scale = numbers.mean(axis=0), numbers.std(axis=0)
+        self.scale[self.scale == 0.0] = 1.0
+
+    def of(self, points: Points) -> Array:
+        """Coordinates (n, M)."""
+        numbers = (points[:, self.numeric] - self.mean) / self.scale
+        corners = [
+            (points[:, [j]] == np.arange(points[:, j].max() + 1)) / np.sqrt(2.0)
+            for j in self.coded
+        ]
+        return np.concatenate([np.nan_to_num(numbers), *corners], axis=1)
+
+
+def _filled(table: Points) -> Points:
+    """Missing numbers at the mean of the others."""
+    known = ~np.isnan(table)
+    counts = np.maximum(known.sum(axis=0), 1)
+    means = np.where(known, table, 0.0).sum(axis=0) / counts
+    return np.where(known, table, means)
+
+
+SUPPORT: Final = Rule(
+    name="sampling mismatch: off the data",
+    threshold=0.5,
+    weight=0.4,
+    per_column=False,
+    check=_check_support,
+)
+
+
+# ---- Noise: what one run says of signs and of ranks
+
+
+MOST_NAMED: Final = 3
+"""The largest coefficients, which a run is to name."""
+
+
+def _noise_check(case: Case) -> Checked:
+    noise = case.noise
+    ratio = np.full(noise.shape, np.nan)
+    np.divide(np.abs(case.beta), noise, out=ratio, where=(noise > 0.0) & case.depends)
+
+    def sentence(n: int, j: int) -> str:
+        return (
+            f"the coefficient {case.beta[n, j]:.3g} is {ratio[n, j]:.2g} standard "
+            f"deviations of a run of {case.n_samples:,} samples (sd {noise[n, j]:.2g}):"
+            " its sign depends on the seed"
+        )
+
+    def remedy(n: int, j: int) -> str:
+        needed = (
+            case.n_samples * (2.0 / ratio[n, j]) ** 2 if ratio[n, j] > 0 else np.inf
+        )
+        if not case.explanation.is_exact:
+            return f"{needed:.2g} samples put it at two standard deviations"
+        return (
+            "the exact coefficient has no noise; a run needs "
+            f"{needed:.2g} samples for two standard deviations"
+        )
+
+    return Checked(
+        numbers=ratio,
+        stakes=wrong_signs(case.sizes, noise / case.largest),
+        sentence=sentence,
+        remedy=remedy,
+    )
+
+
+NOISE: Final = Rule(
+    name="noise", threshold=2.0, below=True, weight=0.85, check=_noise_check
+)
+
+
+def wrong_signs(sizes: Array, noise: Array) -> Array:
+    """How large a coefficient of the wrong sign two deviations make: 2 σ − |β|.
+
+    Over the largest of the row: a small one misleads hardly anybody.
+    """
+    return np.asarray(np.maximum(2.0 * noise - sizes, 0.0))
+
+
+def _check_ranking(case: Case) -> Checked | str:
+    if case.beta.shape[1] <= MOST_NAMED:
+        return f"there are no more than {MOST_NAMED} columns"
+    return naming_largest(case.run, case.beta)
+
+
+def naming_largest(run: SingleRun, beta: Attributions) -> Checked:
+    """The probability that a run names the largest coefficients, (N, 1).
+
+    Parameters
+    ----------
+    run : SingleRun
+        Of n samples, in N situations.
+    beta : array (N, D)
+        What it tends to; D is more than three.
+    """
+    chances = ranking_chances(run, beta, MOST_NAMED).columns
+    # rivals that are swapped differ by two deviations of their difference at most
+    sizes = np.sort(np.abs(beta), axis=1)
+    third = np.argsort(np.abs(beta), axis=1)[:, -MOST_NAMED]
+    noise = run.standard_deviations[np.arange(len(beta)), third]
+    largest = np.where(sizes[:, -1] > 0.0, sizes[:, -1], 1.0)
+    stakes = 2.0 * np.sqrt(2.0) * noise / largest
+
+    def sentence(n: int, j: int) -> str:
+        del j
+        return (
+            f"a run of {run.n_samples:,} samples names the {MOST_NAMED} largest "
+            f"coefficients with probability {chances[n]:.2f}"
+        )
+
+    return Checked(
+        numbers=chances[:, None],
+        stakes=stakes[:, None],
+        sentence=sentence,
+        remedy="rank exact coefficients, or name fewer of them",
+    )
+
+
+RANKING: Final = Rule(
+    name="unstable ranking",
+    threshold=0.9,
+    below=True,
+    weight=0.42,
+    per_column=False,
+    check=_check_ranking,
+)
+
+
+# ---- Non-local weights: all samples count alike, however far they are
+
+
+_ALL: Final = 0.1
+"""Of the variance of f: with more of it in interactions, the width decides."""
+
+
+def _nonlocal_weights_check(case: Case) -> Checked | str:
+    share = case.explanation.effective_share
+    if not np.isfinite(case.law.kernel_width) or (share == 1.0).all():
+        return "samples have no weights"
+    number, most = float(np.median(share)), float(case.interactions.max())
+
+    def sentence(n: int, j: int) -> str:
+        del n, j
+        return (
+            f"{number:.2%} of the samples count with the kernel width "
+            f"{case.law.kernel_width:.4g}: the explanation is of the whole table, and "
+            "a row enters by its bins alone; interactions have "
+            f"{most:.1%} of the variance of f, or less"
+        ).replace("%", " %")
+
+    remedy = "a narrower kernel, see the path of coefficients over widths"
+    # coefficients of a sum of functions of one column are the same at all widths
+    stakes = np.array([[min(1.0, most / _ALL)]])
+    return Checked(
+        numbers=np.array([[number]]), stakes=stakes, sentence=sentence, remedy=remedy
+    )
+
+
+NON_LOCAL: Final = Rule(
+    name="non-local weights",
+    threshold=0.95,
+    weight=0.43,
+    per_row=False,
+    per_column=False,
+    check=_nonlocal_weights_check,
+)
+"""Its number is the median of (E π)² / E π²: it depends on law, width and D alone."""
+
+
+# ---- Package quirks: what ``lime`` does beside the analysis of it
+
+
+_ONE: Final = np.ones((1, 1))
+_NOTHING: Final = "nothing; compare with formulas and other tools with care"
+
+
+def _numbers(case: Case) -> list[tuple[int, BinnedColumn]]:
+    """Columns of numbers in bins that are drawn one by one."""
+    own = list(enumerate(map(without_glime, case.law.columns)))
+    return [(j, c) for j, c in own if isinstance(c, BinnedColumn) and not c.coded]
+
+
+def _check_shares(case: Case) -> Checked | str:
+    columns = _numbers(case)
+    if len(columns) == 0:
+        return "no column of numbers is drawn by bins"
+    apart = [np.abs(c.shares * len(c.shares) - 1.0).max() for _, c in columns]
+    worst = int(np.argmax(apart))
+    counts = np.array([len(c.edges) + 1 for _, c in columns])
+    merged = [case.names[columns[k][0]] for k in np.flatnonzero(counts < counts.max())]
+
+    def sentence(n: int, j: int) -> str:
+        del n, j
+        shares = columns[worst][1].shares
+        of_equal = (
+            f"; {plural(len(merged), 'column')} with fewer than {counts.max()} bins, "
+            f"as quantiles are equal: {listed(merged)}"
+        )
+        return (
+            f"the bins of {case.names[columns[worst][0]]} have shares from "
+            f"{shares.min():.3g} to {shares.max():.3g}: formulas with 1/p do not hold, "
+            f"those used here do{of_equal if merged else ''}"
+        )
+
+    return Checked(
+        numbers=np.array([[apart[worst]]]),
+        stakes=_ONE,
+        sentence=sentence,
+        remedy=_NOTHING,
+        also=np.array([[len(merged) > 0]]),
+    )
+
+
+SHARES: Final = Rule(
+    name="package: unequal bins",
+    threshold=0.1,
+    weight=0.15,
+    per_row=False,
+    per_column=False,
+    check=_check_shares,
+)
+
+
+def _check_point_mass(case: Case) -> Checked | str:
+    columns = _numbers(case)
+    single = np.zeros((1, case.beta.shape[1]))
+    for j, column in columns:
+        some = column.pieces.single & (column.shares > 0.0)
+        some &= ~np.isnan(column.pieces.mean)
+        single[0, j] = float(column.shares[some].sum())
+
+    def sentence(n: int, j: int) -> str:
+        del n
+        return (
+            f"{single[0, j]:.0%} of the samples have one value of a bin whose ends are "
+            "equal; the package draws its z-score, about 0, in place of it"
+        ).replace("%", " %")
+
+    remedy = "declare the column categorical, or take what is computed here"
+    return Checked(numbers=single, stakes=_ONE, sentence=sentence, remedy=remedy)
+
+
+POINT_MASS: Final = Rule(
+    name="package: point-mass bin",
+    threshold=0.0,
+    weight=0.35,
+    per_row=False,
+    check=_check_point_mass,
+)
+
+
+def _check_range(case: Case) -> Checked:
+    beyond = np.full(case.beta.shape, np.nan)
+    for j, column in enumerate(case.law.columns):
+        low, high = data_ends(column)
+        if not np.isfinite(low) or len(inner_edges(column)) == 0:
+            continue
+        for n, x in enumerate(case.points[:, j].tolist()):
+            if not np.isnan(x):
+                over = max(low - x, x - high, 0.0)
+                # a bin of one value has no width: then that of all bins
+                width = own_width(column, x) or high - low
+                beyond[n, j] = over / width if over > 0.0 else 0.0
+
+    def sentence(n: int, j: int) -> str:
+        low, high = data_ends(case.law.columns[j])
+        return (
+            f"the value {case.points[n, j]:.6g} is outside the data, from {low:.6g} to "
+            f"{high:.6g}: no sample is beside the row"
+        )
+
+    remedy = "give a table as data that has such values"
+    return Checked(numbers=beyond, stakes=case.sizes, sentence=sentence, remedy=remedy)
+
+
+OUT_OF_RANGE: Final = Rule(
+    name="out of range", threshold=0.0, weight=0.4, check=_check_range
+)
+
+
+def _check_intercept(case: Case) -> Checked | str:
+    own = case.explanation
+    if own.ridge == 0.0:
+        return "runs have no ridge"
+    moved = np.stack([_penalised(case, n) for n in range(len(case.beta))])
+    change = np.abs(moved - case.finite.coefficients) / case.largest
+
+    def sentence(n: int, j: int) -> str:
+        del j
+        k = int(change[n].argmax())
+        return (
+            "the package leaves the intercept free; with a penalty on it too, as the "
+            f"paper writes it, the coefficient of {case.names[k]} would be "
+            f"{moved[n, k]:.4g} and not {case.finite.coefficients[n, k]:.4g} at "
+            f"{case.n_samples:,} samples"
+        )
+
+    return Checked(
+        numbers=change.max(axis=1, keepdims=True),
+        stakes=_ONE,
+        sentence=sentence,
+        remedy=_NOTHING,
+    )
+
+
+def _penalised(case: Case, n: int) -> Array:
+    """Mean coefficients with ridge on the intercept too."""
+    own, alpha = case.explanation, case.explanation.alpha[n]
+    bits, spread = np.append(1.0, alpha), np.append(0.0, alpha * (1.0 - alpha))
+    weight = case.finite.total[n]
+    first = float(own.first_row)
+    system = weight * (np.outer(bits, bits) + np.diag(spread)) + first
+    system += own.ridge * np.eye(len(bits))
+    right = weight * (bits * own.mean[n] + spread * np.append(0.0, own.coefficients[n]))
+    return np.asarray(np.linalg.solve(system, right + first * own.values[n])[1:])
+
+
+INTERCEPT: Final = Rule(
+    name="package: free intercept",
+    threshold=0.05,
+    weight=0.2,
+    per_column=False,
+    check=_check_intercept,
+)
+
+
+# ---- The rules of diagnosis, one file for each kind
+
+
+# What misleads most: weights of rules times what is at stake, from 0 to 1. A sign or a
+# size that is read wrongly changes what is concluded about the model, however stable
+# the number is: a sign against the profile 0.96 and more, so that it comes first;
+# alignment, cancellation and switched off columns 0.95, fragile and
+# turned signs 0.9, noise and collapsed weights 0.85, a surrogate that is not f 0.7 to
+# 0.8. Ranks, and weights that are not local, say less of any one number: 0.4. Cautions
+# that leave the reading of this row as it is, such as a near edge, and samples unlike
+# the data, have less, so that they come after a misreading with half of the largest
+# coefficient at stake; what only matters beside other tools has 0.2 and less. What has
+# less than 0.25 in the end is a note. What depends on law, width and D alone, weights
+# that are not local or collapse, is told once, of the worst row.
+LIME_RULES: Final[tuple[Rule[Case], ...]] = (
+    CONTRAST,
+    ALIGNMENT,
+    FRAGILITY,
+    CANCELLATION,
+    EDGE_PROXIMITY,
+    NOISE,
+    RANKING,
+    RIDGE,
+    FIRST_ROW,
+    SAMPLES,
+    NON_LOCAL,
+    R2,
+    LOCAL_GAP,
+    BIN_MEAN,
+    CORRELATION,
+    SUPPORT,
+    OUT_OF_RANGE,
+    POINT_MASS,
+    SHARES,
+    INTERCEPT,
+    SWITCHED_OFF,
+    OPPOSITE_SIGN,
+    NONE_OUTSIDE,
+    FAR_FROM_MEAN,
+)
+"""All of them; of a law to which one does not apply it says so."""

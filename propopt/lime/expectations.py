@@ -1,0 +1,323 @@
+"""Expectations under weighted laws, and the limits of LIME that follow from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final, NamedTuple, final
+
+import numpy as np
+
+from propopt.base.arrays import Array, Attributions, Points, Positions, Values
+from propopt.base.resources import Budget
+from propopt.lime.laws.lime_law import LimeLaw, Tilt
+from propopt.lime.moments import IndependentBits
+from propopt.structures.products.algebra import Pieces, SetMeasures
+from propopt.structures.products.families import Factors
+from propopt.structures.products.sums import SumOfProducts
+
+
+# ---- Means of the factors of a sum of products around rows, by the bits of columns
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class FactorMeans:
+    """What the weighted law makes of U factors in n situations.
+
+    Parameters
+    ----------
+    tilts : tuple of Tilt (D,)
+        The law of each column.
+    column : array (U,)
+        The column of each factor.
+    one, zero : array (U, n)
+        E_Q[g_u | z_j = 1] and E_Q[g_u | z_j = 0], j the column of factor u.
+    """
+
+    tilts: tuple[Tilt, ...]
+    column: Positions
+    one: Array
+    zero: Array
+
+    @cached_property
+    def alpha(self) -> Array:
+        """α of every column, (D, n)."""
+        return np.stack([tilt.alpha for tilt in self.tilts])
+
+    @cached_property
+    def complement(self) -> Array:
+        """1 − α of every column, (D, n)."""
+        return np.stack([tilt.complement for tilt in self.tilts])
+
+    @cached_property
+    def contrasted(self) -> Array:
+        """1 where both bits of a column occur, else 0, (D, n)."""
+        return np.stack([tilt.has_contrast for tilt in self.tilts])
+
+    @cached_property
+    def mean(self) -> Array:
+        """E_Q g_u, (U, n)."""
+        return self.mixed(self.one, self.zero)
+
+    def mixed(self, one: Array, zero: Array) -> Array:
+        """α_j one + (1 − α_j) zero, j the column of each factor, (U, n)."""
+        alpha, complement = self.alpha[self.column], self.complement[self.column]
+        return alpha * one + complement * zero
+
+    def contrast(self, one: Array, zero: Array) -> Array:
+        """One less zero, where both bits of the column occur, (U, n)."""
+        contrast = one - zero
+        if not self.contrasted.all():
+            contrast *= self.contrasted[self.column]
+        return contrast
+
+    @property
+    def measures(self) -> SetMeasures:
+        """Means, and the contrasts E_Q[g_u | z_j = 1] − E_Q[g_u | z_j = 0]."""
+        return SetMeasures(self.mean, self.contrast(self.one, self.zero))
+
+    @property
+    def log_weight(self) -> Values:
+        """Log C, the mean weight of a sample, (n,)."""
+        return np.asarray(np.sum([tilt.log_weight for tilt in self.tilts], axis=0))
+
+
+# ---- What LIME tends to for a sum of products, exactly
+
+
+SITUATIONS_AT_ONCE: Final = Budget(2**26, 32)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """Coefficients of infinitely many samples, in n situations.
+
+    Parameters
+    ----------
+    coefficients : array (n, D)
+        β_j; exactly 0.0 where f does not depend on column j.
+    mean : array (n,)
+        E_Q f.
+    alpha : array (n, D)
+        Q(z_j = 1).
+    log_weight : array (n,)
+        log C, C = E π: the mean weight of a sample.
+    """
+
+    coefficients: Attributions
+    mean: Values
+    alpha: Array
+    log_weight: Values
+
+    @property
+    def bits(self) -> IndependentBits:
+        """The moments of bits."""
+        return IndependentBits(self.alpha, self.log_weight)
+
+    @property
+    def intercept(self) -> Values:
+        """β_0 = E_Q f − Σ_j α_j β_j, (n,)."""
+        pulls = np.einsum("nd,nd->n", self.alpha, self.coefficients)
+        return np.asarray(self.mean - pulls)
+
+    @property
+    def at_row(self) -> Values:
+        """The surrogate at the row itself, where all bits are 1: Σ β, (n,)."""
+        return np.asarray(self.intercept + self.coefficients.sum(axis=1))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ExactLimits:
+    """Limits of a sum of products under a law; tables of fixed bins are made once.
+
+    Parameters
+    ----------
+    function : SumOfProducts
+        f.
+    law : LimeLaw
+        Of the samples, bits and weights.
+    """
+
+    function: SumOfProducts
+    law: LimeLaw
+
+    def with_law(self, law: LimeLaw) -> ExactLimits:
+        """The limits under another law; tables of columns that stay are shared."""
+        other = replace(self, law=law)
+        vars(other)["_fixed"] = dict(self._fixed)
+        return other
+
+    def of(self, points: Points, widths: Values | None = None) -> Limits:
+        """The limits at rows (n, D), each with the law's kernel width or its own (n,).
+
+        Parameters
+        ----------
+        points : array (n, D)
+            Encoded rows.
+        widths : array (n,), optional
+            Kernel widths, one for each row: a row may come several times.
+        """
+        widths = self.law.widths(points, widths)
+        first, which = self._distinct(points, widths)
+        if len(first) == len(points):
+            return self._in_blocks(points, widths)
+        found = self._in_blocks(points[first], widths[first])
+        alpha, log_weight = self._weights(points, widths)
+        return Limits(found.coefficients[which], found.mean[which], alpha, log_weight)
+
+    def _distinct(self, points: Points, widths: Values) -> tuple[Positions, Positions]:
+        """Situations of which all others repeat one, and which one each repeats.
+
+        Limits of tabular laws depend on bins alone, of the columns that f reads.
+        """
+        cells = self.law.cells(points)
+        if cells is points:
+            every = np.arange(len(points))
+            return every, every
+        keys = np.column_stack([cells[:, self.function.columns], widths])
+        _, first, which = np.unique(
+            keys, axis=0, return_index=True, return_inverse=True
+        )
+        return first, which.ravel()
+
+    def _weights(self, points: Points, widths: Values) -> tuple[Array, Values]:
+        """α of all columns (n, D), and log C (n,)."""
+        alpha, log_weight = np.empty(points.shape), np.zeros(len(points))
+        for j, (column, x) in enumerate(zip(self.law.columns, points.T, strict=True)):
+            tilt = column.tilt(x, widths)
+            alpha[:, j] = tilt.alpha
+            log_weight += tilt.log_weight
+        return alpha, log_weight
+
+    def _in_blocks(self, points: Points, widths: Values) -> Limits:
+        blocks = self.blocks(len(points))
+        parts = [self._block(points[rows], widths[rows]) for rows in blocks]
+        return Limits(
+            np.concatenate([part.coefficients for part in parts]),
+            np.concatenate([part.mean for part in parts]),
+            np.concatenate([part.alpha for part in parts]),
+            np.concatenate([part.log_weight for part in parts]),
+        )
+
+    def blocks(self, n: int) -> Iterator[slice]:
+        """Situations of which tables are made at once."""
+        row_bytes = 8 * 8 * self.function.n_factors + self.function.products.row_bytes
+        return SITUATIONS_AT_ONCE.blocks(n, row_bytes)
+
+    def _block(self, points: Points, widths: Values) -> Limits:
+        means = self.factor_means(points, widths)
+        mean, coefficients = self.function.products.contrasts(means.measures)
+        return Limits(coefficients, mean, means.alpha.T, means.log_weight)
+
+    def factor_means(self, points: Points, widths: Values) -> FactorMeans:
+        """Means of the factors by the bits of their columns, in n situations.
+
+        Parameters
+        ----------
+        points : array (n, D)
+            Encoded rows.
+        widths : array (n,)
+            Kernel widths.
+        """
+        columns = zip(self.law.columns, points.T, strict=True)
+        tilts = tuple(column.tilt(x, widths) for column, x in columns)
+        one, zero = np.zeros((2, self.function.n_factors, len(points)))
+        for j, families in self._factors.items():
+            for (numbers, _), means in zip(
+                families, self._means(j, tilts[j]), strict=True
+            ):
+                one[numbers], zero[numbers] = tilts[j].given(means)
+        return FactorMeans(tilts, self.function.products.column, one, zero)
+
+    def piece_means(self, j: int, tilt: Tilt) -> tuple[Positions, Array]:
+        """The factors of a column by their numbers, and their means in each piece.
+
+        Returns
+        -------
+        array (U_j,), array (U_j, B) or (U_j, B, n)
+        """
+        numbers = [own for own, _ in self._factors[j]]
+        return np.concatenate(numbers), np.concatenate(self._means(j, tilt))
+
+    @cached_property
+    def _factors(self) -> dict[int, list[tuple[Positions, Factors]]]:
+        """The factors of each column, by families."""
+        columns = self.function.columns.tolist()
+        return {j: list(self.function.of_column(j)) for j in columns}
+
+    @cached_property
+    def _fixed(self) -> dict[int, tuple[Pieces, list[Array]]]:
+        """Means in the pieces of each column, and the pieces they are of."""
+        return {}
+
+    def _means(self, j: int, tilt: Tilt) -> list[Array]:
+        """Means of the factors of a column in each piece; once where pieces stay."""
+        known = self._fixed.get(j)
+        if known is not None and known[0] is tilt.pieces:
+            return known[1]
+        means = [tilt.pieces.expect(factors) for _, factors in self._factors[j]]
+        if tilt.pieces.mean.ndim == 1:
+            self._fixed[j] = tilt.pieces, means
+        return means
+
+
+# ---- How far a column moves where its bit turns on: what coefficients are per
+
+
+class BitSteps(NamedTuple):
+    """What columns do where their bits turn on, in n rows.
+
+    Missing values have no part in either; NaN where a column has nothing else.
+    """
+
+    steps: Array
+    """v_j = E_Q[x_j | z_j = 1] − E_Q[x_j | z_j = 0], (n, D)."""
+
+    spans: Array
+    """The distance between the largest and the smallest mean of a bin, (n, D)."""
+
+
+def bit_steps(law: LimeLaw, points: Points) -> BitSteps:
+    """How far each column moves where its bit turns on.
+
+    The coefficient of a linear function is its slope times the step.
+
+    Parameters
+    ----------
+    law : LimeLaw
+        Of the samples, bits and weights.
+    points : array (n, D)
+        Encoded rows.
+    """
+    widths = law.widths(points)
+    columns = zip(law.columns, points.T, strict=True)
+    found = [_of_column(column.tilt(x, widths)) for column, x in columns]
+    steps, spans = (np.stack(part, axis=1) for part in zip(*found, strict=True))
+    return BitSteps(steps, spans)
+
+
+def _of_column(tilt: Tilt) -> tuple[Values, Values]:
+    """Step and span of one column, (n,) each."""
+    pieces = tilt.pieces
+    means = pieces.mean.astype(float)
+    means[~pieces.single] = pieces.normals.means
+    means = means.reshape(len(means), -1)  # (B, 1) or (B, n)
+    known = ~np.isnan(means)
+    low = np.where(known, means, np.inf).min(axis=0)
+    high = np.where(known, means, -np.inf).max(axis=0)
+    span = np.where(known.any(axis=0), high, np.nan) - low
+    means = np.where(known, means, 0.0)
+    step = _mean(tilt.inside * known, means) - _mean(tilt.outside * known, means)
+    return step, np.broadcast_to(span, step.shape)
+
+
+def _mean(shares: Array, means: Array) -> Values:
+    """The mean over pieces by shares (B, n) that need not sum to 1; NaN of none."""
+    total = shares.sum(axis=0)
+    mean: Values = np.full(total.shape, np.nan)
+    np.divide((shares * means).sum(axis=0), total, out=mean, where=total > 0.0)
+    return mean

@@ -1,0 +1,338 @@
+"""From a model and rows to what LIME tends to there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final, final
+
+import numpy as np
+
+from propopt.base.arrays import Values
+from propopt.base.checks import read_count, read_seed
+from propopt.base.errors import InvalidInput
+from propopt.functions import Function
+from propopt.functions.jumps import allowed_difference, precision_of
+from propopt.functions.outputs import Output, Target
+from propopt.functions.texts import TextFunction
+from propopt.functions.wrapping import wrapped
+from propopt.laws.data_law import Reference
+from propopt.lime.explanation import (
+    EXACT_LIMITS,
+    LimeExplanation,
+    LimeSubject,
+    bins_of,
+    cells_of,
+    checked_products,
+    limits_or_estimates,
+)
+from propopt.lime.fidelity import effective_share
+from propopt.lime.laws.lime_law import LimeLaw
+from propopt.lime.laws.tabular_law import TabularLaw
+from propopt.lime.surrogates import EstimatedLimits
+from propopt.structures.products.sums import SumOfProducts
+from propopt.tables.documents import is_documents
+
+
+def limits(
+    function: Any,
+    X: Any,
+    law: LimeLaw | None = None,
+    *,
+    data: Any = None,
+    target: Target = None,
+    output: Output = "auto",
+    outcome: str | None = None,
+    n_samples: int = 5000,
+    rng: int | np.random.Generator | None = 0,
+    progress: bool | None = None,
+) -> LimeExplanation:
+    """Compute what the coefficients of LIME tend to, with infinitely many samples.
+
+    β_j = E_Q[f | z_j = 1] − E_Q[f | z_j = 0],  β_0 = E_Q f − Σ_j α_j β_j,
+
+    where Q is the law of the samples times their weights, and α_j = Q(z_j = 1) (after
+    Garreau and von Luxburg 2020). Where f is a sum of products of functions of one
+    column, such as a sum of trees, a linear function or a kernel machine with gaussian
+    kernel, they are exact; of other functions they are estimated, with standard errors.
+
+    Parameters
+    ----------
+    function : Function, or model
+        f. A model is wrapped as :func:`propopt.explain` does it: of boosted classifiers
+        the margin is explained, of others the probability.
+    X : DataFrame or array (N, D)
+        The rows.
+    law : LimeLaw, optional
+        How samples are drawn, coded and weighted. By default that of the package
+        ``lime`` with quartiles of ``data``, or of X.
+    data : DataFrame or array (R, D), optional
+        The table that the law is made of, best the one that the model was fitted on.
+    target, output, outcome
+        Of :func:`propopt.wrap`, for models.
+    n_samples : int
+        Samples of one run of LIME, for its noise and its mean; and of each row for
+        what has to be estimated.
+    rng : int, numpy.random.Generator or None
+        For what is estimated; exact coefficients do not depend on it.
+    progress : bool, optional
+        Show a bar while rows are estimated; by default only on a terminal.
+
+    Raises
+    ------
+    InvalidInput
+        If the model or a table cannot be used, or the law has other columns.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> from propopt.lime import limits
+    >>> X = np.array([[1.0, 2.0], [2.0, 0.0], [3.0, 5.0], [4.0, 1.0], [5.0, 4.0]])
+    >>> f = po.wrap(lambda X: X[:, 0] + 2.0 * X[:, 1])
+    >>> lime = limits(f, X[:1], data=X, n_samples=1000)
+    >>> lime.source
+    'estimate (1,000 samples of the weighted law)'
+    """
+    f = _function_of(function, X, data, target, output, outcome)
+    subject = _subject_of(f, X, law, data, n_samples, rng)
+    return explanation_of_subject(subject, progress=progress)
+
+
+@final
+class LimeExplainer:
+    """A model and a law that are read once, to explain rows whenever they come.
+
+    What depends on the model and the law alone is kept: the sum of products that the
+    model is, tables of its means, draws that rows share. So a row costs a fraction of
+    what it costs by :func:`limits`, which reads the model each time; the numbers are
+    the same. Each time the model is asked at up to 20 rows of ``data`` too, so that one
+    that was fitted anew is noticed.
+
+    Parameters
+    ----------
+    model : Function, or model
+        f, wrapped as :func:`propopt.explain` does it.
+    data : DataFrame or array (R, D)
+        The table that the law is made of, best the one that the model was fitted on.
+    law : LimeLaw, optional
+        How samples are drawn, coded and weighted; see :func:`limits`.
+    target, output, outcome
+        Of :func:`propopt.wrap`, for models.
+    n_samples : int
+        Samples of one run of LIME; and of each row for what has to be estimated.
+    rng : int, numpy.random.Generator or None
+        For what is estimated.
+
+    Raises
+    ------
+    InvalidInput
+        If the model or the table cannot be used, or the law has other columns.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> X = np.random.default_rng(0).normal(size=(100, 2))
+    >>> tree = DecisionTreeRegressor(max_depth=3, random_state=0).fit(X, X[:, 0])
+    >>> lime = po.lime.LimeExplainer(tree, X)
+    >>> lime.limits(X[:1]).source
+    'exact'
+    >>> tree = tree.fit(X, X[:, 1])
+    >>> lime.limits(X[:1])
+    Traceback (most recent call last):
+    propopt.base.errors.InvalidInput: model: it answers otherwise than when it was read,
+    at \
+20 of 20 rows of data that were asked; make po.lime.LimeExplainer(model, data) anew
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        data: Any,
+        law: LimeLaw | None = None,
+        *,
+        target: Target = None,
+        output: Output = "auto",
+        outcome: str | None = None,
+        n_samples: int = 5000,
+        rng: int | np.random.Generator | None = 0,
+    ) -> None:
+        f = _function_of(model, data, data, target, output, outcome)
+        own = _subject_of(f, data, law, data, n_samples, rng)
+        self._subject = own
+        self._rows = own.reference[:: -(-len(own.reference) // _ASKED)]
+        self._answers = own.function.value_at(self._rows, own.labels.of_columns())
+
+    def __repr__(self) -> str:
+        subject = self._subject
+        how = "sampled" if subject.exact is None else "exact"
+        return f"LimeExplainer({subject.function!r}, {subject.law!r}, {how})"
+
+    def limits(self, X: Any, *, progress: bool | None = None) -> LimeExplanation:
+        """What the coefficients of LIME tend to at rows, as :func:`limits` has it.
+
+        Parameters
+        ----------
+        X : DataFrame or array (N, D)
+            The rows.
+        progress : bool, optional
+            Show a bar while rows are estimated; by default only on a terminal.
+
+        Raises
+        ------
+        InvalidInput
+            If rows cannot be used, or the model was fitted anew.
+        """
+        subject, f = self._subject, self._subject.function
+        points, labels = f.read(X)
+        rows = np.concatenate([points, self._rows])
+        found = f.value_at(rows, labels.of_columns())
+        values, answers = found[: len(points)], found[len(points) :]
+        self._refuse_changed(answers)
+        subject = subject.at(points, labels)
+        read = subject.products
+        if isinstance(read, SumOfProducts):
+            quick = read if f.boxes is None else f.boxes  # values are found faster
+            errors = np.abs(quick.value(points) - values)
+            allowed = allowed_difference(found, read.tolerance, precision_of(found))
+            if (errors > allowed[: len(points)]).any():
+                read = checked_products(f, points[:0], points, labels)
+                subject = replace(subject, products=read)
+        return explanation_of_subject(subject, values, progress=progress)
+
+    def _refuse_changed(self, answers: Values) -> None:
+        known = self._answers
+        allowed = _SAME * max(float(np.ptp(known)), float(np.abs(known).max()))
+        changed = int((np.abs(answers - known) > allowed).sum())
+        if changed > 0:
+            raise InvalidInput(
+                "model: it answers otherwise than when it was read, at "
+                f"{changed} of {len(known)} rows of data that were asked; make "
+                "po.lime.LimeExplainer(model, data) anew"
+            )
+
+
+_ASKED: Final = 20
+"""Rows of data at which a model is asked whether it is still the same."""
+
+_SAME: Final = 1e-6
+"""Of its answers: some models sum in another order for other batches."""
+
+
+def _function_of(
+    function: Any,
+    X: Any,
+    data: Any,
+    target: Target,
+    output: Output,
+    outcome: str | None,
+) -> Function:
+    """f, of a table; documents are refused."""
+    if is_documents(X) or isinstance(function, TextFunction):
+        raise InvalidInput(
+            "X: words of documents are deleted, not put into bins; "
+            "po.lime.text_limits(model, documents) is for them"
+        )
+    model_data = None if isinstance(function, Function) else data
+    return wrapped(function, X, target, output, model_data, outcome=outcome)
+
+
+def _subject_of(
+    f: Function,
+    X: Any,
+    law: LimeLaw | None,
+    data: Any,
+    n_samples: int,
+    rng: int | np.random.Generator | None,
+) -> LimeSubject:
+    """A function that was read, a law, and rows."""
+    points, labels = f.read(X)
+    reference = _reference(f, X, data, law)
+    table = X if data is None else data
+    own_law = law is None
+    law = TabularLaw.from_data(table, f.schema) if law is None else _read_law(law)
+    law = law.aligned(labels, points.shape[1])
+    return LimeSubject(
+        function=f,
+        law=law,
+        products=checked_products(f, reference.points, points, labels),
+        points=points,
+        labels=labels,
+        reference=reference.points,
+        has_table=data is not None or own_law,
+        n_draws=read_count(n_samples, "n_samples"),
+        seed=read_seed(rng),
+    )
+
+
+def explanation_of_subject(
+    subject: LimeSubject, values: Values | None = None, *, progress: bool | None = None
+) -> LimeExplanation:
+    """The limits at the rows of a subject, where f has values, as a result."""
+    before = subject.function.calls.rows
+    subject, found = limits_or_estimates(subject, progress)
+    if values is None:
+        values = subject.function.value_at(subject.points, subject.labels)
+    _check_size(values)
+    errors = found.standard_errors if isinstance(found, EstimatedLimits) else None
+    law = subject.law
+    as_package = isinstance(law, TabularLaw)
+    return LimeExplanation(
+        coefficients=found.coefficients,
+        intercept=found.intercept,
+        standard_errors=errors,
+        source=EXACT_LIMITS if errors is None else _source(subject),
+        reason=subject.reason,
+        alpha=found.alpha,
+        log_weight=found.log_weight,
+        effective_share=effective_share(law, subject.points),
+        values=values,
+        points=subject.points,
+        cells=cells_of(subject.points, subject.function.schema),
+        bins=bins_of(law, subject.points),
+        law_in_words=repr(law),
+        n_samples=subject.n_draws,
+        ridge=1.0 if as_package else 0.0,
+        first_row=as_package,
+        labels=subject.labels.or_else(law.labels),
+        evaluations=subject.function.calls.rows - before,
+        notes=law.notes(subject.points),
+        subject=subject,
+    )
+
+
+def _check_size(values: Values) -> None:
+    largest = float(np.abs(values).max())
+    if largest > _LARGEST:
+        raise InvalidInput(
+            f"function: a value of {largest:.3g} has no square; divide the output by a "
+            "constant"
+        )
+
+
+_LARGEST: Final = 1e140
+"""Variances of such values are still floats."""
+
+
+def _read_law(law: object) -> LimeLaw:
+    """``law`` if it is one; the error names what would do."""
+    if not isinstance(law, LimeLaw):
+        raise InvalidInput(
+            "law: expected a law of propopt.lime, such as TabularLaw.from_data(data), "
+            f"got {type(law).__name__}"
+        )
+    return law
+
+
+def _reference(f: Function, X: Any, data: Any, law: LimeLaw | None) -> Reference:
+    what = "X" if data is None else "data"
+    points, labels = f.read(X if data is None else data, what)
+    if law is None and len(points) < 2:
+        raise InvalidInput(
+            f"{what}: quartiles need more than one row; give the table that the model "
+            "was fitted on as data, or a law"
+        )
+    return Reference.of_points(points, labels, f.schema)
+
+
+def _source(subject: LimeSubject) -> str:
+    return f"estimate ({subject.n_draws:,} samples of the weighted law)"

@@ -1,0 +1,1377 @@
+"""What LIME tends to at given rows, as a result: tables, cards, files.
+
+- :class:`~propopt.lime.explanation.LimeExplanation`: the result.
+- :class:`~propopt.lime.explanation.LimeSubject`: the model and the law behind
+  it, which are not saved.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, Final, Protocol, final
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from propopt.base.arrays import Array, Attributions, Points, Positions, Values
+from propopt.base.checks import did_you_mean, read_count, read_positive, sealed
+from propopt.base.errors import InvalidInput, Refused
+from propopt.base.files import Format, as_json, write_csv, written_whole
+from propopt.base.html import html_card, html_table
+from propopt.base.resources import Budget
+from propopt.base.text import in_html, printable
+from propopt.functions import Function
+from propopt.functions.means import CheckedProducts
+from propopt.lime.diagnosis.diagnosis import LimeDiagnosis, diagnose
+from propopt.lime.expectations import ExactLimits, Limits
+from propopt.lime.fidelity import PAIRS_AT_MOST, exact_variance, n_pairs
+from propopt.lime.laws.lime_law import LimeLaw, draws_at
+from propopt.lime.laws.tabular_law import binned_columns
+from propopt.lime.paths import BandwidthPath, bandwidth_path
+from propopt.lime.profiles import (
+    RowCells,
+    RowProfile,
+    bin_profiles,
+    cell_coefficients,
+    profile_means,
+)
+from propopt.lime.single_runs import SingleRun, expected, required_samples, single_run
+from propopt.lime.surrogates import (
+    CommonDraws,
+    EstimatedLimits,
+    estimate_limits,
+    evaluated,
+    stratified_uniforms,
+)
+from propopt.results.archive import (
+    Arrays,
+    CheckedFile,
+    Header,
+    Kinds,
+    are_labels,
+    are_texts,
+    is_count,
+    is_positive,
+    is_size,
+    is_text,
+    labels_of,
+    plain_labels,
+)
+from propopt.results.certain import plural
+from propopt.structures.products.sums import NoProducts, SumOfProducts
+from propopt.tables.columns import Coded
+from propopt.tables.frames import Labels, listed
+from propopt.tables.schema import TableSchema
+
+
+# ---- Methods of an explanation about what is beside a row: bins, cells, kernel widths
+
+
+# ---- Values of rows and their bins, as a reader has them
+
+
+def cells_of(points: Points, schema: TableSchema | None) -> tuple[tuple[Any, ...], ...]:
+    """Numbers, names of categories, and None for what is missing, (N, D)."""
+    columns = [None] * points.shape[1] if schema is None else schema.columns
+    shown = [
+        [_cell(x, column) for x in values.tolist()]
+        for values, column in zip(points.T, columns, strict=True)
+    ]
+    return tuple(zip(*shown, strict=True))
+
+
+def bins_of(law: LimeLaw, points: Points) -> tuple[tuple[str, ...], ...]:
+    """The bin of each value in words, (N, D)."""
+    shown = [
+        [str(column.bins[b]) for b in column.place(values).tolist()]
+        for column, values in zip(law.columns, points.T, strict=True)
+    ]
+    return tuple(zip(*shown, strict=True))
+
+
+def _cell(value: float, column: object) -> Any:
+    if isinstance(column, Coded):
+        category = column.categories[int(value)]
+        return category if isinstance(category, bool | int | float) else str(category)
+    return None if np.isnan(value) else value
+
+
+# ---- What a function is read as, believed once it is what the function answers
+
+
+def checked_products(
+    function: Function, reference: Points, points: Points, labels: Labels
+) -> SumOfProducts | NoProducts:
+    """The sum of products that a function is, if it is one at rows of both tables.
+
+    Parameters
+    ----------
+    function : Function
+        f.
+    reference, points : array (R, D) and (N, D)
+        Rows of the table of the law, and rows that are explained.
+    labels : Labels
+        Names of the columns.
+    """
+    rows = np.concatenate([points, reference])
+    return CheckedProducts.of(function).at(rows, labels.of_columns())
+
+
+# ---- What LIME is asked about: a function, a law, rows; kept so that more can be asked
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class LimeSubject:
+    """A function, a law and rows; not saved with what was found about them.
+
+    Parameters
+    ----------
+    function : Function
+        f.
+    law : LimeLaw
+        Of the samples.
+    products : SumOfProducts or NoProducts
+        What f was read as, and found to be at the rows at hand.
+    points : array (N, D)
+        The rows, encoded.
+    labels : Labels
+        Their names.
+    reference : array (R, D)
+        Rows of the table that the law was made of, encoded; those of X where no table
+        is known.
+    n_draws : int
+        Samples for each row of limits that are estimated.
+    seed : int
+        Of these samples.
+    has_table : bool
+        Whether a table is known, and ``reference`` is not X.
+    known : dict
+        What depends on the function and the law alone, made once for all rows.
+    """
+
+    function: Function
+    law: LimeLaw
+    products: SumOfProducts | NoProducts
+    points: Points
+    labels: Labels
+    reference: Points
+    n_draws: int
+    seed: int
+    has_table: bool = True
+    known: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def of_rows(self, rows: Positions) -> LimeSubject:
+        """The same, about some of the rows."""
+        return self.at(self.points[rows], self.labels.of_positions(rows))
+
+    def at(self, points: Points, labels: Labels) -> LimeSubject:
+        """The same, about other rows."""
+        return replace(self, points=points, labels=labels)
+
+    @property
+    def reason(self) -> str:
+        """Why limits are estimated; empty where they are exact."""
+        read = self.products
+        return read.reason if isinstance(read, NoProducts) else ""
+
+    @cached_property
+    def exact(self) -> ExactLimits | None:
+        """The limits of a sum of products; None of other functions."""
+        read = self.products
+        if isinstance(read, NoProducts):
+            return None
+        first = self.known.get("exact")
+        if first is None or first.function is not read:
+            self.known["exact"] = own = ExactLimits(read, self.law)
+            return own
+        known: ExactLimits = first
+        return known if known.law is self.law else known.with_law(self.law)
+
+    @cached_property
+    def common(self) -> CommonDraws | None:
+        """Samples that all rows share; None of laws whose columns are not in bins."""
+        law, draws = self.known.get("common", (None, None))
+        if law is not self.law:
+            draws = CommonDraws.of(self.law, self.evaluate)
+            self.known["common"] = self.law, draws
+        return draws
+
+    @property
+    def evaluate(self) -> Callable[[Points], Values]:
+        """F at encoded points: the model, which is faster than its sum of products."""
+        names = self.labels.of_columns()
+        return lambda points: self.function.value_at(points, names)
+
+    def limits(
+        self,
+        points: Points | None = None,
+        widths: Values | None = None,
+        *,
+        progress: bool | None = False,
+    ) -> Limits | EstimatedLimits:
+        """The limits at these rows, or at others, with widths of their own.
+
+        Parameters
+        ----------
+        points : array (n, D), optional
+            Encoded rows.
+        widths : array (n,), optional
+            A kernel width for each.
+        progress : bool, optional
+            Show a bar while rows are estimated; None for only on a terminal.
+        """
+        points = self.points if points is None else points
+        if self.exact is not None:
+            return self.exact.of(points, widths)
+        if widths is None:
+            return self._estimated(self.law, points, progress)
+        several = np.unique(widths)
+        parts = [
+            self._estimated(self.law.with_width(float(w)), points[widths == w], False)
+            for w in several
+        ]
+        order = np.concatenate([np.flatnonzero(widths == w) for w in several])
+        return _in_order(parts, np.argsort(order))
+
+    def profiles(self, points: Points) -> tuple[Array, ...]:
+        """For each column h_j(b) = E_Q[f | b_j = b] at rows (n, D), (n, B_j) each.
+
+        NaN for bins in which there is nothing. Of exact limits by bits all bins come
+        from one pass; else rows are moved to each bin in turn.
+        """
+        if self.exact is not None and None not in binned_columns(self.law):
+            found = bin_profiles(self.exact, points)
+            return tuple(np.where(p.shares > 0.0, p.means, np.nan) for p in found)
+        columns = range(points.shape[1])
+        return tuple(profile_means(self.limits, self.law, points, j) for j in columns)
+
+    def _estimated(
+        self, law: LimeLaw, points: Points, progress: bool | None
+    ) -> EstimatedLimits:
+        rng = np.random.default_rng(self.seed)
+        return estimate_limits(
+            self.function, law, points, self.labels, self.n_draws, rng, progress
+        )
+
+
+def limits_or_estimates(
+    subject: LimeSubject, progress: bool | None = False
+) -> tuple[LimeSubject, Limits | EstimatedLimits]:
+    """The limits at the rows of a subject, estimated where exact ones are refused.
+
+    A function may be a sum of products whose factors have means that quadrature does
+    not find; then the subject is one of a function that can only be called, and says
+    so.
+    """
+    try:
+        return subject, subject.limits(progress=progress)
+    except Refused as refused:
+        if subject.exact is None:
+            raise
+        estimated = replace(subject, products=NoProducts(str(refused)))
+        return estimated, estimated.limits(progress=progress)
+
+
+def _in_order(parts: list[EstimatedLimits], places: Positions) -> EstimatedLimits:
+    """All rows of several estimates, put where they were."""
+
+    def joined(name: str) -> Array:
+        arrays = [getattr(part, name) for part in parts]
+        return np.concatenate(arrays)[places]
+
+    names = ("coefficients", "mean", "alpha", "log_weight")
+    return replace(
+        parts[0],
+        limits=Limits(*map(joined, names)),
+        standard_errors=joined("standard_errors"),
+        intercept_error=joined("intercept_error"),
+        evaluations=sum(part.evaluations for part in parts),
+    )
+
+
+# ---- Methods of an explanation that find a row, a column, the model behind it
+
+
+class RowLimits(Protocol):
+    """Limits at N rows of a table, or documents, that may have names."""
+
+    @property
+    def labels(self) -> Labels:
+        """Names of the rows and of the columns, or words."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """N, and the number of columns or words."""
+
+    @property
+    def n_samples(self) -> int:
+        """Of one run of LIME."""
+
+
+def place_of_row(explanation: RowLimits, row: Hashable | None = None) -> int:
+    """Where a row, or document, stands; the first by default.
+
+    Parameters
+    ----------
+    row : label or int, optional
+        Its name in the index of X, or its position where X had no names.
+
+    Raises
+    ------
+    InvalidInput
+        If there is none.
+    """
+    if row is None:
+        return 0
+    return explanation.labels.position(row, explanation.shape[0])
+
+
+def places_of_rows(explanation: RowLimits, rows: Sequence[Hashable]) -> Positions:
+    """Where some rows, or documents, stand, (n,).
+
+    Parameters
+    ----------
+    explanation : RowLimits
+        Of them.
+    rows : sequence of labels or int
+        Their names, or positions where they had none.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no such row, or no row is asked for.
+    """
+    if isinstance(rows, str) or len(rows) == 0:
+        raise InvalidInput(f"rows: expected names of rows in a list, got {rows!r}")
+    return np.array([place_of_row(explanation, row) for row in rows], np.intp)
+
+
+_BY_ROWS = (
+    "coefficients",
+    "intercept",
+    "standard_errors",
+    "alpha",
+    "log_weight",
+    "effective_share",
+    "values",
+    "points",
+)
+
+
+# ---- How single runs of LIME scatter, and how f varies, as samples tell
+
+
+_N_DRAWS: Final = 4096
+"""Of each row, for deviations that are known to 2 %."""
+
+_SCATTER_TABLES: Final = Budget(2**26)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class RunScatter:
+    """What samples tell of runs, for each of N rows.
+
+    Parameters
+    ----------
+    deviations : array (N, D)
+        The standard deviations of the coefficients of one run.
+    variance : array (N,)
+        Var_Q f; exact for sums of products that are not too many.
+    n_samples : int
+        Of the run.
+    n_draws : int
+        Samples of each row that deviations, and other variances, were estimated from.
+    """
+
+    deviations: Array
+    variance: Values
+    n_samples: int
+    n_draws: int = _N_DRAWS
+
+    def of_rows(self, rows: Positions) -> RunScatter:
+        """The same of some rows."""
+        return replace(
+            self, deviations=self.deviations[rows], variance=self.variance[rows]
+        )
+
+
+def run_of(explanation: LimeExplanation, n_samples: int) -> SingleRun:
+    """The mean and the covariance of one run."""
+    subject = explanation.asked("a run of another number of samples")
+    return single_run(
+        subject.evaluate,
+        subject.law,
+        subject.points,
+        explanation.limits,
+        explanation.values if explanation.first_row else None,
+        n_samples,
+        explanation.ridge,
+        explanation.first_row,
+        n_draws=_N_DRAWS,
+        rng=np.random.default_rng(subject.seed),
+        common=subject.common,
+    )
+
+
+def weighted_variance(explanation: LimeExplanation) -> Values:
+    """Var_Q f at the rows, (N,): by pairs of products, or from draws if too many."""
+    subject = explanation.asked("the variance of the function")
+    read = subject.products
+    if isinstance(read, SumOfProducts):
+        points = subject.points
+        if n_pairs(read, len(points)) <= PAIRS_AT_MOST:
+            found = exact_variance(
+                read, subject.law, points, subject.law.widths(points)
+            )
+            if found is not None:
+                return found
+    return _drawn_variance(subject)
+
+
+def _drawn_variance(subject: LimeSubject) -> Values:
+    """The same from common draws; where too few count, from even ones around rows."""
+    law, points, common = subject.law, subject.points, subject.common
+    widths, shared = law.widths(points), np.zeros(len(points), bool)
+    if common is not None:
+        shared = common.enough(points, widths)
+    found = np.empty(len(points))
+    if common is not None and shared.any():
+        found[shared] = common.variances(points[shared], widths[shared])
+    if not shared.all():
+        found[~shared] = _variance_around(subject, points[~shared], widths[~shared])
+    return found
+
+
+def _variance_around(subject: LimeSubject, points: Points, widths: Values) -> Values:
+    """From even draws of the weighted law of each row."""
+    rng, law, parts = np.random.default_rng(subject.seed), subject.law, []
+    uniforms = stratified_uniforms(1, _N_DRAWS, points.shape[1], rng)
+    for rows in _SCATTER_TABLES.blocks(len(points), 3 * uniforms.nbytes):
+        around = points[rows]
+        copies = np.broadcast_to(uniforms[0], (len(around), *uniforms.shape[1:]))
+        drawn = draws_at(law.columns, around, widths[rows], copies)
+        parts.append(evaluated(subject.evaluate, drawn.samples).var(axis=1))
+    return np.concatenate(parts)
+
+
+# ---- Methods of an explanation about single runs of LIME, with n samples each
+
+
+def run_of_samples(
+    explanation: LimeExplanation, n_samples: int | None = None
+) -> SingleRun:
+    """The mean and the covariance of the coefficients of one run of LIME.
+
+    Parameters
+    ----------
+    n_samples : int, optional
+        Of the run; those of the explanation by default.
+
+    Raises
+    ------
+    Refused
+        If the explanation was loaded.
+    """
+    n = read_samples(explanation, n_samples)
+    return explanation.own_run if n == explanation.n_samples else run_of(explanation, n)
+
+
+def read_samples(explanation: RowLimits, n_samples: int | None) -> int:
+    """The samples of a run; those of the explanation where none are given."""
+    if n_samples is None:
+        return explanation.n_samples
+    return read_count(n_samples, "n_samples")
+
+
+# ---- Limits of LIME as a file, and back: checked alike on both ways
+
+
+_TABLES: Final = ("coefficients", "alpha", "points")
+_COLUMNS: Final = ("intercept", "log_weight", "effective_share", "values")
+_MAYBE: Final = ("standard_errors", "deviations", "variance")
+
+
+def write_lime(path: str | Path, explanation: LimeExplanation) -> None:
+    """Write to an ``.npz`` file what tables need.
+
+    Raises
+    ------
+    InvalidInput
+        If the folder is not there, or a field is not what can be loaded again.
+    """
+    arrays = {name: getattr(explanation, name) for name in (*_TABLES, *_COLUMNS)}
+    if explanation.standard_errors is not None:
+        arrays["standard_errors"] = explanation.standard_errors
+    header = {name: getattr(explanation, name) for name in _PLAIN}
+    header["labels"] = plain_labels(explanation.labels)
+    header["cells"] = [list(map(_plain_cell, row)) for row in explanation.cells]
+    header["n_draws"] = None
+    if explanation.scatter is not None or explanation.subject is not None:
+        runs = explanation.runs
+        arrays["deviations"], arrays["variance"] = runs.deviations, runs.variance
+        header["n_draws"] = runs.n_draws
+    _FILE.write(path, header, arrays)
+
+
+def read_lime(path: str | Path) -> dict[str, Any]:
+    """The fields that :func:`write_lime` wrote.
+
+    Raises
+    ------
+    InvalidInput
+        If the file is another one, or holds what no such result has.
+    FileNotFoundError
+        If there is none.
+    """
+    return _FILE.read(path)
+
+
+def _fields(header: Header, arrays: Arrays) -> dict[str, Any]:
+    for name in sorted(arrays.keys() - {*_TABLES, *_COLUMNS, *_MAYBE}):
+        raise InvalidInput(f"it also has the array {name!r}")
+    shape = _shape(arrays)
+    known = {
+        name: _numbers(arrays, name, shape[: 2 - (name in _COLUMNS)])
+        for name in (*_TABLES, *_COLUMNS)
+    }
+    errors = None
+    if "standard_errors" in arrays:
+        errors = _numbers(arrays, "standard_errors", shape)
+    return {
+        **known,
+        **{name: header[name] for name in _PLAIN},
+        "labels": labels_of(header["labels"], shape),
+        "cells": _table(header["cells"], shape, "cells"),
+        "bins": _table(header["bins"], shape, "bins"),
+        "notes": tuple(header["notes"]),
+        "standard_errors": errors,
+        "scatter": _scatter(header["n_draws"], header["n_samples"], arrays, shape),
+    }
+
+
+def _scatter(
+    n_draws: int | None,
+    n_samples: int,
+    arrays: Arrays,
+    shape: tuple[int, int],
+) -> RunScatter | None:
+    if n_draws is None:
+        return None
+    deviations = _numbers(arrays, "deviations", shape)
+    variance = _numbers(arrays, "variance", shape[:1])
+    return RunScatter(deviations, variance, n_samples, n_draws)
+
+
+def _shape(arrays: Arrays) -> tuple[int, int]:
+    if "coefficients" not in arrays or arrays["coefficients"].ndim != 2:
+        raise InvalidInput("it has no table of coefficients")
+    N, D = arrays["coefficients"].shape
+    if N == 0 or D == 0:
+        raise InvalidInput("its coefficients are empty")
+    return N, D
+
+
+def _numbers(arrays: Arrays, name: str, shape: tuple[int, ...]) -> Array:
+    """Numbers of a shape; only values of columns may be missing."""
+    if name not in arrays:
+        raise InvalidInput(f"it has no {name}")
+    array = arrays[name]
+    if array.dtype != np.float64 or array.shape != shape:
+        raise InvalidInput(f"{name}: expected numbers of shape {shape}")
+    if name not in ("points", "log_weight") and not np.isfinite(array).all():
+        raise InvalidInput(f"{name}: expected finite numbers")
+    return sealed(array.copy())
+
+
+def _table(
+    rows: list[list[Any]], shape: tuple[int, int], what: str
+) -> tuple[tuple[Any, ...], ...]:
+    if len(rows) != shape[0] or any(len(row) != shape[1] for row in rows):
+        raise InvalidInput(f"{what}: expected a table of shape {shape}")
+    return tuple(map(tuple, rows))
+
+
+def _plain_cell(cell: object) -> object:
+    """JSON has no NaN: what is missing is null; names of any type are text."""
+    value = cell.item() if isinstance(cell, np.generic) else cell
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    return (
+        value if value is None or isinstance(value, bool | int | float) else str(value)
+    )
+
+
+def _is_rows(fits: Callable[[object], bool]) -> Callable[[object], bool]:
+    def rows(value: object) -> bool:
+        return isinstance(value, list) and all(
+            isinstance(row, list) and all(map(fits, row)) for row in value
+        )
+
+    return rows
+
+
+def _is_cell(value: object) -> bool:
+    return value is None or isinstance(value, int | float) or is_text(value)
+
+
+def _is_draws(value: object) -> bool:
+    return value is None or is_count(value)
+
+
+_PLAIN: Final = (
+    "source",
+    "reason",
+    "bins",
+    "law_in_words",
+    "n_samples",
+    "ridge",
+    "first_row",
+    "evaluations",
+    "notes",
+)
+_KINDS: Final[Kinds] = {
+    "source": (is_text, "text"),
+    "reason": (is_text, "text"),
+    "labels": (are_labels, "names of points and features, or null"),
+    "cells": (_is_rows(_is_cell), "rows of numbers, text or null"),
+    "bins": (_is_rows(is_text), "rows of text"),
+    "law_in_words": (is_text, "text"),
+    "n_samples": (is_positive, "an integer >= 1"),
+    "ridge": (is_size, "a finite number >= 0"),
+    "first_row": (lambda value: isinstance(value, bool), "true or false"),
+    "evaluations": (is_count, "an integer >= 0"),
+    "notes": (are_texts, "a list of sentences"),
+    "n_draws": (_is_draws, "an integer >= 0, or null"),
+}
+_FILE: Final = CheckedFile(
+    form=Format("propopt lime", "saved limits of LIME", version=1),
+    kinds=_KINDS,
+    fields=_fields,
+)
+
+
+# ---- The table of an explanation by limits of LIME, and its forms for other readers
+
+
+def lime_frame(explanation: LimeExplanation) -> pd.DataFrame:
+    """One row for each row and column of X, with the units beside the numbers."""
+    N, D = explanation.shape
+    rows = range(N) if explanation.labels.points is None else explanation.labels.points
+    errors = explanation.standard_errors
+    columns: dict[str, Any] = {
+        "row": [row for row in rows for _ in range(D)],
+        "feature": list(explanation.labels.feature_names(D)) * N,
+        "value": pd.Series(_flat(explanation.cells), dtype=object),
+        "bin": _flat(explanation.bins),
+        "coefficient": explanation.coefficients.ravel(),
+        "standard_error": (np.zeros((N, D)) if errors is None else errors).ravel(),
+        "alpha": explanation.alpha.ravel(),
+        "single_run_sd": known_noise(explanation).ravel(),
+        "single_run_sd_source": _source_of_noise(explanation),
+        "expected": explanation.expected().ravel(),
+        "n_samples": explanation.n_samples,
+        **{
+            name: np.repeat(values, D)
+            for name, values in {
+                "intercept": explanation.intercept,
+                "prediction": explanation.values,
+                "surrogate_at_row": explanation.at_row,
+                "effective_share": explanation.effective_share,
+            }.items()
+        },
+        "source": explanation.source,
+        "units": explanation.units,
+    }
+    return pd.DataFrame(columns)
+
+
+def known_noise(explanation: LimeExplanation) -> Array:
+    """The scatter of single runs; NaN where it is not known and cannot be asked."""
+    if explanation.scatter is None and explanation.subject is None:
+        return np.full(explanation.shape, np.nan)
+    return explanation.noise()
+
+
+def _source_of_noise(explanation: LimeExplanation) -> str:
+    """Deviations of runs are estimated, also where coefficients are exact."""
+    if explanation.scatter is None and explanation.subject is None:
+        return ""
+    return f"estimate ({explanation.runs.n_draws:,} draws a row)"
+
+
+def named_coefficients(explanation: LimeExplanation, n: int) -> list[str]:
+    """Each column of a row with its bin in words."""
+    names = explanation.labels.feature_names(explanation.shape[1])
+    return list(map(described, names, explanation.bins[n]))
+
+
+def described(name: str, own: str) -> str:
+    """A column with its bin, which may start with a sign of its own."""
+    return f"{name} {own}" if own[:1] in "<>≤≥=" else f"{name}: {own}"
+
+
+def write_records(path: str | Path, explanation: LimeExplanation) -> None:
+    """The table as a list of objects; what is not known is null."""
+    write_plain_records(path, lime_frame(explanation))
+
+
+def write_plain_records(path: str | Path, table: pd.DataFrame) -> None:
+    """A table as a list of objects; JSON has no NaN, so what is not known is null."""
+    records = table.to_dict(orient="records")
+    text = json.dumps(
+        json.loads(as_json(_plain(records))), indent=1, ensure_ascii=False
+    )
+    with written_whole(Path(path)) as draft:
+        draft.write_text(text, encoding="utf-8")
+
+
+def _plain(records: list[dict[Any, Any]]) -> list[dict[str, Any]]:
+    return [{str(k): _known(v) for k, v in record.items()} for record in records]
+
+
+def _known(value: object) -> object:
+    number = value.item() if isinstance(value, np.generic) else value
+    if isinstance(number, float) and not math.isfinite(number):
+        return None
+    plain = number is None or isinstance(number, bool | int | float | str)
+    return number if plain else str(number)
+
+
+def _flat(table: tuple[tuple[Any, ...], ...]) -> list[Any]:
+    return [cell for row in table for cell in row]
+
+
+# ---- Methods of an explanation that the package ``lime`` has too
+
+
+def largest_first(coefficients: Values) -> list[tuple[int, float]]:
+    """Positions and coefficients (d,), the largest first; equal ones in their order.
+
+    Parameters
+    ----------
+    coefficients : array (d,)
+        Of one row or document.
+    """
+    order = np.argsort(-np.abs(coefficients), kind="stable").tolist()
+    return [(j, float(coefficients[j])) for j in order]
+
+
+# ---- What is shown of limits of LIME: what is exact, what is estimated, and the units
+
+
+ROWS_SHOWN, COLUMNS_SHOWN = 3, 10
+
+ROWS_SAMPLED = 100
+"""Of more rows a card does not estimate the noise, which takes a while."""
+
+
+def lime_text(explanation: LimeExplanation) -> str:
+    """One line."""
+    facts = "; ".join(map(printable, claims(explanation)))
+    return f"LimeExplanation({size(explanation)}; {facts})"
+
+
+_HEAD = ("feature and bin", "coefficient", "sd of one run", "mean of runs")
+
+
+def size(explanation: LimeExplanation) -> str:
+    """Rows and columns."""
+    N, D = explanation.shape
+    return f"{plural(N, 'row')}, {plural(D, 'feature')}"
+
+
+def claims(explanation: LimeExplanation) -> Iterator[str]:
+    """What is proved, what is estimated, and the units."""
+    errors = explanation.standard_errors
+    if errors is None:
+        yield "coefficients exact, without samples or a seed"
+    else:
+        called = explanation.evaluations
+        evaluations = f", {called:,} evaluations" if called else ""
+        yield (
+            f"coefficients: {explanation.source}, standard errors up to "
+            f"{np.nanmax(errors):.2g}{evaluations}; not exact because "
+            f"{explanation.reason}"
+        )
+    yield f"in {explanation.units}"
+    yield explanation.law_in_words
+    scatter = explanation.__dict__.get("runs", explanation.scatter)
+    if scatter is not None:
+        yield (
+            f"one run of {explanation.n_samples:,} samples has sd up to "
+            f"{explanation.noise().max():.2g} (estimated from {scatter.n_draws:,} "
+            "samples a row)"
+        )
+
+
+def _noise_for_card(explanation: LimeExplanation) -> Array:
+    """The scatter of single runs; NaN where looking at a card would take long."""
+    known = "runs" in vars(explanation) or explanation.scatter is not None
+    if known or explanation.shape[0] <= ROWS_SAMPLED:
+        return known_noise(explanation)
+    return np.full(explanation.shape, np.nan)
+
+
+def _largest(
+    explanation: LimeExplanation, scatter: Array, n: int
+) -> Iterable[list[str]]:
+    own = explanation.coefficients[n]
+    noise, mean = scatter[n], explanation.expected()[n]
+    names = named_coefficients(explanation, n)
+    order = np.argsort(-np.abs(own), kind="stable")
+    for j in order[:COLUMNS_SHOWN]:
+        numbers = (own[j], noise[j], mean[j])
+        yield [in_html(names[j]), *(_number(x) for x in numbers)]
+    if len(order) > COLUMNS_SHOWN:
+        rest = np.abs(own[order[COLUMNS_SHOWN:]]).max()
+        yield [f"{len(order) - COLUMNS_SHOWN} others", f"at most {rest:.4g}", "", ""]
+
+
+def _number(x: float) -> str:
+    return "" if np.isnan(x) else f"{x:.4g}"
+
+
+def in_words_of(subject: Any) -> str:
+    """What a model was asked for; "output" where a loaded result has no model."""
+    return "output" if subject is None else str(subject.function.quantity.in_words())
+
+
+# ---- What LIME tends to at rows of a table, with what is known of its error
+
+
+EXACT_LIMITS: Final = "exact"
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LimeExplanation:
+    """The coefficients that LIME tends to, for each row of a table.
+
+    g(z) = β_0 + Σ_j β_j z_j, where bit z_j says whether a sample is in the bin of the
+    row; β_j = E_Q[f | z_j = 1] − E_Q[f | z_j = 0] is in units of the output.
+
+    Parameters
+    ----------
+    coefficients : array (N, D)
+        β_j. Exact ones need no seed. The same rows in any order have the same to the
+        last bit; beside other rows, sums may be rounded otherwise.
+    intercept : array (N,)
+        β_0.
+    standard_errors : array (N, D) or None
+        Of estimated coefficients; None where they are exact.
+    source : str
+        ``"exact"``, or how they were estimated.
+    reason : str
+        Why they could not be exact, a sentence; empty where they are.
+    alpha : array (N, D)
+        Q(z_j = 1): the weighted share of samples in the bin of the row.
+    log_weight : array (N,)
+        log C, C = E π.
+    effective_share : array (N,)
+        (E π)² / E π²: how many samples without weights one with weight is worth.
+    values : array (N,)
+        f at the rows.
+    points : array (N, D)
+        The rows, encoded.
+    cells : tuple of tuples (N, D)
+        Their values: numbers, names of categories, None.
+    bins : tuple of tuples of str (N, D)
+        The bin of each value, in words.
+    law_in_words : str
+        The law, its bins and its width.
+    n_samples : int
+        Of one run of LIME, for ``noise``, ``expected`` and tables.
+    ridge : float
+        λ of one run; the package has 1.
+    first_row : bool
+        Whether the row itself is the first sample of a run, as it is in the package.
+    labels : Labels
+        Names of rows and columns.
+    evaluations : int
+        Rows that the model was given.
+    notes : tuple of str
+        What a reader has to know, a sentence each.
+    scatter : RunScatter or None
+        What is known of the scatter of single runs.
+    subject : LimeSubject or None
+        The model and the law. They are not saved: of a loaded explanation it is None.
+    """
+
+    units: ClassVar[str] = "units of the output"
+
+    coefficients: Attributions
+    intercept: Values
+    standard_errors: Array | None = None
+    source: str = EXACT_LIMITS
+    reason: str = ""
+    alpha: Array
+    log_weight: Values
+    effective_share: Values
+    values: Values
+    points: Points
+    cells: tuple[tuple[Any, ...], ...]
+    bins: tuple[tuple[str, ...], ...]
+    law_in_words: str
+    n_samples: int
+    ridge: float
+    first_row: bool
+    labels: Labels = Labels()
+    evaluations: int = 0
+    notes: tuple[str, ...] = ()
+    scatter: RunScatter | None = None
+    subject: LimeSubject | None = None
+
+    def __post_init__(self) -> None:
+        self.labels.check(self.shape, "labels")
+        for array in vars(self).values():
+            if isinstance(array, np.ndarray):
+                sealed(array)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """N and D."""
+        N, D = self.coefficients.shape
+        return N, D
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether coefficients have no error but rounding."""
+        return self.source == EXACT_LIMITS
+
+    @property
+    def explained_in_words(self) -> str:
+        """What is explained, such as "probability of malignant"."""
+        return in_words_of(self.subject)
+
+    @property
+    def law(self) -> LimeLaw:
+        """The law of the samples."""
+        return self.asked("law").law
+
+    @cached_property
+    def limits(self) -> Limits:
+        """Coefficients, E_Q f, α and log C: what rooms of formulas take."""
+        return Limits(self.coefficients, self.mean, self.alpha, self.log_weight)
+
+    @property
+    def mean(self) -> Values:
+        """E_Q f, (N,)."""
+        pulls = np.einsum("nd,nd->n", self.alpha, self.coefficients)
+        return np.asarray(self.intercept + pulls)
+
+    @property
+    def mean_weight(self) -> Values:
+        """C = E π, (N,)."""
+        return np.asarray(np.exp(self.log_weight))
+
+    @property
+    def at_row(self) -> Values:
+        """The surrogate at the row itself, β_0 + Σ_j β_j, (N,)."""
+        return np.asarray(self.intercept + self.coefficients.sum(axis=1))
+
+    @property
+    def local_gap(self) -> Values:
+        """f(x) less the surrogate at the row, (N,)."""
+        return np.asarray(self.values - self.at_row)
+
+    @property
+    def explained(self) -> Values:
+        """Σ_j α_j(1 − α_j) β_j²: the variance of the surrogate under Q, (N,)."""
+        parts = self.alpha * (1.0 - self.alpha) * self.coefficients**2
+        return np.asarray(parts.sum(axis=1))
+
+    @property
+    def r2(self) -> Values:
+        """The share of Var_Q f that the surrogate explains, (N,); 1 where f is flat."""
+        total = np.maximum(self.runs.variance, self.explained)
+        return np.divide(
+            self.explained, total, out=np.ones(len(total)), where=total > 0
+        )
+
+    @cached_property
+    def runs(self) -> RunScatter:
+        """How single runs scatter, estimated from samples when first asked."""
+        if self.scatter is not None:
+            return self.scatter
+        return RunScatter(
+            self.own_run.standard_deviations, weighted_variance(self), self.n_samples
+        )
+
+    @cached_property
+    def own_run(self) -> SingleRun:
+        """One run of ``n_samples``."""
+        return run_of(self, self.n_samples)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row for each row and column of X: coefficient, bin, error, noise."""
+        return lime_frame(self)
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write :meth:`to_frame`; numbers read back to the same value."""
+        write_csv(path, self.to_frame(), names_of_rows=False)
+
+    def to_json(self, path: str | Path) -> None:
+        """Write :meth:`to_frame` as a list of objects; what is not known is null."""
+        write_records(path, self)
+
+    def save(self, path: str | Path) -> None:
+        """Write to an ``.npz`` file without pickles; model and law stay behind.
+
+        Raises
+        ------
+        InvalidInput
+            If the folder is not there.
+        """
+        write_lime(path, self)
+
+    @classmethod
+    def load(cls, path: str | Path) -> LimeExplanation:
+        """Read what :meth:`save` wrote.
+
+        Raises
+        ------
+        InvalidInput
+            If the file is another one, or holds what no such result has.
+        FileNotFoundError
+            If there is none.
+        """
+        return cls(**read_lime(path))
+
+    def single_run(self, n_samples: int | None = None) -> SingleRun:
+        """The mean and the covariance of the coefficients of one run of LIME.
+
+        Parameters
+        ----------
+        n_samples : int, optional
+            Of the run; those of the explanation by default.
+
+        Raises
+        ------
+        Refused
+            If the explanation was loaded.
+        """
+        return run_of_samples(self, n_samples)
+
+    def noise(self, n_samples: int | None = None) -> Array:
+        """Standard deviations of the coefficients of a single run, (N, D).
+
+        Parameters
+        ----------
+        n_samples : int, optional
+            Of the run; those of the explanation by default.
+
+        Raises
+        ------
+        Refused
+            If the explanation was loaded, and they are not known.
+        """
+        n = read_samples(self, n_samples)
+        if n == self.n_samples:
+            return self.runs.deviations
+        return run_of_samples(self, n).standard_deviations
+
+    def required_n(self, se: float) -> Array:
+        """Samples of one run for standard errors of ``se``, (N, D).
+
+        Parameters
+        ----------
+        se : float
+            In units of the output.
+
+        Raises
+        ------
+        InvalidInput
+            If it is not positive.
+        """
+        size = read_positive(se, "se")
+        return required_samples(self.n_samples, self.runs.deviations, size)
+
+    def expected(self, n_samples: int | None = None) -> Array:
+        """Mean coefficients of runs with their ridge and their first row, (N, D).
+
+        Parameters
+        ----------
+        n_samples : int, optional
+            Of each run; those of the explanation by default.
+        """
+        return expected(
+            self.limits,
+            self.values,
+            read_samples(self, n_samples),
+            self.ridge,
+            self.first_row,
+        ).coefficients
+
+    def column(self, feature: str | int) -> int:
+        """Where a column stands, by its name or its position.
+
+        Parameters
+        ----------
+        feature : str or int
+            The column.
+
+        Raises
+        ------
+        InvalidInput
+            If there is none.
+        """
+        names = self.labels.feature_names(self.shape[1])
+        if feature in names:
+            return names.index(str(feature))
+        if isinstance(feature, int) and 0 <= feature < len(names):
+            return feature
+        raise InvalidInput(
+            f"feature: there is no column {feature!r}"
+            f"{did_you_mean(feature, names)}; there are {listed(names)}"
+        )
+
+    def position(self, row: Hashable | None = None) -> int:
+        """Where a row, or document, stands; the first by default.
+
+        Parameters
+        ----------
+        row : label or int, optional
+            Its name in the index of X, or its position where X had no names.
+
+        Raises
+        ------
+        InvalidInput
+            If there is none.
+        """
+        return place_of_row(self, row)
+
+    def of_rows(self, rows: Sequence[Hashable]) -> LimeExplanation:
+        """The same of some rows alone; nothing is computed.
+
+        Parameters
+        ----------
+        rows : sequence of labels or int
+            Their names in the index of X, or positions where X had no names.
+
+        Raises
+        ------
+        InvalidInput
+            If there is no such row, or no row is asked for.
+        """
+        places = places_of_rows(self, rows)
+        N, names = len(self.coefficients), self.labels
+        if names.points is None and not np.array_equal(places, np.arange(N)):
+            # rows without names keep their numbers
+            names = replace(names, points=tuple(range(N)))
+        of_rows = {
+            name: part[places]
+            for name, part in vars(self).items()
+            if name in _BY_ROWS and part is not None
+        }
+        subject = self.subject
+        scatter = vars(self).get("runs", self.scatter)
+        return replace(
+            self,
+            **of_rows,
+            cells=tuple(self.cells[n] for n in places),
+            bins=tuple(self.bins[n] for n in places),
+            labels=names.of_positions(places),
+            scatter=None if scatter is None else scatter.of_rows(places),
+            subject=None if subject is None else subject.of_rows(places),
+        )
+
+    def asked(self, what: str) -> LimeSubject:
+        """The model and the law.
+
+        Parameters
+        ----------
+        what : str
+            What they are needed for.
+
+        Raises
+        ------
+        Refused
+            If the explanation was loaded.
+        """
+        if self.subject is None:
+            raise Refused(
+                f"{what}: the model and the law are not saved with an explanation; "
+                "make it anew with propopt.lime.limits"
+            )
+        return self.subject
+
+    def diagnose(
+        self,
+        n_samples: int | None = None,
+        *,
+        rows: Sequence[Hashable] | None = None,
+        progress: bool | None = None,
+    ) -> LimeDiagnosis:
+        """What these coefficients hide: findings with numbers, what misleads first.
+
+        Signs against the profile of their column, noise, unstable ranks, cancellation
+        by binning, edges of bins, weights that collapse or are not local, low fidelity,
+        samples that are not like the data, quirks of the package; under normal samples
+        also columns that are switched off and signs that are turned.
+
+        Parameters
+        ----------
+        n_samples : int, optional
+            Of the runs that it is about; those of the explanation by default.
+        rows : sequence of labels or int, optional
+            Only these, by their names in the index of X, or positions where X had no
+            names.
+        progress : bool, optional
+            Show a bar, and before long work what it costs; by default only on a
+            terminal.
+
+        Returns
+        -------
+        LimeDiagnosis
+            What misleads hardly anybody is among its notes.
+
+        Raises
+        ------
+        InvalidInput
+            If there is no such row.
+        Refused
+            If the explanation was loaded, and has no model.
+        """
+        return diagnose(self, n_samples, rows=rows, progress=progress)
+
+    def profile(self, row: Hashable | None = None) -> RowProfile:
+        """Means of f over the bins of each column, all else as for this row.
+
+        Parameters
+        ----------
+        row : label or int, optional
+            Its name in the index of X, or its position where X had no names; by default
+            the first.
+
+        Raises
+        ------
+        Refused
+            If the explanation was loaded.
+        """
+        n, subject = self.position(row), self.asked("profile")
+        law, point = subject.law, subject.points[[n]]
+        columns = range(self.shape[1])
+        return RowProfile(
+            features=self.labels.feature_names(self.shape[1]),
+            bins=tuple(tuple(column.bins) for column in law.columns),
+            means=tuple(means[0] for means in subject.profiles(point)),
+            own=np.array([law.columns[j].place(point[:, j])[0] for j in columns]),
+            mean=float(self.mean[n]),
+        )
+
+    def cells_of(
+        self,
+        first: str | int,
+        second: str | int,
+        row: Hashable | None = None,
+    ) -> RowCells:
+        """Coefficients of two columns in each cell of their bins.
+
+        Parameters
+        ----------
+        first, second : str or int
+            The columns, by name or position.
+        row : label or int, optional
+            What the other columns are; by default the first row.
+
+        Raises
+        ------
+        InvalidInput
+            If there is no such column, or both are one.
+        Refused
+            If the explanation was loaded.
+        """
+        n, subject = self.position(row), self.asked("cells_of")
+        pair = self.column(first), self.column(second)
+        if pair[0] == pair[1]:
+            raise InvalidInput("cells_of: expected two columns, got one twice")
+        names = self.labels.feature_names(self.shape[1])
+        law, point = subject.law, subject.points[[n]]
+        one, other = (law.columns[j] for j in pair)
+        return RowCells(
+            features=(names[pair[0]], names[pair[1]]),
+            bins=(tuple(one.bins), tuple(other.bins)),
+            coefficients=cell_coefficients(subject.limits, law, point, pair),
+            own=(
+                int(one.place(point[:, pair[0]])[0]),
+                int(other.place(point[:, pair[1]])[0]),
+            ),
+        )
+
+    def path(
+        self,
+        row: Hashable | None = None,
+        widths: ArrayLike | None = None,
+    ) -> BandwidthPath:
+        """Coefficients of a row at many kernel widths, exact at each.
+
+        Parameters
+        ----------
+        row : label or int, optional
+            Its name in the index of X, or its position where X had no names; by default
+            the first.
+        widths : array (M,), optional
+            Kernel widths; by default 50 around that of the law.
+
+        Raises
+        ------
+        Refused
+            If coefficients are estimated, or the explanation was loaded.
+        """
+        subject = self.asked("path")
+        if subject.exact is None:
+            raise Refused(f"path: coefficients are estimated, as {self.reason}")
+        return bandwidth_path(subject.exact, subject.points[self.position(row)], widths)
+
+    def as_list(self, row: Hashable | None = None) -> list[tuple[str, float]]:
+        """Column and bin in words, and coefficient; the largest first, as lime has it.
+
+        Parameters
+        ----------
+        row : label or int, optional
+            Its name in the index of X, or its position where X had no names; by default
+            the first.
+        """
+        n = self.position(row)
+        names = named_coefficients(self, n)
+        return [(names[j], weight) for j, weight in self.as_map(row)[1]]
+
+    def as_map(self, row: Hashable | None = None) -> dict[int, list[tuple[int, float]]]:
+        """Under the key 1 positions of columns and coefficients, the largest first.
+
+        Parameters
+        ----------
+        row : label or int, optional
+            Its name in the index of X, or its position where X had no names; by default
+            the first.
+        """
+        return {1: largest_first(self.coefficients[self.position(row)])}
+
+    def __repr__(self) -> str:
+        """One line."""
+        return lime_text(self)
+
+    def _repr_html_(self) -> str:
+        """A title, facts, and the largest coefficients of the first rows."""
+        N, _ = self.shape
+        noise = _noise_for_card(self)
+        facts = [*claims(self), *self.notes]
+        if np.isnan(noise).all() and self.subject is not None:
+            facts.append("sd of one run: estimated from samples when noise() is asked")
+        parts = [
+            f"<b>{in_html(f'LIME, its limits: {size(self)}')}</b>",
+            "<br>".join(map(in_html, facts)),
+        ]
+        shown = range(min(N, ROWS_SHOWN))
+        parts += [html_table(_HEAD, _largest(self, noise, n)) for n in shown]
+        if N > ROWS_SHOWN:
+            parts.append(in_html(f"{plural(N - ROWS_SHOWN, 'more row')}"))
+        return html_card(parts)

@@ -1,0 +1,602 @@
+"""How well a surrogate on bits follows its function, and where it gets it from.
+
+- :func:`~propopt.lime.fidelity.effective_share`: samples that count.
+- :func:`~propopt.lime.fidelity.split_by_cells` and
+  :func:`~propopt.lime.fidelity.split_by_columns`: how far from the row
+  coefficients come from, as a :class:`~propopt.lime.fidelity.LocalitySplit`.
+- :func:`~propopt.lime.fidelity.variance`: how much a function varies under
+  the weighted law, and :func:`~propopt.lime.fidelity.weighted_r2`, how much
+  of it a surrogate explains; :func:`~propopt.lime.fidelity.local_gap`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, cast, final
+
+import numpy as np
+
+from propopt.base.arrays import Array, Points, Positions, Values
+from propopt.base.checks import read_rng
+from propopt.base.resources import Budget
+from propopt.functions import Function
+from propopt.lime.expectations import ExactLimits, FactorMeans, Limits
+from propopt.lime.laws.lime_law import LimeLaw, Tilt, draws_at
+from propopt.structures.boxes.sets import Sets
+from propopt.structures.products.algebra import Pieces, Products, SetMeasures
+from propopt.structures.products.families import Bumps, Factors, Powers
+from propopt.structures.products.normals import LOG_TAIL, Normals, normal_nodes
+from propopt.structures.products.sums import SumOfProducts
+
+
+# ---- How many samples are left once they are weighted
+
+
+def effective_share(
+    law: LimeLaw, points: Points, widths: Values | None = None
+) -> Values:
+    """The effective sample size over n, (E π)² / E π², in n situations.
+
+    Weights are exp(−distance² / (2 ν²)), so π² is the weight of the width ν / √2, and
+    the share is C(ν)² / C(ν / √2). Near 1 all samples count alike, however far from the
+    row they are; near 0 few samples decide.
+
+    Parameters
+    ----------
+    law : LimeLaw
+        Of the samples and weights.
+    points : array (n, D)
+        Encoded rows.
+    widths : array (n,), optional
+        Kernel widths, one for each row; by default the law's.
+
+    Returns
+    -------
+    array (n,)
+    """
+    own = law.widths(points, widths)
+    log_squares = law.log_weights(points, law.squared_widths(own))
+    return np.asarray(np.exp(2.0 * law.log_weights(points, own) - log_squares))
+
+
+# ---- How far from the row coefficients come from
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class LocalitySplit:
+    """Coefficients as sums over distances from the row, β_j = Σ_m β_j^(m).
+
+    Parameters
+    ----------
+    parts : array (n, M, D)
+        β_j^(m), for m from 0.
+    """
+
+    parts: Array
+
+    @property
+    def coefficients(self) -> Array:
+        """β, (n, D)."""
+        return np.asarray(self.parts.sum(axis=1))
+
+    @property
+    def outside(self) -> Array:
+        """Σ_{m≥1} |β_j^(m)| / Σ_m |β_j^(m)|, (n, D); 0 where all is zero."""
+        sizes = np.abs(self.parts)
+        whole = sizes.sum(axis=1)
+        far = sizes[:, 1:].sum(axis=1)
+        return np.divide(far, whole, out=np.zeros(whole.shape), where=whole > 0.0)
+
+
+def split_by_cells(
+    exact: ExactLimits, points: Points, widths: Values | None = None
+) -> LocalitySplit:
+    """Coefficients by how many columns of a cell are not in the row's bin.
+
+    Cells are those of the grid of all columns that f depends on. Those with m columns
+    out of the row's bins contribute
+
+    E_Q[f 1[m others out] | z_j = 1] − E_Q[f 1[m − 1 others out] | z_j = 0],
+
+    which of a product are the coefficients of t^m in
+    (a_j − t b_j) Π_k (α_k a_k + t (1 − α_k) b_k), a and b the means of its factors in
+    the row's bins and outside (Garreau and von Luxburg 2020, Proposition 6). A constant
+    that is added to f moves these parts, but not those of :func:`split_by_columns`.
+
+    Parameters
+    ----------
+    exact : ExactLimits
+        A sum of products and a law.
+    points : array (n, D)
+        Encoded rows.
+    widths : array (n,), optional
+        Kernel widths, one for each row; by default the law's.
+    """
+
+    def measures(means: FactorMeans, t: complex) -> SetMeasures:
+        out = _marked(t, means.zero)
+        return SetMeasures(means.mixed(means.one, out), means.contrast(means.one, out))
+
+    function = exact.function
+    everywhere = _on_all_columns(function.products, function.columns)
+    return _split(exact, points, widths, measures, everywhere, 1)
+
+
+def split_by_columns(
+    exact: ExactLimits, points: Points, widths: Values | None = None
+) -> LocalitySplit:
+    """Coefficients by how many other columns leave the row's bin for them.
+
+    Part 0 is the contrast E[f | z = 1] − E[f | z_j = 0, all others 1], with all other
+    columns in the row's bins: β_j for ν → 0. Part m is what m others add when they
+    leave, with their probabilities to do so: the coefficients of t^m in
+    (a_j − b_j) Π_k (a_k + t (1 − α_k) (b_k − a_k)), a and b the means of factors in the
+    row's bins and outside. It is the same however f is written, and of an additive
+    function all is in part 0.
+
+    Parameters
+    ----------
+    exact : ExactLimits
+        A sum of products and a law.
+    points : array (n, D)
+        Encoded rows.
+    widths : array (n,), optional
+        Kernel widths, one for each row; by default the law's.
+    """
+
+    def measures(means: FactorMeans, t: complex) -> SetMeasures:
+        moved = means.one + _marked(t, means.zero - means.one)
+        return SetMeasures(
+            means.mixed(means.one, moved), means.contrast(means.one, means.zero)
+        )
+
+    return _split(exact, points, widths, measures, exact.function.products, 0)
+
+
+def _marked(t: complex, means: Array) -> Array:
+    """Means times t, which are complex."""
+    return cast("Array", t * means)
+
+
+def _on_all_columns(products: Products, used: Positions) -> Products:
+    """The same sum with a factor for each column in each product, 1 where it had none.
+
+    These are numbered behind the others, one for each column that is used.
+    """
+    n_factors, n_products = len(products.column), len(products.values)
+    paths = np.tile(n_factors + np.arange(len(used)), (n_products + 1, 1))
+    product, k = np.nonzero(products.paths >= 0)
+    factors = products.paths[product, k]
+    paths[product, np.searchsorted(used, products.column[factors])] = factors
+    column = np.concatenate([products.column, used])
+    values = np.append(products.values, products.base)
+    return Products(0.0, values, paths, column, products.n_columns)
+
+
+def _with_ones(means: FactorMeans, column: Positions) -> FactorMeans:
+    """Means of the same factors, and of others, of these columns, that are 1."""
+    more = len(column) - len(means.column)
+    ones = np.ones((more, means.one.shape[1]))
+    one, zero = (np.concatenate([part, ones]) for part in (means.one, means.zero))
+    return FactorMeans(means.tilts, column, one, zero)
+
+
+def _split(
+    exact: ExactLimits,
+    points: Points,
+    widths: Values | None,
+    measures: Callable[[FactorMeans, complex], SetMeasures],
+    products: Products,
+    own: int,
+) -> LocalitySplit:
+    """Coefficients of a generating function, by its values at roots of unity."""
+    n_parts = int(products.lengths.max(initial=1)) + own
+    # half of the roots: the others have conjugate values
+    roots = np.exp(2j * np.pi * np.arange(n_parts // 2 + 1) / n_parts)
+    all_widths = exact.law.widths(points, widths)
+    parts = np.empty((len(points), n_parts, products.n_columns))
+    for some in exact.blocks(len(points)):
+        means = exact.factor_means(points[some], all_widths[some])
+        means = _with_ones(means, products.column)
+        values = [products.contrasts(measures(means, t))[1] for t in roots]
+        spectrum = np.conj(np.stack(values, axis=1))
+        parts[some] = np.fft.irfft(spectrum, n=n_parts, axis=1)
+    parts[:, :, ~np.isin(np.arange(products.n_columns), exact.function.columns)] = 0.0
+    return LocalitySplit(parts)
+
+
+# ---- Means of products of two factors of one column
+
+
+_PAIRS_NODES = 64
+
+
+def pair_means(pieces: Pieces, first: Factors, second: Factors) -> Array | None:
+    """E g_u(V) g_v(V) in each piece, (U, V, B) or (U, V, B, n).
+
+    None where the product of two such families has no mean in closed form.
+    """
+    shape = len(first), len(second), *pieces.mean.shape
+    means = np.empty(shape)
+    single = pieces.single
+    values = pieces.mean[single]
+    means[:, :, single] = first.at(values)[:, None] * second.at(values)[None]
+    if not single.all():
+        under = _under_normals(pieces.normals, first, second)
+        if under is None:
+            return None
+        means[:, :, ~single] = under
+    return means
+
+
+def _under_normals(normals: Normals, first: Factors, second: Factors) -> Array | None:
+    match first, second:
+        case Sets(), Sets():
+            return _common_share(normals, first, second)
+        case Bumps(), Bumps():
+            return _bump_of_two(normals, first, second)
+        case Powers(), Powers():
+            return _powers_of_both(normals, first, second)
+    return None
+
+
+def _common_share(normals: Normals, first: Sets, second: Sets) -> Array:
+    """The indicator of both sets is that of what they have in common."""
+    low = np.maximum.outer(first.low, second.low)
+    high = np.minimum.outer(first.high, second.high)
+    some = low < high
+    if first is second:
+        some &= np.tri(len(low), dtype=bool)
+    shape = (-1, *(1,) * len(normals.shape))
+    means = np.zeros((*low.shape, *normals.shape))
+    means[some] = normals.shares(low[some].reshape(shape), high[some].reshape(shape))
+    if first is second:
+        one, other = np.nonzero(some)
+        means[other, one] = means[one, other]
+    return means
+
+
+def _bump_of_two(normals: Normals, first: Bumps, second: Bumps) -> Array:
+    """The product of two bumps is a bump, times what their centers are apart.
+
+    1/w² = 1/w_1² + 1/w_2², c = w² (c_1/w_1² + c_2/w_2²), and the factor is
+    exp(−(c_1 − c_2)² / (2 (w_1² + w_2²))).
+    """
+    c, d = first.center[:, None], second.center
+    v, w = first.width[:, None] ** 2, second.width**2
+    center = (c * w + d * v) / (v + w)
+    width = np.sqrt(v * w / (v + w))
+    apart = np.exp(-0.5 * (c - d) ** 2 / (v + w))
+    both = Bumps(np.zeros(center.size, np.intp), center.ravel(), width.ravel())
+    means = both.under(normals).reshape(*center.shape, *normals.shape)
+    return means * apart.reshape(*center.shape, *(1,) * len(normals.shape))
+
+
+def _powers_of_both(normals: Normals, first: Powers, second: Powers) -> Array:
+    """By Gauss-Legendre nodes: centers may differ."""
+    degree = int(first.degree.max() + second.degree.max())
+    x, weights = normal_nodes(normals, _PAIRS_NODES + 2 * degree, LOG_TAIL + 2 * degree)
+    return np.einsum("u...q,v...q,...q->uv...", first.at(x), second.at(x), weights)
+
+
+def numbered(parts: list[tuple[Positions, Factors]], n_factors: int) -> Positions:
+    """The place of each factor among those of a column, and behind them no factor."""
+    numbers = np.concatenate([own for own, _ in parts])
+    places = np.full(n_factors + 1, len(numbers))
+    places[numbers] = np.arange(len(numbers))
+    return places
+
+
+# ---- The variance of a sum of products under the weighted law, by pairs of products
+
+
+PAIRS_AT_MOST: Final = 2**27
+"""Pairs of products, times columns and situations: some seconds."""
+
+_AT_ONCE: Final = Budget(2**24)
+
+_NODES: Final = 128
+"""Of the law of a column: variances of steps are known to 1 % of themselves."""
+
+
+def n_pairs(function: SumOfProducts, n: int) -> int:
+    """What :func:`exact_variance` multiplies in n situations."""
+    n_products = len(function.products.values)
+    return n * n_products * (n_products + 1) // 2 * max(1, len(function.columns))
+
+
+def exact_variance(
+    function: SumOfProducts, law: LimeLaw, points: Points, widths: Values
+) -> Values | None:
+    """Var_Q f = Σ_{l,l'} v_l v_l' Π_k E_Q[g_lk g_l'k] − (E_Q f)², (n,).
+
+    None where two families of factors of one column have no mean in closed form.
+    """
+    tables, places = [], []
+    for j in function.columns.tolist():
+        tilt = law.columns[j].tilt(points[:, j], widths)
+        parts = _occurring(function, j)
+        table = _pair_table([factors for _, factors in parts], tilt)
+        if table is None:
+            return None
+        tables.append(table)
+        places.append(_of_products(function, numbered(parts, function.n_factors), j))
+    values = function.products.values
+    return np.array(
+        [
+            _of_situation([table[..., n] for table in tables], places, values)
+            for n in range(len(points))
+        ]
+    )
+
+
+def additive_variance(exact: ExactLimits, points: Points, widths: Values) -> Values:
+    """Σ_j Var_Q E_Q[f | V_j], (n,): what sums of functions of one column can hold.
+
+    E_Q[f | V_j] = E_Q f + Σ_u (∂ E_Q f / ∂ E g_u) (g_u(V_j) − E g_u) over the factors
+    of column j; its variance is that over the midpoints of 128 parts of equal weight.
+    """
+    columns, products = exact.law.columns, exact.function.products
+    uniforms = ((np.arange(_NODES) + 0.5) / _NODES)[None, :, None]
+    total = np.zeros(len(points))
+    row_bytes = 8 * _NODES * (exact.function.n_factors + 1)
+    for some in _AT_ONCE.blocks(len(points), row_bytes):
+        x, own = points[some], widths[some]
+        _, slopes = products.slopes(exact.factor_means(x, own).mean)
+        for j in exact.function.columns.tolist():
+            grid = np.broadcast_to(uniforms, (len(x), _NODES, 1))
+            nodes = draws_at(columns[j : j + 1], x[:, j : j + 1], own, grid)
+            values = nodes.samples[:, :, 0]
+            moved = np.zeros(values.shape)
+            for numbers, factors in exact.function.of_column(j):
+                at = factors.at(values.ravel()).reshape(-1, *values.shape)
+                moved += np.einsum("un,unq->nq", slopes[numbers], at)
+            total[some] += moved.var(axis=1)
+    return total
+
+
+def _of_situation(
+    tables: Sequence[Array], places: Sequence[Positions], values: Array
+) -> float:
+    """Σ_{l,l'} v_l m_l v_l' m_l' (Π_k E[g_lk g_l'k] / (E g_lk E g_l'k) − 1).
+
+    m_l is the mean of product l. The ratio is one in columns that not both have, of
+    which pairs of leaves have few in common.
+    """
+    own = [
+        (table, paths, np.flatnonzero(paths < len(table) - 1))
+        for table, paths in zip(tables, places, strict=True)
+    ]
+    means = np.ones(len(values))
+    for table, paths, _ in own:
+        means *= table[paths, -1]
+    if len(means) == 0:
+        return 0.0
+    if not (means != 0.0).all():
+        return _with_zeros(tables, places, values)
+    v, total = values * means, 0.0
+    ratios = []
+    for table, paths, users in own:
+        used = np.unique(paths[users], return_inverse=True)
+        part = table[np.ix_(used[0], used[0])]
+        alone = table[used[0], -1]
+        ratios.append((users, used[1], part / (alone[:, None] * alone)))
+    for some in _AT_ONCE.blocks(len(v), 8 * len(v)):
+        # pairs with those before are pairs of those before
+        pairs = np.ones((some.stop - some.start, len(v) - some.start))
+        for users, factor, ratio in ratios:
+            first, end = np.searchsorted(users, [some.start, some.stop])
+            rows, columns = users[first:end], users[first:]
+            shared = ratio[factor[first:end]][:, factor[first:]]
+            pairs[np.ix_(rows - some.start, columns - some.start)] *= shared
+        pairs -= 1.0
+        weights = 2.0 * v[some.start :]
+        weights[: len(pairs)] /= 2.0
+        total += float(v[some] @ (pairs @ weights))
+    return max(total, 0.0)
+
+
+def _with_zeros(
+    tables: Sequence[Array], places: Sequence[Positions], values: Array
+) -> float:
+    """Σ over pairs of products, and of −E f as one product more: E (f − E f)²."""
+    paths = [
+        np.append(own, len(table) - 1)
+        for table, own in zip(tables, places, strict=True)
+    ]
+    means = np.ones(len(values) + 1)
+    for table, own in zip(tables, paths, strict=True):
+        means *= table[own, -1]
+    v = np.append(values, -(values @ means[:-1]))
+    total = 0.0
+    for some in _AT_ONCE.blocks(len(v), 8 * len(v)):
+        # pairs with those before are pairs of those before
+        pairs = np.ones((some.stop - some.start, len(v) - some.start))
+        for table, own in zip(tables, paths, strict=True):
+            pairs *= table[own[some]][:, own[some.start :]]
+        weights = 2.0 * v[some.start :]
+        weights[: len(pairs)] /= 2.0
+        total += float(v[some] @ (pairs @ weights))
+    return max(total, 0.0)
+
+
+def _occurring(function: SumOfProducts, j: int) -> list[tuple[Positions, Factors]]:
+    """The factors of a column that are in products, by families."""
+    used = np.unique(function.products.paths)
+    families = []
+    for numbers, factors in function.of_column(j):
+        kept = np.isin(numbers, used)
+        if kept.any():
+            families.append((numbers[kept], factors.take(kept)))
+    return families
+
+
+def _pair_table(parts: Sequence[Factors], tilt: Tilt) -> Array | None:
+    """E_Q[g_u g_v] of the factors of a column, and of 1 behind them, (U+1, U+1, n)."""
+    rows = []
+    for first in parts:
+        row = [pair_means(tilt.pieces, first, second) for second in parts]
+        known = [means for means in row if means is not None]
+        if len(known) < len(row):
+            return None
+        rows.append(np.concatenate(known, axis=1))
+    pairs = np.concatenate(rows)
+    alone = np.concatenate([tilt.pieces.expect(factors) for factors in parts])
+    chances = tilt.alpha * tilt.inside + tilt.complement * tilt.outside
+    n = len(alone)
+    table = np.ones((n + 1, n + 1, len(tilt.alpha)))
+    # pieces are the same for all situations, or others for each
+    subscripts = "...b,bn->...n" if alone.ndim == 2 else "...bn,bn->...n"
+    table[:n, :n] = np.einsum(subscripts, pairs, chances)
+    table[:n, n] = table[n, :n] = np.einsum(subscripts, alone, chances)
+    return table
+
+
+def _of_products(function: SumOfProducts, places: Positions, j: int) -> Positions:
+    """The place of the factor of column j of each product; the last for none, (L,)."""
+    products = function.products
+    own = np.append(products.column == j, False)[products.paths]
+    factors = np.where(own, products.paths, function.n_factors)
+    return places[factors.min(axis=1, initial=function.n_factors)]
+
+
+# ---- How much a function varies under the weighted law, and how much is explained
+
+
+VARIANCE_DRAWS: Final = 4096
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Variance:
+    """Var_Q f in n situations.
+
+    Parameters
+    ----------
+    values : array (n,)
+        The variances.
+    standard_errors : array (n,)
+        Their standard errors; 0 where they are exact.
+    source : str
+        ``"exact"``, or how they were estimated.
+    """
+
+    values: Values
+    standard_errors: Values
+    source: str
+
+    @property
+    def exact(self) -> bool:
+        """Whether nothing was sampled."""
+        return self.source == "exact"
+
+
+def variance(
+    function: Function | SumOfProducts,
+    law: LimeLaw,
+    points: Points,
+    widths: Values | None = None,
+    *,
+    n_draws: int = VARIANCE_DRAWS,
+    rng: int | np.random.Generator = 0,
+) -> Variance:
+    """Var_Q f, exact where a function is a sum of products that are not too many.
+
+    E_Q f² is the sum over pairs of products, whose factors have means in closed form:
+    of two sets what they have in common, of two bumps a bump. With L products and D
+    columns these are L² D / 2 numbers for each situation; beyond 2²⁷ of them, or for
+    another function, the variance is that of draws from Q.
+
+    Parameters
+    ----------
+    function : Function or SumOfProducts
+        f.
+    law : LimeLaw
+        Of the samples, bits and weights.
+    points : array (n, D)
+        Encoded rows.
+    widths : array (n,), optional
+        Kernel widths, one for each row; by default the law's.
+    n_draws : int
+        Draws for each situation where it is estimated.
+    rng : int or numpy.random.Generator
+        Where these come from.
+
+    Returns
+    -------
+    Variance
+    """
+    own = law.widths(points, widths)
+    products = function if isinstance(function, SumOfProducts) else function.products
+    if isinstance(products, SumOfProducts):
+        affordable = n_pairs(products, len(points)) <= PAIRS_AT_MOST
+        found = exact_variance(products, law, points, own) if affordable else None
+        if found is not None:
+            return Variance(found, np.zeros(len(points)), "exact")
+    return _estimated(_read(function), law, points, own, n_draws, read_rng(rng))
+
+
+def _read(function: Function | SumOfProducts) -> Callable[[Points], Values]:
+    """Its values at encoded points."""
+    if isinstance(function, SumOfProducts):
+        return function.value
+    return function.value_at
+
+
+def _estimated(
+    evaluate: Callable[[Points], Values],
+    law: LimeLaw,
+    points: Points,
+    widths: Values,
+    n_draws: int,
+    rng: np.random.Generator,
+) -> Variance:
+    """The variance s² of S draws, with √((m_4 − s⁴ (S − 3) / (S − 1)) / S)."""
+    moments = np.empty((2, len(points)))
+    for n, (point, width) in enumerate(zip(points, widths, strict=True)):
+        draws = law.with_width(float(width)).draw_weighted(point[None], n_draws, rng)
+        moments[:, n] = _second_and_fourth(evaluate(draws.samples[0]))
+    square, fourth = moments
+    error = fourth - square**2 * (n_draws - 3) / (n_draws - 1)
+    errors = np.sqrt(np.maximum(error, 0.0) / n_draws)
+    source = f"estimate ({n_draws} draws of the weighted law for each row)"
+    return Variance(square, errors, source)
+
+
+def _second_and_fourth(values: Values) -> tuple[float, float]:
+    apart: Array = values - values.mean()
+    return float((apart**2).sum() / (len(values) - 1)), float((apart**4).mean())
+
+
+def weighted_r2(limits: Limits, total: Variance) -> Values:
+    """R² = Σ_j α_j (1 − α_j) β_j² / Var_Q f of the surrogate, (n,).
+
+    Under Q bits are independent, so these are the parts of the variance that each bit
+    explains. It is 1 where f is constant.
+
+    Parameters
+    ----------
+    limits : Limits
+        The surrogate.
+    total : Variance
+        Var_Q f.
+    """
+    spread = limits.alpha * (1.0 - limits.alpha)
+    explained = np.einsum("nd,nd->n", spread, limits.coefficients**2)
+    some = total.values > 0.0
+    return np.divide(explained, total.values, out=np.ones(len(some)), where=some)
+
+
+def local_gap(limits: Limits, values: Values) -> Values:
+    """f(ξ) − Σ β: how far the surrogate is from f at the row itself, (n,).
+
+    Parameters
+    ----------
+    limits : Limits
+        The surrogate.
+    values : array (n,)
+        f at the rows.
+    """
+    return np.asarray(values - limits.at_row)

@@ -1,0 +1,565 @@
+"""Normal samples in closed form: gains, critical bandwidths, noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, final
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from scipy.special import log_ndtr
+
+from propopt.base.arrays import Array, Attributions, Points, Truths, Values
+from propopt.base.checks import read_array, read_count
+from propopt.base.errors import InvalidInput
+from propopt.lime.expectations import Limits
+from propopt.lime.laws.gaussian_law import GaussianLaw, NormalColumn
+from propopt.lime.laws.lime_law import GlimeLaw, LimeLaw, Tilt
+from propopt.structures.products.families import Powers
+from propopt.structures.products.normals import log_mass, mean_of_interval, mills
+from propopt.tables.frames import Labels, read_points
+
+
+# ---- Where the bins of rows lie, and the normal law of weighted samples
+
+
+class Near(NamedTuple):
+    """Rows among their bins, (n, D) each, NaN where a value is not a number."""
+
+    low: Array
+    """q⁻."""
+
+    high: Array
+    """q⁺."""
+
+    mean: Array
+    """μ̃ = (ν²μ + σ²ξ) / (ν² + σ²)."""
+
+    deviation: Array
+    """σ̃ = νσ / √(ν² + σ²)."""
+
+    log_weight: Array
+    """log c_j."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Geometry:
+    """The numbers of a gaussian law, by columns, for closed forms.
+
+    Parameters
+    ----------
+    law : GaussianLaw
+        The law.
+    normal : array of bool (D,)
+        Which columns are of normal numbers that are never missing.
+    mean, scale : array (D,)
+        μ and σ; NaN for other columns.
+    width : array (D,)
+        u_j ν, the width of the kernel in units of the column.
+    """
+
+    law: GaussianLaw
+    normal: Truths
+    mean: Array
+    scale: Array
+    width: Array
+
+    @classmethod
+    def of(cls, law: LimeLaw) -> Geometry:
+        """That of a gaussian law, or of GLIME's law of one."""
+        gaussian = gaussian_of(law)
+        columns = [
+            column
+            if isinstance(column, NormalColumn) and column.missing == 0.0
+            else None
+            for column in gaussian.columns
+        ]
+        rows = [
+            (np.nan, np.nan, np.nan)
+            if column is None
+            else (column.mean, column.scale, column.unit * law.kernel_width)
+            for column in columns
+        ]
+        normal = np.array([column is not None for column in columns])
+        return cls(gaussian, normal, *np.array(rows).T)
+
+    def ends(self, points: Points) -> tuple[Array, Array]:
+        """q⁻ and q⁺ of the bins of rows, (n, D)."""
+        low, high = np.full((2, *points.shape), np.nan)
+        for j, column in enumerate(self.law.columns):
+            if self.normal[j] and isinstance(column, NormalColumn):
+                known = ~np.isnan(points[:, j])
+                place = column.place(points[known, j])
+                low[known, j] = column.ends[place]
+                high[known, j] = column.ends[place + 1]
+        return low, high
+
+    def near(self, points: Points) -> Near:
+        """Rows (n, D) among their bins, under the weighted law."""
+        total = self.width**2 + self.scale**2
+        mean = (self.width**2 * self.mean + self.scale**2 * points) / total
+        deviation = self.width * self.scale / np.sqrt(total)
+        apart = (points - self.mean) ** 2 / total
+        return Near(
+            *self.ends(points),
+            mean,
+            np.broadcast_to(deviation, points.shape),
+            -0.5 * (np.log1p((self.scale / self.width) ** 2) + apart),
+        )
+
+
+def gaussian_of(law: LimeLaw) -> GaussianLaw:
+    """The law whose samples are normal, refused if there is none."""
+    inner = law.law if isinstance(law, GlimeLaw) else law
+    if not isinstance(inner, GaussianLaw):
+        raise InvalidInput(
+            f"law: expected a GaussianLaw, or a GlimeLaw of one, got {law.method}"
+        )
+    return inner
+
+
+def rows_of_law(law: LimeLaw, X: Any) -> tuple[LimeLaw, Points, Labels]:
+    """Rows with their names, and the law of their columns, in the order of X.
+
+    Raises
+    ------
+    InvalidInput
+        If X is no table of the law's columns.
+    """
+    points, labels = read_points(X, "X")
+    own = law.aligned(labels, points.shape[1])
+    return own, points, labels.or_else(own.labels)
+
+
+# ---- Masses of a bin and of what is outside it, where one of them rounds to zero
+
+
+class Tails(NamedTuple):
+    """A standard normal law and the interval (lo, hi], of any shape S."""
+
+    alpha: Array
+    """Φ(hi) − Φ(lo)."""
+
+    complement: Array
+    """1 − α, with digits of its own."""
+
+    theta: Array
+    """φ(hi) − φ(lo) = −α E[V | in] = (1 − α) E[V | out]."""
+
+    contrast: Array
+    """E[V | in] − E[V | out] = −θ / (α (1 − α)); 0 where nothing is outside."""
+
+
+def tails(lo: Array, hi: Array) -> Tails:
+    """The masses of lo < V ≤ hi, and of what is outside; NaN where an end is."""
+    with np.errstate(invalid="ignore"):
+        log_out = np.logaddexp(log_ndtr(lo), log_ndtr(-hi))
+    alpha, complement = np.exp(log_mass(lo, hi)), np.exp(log_out)
+    inside = np.asarray(sum(mean_of_interval(lo, hi)))
+    outside = _pull(hi, log_out) - _pull(-lo, log_out)
+    theta = np.where(alpha < 0.5, -alpha * inside, complement * outside)
+    contrast = np.where(np.isneginf(log_out), 0.0, inside - outside)
+    return Tails(alpha, complement, theta, contrast)
+
+
+def _pull(z: Array, log_out: Array) -> Array:
+    """E[V 1(V > z)] over what is outside: its share, times φ(z) / (1 − Φ(z))."""
+    log_tail = log_ndtr(-z)
+    some = ~np.isneginf(log_tail)
+    shares = np.exp(log_tail - np.where(some, log_out, 0.0))
+    return np.divide(shares, mills(z), out=np.zeros(z.shape), where=some)
+
+
+# ---- Linear functions under normal samples: all that their coefficients are made of
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Gains:
+    """What becomes of the slopes of linear functions: β_j = a_j g_j.
+
+    g_j = E_Q[x_j | in the bin] − E_Q[x_j | outside] = −θ_j / (α_j (1 − α_j)) is the
+    same for all linear functions. It differs between columns, so that coefficients of
+    different columns do not compare, and it is negative where the bin lies left of the
+    mean μ̃_j of the weighted samples: then the coefficient has the sign that the
+    gradient has not.
+
+    Parameters
+    ----------
+    gain : array (n, D)
+        g; NaN where a column or a value is not a number.
+    alpha, complement : array (n, D)
+        α, the probability of the bin under weighted samples, and 1 − α.
+    theta : array (n, D)
+        σ̃ (φ(hi) − φ(lo)): the step of the weighted density between the ends of the
+        bin, times σ̃².
+    mean, deviation : array (n, D)
+        μ̃ and σ̃ of the weighted samples.
+    log_weight : array (n,)
+        log C, the mean weight of a sample.
+    labels : Labels
+        Names of rows and columns.
+    """
+
+    gain: Attributions
+    alpha: Array
+    complement: Array
+    theta: Array
+    mean: Array
+    deviation: Array
+    log_weight: Values
+    labels: Labels = Labels()
+
+    @property
+    def has_sign_of_gradient(self) -> Array:
+        """1 where coefficients of linear functions have the sign of the slope, (n, D).
+
+        −1 where they have the other one, 0 where they vanish, NaN where there is no
+        gain.
+        """
+        return np.asarray(np.sign(self.gain))
+
+    def of_linear(self, slopes: ArrayLike, intercept: float = 0.0) -> Limits:
+        """The limits of LIME for f(x) = aᵀx + b, in closed form.
+
+        β_j = a_j g_j,  β_0 = f(μ̃) − Σ_j α_j β_j.
+
+        Parameters
+        ----------
+        slopes : array (D,)
+            a.
+        intercept : float
+            b.
+
+        Raises
+        ------
+        InvalidInput
+            If there is not one finite slope for each column, or a column that has one
+            is not of normal numbers.
+        """
+        a = read_array(slopes, "slopes", ndim=1)
+        if a.shape != self.gain.shape[1:]:
+            raise InvalidInput(
+                f"slopes: expected {self.gain.shape[1]} numbers, got {len(a)}"
+            )
+        used = a != 0.0
+        absent = np.isnan(self.gain).any(axis=0) & used
+        if absent.any():
+            name = self.labels.feature_names(len(a))[int(absent.argmax())]
+            raise InvalidInput(
+                f"slopes: column {name!r} has a slope, but is not of numbers alone; "
+                "po.lime.limits explains functions of categories and missing numbers"
+            )
+        coefficients = np.where(used, a * self.gain, 0.0)
+        mean = intercept + self.mean[:, used] @ a[used]
+        return Limits(coefficients, mean, self.alpha, self.log_weight)
+
+    def to_frame(self) -> pd.DataFrame:
+        """The gains, with the names of rows and columns."""
+        return self.labels.frame(self.gain)
+
+
+def gains(law: LimeLaw, X: Any) -> Gains:
+    """What LIME with normal samples makes of the slopes of linear functions.
+
+    Parameters
+    ----------
+    law : GaussianLaw or GlimeLaw
+        GLIME's law of a gaussian law has the same gains.
+    X : DataFrame or array (n, D)
+        The rows; categories as codes.
+
+    Returns
+    -------
+    Gains
+
+    Raises
+    ------
+    InvalidInput
+        If the law has no normal samples, or X is no table of its columns.
+
+    Examples
+    --------
+    >>> import propopt as po
+    >>> law = po.lime.GaussianLaw.of([0.0, 0.0], scale=1.0, kernel_width=1.0)
+    >>> po.lime.gains(law, [[1.0, -0.5]]).gain.round(4)
+    array([[ 1.1378, -0.1271]])
+
+    In the second column a function that increases has a negative coefficient.
+    """
+    law, points, labels = rows_of_law(law, X)
+    return gains_at(Geometry.of(law), points, labels)
+
+
+def gains_at(geometry: Geometry, points: Points, labels: Labels) -> Gains:
+    """As :func:`gains`, at rows that are read."""
+    near = geometry.near(points)
+    masses = tails(
+        (near.low - near.mean) / near.deviation,
+        (near.high - near.mean) / near.deviation,
+    )
+    alpha, complement = masses.alpha, masses.complement
+    log_weight = near.log_weight
+    # what is no number has no gain, but a bin and a weight
+    for j in np.flatnonzero(np.isnan(masses.contrast).any(axis=0)):
+        tilt = geometry.law.columns[j].tilt(points[:, j], geometry.law.widths(points))
+        alpha[:, j], complement[:, j] = tilt.alpha, tilt.complement
+        log_weight[:, j] = tilt.log_weight
+    return Gains(
+        near.deviation * masses.contrast,
+        alpha,
+        complement,
+        near.deviation * masses.theta,
+        near.mean,
+        near.deviation,
+        log_weight.sum(axis=1),
+        labels,
+    )
+
+
+# ---- The kernel widths at which coefficients of linear functions change sign
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class CriticalBandwidths:
+    """Where gains g_j(ν) of rows are zero, and what they are on both sides.
+
+    Parameters
+    ----------
+    widths : array (n, D)
+        ν_crit; NaN where the gain never changes its sign.
+    gain : array (n, D)
+        g at the kernel width of the law.
+    narrow, wide : array (n, D)
+        Its limits as ν → 0 and as ν → ∞. A narrow kernel leaves the distance from the
+        value to the nearer end of its bin: positive to the lower one, negative to the
+        upper one. A wide one leaves the law of the samples: negative in bins below the
+        mean.
+    kernel_width : float
+        That of the law.
+    labels : Labels
+        Names of rows and columns.
+    """
+
+    widths: Array
+    gain: Attributions
+    narrow: Attributions
+    wide: Attributions
+    kernel_width: float
+    labels: Labels = Labels()
+
+    @property
+    def distance(self) -> Array:
+        """|ν / ν_crit − 1|: how near the law's width is; NaN where there is none."""
+        return np.asarray(np.abs(self.kernel_width / self.widths - 1.0))
+
+    def to_frame(self) -> pd.DataFrame:
+        """The widths, with the names of rows and columns."""
+        return self.labels.frame(self.widths)
+
+
+def critical_bandwidths(law: LimeLaw, X: Any) -> CriticalBandwidths:
+    """The kernel width at which LIME hides a column from linear functions.
+
+    Where the mean μ̃_j(ν) of the weighted samples crosses the middle of the bin of ξ_j,
+    the bin is no better than what is outside, and β_j = 0 whatever the slope is:
+
+    (u_j ν)² = σ_j² (2 ξ_j − q_j⁻ − q_j⁺) / (q_j⁻ + q_j⁺ − 2 μ_j),
+
+    if that is positive: in a bin that ends on both sides, whose middle lies between the
+    value and μ_j. For narrower kernels the coefficient has the other sign than for
+    wider ones. Functions that are not linear may have other roots, and several: see the
+    path of their coefficients.
+
+    Parameters
+    ----------
+    law : GaussianLaw or GlimeLaw
+        The law, of any kernel width.
+    X : DataFrame or array (n, D)
+        The rows; categories as codes.
+
+    Returns
+    -------
+    CriticalBandwidths
+
+    Raises
+    ------
+    InvalidInput
+        If the law has no normal samples, or X is no table of its columns.
+
+    Examples
+    --------
+    >>> import propopt as po
+    >>> law = po.lime.GaussianLaw.of([0.0, 0.0], scale=1.0, kernel_width=1.0)
+    >>> po.lime.critical_bandwidths(law, [[0.432, 0.1]]).widths.round(4)
+    array([[0.5301,    nan]])
+    """
+    law, points, labels = rows_of_law(law, X)
+    geometry = Geometry.of(law)
+    return critical_at(geometry, points, gains_at(geometry, points, labels))
+
+
+def critical_at(geometry: Geometry, points: Points, found: Gains) -> CriticalBandwidths:
+    """As :func:`critical_bandwidths`, at rows of which the gains are known."""
+    low, high = geometry.ends(points)
+    return CriticalBandwidths(
+        _roots(geometry, points, low, high),
+        found.gain,
+        _narrow(points, low, high),
+        geometry.scale
+        * tails(
+            (low - geometry.mean) / geometry.scale,
+            (high - geometry.mean) / geometry.scale,
+        ).contrast,
+        geometry.law.kernel_width,
+        found.labels,
+    )
+
+
+def _roots(geometry: Geometry, points: Points, low: Array, high: Array) -> Array:
+    """ν_crit, NaN where there is none."""
+    finite = np.isfinite(low) & np.isfinite(high)
+    middle = np.where(finite, 0.5 * low + 0.5 * high, np.nan)
+    # a bin around the mean has its middle there but for rounding
+    off = middle - geometry.mean
+    rounding = 16.0 * np.finfo(float).eps * (np.abs(low) + np.abs(geometry.mean))
+    square = np.full(points.shape, np.nan)
+    np.divide(points - middle, off, out=square, where=np.abs(off) > rounding)
+    unit = geometry.width / geometry.law.kernel_width
+    root = np.sqrt(np.where(square > 0.0, square, np.nan))
+    return np.asarray(root * geometry.scale / unit)
+
+
+def _narrow(points: Points, low: Array, high: Array) -> Array:
+    """The way from the nearer end of the bin to the value; 0 in the middle."""
+    below, above = points - low, high - points
+    ends = np.where(below < above, below, -above)
+    tied = (below == above) | (np.isinf(below) & np.isinf(above))
+    return np.where(tied, 0.0, ends)
+
+
+# ---- How single runs of LIME scatter for linear functions, in closed form
+
+
+def linear_noise(
+    law: LimeLaw, slopes: ArrayLike, X: Any, n_samples: int = 5000
+) -> Attributions:
+    """Standard deviations of the coefficients of one run of LIME, without sampling.
+
+    As n grows, √n (β̂ − β) tends to N(0, Σ⁻¹ E[π² r² ZZᵀ] Σ⁻¹) with the residual
+    r = f − βᵀZ: of f(x) = aᵀx + b a sum of one term for each column, which are
+    independent under the law of the weights π², a kernel of the width ν/√2. So no
+    samples are needed, but means and variances of truncated normals.
+
+    Parameters
+    ----------
+    law : GaussianLaw or GlimeLaw
+        The law, without ridge and first row.
+    slopes : array (D,)
+        a; 0 for columns that are not of numbers alone. The intercept does not matter.
+    X : DataFrame or array (n, D)
+        The rows; categories as codes.
+    n_samples : int
+        Of the run.
+
+    Returns
+    -------
+    array (n, D)
+
+    Raises
+    ------
+    InvalidInput
+        If the law has no normal samples, X is no table of its columns, or a slope is of
+        a column that has none.
+
+    Examples
+    --------
+    >>> import propopt as po
+    >>> law = po.lime.GaussianLaw.of([0.0] * 5, scale=1.0, kernel_width=0.5)
+    >>> slopes, row = [1.0, -2.0, 0.0, 0.0, 0.0], [[1.0, 0.5, 1.0, 0.2, -1.0]]
+    >>> lime = po.lime.linear_noise(law, slopes, row)
+    >>> glime = po.lime.linear_noise(po.lime.GlimeLaw(law), slopes, row)
+    >>> (lime / glime).round(1)
+    array([[4.5, 4.7, 4.5, 4.8, 4.5]])
+    """
+    a, n = read_array(slopes, "slopes", ndim=1), read_count(n_samples, "n_samples")
+    law, points, labels = rows_of_law(law, X)
+    geometry = Geometry.of(law)
+    found = gains_at(geometry, points, labels)
+    limits = found.of_linear(a)
+    # of differences from μ, which keep their digits
+    used = a != 0.0
+    mean = np.where(used, geometry.mean, 0.0)
+    own = law.widths(points)
+    narrow = law.squared_widths(own)
+    terms = [
+        _Term.of(tilt, a[j], mean[j], limits.coefficients[:, j])
+        for j, tilt in enumerate(law.tilts(points, narrow))
+    ]
+    squares = _squares(terms, found.alpha, limits.intercept - a @ mean)
+    log_ratio = law.log_weights(points, narrow) - 2.0 * law.log_weights(points, own)
+    spread = found.alpha * found.complement
+    deviations = np.sqrt(squares * np.exp(log_ratio)[:, None] / n)
+    return np.divide(deviations, spread, out=np.zeros(points.shape), where=spread > 0.0)
+
+
+class _Term(NamedTuple):
+    """a_j (x_j − μ_j) − β_j z_j under the law of π², for n rows: by bits 0 and 1."""
+
+    shares: Array
+    """Probabilities of both bits, (2, n)."""
+
+    means: Array
+    """(2, n)."""
+
+    variances: Array
+    """(2, n)."""
+
+    @classmethod
+    def of(cls, tilt: Tilt, slope: float, mean: float, coefficients: Values) -> _Term:
+        """That of one column; zeros where it has no slope."""
+        shares = np.stack([tilt.complement, tilt.alpha])
+        if slope == 0.0:
+            return cls(shares, *np.zeros((2, *shares.shape)))
+        first, second = _moments(tilt, mean)
+        means = slope * first
+        means[1] -= coefficients
+        return cls(shares, means, slope**2 * (second - first**2))
+
+    @property
+    def mean(self) -> Values:
+        """Of both bits together, (n,)."""
+        return np.asarray((self.shares * self.means).sum(axis=0))
+
+    @property
+    def variance(self) -> Values:
+        """Likewise."""
+        apart = self.means - self.mean
+        return np.asarray((self.shares * (self.variances + apart**2)).sum(axis=0))
+
+
+def _moments(tilt: Tilt, mean: float) -> tuple[Array, Array]:
+    """E (x − μ) and E (x − μ)² by the bit 0 and 1, (2, n) each."""
+    powers = Powers(np.zeros(2, np.intp), np.array([1, 2]), np.full(2, mean))
+    one, zero = tilt.given(tilt.pieces.expect(powers))
+    first, second = np.stack([zero, one], axis=1)
+    return first, second
+
+
+def _squares(terms: list[_Term], alpha: Array, intercept: Values) -> Array:
+    """E r² (z_j − α_j)² under the law of π², (n, D); r is the sum of terms less β_0.
+
+    Given the bit of column j its own term and the sum of all others are independent.
+    """
+    total = np.sum([term.mean for term in terms], axis=0) - intercept
+    spread = np.sum([term.variance for term in terms], axis=0)
+    squares = np.empty(alpha.shape)
+    for j, term in enumerate(terms):
+        rest, scatter = total - term.mean, spread - term.variance
+        by_bit = term.variances + (term.means + rest) ** 2 + np.maximum(scatter, 0.0)
+        bits = np.stack([-alpha[:, j], 1.0 - alpha[:, j]])
+        squares[:, j] = (term.shares * by_bit * bits**2).sum(axis=0)
+    return squares

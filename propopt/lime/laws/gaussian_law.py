@@ -1,0 +1,473 @@
+"""Normal samples, weighted by their distance from the row.
+
+- :class:`~propopt.lime.laws.gaussian_law.GaussianLaw`: the law of the linear paper.
+- :class:`~propopt.lime.laws.gaussian_law.NormalColumn`: one column of numbers.
+- :class:`~propopt.lime.laws.gaussian_law.NormalSettings`: how these are made of a
+  table.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, final, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import log_ndtr, ndtri
+
+from propopt.base.arrays import Array, Points, Positions, Truths, Values
+from propopt.base.checks import as_floats, read_array, read_positive
+from propopt.base.errors import InvalidInput
+from propopt.lime.bins import BinRule, BinsOfColumns, interval_words, read_rules
+from propopt.lime.laws.lime_law import LimeColumn, Tilt, tilt_of_masses
+from propopt.lime.laws.tabular_law import (
+    BinnedColumn,
+    LawOfColumns,
+    columns_of,
+    read_data,
+)
+from propopt.structures.products.algebra import Pieces
+from propopt.structures.products.normals import Normals, log_mass
+from propopt.tables.columns import spreads
+from propopt.tables.frames import Labels
+from propopt.tables.schema import TableSchema
+
+
+# ---- A column of normal numbers in bins, weighted by their distance from the row
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class NormalColumn:
+    """V ~ N(μ, σ²), a bit for the bin of the row, and weights by distance from it.
+
+    Bins are q⁻ ≤ V < q⁺. With the kernel exp(−(V − ξ)² / (2 (uν)²)) the weighted law is
+    normal too, N(μ̃, σ̃²): with ω = (uν)² / ((uν)² + σ²)
+
+    μ̃ = ω μ + (1 − ω) ξ,  σ̃² = ω σ²,  log c = ½ log ω − (ξ − μ)² / (2 ((uν)² + σ²))
+
+    (Garreau and von Luxburg 2020, "Explaining the explainer", Section 7). A number may
+    be missing; it has a bin of its own, and counts as far from all numbers as u.
+
+    Parameters
+    ----------
+    mean, scale : float
+        μ, and σ > 0.
+    edges : array (B − 1,)
+        Where bins end, increasing; each edge belongs to the bin above it.
+    unit : float
+        u > 0, in which distances are measured.
+    missing : float
+        The probability that a number is missing, < 1.
+    """
+
+    mean: float
+    scale: float
+    edges: Array
+    unit: float = 1.0
+    missing: float = 0.0
+
+    @classmethod
+    def of_rule(
+        cls,
+        mean: float,
+        scale: float,
+        rule: BinRule,
+        unit: float = 1.0,
+        missing: float = 0.0,
+    ) -> NormalColumn:
+        """Bins of the same mass 1/B under N(μ, σ²), unless edges are given."""
+        edges = rule.edges
+        if edges is None:
+            edges = mean + scale * ndtri(np.arange(1, rule.n_bins) / rule.n_bins)
+        return cls(mean, scale, edges, unit, missing)
+
+    @cached_property
+    def ends(self) -> Array:
+        """All edges, and −∞ and ∞, (B + 1,)."""
+        return np.concatenate([[-np.inf], self.edges, [np.inf]])
+
+    @cached_property
+    def bins(self) -> tuple[str, ...]:
+        """The bins in words, and that of missing numbers if there are any."""
+        numbers = interval_words(self.edges, below=False)
+        return (*numbers, "missing") if self.missing > 0.0 else numbers
+
+    def place(self, x: Values) -> Positions:
+        """The bin of each value, (n,); B for a missing one.
+
+        Raises
+        ------
+        InvalidInput
+            If a value is missing, and samples never are.
+        """
+        absent = np.isnan(x)
+        if self.missing == 0.0 and absent.any():
+            raise InvalidInput(
+                "X: a value is missing, and no sample of its column is; the data that "
+                "the law was made of had none, or take a TabularLaw of data that has"
+            )
+        places = np.searchsorted(self.edges, x, side="right")
+        return np.where(absent, len(self.edges) + 1, places)
+
+    def distance(self, x: Values) -> Array:
+        """|x − μ| / σ, (n,); NaN where a value is missing."""
+        return np.asarray(np.abs(x - self.mean) / self.scale)
+
+    def tilt(self, x: Values, widths: Values) -> Tilt:
+        """Pieces of N(μ̃, σ̃²): left of the bin of the row, in it, right of it; missing.
+
+        Around a missing number the law of numbers stays as it is, and the bit says
+        whether a sample is missing too.
+        """
+        place, absent = self.place(x), np.isnan(x)
+        low = np.where(absent, -np.inf, self.ends[place])
+        high = np.where(absent, np.inf, self.ends[place + 1 - absent])
+        near = self._near(
+            np.where(absent, self.mean, x),
+            np.where(absent, np.inf, widths * self.unit),
+            low,
+            high,
+        )
+        if self.missing == 0.0:
+            return tilt_of_masses(*near)
+        apart = -0.5 / widths**2
+        log_missing = np.log(self.missing) + np.where(absent, 0.0, apart)
+        numbers = np.log1p(-self.missing) + np.where(absent, apart, 0.0)
+        return tilt_of_masses(
+            _with_missing(near.pieces),
+            np.vstack([near.log_masses + numbers, log_missing]),
+            np.vstack([near.ones & ~absent, absent]),
+        )
+
+    def log_kernel(
+        self, x: Array | float, values: Array, bits: Array, width: Array | float
+    ) -> Array:
+        """−(v − ξ)² / (2 (uν)²), with the distance u where one of both is missing."""
+        del bits
+        distance = (values - x) / self.unit
+        absent = np.isnan(distance)
+        if absent.any():
+            one_only = np.isnan(values) ^ np.isnan(x)
+            distance = np.where(absent, one_only, distance)
+        return np.asarray(-0.5 * (distance / width) ** 2)
+
+    def _near(self, x: Values, widths: Values, low: Array, high: Array) -> _Near:
+        """The weighted law of numbers, cut at the ends of a bin."""
+        ratio = (self.scale / widths) ** 2
+        share = 1.0 / (1.0 + ratio)
+        mean, sd = share * self.mean + (1.0 - share) * x, np.sqrt(share) * self.scale
+        apart = (x - self.mean) ** 2 / (widths**2 + self.scale**2)
+        log_weight = -0.5 * (np.log1p(ratio) + apart)
+        lo, hi = (low - mean) / sd, (high - mean) / sd
+        log_masses = np.stack([log_ndtr(lo), log_mass(lo, hi), log_ndtr(-hi)])
+        # a side that is not there has no mass, and any ends
+        starts = np.stack(
+            [np.full(len(x), -np.inf), low, np.where(np.isinf(high), -np.inf, high)]
+        )
+        stops = np.stack(
+            [np.where(np.isinf(low), np.inf, low), high, np.full(len(x), np.inf)]
+        )
+        means, sds = (np.broadcast_to(part, starts.shape) for part in (mean, sd))
+        ones = np.broadcast_to(np.array([[False], [True], [False]]), starts.shape)
+        pieces = Pieces.of_normals(Normals(means, sds, starts, stops))
+        return _Near(pieces, log_masses + log_weight, ones)
+
+
+class _Near(NamedTuple):
+    """The law of numbers near rows: what :func:`tilt_of_masses` takes."""
+
+    pieces: Pieces
+    log_masses: Array
+    ones: Truths
+
+
+def _with_missing(pieces: Pieces) -> Pieces:
+    """The pieces, and a missing number as one more."""
+    row = np.full((1, pieces.mean.shape[1]), np.nan)
+    parts = (pieces.mean, pieces.sd, pieces.low, pieces.high)
+    return Pieces(
+        np.append(pieces.single, True), *(np.vstack([part, row]) for part in parts)
+    )
+
+
+# ---- The columns of a gaussian law, from the numbers and codes of a table
+
+
+SampleScale: TypeAlias = Literal["per_feature", "common"] | float
+DistanceUnits: TypeAlias = Literal["standardised", "raw"]
+BinEnds: TypeAlias = Literal["normal", "data"]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class NormalSettings:
+    """How normal columns are made of a table.
+
+    Parameters
+    ----------
+    scale : "per_feature", "common" or float
+        Of the numbers: standard deviations of their columns, the root mean square of
+        these, or a number.
+    distance : "standardised" or "raw"
+        Whether distances are measured in units of the scale.
+    edges : "normal" or "data"
+        Whether bins end at quantiles of the normal law, or of the numbers.
+    """
+
+    scale: SampleScale = "per_feature"
+    distance: DistanceUnits = "standardised"
+    edges: BinEnds = "normal"
+
+    def __post_init__(self) -> None:
+        _refuse_other(self.distance, DistanceUnits, "distance")
+        _refuse_other(self.edges, BinEnds, "edges")
+        if isinstance(self.scale, str):
+            _refuse_other(self.scale, get_args(SampleScale)[0], "scale", " or a number")
+        else:
+            read_positive(self.scale, "scale")
+
+    def columns(
+        self,
+        points: Points,
+        binned: Sequence[BinnedColumn],
+        coded: Truths,
+        rules: Sequence[BinRule],
+    ) -> tuple[NormalColumn | BinnedColumn, ...]:
+        """Normal columns where numbers differ; categories and constants stay binned."""
+        scales = self._scales(points, coded)
+        return tuple(
+            self._normal(values, float(scale), rule) if scale > 0.0 else column
+            for values, column, scale, rule in zip(
+                points.T, binned, scales, rules, strict=True
+            )
+        )
+
+    def _scales(self, points: Points, coded: Truths) -> Array:
+        """σ, (D,); 0 for categories, and for columns that stay constant."""
+        own = np.array([_deviation(values) for values in points.T])
+        drawn = ~coded & ~np.isnan(points).all(axis=0)
+        if self.scale == "per_feature":
+            return np.where(drawn, own, 0.0)
+        if self.scale == "common":
+            common = np.sqrt((own[drawn] ** 2).mean()) if drawn.any() else 0.0
+            return np.where(drawn, common, 0.0)
+        return np.where(drawn, self.scale, 0.0)
+
+    def _normal(self, values: Array, scale: float, rule: BinRule) -> NormalColumn:
+        known = values[~np.isnan(values)]
+        mean, missing = float(known.mean()), 1.0 - len(known) / len(values)
+        unit = 1.0 if self.distance == "raw" else scale
+        if self.edges == "normal":
+            return NormalColumn.of_rule(mean, scale, rule, unit, missing)
+        edges = rule.inner_edges(known)
+        # nothing is below an edge at the smallest number
+        return NormalColumn(mean, scale, edges[edges > known.min()], unit, missing)
+
+
+def _refuse_other(given: object, known: Any, what: str, more: str = "") -> None:
+    words = get_args(known)
+    if given not in words:
+        one, other = words
+        raise InvalidInput(f"{what}: expected {one!r}, {other!r}{more}, got {given!r}")
+
+
+def _deviation(values: Array) -> float:
+    """The standard deviation of numbers that are there; 0 if it is but rounding."""
+    known = values[~np.isnan(values)]
+    if len(known) == 0:
+        return 0.0
+    deviation = float(known.std())
+    return float(spreads(known.mean(), deviation))
+
+
+# ---- The law of the linear paper: normal samples, weighted by their distance
+
+
+FEW_BEYOND: Final = 3.0
+"""Standard deviations from the mean of the samples, beyond which few are drawn."""
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class GaussianLaw(LawOfColumns):
+    """Normal numbers with a bit for the bin of the row, weighted by distance.
+
+    x̃_j ~ N(μ_j, σ_j²), z_j = 1[q_j⁻ ≤ x̃_j < q_j⁺] with the bin of the row, and
+    π = exp(−Σ_j (x̃_j − ξ_j)² / (2 (u_j ν)²))  (Garreau and von Luxburg 2020,
+    "Explaining the explainer"). Unlike :class:`TabularLaw`, which weights samples by
+    how many bins they share with the row, a narrow kernel moves all samples to the row,
+    within the bin and outside it: coefficients shrink with ν, and may change sign
+    (:func:`critical_bandwidths`). A category is drawn by its frequency, and has a bit
+    for that of the row; another one counts as a distance of 1, and so does a number
+    that is missing on one side only.
+
+    Parameters
+    ----------
+    columns : tuple of LimeColumn (D,)
+        Numbers are normal columns; categories and constant columns have bins.
+    kernel_width : float
+        ν.
+    labels : Labels
+        Names of the columns.
+
+    Examples
+    --------
+    >>> law = GaussianLaw.of([0.0, 0.0], scale=1.0, kernel_width=1.0)
+    >>> law
+    GaussianLaw(2 columns, 8 bins, kernel_width=1)
+    >>> law.columns[0].bins[1]
+    '≥ -0.6745 and < 0'
+    """
+
+    @classmethod
+    def of(
+        cls,
+        mean: ArrayLike,
+        scale: ArrayLike,
+        kernel_width: float | None = None,
+        n_bins: BinsOfColumns = 4,
+        labels: Labels | None = None,
+        *,
+        unit: ArrayLike = 1.0,
+    ) -> GaussianLaw:
+        """The law of given means and scales, in bins of the same mass.
+
+        Parameters
+        ----------
+        mean : array (D,)
+            μ.
+        scale : float or array (D,)
+            σ > 0.
+        kernel_width : float, optional
+            ν > 0, by default 0.75 √(Σ_j (σ_j / u_j)²): what the ``lime`` package has,
+            0.75 √D, in units of the scale.
+        n_bins : int, str, mapping or sequence
+            Bins of the same mass, at least 2, or inner edges; of one column or of all,
+            as for :meth:`TabularLaw.from_data`.
+        labels : Labels, optional
+            Names of the columns.
+        unit : float or array (D,)
+            u > 0, in which distances are measured.
+
+        Raises
+        ------
+        InvalidInput
+            If a number is out of its range, or if lengths differ.
+        """
+        means = read_array(mean, "mean", ndim=1)
+        scales = _read_each(scale, "scale", len(means))
+        units = _read_each(unit, "unit", len(means))
+        labels = Labels() if labels is None else labels
+        labels.check((0, len(means)), "labels")
+        rules = read_rules(n_bins, labels.feature_names(len(means)))
+        columns = tuple(
+            NormalColumn.of_rule(m, s, rule, u)
+            for m, s, rule, u in zip(means.tolist(), scales, rules, units, strict=True)
+        )
+        return cls._of(columns, kernel_width, labels)
+
+    @classmethod
+    def from_data(
+        cls,
+        X: Any,
+        schema: TableSchema | None = None,
+        *,
+        n_bins: BinsOfColumns = 4,
+        kernel_width: float | None = None,
+        scale: SampleScale = "per_feature",
+        distance: DistanceUnits = "standardised",
+        edges: BinEnds = "normal",
+        categorical: Sequence[Hashable] = (),
+    ) -> GaussianLaw:
+        """The law with the means and standard deviations of a table.
+
+        A column of one value keeps it, and has coefficient 0. Categories and missing
+        numbers are drawn by their frequencies in X.
+
+        Parameters
+        ----------
+        X : DataFrame or array (N, D)
+            Usually the rows that the model was fitted on.
+        schema : TableSchema, optional
+            What the columns are, if some are categories.
+        n_bins : int, str, mapping or sequence
+            Bins of a column of numbers, at least 2, or inner edges; of one column or of
+            all, as for :meth:`TabularLaw.from_data`.
+        kernel_width : float, optional
+            ν > 0; by default as :meth:`of` has it, 0.75 √D with standardised distances.
+        scale : "per_feature", "common" or float
+            σ: standard deviations of the columns, their root mean square for all, as
+            the paper has it, or a number.
+        distance : "standardised" or "raw"
+            Whether distances are measured in units of σ, so that it does not matter
+            what units columns have, or in those of X, as the paper does.
+        edges : "normal" or "data"
+            Whether bins have the same mass under the normal law, or the same number of
+            rows of X. Samples are normal in both.
+        categorical : sequence of columns
+            Positions or names of columns whose values are categories, where there is
+            no schema.
+
+        Raises
+        ------
+        InvalidInput
+            If a setting is out of its range, or the table cannot be read.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> X = np.random.default_rng(0).normal(size=(200, 4)) * [1, 10, 100, 0]
+        >>> GaussianLaw.from_data(X).kernel_width
+        1.5
+        """
+        settings = NormalSettings(scale=scale, distance=distance, edges=edges)
+        points, labels, schema, coded = read_data(X, schema, categorical)
+        names = labels.feature_names(points.shape[1])
+        rules = read_rules(n_bins, names)
+        binned = columns_of(points, names, schema, coded, 2, "frequency", package=False)
+        columns = settings.columns(points, binned, coded, rules)
+        return cls._of(columns, kernel_width, labels.of_columns())
+
+    @classmethod
+    def _of(
+        cls, columns: tuple[LimeColumn, ...], width: float | None, labels: Labels
+    ) -> GaussianLaw:
+        if width is None:
+            width = 0.75 * math.sqrt(sum(map(_extent, columns)))
+        return cls(columns, read_positive(width, "kernel_width"), labels)
+
+    def notes(self, points: Points) -> tuple[str, ...]:
+        """Columns in which rows are far from the mean of the samples."""
+        columns = zip(self.names, self.columns, points.T, strict=True)
+        return tuple(
+            f"{name}: {count} of {len(x)} rows are more than {FEW_BEYOND:g} standard "
+            "deviations from the mean of the samples, where hardly any are drawn"
+            for name, column, x in columns
+            if isinstance(column, NormalColumn)
+            and (count := int((column.distance(x) > FEW_BEYOND).sum())) > 0
+        )
+
+
+def _extent(column: LimeColumn) -> float:
+    """(σ / u)²; 1 for columns that are not normal."""
+    if isinstance(column, NormalColumn):
+        return (column.scale / column.unit) ** 2
+    return 1.0
+
+
+def _read_each(value: ArrayLike, what: str, count: int) -> Sequence[float]:
+    """One positive number for each column, of one for all or of so many."""
+    sizes: Array = as_floats(value, what)
+    if sizes.shape not in ((), (count,)):
+        raise InvalidInput(
+            f"{what}: expected a number or {count} of them, got an array of shape "
+            f"{sizes.shape}"
+        )
+    for size in np.atleast_1d(sizes).tolist():
+        read_positive(size, what)
+    each: Sequence[float] = np.broadcast_to(sizes, count).tolist()
+    return each

@@ -1,0 +1,227 @@
+"""Means and covariances of bits: all that a surrogate has to know of them.
+
+- :class:`~propopt.lime.moments.BitMoments`: what is asked of them;
+  :class:`~propopt.lime.moments.BitLimits`: limits of LIME that have them.
+- :class:`~propopt.lime.moments.IndependentBits`: of tables.
+- :class:`~propopt.lime.moments.ExchangeableBits`: of texts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, Self, final
+
+import numpy as np
+
+from propopt.base.arrays import Array, Attributions, Positions, Truths, Values
+
+
+# ---- What surrogates ask of the bits they are fitted to
+
+
+class BitMoments(Protocol):
+    """Means and covariances of D bits under the weighted law Q, in n situations."""
+
+    @property
+    def alpha(self) -> Array:
+        """Q(z_j = 1), (n, D)."""
+
+    @property
+    def log_weight(self) -> Values:
+        """Log C, C = E π: the mean weight of a sample, (n,)."""
+
+    def at(self, rows: slice | Positions, /) -> Self:
+        """Those of some situations."""
+
+    def covariances(self, coefficients: Attributions, /) -> Array:
+        """Cov_Q(z, bᵀz) of coefficients b (n, D), (n, D)."""
+
+    def solved(
+        self, vectors: Array, penalty: Values, kept: Truths | None = None, /
+    ) -> Array:
+        """(Cov_Q(z) + ρ I)⁻¹ x of vectors x (n, S, D), (n, S, D).
+
+        Parameters
+        ----------
+        vectors : array (n, S, D)
+            x.
+        penalty : array (n,)
+            ρ > 0.
+        kept : array of bool (n, D), optional
+            The bits that are there: the rows and columns of others are struck out, and
+            the solution is 0 there. By default all.
+        """
+
+    def share_left(self, penalty: Values, kept: Truths | None = None, /) -> Array:
+        """What ρ leaves of a coefficient: the diagonal of (Cov_Q + ρ I)⁻¹ Cov_Q."""
+
+
+class BitLimits(Protocol):
+    """What LIME tends to in n situations, with the bits it is fitted to."""
+
+    @property
+    def coefficients(self) -> Attributions:
+        """β_j, (n, D)."""
+
+    @property
+    def mean(self) -> Values:
+        """E_Q f, (n,)."""
+
+    @property
+    def bits(self) -> BitMoments:
+        """Moments under Q."""
+
+
+# ---- Bits of which only the number of ones matters
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ExchangeableBits:
+    """Bits of the words of a text: of m words that are kept all sets are alike.
+
+    Cov_Q(z) has two eigenvalues: Var_Q(m) / d along (1, ..., 1), and
+    (α_1 − α_2) / α_0 = E_Q[m (d − m)] / (d (d − 1)) on all that sums to 0.
+
+    Parameters
+    ----------
+    share : array (n,)
+        Q(z_j = 1), of any word.
+    along, apart : array (n,)
+        The eigenvalues.
+    log_weight : array (n,)
+        Log E π.
+    n_words : int
+        d ≥ 2.
+
+    Examples
+    --------
+    >>> even = np.log([[0.25, 0.5, 0.25]])  # two independent bits
+    >>> ExchangeableBits.of_sizes(even).share_left(np.array([0.25]))
+    array([[0.5, 0.5]])
+    """
+
+    share: Values
+    along: Values
+    apart: Values
+    log_weight: Values
+    n_words: int
+
+    @classmethod
+    def of_sizes(cls, log_weights: Array) -> ExchangeableBits:
+        """Those of weights of sizes, log E[π; m words kept] (n, d + 1)."""
+        d = log_weights.shape[1] - 1
+        most = log_weights.max(axis=1, keepdims=True)
+        weights = np.exp(log_weights - most)
+        total = weights.sum(axis=1)
+        shares = weights / total[:, None]
+        # u = d − 1 − m: where nearly all weight is on one size, sums of what is small
+        u = d - 1.0 - np.arange(d + 1)
+        centre = shares @ u
+        along = (shares * (u - centre[:, None]) ** 2).sum(axis=1) / d
+        apart = shares @ ((d - 1.0 - u) * (u + 1.0)) / (d * (d - 1.0))
+        kept = (d - 1.0 - centre) / d
+        return cls(kept, along, apart, most[:, 0] + np.log(total), d)
+
+    @property
+    def alpha(self) -> Array:
+        """Q(z_j = 1), (n, D)."""
+        return np.repeat(self.share[:, None], self.n_words, axis=1)
+
+    def at(self, rows: slice | Positions, /) -> ExchangeableBits:
+        """Those of some situations."""
+        return ExchangeableBits(
+            self.share[rows],
+            self.along[rows],
+            self.apart[rows],
+            self.log_weight[rows],
+            self.n_words,
+        )
+
+    def covariances(self, coefficients: Attributions, /) -> Array:
+        """Cov_Q(z, bᵀz), (n, D)."""
+        level = coefficients.mean(axis=1, keepdims=True)
+        rest = coefficients - level
+        return np.asarray(self.along[:, None] * level + self.apart[:, None] * rest)
+
+    def solved(
+        self, vectors: Array, penalty: Values, kept: Truths | None = None, /
+    ) -> Array:
+        """(Cov_Q(z) + ρ I)⁻¹ x of vectors x (n, S, D), 0 for bits that are not kept."""
+        there = self._there(kept)[:, None]
+        size = there.sum(axis=2, keepdims=True)
+        x = there * vectors
+        level = x.sum(axis=2, keepdims=True) / np.maximum(size, 1.0)
+        along, apart = self._eigenvalues(size[:, :, 0])
+        ends = level / (along + penalty[:, None])[:, None]
+        rest = (x - level) / (apart + penalty[:, None])[:, None]
+        return np.asarray(there * (ends + rest))
+
+    def share_left(self, penalty: Values, kept: Truths | None = None, /) -> Array:
+        """What ρ leaves of a coefficient, (n, D): the two shares of eigenvalues."""
+        there = self._there(kept)
+        size = there.sum(axis=1, keepdims=True)
+        along, apart = self._eigenvalues(size)
+        rho, one = penalty[:, None], 1.0 / np.maximum(size, 1.0)
+        left = one * along / (along + rho) + (1.0 - one) * apart / (apart + rho)
+        return np.asarray(there * left)
+
+    def _there(self, kept: Truths | None) -> Array:
+        """1 for bits that are kept, else 0, (n, D)."""
+        if kept is None:
+            return np.ones((len(self.share), self.n_words))
+        return np.asarray(kept, float)
+
+    def _eigenvalues(self, size: Array) -> tuple[Array, Array]:
+        """Of the covariance of k of the bits (n, 1): along, a sum of what is ≥ 0."""
+        part = size / self.n_words
+        apart = self.apart[:, None]
+        return (1.0 - part) * apart + part * self.along[:, None], apart
+
+
+# ---- Bits that are independent under the weighted law
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class IndependentBits:
+    """Bits of the columns of a table: Cov_Q(z) = diag(α_j (1 − α_j)).
+
+    Parameters
+    ----------
+    alpha : array (n, D)
+        Q(z_j = 1).
+    log_weight : array (n,)
+        Log E π.
+    """
+
+    alpha: Array
+    log_weight: Values
+
+    def at(self, rows: slice | Positions, /) -> IndependentBits:
+        """Those of some situations."""
+        return IndependentBits(self.alpha[rows], self.log_weight[rows])
+
+    @property
+    def variances(self) -> Array:
+        """α_j (1 − α_j), (n, D)."""
+        return np.asarray(self.alpha * (1.0 - self.alpha))
+
+    def covariances(self, coefficients: Attributions, /) -> Array:
+        """α_j (1 − α_j) b_j, (n, D)."""
+        return np.asarray(self.variances * coefficients)
+
+    def solved(
+        self, vectors: Array, penalty: Values, kept: Truths | None = None, /
+    ) -> Array:
+        """x_j / (α_j (1 − α_j) + ρ), (n, S, D)."""
+        return np.asarray(self._steepness(penalty, kept)[:, None] * vectors)
+
+    def share_left(self, penalty: Values, kept: Truths | None = None, /) -> Array:
+        """α_j (1 − α_j) / (α_j (1 − α_j) + ρ), (n, D)."""
+        return np.asarray(self._steepness(penalty, kept) * self.variances)
+
+    def _steepness(self, penalty: Values, kept: Truths | None) -> Array:
+        with np.errstate(over="ignore"):
+            steep = 1.0 / (self.variances + penalty[:, None])
+        return steep if kept is None else np.where(kept, steep, 0.0)

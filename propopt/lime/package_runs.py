@@ -1,0 +1,314 @@
+"""Runs of the ``lime`` package, and the theory of each."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeAlias, final
+
+import numpy as np
+import pandas as pd
+
+from propopt.base.arrays import Array, Points, Truths
+from propopt.base.checks import read_count
+from propopt.base.errors import InvalidInput
+from propopt.base.terminal import progress_bar
+from propopt.functions.function import Function, read_function
+from propopt.lime.expectations import ExactLimits, Limits
+from propopt.lime.laws.lime_law import default_kernel_width
+from propopt.lime.laws.tabular_law import TabularLaw
+from propopt.lime.single_runs import Selection, expected, kept_columns
+from propopt.lime.surrogates import estimate_limits
+from propopt.structures.products.sums import SumOfProducts
+from propopt.tables.frames import Labels
+
+
+# ---- Runs of the ``lime`` package beside what they should give in their mean
+
+
+_INTERCEPT: Final = "(intercept)"
+
+Coefficients: TypeAlias = Array
+"""The intercept and the coefficients, (1 + D,)."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class PackageComparison:
+    """What runs of the ``lime`` package gave, and what theory says that they give.
+
+    Arrays have the intercept first.
+
+    Parameters
+    ----------
+    runs : array (R, 1 + D)
+        Each run; 0 for columns that it did not keep.
+    expected : array (1 + D,)
+        The mean of such runs: ridge 1, the row as first sample, the package's bins.
+    without : mapping of str to array (1 + D,)
+        The same without one of what makes it: ``"row"``, ``"ridge"`` (and row: the
+        limit), ``"frequencies"`` (bins of equal shares), ``"width"`` (the paper's
+        √(0.75 D)), ``"leverage"`` (of texts: that samples pull the fit to themselves).
+    labels : tuple of str (D,)
+        Names of the columns, or the words.
+
+    Examples
+    --------
+    >>> runs = np.array([[0.9, 2.1], [1.1, 1.9], [1.0, 2.3]])
+    >>> found = PackageComparison(runs, np.array([1.0, 2.0]), {}, ("age",))
+    >>> found.z.round(2)
+    array([0.  , 0.87])
+    """
+
+    runs: Array
+    expected: Coefficients
+    without: Mapping[str, Coefficients]
+    labels: tuple[str, ...]
+
+    @property
+    def mean(self) -> Coefficients:
+        """Of the runs."""
+        return np.asarray(self.runs.mean(axis=0))
+
+    @property
+    def error(self) -> Coefficients:
+        """The standard error of the mean."""
+        return np.asarray(self.runs.std(axis=0, ddof=1) / np.sqrt(len(self.runs)))
+
+    @property
+    def z(self) -> Coefficients:
+        """How many errors the mean is off what is expected; 0 where nothing moves."""
+        return self.z_of(self.expected)
+
+    def z_of(self, coefficients: Coefficients) -> Coefficients:
+        """How many errors the mean is off any coefficients (1 + D,)."""
+        error = self.error
+        moves = error > 1e-12 * np.abs(self.mean).max(initial=0.0)
+        off = self.mean - coefficients
+        return np.divide(off, error, out=np.zeros_like(off), where=moves)
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row for each coefficient: the runs, what is expected, and its parts.
+
+        ``expected`` is the ``limit`` and what ``ridge``, the first ``row`` among the
+        samples and, of texts, their ``leverage`` add; ``frequencies`` and ``width`` are
+        what it is off bins of equal shares and the paper's width: parts of a gap that
+        such a theory has.
+        """
+        columns = {
+            "package": self.mean,
+            "error": self.error,
+            "expected": self.expected,
+            "z": self.z,
+        }
+        if "ridge" in self.without:
+            limit, no_row = self.without["ridge"], self.without["row"]
+            columns |= {
+                "limit": limit,
+                "ridge": no_row - limit,
+                "row": self.without.get("leverage", self.expected) - no_row,
+            }
+        for name in ("leverage", "frequencies", "width"):
+            if name in self.without:
+                columns[name] = self.expected - self.without[name]
+        return pd.DataFrame(columns, index=pd.Index([_INTERCEPT, *self.labels]))
+
+    @property
+    def root_mean_squares(self) -> dict[str, float]:
+        """Of z: as expected, about 1, and without each of what makes it."""
+        theories = {"expected": self.expected} | {
+            f"without {name}": found for name, found in self.without.items()
+        }
+        return {
+            name: float(np.sqrt((self.z_of(found) ** 2).mean()))
+            for name, found in theories.items()
+        }
+
+
+def compare_with_package(
+    explainer: Any,
+    function: Function,
+    row: Array,
+    n_runs: int = 100,
+    *,
+    n_samples: int = 5000,
+    num_features: int | None = None,
+    rng: int = 0,
+    progress: bool | None = None,
+) -> PackageComparison:
+    """Run the ``lime`` package many times, and hold it against its expected output.
+
+    Never against the bare limit: with many runs ridge and the row among the samples
+    show. What is expected is the solution of the mean normal equations with λ = 1 and
+    the row as first sample, where bins have the package's frequencies.
+
+    Parameters
+    ----------
+    explainer : lime.lime_tabular.LimeTabularExplainer
+        With its settings; it is copied, and its random state set anew.
+    function : Function
+        f. Of a classifier's explainer it is the probability of the label 1.
+    row : array (D,)
+        The row that is explained.
+    n_runs : int
+        R, at least 2.
+    n_samples : int
+        Samples of each run, the row itself included.
+    num_features : int, optional
+        How many columns are kept; by default all.
+    rng : int
+        The seed of the runs, and of an estimated limit where f is no sum of products.
+    progress : bool, optional
+        Show a bar on standard error; by default only on a terminal.
+
+    Returns
+    -------
+    PackageComparison
+        Runs, what is expected, and what is so without each of its parts.
+
+    Raises
+    ------
+    InvalidInput
+        If a setting is out of its range.
+    Refused
+        If the explainer has no bins, or a kernel of its own.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> from lime.lime_tabular import LimeTabularExplainer
+    >>> from sklearn.linear_model import LinearRegression
+    >>> X = np.random.default_rng(0).uniform(size=(200, 2))
+    >>> explainer = LimeTabularExplainer(X, mode="regression")
+    >>> line = po.wrap(LinearRegression().fit(X, X @ [2.0, -1.0]))
+    >>> found = po.lime.compare_with_package(
+    ...     explainer, line, X[0], n_runs=20, n_samples=500
+    ... )
+    >>> bool(abs(found.z).max() < 5)
+    True
+    """
+    point = np.asarray(row, float)
+    read_function(function)
+    law = TabularLaw.from_lime(explainer)
+    if read_count(n_runs, "n_runs") < 2:
+        raise InvalidInput("n_runs: expected at least 2, to tell their scatter")
+    if point.shape != (len(law.columns),):
+        raise InvalidInput(
+            f"row: expected {len(law.columns)} numbers, got shape {point.shape}"
+        )
+    n_kept = len(point) if num_features is None else num_features
+    runs = []
+    with progress_bar("lime package", n_runs, progress) as bar:
+        package = _Package(explainer, function, point, n_samples, n_kept)
+        for seed in range(n_runs):
+            runs.append(package.run(rng * n_runs + seed))
+            bar.advance(bar.task_ids[0])
+    theory = _Theory(function, point[None], law, n_samples, n_kept, package.selection)
+    return PackageComparison(
+        np.array(runs), theory.expected(rng), theory.without(rng), _names(law)
+    )
+
+
+def _names(law: TabularLaw) -> tuple[str, ...]:
+    return tuple(map(str, law.labels.feature_names(len(law.columns))))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Package:
+    """Runs of the package around one row."""
+
+    explainer: Any
+    function: Function
+    row: Array
+    n_samples: int
+    n_kept: int
+
+    @property
+    def selection(self) -> Selection:
+        """How the explainer chooses the columns that it keeps."""
+        how: Any = self.explainer.feature_selection
+        chosen: Selection = "auto" if how == "none" else how
+        return chosen
+
+    def run(self, seed: int) -> Coefficients:
+        """Intercept and coefficients of one run."""
+        explainer = copy.deepcopy(self.explainer)
+        explainer.random_state.seed(seed)  # what all its parts draw from
+        fit = explainer.explain_instance(
+            self.row,
+            self._answers,
+            labels=(1,),
+            num_features=self.n_kept,
+            num_samples=self.n_samples,
+        )
+        coefficients = np.zeros(1 + len(self.row))
+        coefficients[0] = fit.intercept[1]
+        # in regression the label 1 has the coefficients, and 0 their negatives
+        for place, coefficient in fit.as_map()[1]:
+            coefficients[1 + place] = coefficient
+        return coefficients
+
+    def _answers(self, points: Points) -> Array:
+        values = self.function.value_at(points)
+        if self.explainer.mode == "regression":
+            return values
+        return np.stack([1.0 - values, values], axis=1)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Theory:
+    """What runs give in their mean, and what they would without a part of it."""
+
+    function: Function
+    point: Points
+    law: TabularLaw
+    n_samples: int
+    n_kept: int
+    selection: Selection
+
+    def expected(self, seed: int) -> Coefficients:
+        return self._of(self.law, seed)
+
+    def without(self, seed: int) -> dict[str, Coefficients]:
+        paper = default_kernel_width(len(self.law.columns), "paper")
+        return {
+            "row": self._of(self.law, seed, first_row=False),
+            "ridge": self._of(self.law, seed, first_row=False, ridge=0.0),
+            "frequencies": self._of(_with_equal_shares(self.law), seed),
+            "width": self._of(self.law.with_width(paper), seed),
+        }
+
+    def _of(
+        self, law: TabularLaw, seed: int, ridge: float = 1.0, first_row: bool = True
+    ) -> Coefficients:
+        limits = self._limits(law, seed)
+        values = self.function.value_at(self.point, Labels())
+        kept = self._kept(limits)
+        found = expected(limits, values, self.n_samples, ridge, first_row, kept)
+        return np.concatenate([found.intercept, found.coefficients[0]])
+
+    def _limits(self, law: TabularLaw, seed: int) -> Limits:
+        products = self.function.products
+        if isinstance(products, SumOfProducts):
+            return ExactLimits(products, law).of(self.point)
+        rng = np.random.default_rng(seed)
+        return estimate_limits(
+            self.function, law, self.point, n_samples=50_000, rng=rng, progress=False
+        ).limits
+
+    def _kept(self, limits: Limits) -> Truths | None:
+        if self.n_kept >= len(self.law.columns):
+            return None
+        return kept_columns(limits, self.n_kept, self.selection)
+
+
+def _with_equal_shares(law: TabularLaw) -> TabularLaw:
+    """The law in which all bins of a column that occur are drawn alike."""
+    columns = [
+        replace(column, shares=(column.shares > 0.0) / (column.shares > 0.0).sum())
+        for column in law.columns
+    ]
+    return replace(law, columns=tuple(columns))

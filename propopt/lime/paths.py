@@ -1,0 +1,893 @@
+"""Coefficients of one row at any widths, with what rounding leaves uncertain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final, NamedTuple, Protocol, final
+
+import numpy as np
+from numpy.polynomial import chebyshev
+from numpy.typing import ArrayLike
+from scipy.fft import dct
+from scipy.optimize import elementwise
+
+from propopt.base.arrays import Array, Points, Positions, Truths, Values
+from propopt.base.checks import read_array
+from propopt.base.errors import InvalidInput
+from propopt.lime.expectations import ExactLimits, FactorMeans
+from propopt.lime.fidelity import effective_share
+from propopt.lime.laws.tabular_law import BinnedColumn, binned_columns
+from propopt.structures.products.algebra import Products, SetMeasures
+from propopt.tables.frames import Labels
+
+
+# ---- Kernel widths from 0 to infinity as a variable between 0 and 1
+
+
+SMALLEST_WIDTH: Final = 0.02
+"""For bits: below it exp(−1 / (2 ν²)) is 0 in float64."""
+
+LARGEST_WIDTH: Final = 1e8
+"""Over that of a law: above it weights are 1 in float64."""
+
+_FIRST: Final = 2.0**-12
+"""Where the variable of other kernels begins: ν of a 64th of the law's."""
+
+_ALIKE: Final = 1e-14
+
+
+class WidthVariable(Protocol):
+    """A variable u in (0, 1) that grows with the width ν."""
+
+    @property
+    def degree(self) -> int | None:
+        """The degree that coefficients times their factor have in u, if known."""
+
+    @property
+    def start(self) -> float:
+        """The smallest u that is looked at."""
+
+    def widths(self, u: Values, rest: Values, /) -> Values:
+        """ν at u (n,), where 1 − u is ``rest``."""
+
+    def factors(self, widths: Values, /) -> Array:
+        """What coefficients are multiplied by, positive, (n, D)."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class BitVariable:
+    """u = (1 − α) / (1 − w), α = w / (w + (1 − w) ε) for a share w, ε = exp(−1/(2ν²)).
+
+    With E_Q g = (w_k E[g | 1] + (1 − w_k) ε E[g | 0]) / c_k, c_k = w_k + (1 − w_k) ε,
+    the coefficient β_j times Π_{k≠j} c_k is a polynomial in ε. As c_k / c is affine in
+    α, c of the reference, β_j Π_{k≠j} c_k / c is one in α, of a degree below the number
+    of columns that f depends on; with equal shares the factors are 1, and the degree is
+    below that of the longest product.
+
+    Parameters
+    ----------
+    share : float
+        w, of the reference.
+    shares : array (D,)
+        w_k, the share of the row's bin in each column.
+    used : array (D,)
+        Whether f depends on the column.
+    degree : int
+        As above.
+    scale : float
+        The width of each column over ν.
+    """
+
+    share: float
+    shares: Array
+    used: Truths
+    degree: int
+    scale: float = 1.0
+    start: float = 0.0
+
+    def widths(self, u: Values, rest: Values) -> Values:
+        """ν = (2 log(1 + (1 − u) / (w u)))^(−1/2)."""
+        with np.errstate(divide="ignore"):
+            minus_log_eps = np.log1p(rest / (self.share * u))
+            widths = np.sqrt(0.5 / minus_log_eps)
+        return np.asarray(np.clip(widths, SMALLEST_WIDTH, LARGEST_WIDTH) / self.scale)
+
+    def factors(self, widths: Values) -> Array:
+        """Π_{k≠j} c_k / c over the columns that f depends on."""
+        eps = np.exp(-0.5 / (self.scale * widths) ** 2)[:, None]
+        own = self.shares + (1.0 - self.shares) * eps
+        ratios = np.where(self.used, own / (self.share + (1.0 - self.share) * eps), 1.0)
+        return np.asarray(ratios.prod(axis=1, keepdims=True) / ratios)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class RationalVariable:
+    """u = ν² / (ν² + s²): in it the moments of a weighted normal law are smooth.
+
+    Parameters
+    ----------
+    scale : float
+        s, the law's own width.
+    n_columns : int
+        D.
+    """
+
+    scale: float
+    n_columns: int
+    start: float = _FIRST
+
+    @property
+    def degree(self) -> None:
+        """Not known."""
+
+    def widths(self, u: Values, rest: Values) -> Values:
+        """ν = s √(u / (1 − u))."""
+        with np.errstate(divide="ignore"):
+            widths = np.minimum(np.sqrt(u / rest), LARGEST_WIDTH)
+        return np.asarray(self.scale * widths)
+
+    def factors(self, widths: Values) -> Array:
+        """1."""
+        return np.ones((len(widths), self.n_columns))
+
+
+def width_variable(exact: ExactLimits, point: Array) -> WidthVariable:
+    """The variable in which coefficients of a row are simplest."""
+    columns = binned_columns(exact.law)
+    used = np.zeros(len(point), dtype=bool)
+    used[exact.function.columns] = True
+    binned = [c for c, u in zip(columns, used, strict=True) if u and c is not None]
+    scales = {column.scale for column in binned}
+    if len(scales) != 1 or len(binned) < used.sum():
+        return RationalVariable(exact.law.kernel_width, len(point))
+    longest = int(exact.function.products.lengths.max(initial=1))
+    return _of_bits(_own_shares(columns, point), used, longest, scales.pop())
+
+
+def _of_bits(shares: Array, used: Truths, longest: int, scale: float) -> BitVariable:
+    share = float(shares[used].mean())
+    if np.ptp(shares[used]) <= _ALIKE and 0.0 < share < 1.0:
+        shares, most = np.full(len(shares), share), longest
+    else:
+        share, most = float(np.clip(share, 0.01, 0.99)), int(used.sum())
+    return BitVariable(share, shares, used, most - 1, scale)
+
+
+def _own_shares(columns: Sequence[BinnedColumn | None], point: Array) -> Array:
+    """The share of the row's bin in each column; 1 where weights are not by bits."""
+    return np.array(
+        [
+            1.0 if column is None else column.shares[column.place(point[[j]])[0]]
+            for j, column in enumerate(columns)
+        ]
+    )
+
+
+ROUNDING: Final = 64.0 * np.finfo(np.float64).eps
+"""How far a sum may be off, over the sum of the sizes of its terms."""
+
+
+class CurveValues(NamedTuple):
+    """β at n widths, times the positive factors of the variable."""
+
+    values: Array
+    """(n, D)."""
+
+    rounding: Array
+    """Below this a value is zero as far as can be told, (n, D)."""
+
+
+class CoefficientCurve(Protocol):
+    """Coefficients of D columns as functions of a variable u in (0, 1) of the width."""
+
+    @property
+    def variable(self) -> WidthVariable:
+        """U."""
+
+    def at(self, u: Values, rest: Values, /) -> CurveValues:
+        """Values at u (n,), where 1 − u is ``rest``, and what rounding may be."""
+
+    def values(self, u: Values, rest: Values, /) -> Array:
+        """Values alone, (n, D)."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class WidthCurve:
+    """β_j of one row as functions of a variable u in (0, 1) of the width.
+
+    Parameters
+    ----------
+    exact : ExactLimits
+        A sum of products and a law.
+    point : array (D,)
+        The row.
+    """
+
+    exact: ExactLimits
+    point: Array
+
+    @cached_property
+    def variable(self) -> WidthVariable:
+        """U."""
+        return width_variable(self.exact, self.point)
+
+    def at(self, u: Values, rest: Values) -> CurveValues:
+        """Values at u (n,), where 1 − u is ``rest``, and what rounding may be."""
+        widths = self.variable.widths(u, rest)
+        parts = [self._values(widths[some]) for some in self.exact.blocks(len(widths))]
+        factors = self.variable.factors(widths)
+        return CurveValues(
+            np.concatenate([part.values for part in parts]) * factors,
+            np.concatenate([part.rounding for part in parts]) * factors,
+        )
+
+    def values(self, u: Values, rest: Values) -> Array:
+        """Values alone, (n, D)."""
+        widths = self.variable.widths(u, rest)
+        limits = self.exact.of(repeated(self.point, len(widths)), widths)
+        return limits.coefficients * self.variable.factors(widths)
+
+    def _values(self, widths: Values) -> CurveValues:
+        means = self.exact.factor_means(repeated(self.point, len(widths)), widths)
+        _, values = self.exact.function.products.contrasts(means.measures)
+        _, sizes = self._sizes.contrasts(_sizes(means))
+        return CurveValues(values, ROUNDING * sizes)
+
+    @cached_property
+    def _sizes(self) -> Products:
+        products = self.exact.function.products
+        return replace(products, values=np.abs(products.values))
+
+
+def _sizes(means: FactorMeans) -> SetMeasures:
+    """Sizes of the terms that means and contrasts are made of."""
+    one, zero = np.abs(means.one), np.abs(means.zero)
+    return SetMeasures(means.mixed(one, zero), means.contrast(one, -zero))
+
+
+def repeated(point: Array, n: int) -> Points:
+    """The row n times, (n, D)."""
+    return np.broadcast_to(point, (n, len(point)))
+
+
+# ---- Several functions of one variable in (0, 1) as polynomials, piece by piece
+
+
+ValuesAt = Callable[[Values, Values], CurveValues]
+"""Values at u, given u and 1 − u."""
+
+LARGEST_DEGREE: Final = 64
+"""Of one piece; beyond it a piece is halved."""
+
+_FIRST_DEGREE: Final = 16
+_MOST_PIECES: Final = 64
+
+_EPS: Final = 4.0 * np.finfo(np.float64).eps
+_LARGEST_NOISE: Final = 1e-10
+"""Of coefficients, over the largest."""
+
+_SPARE: Final = 2
+"""Coefficients beyond a known degree, which have to be zero."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Polynomials p_j on low ≤ u ≤ high, by their Chebyshev coefficients.
+
+    Parameters
+    ----------
+    low, high : float
+        Where it is.
+    coefficients : array (n, D)
+        Of T_0 to T_{n−1} in 2 (u − low) / (high − low) − 1.
+    at_nodes : CurveValues
+        What was interpolated.
+    nodes : array (n,)
+        Where: increasing values of u.
+    rounding : array (D,)
+        How far the polynomials may be from the functions.
+    resolved : bool
+        Whether what is left is rounding.
+    """
+
+    low: float
+    high: float
+    coefficients: Array
+    at_nodes: CurveValues
+    nodes: Values
+    rounding: Array
+    resolved: bool
+
+    def value(self, u: Values, j: int) -> Values:
+        """p_j at places u (n,)."""
+        t = 2.0 * (u - self.low) / (self.high - self.low) - 1.0
+        return np.asarray(chebyshev.chebval(t, self.coefficients[:, j]))
+
+    def turns(self, j: int) -> Values:
+        """Where p_j may turn: real parts of the roots of its derivative, increasing."""
+        own = self.coefficients[:, j]
+        certain = np.flatnonzero(np.abs(own) > self.rounding[j] / len(own))
+        slope = chebyshev.chebder(own[: certain.max(initial=0) + 1])
+        roots = chebyshev.chebroots(slope) if len(slope) > 1 else np.zeros(0)
+        near = np.real(roots[np.abs(np.imag(roots)) < 0.1])
+        t = np.sort(near[np.abs(near) < 1.0])
+        return self.low + 0.5 * (self.high - self.low) * (t + 1.0)
+
+
+def of_degree(evaluate: ValuesAt, degree: int) -> Piece:
+    """Polynomials of a known degree, on (0, 1)."""
+    return _interpolated(evaluate, 0.0, 1.0, degree + 1 + _SPARE, _SPARE)
+
+
+def adaptive(evaluate: ValuesAt, start: float) -> Iterator[Piece]:
+    """Pieces of (start, 1) whose degree doubles until what is left is rounding."""
+    ahead, n_pieces = [(start, 1.0)], 1
+    while ahead:
+        low, high = ahead.pop()
+        piece = _doubled(evaluate, low, high)
+        # beside 0 functions vary by the ratio of widths
+        middle = np.sqrt(low * high) if low > 0.0 else 0.5 * high
+        middle = min(middle, 0.5 * (low + high))
+        is_point = not low < middle < high  # where a function jumps, at last
+        if piece.resolved or n_pieces >= _MOST_PIECES or is_point:
+            yield piece
+        else:
+            ahead += [(middle, high), (low, middle)]
+            n_pieces += 1
+
+
+def _doubled(evaluate: ValuesAt, low: float, high: float) -> Piece:
+    degree = _FIRST_DEGREE
+    piece = _interpolated(evaluate, low, high, degree, degree // 4)
+    while not piece.resolved and degree < LARGEST_DEGREE:
+        degree *= 2
+        piece = _interpolated(evaluate, low, high, degree, degree // 4)
+    return piece
+
+
+def _interpolated(
+    evaluate: ValuesAt, low: float, high: float, n: int, tail: int
+) -> Piece:
+    """Polynomials through the values at the n roots of T_n."""
+    half = (2 * np.arange(n) + 1) * np.pi / (4 * n)
+    up, down = np.cos(half) ** 2, np.sin(half) ** 2
+    u, rest = low + (high - low) * up, (1.0 - high) + (high - low) * down
+    found = evaluate(u, rest)
+    coefficients = dct(found.values, type=2, axis=0) / n
+    coefficients[0] /= 2.0
+    left, allowed = _left(np.abs(coefficients), tail), found.rounding.max(axis=0)
+    resolved = bool((left <= np.maximum(allowed, _noise(coefficients, tail))).all())
+    backwards = CurveValues(found.values[::-1], found.rounding[::-1])
+    rounding = 4.0 * np.maximum(left, allowed)
+    return Piece(low, high, coefficients, backwards, u[::-1], rounding, resolved)
+
+
+def _left(sizes: Array, tail: int) -> Array:
+    """The largest of the last coefficients, (D,)."""
+    return np.asarray(sizes[len(sizes) - tail :].max(axis=0))
+
+
+def _noise(coefficients: Array, tail: int) -> Array:
+    """Coefficients that are small and do not fall any more are noise, (D,)."""
+    sizes = np.abs(coefficients)
+    least = _EPS * sizes.sum(axis=0)
+    left, before = _left(sizes, tail), _left(sizes[: len(sizes) - tail], tail)
+    level = (left >= 0.1 * before) & (left <= _LARGEST_NOISE * sizes.max(axis=0))
+    return np.where(level, left, least)
+
+
+# ---- Signs of one coefficient along the widths, and brackets of its roots
+
+
+class SignRun(NamedTuple):
+    """The signs that one function takes, one after the other."""
+
+    low: Values
+    """Brackets of crossings begin, (C,)."""
+
+    high: Values
+    """And end, (C,)."""
+
+    touches: Values
+    """Where it touches zero, (T,)."""
+
+    signs: Positions
+    """Between crossings, (C + 1,); empty if it is zero everywhere."""
+
+
+def sign_runs(curve: CoefficientCurve, pieces: Sequence[Piece], j: int) -> SignRun:
+    """The signs of column j between places at which its polynomials may turn."""
+    parts = [_signs_on(curve, piece, j) for piece in pieces]
+    u, signs, sizes = (np.concatenate(part) for part in zip(*parts, strict=True))
+    certain = np.flatnonzero(signs)
+    before, after = certain[:-1], certain[1:]
+    changes = signs[before] != signs[after]
+    gaps = (after - before > 1) & ~changes
+    touches = [
+        u[a + 1 + np.argmin(sizes[a + 1 : b])]
+        for a, b in zip(before[gaps], after[gaps], strict=True)
+    ]
+    first = signs[certain[:1]]
+    return SignRun(
+        u[before[changes]],
+        u[after[changes]],
+        np.array(touches),
+        np.concatenate([first, signs[after[changes]]]).astype(np.intp),
+    )
+
+
+def _signs_on(
+    curve: CoefficientCurve, piece: Piece, j: int
+) -> tuple[Values, Array, Array]:
+    """Places on a piece in their order, the signs there (0 unknown), and sizes."""
+    turns = piece.turns(j)
+    values = piece.value(turns, j)
+    rounding = np.full(len(turns), piece.rounding[j])
+    near = np.abs(values) <= rounding
+    if near.any():
+        exact = curve.at(turns[near], 1.0 - turns[near])
+        values[near], rounding[near] = exact.values[:, j], exact.rounding[:, j]
+    ends = np.array([piece.low, piece.high])
+    u = np.concatenate([ends[:1], piece.nodes, turns, ends[1:]])
+    at_ends = piece.value(ends, j)
+    found = np.concatenate(
+        [at_ends[:1], piece.at_nodes.values[:, j], values, at_ends[1:]]
+    )
+    bounds = np.concatenate(
+        [
+            piece.rounding[[j]],
+            piece.at_nodes.rounding[:, j],
+            rounding,
+            piece.rounding[[j]],
+        ]
+    )
+    order = np.argsort(u, kind="stable")
+    signs = np.where(np.abs(found) > bounds, np.sign(found), 0.0)
+    return u[order], signs[order], np.abs(found)[order]
+
+
+# ---- Where coefficients change their sign as the kernel width goes from 0 to infinity
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ColumnRoots:
+    """The kernel widths at which one coefficient is zero.
+
+    Parameters
+    ----------
+    column : int
+        j.
+    widths : array (R,)
+        ν > 0 with β_j(ν) = 0, increasing.
+    crosses : array (R,)
+        Whether the sign changes there; where not, β_j touches zero: it is nearer to
+        zero than rounding tells, and has the same sign on both sides.
+    signs : array (C + 1,)
+        −1 or 1 between the C crossings, from ν → 0 to ν → ∞. Empty where β_j is zero at
+        all widths.
+    """
+
+    column: int
+    widths: Values
+    crosses: Truths
+    signs: Positions
+
+    @property
+    def zero(self) -> bool:
+        """Whether β_j is zero at all widths, as far as rounding tells."""
+        return len(self.signs) == 0
+
+    @property
+    def crossings(self) -> Values:
+        """The widths at which the sign changes, (C,)."""
+        return self.widths[self.crosses]
+
+    def sign_at(self, width: float) -> int:
+        """The sign of β_j at a width, away from roots; 0 if it is zero at all."""
+        if self.zero:
+            return 0
+        return int(self.signs[np.searchsorted(self.crossings, width)])
+
+    def nearest(self, width: float) -> float | None:
+        """The crossing with the smallest ratio to a width; None if there is none."""
+        crossings = self.crossings
+        if len(crossings) == 0:
+            return None
+        return float(crossings[np.argmin(np.abs(np.log(crossings / width)))])
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class SignChanges:
+    """All widths at which coefficients of one row are zero.
+
+    Parameters
+    ----------
+    columns : tuple of ColumnRoots (D,)
+        Those of each column.
+    complete : bool
+        Whether these are known to be all roots, up to rounding, because coefficients
+        are polynomials of a known degree.
+    statement : str
+        Why they are all, or how they were sought.
+    """
+
+    columns: tuple[ColumnRoots, ...]
+    complete: bool
+    statement: str
+
+    def __getitem__(self, column: int) -> ColumnRoots:
+        return self.columns[column]
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+
+def sign_changes(exact: ExactLimits, point: Array) -> SignChanges:
+    """All kernel widths in (0, ∞) at which coefficients of a row are zero.
+
+    Parameters
+    ----------
+    exact : ExactLimits
+        A sum of products and a law.
+    point : array (D,)
+        The row, encoded.
+
+    Returns
+    -------
+    SignChanges
+    """
+    return roots_of(WidthCurve(exact, point), len(point))
+
+
+def roots_of(curve: CoefficientCurve, n_columns: int) -> SignChanges:
+    """All widths at which the coefficients of a curve are zero.
+
+    Coefficients are interpolated by Chebyshev polynomials in a bounded variable of the
+    width. Between two places where such a polynomial may turn it has one root at most,
+    so the signs at these places tell how many there are; then each is found on exact
+    values.
+
+    Parameters
+    ----------
+    curve : CoefficientCurve
+        Coefficients of all columns.
+    n_columns : int
+        D.
+    """
+    degree = curve.variable.degree
+    known = degree is not None and degree <= LARGEST_DEGREE
+    pieces: Sequence[Piece]
+    if degree is not None and degree <= LARGEST_DEGREE:
+        pieces = [of_degree(curve.at, degree)]
+    else:
+        pieces = list(adaptive(curve.at, curve.variable.start))
+    complete = known and pieces[0].resolved
+    runs = [sign_runs(curve, pieces, j) for j in range(n_columns)]
+    return SignChanges(
+        _columns(curve, runs), complete, _statement(curve, pieces, complete)
+    )
+
+
+def _statement(curve: CoefficientCurve, pieces: Sequence[Piece], complete: bool) -> str:
+    if complete:
+        n = len(pieces[0].nodes)
+        return (
+            "all roots: times positive factors coefficients are polynomials of degree "
+            f"{curve.variable.degree} at most in the share of samples in the row's bin,"
+            f" known by {n} widths"
+        )
+    start = np.array([pieces[0].low])
+    low = float(curve.variable.widths(start, 1.0 - start)[0])
+    missed = sum(not piece.resolved for piece in pieces)
+    rest = f", but for {missed} of them" if missed else ""
+    return (
+        f"roots of interpolants on {len(pieces)} pieces between the widths {low:.3g} "
+        f"and infinity, which are as near as rounding lets{rest}"
+    )
+
+
+def _columns(
+    curve: CoefficientCurve, runs: Sequence[SignRun]
+) -> tuple[ColumnRoots, ...]:
+    """Roots of all columns, those of all brackets at once."""
+    columns = np.repeat(np.arange(len(runs)), [len(run.low) for run in runs])
+    low, high = (
+        np.concatenate(parts)
+        for parts in zip(*((run.low, run.high) for run in runs), strict=True)
+    )
+    roots = _polished(curve, low, high, columns)
+    found = []
+    for j, run in enumerate(runs):
+        u = np.concatenate([roots[columns == j], run.touches])
+        crosses = np.arange(len(u)) < len(run.low)
+        order = np.argsort(u, kind="stable")
+        widths = curve.variable.widths(u, 1.0 - u)
+        found.append(ColumnRoots(j, widths[order], crosses[order], run.signs))
+    return tuple(found)
+
+
+def _polished(
+    curve: CoefficientCurve, low: Values, high: Values, columns: Positions
+) -> Values:
+    """The place of the change of sign of each bracket, on exact values."""
+    if len(low) == 0:
+        return low
+
+    def value(u: Array, j: Array) -> Array:
+        values = curve.values(u, 1.0 - u)
+        return values[np.arange(len(u)), j.astype(np.intp)]
+
+    result = elementwise.find_root(value, (low, high), args=(columns,))
+    return np.asarray(np.where(result.success, result.x, 0.5 * (low + high)))
+
+
+# ---- Coefficients of one row as functions of the kernel width
+
+
+GRID_SIZE: Final = 50
+"""Widths of a path when none are given."""
+
+GRID_REACH: Final = 10.0
+"""They go from the law's width divided by this to the law's width times this."""
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class BandwidthPath:
+    """What LIME tends to for one row, at many kernel widths.
+
+    Parameters
+    ----------
+    widths : array (M,)
+        ν, increasing.
+    coefficients : array (M, D)
+        β_j, exact at each width.
+    intercept : array (M,)
+        β_0.
+    mean_weight : array (M,)
+        C = E π, the mean weight of a sample.
+    effective_share : array (M,)
+        (E π)² / E π², the share of the samples that count.
+    exact : ExactLimits
+        What they are made of.
+    point : array (D,)
+        The row.
+    """
+
+    widths: Values
+    coefficients: Array
+    intercept: Values
+    mean_weight: Values
+    effective_share: Values
+    exact: ExactLimits
+    point: Array
+
+    def __repr__(self) -> str:
+        low, high = self.widths[[0, -1]]
+        return (
+            f"{type(self).__name__}({len(self.widths)} widths from {low:.3g} to "
+            f"{high:.3g}, {self.coefficients.shape[1]} columns)"
+        )
+
+    @property
+    def labels(self) -> Labels:
+        """The names of the columns."""
+        return self.exact.law.labels
+
+    @cached_property
+    def sign_changes(self) -> SignChanges:
+        """All widths in (0, ∞), also outside the path, where coefficients are zero."""
+        return sign_changes(self.exact, self.point)
+
+
+def bandwidth_path(
+    exact: ExactLimits, point: ArrayLike, widths: ArrayLike | None = None
+) -> BandwidthPath:
+    """Coefficients of one row at many kernel widths, exact at each.
+
+    Parameters
+    ----------
+    exact : ExactLimits
+        A sum of products and a law.
+    point : array (D,)
+        The row, encoded as the function's table encodes it.
+    widths : array (M,), optional
+        Kernel widths; by default 50, evenly spaced in their logarithm, from a tenth of
+        the law's width to ten times it.
+
+    Returns
+    -------
+    BandwidthPath
+
+    Raises
+    ------
+    InvalidInput
+        If a width is not a positive number.
+    """
+    row = np.asarray(point, np.float64)
+    grid = read_widths(widths, exact.law.kernel_width)
+    points = repeated(row, len(grid))
+    limits = exact.of(points, grid)
+    return BandwidthPath(
+        grid,
+        limits.coefficients,
+        limits.intercept,
+        np.exp(limits.log_weight),
+        effective_share(exact.law, points, grid),
+        exact,
+        row,
+    )
+
+
+def default_widths(width: float) -> Values:
+    """Widths around that of a law, evenly spaced in their logarithm."""
+    return np.geomspace(width / GRID_REACH, width * GRID_REACH, GRID_SIZE)
+
+
+def read_widths(widths: ArrayLike | None, own: float) -> Values:
+    """Widths in increasing order; :func:`default_widths` if there are none."""
+    if widths is None:
+        return default_widths(own)
+    grid = read_array(widths, "widths", ndim=1)
+    if (grid <= 0.0).any():
+        wrong = float(grid[grid <= 0.0][0])
+        raise InvalidInput(f"widths: expected numbers > 0, got {wrong}")
+    return np.sort(grid)
+
+
+# ---- Changes of sign around one kernel width, for many rows at once
+
+
+REACH: Final = 8.0
+"""Roots are sought from the width over this to infinity."""
+
+_NODES: Final = (12, 24, 48)
+_GRID: Final = 256
+_CLEAR: Final = 1e-9
+"""Over the largest coefficient of the row: what is smaller has no sign."""
+
+_HALVINGS: Final = 40
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class SignsAround:
+    """Whether coefficients change their sign beside a kernel width.
+
+    Parameters
+    ----------
+    roots : array (n, D)
+        The width of the change of sign that is nearest by its ratio to the law's; NaN
+        if there is none from an eighth of it to infinity.
+    turned : array (n, D)
+        Whether the sign at the law's width is not that without weights.
+    wide : array (n, D)
+        Coefficients without weights, for ν → ∞.
+    """
+
+    roots: Array
+    turned: Truths
+    wide: Array
+
+
+def signs_around(exact: ExactLimits, points: Points) -> SignsAround:
+    """Changes of sign around the law's kernel width ν_0, for all rows.
+
+    Coefficients are interpolated in a bounded variable of the width, by as many widths
+    as it takes, and signs are read on 256 places, so that two roots nearer to each
+    other than a place may be missed. Rows of which that is not precise enough have
+    :func:`sign_changes` to themselves.
+
+    Parameters
+    ----------
+    exact : ExactLimits
+        A sum of products and a law.
+    points : array (n, D)
+        Encoded rows.
+    """
+    own, shape = exact.law.kernel_width, points.shape
+    wide = exact.of(points, np.full(len(points), np.inf)).coefficients
+    roots, turned = np.full(shape, np.nan), np.zeros(shape, bool)
+    variable = _Variable(own, None not in binned_columns(exact.law))
+    open_rows = np.arange(len(points))
+    for n_nodes in _NODES:
+        series = _series(exact, points[open_rows], variable, n_nodes)
+        size = np.abs(series).sum(axis=0).max(axis=1)
+        left = np.abs(series[-n_nodes // 4 :]).max(axis=(0, 2))
+        known = left <= 0.1 * _CLEAR * size
+        rows = open_rows[known]
+        roots[rows], turned[rows] = _read(series[:, known], variable)
+        open_rows = open_rows[~known]
+        if len(open_rows) == 0:
+            break
+    for n in open_rows.tolist():
+        for j, found in enumerate(sign_changes(exact, points[n]).columns):
+            nearest = found.nearest(own)
+            if nearest is not None and nearest > own / REACH:
+                roots[n, j] = nearest
+                turned[n, j] = found.sign_at(own) != found.signs[-1]
+    return SignsAround(roots, turned, wide)
+
+
+@final
+@dataclass(frozen=True)
+class _Variable:
+    """S in [−1, 1] for widths from ν_0 / 8, where it is 1, to infinity.
+
+    Weighted by bits, coefficients are rational in exp(−r) with r = 1 / (2 ν²); weighted
+    by distances, smooth in r / (1 + 2 r).
+    """
+
+    own: float
+    by_bits: bool
+
+    @property
+    def last(self) -> float:
+        """Of 1 − exp(−r), or r / (1 + 2 r)."""
+        r = REACH**2 / (2.0 * self.own**2)
+        return float(-np.expm1(-r)) if self.by_bits else r / (1.0 + 2.0 * r)
+
+    def of(self, width: float) -> float:
+        """The place of a width."""
+        r = 1.0 / (2.0 * width**2)
+        s = float(-np.expm1(-r)) if self.by_bits else r / (1.0 + 2.0 * r)
+        return 2.0 * s / self.last - 1.0
+
+    def widths(self, places: Array) -> Array:
+        """The widths at places."""
+        s = 0.5 * self.last * (places + 1.0)
+        r = -np.log1p(-s) if self.by_bits else s / (1.0 - 2.0 * s)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.sqrt(0.5 / r))
+
+
+def _series(
+    exact: ExactLimits, points: Points, variable: _Variable, n_nodes: int
+) -> Array:
+    """Chebyshev coefficients of β, (m, n, D)."""
+    nodes = chebyshev.chebpts1(n_nodes)
+    widths = variable.widths(nodes)
+    found = exact.of(np.tile(points, (n_nodes, 1)), np.repeat(widths, len(points)))
+    values = found.coefficients.reshape(n_nodes, *points.shape)
+    weights = chebyshev.chebvander(nodes, n_nodes - 1) * (2.0 / n_nodes)
+    weights[:, 0] /= 2.0
+    return np.tensordot(weights.T, values, axes=1)
+
+
+def _read(series: Array, variable: _Variable) -> tuple[Array, Truths]:
+    """The nearest roots, and whether signs are turned, (n, D)."""
+    size = np.abs(series).sum(axis=0).max(axis=1)[:, None]
+    own = variable.of(variable.own)
+    places = np.sort(np.append(np.linspace(-1.0, 1.0, _GRID), own))
+    values = np.tensordot(chebyshev.chebvander(places, len(series) - 1), series, 1)
+    signs = np.where(np.abs(values) > _CLEAR * size, np.sign(values), 0.0)
+    turned = signs[np.searchsorted(places, own)] * signs[0] < 0.0
+    # a sign stays until another is certain
+    for k in range(1, len(places)):
+        signs[k] = np.where(signs[k] == 0.0, signs[k - 1], signs[k])
+    roots = np.full(series.shape[1:], np.nan)
+    at, n, j = np.nonzero(signs[1:] * signs[:-1] < 0.0)
+    if len(at) > 0:
+        low, high = places[at], places[at + 1]
+        found = _bisected(series[:, n, j], low, high, signs[at, n, j])
+        widths = variable.widths(found)
+        order = np.argsort(-np.abs(np.log(widths / variable.own)), kind="stable")
+        roots[n[order], j[order]] = widths[order]  # the nearest is written last
+    return roots, turned
+
+
+def _bisected(series: Array, low: Array, high: Array, sign: Array) -> Array:
+    """A root of each polynomial between places of other signs."""
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        same = np.sign(chebyshev.chebval(middle, series, tensor=False)) == sign
+        low, high = np.where(same, middle, low), np.where(same, high, middle)
+    return np.asarray(0.5 * (low + high))

@@ -1,0 +1,401 @@
+"""Means of a function by the bin of one column, and coefficients along its bins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Protocol, TypeAlias, final
+
+import numpy as np
+import pandas as pd
+
+from propopt.base.arrays import Array, Points, Positions, Values
+from propopt.base.errors import InvalidInput
+from propopt.lime.bins import BinRule, NumberBins
+from propopt.lime.expectations import ExactLimits
+from propopt.lime.laws.gaussian_law import NormalColumn
+from propopt.lime.laws.lime_law import LimeColumn, LimeLaw, without_glime
+from propopt.lime.laws.smooth_law import SmoothColumn
+from propopt.lime.laws.tabular_law import BinnedColumn, binned_columns, number_column
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class BinProfile:
+    """h_j(b) = E_Q[f | V_j in bin b] of n rows, for all bins of one column.
+
+    It does not depend on the bin of the row in column j, so it tells what β_j is in
+    every cell of bins along axis j (:meth:`along`).
+
+    Parameters
+    ----------
+    column : int
+        j.
+    means : array (n, B)
+        h_j(b).
+    shares : array (B,)
+        w_b, how often samples fall into each bin.
+    own : array (n,)
+        The bin of each row.
+    """
+
+    column: int
+    means: Array
+    shares: Array
+    own: Positions
+
+    @property
+    def coefficients(self) -> Values:
+        """β_j, (n,)."""
+        return np.asarray(self.along[np.arange(len(self.own)), self.own])
+
+    @property
+    def along(self) -> Array:
+        """β_j if only the bin of the row in column j were another, (n, B).
+
+        h_j(b) − Σ_{b'≠b} w_b' h_j(b') / (1 − w_b): with equal shares they sum to 0.
+        Zero where there is no other bin.
+        """
+        rest = self.shares.sum() - self.shares
+        total = (self.means @ self.shares)[:, None]
+        others = total - self.means * self.shares
+        means = np.divide(others, rest, out=self.means.copy(), where=rest > 0.0)
+        drawn = self.shares > 0.0
+        return np.where(drawn, self.means - means, 0.0)
+
+    @property
+    def extent(self) -> Values:
+        """The largest less the smallest mean of bins that are drawn from, (n,)."""
+        drawn = self.means[:, self.shares > 0.0]
+        return np.asarray(np.ptp(drawn, axis=1))
+
+
+def bin_profiles(
+    exact: ExactLimits, points: Points, widths: Values | None = None
+) -> tuple[BinProfile, ...]:
+    """Profiles of all columns, for all rows.
+
+    Parameters
+    ----------
+    exact : ExactLimits
+        A sum of products and a law that weights samples by bits.
+    points : array (n, D)
+        Encoded rows.
+    widths : array (n,), optional
+        Kernel widths, one for each row; by default the law's.
+
+    Returns
+    -------
+    tuple of BinProfile (D,)
+
+    Raises
+    ------
+    InvalidInput
+        If the law weights samples by their distance from the row: then the means of
+        bins depend on where in its bin the row is.
+    """
+    columns = binned_or_refused(exact)
+    own_widths = exact.law.widths(points, widths)
+    parts = [
+        _means(exact, columns, points[some], own_widths[some])
+        for some in exact.blocks(len(points))
+    ]
+    return tuple(
+        BinProfile(
+            j,
+            np.concatenate([part[j] for part in parts]),
+            column.shares,
+            column.place(points[:, j]),
+        )
+        for j, column in enumerate(columns)
+    )
+
+
+def binned_or_refused(exact: ExactLimits) -> tuple[BinnedColumn, ...]:
+    """All columns in bins.
+
+    Raises
+    ------
+    InvalidInput
+        If one is not.
+    """
+    columns = binned_columns(exact.law)
+    binned = tuple(column for column in columns if column is not None)
+    if len(binned) < len(columns):
+        raise InvalidInput(
+            f"law: {exact.law!r} weights samples by their distance from the row, so a "
+            "bin has no mean of its own; a TabularLaw weights them by bins"
+        )
+    return binned
+
+
+def _means(
+    exact: ExactLimits,
+    columns: tuple[BinnedColumn, ...],
+    points: Points,
+    widths: Values,
+) -> list[Array]:
+    """h_j(b) = E_Q f + Σ_u (∂ E_Q f / ∂ E g_u) (E[g_u | b] − E_Q g_u), (n, B_j)."""
+    means = exact.factor_means(points, widths)
+    total, slopes = exact.function.products.slopes(means.mean)
+    profiles = [np.repeat(total[:, None], len(c.shares), axis=1) for c in columns]
+    for j in exact.function.columns.tolist():
+        numbers, in_pieces = exact.piece_means(j, means.tilts[j])
+        own = slopes[numbers]
+        profiles[j] += own.T @ in_pieces
+        profiles[j] -= np.einsum("un,un->n", own, means.mean[numbers])[:, None]
+    return profiles
+
+
+# ---- Edges of bins around values, and columns in other bins
+
+
+class Edge(NamedTuple):
+    """The edge nearest to a value."""
+
+    distance: float
+    """In widths of the bin of the value."""
+
+    edge: float
+    beyond: float
+    """The nearest value in the adjacent bin."""
+
+
+def _own_bins(column: LimeColumn) -> LimeColumn:
+    """The column that has the bins, without weights by distance within them."""
+    own = without_glime(column)
+    return own.binned if isinstance(own, SmoothColumn) else own
+
+
+def inner_edges(column: LimeColumn) -> Array:
+    """Where bins of numbers end; none for categories."""
+    own = _own_bins(column)
+    if isinstance(own, BinnedColumn) and not own.coded:
+        return own.edges
+    return own.edges if isinstance(own, NormalColumn) else np.zeros(0)
+
+
+def data_ends(column: LimeColumn) -> tuple[float, float]:
+    """The lowest and the highest number of the data; infinite under normal laws."""
+    own = _own_bins(column)
+    return own.extent if isinstance(own, BinnedColumn) else (-np.inf, np.inf)
+
+
+def own_width(column: LimeColumn, x: float) -> float:
+    """The width of the bin of a number; σ where it has no end."""
+    edges, (low, high) = inner_edges(column), data_ends(column)
+    ends = np.concatenate([[low], edges, [high]])
+    place = int(column.place(np.array([x]))[0])
+    width = float(ends[place + 1] - ends[place])
+    own = _own_bins(column)
+    if np.isinf(width) and isinstance(own, NormalColumn):
+        return own.scale
+    return width
+
+
+def nearest_edge(column: LimeColumn, x: float) -> Edge | None:
+    """The nearest inner edge of the bin of a number; None if it has none."""
+    edges = inner_edges(column)
+    if len(edges) == 0 or np.isnan(x):
+        return None
+    place = int(column.place(np.array([x]))[0])
+    sides = [k for k in (place - 1, place) if 0 <= k < len(edges)]
+    k = min(sides, key=lambda side: abs(x - edges[side]))
+    target = place - 1 if k == place - 1 else place + 1
+    around = np.array(
+        [np.nextafter(edges[k], -np.inf), edges[k], np.nextafter(edges[k], np.inf)]
+    )
+    beyond = around[column.place(around) == target]
+    width = own_width(column, x)
+    if len(beyond) == 0 or not width > 0.0:
+        return None
+    return Edge(abs(x - edges[k]) / width, float(edges[k]), float(beyond[0]))
+
+
+def values_in_bins(column: LimeColumn) -> Values:
+    """A value in each bin, (B,), NaN for the bin of missing numbers."""
+    own = _own_bins(column)
+    if isinstance(own, BinnedColumn) and own.coded:
+        return own.pieces.mean
+    edges = inner_edges(column)
+    if isinstance(own, NormalColumn):
+        first = edges[0] - own.scale if len(edges) > 0 else own.mean
+        values = np.append(first, edges)
+    else:
+        last = np.nextafter(edges[-1], np.inf) if len(edges) > 0 else data_ends(own)[0]
+        values = np.append(edges, last)
+    return np.append(values, np.nan) if len(column.bins) > len(values) else values
+
+
+def with_bins(
+    column: LimeColumn, n_bins: int, reference: Values | None
+) -> BinnedColumn | NormalColumn | None:
+    """The column in another number of bins; None where that makes no sense."""
+    own = without_glime(column)
+    if isinstance(own, NormalColumn):
+        mean, scale, unit = own.mean, own.scale, own.unit
+        return NormalColumn.of_rule(mean, scale, BinRule(n_bins), unit, own.missing)
+    if reference is None or not isinstance(own, BinnedColumn) or own.coded:
+        return None
+    known = reference[~np.isnan(reference)]
+    bins = NumberBins.of(reference, BinRule(n_bins).inner_edges(known))
+    if (bins.n_missing > 0) != (own.missing >= 0):
+        return None
+    return replace(number_column(bins), scale=own.scale)
+
+
+# ---- Means of a function over the bins of a column, the other columns as LIME has them
+
+
+class LimitsLike(Protocol):
+    """Limits, exact or estimated."""
+
+    @property
+    def coefficients(self) -> Array:
+        """β, (n, D)."""
+
+    @property
+    def mean(self) -> Values:
+        """E_Q f, (n,)."""
+
+    @property
+    def alpha(self) -> Array:
+        """Q(z_j = 1), (n, D)."""
+
+
+LimitsAt: TypeAlias = Callable[[Points], LimitsLike]
+"""Limits at encoded rows (n, D)."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RowProfile:
+    """What f is in the mean, with a row moved to each bin of one column.
+
+    h_j(b) = E_Q[f | b_j = b]; β_j is h_j in the bin of the row less its mean over the
+    other bins, by their shares.
+
+    Parameters
+    ----------
+    features : tuple of str (D,)
+        The columns.
+    bins : tuple of tuples of str (D,)
+        The bins of each column, in words.
+    means : tuple of arrays (B_j,)
+        h_j; NaN for a bin in which no value is.
+    own : array (D,)
+        The bin of the row.
+    mean : float
+        E_Q f.
+    """
+
+    features: tuple[str, ...]
+    bins: tuple[tuple[str, ...], ...]
+    means: tuple[Values, ...]
+    own: Positions
+    mean: float
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row for each column and bin."""
+        rows: list[list[Any]] = [
+            [feature, word, float(value), b == own]
+            for feature, words, values, own in zip(
+                self.features, self.bins, self.means, self.own, strict=True
+            )
+            for b, (word, value) in enumerate(zip(words, values, strict=True))
+        ]
+        return pd.DataFrame(rows, columns=["feature", "bin", "mean", "own"])
+
+
+def profile_means(limits: LimitsAt, law: LimeLaw, points: Points, j: int) -> Array:
+    """h_j(b) = E_Q f + (1 − α_j) β_j with rows moved to bin b of column j, (N, B_j).
+
+    Parameters
+    ----------
+    limits : callable
+        Limits at rows.
+    law : LimeLaw
+        Of the samples.
+    points : array (N, D)
+        The rows.
+    j : int
+        The column.
+    """
+    column = law.columns[j]
+    values = values_in_bins(column)
+    moved = np.repeat(points, len(values), axis=0)
+    moved[:, j] = np.tile(values, len(points))
+    found = limits(moved)
+    inside = found.mean + (1.0 - found.alpha[:, j]) * found.coefficients[:, j]
+    means = np.full((len(points), len(column.bins)), np.nan)
+    means[:, column.place(values)] = inside.reshape(len(points), len(values))
+    return means
+
+
+# ---- Coefficients of two columns in each cell of their bins
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RowCells:
+    """β of two columns, with a row moved to each cell of their bins.
+
+    All rows in one cell have the same coefficients, however far they are from each
+    other; those of a cell beside it may be quite other ones.
+
+    Parameters
+    ----------
+    features : (str, str)
+        The columns.
+    bins : pair of tuples of str
+        Their bins, in words.
+    coefficients : array (B_1, B_2, 2)
+        Of the first column and of the second.
+    own : (int, int)
+        The cell of the row.
+    """
+
+    features: tuple[str, str]
+    bins: tuple[tuple[str, ...], tuple[str, ...]]
+    coefficients: Array
+    own: tuple[int, int]
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row for each cell."""
+        first, second = self.features
+        rows = [
+            [one, other, *self.coefficients[a, b].tolist(), (a, b) == self.own]
+            for a, one in enumerate(self.bins[0])
+            for b, other in enumerate(self.bins[1])
+        ]
+        names = [f"bin of {first}", f"bin of {second}"]
+        slopes = [f"coefficient of {first}", f"coefficient of {second}"]
+        return pd.DataFrame(rows, columns=[*names, *slopes, "own"])
+
+
+def cell_coefficients(
+    limits: LimitsAt, law: LimeLaw, point: Points, pair: tuple[int, int]
+) -> Array:
+    """β of a pair of columns with one row (1, D) moved to each cell, (B_1, B_2, 2).
+
+    Parameters
+    ----------
+    limits : callable
+        Limits at rows.
+    law : LimeLaw
+        Of the samples.
+    point : array (1, D)
+        The row.
+    pair : (int, int)
+        The columns.
+    """
+    one, other = (law.columns[j] for j in pair)
+    first, second = values_in_bins(one), values_in_bins(other)
+    moved = np.repeat(point, len(first) * len(second), axis=0)
+    moved[:, pair[0]] = np.repeat(first, len(second))
+    moved[:, pair[1]] = np.tile(second, len(first))
+    found = limits(moved).coefficients[:, list(pair)]
+    cells = np.full((len(one.bins), len(other.bins), 2), np.nan)
+    places = np.ix_(one.place(first), other.place(second))
+    cells[places] = found.reshape(len(first), len(second), 2)
+    return cells

@@ -1,0 +1,617 @@
+"""Coefficients of functions that can only be called, from samples of a law.
+
+- :func:`~propopt.lime.surrogates.estimate_limits`:
+  :class:`~propopt.lime.surrogates.EstimatedLimits`, with standard errors.
+- :func:`~propopt.lime.surrogates.stratified_uniforms`: what draws are made
+  of; :mod:`~propopt.lime.surrogates` has samples for regressions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Final, final
+
+import numpy as np
+
+from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
+from propopt.base.checks import read_count
+from propopt.base.errors import InvalidInput
+from propopt.base.resources import Budget, require_memory, row_blocks
+from propopt.base.terminal import progress_bar
+from propopt.functions.cost import cost_of
+from propopt.functions.function import Function
+from propopt.laws.draws import cross_fitted
+from propopt.laws.perturbations import PERTURBED_POINTS
+from propopt.laws.regressions import Neighbourhood
+from propopt.lime.expectations import Limits
+from propopt.lime.laws.lime_law import LimeLaw, draws_at
+from propopt.lime.laws.tabular_law import BinnedColumn, binned_columns
+from propopt.tables.frames import Labels
+
+
+# ---- Limits that samples told, with their errors
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class EstimatedLimits:
+    """Limits that were estimated, in n situations.
+
+    Parameters
+    ----------
+    limits : Limits
+        The estimates; α and log C are exact.
+    standard_errors : array (n, D)
+        Of the coefficients, from the scatter of 20 independent blocks of draws.
+    intercept_error : array (n,)
+        Of the intercept.
+    evaluations : int
+        Of the function.
+    """
+
+    limits: Limits
+    standard_errors: Attributions
+    intercept_error: Values
+    evaluations: int
+
+    @property
+    def coefficients(self) -> Attributions:
+        """β, (n, D)."""
+        return self.limits.coefficients
+
+    @property
+    def mean(self) -> Values:
+        """E_Q f, (n,)."""
+        return self.limits.mean
+
+    @property
+    def alpha(self) -> Array:
+        """Q(z_j = 1), (n, D)."""
+        return self.limits.alpha
+
+    @property
+    def log_weight(self) -> Values:
+        """Log C, (n,)."""
+        return self.limits.log_weight
+
+    @property
+    def intercept(self) -> Values:
+        """β_0, (n,)."""
+        return self.limits.intercept
+
+    @property
+    def at_row(self) -> Values:
+        """The surrogate at the row itself, Σ β, (n,)."""
+        return self.limits.at_row
+
+
+# ---- Values of a function at samples, in calls of bounded size
+
+
+def evaluated(evaluate: Callable[[Points], Values], samples: Array) -> Array:
+    """Values (...) at samples (..., D)."""
+    flat = samples.reshape(-1, samples.shape[-1])
+    parts = [evaluate(flat[some]) for some in row_blocks(*flat.shape)]
+    return np.concatenate(parts).reshape(samples.shape[:-1])
+
+
+# ---- Neighbourhoods of a law of LIME: bits are regressed on, with the law's weights
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class LawNeighbourhoods:
+    """Samples of a law, with their bits as regressors.
+
+    Parameters
+    ----------
+    law : LimeLaw
+        How samples are drawn, coded and weighted.
+    n_samples : int
+        S.
+    first_row : bool
+        Whether the row itself is the first of them, with weight one and all its bits.
+    """
+
+    law: LimeLaw
+    n_samples: int
+    first_row: bool
+
+    def around(
+        self, points: Points, rng: np.random.Generator
+    ) -> Iterator[tuple[slice, Neighbourhood]]:
+        """Samples around points, in blocks."""
+        row_bytes = 8 * points.shape[1]
+        for rows in PERTURBED_POINTS.blocks(len(points), row_bytes, self.n_samples):
+            yield rows, self._near(points[rows], rng)
+
+    def _near(self, points: Points, rng: np.random.Generator) -> Neighbourhood:
+        drawn = self.law.draw(points, self.n_samples, rng, first_row=self.first_row)
+        weights = drawn.weights
+        if weights.max(axis=1).min() < np.finfo(float).tiny:
+            raise InvalidInput(
+                f"law: its kernel width {self.law.kernel_width:g} is so small that all "
+                "weights of a row vanish"
+            )
+        changes = self._changes(points)
+        bits = drawn.bits * changes[:, None]
+        zeros, ones = np.zeros(points.shape), np.ones(points.shape)
+        return Neighbourhood(drawn.samples, bits, weights, zeros, changes, ones)
+
+    def _changes(self, points: Points) -> Array:
+        """1 where a bit is not always the same, else 0, (n, D)."""
+        tilts = self.law.tilts(points, np.full(len(points), np.inf))
+        outside = np.stack([tilt.outside.any(axis=0) for tilt in tilts], axis=1)
+        if self.first_row:
+            return outside.astype(float)
+        inside = np.stack([tilt.alpha > 0.0 for tilt in tilts], axis=1)
+        return np.asarray((inside & outside).astype(float))
+
+
+# ---- Uniform numbers that fill each column evenly, and terms that are made of them
+
+
+MOST_OUTSIDE: Final = 3
+"""Polynomials that are used."""
+
+_FEWEST: Final = 20
+"""Draws with a bit that a term needs, in the mean: fits to fewer add scatter."""
+
+
+def stratified_uniforms(
+    n_blocks: int, size: int, n_columns: int, rng: np.random.Generator
+) -> Array:
+    """Latin hypercubes: in each column one number from each of ``size`` equal parts.
+
+    Each draw is uniform on the unit cube; blocks are independent (McKay et al. 1979).
+
+    Returns
+    -------
+    array (n_blocks, size, n_columns)
+    """
+    shape = n_blocks, size, n_columns
+    parts = np.broadcast_to(np.arange(size)[:, None], shape)
+    return np.asarray((rng.permuted(parts, axis=1) + rng.random(shape)) / size)
+
+
+def terms(uniforms: Array, alpha: Array, n_outside: int) -> Array:
+    """What least squares on draws of Q is made of: bits, and what varies beside them.
+
+    A draw has z_j = 1[u_j < α_j]; given the bit, u is uniform on the rest. So the terms
+
+    (z − α) / √(α (1 − α)),  z P_1(u / α) / √α,
+    (1 − z) P_k((u − α) / (1 − α)) / √(1 − α),  k = 1, ..., K
+
+    have mean 0, variance 1 and no correlation, and those behind the first D of them
+    have mean 0 given any bits: they take scatter off f and leave β alone.
+
+    Parameters
+    ----------
+    uniforms : array (n, ..., D)
+        The numbers u that were made samples.
+    alpha : array (n, D)
+        Q(z_j = 1).
+    n_outside : int
+        K, up to 3. With 0 there are bits alone.
+
+    Returns
+    -------
+    array (n, ..., D), or (n, ..., (2 + K) D)
+        Zeros for a column that has one bit only, and where a bit is rare.
+    """
+    n_draws = np.prod(uniforms.shape[1:-1])
+    a = alpha.reshape(len(alpha), *(1,) * (uniforms.ndim - 2), -1)
+    both = (a > 0.0) & (a < 1.0)
+    inside = uniforms < a
+    safe = np.where(both, a, 0.5)
+    bits = both * (inside - safe) / np.sqrt(safe * (1.0 - safe))
+    if n_outside == 0:
+        return np.asarray(bits)
+    one = np.where(a > 0.0, a, 1.0)
+    rest = np.where(a < 1.0, 1.0 - a, 1.0)
+    kept_in, kept_out = a * n_draws >= _FEWEST, (1.0 - a) * n_draws >= _FEWEST
+    within = inside * kept_in / np.sqrt(one) * _polynomials(uniforms / one)[0]
+    position = (uniforms - a) / rest
+    scale = ~inside * kept_out / np.sqrt(rest)
+    without = [scale * P for P in _polynomials(position)[:n_outside]]
+    return np.concatenate([bits, within, *without], axis=-1)
+
+
+def _polynomials(v: Array) -> tuple[Array, Array, Array]:
+    """Legendre's on [0, 1]: of mean 0 and variance 1, without correlation."""
+    line, parabola = 2.0 * v - 1.0, v * (v - 1.0)
+    return (
+        np.sqrt(3.0) * line,
+        np.sqrt(5.0) * (6.0 * parabola + 1.0),
+        np.sqrt(7.0) * line * (10.0 * parabola + 1.0),
+    )
+
+
+# ---- Samples of a law without weights, which all rows share: f is called on them once
+
+
+N_COMMON: Final = 8192
+"""Draws that rows share."""
+
+_STRATA: Final = 32
+"""Of each column, of some 256 draws each."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class CommonDraws:
+    """Samples in bins, and weights that make them those around any row.
+
+    π depends on the bits of a sample alone, so the mean of h under the weighted law Q
+    of a row is Σ π h / Σ π over the same samples for all rows. It is a good one where
+    most of the samples count.
+
+    Parameters
+    ----------
+    columns : tuple of BinnedColumn (D,)
+        The law.
+    samples : array (S, D)
+        Of the law without weights.
+    values : array (S,)
+        f there.
+    """
+
+    columns: tuple[BinnedColumn, ...]
+    samples: Points
+    values: Values
+
+    @classmethod
+    def of(
+        cls,
+        law: LimeLaw,
+        evaluate: Callable[[Points], Values],
+        n_draws: int = N_COMMON,
+    ) -> CommonDraws | None:
+        """Draws that depend on the law alone, not on rows; None if it has no bins."""
+        own = binned_columns(law)
+        columns = tuple(column for column in own if column is not None)
+        if len(columns) < len(own):
+            return None
+        rng = np.random.default_rng(0)
+        uniforms = stratified_uniforms(1, n_draws, len(columns), rng)
+        anywhere, wide = np.zeros((1, len(columns))), np.full(1, np.inf)
+        samples = draws_at(columns, anywhere, wide, uniforms).samples[0]
+        return cls(columns, samples, evaluated(evaluate, samples))
+
+    def weights(self, points: Points, widths: Values) -> Array:
+        """π over its sum, around rows (n, D): (S, n)."""
+        # log π = Σ_j (z_j − 1) / (2 ν_j²), and the largest is 0 at most
+        scales = np.array([column.scale for column in self.columns])
+        rates = 1.0 / (2.0 * scales**2)
+        agreed = np.zeros((len(self.samples), len(points)))
+        own = self._bins_of(points)
+        for bins, others, rate in zip(self.bins, own, rates, strict=True):
+            agreed += rate * (bins[:, None] == others)
+        logs = (agreed - rates.sum()) / widths**2
+        weights = np.exp(logs - logs.max(axis=0))
+        return np.asarray(weights / weights.sum(axis=0))
+
+    def enough(self, points: Points, widths: Values) -> Truths:
+        """Whether half of the samples count around rows, (n,)."""
+        weights = self.weights(points, widths)
+        return np.asarray((weights**2).sum(axis=0) * len(weights) <= 2.0)
+
+    def bits(self, points: Points) -> Array:
+        """The bits of the samples around rows, (n, S, D)."""
+        found = np.empty((len(points), *self.samples.shape))
+        for j, (bins, own) in enumerate(
+            zip(self.bins, self._bins_of(points), strict=True)
+        ):
+            found[:, :, j] = bins == own[:, None]
+        return found
+
+    def variances(self, points: Points, widths: Values) -> Values:
+        """Var_Q f around rows, (n,)."""
+        weights = self.weights(points, widths)
+        mean = self.values @ weights
+        apart = (self.values[:, None] - mean) ** 2
+        return np.asarray((weights * apart).sum(axis=0))
+
+    def additive_variances(self, points: Points, widths: Values) -> Values:
+        """Σ_j Var_Q E_Q[f | V_j] around rows, (n,), without bias but for strata.
+
+        Each column has 32 strata with as many samples: the scatter of their means,
+        less what samples inside them add to it, a part of S Σ w² / K of their scatter.
+        """
+        weights = self.weights(points, widths)
+        total, n = np.zeros(len(points)), len(self.samples)
+        centred = self.values[:, None] - self.values @ weights
+        for x in self.samples.T:
+            rank = np.empty(n, np.intp)
+            rank[np.argsort(x, kind="stable")] = np.arange(n)
+            ties = np.unique(x, return_inverse=True)[1].ravel()
+            first = np.full(ties.max() + 1, n)
+            np.minimum.at(first, ties, rank)
+            stratum = first[ties] * _STRATA // n  # equal values stand together
+            inside = np.eye(_STRATA)[stratum]
+            mass = inside.T @ weights
+            some = mass > 0.0
+            level = np.zeros(mass.shape)
+            np.divide(inside.T @ (weights * centred), mass, out=level, where=some)
+            left = (weights**2 * (centred - level[stratum]) ** 2).T @ inside
+            added = np.zeros(mass.shape)
+            np.divide(left.T, mass, out=added, where=some)
+            total += (mass * level**2).sum(axis=0) - added.sum(axis=0)
+        return np.maximum(total, 0.0)
+
+    def errors(self, points: Points, widths: Values) -> tuple[Array, ...]:
+        """Standard errors of :meth:`means`, of what the fit leaves over, (n, B_j)."""
+        weights, found = self.weights(points, widths), []
+        for bins, own in zip(self.bins, self._additive, strict=True):
+            inside = (bins[:, None] == np.arange(len(own))) * 1.0
+            mass = weights.T @ inside
+            extra = np.zeros(mass.shape)
+            left = weights.T @ (self._left[:, None] * inside)
+            np.divide(left, mass, out=extra, where=mass > 0.0)
+            apart = self._left[:, None] - extra[:, bins].T
+            square = (weights**2 * apart**2).T @ inside
+            error = np.full(mass.shape, np.nan)
+            np.divide(np.sqrt(square), mass, out=error, where=mass > 0.0)
+            found.append(error)
+        return tuple(found)
+
+    def means(self, points: Points, widths: Values) -> tuple[Array, ...]:
+        """E_Q[f | b_j = b] of all columns, D arrays (n, B_j); NaN in bins of no sample.
+
+        What the least squares fit of f by a number for each bin says is known without
+        samples, as columns are independent; only what it leaves over is estimated.
+        """
+        weights, n = self.weights(points, widths), len(points)
+        tilts = [
+            column.tilt(x, widths)
+            for column, x in zip(self.columns, points.T, strict=True)
+        ]
+        shares = [t.alpha * t.inside + t.complement * t.outside for t in tilts]
+        levels = [p.T @ own for p, own in zip(shares, self._additive, strict=True)]
+        total = self._constant + np.sum(levels, axis=0)
+        found = []
+        for bins, own, level in zip(self.bins, self._additive, levels, strict=True):
+            inside = bins[:, None] == np.arange(len(own))
+            mass = weights.T @ inside
+            left = weights.T @ (self._left[:, None] * inside)
+            extra = np.full((n, len(own)), np.nan)
+            np.divide(left, mass, out=extra, where=mass > 0.0)
+            found.append((total - level)[:, None] + own + extra)
+        return tuple(found)
+
+    @cached_property
+    def bins(self) -> tuple[Positions, ...]:
+        """The bins of the samples, D arrays (S,)."""
+        return self._bins_of(self.samples)
+
+    def _bins_of(self, points: Points) -> tuple[Positions, ...]:
+        columns = zip(self.columns, points.T, strict=True)
+        return tuple(column.place(x) for column, x in columns)
+
+    @cached_property
+    def _fit(self) -> tuple[float, tuple[Array, ...], Values]:
+        """A constant, a number for each bin of each column, and what they leave."""
+        sizes = [len(column.shares) for column in self.columns]
+        design = np.concatenate(
+            [
+                (bins[:, None] == np.arange(size)) * 1.0
+                for bins, size in zip(self.bins, sizes, strict=True)
+            ],
+            axis=1,
+        )
+        constant = float(self.values.mean())
+        numbers = np.linalg.lstsq(design, self.values - constant, rcond=1e-10)[0]
+        left = self.values - constant - design @ numbers
+        return constant, tuple(np.split(numbers, np.cumsum(sizes)[:-1])), left
+
+    @property
+    def _constant(self) -> float:
+        return self._fit[0]
+
+    @property
+    def _additive(self) -> tuple[Array, ...]:
+        return self._fit[1]
+
+    @property
+    def _left(self) -> Values:
+        return self._fit[2]
+
+
+# ---- Limits of LIME for functions that can only be called, with standard errors
+
+
+_BLOCKS: Final = 20
+"""Each with an estimate of its own: their scatter is the error, known to a sixth."""
+
+_DRAWS_PER_TERM: Final = 4
+"""A fit on fewer takes less scatter off than it adds."""
+
+_WORTH_TIMING: Final = 10_000
+"""Evaluations from which a few are timed, to say what all of them cost."""
+
+_TABLES: Final = Budget(2**26)
+
+
+def estimate_limits(
+    function: Function,
+    law: LimeLaw,
+    points: Points,
+    labels: Labels | None = None,
+    n_samples: int = 5000,
+    rng: np.random.Generator | None = None,
+    progress: bool | None = None,
+    widths: Values | None = None,
+) -> EstimatedLimits:
+    """What LIME tends to for any function, from samples of the weighted law itself.
+
+    Samples of Q need no weights, and fill each column evenly. Each of 20 blocks gives
+    an estimate that is unbiased: what the least squares fit of the other blocks, on
+    bits and on what varies beside them, says, and what it leaves over. Of functions
+    with few interactions little is left over, so that a sample tells more than one of
+    LIME; never much less.
+
+    All rows have the same uniform numbers: rows with the same bins get the same
+    answers, and the answers of one row do not depend on the others.
+
+    Parameters
+    ----------
+    function : Function
+        f.
+    law : LimeLaw
+        Of the samples, bits and weights.
+    points : array (n, D)
+        Encoded rows, as ``function.read`` gives them.
+    labels : Labels, optional
+        Their names.
+    n_samples : int
+        Evaluations for each row, rounded up to a multiple of 20.
+    rng : numpy.random.Generator, optional
+        Where draws come from; by default of the seed 0.
+    progress : bool, optional
+        Show a bar on standard error; by default only on a terminal.
+    widths : array (n,), optional
+        Kernel widths; by default the law's own for all rows.
+
+    Returns
+    -------
+    EstimatedLimits
+        As limits are, with standard errors.
+
+    Raises
+    ------
+    InvalidInput
+        If the samples are too few for so many columns, or f is not finite somewhere.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from propopt.functions import Power
+    >>> from propopt.lime.laws.tabular_law import TabularLaw
+    >>> from propopt.lime.laws.tabular_law import BinnedColumn
+    >>> from propopt.structures.products.normals import Normals
+    >>> from propopt.structures.products.algebra import Pieces
+    >>> halves = Normals.of(0.0, 1.0, [-9.0, 0.0], [0.0, 9.0])
+    >>> shares, edges = np.array([0.5, 0.5]), np.zeros(1)
+    >>> column = BinnedColumn(Pieces.of_normals(halves), shares, edges, ("low", "high"))
+    >>> law, points = TabularLaw.of((column,)), np.ones((1, 1))
+    >>> found = estimate_limits(Power(1), law, points)
+    >>> bool(abs(found.coefficients[0, 0] - 2 * np.sqrt(2 / np.pi)) < 0.001)
+    True
+    """
+    generator = np.random.default_rng(0) if rng is None else rng
+    size = _block_size(n_samples, points.shape[1])
+    uniforms = stratified_uniforms(_BLOCKS, size, points.shape[1], generator)
+    names = Labels() if labels is None else labels.of_columns()
+    expected = len(points) * _BLOCKS * size
+    announced: AbstractContextManager[None] = nullcontext()
+    if expected >= _WORTH_TIMING:
+        cost = cost_of(function, points, names, expected)
+        announced = cost.announced("lime", function.calls, progress)
+    evaluate = partial(function.value_at, labels=names)
+    widths = law.widths(points, widths)
+    sampler = _Sampler(evaluate, law, uniforms, _n_outside(size, points.shape[1]))
+    with progress_bar("lime", len(points), progress) as bar, announced:
+        parts = []
+        for rows in sampler.blocks(len(points)):
+            parts.append(sampler.estimates(points[rows], widths[rows]))
+            bar.advance(bar.task_ids[0], rows.stop - rows.start)
+    return _joined(parts, expected)
+
+
+def _block_size(n_samples: int, n_columns: int) -> int:
+    fewest = 2 * (n_columns + 1) + _BLOCKS
+    if read_count(n_samples, "n_samples") < fewest:
+        raise InvalidInput(
+            f"n_samples: {n_samples} samples are too few for the coefficients of "
+            f"{n_columns} columns; give at least {fewest}"
+        )
+    return -(-n_samples // _BLOCKS)
+
+
+def _n_outside(size: int, n_columns: int) -> int:
+    """How many terms of what varies beside bits there are draws for."""
+    n_others = (_BLOCKS - 1) * size
+    room = n_others // (_DRAWS_PER_TERM * n_columns) - 2
+    return max(0, min(room, MOST_OUTSIDE))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Sampler:
+    """Draws of Q around rows, and what each block of them says.
+
+    Parameters
+    ----------
+    evaluate : callable
+        f at points (m, D).
+    law : LimeLaw
+        Of them.
+    uniforms : array (B, s, D)
+        What is made samples, around each row.
+    n_outside : int
+        See :func:`terms`.
+    """
+
+    evaluate: Callable[[Points], Values]
+    law: LimeLaw
+    uniforms: Array
+    n_outside: int
+
+    def blocks(self, n_rows: int) -> list[slice]:
+        n_terms = 1 + (self.n_outside > 0) * (1 + self.n_outside)
+        row_bytes = 3 * n_terms * self.uniforms.nbytes
+        width = n_terms * self.uniforms.shape[2]
+        what = f"fits of {width} terms to {self.uniforms[..., 0].size} samples"
+        require_memory(row_bytes + 24.0 * _BLOCKS * width**2, what, "use fewer samples")
+        return list(_TABLES.blocks(n_rows, row_bytes))
+
+    def estimates(
+        self, points: Points, widths: Values
+    ) -> tuple[Limits, Attributions, Values]:
+        """Limits at rows, and their errors."""
+        n_blocks, size, width = self.uniforms.shape
+        shape = len(points), n_blocks, size, width
+        uniforms = np.broadcast_to(self.uniforms, shape)
+        tilts = self.law.tilts(points, widths)
+        alpha = np.stack([tilt.alpha for tilt in tilts], axis=1)
+        drawn = draws_at(
+            self.law.columns, points, widths, uniforms.reshape(len(points), -1, width)
+        )
+        values = evaluated(self.evaluate, drawn.samples).reshape(shape[:3])
+        fit = cross_fitted(terms(uniforms, alpha, self.n_outside), values)
+        # E f z̃_j with z̃_j = (z_j − α_j) / √(α_j (1 − α_j)) is β_j √(α_j (1 − α_j))
+        spread = np.sqrt(alpha * (1.0 - alpha))
+        slopes = fit.slopes[..., :width] / np.where(spread > 0.0, spread, 1.0)
+        intercepts = fit.means - (alpha * slopes).sum(axis=-1)
+        limits = Limits(
+            slopes.mean(axis=0),
+            fit.means.mean(axis=0),
+            alpha,
+            np.sum([tilt.log_weight for tilt in tilts], axis=0),
+        )
+        return limits, _error(slopes), _error(intercepts)
+
+
+def _error(blocks: Array) -> Array:
+    """Of the mean of independent blocks."""
+    return np.asarray(blocks.std(axis=0, ddof=1) / np.sqrt(len(blocks)))
+
+
+def _joined(
+    parts: list[tuple[Limits, Attributions, Values]], evaluations: int
+) -> EstimatedLimits:
+    limits, errors, intercept_errors = zip(*parts, strict=True)
+    return EstimatedLimits(
+        Limits(
+            *(
+                np.concatenate([getattr(part, name) for part in limits])
+                for name in ("coefficients", "mean", "alpha", "log_weight")
+            )
+        ),
+        np.concatenate(errors),
+        np.concatenate(intercept_errors),
+        evaluations,
+    )

@@ -1,0 +1,813 @@
+"""What rules look at: limits at one document, and what is computed beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, final
+
+import numpy as np
+
+from propopt.base.arrays import Array, Positions, Truths, Values
+from propopt.base.checks import read_count
+from propopt.base.errors import Refused
+from propopt.lime.diagnosis.cases import Checked, LimeFinding, QuietRule, Rule, told_by
+from propopt.lime.diagnosis.diagnosis import LimeDiagnosis
+from propopt.lime.diagnosis.rules import (
+    MOST_NAMED,
+    counting_samples,
+    naming_largest,
+    wrong_signs,
+)
+from propopt.lime.single_runs import SingleRun
+from propopt.lime.text.text_reading import (
+    ExactWordLimits,
+    TextLaw,
+    TextMoments,
+    WordLimits,
+    announce_norms,
+)
+from propopt.lime.text.text_runs import (
+    ExpectedWords,
+    expected_run,
+    kept_words,
+    single_text_run,
+)
+from propopt.lime.text.text_samples import SampledWords
+from propopt.structures.subsets.conjunctions import Conjunctions
+from propopt.structures.subsets.sets import NoSetFunction, SetFunction
+from propopt.structures.tfidf.vectorisers import Vectoriser, document_features
+from propopt.tables.documents import Document
+
+
+if TYPE_CHECKING:
+    from propopt.lime.text.text_explanation import DocumentLimits, TextLimeExplanation
+
+
+# ---- How the words of a document are features of the model
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class SeenWords:
+    """What a model sees of each of the d words of a document.
+
+    Parameters
+    ----------
+    known : array of bool (d,)
+        Whether it feeds any feature.
+    alike : array (d,)
+        How many words, itself among them, feed a feature that it feeds: the most.
+    beside : tuple of str (d,)
+        That feature; empty where there is none.
+    crossing : tuple of str
+        Why features are not made of single words, a sentence for each vectoriser.
+
+    Examples
+    --------
+    >>> from sklearn.feature_extraction.text import CountVectorizer
+    >>> from propopt.tables.documents import PatternWords
+    >>> vectoriser = CountVectorizer().fit(["good food"])
+    >>> document = Document.of("Good, good food I say", PatternWords())
+    >>> seen = SeenWords.of([vectoriser], document)
+    >>> dict(zip(document.words, seen.alike.tolist()))
+    {'Good': 2, 'good': 2, 'food': 1, 'I': 0, 'say': 0}
+    """
+
+    known: Truths
+    alike: Positions
+    beside: tuple[str, ...]
+    crossing: tuple[str, ...]
+
+    @classmethod
+    def of(cls, vectorisers: Sequence[Any], document: Document) -> SeenWords:
+        """What some vectorisers, all that the model sees of texts, make of the words.
+
+        Parameters
+        ----------
+        vectorisers : sequence of estimator
+            Fitted.
+        document : Document
+            Any.
+        """
+        d = document.n_words
+        alike, beside, crossing = np.zeros(d, np.intp), [""] * d, []
+        for one in vectorisers:
+            vectoriser = Vectoriser.of(one)
+            if isinstance(vectoriser, NoSetFunction):
+                crossing.append(vectoriser.reason)
+                continue
+            found = document_features(vectoriser, document)
+            if isinstance(found, NoSetFunction):
+                crossing.append(found.reason)
+                continue
+            _, place, often = np.unique(
+                found.feature, return_inverse=True, return_counts=True
+            )
+            entries = zip(found.feature, found.word, often[place], strict=True)
+            for feature, word, count in entries:
+                if count > alike[word]:
+                    alike[word], beside[word] = count, vectoriser.name_of(int(feature))
+        known = (alike > 0) | bool(crossing)
+        return cls(known, alike, tuple(beside), tuple(crossing))
+
+
+PACKAGE_RIDGE: Final = 1.0
+"""The package's."""
+
+MANY_WORDS: Final = 500
+"""Of documents with more tables, cards and rules compute neither runs nor paths."""
+
+TOO_MANY: Final = f"there are more than {MANY_WORDS} words"
+
+_ROUNDING: Final = 1e-12
+"""Of f at the document."""
+
+_GRID: Final = 2.0 ** np.linspace(-1.0, 1.0, 65)
+"""Bandwidths near that of the law, over it."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class TextCase:
+    """One document under diagnosis, for runs of n samples.
+
+    Parameters
+    ----------
+    limits : DocumentLimits
+        β, with f at the document.
+    function : SetFunction or None
+        f, where it is known for all sets of words.
+    at : callable
+        From bandwidths (K,) to the limits there.
+    law : TextLaw
+        How words are deleted.
+    seen : SeenWords or None
+        What the model sees of the words; None where that is not known.
+    n_samples : int
+        Of one run.
+    """
+
+    limits: DocumentLimits
+    function: SetFunction | None
+    at: Callable[[Values], WordLimits]
+    law: TextLaw
+    seen: SeenWords | None
+    n_samples: int
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The d words."""
+        return self.limits.words
+
+    @property
+    def n_words(self) -> int:
+        """The number of words, d."""
+        return len(self.words)
+
+    @property
+    def beta(self) -> Values:
+        """Coefficients (d,)."""
+        return self.limits.coefficients
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it has so many words that runs and paths take long."""
+        return self.n_words > MANY_WORDS
+
+    @cached_property
+    def largest(self) -> float:
+        """The largest |β|; 1 where all are zero but for rounding."""
+        largest = float(np.abs(self.beta).max())
+        return largest if largest > _ROUNDING * abs(self.limits.value) else 1.0
+
+    @cached_property
+    def sizes(self) -> Values:
+        """|β| over the largest, (d,)."""
+        return np.asarray(np.abs(self.beta) / self.largest)
+
+    @cached_property
+    def ignored(self) -> Truths:
+        """Which words f is known not to depend on, (d,)."""
+        ignored = np.zeros(self.n_words, bool)
+        if isinstance(self.function, Conjunctions):
+            f = self.function
+            asked = np.concatenate([f.present.ravel(), f.absent.ravel()])
+            ignored = ~np.isin(np.arange(self.n_words), asked)
+        return ignored if self.seen is None else ignored | ~self.seen.known
+
+    @cached_property
+    def moments(self) -> TextMoments:
+        """Constants of the law."""
+        return TextMoments(self.law, self.n_words)
+
+    @cached_property
+    def by_size(self) -> Values | None:
+        """E_m f, (d + 1,), where it is known."""
+        return None if self.function is None else self.function.mean_by_size()
+
+    @cached_property
+    def near(self) -> tuple[Values, Array]:
+        """Bandwidths from half to twice that of the law, and coefficients there."""
+        widths = np.asarray(self.law.bandwidth * _GRID)
+        return widths, self.at(widths).coefficients
+
+    @cached_property
+    def at_zero(self) -> WordLimits:
+        """The limits as ν → 0."""
+        return self.at(np.array([1e-100]))
+
+    @cached_property
+    def run(self) -> SingleRun | None:
+        """One run: its mean and its covariance; None where f is not known."""
+        if self.function is None:
+            return None
+        own = self.limits.value
+        return single_text_run(
+            self.function, self.law, own, self.n_samples, PACKAGE_RIDGE
+        )
+
+    @property
+    def known(self) -> SetFunction | WordLimits:
+        """f; or its limits, where it is not known."""
+        if self.function is not None:
+            return self.function
+        return self.at(np.array([self.law.bandwidth]))
+
+    def expected(self, kept: Truths | None = None) -> ExpectedWords:
+        """The mean of runs, where some words are fitted."""
+        own = self.limits.value
+        return expected_run(
+            self.known, self.law, own, self.n_samples, PACKAGE_RIDGE, kept=kept
+        )
+
+    def named(self, places: Positions, most: int = 3) -> str:
+        """Some words, quoted, and how many more there are."""
+        shown = ", ".join(repr(self.words[j]) for j in places[:most].tolist())
+        more = len(places) - most
+        return f"{shown} and {more} more" if more > 0 else shown
+
+
+# ---- What the bandwidth decides: signs, and whether interactions are seen at all
+
+
+_OCTAVE: Final = 1.0
+_SMALL: Final = 0.01
+"""Of the largest coefficient: signs of what is smaller near ν are no news."""
+
+
+def _check_signs(case: TextCase) -> Checked | str:
+    if case.is_long:
+        return TOO_MANY
+    if not np.isfinite(case.law.bandwidth):
+        return "there are no weights"
+    if case.limits.standard_errors is not None:
+        return "coefficients are estimated"
+    widths, path = case.near
+    distance = _to_zero(widths / case.law.bandwidth, path)
+    most = np.abs(path).max(axis=0)
+
+    def sentence(n: int, j: int) -> str:
+        del n
+        root = case.law.bandwidth * 2.0 ** distance[j]
+        return (
+            f"the coefficient of {case.words[j]!r}, {case.beta[j]:.3g} at the "
+            f"bandwidth {case.law.bandwidth:.3g}, is zero at {root:.3g} (kernel width "
+            f"{100.0 * root:.3g}) and changes its sign there"
+        )
+
+    return Checked(
+        numbers=np.abs(distance)[None],
+        stakes=(most / case.largest)[None],
+        sentence=sentence,
+        remedy="see the path of coefficients over bandwidths; read no sign here",
+        excuses={"it is small all along": (most < _SMALL * case.largest)[None]},
+    )
+
+
+def _to_zero(ratios: Values, path: Values) -> Values:
+    """Log2 of the nearest ratio where each coefficient is zero, (d,); else NaN."""
+    logs = np.log2(ratios)[:, None]
+    before, after = path[:-1], path[1:]
+    turned = np.sign(before) * np.sign(after) < 0.0
+    step = np.divide(before, before - after, out=np.zeros(before.shape), where=turned)
+    roots = np.where(turned, logs[:-1] + step * np.diff(logs, axis=0), np.nan)
+    nearest = np.argmin(np.where(turned, np.abs(roots), np.inf), axis=0)
+    return np.asarray(roots[nearest, np.arange(path.shape[1])])
+
+
+SIGNS: Final = Rule(
+    name="bandwidth fragility",
+    threshold=_OCTAVE,
+    below=True,
+    weight=0.9,
+    check=_check_signs,
+)
+"""Its number is |log2(root / ν)|, of roots from half to twice ν."""
+
+
+def _check_leaving_one(case: TextCase) -> Checked | str:
+    if case.n_words == 2:
+        return "of two words the coefficients are the same at all bandwidths"
+    shares = case.law.shares(case.n_words)
+    share = shares[-2] / shares.sum()
+
+    def sentence(n: int, j: int) -> str:
+        del n, j
+        constant = case.at_zero.coefficients[0]
+        return (
+            f"texts that lose one word have {share:.0%} of the weight: coefficients "
+            "say what is lost with one word, and words that do nothing alone are not "
+            f"told from those that do (as ν → 0 they are from {constant.min():.3g} to "
+            f"{constant.max():.3g}, with a constant that is added to all of them)"
+        ).replace("%", " %")
+
+    return Checked(
+        numbers=np.array([[share]]),
+        stakes=np.ones((1, 1)),
+        sentence=sentence,
+        remedy="a wider kernel, to see what words do together",
+    )
+
+
+LEAVING_ONE: Final = Rule(
+    name="leaving one out",
+    threshold=0.8,
+    weight=0.9,
+    per_row=False,
+    per_column=False,
+    check=_check_leaving_one,
+)
+"""Its number is the share of the weight of texts that lose one word."""
+
+
+# ---- The surrogate is not f: at the document, or because f is not seen there
+
+
+def _check_gap(case: TextCase) -> Checked:
+    gap = case.limits.value - case.limits.at_row
+
+    return Checked(
+        numbers=np.array([[abs(gap) / case.largest]]),
+        stakes=np.array([[abs(gap) / case.largest]]),
+        sentence=(
+            f"f is {case.limits.value:.4g} at the document and the sum of all "
+            f"coefficients {case.limits.at_row:.4g}: they do not add up to it"
+        ),
+        remedy="Shapley values add up to it; or look at what words do together",
+    )
+
+
+SUM_GAP: Final = Rule(
+    name="low fidelity: local gap",
+    threshold=0.5,
+    weight=0.7,
+    per_column=False,
+    check=_check_gap,
+)
+"""Its number is |f − Σ β| at the document over the largest |β|."""
+
+
+def _check_blind(case: TextCase) -> Checked | str:
+    means = case.by_size
+    if means is None:
+        return "coefficients are estimated"
+    last, before = abs(means[-1] - means[-2]), abs(means[-2] - means[-3])
+    small = last <= _SMALL * float(np.ptp(means))
+    ratio = last / before if before > 0.0 else (np.inf if last > 0.0 else 0.0)
+
+    return Checked(
+        numbers=np.array([[ratio]]),
+        stakes=np.array([[last / (float(np.ptp(means)) or 1.0)]]),
+        sentence=(
+            f"f is {means[-1]:.4g} at the document, {means[-2]:.4g} in the mean of "
+            f"texts without one word and {means[-3]:.4g} without two: what holds for "
+            "all words together is in no sample, as one word at least is deleted"
+        ),
+        remedy="look at f less f without each word, or at Shapley values",
+        excuses={"f changes little with the first word": np.array([[small]])},
+    )
+
+
+BLIND: Final = Rule(
+    name="blind spot",
+    threshold=5.0,
+    weight=0.8,
+    per_column=False,
+    check=_check_blind,
+)
+"""Its number is |f − E_(d−1) f| over |E_(d−1) f − E_(d−2) f|: 1 for sums of words."""
+
+
+# ---- What a run of n samples is: how many count, what ridge and choices do to it
+
+
+N_KEPT: Final = 10
+"""Words that the package keeps by default."""
+
+
+_WIDER: Final = "a wider kernel, more samples, or the limits themselves"
+
+
+def _check_samples(case: TextCase) -> Checked:
+    shares = np.array([case.moments.effective_share])
+    return counting_samples(case.n_samples, shares, case.n_words + 1, _WIDER)
+
+
+SAMPLES_OF_TEXTS: Final = Rule(
+    name="weight collapse: samples",
+    threshold=1.0,
+    below=True,
+    weight=0.85,
+    per_row=False,
+    per_column=False,
+    check=_check_samples,
+)
+"""Its number is n (E π)² / E π² over ten for each coefficient."""
+
+
+def _check_ridge(case: TextCase) -> Checked:
+    number = PACKAGE_RIDGE * case.moments.inverse_norm / case.n_samples
+
+    def sentence(n: int, j: int) -> str:
+        del n, j
+        top = int(np.argmax(case.sizes))
+        mean = case.expected().coefficients[top]
+        return (
+            f"the ridge of {PACKAGE_RIDGE:g} is {number:.2g} of the least that the "
+            f"samples tell: the mean of runs of {case.n_samples:,} gives "
+            f"{case.words[top]!r} {mean:.3g}, the limit is {case.beta[top]:.3g}"
+        )
+
+    return Checked(
+        numbers=np.array([[number]]),
+        stakes=np.ones((1, 1)),
+        sentence=sentence,
+        remedy=_WIDER,
+    )
+
+
+COLLAPSE: Final = Rule(
+    name="weight collapse: ridge",
+    threshold=0.05,
+    weight=0.85,
+    per_row=False,
+    per_column=False,
+    check=_check_ridge,
+)
+"""Its number is λ ‖Σ⁻¹‖ / n."""
+
+
+def _check_selection(case: TextCase) -> Checked | str:
+    if case.is_long:
+        return TOO_MANY
+    if case.n_words <= N_KEPT:
+        return f"there are no more than {N_KEPT} words"
+    own, n = case.limits.value, case.n_samples
+    kept = kept_words(case.known, case.law, own, N_KEPT, n_samples=n)
+    fitted, whole = case.expected(kept), case.expected()
+    moved = np.where(kept, np.abs(fitted.coefficients - whole.coefficients), np.nan)
+
+    def sentence(n: int, j: int) -> str:
+        del n
+        return (
+            f"where {N_KEPT} words are kept, as by default, {case.words[j]!r} has "
+            f"{fitted.coefficients[j]:.3g} in the mean of runs, and "
+            f"{whole.coefficients[j]:.3g} beside all {case.n_words}: it stands for "
+            "words that are left out"
+        )
+
+    return Checked(
+        numbers=(moved / case.largest)[None],
+        stakes=(moved / case.largest)[None],
+        sentence=sentence,
+        remedy="fit all words, feature_selection='none'",
+    )
+
+
+SELECTION: Final = Rule(
+    name="words left out", threshold=0.1, weight=0.5, check=_check_selection
+)
+"""Its number is the change of β_j over the largest of the document."""
+
+
+# ---- Noise: what one run says of signs and of ranks
+
+
+_ESTIMATED: Final = "coefficients are estimated"
+
+
+def _check_noise(case: TextCase) -> Checked | str:
+    if case.is_long:
+        return TOO_MANY
+    if case.run is None:
+        return _ESTIMATED
+    sd = case.run.standard_deviations[0]
+    contrast = np.abs(case.beta - np.median(case.beta))
+    ratio = np.full(case.n_words, np.nan)
+    np.divide(contrast, sd, out=ratio, where=(sd > 0.0) & ~case.ignored)
+
+    def sentence(n: int, j: int) -> str:
+        del n
+        return (
+            f"{case.words[j]!r} is {contrast[j]:.2g} from the median of all words, "
+            f"{ratio[j]:.2g} standard deviations of a run of {case.n_samples:,} "
+            f"samples (sd {sd[j]:.2g}): a run does not tell it from words that do "
+            "nothing"
+        )
+
+    def remedy(n: int, j: int) -> str:
+        del n
+        needed = case.n_samples * (2.0 / max(ratio[j], 1e-9)) ** 2
+        return (
+            "the exact coefficient has no noise; a run needs "
+            f"{needed:.2g} samples for two standard deviations"
+        )
+
+    return Checked(
+        numbers=ratio[None],
+        stakes=wrong_signs(contrast / case.largest, sd / case.largest)[None],
+        sentence=sentence,
+        remedy=remedy,
+    )
+
+
+WORD_NOISE: Final = Rule(
+    name="noise", threshold=2.0, below=True, weight=0.85, check=_check_noise
+)
+"""Its number is |β_j − median β| over the standard deviation of a run."""
+
+
+def _check_ranking(case: TextCase) -> Checked | str:
+    if case.is_long:
+        return TOO_MANY
+    if case.run is None:
+        return _ESTIMATED
+    if case.n_words <= MOST_NAMED:
+        return f"there are no more than {MOST_NAMED} words"
+    return naming_largest(case.run, case.beta[None])
+
+
+WORD_RANKING: Final = Rule(
+    name="unstable ranking",
+    threshold=0.9,
+    below=True,
+    weight=0.42,
+    per_column=False,
+    check=_check_ranking,
+)
+
+
+# ---- Words that are not what the model sees
+
+
+_NOT_SEEN: Final = "what the model sees of texts is not known"
+_CROSSING: Final = "features of the model are made of several words"
+_OWN_WORDS: Final = "take the words of the vectoriser, words='model'"
+
+
+def _check_shared(case: TextCase) -> Checked | str:
+    seen = case.seen
+    if seen is None:
+        return _NOT_SEEN
+    if seen.crossing:
+        return _CROSSING
+    groups = np.array(seen.beside)
+    together = np.array([np.abs(case.beta[groups == name]).sum() for name in groups])
+
+    def sentence(n: int, j: int) -> str:
+        del n
+        others = np.flatnonzero((groups == groups[j]) & (np.arange(len(groups)) != j))
+        return (
+            f"{case.words[j]!r} and {case.named(others)} are one feature of the model, "
+            f"{seen.beside[j]!r}, and are deleted one by one: the coefficient "
+            f"{case.beta[j]:.3g} is what it adds beside the others, not what the "
+            "feature does"
+        )
+
+    return Checked(
+        numbers=seen.alike[None].astype(np.float64),
+        stakes=(together / case.largest)[None],
+        sentence=sentence,
+        remedy=_OWN_WORDS,
+    )
+
+
+SHARED: Final = Rule(
+    name="words that are one feature", threshold=1.0, weight=0.9, check=_check_shared
+)
+
+
+def _check_crossing(case: TextCase) -> Checked | str:
+    seen = case.seen
+    if seen is None:
+        return _NOT_SEEN
+    return Checked(
+        numbers=np.array([[float(len(seen.crossing))]]),
+        stakes=np.ones((1, 1)),
+        sentence="; ".join(seen.crossing),
+        remedy=(
+            "read a coefficient as the effect of deleting a word with all features "
+            f"that it is part of, or {_OWN_WORDS}"
+        ),
+    )
+
+
+CROSSING: Final = Rule(
+    name="features of several words",
+    threshold=0.0,
+    weight=0.5,
+    per_column=False,
+    check=_check_crossing,
+)
+
+
+def _check_unknown(case: TextCase) -> Checked | str:
+    seen = case.seen
+    if seen is None:
+        return _NOT_SEEN
+    if seen.crossing:
+        return _CROSSING
+    unknown = np.flatnonzero(~seen.known)
+    share = len(unknown) / case.n_words
+
+    def sentence(n: int, j: int) -> str:
+        del n, j
+        return (
+            f"the model knows {case.n_words - len(unknown)} of {case.n_words} words; "
+            f"{case.named(unknown)} change nothing, and have "
+            f"coefficients up to {np.abs(case.beta[unknown]).max():.2g}"
+        )
+
+    return Checked(
+        numbers=np.array([[share]]),
+        stakes=np.full((1, 1), share),
+        sentence=sentence,
+        remedy=_OWN_WORDS,
+    )
+
+
+UNKNOWN_WORDS: Final = Rule(
+    name="unknown words",
+    threshold=0.5,
+    weight=0.35,
+    per_column=False,
+    check=_check_unknown,
+)
+
+
+def _check_ignored(case: TextCase) -> Checked:
+    some = np.flatnonzero(case.ignored)
+
+    def sentence(n: int, j: int) -> str:
+        del n
+        return (
+            f"the model ignores {case.words[j]!r}; its coefficient {case.beta[j]:.3g} "
+            f"is that of all {len(some)} such words, and comes of what other words do "
+            "together"
+        )
+
+    return Checked(
+        numbers=np.where(case.ignored, case.sizes, np.nan)[None],
+        stakes=case.sizes[None],
+        sentence=sentence,
+        remedy="read coefficients less that of such words, or take a wider kernel",
+    )
+
+
+IGNORED: Final = Rule(
+    name="ignored words with coefficients",
+    threshold=0.1,
+    weight=0.9,
+    check=_check_ignored,
+)
+"""Its number is |β_j| over the largest of the document."""
+
+
+# ---- The rules of diagnosis of texts, one file for each kind
+
+
+# Weights as of tables: what is read wrongly of the model comes first.
+TEXT_RULES: Final[tuple[Rule[TextCase], ...]] = (
+    SHARED,
+    IGNORED,
+    SIGNS,
+    LEAVING_ONE,
+    WORD_NOISE,
+    WORD_RANKING,
+    COLLAPSE,
+    SAMPLES_OF_TEXTS,
+    SELECTION,
+    SUM_GAP,
+    BLIND,
+    CROSSING,
+    UNKNOWN_WORDS,
+)
+"""All of them; where one does not apply it says so."""
+
+
+# ---- All rules on all documents of an explanation, as one table
+
+
+_ROWS: Final = 20
+"""Of weights of sizes that the rules have means for, in each document."""
+
+
+def diagnose_texts(
+    explanation: TextLimeExplanation,
+    n_samples: int | None = None,
+    *,
+    rows: Sequence[Hashable] | None = None,
+    progress: bool | None = None,
+) -> LimeDiagnosis:
+    """What these coefficients hide: findings with numbers, what misleads first.
+
+    Words that are one feature of the model, that it does not know or ignores; signs
+    that depend on the bandwidth; weights that collapse or leave one word out at a time;
+    noise, unstable ranks, ridge and words left out of a run; sums that are not f, and
+    what no sample shows.
+
+    Parameters
+    ----------
+    n_samples : int, optional
+        Of the runs that it is about; those of the explanation by default.
+    rows : sequence of labels or int, optional
+        Only these documents, by their names, or positions where they had no names.
+    progress : bool, optional
+        Show a bar; by default only on a terminal. Sums behind a norm take some
+        20 Q d² steps for each document, 0.2 s for 150 words, which is said before where
+        it is long.
+
+    Returns
+    -------
+    LimeDiagnosis
+        Its columns are the words of all documents.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no such document.
+    Refused
+        If the explanation was loaded, or LIME says nothing of any of the documents.
+    """
+    if rows is not None:
+        explanation = explanation.of_rows(rows)
+    n = explanation.n_samples if n_samples is None else n_samples
+    cases = _cases(explanation, read_count(n, "n_samples"))
+    if not cases:
+        raise Refused("diagnose: LIME says nothing of these documents")
+    functions = [case.function for case in cases.values() if not case.is_long]
+    announce_norms("diagnosis", functions, _ROWS, wanted=progress)
+    place = {word: j for j, word in enumerate(explanation.vocabulary)}
+    told = told_by(TEXT_RULES, lambda rule: _of_rule(rule, cases, place), progress)
+    source = " and ".join(dict.fromkeys(explanation.sources))
+    return LimeDiagnosis.of_told(told, explanation, n, source)
+
+
+def _cases(explanation: TextLimeExplanation, n_samples: int) -> dict[int, TextCase]:
+    """The documents that LIME says something of."""
+    subject = explanation.asked("diagnose")
+    vectorisers = subject.function.vectorisers
+    found = {}
+    for n, (row, means) in enumerate(zip(explanation.rows, subject.means, strict=True)):
+        if means is not None:
+            seen = SeenWords.of(vectorisers, row.document) if vectorisers else None
+            if isinstance(means, SampledWords):
+                function, at = None, means.at
+            else:
+                function, at = means, ExactWordLimits(means).at
+            found[n] = TextCase(row, function, at, explanation.law, seen, n_samples)
+    return found
+
+
+def _of_rule(
+    rule: Rule[TextCase], cases: dict[int, TextCase], place: dict[str, int]
+) -> list[LimeFinding | QuietRule]:
+    """What one rule finds in all documents; else where it was nearest."""
+    told = [_placed(item, n, cases[n], place) for n, item in _items(rule, cases)]
+    sign = -1.0 if rule.below else 1.0
+    near = [-np.inf if np.isnan(item.number) else sign * item.number for item in told]
+    worst = told[int(np.argmax(near))]
+    findings = [item for item in told if isinstance(item, LimeFinding)]
+    if len(findings) > 1 and not rule.per_row:
+        # it depends on the law and the number of words alone
+        several = f"so it is of {len(findings)} of {len(cases)} documents"
+        return [replace(worst, row=None, sentence=f"{worst.sentence}; {several}")]
+    return [*findings] or [worst]
+
+
+def _items(
+    rule: Rule[TextCase], cases: dict[int, TextCase]
+) -> Iterator[tuple[int, LimeFinding | QuietRule]]:
+    for n, case in cases.items():
+        for item in rule.findings(case):
+            yield n, item
+
+
+def _placed(
+    item: LimeFinding | QuietRule, n: int, case: TextCase, place: dict[str, int]
+) -> LimeFinding | QuietRule:
+    """An item about one document, at its place among all documents and words."""
+    column = None if item.column is None else place[case.words[item.column]]
+    return replace(item, row=n, column=column)

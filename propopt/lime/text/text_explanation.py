@@ -1,0 +1,1309 @@
+"""What LIME on texts tends to, as a result: tables, cards, files.
+
+- :class:`~propopt.lime.text.text_explanation.TextLimeExplanation`: the result;
+  :class:`~propopt.lime.text.text_explanation.DocumentLimits`: of one document;
+- :class:`~propopt.lime.text.text_explanation.TextSubject`: the model behind it,
+  which is not saved.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, Final, TypeAlias, cast, final
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from propopt.base.arrays import Array, Positions, Truths, Values
+from propopt.base.checks import read_positive, sealed
+from propopt.base.errors import InvalidInput, Refused
+from propopt.base.files import Format, archive_path, as_json, write_csv
+from propopt.base.html import HighlightedText, MarkedText, highlighted
+from propopt.base.resources import Budget
+from propopt.base.text import printable
+from propopt.functions.function import EXACT
+from propopt.functions.texts import TextFunction
+from propopt.lime.diagnosis.diagnosis import LimeDiagnosis
+from propopt.lime.explanation import (
+    ROWS_SHOWN,
+    in_words_of,
+    largest_first,
+    place_of_row,
+    places_of_rows,
+    read_samples,
+    write_plain_records,
+)
+from propopt.lime.paths import read_widths
+from propopt.lime.single_runs import SingleRun, required_samples
+from propopt.lime.text.text_diagnosis import MANY_WORDS, diagnose_texts
+from propopt.lime.text.text_paths import MeansBySize, WordPath, word_path
+from propopt.lime.text.text_reading import (
+    DocumentReading,
+    ExactWordLimits,
+    TextLaw,
+    WordLimits,
+    read_documents,
+)
+from propopt.lime.text.text_runs import expected_run, single_text_run
+from propopt.lime.text.text_samples import SampledWords, SizePlan, estimate_words
+from propopt.results.archive import (
+    Arrays,
+    CheckedFile,
+    Header,
+    Kinds,
+    are_labels,
+    are_texts,
+    is_count,
+    is_positive,
+    labels_of,
+    plain_labels,
+)
+from propopt.results.certain import plural
+from propopt.results.explanation import Explanation
+from propopt.structures.subsets.conjunctions import MOST_ENUMERATED, Enumerated
+from propopt.structures.subsets.sets import NoSetFunction, SetFunction
+from propopt.tables.documents import Document, Occurrence
+from propopt.tables.frames import Labels, listed
+
+
+# ---- Coefficients of one document over bandwidths
+
+
+# ---- What LIME tends to at one document
+
+
+NOTHING: Final = "none"
+"""The source of limits that there are none of."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DocumentLimits:
+    """The coefficients that LIME tends to for one document, with their error.
+
+    Parameters
+    ----------
+    document : Document
+        The text, and its d words.
+    coefficients : array (d,)
+        β of its words; NaN where there are none.
+    intercept : float
+        β_0.
+    value : float
+        f of the document.
+    standard_errors : array (d,) or None
+        Of estimated coefficients; None where they are exact.
+    intercept_error : float
+        Of the intercept.
+    source : str
+        ``"exact"``, how they were estimated, or ``"none"``.
+    reason : str
+        Why they are not exact, or why there are none; empty where they are exact.
+    """
+
+    document: Document
+    coefficients: Array
+    intercept: float
+    value: float
+    standard_errors: Array | None = None
+    intercept_error: float = 0.0
+    source: str = EXACT
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        sealed(self.coefficients)
+        if self.standard_errors is not None:
+            sealed(self.standard_errors)
+
+    @classmethod
+    def without(cls, document: Document, value: float, reason: str) -> DocumentLimits:
+        """Of a document that LIME says nothing of."""
+        return cls(
+            document=document,
+            coefficients=np.full(document.n_words, np.nan),
+            intercept=np.nan,
+            value=value,
+            intercept_error=np.nan,
+            source=NOTHING,
+            reason=reason,
+        )
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The distinct words, in the order in which they first come."""
+        return self.document.words
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether coefficients have no error but rounding."""
+        return self.source.startswith(EXACT)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there are coefficients."""
+        return self.source != NOTHING
+
+    @property
+    def at_row(self) -> float:
+        """The surrogate at the document itself, β_0 + Σ_j β_j."""
+        return float(self.intercept + self.coefficients.sum())
+
+    @property
+    def errors(self) -> Array:
+        """Standard errors, 0 of what is exact and NaN of what is not known, (d,)."""
+        if self.standard_errors is not None:
+            return self.standard_errors
+        return np.where(np.isnan(self.coefficients), np.nan, 0.0)
+
+
+# ---- What is shown of LIME on texts: one line, and highlighted words for notebooks
+
+
+def highlighted_rows(
+    explanation: TextLimeExplanation,
+    rows: Sequence[int],
+    facts: Sequence[str] | None = None,
+    n_words: int = 10,
+) -> HighlightedText:
+    """Documents with their words in shades, on one scale, and tables of the numbers.
+
+    Parameters
+    ----------
+    explanation : TextLimeExplanation
+        Of the documents.
+    rows : sequence of int
+        Their positions.
+    facts : sequence of str, optional
+        What is said of all, a line each.
+    n_words : int
+        How many numbers are listed below each text.
+    """
+    return highlighted(
+        [_marked(explanation, n) for n in rows],
+        f"LIME on texts, its limits: {words_size(explanation)}",
+        explanation.units,
+        list(words_claims(explanation)) if facts is None else facts,
+        n_words,
+    )
+
+
+def words_size(explanation: TextLimeExplanation) -> str:
+    """Documents and words."""
+    N, V = explanation.shape
+    return f"{plural(N, 'document')}, {plural(V, 'word')}"
+
+
+def words_claims(explanation: TextLimeExplanation) -> Iterator[str]:
+    """What is proved, what is estimated, the units and the law."""
+    rows = explanation.rows
+    exact = sum(row.is_exact for row in rows)
+    if exact == len(rows):
+        yield "coefficients exact, without samples or a seed"
+    elif exact:
+        yield f"coefficients exact in {exact} of {plural(len(rows), 'document')}"
+    estimated = [row for row in rows if row.is_known and not row.is_exact]
+    if estimated:
+        largest = max(float(np.max(row.errors)) for row in estimated)
+        yield (
+            f"coefficients of {plural(len(estimated), 'document')} estimated, standard "
+            f"errors up to {largest:.2g}, {explanation.evaluations:,} evaluations; not "
+            f"exact because {_reasons(estimated)}"
+        )
+    yield f"in {explanation.units}"
+    yield explanation.law_in_words
+
+
+def _reasons(rows: Sequence[DocumentLimits]) -> str:
+    reasons = list(dict.fromkeys(row.reason for row in rows))
+    more = f" (and {len(reasons) - 1} more reasons)" if len(reasons) > 1 else ""
+    return f"{reasons[0]}{more}"
+
+
+def _marked(explanation: TextLimeExplanation, n: int) -> MarkedText:
+    row = explanation.rows[n]
+    facts = [f"f = {row.value:.4g}"]
+    if row.is_known:
+        facts[0] += f", surrogate {row.at_row:.4g}, intercept {row.intercept:.4g}"
+        facts.append(row.source)
+    else:
+        facts.append(f"no coefficients: {row.reason}")
+    return MarkedText(
+        name=f"document {explanation.document_names[n]}",
+        facts=tuple(facts),
+        text=row.document.text,
+        spans=spans_of(row.document),
+        words=row.words,
+        weights=row.coefficients,
+        errors=row.standard_errors,
+    )
+
+
+def spans_of(document: Document) -> list[tuple[int, int, int]]:
+    """Where words stand, and which of the words each is."""
+    return [
+        (found.start, found.end, place)
+        for found, place in zip(
+            document.occurrences, document.places.tolist(), strict=True
+        )
+    ]
+
+
+# ---- What LIME is asked about texts: a function, a law, documents
+
+
+WordMeans: TypeAlias = SetFunction | SampledWords
+"""What knows the coefficients of a document at any bandwidth."""
+
+
+def limits_of(means: WordMeans, bandwidths: Values) -> WordLimits:
+    """Coefficients at bandwidths (K,), with standard errors where they have some."""
+    if isinstance(means, SampledWords):
+        return means.at(bandwidths)
+    return ExactWordLimits(means).at(bandwidths)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class TextSubject:
+    """A function, a law and documents; not saved with what was found about them.
+
+    Parameters
+    ----------
+    function : TextFunction
+        f.
+    law : TextLaw
+        Of the samples.
+    documents : tuple of Document (N,)
+        The texts.
+    n_samples : int
+        Texts for each document whose limits are estimated.
+    seed : int
+        Of these samples.
+    max_enumerated : int
+        So many words have all their sets asked for, where f is not read; texts with no
+        more sets than samples have anyway.
+    means : tuple (N,)
+        What is known of each document at any bandwidth; None of one that LIME says
+        nothing of.
+    """
+
+    function: TextFunction
+    law: TextLaw
+    documents: tuple[Document, ...]
+    n_samples: int
+    seed: int
+    max_enumerated: int = 0
+    means: tuple[WordMeans | None, ...] = ()
+
+    def of_rows(self, rows: Positions) -> TextSubject:
+        """The same, about some of the documents."""
+        return replace(
+            self,
+            documents=tuple(self.documents[n] for n in rows),
+            means=tuple(self.means[n] for n in rows),
+        )
+
+
+# ---- Methods of an explanation of texts: a row, its words, the model behind it
+
+
+def row_of_document(
+    explanation: TextLimeExplanation, row: Hashable | None = None
+) -> DocumentLimits:
+    """What is known of one document; the first by default.
+
+    Parameters
+    ----------
+    row : label or int, optional
+        Its name in the index of a Series, or its position where documents had no names.
+
+    Raises
+    ------
+    InvalidInput
+        If there is none.
+    """
+    return explanation.rows[place_of_row(explanation, row)]
+
+
+# ---- Methods of an explanation of texts about single runs of LIME, with n samples each
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class WordRuns:
+    """How runs of n samples come out for each document, (d,) each.
+
+    Parameters
+    ----------
+    n_samples : int
+        Of a run.
+    means, deviations : tuples of arrays
+        Of its coefficients; NaN where they are not known.
+    """
+
+    n_samples: int
+    means: tuple[Array, ...]
+    deviations: tuple[Array, ...]
+
+    def of_rows(self, rows: Positions) -> WordRuns:
+        """The same of some documents."""
+        return WordRuns(
+            self.n_samples,
+            tuple(self.means[n] for n in rows),
+            tuple(self.deviations[n] for n in rows),
+        )
+
+
+def runs_of(explanation: TextLimeExplanation, n_samples: int) -> WordRuns:
+    """Runs of n samples, of documents that are not too long."""
+    subject = explanation.subject
+    means, deviations = [], []
+    for place, row in enumerate(explanation.rows):
+        nothing = np.full(row.document.n_words, np.nan)
+        short = row.document.n_words <= MANY_WORDS
+        if subject is None or not row.is_known or not short:
+            means.append(nothing)
+            deviations.append(nothing)
+            continue
+        run = _run(subject, row.value, place, n_samples)
+        means.append(run.coefficients[0])
+        deviations.append(run.standard_deviations[0])
+    return WordRuns(n_samples, tuple(means), tuple(deviations))
+
+
+def _of_size(
+    explanation: TextLimeExplanation, n_samples: int | None, what: str
+) -> WordRuns:
+    n = read_samples(explanation, n_samples)
+    if n == explanation.n_samples:
+        return explanation.runs
+    explanation.asked(what)
+    return runs_of(explanation, n)
+
+
+def _run(subject: TextSubject, value: float, place: int, n_samples: int) -> SingleRun:
+    means = subject.means[place]
+    assert means is not None, "LIME says something of it"
+    if isinstance(means, SampledWords):
+        # values are those of the draws, and are asked of them alone
+        function = cast("SetFunction", means)
+        draws = means.draws
+        return single_text_run(function, subject.law, value, n_samples, draws=draws)
+    return single_text_run(means, subject.law, value, n_samples)
+
+
+# ---- Limits of LIME on texts as a file, and back: checked alike on both ways
+
+
+_OF_DOCUMENTS: Final = ("intercept", "value", "intercept_error", "estimated")
+_OF_WORDS: Final = ("coefficients", "errors", "run_means", "run_deviations")
+_OF_PLACES: Final = ("starts", "ends", "places")
+_ALONE: Final = ("bandwidth", "n_occurrences")
+
+
+def write_saved_words(path: str | Path, explanation: TextLimeExplanation) -> None:
+    """Write to an ``.npz`` file what tables and highlighted texts need.
+
+    Raises
+    ------
+    InvalidInput
+        If the folder is not there, or a field is not what can be loaded again. A text
+        may hold half a character, which JSON escapes, but not two side by side.
+    """
+    rows = explanation.rows
+    header = {
+        "labels": plain_labels(Labels(explanation.names)),
+        "texts": [row.document.text for row in rows],
+        "words": [list(row.words) for row in rows],
+        "fillers": [row.document.filler for row in rows],
+        "sources": [row.source for row in rows],
+        "reasons": [row.reason for row in rows],
+        "n_samples": explanation.n_samples,
+        "evaluations": explanation.evaluations,
+        "notes": list(explanation.notes),
+    }
+    arrays = {
+        "bandwidth": np.array([explanation.law.bandwidth], np.float64),
+        "n_occurrences": _whole(len(row.document.occurrences) for row in rows),
+        "intercept": explanation.intercept,
+        "value": explanation.values,
+        "intercept_error": np.array([row.intercept_error for row in rows], float),
+        "estimated": np.array([row.standard_errors is not None for row in rows], float),
+        "coefficients": np.concatenate(explanation.coefficients),
+        "errors": np.concatenate(explanation.standard_errors),
+        "run_means": np.concatenate(explanation.runs.means),
+        "run_deviations": np.concatenate(explanation.runs.deviations),
+        "starts": _whole(found.start for row in rows for found in _found(row)),
+        "ends": _whole(found.end for row in rows for found in _found(row)),
+        "places": _whole(place for row in rows for place in row.document.places),
+    }
+    if json.loads(as_json(header["texts"])) != header["texts"]:
+        # JSON makes one character of two halves
+        halves = "texts: two halves of characters stand side by side"
+        raise _FILE.form.unsavable(archive_path(path), halves)
+    _FILE.write(path, header, arrays)
+
+
+def read_words(path: str | Path) -> dict[str, Any]:
+    """The fields that :func:`write_saved_words` wrote.
+
+    Raises
+    ------
+    InvalidInput
+        If the file is another one, or holds what no such result has.
+    FileNotFoundError
+        If there is none.
+    """
+    return _FILE.read(path)
+
+
+def _found(row: DocumentLimits) -> tuple[Occurrence, ...]:
+    return row.document.occurrences
+
+
+def _whole(numbers: Any) -> Array:
+    return np.array(list(numbers), np.int64)
+
+
+def _fields(header: Header, arrays: Arrays) -> dict[str, Any]:
+    known = {*_OF_DOCUMENTS, *_OF_WORDS, *_OF_PLACES, *_ALONE}
+    for name in sorted(arrays.keys() ^ known):
+        has = "has no" if name in known else "also has the"
+        raise InvalidInput(f"it {has} array {name!r}")
+    texts, N = header["texts"], len(header["texts"])
+    for key in ("words", "fillers", "sources", "reasons"):
+        if len(header[key]) != N:
+            raise InvalidInput(f"{key}: expected one for each of {N} texts")
+    bandwidth = _floats(arrays, "bandwidth", 1)
+    if not bandwidth[0] > 0.0:
+        raise InvalidInput("bandwidth: expected a number > 0")
+    lengths = _counted(arrays, "n_occurrences", N)
+    if lengths.min(initial=0) < 0 or lengths.max(initial=0) > max(map(len, texts)):
+        raise InvalidInput("n_occurrences: there are not so many words in a text")
+    rows = list(_rows(header, arrays, lengths.tolist()))
+    sizes = [row.document.n_words for row in rows]
+    n_samples = header["n_samples"]
+    runs = (_of_words(arrays, name, sizes) for name in ("run_means", "run_deviations"))
+    return {
+        "rows": tuple(rows),
+        "law": TextLaw(float(bandwidth[0])),
+        "n_samples": n_samples,
+        "scatter": WordRuns(n_samples, *map(tuple, runs)),
+        "names": labels_of(header["labels"], (N, 0)).points,
+        "evaluations": header["evaluations"],
+        "notes": tuple(header["notes"]),
+    }
+
+
+def _rows(
+    header: Header, arrays: Arrays, lengths: list[int]
+) -> Iterator[DocumentLimits]:
+    """The documents, each with its part of the arrays."""
+    N, words = len(lengths), header["words"]
+    sizes = [len(own) for own in words]
+    of_documents = {name: _floats(arrays, name, N) for name in _OF_DOCUMENTS}
+    beta, errors = (_of_words(arrays, k, sizes) for k in ("coefficients", "errors"))
+    starts, ends, places = (
+        np.split(_counted(arrays, name, sum(lengths)), np.cumsum(lengths)[:-1])
+        for name in _OF_PLACES
+    )
+    for n in range(N):
+        document = _document(
+            header["texts"][n],
+            tuple(words[n]),
+            header["fillers"][n],
+            (starts[n], ends[n], places[n]),
+        )
+        source, is_known = header["sources"][n], header["sources"][n] != NOTHING
+        numbers = [beta[n], errors[n], *(of_documents[k][n] for k in _KNOWN)]
+        if is_known and not all(np.isfinite(part).all() for part in numbers):
+            raise InvalidInput(f"coefficients of document {n}: expected finite numbers")
+        if (errors[n] < 0.0).any():
+            raise InvalidInput("errors: expected numbers >= 0")
+        yield DocumentLimits(
+            document=document,
+            coefficients=beta[n].copy(),
+            intercept=float(of_documents["intercept"][n]),
+            value=float(of_documents["value"][n]),
+            standard_errors=errors[n].copy() if of_documents["estimated"][n] else None,
+            intercept_error=float(of_documents["intercept_error"][n]),
+            source=source,
+            reason=header["reasons"][n],
+        )
+
+
+def _of_words(arrays: Arrays, name: str, sizes: list[int]) -> list[Array]:
+    """The part of an array that each document has."""
+    return np.split(_floats(arrays, name, sum(sizes)), np.cumsum(sizes)[:-1])
+
+
+_KNOWN: Final = ("intercept", "value", "intercept_error")
+
+
+def _document(
+    text: str,
+    words: tuple[str, ...],
+    filler: str,
+    found: tuple[Positions, Positions, Positions],
+) -> Document:
+    """The document, where its words stand one behind the other in the text."""
+    starts, ends, places = found
+    edges = np.stack([starts, ends], axis=1).ravel()
+    ordered = (np.diff(edges) >= 0).all() and (starts < ends).all()
+    inside = len(edges) == 0 or (edges[0] >= 0 and edges[-1] <= len(text))
+    if not (ordered and inside):
+        raise InvalidInput("starts, ends: expected words one behind the other")
+    if len(set(words)) < len(words) or set(places.tolist()) != set(range(len(words))):
+        raise InvalidInput("places: expected each word of a text somewhere in it")
+    occurrences = tuple(
+        Occurrence(start, end, words[place])
+        for start, end, place in zip(
+            starts.tolist(), ends.tolist(), places.tolist(), strict=True
+        )
+    )
+    return Document(text, words, occurrences, places.astype(np.intp), filler)
+
+
+def _floats(arrays: Arrays, name: str, size: int) -> Array:
+    array = arrays[name]
+    if array.dtype != np.float64 or array.shape != (size,):
+        raise InvalidInput(f"{name}: expected {size} numbers")
+    return array
+
+
+def _counted(arrays: Arrays, name: str, size: int) -> Positions:
+    array = arrays[name]
+    if array.dtype != np.int64 or array.shape != (size,):
+        raise InvalidInput(f"{name}: expected {size} whole numbers")
+    return array.astype(np.intp)
+
+
+def _are_strings(value: object) -> bool:
+    """Also with halves of characters, as documents and their words may have them."""
+    return isinstance(value, list) and all(isinstance(part, str) for part in value)
+
+
+def _is_some(value: object) -> bool:
+    return _are_strings(value) and bool(value)
+
+
+def _are_words(value: object) -> bool:
+    return isinstance(value, list) and all(map(_are_strings, value))
+
+
+_KINDS: Final[Kinds] = {
+    "labels": (are_labels, "names of documents, or null"),
+    "texts": (_is_some, "a list of texts"),
+    "words": (_are_words, "a list of words for each text"),
+    "fillers": (are_texts, "a list of texts"),
+    "sources": (are_texts, "a list of texts"),
+    "reasons": (are_texts, "a list of texts"),
+    "n_samples": (is_positive, "an integer >= 1"),
+    "evaluations": (is_count, "an integer >= 0"),
+    "notes": (are_texts, "a list of sentences"),
+}
+_FILE: Final = CheckedFile(
+    form=Format("propopt text lime", "saved limits of LIME on texts", version=1),
+    kinds=_KINDS,
+    fields=_fields,
+)
+
+
+# ---- The table of an explanation of texts, and its forms for other readers
+
+
+def words_frame(explanation: TextLimeExplanation) -> pd.DataFrame:
+    """One row for each word of each document, with the units beside the numbers."""
+    rows = explanation.rows
+    sizes = [row.document.n_words for row in rows]
+    places = np.repeat(np.arange(len(rows)), sizes)
+    names = explanation.document_names
+
+    def joined(parts: list[Any]) -> Any:
+        return np.concatenate([*parts, np.empty(0)])
+
+    of_words: dict[str, Any] = {
+        "document": [names[n] for n in places],
+        "word": pd.Series([word for row in rows for word in row.words], dtype=object),
+        "count": joined([row.document.counts for row in rows]).astype(np.int64),
+        "coefficient": joined([row.coefficients for row in rows]),
+        "standard_error": joined([row.errors for row in rows]),
+        "single_run_sd": joined(list(explanation.runs.deviations)),
+        "expected": joined(list(explanation.runs.means)),
+        "n_samples": explanation.n_samples,
+    }
+    of_documents = pd.DataFrame(
+        {
+            "intercept": [row.intercept for row in rows],
+            "prediction": [row.value for row in rows],
+            "surrogate_at_row": [row.at_row for row in rows],
+            "source": [row.source for row in rows],
+            "reason": [row.reason for row in rows],
+        }
+    )
+    repeated = of_documents.iloc[places].reset_index(drop=True)
+    frame = pd.concat([pd.DataFrame(of_words), repeated], axis=1)
+    return frame.assign(units=explanation.units)
+
+
+def write_words(path: str | Path, explanation: TextLimeExplanation) -> None:
+    """The table as a list of objects; what is not known is null."""
+    write_plain_records(path, words_frame(explanation))
+
+
+# ---- What LIME tends to at documents, with what is known of its error
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TextLimeExplanation:
+    """The coefficients that LIME tends to, for each distinct word of each document.
+
+    g(z) = β_0 + Σ_j β_j z_j, where bit z_j says whether all occurrences of a word are
+    kept; β_j is in units of the output. Documents have words of their own, so that
+    numbers of words are lists with an array for each document.
+
+    Parameters
+    ----------
+    rows : tuple of DocumentLimits (N,)
+        What is known of each document.
+    law : TextLaw
+        How words are deleted, and the weights.
+    n_samples : int
+        Of one run of LIME; and of documents whose limits are estimated.
+    names : tuple or None
+        Names of the documents, where they had some.
+    evaluations : int
+        Texts that the model was given.
+    notes : tuple of str
+        What a reader has to know, a sentence each: documents that LIME says nothing of,
+        and why.
+    scatter : WordRuns or None
+        What is known of single runs, where it is not computed any more.
+    subject : TextSubject or None
+        The model, and what was found. They are not saved: of a loaded explanation it is
+        None.
+    """
+
+    units: ClassVar[str] = "units of the output"
+
+    rows: tuple[DocumentLimits, ...]
+    law: TextLaw
+    n_samples: int
+    names: tuple[Hashable, ...] | None = None
+    evaluations: int = 0
+    notes: tuple[str, ...] = ()
+    scatter: WordRuns | None = None
+    subject: TextSubject | None = None
+
+    @property
+    def explained_in_words(self) -> str:
+        """What is explained, such as "probability of positive"."""
+        return in_words_of(self.subject)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of documents, and of words of all of them."""
+        return len(self.rows), len(self.vocabulary)
+
+    @property
+    def document_names(self) -> tuple[Hashable, ...]:
+        """Names of the documents; their numbers where they had none."""
+        return tuple(range(len(self.rows))) if self.names is None else self.names
+
+    @property
+    def words(self) -> tuple[tuple[str, ...], ...]:
+        """The distinct words of each document, as they first come."""
+        return tuple(row.words for row in self.rows)
+
+    @cached_property
+    def vocabulary(self) -> tuple[str, ...]:
+        """All words, in the order in which they first come."""
+        return tuple(dict.fromkeys(word for row in self.rows for word in row.words))
+
+    @cached_property
+    def labels(self) -> Labels:
+        """Names of the documents, where they had some, and all words."""
+        return Labels(self.names, self.vocabulary)
+
+    @property
+    def coefficients(self) -> list[Array]:
+        """β of the words of each document, (d,); NaN where LIME says nothing."""
+        return [row.coefficients for row in self.rows]
+
+    @property
+    def standard_errors(self) -> list[Array]:
+        """Of the coefficients, (d,): 0 of exact ones."""
+        return [row.errors for row in self.rows]
+
+    @property
+    def intercept(self) -> Values:
+        """β_0, (N,)."""
+        return np.array([row.intercept for row in self.rows])
+
+    @property
+    def values(self) -> Values:
+        """F of the documents, (N,)."""
+        return np.array([row.value for row in self.rows])
+
+    @property
+    def at_row(self) -> Values:
+        """The surrogate at the documents themselves, β_0 + Σ_j β_j, (N,)."""
+        return np.array([row.at_row for row in self.rows])
+
+    @property
+    def local_gap(self) -> Values:
+        """F less the surrogate at the documents, (N,)."""
+        return np.asarray(self.values - self.at_row)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """``"exact"``, how coefficients were estimated, or ``"none"``, (N,)."""
+        return tuple(row.source for row in self.rows)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why they are not exact, a sentence for each document, (N,)."""
+        return tuple(row.reason for row in self.rows)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether all coefficients have no error but rounding."""
+        return all(row.is_exact for row in self.rows)
+
+    @property
+    def law_in_words(self) -> str:
+        """The law and its bandwidth."""
+        return repr(self.law)
+
+    @cached_property
+    def runs(self) -> WordRuns:
+        """How single runs of the package come out, computed when first asked."""
+        return runs_of(self, self.n_samples) if self.scatter is None else self.scatter
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row for each word of each document: coefficient, error, noise, source.
+
+        The deviation and the mean of single runs are those of the package with
+        ``n_samples``; they are NaN for documents of more than 500 words.
+        """
+        return words_frame(self)
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write :meth:`to_frame`; numbers read back to the same value."""
+        write_csv(path, self.to_frame(), names_of_rows=False)
+
+    def to_json(self, path: str | Path) -> None:
+        """Write :meth:`to_frame` as a list of objects; what is not known is null."""
+        write_words(path, self)
+
+    def save(self, path: str | Path) -> None:
+        """Write to an ``.npz`` file without pickles; the model stays behind.
+
+        Raises
+        ------
+        InvalidInput
+            If the folder is not there, or a name or text is none that can be written.
+        """
+        write_saved_words(path, self)
+
+    @classmethod
+    def load(cls, path: str | Path) -> TextLimeExplanation:
+        """Read what :meth:`save` wrote.
+
+        Raises
+        ------
+        InvalidInput
+            If the file is another one, or holds what no such result has.
+        FileNotFoundError
+            If there is none.
+        """
+        fields: dict[str, Any] = read_words(path)
+        return cls(**fields)
+
+    def single_run(
+        self,
+        row: Hashable | None = None,
+        n_samples: int | None = None,
+    ) -> SingleRun:
+        """The mean and the covariance of the coefficients of one run of the package.
+
+        Parameters
+        ----------
+        row : label or int, optional
+            Name or position of the document; by default the first.
+        n_samples : int, optional
+            Of the run; those of the explanation by default.
+
+        Raises
+        ------
+        InvalidInput
+            If there is no such document.
+        Refused
+            If the explanation was loaded, or LIME says nothing of the document.
+        """
+        place = self.position(row)
+        own = self.rows[place]
+        subject = self.asked("single_run")
+        if not own.is_known:
+            raise Refused(f"single_run: {own.reason}")
+        return _run(subject, own.value, place, read_samples(self, n_samples))
+
+    def noise(self, n_samples: int | None = None) -> list[Array]:
+        """Standard deviations of coefficients of a single run, (d,) for each document.
+
+        They are NaN for documents that LIME says nothing of, and for those of more than
+        500 words; :meth:`single_run` has these.
+
+        Parameters
+        ----------
+        n_samples : int, optional
+            Of the run; those of the explanation by default.
+
+        Raises
+        ------
+        Refused
+            If the explanation was loaded, and they are not known.
+        """
+        return list(_of_size(self, n_samples, "noise").deviations)
+
+    def expected(self, n_samples: int | None = None) -> list[Array]:
+        """Mean coefficients of runs of the package ``lime``, (d,) for each document.
+
+        With its ridge of 1, and the document itself as the first sample.
+
+        Parameters
+        ----------
+        n_samples : int, optional
+            Of each run; those of the explanation by default.
+
+        Raises
+        ------
+        Refused
+            If the explanation was loaded, and they are not known.
+        """
+        if n_samples is None or n_samples == self.n_samples:
+            return list(self.runs.means)
+        subject, n = (
+            self.asked("expected"),
+            read_samples(self, n_samples),
+        )
+        found = []
+        for means, row in zip(subject.means, self.rows, strict=True):
+            if means is None:
+                found.append(row.coefficients)
+            else:
+                run = expected_run(means, subject.law, row.value, n)
+                found.append(run.coefficients)
+        return found
+
+    def required_n(self, se: float) -> list[Array]:
+        """Samples of one run for standard errors of ``se``, (d,) for each document.
+
+        Parameters
+        ----------
+        se : float
+            In units of the output.
+
+        Raises
+        ------
+        InvalidInput
+            If it is not positive.
+        """
+        size = read_positive(se, "se")
+        n = self.n_samples
+        return [required_samples(n, own, size) for own in self.runs.deviations]
+
+    def position(self, row: Hashable | None = None) -> int:
+        """Where a row, or document, stands; the first by default.
+
+        Parameters
+        ----------
+        row : label or int, optional
+            Its name in the index of X, or its position where X had no names.
+
+        Raises
+        ------
+        InvalidInput
+            If there is none.
+        """
+        return place_of_row(self, row)
+
+    def row(self, row: Hashable | None = None) -> DocumentLimits:
+        """What is known of one document; the first by default.
+
+        Parameters
+        ----------
+        row : label or int, optional
+            Its name in the index of a Series, or its position where documents had no
+            names.
+
+        Raises
+        ------
+        InvalidInput
+            If there is none.
+        """
+        return row_of_document(self, row)
+
+    def of_rows(self, rows: Sequence[Hashable]) -> TextLimeExplanation:
+        """The same of some documents alone; nothing is computed.
+
+        Parameters
+        ----------
+        rows : sequence of labels or int
+            Their names in the index of a Series, or positions where they had no names.
+
+        Raises
+        ------
+        InvalidInput
+            If there is no such document, or none is asked for.
+        """
+        places = places_of_rows(self, rows)
+        subject = self.subject
+        scatter = vars(self).get("runs", self.scatter)
+        return replace(
+            self,
+            rows=tuple(self.rows[n] for n in places),
+            names=tuple(self.document_names[n] for n in places),
+            scatter=None if scatter is None else scatter.of_rows(places),
+            subject=None if subject is None else subject.of_rows(places),
+        )
+
+    def asked(self, what: str) -> TextSubject:
+        """The model, the law and what was found.
+
+        Parameters
+        ----------
+        what : str
+            What they are needed for.
+
+        Raises
+        ------
+        Refused
+            If the explanation was loaded.
+        """
+        if self.subject is None:
+            raise Refused(
+                f"{what}: the model is not saved with explanations; make it anew with "
+                "propopt.lime.text_limits"
+            )
+        return self.subject
+
+    def as_list(self, row: Hashable | None = None) -> list[tuple[str, float]]:
+        """Words and coefficients; the largest first, as the package ``lime`` has it.
+
+        Parameters
+        ----------
+        row : label or int, optional
+            Its name in the index of a Series, or its position where documents had no
+            names; by default the first.
+        """
+        words = row_of_document(self, row).words
+        return [(words[j], weight) for j, weight in self.as_map(row)[1]]
+
+    def as_map(self, row: Hashable | None = None) -> dict[int, list[tuple[int, float]]]:
+        """Under the key 1 positions of words and coefficients, the largest first.
+
+        Words are numbered in the order in which they first come, as ``lime`` does it.
+
+        Parameters
+        ----------
+        row : label or int, optional
+            Its name in the index of a Series, or its position where documents had no
+            names; by default the first.
+        """
+        return {1: largest_first(row_of_document(self, row).coefficients)}
+
+    def path(
+        self,
+        row: Hashable | None = None,
+        bandwidths: ArrayLike | None = None,
+    ) -> WordPath:
+        """Coefficients of a document at many bandwidths; the model is not asked again.
+
+        Estimated ones have standard errors; where their signs change is estimated too.
+
+        Parameters
+        ----------
+        row : label or int, optional
+            Its name in the index of a Series, or its position where documents had no
+            names; by default the first.
+        bandwidths : array (M,), optional
+            ν, each positive and finite; by default 50 around that of the law.
+
+        Raises
+        ------
+        InvalidInput
+            If there is no such document, or a bandwidth is not positive.
+        Refused
+            If the explanation was loaded, or LIME says nothing of the document.
+        """
+        n = self.position(row)
+        means = self.asked("path").means[n]
+        if means is None:
+            raise Refused(f"path: {self.rows[n].reason}")
+        own = self.law.bandwidth
+        grid = read_widths(bandwidths, own if np.isfinite(own) else 1.0)
+        if not isinstance(means, SampledWords):
+            return word_path(means, grid)
+        limits = means.at(grid)
+        known, errors = MeansBySize(means), limits.standard_errors
+        return WordPath(grid, limits.coefficients, limits.intercept, known, errors)
+
+    def to_attributions(self) -> Explanation:
+        """Coefficients as attributions (N, V) of all words of the documents.
+
+        A word that a document does not have has the attribution 0 there.
+
+        Returns
+        -------
+        Explanation
+            In units of the output, with standard errors where a coefficient is
+            estimated.
+
+        Raises
+        ------
+        Refused
+            If LIME says nothing of one of the documents; :meth:`of_rows` leaves it out.
+        """
+        rows, names = self.rows, self.document_names
+        unknown = [names[n] for n, row in enumerate(rows) if not row.is_known]
+        if unknown:
+            raise Refused(
+                f"to_attributions: LIME says nothing of documents {listed(unknown)}; "
+                "leave them out with of_rows"
+            )
+        words = self.vocabulary
+        places = {word: j for j, word in enumerate(words)}
+        W, errors = np.zeros((2, len(rows), len(words)))
+        for n, row in enumerate(rows):
+            columns = [places[word] for word in row.words]
+            W[n, columns], errors[n, columns] = row.coefficients, row.errors
+        is_exact = all(row.is_exact for row in rows)
+        return Explanation(
+            attributions=W,
+            method="lime (limit)",
+            labels=self.labels,
+            parameters={"bandwidth": self.law.bandwidth},
+            standard_errors=None if is_exact else errors,
+            units="output",
+            quantity=None if self.subject is None else self.subject.function.quantity,
+            evaluations=self.evaluations,
+        )
+
+    def diagnose(
+        self,
+        n_samples: int | None = None,
+        *,
+        rows: Sequence[Hashable] | None = None,
+        progress: bool | None = None,
+    ) -> LimeDiagnosis:
+        """What these coefficients hide: findings with numbers, what misleads first.
+
+        Words that are one feature of the model, that it does not know or ignores; signs
+        that depend on the bandwidth; weights that collapse or leave one word out at a
+        time; noise, unstable ranks, ridge and words left out of a run; sums that are
+        not f,
+        and what no sample shows.
+
+        Parameters
+        ----------
+        n_samples : int, optional
+            Of the runs that it is about; those of the explanation by default.
+        rows : sequence of labels or int, optional
+            Only these documents, by their names, or positions where they had no names.
+        progress : bool, optional
+            Show a bar; by default only on a terminal. Sums behind a norm take some
+            20 Q d² steps for each document, 0.2 s for 150 words, which is said before
+            where it is long.
+
+        Returns
+        -------
+        LimeDiagnosis
+            Its columns are the words of all documents.
+
+        Raises
+        ------
+        InvalidInput
+            If there is no such document.
+        Refused
+            If the explanation was loaded, or LIME says nothing of any of the documents.
+        """
+        return diagnose_texts(self, n_samples, rows=rows, progress=progress)
+
+    def __repr__(self) -> str:
+        """One line."""
+        facts = "; ".join(map(printable, words_claims(self)))
+        return f"TextLimeExplanation({words_size(self)}; {facts})"
+
+    def _repr_html_(self) -> str:
+        """The first documents with highlighted words, and tables of the numbers."""
+        N = len(self.rows)
+        facts = [*words_claims(self), *self.notes]
+        if N > ROWS_SHOWN:
+            facts.append(f"{plural(N - ROWS_SHOWN, 'more document')} not shown")
+        shown = range(min(N, ROWS_SHOWN))
+        return highlighted_rows(self, shown, facts=facts).html
+
+
+# ---- From a document to what LIME tends to there: looked at first, then asked for
+
+
+Told: TypeAlias = Callable[[int], None]
+"""Told how many texts were asked for, or documents read, each time."""
+
+_CALLS: Final = Budget(2**24, 2**11)
+"""Bits of one call, after which a bar moves on."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class DocumentTask:
+    """A document that was looked at, and what is still to be asked for it.
+
+    Parameters
+    ----------
+    subject : TextSubject
+        What it belongs to.
+    document : Document
+        The text.
+    value : float
+        f there; NaN if it is not known.
+    read : SetFunction or NoSetFunction
+        What f is, as far as it is read.
+    refusal : str
+        Why LIME says nothing of it; empty if it does.
+    """
+
+    subject: TextSubject
+    document: Document
+    value: float
+    read: SetFunction | NoSetFunction
+    refusal: str = ""
+
+    @classmethod
+    def all_of(cls, subject: TextSubject, told: Told) -> list[DocumentTask]:
+        """The documents, with f there, and what f was read as and found to be.
+
+        Parameters
+        ----------
+        subject : TextSubject
+            What is asked.
+        told : callable
+            Told how many documents were read, each time.
+        """
+        found = read_documents(subject.function, subject.documents, told)
+        return [
+            cls._of(subject, document, own)
+            for document, own in zip(subject.documents, found, strict=True)
+        ]
+
+    @classmethod
+    def _of(
+        cls, subject: TextSubject, document: Document, found: DocumentReading
+    ) -> DocumentTask:
+        refusal = found.refusal
+        if not refusal and document.n_words < 2:
+            refusal = _TOO_SHORT[document.n_words]
+        return cls(subject, document, found.value, found.words, refusal)
+
+    @property
+    def plan(self) -> SizePlan | None:
+        """Which sets are sampled; None where nothing is."""
+        d, n = self.document.n_words, self.subject.n_samples
+        is_read = not isinstance(self.read, NoSetFunction)
+        few = d <= max(
+            self.subject.max_enumerated, min(MOST_ENUMERATED, n.bit_length() - 1)
+        )
+        if self.refusal or is_read or few:
+            return None
+        return SizePlan.of(d, self.subject.law, n)
+
+    @property
+    def evaluations(self) -> int:
+        """Texts that are still to be asked for."""
+        if self.refusal or not isinstance(self.read, NoSetFunction):
+            return 0
+        plan = self.plan
+        return 2**self.document.n_words if plan is None else plan.evaluations
+
+    def done(
+        self, told: Told, each: int = 0
+    ) -> tuple[DocumentLimits, WordMeans | None]:
+        """The limits, and what they are made of.
+
+        Parameters
+        ----------
+        told : callable
+            Told how many texts were asked for.
+        each : int
+            What it is told at the end.
+        """
+        found = self._done(told)
+        told(each)
+        return found
+
+    def _done(self, told: Told) -> tuple[DocumentLimits, WordMeans | None]:
+        if self.refusal:
+            return self._without(self.refusal)
+        try:
+            means = self._means(told)
+        except InvalidInput as error:
+            return self._without(str(error))
+        found = limits_of(means, np.array([self.subject.law.bandwidth]))
+        errors, intercept_error = found.standard_errors, found.intercept_error
+        limits = DocumentLimits(
+            document=self.document,
+            coefficients=found.coefficients[0].copy(),
+            intercept=float(found.intercept[0]),
+            value=self.value,
+            standard_errors=None if errors is None else errors[0].copy(),
+            intercept_error=0.0 if intercept_error is None else intercept_error[0],
+            source=self._source(means),
+            reason=self.read.reason if isinstance(self.read, NoSetFunction) else "",
+        )
+        return limits, means
+
+    def _source(self, means: WordMeans) -> str:
+        if isinstance(means, SampledWords):
+            return f"estimate ({means.plan.evaluations:,} sets of words)"
+        if isinstance(self.read, NoSetFunction):
+            return f"{EXACT} (all {2**self.document.n_words:,} sets of words)"
+        return EXACT
+
+    def _means(self, told: Told) -> WordMeans:
+        if not isinstance(self.read, NoSetFunction):
+            return self.read
+        evaluate = self._evaluate(told)
+        plan = self.plan
+        if plan is None:
+            return Enumerated.of(evaluate, self.document.n_words)
+        # the same numbers for all documents: answers do not depend on the others
+        return estimate_words(evaluate, plan, np.random.default_rng(self.subject.seed))
+
+    def _evaluate(self, told: Told) -> Callable[[Truths], Values]:
+        def evaluate(bits: Truths) -> Values:
+            parts = []
+            for some in _CALLS.blocks(len(bits), bits.shape[1]):
+                texts = self.document.each(bits[some])
+                parts.append(self.subject.function.texts_value(texts))
+                told(len(parts[-1]))
+            return np.concatenate(parts)
+
+        return evaluate
+
+    def _without(self, reason: str) -> tuple[DocumentLimits, None]:
+        return DocumentLimits.without(self.document, self.value, reason), None
+
+
+_TOO_SHORT: Final = (
+    "there is no word in it",
+    "of one word the coefficient and the intercept cannot be told apart, as LIME "
+    "always deletes it; f less f of the text without it is its effect",
+)
+"""Texts of no word, and of one."""

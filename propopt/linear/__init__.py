@@ -1,1 +1,0 @@
-"""Linear algebra that loses nothing: components, products, LAPACK with its reports."""

@@ -1,0 +1,560 @@
+"""Property losses and the algebra that composes them.
+
+A loss is a penalty of a residual, φ(A(W) − T). A weighted sum of losses is an
+:class:`Objective`; ``loss <= limit`` is a :class:`Bound`.
+
+What explanations without any work cost: zero, and one and the same for all points. A
+relative gap needs a size to be relative to. An optimum may be zero, as where all
+gradients are equal: then rounding is all there is of it, and its size says nothing. The
+cost of an explanation that anybody could give is a size, and does not grow with an
+offset of the gradients, for then their mean costs less than zero does.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from propopt.base.arrays import Array, Attributions
+from propopt.base.checks import read_nonnegative, refuse_overflow, refuse_underflow
+from propopt.base.errors import InvalidInput, Refused
+from propopt.base.text import Quantity
+from propopt.losses.maps import (
+    Identity,
+    ImplicitOverPoints,
+    LinearMap,
+    OverPoints,
+    Penalty,
+    Squared,
+)
+from propopt.tables.frames import Labels, aligned, differ
+
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+
+class PropertyLoss(ABC):
+    """A convex loss φ(A(W) − T) ≥ 0 of attributions W (N, D).
+
+    A subclass gives ``name``, ``map`` (A), ``penalty`` (φ) and, where it is not zero,
+    ``target`` (T), and what it knows of the shape of W. All else follows.
+    """
+
+    __array_ufunc__ = None  # np.float64(0.3) * loss is ours to answer, not NumPy's
+    name: str
+
+    @property
+    @abstractmethod
+    def map(self) -> LinearMap:
+        """The linear map A."""
+
+    @property
+    @abstractmethod
+    def penalty(self) -> Penalty:
+        """The penalty φ."""
+
+    @property
+    def target(self) -> Array | float:
+        """The target T, of the shape of A(W)."""
+        return 0.0
+
+    @property
+    def n_points(self) -> int | None:
+        """N, where this loss fixes it."""
+        return None
+
+    @property
+    def n_features(self) -> int | None:
+        """D, where this loss fixes it."""
+        return None
+
+    @property
+    def labels(self) -> Labels:
+        """Names of points and features, where this loss knows them."""
+        return Labels()
+
+    def residual(self, W: Any) -> Any:
+        """A(W) − T, for a NumPy array or a cvxpy expression."""
+        return self.map(W) - self.target
+
+    def value(self, W: object) -> float:
+        """The loss of attributions W (N, D).
+
+        Parameters
+        ----------
+        W : array, DataFrame, Explanation or shap.Explanation
+            Rows and columns with names are put in the order of the loss's own.
+
+        Raises
+        ------
+        InvalidInput
+            If W has another shape, other names, or a value that is not finite.
+        """
+        return self.value_at(self._read(W))
+
+    def gradient(self, W: object) -> Attributions:
+        """2Aᵀ(A(W) − T), shape (N, D), the gradient of a squared loss.
+
+        Raises
+        ------
+        Refused
+            If the penalty is not squared: it has kinks, and a proximal operator.
+
+        Examples
+        --------
+        >>> import numpy as np, propopt as po
+        >>> po.GradientMatching(np.ones((1, 2))).gradient(np.zeros((1, 2)))
+        array([[-2., -2.]])
+        """
+        if not isinstance(self.penalty, Squared):
+            raise Refused(
+                f"{self.name} has no gradient: its penalty has kinks; use its proximal "
+                "operator, loss.penalty.prox(residual, step)"
+            )
+        return self.gradient_at(self._read(W))
+
+    def value_at(self, W: Attributions) -> float:
+        """The loss of W (N, D), finite and in the order of the loss; not checked."""
+        if isinstance(self.penalty, Squared) and not self.has_target:
+            return self.map.energy(W)
+        return self.penalty.value(self.residual(W))
+
+    def gradient_at(self, W: Attributions) -> Attributions:
+        """The gradient of a squared loss at such W; not checked."""
+        if self.has_target:
+            return 2.0 * self.map.adjoint(self.residual(W))
+        return 2.0 * self.map.gradient(W)
+
+    def _read(self, W: object) -> Attributions:
+        return read_for((self,), W, f"{self.name}: W")
+
+    @property
+    def has_target(self) -> bool:
+        """True where T is an array; else it is zero."""
+        return isinstance(self.target, np.ndarray)
+
+    @property
+    def value_at_zero(self) -> float:
+        """The loss of zero attributions, φ(−T)."""
+        target = self.target
+        return self.penalty.value(-target) if isinstance(target, np.ndarray) else 0.0
+
+    def expression(self, W: cp.Expression) -> cp.Expression:
+        """The loss of a cvxpy expression W (N, D): a convex expression."""
+        self.check_shape(W.shape)
+        return self.penalty.expression(self.residual(W))
+
+    def check_shape(self, shape: tuple[int, ...]) -> None:
+        """Refuse a shape that is not that of attributions W (N, D) of this loss."""
+        for axis, (noun, size) in enumerate(
+            [("points", self.n_points), ("features", self.n_features)]
+        ):
+            if len(shape) != 2 or size not in (None, shape[axis]):
+                raise InvalidInput(
+                    f"{self.name}: expected W with {size or 'any number of'} {noun} "
+                    f"on axis {axis}, got shape {shape}"
+                )
+
+    def __add__(self, other: object) -> Objective:
+        return Objective.of(self) + other
+
+    def __radd__(self, other: object) -> Objective:
+        return other + Objective.of(self)
+
+    def __mul__(self, weight: object) -> Objective:
+        return Objective.of(self) * weight
+
+    __rmul__ = __mul__
+
+    def __le__(self, limit: object) -> Bound:
+        if not _is_number(limit):
+            return NotImplemented
+        return Bound(self, read_nonnegative(limit, f"bound on {self.name}"))
+
+    def __repr__(self) -> str:
+        sizes = {"points": self.n_points, "features": self.n_features}
+        shape = ", ".join(f"{size} {noun}" for noun, size in sizes.items() if size)
+        return f"<{self.name}{f': {shape}' if shape else ''}>"
+
+
+class Faithfulness(PropertyLoss):
+    """A loss that ties the explanation to the function."""
+
+    quantity: Quantity | None = None
+    """What is explained; None where the target does not say."""
+
+
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """The constraint ``loss <= limit``."""
+
+    loss: PropertyLoss
+    limit: float
+
+    def __repr__(self) -> str:
+        return f"{self.loss.name} <= {self.limit:.6g}"
+
+
+@dataclass(frozen=True, eq=False)
+class Objective:
+    """A weighted sum of losses: flat, in order, closed under sums and scaling.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> G = np.eye(3)
+    >>> objective = po.GradientMatching(G) + 0.5 * po.Sparsity()
+    >>> objective
+    1 * gradient_matching + 0.5 * sparsity
+    >>> objective.value(np.zeros((3, 3)))
+    3.0
+    """
+
+    __array_ufunc__ = None
+    terms: tuple[tuple[float, PropertyLoss], ...]
+
+    def __post_init__(self) -> None:
+        for weight, loss in self.terms:
+            read_nonnegative(weight, f"weight of {loss.name}")
+        names = [loss.name for loss in self.losses]
+        for name in names:
+            if names.count(name) > 1:
+                raise InvalidInput(
+                    f"two losses are called {name!r}; give one of them another name, "
+                    f"as in PairwiseRobustness(graph, name='near_neighbours')"
+                )
+
+    @classmethod
+    def of(cls, losses: Objective | PropertyLoss) -> Objective:
+        """The objective itself, or a single loss with weight one.
+
+        Raises
+        ------
+        InvalidInput
+            If it is neither.
+        """
+        if isinstance(losses, Objective):
+            return losses
+        if isinstance(losses, PropertyLoss):
+            return cls(((1.0, losses),))
+        raise InvalidInput(
+            "objective: expected losses and weights, such as po.GradientMatching(G) + "
+            f"0.5 * po.Sparsity(), got {type(losses).__name__}; sum(...) adds a list"
+        )
+
+    @classmethod
+    def trusted(cls, terms: tuple[tuple[float, PropertyLoss], ...]) -> Objective:
+        """The objective of terms whose weights and names have been checked before."""
+        objective = object.__new__(cls)
+        vars(objective)["terms"] = terms
+        return objective
+
+    @property
+    def losses(self) -> tuple[PropertyLoss, ...]:
+        """The losses, in order."""
+        return tuple(loss for _, loss in self.terms)
+
+    @property
+    def coefficients(self) -> Array:
+        """The weights as an array (k,), in the order of the losses."""
+        return np.array([weight for weight, _ in self.terms], dtype=np.float64)
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """The weight of each loss, by name."""
+        return {loss.name: weight for weight, loss in self.terms}
+
+    @property
+    def labels(self) -> Labels:
+        """Names of points and features; see :func:`common_labels`."""
+        return common_labels(self.losses)
+
+    def with_weights(self, weights: Mapping[str, float]) -> Objective:
+        """The same losses with some weights replaced."""
+        unknown = sorted(set(weights) - set(self.weights))
+        if unknown:
+            raise InvalidInput(
+                f"weights: no loss is called {unknown[0]!r}; this objective has "
+                f"{', '.join(self.weights)}"
+            )
+        read = {name: read_nonnegative(weights[name], name) for name in weights}
+        return Objective.trusted(
+            tuple((read.get(loss.name, weight), loss) for weight, loss in self.terms)
+        )
+
+    def breakdown(self, W: object) -> dict[str, float]:
+        """The value of each loss, unweighted, by name.
+
+        W is an array or what else :meth:`PropertyLoss.value` takes.
+
+        Examples
+        --------
+        >>> import pandas as pd, propopt as po
+        >>> G = pd.DataFrame({"age": [1.0], "dose": [2.0]})
+        >>> objective = po.GradientMatching(G) + 0.5 * po.Sparsity()
+        >>> objective.breakdown(G[["dose", "age"]])
+        {'gradient_matching': 0.0, 'sparsity': 3.0}
+        """
+        array = read_for(self.losses, W, "W")
+        return {loss.name: loss.value_at(array) for loss in self.losses}
+
+    def value(self, W: object) -> float:
+        """Σ weight · loss(W), for W as :meth:`breakdown` takes it."""
+        values = self.breakdown(W)
+        return math.fsum(weight * values[loss.name] for weight, loss in self.terms)
+
+    def expression(self, W: cp.Expression) -> cp.Expression:
+        """Σ weight · loss(W) as a cvxpy expression."""
+        return sum(weight * loss.expression(W) for weight, loss in self.terms)
+
+    def __add__(self, other: object) -> Objective:
+        if _is_number(other) and other == 0:  # so that sum() works
+            return self
+        if not isinstance(other, Objective | PropertyLoss):
+            return NotImplemented
+        return Objective(_merged(self.terms + Objective.of(other).terms))
+
+    __radd__ = __add__
+
+    def __mul__(self, factor: object) -> Objective:
+        if not _is_number(factor):
+            return NotImplemented
+        scale = read_nonnegative(factor, "weight")
+        return Objective(tuple((scale * weight, loss) for weight, loss in self.terms))
+
+    __rmul__ = __mul__
+
+    def __repr__(self) -> str:
+        return " + ".join(f"{weight:.6g} * {loss.name}" for weight, loss in self.terms)
+
+
+def common_labels(losses: Iterable[PropertyLoss]) -> Labels:
+    """Names of points and features, from the first losses that know them.
+
+    Raises
+    ------
+    InvalidInput
+        If two losses know other names: their tables do not belong together.
+    """
+    names = Labels()
+    for loss in losses:
+        for noun in ("points", "features"):
+            if differ(getattr(names, noun), getattr(loss.labels, noun)):
+                raise InvalidInput(
+                    f"{loss.name}: its {noun} have other names, or another order, "
+                    "than those of the losses before it; make all tables and graphs "
+                    "of rows and columns in one order"
+                )
+        names = names.or_else(loss.labels)
+    return names
+
+
+def read_for(losses: Sequence[PropertyLoss], W: object, what: str) -> Attributions:
+    """W (N, D), its rows and columns in the order of the losses.
+
+    Raises
+    ------
+    InvalidInput
+        If W has another shape or other names than the losses, or its squares overflow.
+    """
+    array = aligned(W, common_labels(losses), what, "the losses")
+    refuse_overflow(array, what)
+    for loss in losses:
+        loss.check_shape(array.shape)
+    return array
+
+
+def _merged(
+    terms: Iterable[tuple[float, PropertyLoss]],
+) -> tuple[tuple[float, PropertyLoss], ...]:
+    """Terms with the same loss added up."""
+    weights: dict[int, float] = {}
+    losses: dict[int, PropertyLoss] = {}
+    for weight, loss in terms:
+        weights[id(loss)] = weights.get(id(loss), 0.0) + weight
+        losses[id(loss)] = loss
+    return tuple((weights[key], losses[key]) for key in losses)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+
+
+# ---- What a solver prepares: losses, bounds, and what all of them agree on
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """What a solver prepares: losses to weigh, bounds to respect, the shape of W."""
+
+    losses: tuple[PropertyLoss, ...]
+    bounds: tuple[Bound, ...] = ()
+    sizes: tuple[int, int] | None = None
+
+    def __post_init__(self) -> None:
+        names = [loss.name for loss in self.all_losses]
+        twice = [name for name in names if names.count(name) > 1]
+        if twice:
+            raise InvalidInput(
+                f"{twice[0]!r} names two losses of this program: give one of them "
+                "another name= , or keep it in the objective or the bounds only"
+            )
+
+    @cached_property
+    def shape(self) -> tuple[int, int]:
+        """(N, D): ``sizes``, or that on which all losses must agree."""
+        if self.sizes is not None:
+            return self.sizes
+        return self._size("n_points", "points"), self._size("n_features", "features")
+
+    @cached_property
+    def labels(self) -> Labels:
+        """Names of points and features, on which all losses must agree."""
+        return common_labels(self.all_losses)
+
+    @property
+    def all_losses(self) -> tuple[PropertyLoss, ...]:
+        """The losses, and those of the bounds."""
+        return self.losses + tuple(bound.loss for bound in self.bounds)
+
+    def weighed(self, weights: Array) -> Objective:
+        """The objective of these weights (k,), ≥ 0; they are not checked."""
+        return Objective.trusted(tuple(zip(weights.tolist(), self.losses, strict=True)))
+
+    def of_losses(self, places: Sequence[int]) -> Program:
+        """The program of some of the losses, with all bounds and of the same shape."""
+        losses = tuple(self.losses[place] for place in places)
+        return Program(losses, self.bounds, self.shape)
+
+    def _size(self, attribute: str, noun: str) -> int:
+        sizes = [
+            (getattr(loss, attribute), loss.name)
+            for loss in self.all_losses
+            if getattr(loss, attribute) is not None
+        ]
+        if not sizes:
+            raise InvalidInput(f"no loss of this objective tells the number of {noun}")
+        first, name = sizes[0]
+        for size, other in sizes:
+            if size != first:
+                raise InvalidInput(
+                    f"{name} has {first} {noun} and {other} has {size}: they cannot "
+                    "be part of one program"
+                )
+        return int(first)
+
+
+# ---- What explanations without any work cost: zero, and one and the same for all
+# points
+
+
+_SHARE = 1e-9
+"""Of the cost of explaining without work: less is not told apart from an optimum."""
+_NO_DIGITS = 1e-20
+"""Of the cost of zero: a square of digits that double precision does not have."""
+
+
+def objective_scale(value: float, zero: float, mean: float = math.inf) -> float:
+    """What a gap is relative to: the value, or the size of nothing if that is larger.
+
+    Parameters
+    ----------
+    value : float
+        The objective of an explanation.
+    zero, mean : float
+        The objective of zero attributions, and of the mean gradient for all points,
+        where that is known.
+    """
+    return max(value, _SHARE * min(zero, mean), _NO_DIGITS * zero)
+
+
+@final
+@dataclass(frozen=True)
+class Effortless:
+    """What two explanations without work cost, by the name of each loss.
+
+    Parameters
+    ----------
+    zero : mapping
+        The loss of zero attributions, φ(−T).
+    mean : mapping
+        The loss where the mean gradient explains each point; that of zero where there
+        are no gradients.
+    sizes : mapping
+        max |T| of the losses that have a target.
+    """
+
+    zero: Mapping[str, float]
+    mean: Mapping[str, float]
+    sizes: Mapping[str, float]
+
+    @classmethod
+    def of(cls, losses: Sequence[PropertyLoss]) -> Effortless:
+        """The costs by these losses."""
+        zero = {loss.name: loss.value_at_zero for loss in losses}
+        sizes = {
+            loss.name: float(np.abs(loss.target).max(initial=0.0))
+            for loss in losses
+            if loss.has_target
+        }
+        G = _gradients(losses)
+        if G is None:
+            return cls(zero, zero, sizes)
+        first = G[:1]
+        M = np.broadcast_to(first + (G - first).mean(axis=0), G.shape)
+        mean = {loss.name: _of_constant(loss, M) for loss in losses}
+        return cls(zero, mean, sizes)
+
+    def refuse_underflow(self, weights: Mapping[str, float]) -> None:
+        """Refuse targets so small that what zero costs by them has no digits.
+
+        Parameters
+        ----------
+        weights : mapping
+            Of the losses of an objective; those of bounds count as they are.
+
+        Raises
+        ------
+        InvalidInput
+            If there is a target, and all are too small for float64.
+        """
+        told = {
+            name: weights.get(name, 1.0) * self.zero[name]
+            for name, size in self.sizes.items()
+            if size > 0.0 and weights.get(name, 1.0) > 0.0
+        }
+        if told:
+            name = max(told, key=lambda name: (told[name], self.sizes[name]))
+            refuse_underflow(self.sizes[name], name, told[name])
+
+    def scale(self, value: float, weights: Mapping[str, float]) -> float:
+        """:func:`objective_scale` of a value under these weights."""
+        zero, mean = (
+            math.fsum(weights[name] * cost[name] for name in weights)
+            for cost in (self.zero, self.mean)
+        )
+        return objective_scale(value, zero, mean)
+
+
+def _gradients(losses: Sequence[PropertyLoss]) -> Attributions | None:
+    """The target of a loss of W itself."""
+    for loss in losses:
+        if isinstance(loss.map, Identity) and isinstance(loss.target, np.ndarray):
+            return loss.target
+    return None
+
+
+def _of_constant(loss: PropertyLoss, M: Attributions) -> float:
+    """The loss where all rows are the same."""
+    match loss.map:
+        case OverPoints(components=parts) | ImplicitOverPoints(components=parts):
+            if parts is not None and not loss.has_target:
+                return 0.0
+    return loss.value_at(M)

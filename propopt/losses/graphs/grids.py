@@ -1,0 +1,298 @@
+"""Graphs of points on grids, known by the action of their Laplacian alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+from typing import final
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from propopt.base.arrays import Array, Points, Sparse
+from propopt.base.checks import read_array, read_count, read_positive
+from propopt.base.errors import InvalidInput
+from propopt.base.resources import require_memory
+from propopt.losses.graphs.points import (
+    Graph,
+    box_neighbours,
+    gaussian,
+    median_distance,
+)
+from propopt.losses.linear_algebra import Components
+from propopt.losses.maps import ImplicitOverPoints, LinearMap, OverPoints
+from propopt.losses.operators import LatticeLaplacian, ProductKernelLaplacian
+from propopt.tables.frames import named_by, read_table
+
+
+@final
+class LatticeGraph(Graph):
+    """Points of a box in row-major order, each with its neighbours along the axes.
+
+    Parameters
+    ----------
+    box : sequence of int
+        Number of points along each axis.
+
+    Examples
+    --------
+    >>> import propopt as po
+    >>> po.graphs.LatticeGraph((100, 100, 100))
+    <lattice graph: 1000000 nodes, 2970000 edges>
+    """
+
+    kind = "lattice"
+
+    def __init__(self, box: Sequence[int]) -> None:
+        if len(box) == 0:
+            raise InvalidInput("box: expected the number of points along each axis")
+        self.box = tuple(read_count(n, "box") for n in box)
+        self.parameters = {}
+
+    @property
+    def n_nodes(self) -> int:
+        return math.prod(self.box)
+
+    @property
+    def n_edges(self) -> int:
+        return sum(self.n_nodes // n * (n - 1) for n in self.box)
+
+    @property
+    def total(self) -> float:
+        return 2.0 * self.n_edges
+
+    @cached_property
+    def components(self) -> Components:
+        return Components.single(self.n_nodes)
+
+    @cached_property
+    def similarities(self) -> Sparse:
+        n_bytes = 176.0 * self.n_nodes
+        require_memory(n_bytes, "the lattice as a matrix", "use solver='krylov'")
+        return box_neighbours(self.box)
+
+    @cached_property
+    def differences(self) -> LinearMap:
+        laplacian = LatticeLaplacian(self.box)
+        return ImplicitOverPoints(laplacian, self._explicit, self.components)
+
+    def _explicit(self) -> OverPoints:
+        require_memory(100.0 * self.n_edges, "the list of edges", "use solver='krylov'")
+        return OverPoints(self.root, self.components)
+
+
+@final
+class GridGaussianGraph(Graph):
+    """Gaussian similarities of all points of a product grid, in row-major order.
+
+    exp(−‖x − x'‖²/2Λ²) is a product over the axes, so that products with the Laplacian
+    cost O(N Σ n_d) where a stored graph takes N² numbers. A factor of D such below
+    10^(−308/D) counts as zero, so that no product of factors does: who is similar along
+    each axis tells all edges and all components.
+
+    Parameters
+    ----------
+    axes : sequence of arrays (n_d,)
+        Coordinates along each axis.
+    lengthscale : float
+        Λ > 0.
+    """
+
+    kind = "grid gaussian"
+
+    def __init__(self, axes: Sequence[object], lengthscale: float) -> None:
+        if len(axes) == 0:
+            raise InvalidInput("axes: expected the coordinates along each axis")
+        self.axes = [read_array(axis, "axes", ndim=1) for axis in axes]
+        self.lengthscale = read_positive(lengthscale, "lengthscale")
+        self.parameters = {"lengthscale": self.lengthscale}
+
+    @property
+    def n_nodes(self) -> int:
+        return math.prod(len(axis) for axis in self.axes)
+
+    @property
+    def n_edges(self) -> int:
+        similar = [int(np.count_nonzero(k)) for k in self._laplacian.kernels]
+        return (math.prod(similar) - self.n_nodes) // 2
+
+    @property
+    def total(self) -> float:
+        return float(self._laplacian.degrees.sum())
+
+    @cached_property
+    def components(self) -> Components:
+        labels = np.zeros(1, dtype=np.intp)
+        for axis, kernel in zip(self.axes, self._laplacian.kernels, strict=True):
+            parts = _parts(axis, kernel)
+            labels = np.add.outer(labels * (parts.max() + 1), parts).ravel()
+        return Components(labels)
+
+    @cached_property
+    def similarities(self) -> Sparse:
+        require_memory(24.0 * self.n_nodes**2, "a complete graph", _IMPLICIT)
+        kernel: Array = np.ones((1, 1), dtype=np.float64)
+        for factor in self._laplacian.kernels:
+            kernel = np.asarray(np.kron(kernel, factor), dtype=np.float64)
+        np.fill_diagonal(kernel, 0.0)
+        return sp.csr_array(kernel)
+
+    @cached_property
+    def differences(self) -> LinearMap:
+        return ImplicitOverPoints(self._laplacian, self._explicit, self.components)
+
+    @cached_property
+    def _laplacian(self) -> ProductKernelLaplacian:
+        smallest = np.finfo(float).tiny ** (1.0 / len(self.axes))
+        factors = (self._factor(axis) for axis in self.axes)
+        kernels = (np.where(k >= smallest, k, 0.0) for k in factors)
+        return ProductKernelLaplacian(tuple(kernels))
+
+    def _factor(self, axis: Array) -> Array:
+        return gaussian(np.subtract.outer(axis, axis), self.lengthscale)
+
+    def _explicit(self) -> OverPoints:
+        return OverPoints(self.root, self.components)
+
+
+@named_by("points")
+def grid_gaussian_graph(
+    X: object, lengthscale: float | None = None
+) -> GridGaussianGraph:
+    """The complete gaussian graph of points on a product grid, not stored.
+
+    Parameters
+    ----------
+    X : array or DataFrame (n, D)
+        All points of a product grid, the last coordinate fastest, as
+        :func:`propopt.graphs.grid` gives them.
+    lengthscale : float, optional
+        Λ > 0; by default the median distance between different points.
+
+    Raises
+    ------
+    InvalidInput
+        If the points are no such grid: use ``gaussian_graph`` then.
+
+    Examples
+    --------
+    >>> import propopt as po
+    >>> X = po.graphs.grid(-5, 5, per_dimension=100, dimensions=2)
+    >>> po.grid_gaussian_graph(X, lengthscale=0.5)
+    <grid gaussian graph: 10000 nodes, 49995000 edges, lengthscale=0.5>
+    """
+    points, _ = read_table(X, "X")
+    axes = [np.unique(column) for column in points.T]
+    expected = np.prod([len(axis) for axis in axes])
+    if expected != len(points) or not np.array_equal(_product(axes), points):
+        raise InvalidInput(
+            "X: expected all points of a product grid, last coordinate fastest; use "
+            "gaussian_graph for other points"
+        )
+    scale = median_distance(points) if lengthscale is None else lengthscale
+    return GridGaussianGraph(axes, scale)
+
+
+def _parts(axis: Array, kernel: Array) -> NDArray[np.intp]:
+    """Parts of an axis: it falls apart where two that follow are not similar."""
+    order = np.argsort(axis)
+    apart = kernel[order[1:], order[:-1]] == 0.0
+    parts = np.zeros(len(axis), dtype=np.intp)
+    parts[order[1:]] = np.cumsum(apart)
+    return parts
+
+
+def _product(axes: list[Array]) -> Array:
+    """All points of a grid, in row-major order."""
+    columns = np.meshgrid(*axes, indexing="ij")
+    return np.column_stack([column.ravel() for column in columns])
+
+
+_IMPLICIT = "use a solver that needs no list of edges: 'spectral' or 'krylov'"
+
+
+# ---- Regular grids of points
+
+
+def grid(
+    low: float,
+    high: float,
+    per_dimension: int,
+    dimensions: int,
+    first: int | None = None,
+) -> Points:
+    """Points of a product grid on [low, high]^D, the last coordinate fastest.
+
+    Parameters
+    ----------
+    low, high : float
+        The end points of every axis; both belong to the grid.
+    per_dimension : int
+        Points on every axis, at least 2.
+    dimensions : int
+        The number D of axes.
+    first : int, optional
+        Keep only so many rows from the start; the others are never built.
+
+    Returns
+    -------
+    array (``per_dimension`` ** D or ``first``, D)
+        The points.
+
+    Raises
+    ------
+    InvalidInput
+        If the interval is empty or not finite, a number is too small, or ``first``
+        exceeds the size of the grid.
+    Refused
+        If the points do not fit into memory.
+
+    Examples
+    --------
+    >>> from propopt.losses.graphs import grid
+    >>> grid(-1, 1, per_dimension=2, dimensions=2)
+    array([[-1., -1.],
+           [-1.,  1.],
+           [ 1., -1.],
+           [ 1.,  1.]])
+    >>> grid(-5, 5, per_dimension=5, dimensions=3, first=100).shape
+    (100, 3)
+    """
+    _check_ends(low, high)
+    count = grid_size(per_dimension, dimensions, first)
+    n_bytes = 8.0 * (count * (3 * dimensions + 1) + per_dimension)
+    require_memory(n_bytes, f"a grid of {count} points", "give fewer, or `first`")
+    places = np.unravel_index(np.arange(count), (per_dimension,) * dimensions)
+    return np.linspace(low, high, per_dimension)[np.stack(places, axis=1)]
+
+
+def grid_size(per_dimension: int, dimensions: int, first: int | None = None) -> int:
+    """How many points :func:`grid` would give, found without building any.
+
+    Raises
+    ------
+    InvalidInput
+        If a number is too small, ``first`` exceeds the size of the grid, or the whole
+        grid has more points than an index can number.
+    """
+    if read_count(per_dimension, "per_dimension") < 2:
+        raise InvalidInput("per_dimension: both ends need a point; expected at least 2")
+    axes, most = read_count(dimensions, "dimensions"), int(np.iinfo(np.intp).max)
+    if axes * np.log2(per_dimension) > 64 or per_dimension**axes > most:
+        raise InvalidInput(
+            f"grid: {per_dimension}^{axes} points are too many; expected at most {most}"
+        )
+    total: int = per_dimension**axes
+    count = total if first is None else read_count(first, "first")
+    if count > total:
+        raise InvalidInput(f"first: the grid has only {total} points, got {count}")
+    return count
+
+
+def _check_ends(low: float, high: float) -> None:
+    if not (np.isfinite(low) and np.isfinite(high) and low < high):
+        raise InvalidInput(f"grid: expected finite low < high, got {low!r}, {high!r}")
+    if not np.isfinite(float(high) - float(low)):
+        raise InvalidInput("grid: low and high are too far apart")

@@ -1,0 +1,839 @@
+"""Similarity graphs of points or of features.
+
+A graph holds symmetric similarities S ≥ 0 with zero diagonal. Losses sum over *ordered*
+pairs, so that each edge counts twice: Σ_{n,n'} ‖w_n − w_n'‖² S_nn' = 2 tr(Wᵀ L W) with
+the Laplacian L = diag(S·1) − S. That convention lives here, in
+:attr:`Graph.root`, and nowhere else.
+
+Distances between rows of which some numbers are missing, and are NaN. d(x, x')² = Σ_d
+δ_d,   δ_d = (x_d − x'_d)²   where both have a number,
+                             a²              where one of them has none,
+                             0               where neither has one.
+
+With a = 1, in columns divided by their scale, a mismatch counts like another category.
+No points of a plane have such distances: two numbers may be far apart, and both are at
+the distance a from "missing". So they are taken pair by pair, and no tree finds them.
+
+Who is near whom, whatever the scale of the points and however far they are off.
+Distances are taken from differences, and points divided by a power of two first, which
+changes no digit: squares neither overflow nor vanish. They are euclidean; where numbers
+are missing they are those of :mod:`propopt.losses.graphs.points`.
+
+Which numbers are missing in which rows, and the edges between rows that differ. In such
+a column one of both rows has a slope and the other an effect, which are numbers of
+different kinds: a graph that has many of these edges makes them alike.
+
+Similar points: graphs made of distances between the rows of a table. ‖x − x'‖² is a sum
+over columns. Where a number is missing in one of both rows, the column adds 1, as
+another category does in :meth:`propopt.TableSchema.coordinates`;
+where it is missing in both it adds 0.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Final, Literal, final
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.spatial import KDTree
+from scipy.spatial.distance import cdist, pdist, squareform
+from sklearn.neighbors import NearestNeighbors
+
+from propopt.base.arrays import Array, Edges, Points, Sparse
+from propopt.base.checks import read_array, read_count, read_nonnegative, read_positive
+from propopt.base.errors import InvalidInput
+from propopt.base.resources import Budget, require_memory
+from propopt.losses.linear_algebra import Components
+from propopt.losses.maps import LinearMap, OverPoints
+from propopt.tables.frames import named_by, read_points
+
+
+class Graph(ABC):
+    """Similarities of nodes, points or features; see the module for the convention."""
+
+    kind: str
+    parameters: Mapping[str, float]
+    names: tuple[Hashable, ...] | None = None
+    """Those of the rows, or columns, of the DataFrame that it was made of."""
+    again: Callable[[int], Graph] | None = None
+    """The same graph with another number of neighbours, where it is one of those."""
+
+    @property
+    @abstractmethod
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+
+    @property
+    @abstractmethod
+    def n_edges(self) -> int:
+        """Number of unordered pairs with non-zero similarity."""
+
+    @property
+    @abstractmethod
+    def similarities(self) -> Sparse:
+        """S, symmetric with zero diagonal, shape (n, n)."""
+
+    @property
+    @abstractmethod
+    def differences(self) -> LinearMap:
+        """B over points with ‖B W‖² = Σ_{n,n'} ‖w_n − w_n'‖² S_nn' = 2 tr(Wᵀ L W)."""
+
+    @cached_property
+    def edges(self) -> Edges:
+        """Node pairs (n, n') with n < n' and non-zero similarity, shape (E, 2)."""
+        upper = sp.triu(self.similarities, k=1).tocoo()
+        return np.column_stack(upper.coords).astype(np.intp)
+
+    @cached_property
+    def laplacian(self) -> Sparse:
+        """L = diag(S·1) − S, shape (n, n)."""
+        degrees = self.similarities.sum(axis=1)
+        return sp.csr_array(sp.diags_array(degrees) - self.similarities)
+
+    @property
+    def total(self) -> float:
+        """ΣS, over ordered pairs: n times the mean degree."""
+        return float(self.similarities.sum())
+
+    @cached_property
+    def incidence(self) -> Sparse:
+        """B (E, n): row e of ``B @ W`` is w_n − w_n' for edge e = (n, n')."""
+        n_edges = len(self.edges)
+        signs = np.tile([1.0, -1.0], n_edges)
+        rows = np.arange(n_edges + 1) * 2
+        shape = (n_edges, self.n_nodes)
+        return sp.csr_array((signs, self.edges.ravel(), rows), shape=shape)
+
+    @cached_property
+    def root(self) -> Sparse | Array:
+        """The matrix of :attr:`differences`, with one row per edge.
+
+        Where similarities are negative, rows come from the eigenvectors instead.
+        """
+        weights = sp.triu(self.similarities, k=1).tocoo().data
+        if (weights < 0).any():
+            return self._spectral_root()
+        return sp.csr_array(sp.diags_array(np.sqrt(2.0 * weights)) @ self.incidence)
+
+    def _spectral_root(self) -> Array:
+        """Σ_k √(2λ_k) u_kᵀ, whose rows add up to zero on each component."""
+        rows = np.zeros((self.n_nodes, self.n_nodes))
+        for nodes, block in self.blocks():
+            values, vectors = np.linalg.eigh(2.0 * block)
+            rows[np.ix_(nodes, nodes)] = np.sqrt(np.maximum(values, 0.0)) * vectors
+        return self.components.centred(rows).T
+
+    def blocks(self) -> Iterator[tuple[NDArray[np.intp], Array]]:
+        """For each component its nodes, and the Laplacian there, dense."""
+        for part in range(self.n_components):
+            nodes = np.flatnonzero(self.components.labels == part)
+            yield nodes, self.laplacian[nodes][:, nodes].toarray()
+
+    @cached_property
+    def components(self) -> Components:
+        """The connected components."""
+        return Components.of(self.similarities)
+
+    @property
+    def n_components(self) -> int:
+        """Number of connected components."""
+        return self.components.count
+
+    def __repr__(self) -> str:
+        numbers = "".join(f", {k}={v:.6g}" for k, v in self.parameters.items())
+        return (
+            f"<{self.kind} graph: {self.n_nodes} nodes, {self.n_edges} edges{numbers}>"
+        )
+
+
+def read_graph(graph: object) -> Graph:
+    """``graph``, if it is one.
+
+    Raises
+    ------
+    InvalidInput
+        If it is something else, such as a matrix of similarities.
+    """
+    if isinstance(graph, Graph):
+        return graph
+    raise InvalidInput(
+        f"graph: expected a graph, such as po.knn_graph(X, 8), got "
+        f"{type(graph).__name__}; po.graph_from_matrix(S) makes one of similarities"
+    )
+
+
+# ---- Graphs whose similarities are stored
+
+
+@final
+class SimilarityGraph(Graph):
+    """A graph whose similarities are stored.
+
+    Parameters
+    ----------
+    similarities : sparse array (n, n)
+        Symmetric, with zero diagonal. Negative entries are allowed only where the
+        Laplacian stays positive semidefinite.
+    kind : str
+        How the graph was made.
+    parameters : mapping
+        The numbers that made it, such as a lengthscale chosen from the data.
+    """
+
+    def __init__(
+        self,
+        similarities: Sparse,
+        kind: str = "precomputed",
+        parameters: Mapping[str, float] | None = None,
+    ) -> None:
+        self._similarities = canonical(similarities)
+        self.kind = kind
+        self.parameters = dict(parameters or {})
+
+    @property
+    def similarities(self) -> Sparse:
+        return self._similarities
+
+    @property
+    def n_nodes(self) -> int:
+        return int(self._similarities.shape[0])
+
+    @property
+    def n_edges(self) -> int:
+        return len(self.edges)
+
+    @cached_property
+    def differences(self) -> LinearMap:
+        return OverPoints(self.root, self.components)
+
+
+def canonical(similarities: Sparse) -> Sparse:
+    """Rows without stored zeros, which are no edges, and without entries stored twice.
+
+    Products of scipy store zeros where they store blocks.
+    """
+    matrix = sp.csr_array(similarities, dtype=np.float64)
+    if not (matrix.has_canonical_format and matrix.data.all()):
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+        matrix.eliminate_zeros()
+    return matrix
+
+
+def require_all_pairs(n_nodes: int, what: str) -> None:
+    """Refuse a graph of all pairs that does not fit into memory."""
+    sparser = "use gaussian_graph(cutoff=...), knn_graph or threshold_graph instead"
+    require_memory(24 * n_nodes**2, what, sparser)
+
+
+# ---- Graphs whose similarities are given as a matrix
+
+
+def graph_from_matrix(S: object) -> SimilarityGraph:
+    """The graph of a given similarity matrix S (n, n), dense or sparse.
+
+    Raises
+    ------
+    InvalidInput
+        If S is not square and symmetric with zero diagonal and finite entries, or has
+        negative entries and a Laplacian that is not positive semidefinite: then
+        the robustness loss would be unbounded below.
+    """
+    entries = S if sp.issparse(S) else read_array(S, "S", ndim=2)
+    matrix = sp.csr_array(entries, dtype=np.float64, copy=True)
+    _check_similarities(matrix)
+    graph = SimilarityGraph(0.5 * matrix + 0.5 * matrix.T)
+    if (graph.similarities.data < 0).any():
+        _check_definite(graph)
+    return graph
+
+
+def _check_similarities(matrix: Sparse) -> None:
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise InvalidInput(f"S: expected a square matrix, got shape {matrix.shape}")
+    if matrix.shape[0] == 0:
+        raise InvalidInput("S: the matrix is empty")
+    if not np.isfinite(matrix.data).all():
+        raise InvalidInput("S: some similarities are not finite")
+    if matrix.diagonal().any():
+        raise InvalidInput("S: expected a zero diagonal; set it with np.fill_diagonal")
+    largest = np.abs(matrix.data).max(initial=0.0)
+    uneven = abs(matrix - matrix.T)
+    if uneven.nnz and uneven.data.max() > 1e-12 * largest:
+        raise InvalidInput("S: expected a symmetric matrix; (S + S.T) / 2 is one")
+
+
+def _check_definite(graph: SimilarityGraph) -> None:
+    for _, block in graph.blocks():
+        values = np.linalg.eigvalsh(block)
+        if values[0] < -1e-10 * max(values[-1], 0.0) - np.finfo(float).tiny:
+            raise InvalidInput(
+                "S: has negative similarities and its Laplacian is not positive "
+                f"semidefinite (smallest eigenvalue {values[0]:.6g}), so the "
+                "robustness loss would be unbounded below; use KernelRobustness for a "
+                "kernel's precision matrix"
+            )
+
+
+# ---- Graphs that a number of nodes tells: complete ones, chains and boxes of nodes
+
+
+def complete_graph(n_nodes: int) -> SimilarityGraph:
+    """Every pair of nodes with similarity one."""
+    n = read_count(n_nodes, "n_nodes")
+    require_all_pairs(n, "a complete graph")
+    return SimilarityGraph(sp.csr_array(np.ones((n, n)) - np.eye(n)), "complete")
+
+
+def chain_graph(n_nodes: int) -> SimilarityGraph:
+    """Neighbouring columns, as in a time series, with similarity one."""
+    n = read_count(n_nodes, "n_nodes")
+    require_memory(80.0 * n, f"a chain of {n} nodes", "use fewer")
+    return SimilarityGraph(_path(n), "chain")
+
+
+def pixel_graph(height: int, width: int) -> SimilarityGraph:
+    """Pixels of an image in row-major order, each with its up to four neighbours."""
+    rows, columns = read_count(height, "height"), read_count(width, "width")
+    require_memory(176.0 * rows * columns, f"{rows} × {columns} pixels", "use fewer")
+    parameters = {"height": rows, "width": columns}
+    return SimilarityGraph(box_neighbours((rows, columns)), "pixel", parameters)
+
+
+def box_neighbours(box: Sequence[int]) -> Sparse:
+    """Ones between points of a box, in row-major order, one step along one axis."""
+    total = sp.csr_array((1, 1))
+    for n in box:
+        total = sp.kronsum(_path(n), total)
+    return canonical(total)
+
+
+def _path(n_nodes: int) -> Sparse:
+    ones = np.ones(n_nodes - 1)
+    return sp.diags_array([ones, ones], offsets=[-1, 1], shape=(n_nodes, n_nodes))
+
+
+# ---- Distances between rows of which some numbers are missing, and are NaN
+
+
+TOGETHER: Final = Budget(2**25)
+"""Differences, or squares of distances, that are taken at once."""
+
+
+def squared_differences(first: Points, second: Points, mismatch: float) -> Array:
+    """Σ_d δ_d of rows that stand beside each other, (..., D) and (..., D) to (...).
+
+    Parameters
+    ----------
+    first, second : array (..., D)
+        Rows; they are broadcast.
+    mismatch : float
+        a².
+    """
+    squares = (first - second) ** 2
+    odd = np.isnan(first) != np.isnan(second)
+    filled = np.where(np.isnan(squares), odd * mismatch, squares)
+    return np.asarray(filled.sum(axis=-1))
+
+
+def squares_between(rows: Points, others: Points, mismatch: float) -> Array:
+    """Σ_d δ_d of all pairs, (n, D) and (m, D) to (n, m), from differences."""
+    squares = np.empty((len(rows), len(others)))
+    for block in TOGETHER.blocks(len(rows), 8 * others.size):
+        squares[block] = squared_differences(rows[block, None], others, mismatch)
+    return squares
+
+
+def upper_squares(points: Points, mismatch: float) -> Array:
+    """Σ_d δ_d of all pairs, (0, 1), (0, 2), ..., (1, 2), ..."""
+    parts = [
+        squares_between(points[n : n + 1], points[n + 1 :], mismatch)[0]
+        for n in range(len(points) - 1)
+    ]
+    return np.concatenate([np.empty(0), *parts])
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class RoundedSquares:
+    """Squares of distances from products of matrices: fast, and rounded.
+
+    With m = 1 where there is a number, and x = 0 where there is none,
+
+    Σ_d δ_d = x²·m' + m·x'² − 2 x·x' + a² (m·1 + m'·1 − 2 m·m').
+
+    Parameters
+    ----------
+    points : array (N, D)
+        Between −1 and 1, or missing.
+    mismatch : float
+        a².
+    """
+
+    points: Points
+    mismatch: float
+
+    @property
+    def rounding(self) -> float:
+        """What squares may be off by, generously."""
+        largest = max(float(np.abs(self._filled).max()) ** 2, self.mismatch)
+        return 1e-12 * self.points.shape[1] * largest
+
+    def blocks(self) -> Iterator[tuple[slice, Array]]:
+        """Some rows after the other, with their squares to all points."""
+        left, right = self._factors
+        counts = self.mismatch * self._present.sum(axis=1)
+        for rows in TOGETHER.blocks(len(self.points), 8 * len(self.points)):
+            squares = left[rows] @ right.T
+            squares += counts[rows, None] + counts
+            yield rows, squares
+
+    @cached_property
+    def _present(self) -> Array:
+        return (~np.isnan(self.points)).astype(np.float64)
+
+    @cached_property
+    def _filled(self) -> Points:
+        """Numbers less the mean of their column, which keeps digits, and 0."""
+        count = np.maximum(self._present.sum(axis=0), 1.0)
+        mean = np.nan_to_num(self.points).sum(axis=0) / count
+        return np.nan_to_num(self.points - mean)
+
+    @property
+    def _factors(self) -> tuple[Array, Array]:
+        x, m = self._filled, self._present
+        left = np.hstack([x**2 - 2.0 * self.mismatch * m, m, -2.0 * x])
+        return left, np.hstack([m, x**2, x])
+
+
+def nearest_of_incomplete(
+    points: Points, count: int, mismatch: float
+) -> NDArray[np.intp]:
+    """The nearest others of each row, (N, count), in any order.
+
+    From products; by differences where the nearest are so near that these are rounded.
+    """
+    rounded = RoundedSquares(points, mismatch)
+    near = np.empty((len(points), count), dtype=np.intp)
+    for rows, squares in rounded.blocks():
+        own = np.arange(rows.start, rows.stop)
+        squares[own - rows.start, own] = np.inf
+        near[rows] = np.argpartition(squares, count - 1, axis=1)[:, :count]
+        doubtful = squares.min(axis=1) <= 1e6 * rounded.rounding
+        for n in own[doubtful]:
+            exact = squares_between(points[n : n + 1], points, mismatch)[0]
+            exact[n] = np.inf
+            near[n] = np.argsort(exact, kind="stable")[:count]
+    return near
+
+
+def pairs_of_incomplete(points: Points, radius: float, mismatch: float) -> Edges:
+    """Pairs (n, n'), n < n', at most ``radius`` apart, and some that are just beyond.
+
+    Distances are rounded here; those that count are taken from differences.
+    """
+    rounded = RoundedSquares(points, mismatch)
+    reach = radius**2 + rounded.rounding
+    pairs = [np.empty((0, 2), dtype=np.intp)]
+    for rows, squares in rounded.blocks():
+        first, second = np.nonzero(squares <= reach)
+        first += rows.start
+        pairs.append(np.column_stack([first, second])[first < second])
+    return np.concatenate(pairs)
+
+
+# ---- Who is near whom, whatever the scale of the points and however far they are off
+
+
+_TREE_FEATURES = 15
+"""Up to so many, a tree finds neighbours faster than all distances do."""
+
+_ROUNDING = 1e-6
+"""Squares below so much of the largest are taken again: to 1e-9 products are right."""
+
+
+def all_distances(points: Points) -> Array:
+    """Distances of all pairs, (0, 1), (0, 2), ..., (1, 2), ..."""
+    unit = Unit.of(points)
+    if unit.complete:
+        return unit.restored(pdist(unit.points))
+    return unit.restored(np.sqrt(upper_squares(unit.points, unit.mismatch)))
+
+
+def pair_distances(points: Points, pairs: Edges) -> Array:
+    """Distances of some pairs (E, 2)."""
+    unit = Unit.of(points)
+    first, second = unit.points[pairs[:, 0]], unit.points[pairs[:, 1]]
+    if unit.complete:
+        difference = first - second
+        squares = np.einsum("ed,ed->e", difference, difference)
+    else:
+        squares = squared_differences(first, second, unit.mismatch)
+    return unit.restored(np.sqrt(squares))
+
+
+def distances_between(rows: Points, points: Points) -> Array:
+    """Distances of all pairs of two tables with the same columns, (n, m).
+
+    Those of a row are the same, to the last bit, whichever rows stand beside it.
+    """
+    unit = Unit.of(np.concatenate([rows, points]))
+    near, others = unit.points[: len(rows)], unit.points[len(rows) :]
+    return unit.restored(np.sqrt(squares_between(near, others, unit.mismatch)))
+
+
+def pairs_within(points: Points, radius: float) -> Edges:
+    """Pairs at most ``radius`` apart."""
+    unit = Unit.of(points)
+    with np.errstate(over="ignore"):
+        reach = float(np.ldexp(radius, -unit.exponent)) * (1 + 1e-12)
+    if unit.complete:
+        found = KDTree(unit.points).query_pairs(reach, output_type="ndarray")
+        pairs = found.astype(np.intp)
+    else:
+        pairs = pairs_of_incomplete(unit.points, min(reach, 1e100), unit.mismatch)
+    return pairs[pair_distances(points, pairs) <= radius]
+
+
+def median_distance(points: Points) -> float:
+    """The median distance between different points, on at most 2,000 of them.
+
+    More points are thinned evenly, so that the answer does not depend on chance.
+    """
+    step = -(-len(points) // 2000)
+    apart = all_distances(points[::step])
+    apart = apart[apart > 0]
+    if len(apart) == 0:
+        raise InvalidInput(
+            "lengthscale: all points coincide, so none can be chosen from the data; "
+            "give one"
+        )
+    return float(np.median(apart))
+
+
+def gaussian(apart: Array, lengthscale: float) -> Array:
+    """exp(−d²/2Λ²) of distances d: zero where d/Λ is beyond all numbers."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.exp(-0.5 * (apart / lengthscale) ** 2))
+
+
+def nearest_neighbours(points: Points, count: int) -> Sparse:
+    """Ones from each point to its neighbours, shape (n, n)."""
+    unit = Unit.of(points)
+    if not unit.complete:
+        neighbours = nearest_of_incomplete(unit.points, count, unit.mismatch)
+    elif points.shape[1] <= _TREE_FEATURES:
+        neighbours = _by_tree(unit.points, count)
+    else:
+        neighbours = _by_products(unit.points, count)
+    n_points = len(points)
+    starts = np.arange(n_points + 1) * count
+    return sp.csr_array(
+        (np.ones(neighbours.size), neighbours.ravel(), starts),
+        shape=(n_points, n_points),
+    )
+
+
+def _by_tree(points: Points, count: int) -> NDArray[np.intp]:
+    _, near = KDTree(points).query(points, count + 1, workers=-1)
+    own = near == np.arange(len(points))[:, None]
+    own[~own.any(axis=1), -1] = True  # lost among duplicates: the last one goes
+    return np.asarray(near[~own].reshape(len(points), count))
+
+
+def _by_products(points: Points, count: int) -> NDArray[np.intp]:
+    """From ‖x‖² − 2⟨x, x'⟩ + ‖x'‖²; by differences where that leaves rounding."""
+    centred = Components.single(len(points)).centred(points)
+    apart, near = NearestNeighbors(n_neighbors=count).fit(centred).kneighbors()
+    rounding = _ROUNDING * points.shape[1] * float(np.abs(centred).max()) ** 2
+    for doubtful in np.flatnonzero(apart[:, 0] ** 2 <= rounding):
+        exact = cdist(points[[doubtful]], points)[0]
+        exact[doubtful] = np.inf
+        near[doubtful] = np.argsort(exact, kind="stable")[:count]
+    return np.asarray(near)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Unit:
+    """Points divided by a power of two.
+
+    Parameters
+    ----------
+    points : array (n, D)
+        Between −1 and 1, NaN where a number is missing.
+    exponent : int
+        Of the power of two.
+    complete : bool
+        Whether no number is missing.
+    """
+
+    points: Points
+    exponent: int
+    complete: bool
+
+    @classmethod
+    def of(cls, points: Points) -> Unit:
+        """Divided by as much as makes the largest number at most one."""
+        complete = not np.isnan(points).any()
+        largest = np.abs(points).max() if complete else _largest(points)
+        _, exponent = np.frexp(largest)
+        return cls(np.ldexp(points, -exponent), int(exponent), complete)
+
+    @property
+    def mismatch(self) -> float:
+        """The square of 1, the distance between a number and a missing one."""
+        return float(np.ldexp(1.0, -2 * self.exponent))
+
+    def restored(self, distances: Array) -> Array:
+        """Distances of the points as they were."""
+        return np.asarray(np.ldexp(distances, self.exponent))
+
+
+def _largest(points: Points) -> float:
+    """The largest number, or 1, which is the distance of a missing one."""
+    return float(np.fmax(np.abs(points), 1.0).max())
+
+
+# ---- Which numbers are missing in which rows, and the edges between rows that differ
+
+
+def share_across_patterns(graph: Graph, X: object) -> float:
+    """The share of edges between rows in which other columns are missing.
+
+    Parameters
+    ----------
+    graph : Graph
+        Of the rows of X.
+    X : array or DataFrame (n, D)
+        Numbers, of which some are missing; coordinates of
+        :meth:`propopt.TableSchema.coordinates` will do.
+
+    Returns
+    -------
+    float
+        Between 0 and 1; 0 where there are no edges.
+
+    Raises
+    ------
+    InvalidInput
+        If the rows are not those of the graph.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> X = np.array([[0.0, 1.0], [0.1, 1.0], [0.0, np.nan]])
+    >>> po.graphs.share_across_patterns(po.complete_graph(3), X)
+    0.6666666666666666
+    """
+    if graph.n_edges == 0:
+        return 0.0
+    return float(_crosses(graph, X).mean())
+
+
+def within_patterns(graph: Graph, X: object) -> SimilarityGraph:
+    """The graph without its edges between rows in which other columns are missing.
+
+    Parameters
+    ----------
+    graph : Graph
+        Of the rows of X.
+    X : array or DataFrame (n, D)
+        As for :func:`share_across_patterns`.
+
+    Raises
+    ------
+    InvalidInput
+        If the rows are not those of the graph.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> X = np.array([[0.0, 1.0], [0.1, 1.0], [0.0, np.nan]])
+    >>> po.graphs.within_patterns(po.complete_graph(3), X)
+    <complete graph: 3 nodes, 1 edges>
+    """
+    first, second = graph.edges[~_crosses(graph, X)].T
+    kept = graph.similarities[first, second]
+    shape = graph.n_nodes, graph.n_nodes
+    upper = sp.coo_array((np.asarray(kept), (first, second)), shape=shape)
+    inside = SimilarityGraph(
+        sp.csr_array(upper + upper.T), graph.kind, graph.parameters
+    )
+    inside.names = graph.names
+    return inside
+
+
+def _crosses(graph: Graph, X: object) -> NDArray[np.bool_]:
+    """Which edges join rows of different patterns, (E,)."""
+    points, _ = read_points(X, "X")
+    if len(points) != graph.n_nodes:
+        raise InvalidInput(
+            f"X: expected the {graph.n_nodes} rows of the graph, got {len(points)}"
+        )
+    absent = np.isnan(points)
+    first, second = graph.edges.T
+    return np.asarray((absent[first] != absent[second]).any(axis=1))
+
+
+# ---- Similar points: graphs made of distances between the rows of a table
+
+
+@named_by("points")
+def gaussian_graph(
+    X: object,
+    lengthscale: float | None = None,
+    *,
+    cutoff: float | None = None,
+    same_pattern: bool = False,
+) -> SimilarityGraph:
+    """Gaussian similarities s = exp(−‖x − x'‖²/2Λ²) (Tadesse et al. 2024, appendix A).
+
+    Parameters
+    ----------
+    X : array or DataFrame (n, D)
+        The points; numbers may be missing.
+    lengthscale : float, optional
+        Λ > 0; by default the median distance between different points, which is
+        reported in ``graph.parameters``.
+    cutoff : float, optional
+        Similarities below ``cutoff`` are dropped, so that the graph is sparse.
+    same_pattern : bool
+        Whether edges are dropped between rows in which other columns are missing, as
+        :func:`within_patterns` does.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> po.gaussian_graph(np.array([[0.0], [1.0], [3.0]]))
+    <gaussian graph: 3 nodes, 3 edges, lengthscale=2>
+    """
+    points, _ = read_points(X, "X")
+    graph = _gaussian(points, lengthscale, cutoff)
+    return within_patterns(graph, points) if same_pattern else graph
+
+
+def _gaussian(
+    points: Points, lengthscale: float | None, cutoff: float | None
+) -> SimilarityGraph:
+    if lengthscale is None:
+        lengthscale = median_distance(points)
+    scale = read_positive(lengthscale, "lengthscale")
+    if cutoff is None:
+        require_all_pairs(len(points), "a complete gaussian graph")
+        dense = squareform(gaussian(all_distances(points), scale))
+        return SimilarityGraph(sp.csr_array(dense), "gaussian", {"lengthscale": scale})
+    cut = read_positive(cutoff, "cutoff")
+    if cut >= 1:
+        raise InvalidInput(f"cutoff: expected a number < 1, got {cut}")
+    pairs = pairs_within(points, scale * np.sqrt(-2.0 * np.log(cut)))
+    parameters = {"lengthscale": scale, "cutoff": cut}
+    similar = gaussian(pair_distances(points, pairs), scale)
+    kept = similar >= cut
+    graph = _symmetric(pairs[kept], similar[kept], len(points))
+    return SimilarityGraph(graph, "gaussian", parameters)
+
+
+@named_by("points")
+def threshold_graph(
+    X: object, threshold: float, *, same_pattern: bool = False
+) -> SimilarityGraph:
+    """Similarity one where ‖x − x'‖² ≤ threshold, else zero (appendix A).
+
+    Parameters
+    ----------
+    X : array or DataFrame (n, D)
+        The points; numbers may be missing.
+    threshold : float
+        At least 0.
+    same_pattern : bool
+        As for :func:`gaussian_graph`.
+    """
+    points, _ = read_points(X, "X")
+    limit = read_nonnegative(threshold, "threshold")
+    pairs = pairs_within(points, np.sqrt(limit))
+    matrix = _symmetric(pairs, np.ones(len(pairs)), len(points))
+    graph = SimilarityGraph(matrix, "threshold", {"threshold": limit})
+    return within_patterns(graph, points) if same_pattern else graph
+
+
+@named_by("points")
+def knn_graph(
+    X: object,
+    n_neighbors: int,
+    *,
+    weights: Literal["uniform", "gaussian"] = "uniform",
+    lengthscale: float | None = None,
+    same_pattern: bool = False,
+) -> SimilarityGraph:
+    """Each point and its nearest neighbours; an edge where either names the other.
+
+    Of several points at the same distance, as tables of whole numbers have them, those
+    that are taken depend on the order of the rows.
+
+    Parameters
+    ----------
+    X : array or DataFrame (n, D)
+        The points; numbers may be missing.
+    n_neighbors : int
+        Neighbours of each point, fewer than n.
+    weights : {"uniform", "gaussian"}
+        Similarity one, or exp(−‖x − x'‖²/2Λ²).
+    lengthscale : float, optional
+        Λ for gaussian weights; by default the median distance along the edges.
+    same_pattern : bool
+        As for :func:`gaussian_graph`; a row may then keep fewer neighbours.
+    """
+    points, _ = read_points(X, "X")
+    count = read_count(n_neighbors, "n_neighbors")
+    if count >= len(points):
+        raise InvalidInput(
+            f"n_neighbors: expected fewer than the {len(points)} points, got {count}"
+        )
+    graph = _nearest(points, count, weights, lengthscale)
+    graph = within_patterns(graph, points) if same_pattern else graph
+    graph.again = partial(
+        knn_graph,
+        points,
+        weights=weights,
+        lengthscale=lengthscale,
+        same_pattern=same_pattern,
+    )
+    return graph
+
+
+def _nearest(
+    points: Points, count: int, weights: str, lengthscale: float | None
+) -> SimilarityGraph:
+    if weights not in ("uniform", "gaussian"):
+        raise InvalidInput(
+            f"weights: expected 'uniform' or 'gaussian', got {weights!r}"
+        )
+    near = nearest_neighbours(points, count)
+    union = sp.csr_array(near.maximum(near.T))
+    if weights == "uniform":
+        return SimilarityGraph(union, "knn", {"n_neighbors": count})
+    return _gaussian_on(union, points, lengthscale, count)
+
+
+def _symmetric(pairs: Edges, similarities: Array, n_nodes: int) -> Sparse:
+    upper = sp.coo_array((similarities, tuple(pairs.T)), shape=(n_nodes, n_nodes))
+    return sp.csr_array(upper + upper.T)
+
+
+def _gaussian_on(
+    union: Sparse, points: Points, lengthscale: float | None, count: int
+) -> SimilarityGraph:
+    pairs = SimilarityGraph(union).edges
+    apart = pair_distances(points, pairs)
+    if lengthscale is None:
+        lengthscale = float(np.median(apart))
+    scale = read_positive(lengthscale, "lengthscale")
+    graph = _symmetric(pairs, gaussian(apart, scale), len(points))
+    parameters = {"n_neighbors": count, "lengthscale": scale}
+    return SimilarityGraph(graph, "knn", parameters)

@@ -1,0 +1,501 @@
+"""Linear algebra that loses nothing: components, products, LAPACK with its reports.
+
+Connected components: what is constant on each costs a robustness loss nothing. Values W
+are taken apart as W = M + R, where M is constant on each component and R adds up to
+zero there. Sums of squared differences see R alone, and ⟨M, R⟩ = 0: M can be
+taken out before any arithmetic, and put back after it, so that a large mean leaves no
+rounding where it has no part.
+
+Preconditioned conjugate gradients, for one system in all of W or one in each column. H
+is symmetric and positive semidefinite, M⁻¹ positive definite. With the residual r = b −
+Hx, z = M⁻¹r and the energy ε = ⟨r, z⟩, a step is
+
+    p ← z + (ε/ε') p,   x ← x + (ε/⟨p, Hp⟩) p,   r ← r − (ε/⟨p, Hp⟩) Hp,
+
+where ε' is the energy before it (Hestenes and Stiefel, 1952). The residual of the
+recurrence drifts from b − Hx by rounding: who needs more digits starts again from x.
+
+Products M W that lose nothing to a large mean of W. A row of a sparse matrix of
+differences is scaled after its difference is taken, for differences of floating-point
+numbers are right to their last digit. Where there are no
+such rows, what is constant on components is taken out of W first.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple, Protocol, TypeAlias, final
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+from scipy.sparse.csgraph import connected_components
+
+from propopt.base.arrays import Array, Positions, Sparse
+from propopt.base.errors import SolverFailure
+
+
+# ---- Connected components: what is constant on each costs a robustness loss nothing
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Components:
+    """A partition of nodes.
+
+    Parameters
+    ----------
+    labels : array of int (N,)
+        The part, 0 to p − 1, that each node belongs to; no part is empty.
+    """
+
+    labels: NDArray[np.integer]
+
+    @classmethod
+    def of(cls, coupled: Sparse) -> Components:
+        """The connected components of a sparse matrix (N, N), whatever its signs."""
+        _, labels = connected_components(coupled, directed=False)
+        return cls(labels)
+
+    @classmethod
+    def single(cls, n_nodes: int) -> Components:
+        """All nodes in one part."""
+        return cls(np.zeros(n_nodes, dtype=np.int8))
+
+    @classmethod
+    def joined(cls, partitions: Sequence[Components]) -> Components:
+        """The finest partition of which all of these are refinements."""
+        # nodes of the same part hang on the first of them
+        n_nodes = len(partitions[0].labels)
+        heads = [parts.heads for parts in partitions]
+        tails = np.tile(np.arange(n_nodes), len(partitions))
+        entries = (np.ones(len(tails)), (tails, np.concatenate(heads)))
+        return cls.of(sp.csr_array(entries, shape=(n_nodes, n_nodes)))
+
+    @cached_property
+    def count(self) -> int:
+        """p, the number of parts."""
+        return int(self.labels.max(initial=-1)) + 1
+
+    @cached_property
+    def sizes(self) -> Array:
+        """Nodes of each part, shape (p,)."""
+        return np.bincount(self.labels, minlength=self.count).astype(np.float64)
+
+    def split(self, W: Array) -> tuple[Array, Array]:
+        """The means (p, D) of W (N, D), and the rest R (N, D); a constant leaves zero.
+
+        One node of each part is taken from the others before they are averaged: means
+        of rounding, not of offsets.
+        """
+        first = self.firsts(W)
+        R = W - self.spread(first)
+        shift = self._averages(R)
+        R -= self.spread(shift)
+        return first + shift, R
+
+    def firsts(self, W: Array) -> Array:
+        """The values (p, D) at the first node of each part."""
+        return W[self._first]
+
+    def centred(self, W: Array) -> Array:
+        """R, which adds up to zero on each part."""
+        return self.split(W)[1]
+
+    def spread(self, means: Array) -> Array:
+        """M (N, D): at each node the mean of its part."""
+        return means if self.count == 1 else means[self.labels]
+
+    def members(self) -> list[NDArray[np.intp]]:
+        """The nodes of each part, in order."""
+        order = np.argsort(self.labels, kind="stable")
+        return np.split(order, np.cumsum(self.sizes[:-1]).astype(np.intp))
+
+    def _averages(self, R: Array) -> Array:
+        if self.count == 1:
+            return R.mean(axis=0, keepdims=True)
+        return np.asarray(self._indicator @ R) / self.sizes[:, None]
+
+    @cached_property
+    def heads(self) -> NDArray[np.intp]:
+        """For each node the first node of its part."""
+        return self._first[self.labels]
+
+    @cached_property
+    def _first(self) -> NDArray[np.intp]:
+        """The first node of each part."""
+        return np.unique(self.labels, return_index=True)[1]
+
+    @cached_property
+    def _indicator(self) -> Sparse:
+        """One row per part (p, N), with ones at its nodes."""
+        n_nodes = len(self.labels)
+        entries = (np.ones(n_nodes), (self.labels, np.arange(n_nodes)))
+        return sp.csr_array(entries, shape=(self.count, n_nodes))
+
+
+# ---- Preconditioned conjugate gradients, for one system in all of W or one in each
+# column
+
+
+Action: TypeAlias = Callable[[Array], Array]
+Number: TypeAlias = "float | Array"
+
+
+class Systems(Protocol):
+    """What the entries of x are: the unknowns of one system, or of several."""
+
+    def inner(self, U: Array, V: Array) -> Number:
+        """⟨U, V⟩, of each system."""
+
+    def quotient(self, above: Number, below: Number) -> Number:
+        """Zero where there is nothing positive to divide by: that system is solved."""
+
+    def all_within(self, energy: Number, goal: Number) -> bool:
+        """True if no system has more energy than its goal."""
+
+
+@final
+class OneSystem:
+    """All entries of x, of any shape, are the unknowns of one system."""
+
+    def inner(self, U: Array, V: Array) -> float:
+        return float(np.vdot(U, V))
+
+    def quotient(self, above: Number, below: Number) -> Number:
+        return above / below if below > 0.0 else 0.0
+
+    def all_within(self, energy: Number, goal: Number) -> bool:
+        return bool(energy <= goal)
+
+
+@final
+class OnePerColumn:
+    """Each column of x (n, k) has a system of its own."""
+
+    def inner(self, U: Array, V: Array) -> Array:
+        return np.asarray(np.einsum("nd,nd->d", U, V))
+
+    def quotient(self, above: Number, below: Number) -> Array:
+        return np.divide(above, below, out=np.zeros_like(above), where=below > 0.0)
+
+    def all_within(self, energy: Number, goal: Number) -> bool:
+        return bool(np.all(energy <= goal))
+
+
+ONE_SYSTEM = OneSystem()
+
+
+def never(x: Array, residual: Array) -> bool:
+    """Go on until the energy is small, or steps run out."""
+    del x, residual
+    return False
+
+
+def conjugate_gradients(
+    product: Action,
+    x: Array,
+    residual: Array,
+    *,
+    precondition: Action,
+    most_steps: int,
+    is_enough: Callable[[Array, Array], bool] = never,
+    reduction: float = 0.0,
+    systems: Systems = ONE_SYSTEM,
+) -> bool:
+    """Solve Hx = b from a start, in place, until the caller's need is met.
+
+    Parameters
+    ----------
+    product : callable
+        v ↦ Hv, a new array.
+    x : array
+        The start, and the solution in the end: overwritten.
+    residual : array
+        b − Hx at the start, of the shape of x: overwritten.
+    precondition : callable
+        r ↦ M⁻¹r, a new array. Where x is held to a linear constraint, it may take out
+        of r, in place, what the constraint bears.
+    most_steps : int
+        After which it stops.
+    is_enough : callable
+        (x, residual) ↦ True where x is good enough; asked once before each step.
+    reduction : float
+        The share of the energy at the start that is as good as none.
+    systems : Systems
+        One system by default.
+
+    Returns
+    -------
+    bool
+        False if steps ran out. True where x is good enough, or rounding leaves no step
+        that would make it better.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> H, b = np.diag([1.0, 2.0, 4.0]), np.ones(3)
+    >>> x = np.zeros(3)
+    >>> conjugate_gradients(
+    ...     lambda v: H @ v,
+    ...     x,
+    ...     b.copy(),
+    ...     precondition=np.copy,
+    ...     most_steps=3,
+    ...     reduction=1e-20,
+    ... )
+    True
+    >>> x.round(6)
+    array([1.  , 0.5 , 0.25])
+    """
+    direction, work = np.zeros_like(x), np.empty_like(x)
+    energy: Number = 1.0
+    goal: Number | None = None
+    for step in range(most_steps + 1):
+        if is_enough(x, residual):
+            return True
+        conditioned = precondition(residual)
+        last, energy = energy, systems.inner(residual, conditioned)
+        goal = reduction * energy if goal is None else goal
+        if systems.all_within(energy, goal):
+            return True
+        if step == most_steps:
+            break
+        direction *= systems.quotient(energy, last)
+        direction += conditioned
+        image = product(direction)
+        length = systems.quotient(energy, systems.inner(direction, image))
+        if not np.any(length):
+            return True
+        x += np.multiply(direction, length, out=work)
+        residual -= np.multiply(image, length, out=work)
+    return False
+
+
+# ---- LAPACK's own routines, where SciPy has no function; what they report is read here
+
+
+def positive_inverse(matrix: Array) -> Array:
+    """The inverse of a symmetric positive definite matrix, which is overwritten.
+
+    Raises
+    ------
+    SolverFailure
+        If the matrix is not positive definite, to rounding.
+    """
+    indefinite = "a matrix to invert is not positive definite in double precision"
+    factor, info = lapack.dpotrf(matrix, lower=1, overwrite_a=1, clean=1)
+    _require_done("dpotrf", info, indefinite)
+    lower, info = lapack.dpotri(factor, lower=1, overwrite_c=1)
+    _require_done("dpotri", info, indefinite)
+    inverse: Array = lower + lower.T
+    inverse.flat[:: len(matrix) + 1] *= 0.5
+    return inverse
+
+
+def tridiagonalised(matrix: Array) -> tuple[Array, Array, Array, Array]:
+    """K = Q T Qᵀ of a symmetric matrix, which is overwritten.
+
+    Returns
+    -------
+    array (n − 1, n − 1), array (n,), array (n − 1,), array (n − 1,)
+        The reflectors of Q below its first row and column, reflector i in column i
+        below a diagonal of ones; the diagonal of T; what is beside it; the factors of
+        the reflectors.
+    """
+    work, info = lapack.dsytrd_lwork(len(matrix), lower=1)
+    _require_done("dsytrd_lwork", info)
+    reduced, diagonal, beside, factors, info = lapack.dsytrd(
+        # K is symmetric: its transpose is K in LAPACK's order, without a copy
+        matrix.T,
+        lower=1,
+        lwork=int(work),
+        overwrite_a=1,
+    )
+    _require_done("dsytrd", info)
+    return np.asfortranarray(reduced[1:, :-1]), diagonal, beside, factors
+
+
+def reflected(
+    reflectors: Array, factors: Array, columns: Array, transpose: Literal["N", "T"]
+) -> Array:
+    """Q or Qᵀ times columns (n − 1, m), with Q of :func:`tridiagonalised`."""
+    own = np.array(columns, order="F")
+    # dormqr writes to the reflectors, and puts back what was there: memory that is
+    # mapped for reading alone, as joblib does, has to be copied
+    writable = np.require(reflectors, requirements=["F", "W"])
+    arguments = ("L", transpose, writable, factors, own)
+    _, work, info = lapack.dormqr(*arguments, -1)
+    _require_done("dormqr", info)
+    product, _, info = lapack.dormqr(*arguments, int(work[0]), overwrite_c=1)
+    _require_done("dormqr", info)
+    return np.asarray(product)
+
+
+def _require_done(routine: str, info: int, failure: str = "it did not finish") -> None:
+    """Raise :class:`SolverFailure` unless a routine reports that it is done."""
+    if info != 0:
+        reason = failure if info > 0 else f"argument {-info} cannot be used"
+        raise SolverFailure(f"LAPACK's {routine}: {reason} (info = {info})")
+
+
+# ---- Inverses of matrices that come apart into small ones
+
+
+def inverse_size(parts: Components) -> float:
+    """How many numbers the inverse has, Σ n_c²."""
+    return float((parts.sizes**2).sum())
+
+
+def inverse_by_parts(H: Sparse, parts: Components) -> Sparse:
+    """H⁻¹ (P, P) of a matrix that couples no two parts, in Σ n_c³ operations.
+
+    Parameters
+    ----------
+    H : sparse matrix (P, P)
+        Positive definite.
+    parts : Components
+        Of the P nodes.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp
+    >>> H = sp.csr_array(np.array([[2.0, 0, 1], [0, 4, 0], [1, 0, 2]]))
+    >>> inverse_by_parts(H, Components.of(H)).toarray().round(3) + 0.0
+    array([[ 0.667,  0.   , -0.333],
+           [ 0.   ,  0.25 ,  0.   ],
+           [-0.333,  0.   ,  0.667]])
+    """
+    sizes = parts.sizes.astype(np.intp)
+    of_node = sizes[parts.labels]
+    order = np.argsort(parts.labels, kind="stable")
+    starts = np.cumsum(sizes) - sizes
+    place = np.empty(len(order), np.intp)  # of each node within its part
+    place[order] = np.arange(len(order)) - np.repeat(starts, sizes)
+    rows = np.concatenate([[0], np.cumsum(of_node)])
+    columns, values = np.empty(rows[-1], np.intp), np.empty(rows[-1])
+    number = np.empty(parts.count, np.intp)  # among parts of the same size
+    for size, entries in _by_size(sp.csr_array(H), of_node):
+        alike = np.flatnonzero(sizes == size)
+        number[alike] = np.arange(len(alike))
+        blocks = np.zeros((len(alike), size, size))
+        first, second = entries.coords
+        blocks[number[parts.labels[first]], place[first], place[second]] = entries.data
+        nodes = order[starts[alike][:, None] + np.arange(size)]
+        here = rows[nodes][:, :, None] + np.arange(size)
+        values[here] = _inverses(blocks)
+        columns[here] = nodes[:, None, :]
+    return sp.csr_array((values, columns, rows), shape=H.shape)
+
+
+def _by_size(H: Sparse, of_node: Positions) -> Iterator[tuple[int, Sparse]]:
+    """The entries of H by the size of the part of their row."""
+    listed = H.tocoo()
+    keys = of_node[listed.coords[0]]
+    order = np.argsort(keys, kind="stable")
+    found, firsts = np.unique(keys[order], return_index=True)
+    ends = [*firsts[1:].tolist(), len(order)]
+    for size, first, end in zip(found.tolist(), firsts.tolist(), ends, strict=True):
+        some = order[first:end]
+        coords = tuple(places[some] for places in listed.coords)
+        yield size, sp.coo_array((listed.data[some], coords), shape=H.shape)
+
+
+def _inverses(blocks: Array) -> Array:
+    """Of each block (k, s, s), symmetric to the last digit."""
+    inverses = np.linalg.inv(blocks)
+    return np.asarray((inverses + inverses.transpose(0, 2, 1)) / 2.0)
+
+
+# ---- Rounding in double precision
+
+
+EPSILON = float(np.finfo(float).eps)
+"""From one to the next number: twice the unit of rounding."""
+
+
+class Rounding(NamedTuple):
+    """Frobenius norms that errors of A(W) and of AᵀA(W) do not exceed."""
+
+    residual: float
+    gradient: float
+
+
+# ---- Products M W that lose nothing to a large mean of W
+
+
+class ExactProduct(ABC):
+    """M @ W of a matrix M (E, N), for W (N, D)."""
+
+    @abstractmethod
+    def __call__(self, W: Array) -> Array:
+        """M W."""
+
+    @abstractmethod
+    def energy(self, W: Array) -> float:
+        """‖M W‖²."""
+
+    @abstractmethod
+    def rounding(self, W: Array) -> Rounding:
+        """See :meth:`LinearMap.rounding`."""
+
+
+@final
+class _Differences(ExactProduct):
+    """M sparse; each row is scaled to ±1 first, so that it takes exact differences."""
+
+    def __init__(self, matrix: Sparse) -> None:
+        rows = sp.csr_array(matrix)
+        self._heights = abs(rows).max(axis=1).toarray().ravel()
+        signs = rows.data / np.repeat(self._heights, np.diff(rows.indptr))
+        self._unit = sp.csr_array((signs, rows.indices, rows.indptr), rows.shape)
+
+    def __call__(self, W: Array) -> Array:
+        R = np.asarray(self._unit @ W)
+        R *= self._heights[:, None]
+        return R
+
+    def energy(self, W: Array) -> float:
+        R = self._unit @ W
+        return float(np.einsum("ed,ed->e", R, R) @ self._heights**2)
+
+    def rounding(self, W: Array) -> Rounding:
+        del W
+        return Rounding(0.0, 0.0)
+
+
+@final
+class _Sums(ExactProduct):
+    """M dense; what is constant on components is taken out of W."""
+
+    def __init__(self, matrix: Array, components: Components | None) -> None:
+        self._matrix = matrix
+        self._components = components
+
+    def __call__(self, W: Array) -> Array:
+        return np.asarray(self._matrix @ centred(W, self._components))
+
+    def energy(self, W: Array) -> float:
+        R = self(W)
+        return float(np.vdot(R, R))
+
+    def rounding(self, W: Array) -> Rounding:
+        size = float(np.linalg.norm(self._matrix))
+        rate = 4.0 * EPSILON * float(np.linalg.norm(centred(W, self._components)))
+        return Rounding(rate * size, 2.0 * rate * size**2)
+
+
+def product_of(matrix: Sparse | Array, components: Components | None) -> ExactProduct:
+    """Products with a matrix that takes what is constant on components to zero."""
+    if isinstance(matrix, np.ndarray):
+        return _Sums(matrix, components)
+    return _Differences(matrix)
+
+
+def centred(W: Array, components: Components | None) -> Array:
+    """W less what is constant on components; W itself where constants cost."""
+    return W if components is None else components.centred(W)

@@ -1,0 +1,707 @@
+"""Linear maps W ↦ A(W), typed by the axis on which they act.
+
+The structure of a loss is the class of its map: solvers ``match`` on it. One text
+serves NumPy arrays and cvxpy expressions alike, for it uses only ``@`` and row-major
+``flatten``. Residuals have one axis for :class:`PerPoint` and two for all others.
+
+Arrays lose nothing to a large mean (:mod:`propopt.losses.linear_algebra`).
+
+Convex penalties φ ≥ 0 of residuals R: a loss is φ(A(W) − T). Each knows its value, its
+cvxpy expression, its proximal operator and its conjugate. The last two are what
+splitting solvers and lower bounds are made of: for any dual Y,
+``weight·φ(R) ≥ ⟨Y, R⟩ − conjugate(Y, weight)``.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from propopt.base.arrays import Array, Attributions, Sparse
+from propopt.losses.linear_algebra import (
+    EPSILON,
+    Components,
+    ExactProduct,
+    Rounding,
+    centred,
+    product_of,
+)
+from propopt.losses.operators import Operator
+
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+
+class LinearMap(ABC):
+    """A linear map A of attributions W (N, D)."""
+
+    @abstractmethod
+    def __call__(self, W: Any) -> Any:
+        """A(W), for a NumPy array or a cvxpy expression of shape (N, D)."""
+
+    @abstractmethod
+    def adjoint(self, R: Array) -> Attributions:
+        """Aᵀ(R), shape (N, D), for R of the shape of A(W)."""
+
+    @abstractmethod
+    def energy(self, W: Attributions) -> float:
+        """‖A(W)‖²."""
+
+    @abstractmethod
+    def normal(self, W: Attributions) -> Attributions:
+        """AᵀA(W), as fast as it can be had: for iterations."""
+
+    def gradient(self, W: Attributions) -> Attributions:
+        """AᵀA(W) by way of A(W), whose differences are exact: for proofs."""
+        return self.adjoint(self(W))
+
+    def rounding(self, W: Attributions) -> Rounding:
+        """What rounding may do to A(W) and to its gradient, beyond their last digits.
+
+        Nothing where A(W) is a difference of numbers as they are in memory.
+        """
+        del W
+        return Rounding(0.0, 0.0)
+
+    @abstractmethod
+    def flat(self, shape: tuple[int, int]) -> Sparse:
+        """The matrix of A on row-major W: ``A(W).ravel() == flat @ W.ravel()``."""
+
+    @abstractmethod
+    def flat_rows(self, shape: tuple[int, int]) -> int:
+        """The number of entries of A(W), without forming anything."""
+
+
+@final
+@dataclass(frozen=True)
+class Identity(LinearMap):
+    """W ↦ W."""
+
+    def __call__(self, W: Any) -> Any:
+        return W
+
+    def adjoint(self, R: Array) -> Attributions:
+        return R
+
+    def energy(self, W: Attributions) -> float:
+        return _square(W)
+
+    def normal(self, W: Attributions) -> Attributions:
+        return W
+
+    def flat(self, shape: tuple[int, int]) -> Sparse:
+        return sp.eye_array(shape[0] * shape[1], format="csr")
+
+    def flat_rows(self, shape: tuple[int, int]) -> int:
+        return shape[0] * shape[1]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class OverPoints(LinearMap):
+    """W ↦ B W with B (E, N): couples points, each feature alike.
+
+    Parameters
+    ----------
+    matrix : matrix (E, N)
+        B.
+    components : Components, optional
+        Parts of the points; B maps what is constant on each to zero.
+    """
+
+    matrix: Sparse | Array
+    components: Components | None = None
+
+    def __call__(self, W: Any) -> Any:
+        return self._product(W) if isinstance(W, np.ndarray) else self.matrix @ W
+
+    def adjoint(self, R: Array) -> Attributions:
+        return np.asarray(self.matrix.T @ R)
+
+    def energy(self, W: Attributions) -> float:
+        return self._product.energy(W)
+
+    def normal(self, W: Attributions) -> Attributions:
+        return np.asarray(self._fast_gram @ W)
+
+    def rounding(self, W: Attributions) -> Rounding:
+        return self._product.rounding(W)
+
+    def flat(self, shape: tuple[int, int]) -> Sparse:
+        return sp.kron(self.matrix, sp.eye_array(shape[1]), format="csr")
+
+    def flat_rows(self, shape: tuple[int, int]) -> int:
+        return self.matrix.shape[0] * shape[1]
+
+    @cached_property
+    def sees_all_but_constants(self) -> bool:
+        """True if B takes the constants of each part to zero, and nothing else."""
+        return _sees_all_but_constants(self.matrix, self.components)
+
+    @cached_property
+    def gram(self) -> Sparse | Array:
+        """BᵀB (N, N), sparse where B is."""
+        return self.matrix.T @ self.matrix
+
+    @cached_property
+    def _fast_gram(self) -> Sparse | Array:
+        return _for_products(self.gram)
+
+    @cached_property
+    def _product(self) -> ExactProduct:
+        return product_of(self.matrix, self.components)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ImplicitOverPoints(LinearMap):
+    """W ↦ B W, known by BᵀB alone: for graphs too large to list their edges.
+
+    Parameters
+    ----------
+    gram : Operator (N, N)
+        BᵀB.
+    explicit : callable
+        Gives the same map with its edges listed, for programs that need them.
+    components : Components, optional
+        Parts of the points; B maps what is constant on each to zero.
+    """
+
+    gram: Operator
+    explicit: Callable[[], OverPoints]
+    components: Components | None = None
+
+    def __call__(self, W: Any) -> Any:
+        return self.explicit()(W)
+
+    def adjoint(self, R: Array) -> Attributions:
+        return self.explicit().adjoint(R)
+
+    def energy(self, W: Attributions) -> float:
+        columns = centred(W, self.components).T
+        return math.fsum(self.gram.energy(np.ascontiguousarray(w)) for w in columns)
+
+    def normal(self, W: Attributions) -> Attributions:
+        return self.gram @ W
+
+    def gradient(self, W: Attributions) -> Attributions:
+        return self.gram @ centred(W, self.components)
+
+    def rounding(self, W: Attributions) -> Rounding:
+        size = float(np.linalg.norm(centred(W, self.components)))
+        return Rounding(0.0, self.gram.rounding * size)
+
+    def flat(self, shape: tuple[int, int]) -> Sparse:
+        return self.explicit().flat(shape)
+
+    def flat_rows(self, shape: tuple[int, int]) -> int:
+        return self.explicit().flat_rows(shape)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class OverFeatures(LinearMap):
+    """W ↦ W Cᵀ with C (E, D): couples features, each point alike.
+
+    Parameters
+    ----------
+    matrix : matrix (E, D)
+        C.
+    components : Components, optional
+        Parts of the features; C maps what is constant on each to zero.
+    """
+
+    matrix: Sparse | Array
+    components: Components | None = None
+
+    def __call__(self, W: Any) -> Any:
+        if isinstance(W, np.ndarray):
+            return self._product(W.T).T
+        return W @ self.matrix.T
+
+    def adjoint(self, R: Array) -> Attributions:
+        return np.asarray(R @ self.matrix)
+
+    def energy(self, W: Attributions) -> float:
+        return self._product.energy(W.T)
+
+    def normal(self, W: Attributions) -> Attributions:
+        return np.asarray(W @ self._fast_gram)
+
+    def rounding(self, W: Attributions) -> Rounding:
+        return self._product.rounding(W.T)
+
+    def flat(self, shape: tuple[int, int]) -> Sparse:
+        return sp.kron(sp.eye_array(shape[0]), self.matrix, format="csr")
+
+    def flat_rows(self, shape: tuple[int, int]) -> int:
+        return shape[0] * self.matrix.shape[0]
+
+    @cached_property
+    def sees_all_but_constants(self) -> bool:
+        """True if C takes the constants of each part to zero, and nothing else."""
+        return _sees_all_but_constants(self.matrix, self.components)
+
+    @cached_property
+    def gram(self) -> Array:
+        """CᵀC, dense (D, D)."""
+        return dense_matrix(self.matrix.T @ self.matrix)
+
+    @cached_property
+    def _fast_gram(self) -> Sparse | Array:
+        return _for_products(self.matrix.T @ self.matrix)
+
+    @cached_property
+    def _product(self) -> ExactProduct:
+        return product_of(self.matrix, self.components)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class OverEntries(LinearMap):
+    """W ↦ B w with the entries w (P,) of W that are present: couples these alone.
+
+    What W is elsewhere counts nothing. On its entries B is what the matrix of
+    :class:`OverPoints` is on points.
+
+    Parameters
+    ----------
+    matrix : sparse matrix (E, P)
+        B, whose rows are differences of entries.
+    entries : array of int (P,)
+        Where the entries stand in W, row by row, in increasing order.
+    shape : (int, int)
+        That of W.
+    components : Components
+        Parts of the entries; B maps what is constant on each to zero.
+    """
+
+    matrix: Sparse
+    entries: NDArray[np.intp]
+    shape: tuple[int, int]
+    components: Components
+
+    def __call__(self, W: Any) -> Any:
+        if isinstance(W, np.ndarray):
+            return self._product(W.ravel()[self.entries, None])[:, 0]
+        return self._selected @ W.flatten(order="C")
+
+    def adjoint(self, R: Array) -> Attributions:
+        return self._placed(self.matrix.T @ R)
+
+    def energy(self, W: Attributions) -> float:
+        return self._product.energy(W.ravel()[self.entries, None])
+
+    def normal(self, W: Attributions) -> Attributions:
+        return self._placed(self.gram @ W.ravel()[self.entries])
+
+    def flat(self, shape: tuple[int, int]) -> Sparse:
+        del shape  # it is known
+        return self._selected
+
+    def flat_rows(self, shape: tuple[int, int]) -> int:
+        del shape
+        return int(self.matrix.shape[0])
+
+    @cached_property
+    def gram(self) -> Sparse:
+        """BᵀB (P, P), sparse."""
+        return sp.csr_array(self.matrix.T @ self.matrix)
+
+    @property
+    def diagonal(self) -> Array:
+        """That of AᵀA, in the shape of W."""
+        return self._placed(self.gram.diagonal())
+
+    @cached_property
+    def _selected(self) -> Sparse:
+        """B (E, N·D), zero at all other entries."""
+        columns = self.entries[self.matrix.indices]
+        shape = (self.matrix.shape[0], math.prod(self.shape))
+        rows = (self.matrix.data, columns, self.matrix.indptr)
+        return sp.csr_array(rows, shape, copy=True)  # others sort what they are given
+
+    def _placed(self, values: Array) -> Attributions:
+        W = np.zeros(math.prod(self.shape))
+        W[self.entries] = values
+        return W.reshape(self.shape)
+
+    @cached_property
+    def _product(self) -> ExactProduct:
+        return product_of(self.matrix, self.components)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class RowSums(LinearMap):
+    """W ↦ W v, one column: weighted sums over features, each point by itself.
+
+    Parameters
+    ----------
+    weights : array (D,) or (N, D)
+        v, or v_n of each point: then W ↦ Σ_d v_nd w_nd.
+    """
+
+    weights: Array
+
+    def __call__(self, W: Any) -> Any:
+        if self.weights.ndim == 1:
+            return W @ self.weights[:, None]
+        if isinstance(W, np.ndarray):
+            return (W * self.weights).sum(axis=1, keepdims=True)
+        sums = self.flat(self.weights.shape) @ W.flatten(order="C")
+        return sums.reshape((len(self.weights), 1), order="C")
+
+    def adjoint(self, R: Array) -> Attributions:
+        return np.asarray(R * self.weights)
+
+    def energy(self, W: Attributions) -> float:
+        return _square(self(W))
+
+    def normal(self, W: Attributions) -> Attributions:
+        return self.adjoint(self(W))
+
+    def rounding(self, W: Attributions) -> Rounding:
+        size = float(np.linalg.norm(self.weights, axis=-1).max())
+        rate = 4.0 * EPSILON * float(np.linalg.norm(W))
+        return Rounding(rate * size, 2.0 * rate * size**2)
+
+    def flat(self, shape: tuple[int, int]) -> Sparse:
+        if self.weights.ndim == 1:
+            return sp.kron(sp.eye_array(shape[0]), self.weights[None], format="csr")
+        starts = np.arange(shape[0] + 1) * shape[1]
+        entries = (self.weights.ravel(), np.arange(self.weights.size), starts)
+        return sp.csr_array(entries, shape=(shape[0], self.weights.size), copy=True)
+
+    def flat_rows(self, shape: tuple[int, int]) -> int:
+        return shape[0]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class PerPoint(LinearMap):
+    """w_n ↦ Z_n w_n with Z (N, M, D): a regression of its own at each point."""
+
+    designs: Array
+
+    def __call__(self, W: Any) -> Any:
+        return self.blocks @ W.flatten(order="C")
+
+    def adjoint(self, R: Array) -> Attributions:
+        n_points, _, n_features = self.designs.shape
+        return np.asarray(self.blocks.T @ R).reshape(n_points, n_features)
+
+    def energy(self, W: Attributions) -> float:
+        return _square(self(W))
+
+    def normal(self, W: Attributions) -> Attributions:
+        return self.adjoint(self(W))
+
+    def rounding(self, W: Attributions) -> Rounding:
+        sizes = abs(self.blocks)
+        terms = sizes @ np.abs(W).ravel()
+        rate = EPSILON * self.designs.shape[2]
+        return Rounding(
+            rate * float(np.linalg.norm(terms)),
+            2.0 * rate * float(np.linalg.norm(sizes.T @ terms)),
+        )
+
+    def flat(self, shape: tuple[int, int]) -> Sparse:
+        del shape  # the designs know it
+        return self.blocks
+
+    def flat_rows(self, shape: tuple[int, int]) -> int:
+        return shape[0] * self.designs.shape[1]
+
+    @cached_property
+    def blocks(self) -> Sparse:
+        """diag(Z_1, …, Z_N), shape (N·M, N·D)."""
+        n, m, d = self.designs.shape
+        columns = np.repeat(np.arange(n * d).reshape(n, d), m, axis=0)
+        rows = np.arange(n * m + 1) * d
+        shape = (n * m, n * d)
+        return sp.csr_array((self.designs.ravel(), columns.ravel(), rows), shape=shape)
+
+
+def dense_matrix(matrix: Sparse | Array | Operator) -> Array:
+    """``matrix`` as a NumPy array."""
+    return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.toarray())
+
+
+def _sees_all_but_constants(matrix: Sparse | Array, parts: Components | None) -> bool:
+    """By the rank; the rows of a sparse matrix are differences within parts."""
+    if not isinstance(matrix, np.ndarray):
+        return parts is not None
+    n_free = 0 if parts is None else parts.count
+    return int(np.linalg.matrix_rank(matrix)) == matrix.shape[1] - n_free
+
+
+def _for_products(gram: Sparse | Array) -> Sparse | Array:
+    """A Gram matrix, dense where it is nearly full: products are six times faster."""
+    full = not isinstance(gram, np.ndarray) and 4 * gram.nnz > gram.shape[0] ** 2
+    return dense_matrix(gram) if full else gram
+
+
+def _square(R: Array) -> float:
+    return float(np.vdot(R, R))
+
+
+# ---- Convex penalties φ ≥ 0 of residuals R: a loss is φ(A(W) − T)
+
+
+RowNorm: TypeAlias = Literal["l2", "l1", "linf"]
+
+
+class Penalty(ABC):
+    """A convex function φ ≥ 0 with φ(0) = 0 and φ(tR) = t^degree φ(R)."""
+
+    degree: int
+
+    @abstractmethod
+    def value(self, R: Array) -> float:
+        """φ(R)."""
+
+    @final
+    def expression(self, R: cp.Expression) -> cp.Expression:
+        """φ(R) for a cvxpy expression; without entries it is zero, not a variable."""
+        import cvxpy as cp
+
+        return self._expression(R) if R.size else cp.Constant(0.0)
+
+    @abstractmethod
+    def _expression(self, R: cp.Expression) -> cp.Expression:
+        """φ(R) for a cvxpy expression with entries."""
+
+    @abstractmethod
+    def prox(self, V: Array, step: float) -> Array:
+        """argmin_R  step·φ(R) + ½‖R − V‖²."""
+
+    @abstractmethod
+    def conjugate(self, Y: Array, weight: float) -> float:
+        """sup_R ⟨Y, R⟩ − weight·φ(R), for Y in the domain (see :meth:`shrink`)."""
+
+    @abstractmethod
+    def polar(self, Y: Array) -> float:
+        """The smallest weight for which the conjugate at Y is finite."""
+
+    @abstractmethod
+    def shrink(self, Y: Array, weight: float) -> Array:
+        """A point near Y where the conjugate is finite; Y itself if it is there."""
+
+
+@final
+@dataclass(frozen=True)
+class Squared(Penalty):
+    """Σ r²."""
+
+    degree = 2
+
+    def value(self, R: Array) -> float:
+        return float(np.vdot(R, R))
+
+    def _expression(self, R: cp.Expression) -> cp.Expression:
+        import cvxpy as cp
+
+        return cp.sum_squares(R)
+
+    def prox(self, V: Array, step: float) -> Array:
+        return V / (1.0 + 2.0 * step)
+
+    def conjugate(self, Y: Array, weight: float) -> float:
+        return float(np.vdot(Y, Y)) / (4.0 * weight)
+
+    def polar(self, Y: Array) -> float:
+        del Y
+        return 0.0
+
+    def shrink(self, Y: Array, weight: float) -> Array:
+        del weight
+        return Y
+
+
+@final
+@dataclass(frozen=True)
+class Absolute(Penalty):
+    """Σ |r|."""
+
+    degree = 1
+
+    def value(self, R: Array) -> float:
+        return float(np.abs(R).sum())
+
+    def _expression(self, R: cp.Expression) -> cp.Expression:
+        import cvxpy as cp
+
+        return cp.sum(cp.abs(R))
+
+    def prox(self, V: Array, step: float) -> Array:
+        return np.sign(V) * np.maximum(np.abs(V) - step, 0.0)
+
+    def conjugate(self, Y: Array, weight: float) -> float:
+        del Y, weight
+        return 0.0
+
+    def polar(self, Y: Array) -> float:
+        return float(np.abs(Y).max(initial=0.0))
+
+    def shrink(self, Y: Array, weight: float) -> Array:
+        return np.clip(Y, -weight, weight)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class GroupMax(Penalty):
+    """Σ_g max_{e ∈ g} h(r_e) over groups of consecutive rows r_e of R (E, D).
+
+    h is ‖·‖₂² (degree 2), or ‖·‖₁ or ‖·‖_∞ (degree 1, so that programs stay linear).
+
+    Parameters
+    ----------
+    starts : array of int
+        The first row of each group; groups are not empty.
+    n_rows : int
+        E.
+    norm : {"l2", "l1", "linf"}
+        The norm of a row.
+    """
+
+    starts: NDArray[np.intp]
+    n_rows: int
+    norm: RowNorm
+
+    @property
+    def degree(self) -> int:  # type: ignore[override]  # follows from the norm
+        return 2 if self.norm == "l2" else 1
+
+    def value(self, R: Array) -> float:
+        return float((self._max(_row_norms(R, self.norm)) ** self.degree).sum())
+
+    def _expression(self, R: cp.Expression) -> cp.Expression:
+        import cvxpy as cp
+
+        order = {"l2": 2, "l1": 1, "linf": "inf"}[self.norm]
+        norms = cp.norm(R, order, axis=1)
+        if len(self.starts) == 1:
+            largest = cp.max(norms)
+            return cp.square(largest) if self.degree == 2 else largest
+        largest = cp.max(
+            norms[self._members.ravel()].reshape(self._members.shape, "C"), axis=1
+        )
+        return cp.sum_squares(largest) if self.degree == 2 else cp.sum(largest)
+
+    def prox(self, V: Array, step: float) -> Array:
+        match self.norm:
+            case "l2":
+                return self._prox_l2(V, step)
+            case "linf":
+                return self._prox_linf(V, step)
+            case "l1":
+                return self._prox_l1(V, step)
+
+    def conjugate(self, Y: Array, weight: float) -> float:
+        if self.degree == 1:
+            return 0.0
+        return float((self._sum(_row_norms(Y, "l2")) ** 2).sum()) / (4.0 * weight)
+
+    def polar(self, Y: Array) -> float:
+        return 0.0 if self.degree == 2 else float(self._polars(Y).max())
+
+    def shrink(self, Y: Array, weight: float) -> Array:
+        if self.degree == 2:
+            return Y
+        shares = weight / np.maximum(self._polars(Y), weight)
+        return Y * shares[self._group][:, None]
+
+    def _polars(self, Y: Array) -> Array:
+        """Per group, Σ_e ‖y_e‖_* in the dual of the row norm."""
+        dual: RowNorm = "linf" if self.norm == "l1" else "l1"
+        return self._sum(_row_norms(Y, dual))
+
+    def _prox_l2(self, V: Array, step: float) -> Array:
+        # rows longer than r are cut to r, where Σ_e (‖v_e‖ − r)₊ = 2·step·r
+        norms = _row_norms(V, "l2")
+        radius = self._level(norms, self._group, offset=0.0, slack=2.0 * step)
+        bound = radius[self._group]
+        shorter = np.divide(bound, norms, out=np.ones_like(norms), where=norms > bound)
+        return V * shorter[:, None]
+
+    def _prox_linf(self, V: Array, step: float) -> Array:
+        # entries beyond r are cut to r, where Σ (|v| − r)₊ = step over the group
+        groups = np.repeat(self._group, V.shape[1])
+        level = self._level(np.abs(V).ravel(), groups, offset=step, slack=0.0)
+        bound = np.maximum(level, 0.0)[self._group][:, None]
+        return np.clip(V, -bound, bound)
+
+    def _prox_l1(self, V: Array, step: float) -> Array:
+        # rows go to the ℓ1 ball of radius r: soft threshold θ_e(r), Σ_e θ_e(r) = step.
+        # Σ θ_e is convex and falls in r: Newton from r = 0 rises to the root, finitely.
+        sums = np.cumsum(-np.sort(-np.abs(V), axis=1), axis=1)
+        counts = np.arange(1, V.shape[1] + 1)
+        radius = np.zeros(len(self.starts))
+        for _ in range(100):
+            thresholds = (sums - radius[self._group][:, None]) / counts
+            active = thresholds.argmax(axis=1)
+            theta = np.maximum(thresholds.max(axis=1), 0.0)
+            excess = self._sum(theta) - step
+            if (excess <= 1e-14 * step).all():
+                break
+            slope = self._sum(np.where(theta > 0, 1.0 / counts[active], 0.0))
+            radius += np.maximum(excess, 0.0) / np.maximum(slope, np.finfo(float).tiny)
+        return np.sign(V) * np.maximum(np.abs(V) - theta[:, None], 0.0)
+
+    def _level(
+        self, sizes: Array, groups: NDArray[np.intp], *, offset: float, slack: float
+    ) -> Array:
+        """Per group the root r of Σ (s − r)₊ = offset + slack·r.
+
+        With the k largest active, r_k = (Σ_{i≤k} s_i − offset)/(k + slack) never
+        exceeds the root and equals it for the right k: the root is their maximum.
+        """
+        if len(self.starts) == 1:
+            totals = np.cumsum(-np.sort(-sizes)) - offset
+            return np.asarray([(totals / (np.arange(1, len(sizes) + 1) + slack)).max()])
+        order = np.lexsort((-sizes, groups))
+        starts = np.flatnonzero(np.diff(groups, prepend=-1))
+        totals = np.cumsum(sizes[order])
+        before = np.concatenate([[0.0], totals])[starts]
+        rank = np.arange(len(sizes)) - starts[groups] + 1
+        roots = (totals - before[groups] - offset) / (rank + slack)
+        return np.maximum.reduceat(roots, starts)
+
+    def _max(self, rows: Array) -> Array:
+        return np.maximum.reduceat(rows, self.starts)
+
+    def _sum(self, rows: Array) -> Array:
+        return np.add.reduceat(rows, self.starts)
+
+    @cached_property
+    def _group(self) -> NDArray[np.intp]:
+        """The group of each row."""
+        sizes = np.diff(self.starts, append=self.n_rows)
+        return np.repeat(np.arange(len(self.starts)), sizes)
+
+    @cached_property
+    def _members(self) -> NDArray[np.intp]:
+        """Rows of each group, (groups, largest size): short ones repeat their last."""
+        sizes = np.diff(self.starts, append=self.n_rows)
+        offsets = np.minimum(np.arange(sizes.max()), sizes[:, None] - 1)
+        return self.starts[:, None] + offsets
+
+
+def _row_norms(R: Array, norm: RowNorm) -> Array:
+    match norm:
+        case "l2":
+            return np.sqrt(np.einsum("ed,ed->e", R, R))
+        case "l1":
+            return np.abs(R).sum(axis=1)
+        case "linf":
+            return np.abs(R).max(axis=1)

@@ -1,0 +1,254 @@
+"""Symmetric matrices known by their action alone, for graphs too large to store."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import final
+
+import numpy as np
+
+from propopt.base.arrays import Array
+from propopt.base.resources import require_memory
+from propopt.losses.linear_algebra import EPSILON
+
+
+class Operator(ABC):
+    """A symmetric positive semidefinite matrix (N, N) with ``@``."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """N."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(N, N)."""
+        return self.size, self.size
+
+    @property
+    @abstractmethod
+    def largest(self) -> float:
+        """An upper bound of the largest eigenvalue."""
+
+    @abstractmethod
+    def apply(self, w: Array, out: Array) -> None:
+        """Write the product with one vector (N,) to ``out``.
+
+        Memory that is given costs nothing; new memory of millions of entries costs more
+        than the product itself.
+        """
+
+    @abstractmethod
+    def energy(self, w: Array) -> float:
+        """wᵀ P w for one vector (N,), as a sum of squares of differences."""
+
+    @property
+    def rounding(self) -> float:
+        """‖δ‖/‖w‖ at most, where the product is computed as P w + δ."""
+        return EPSILON * self.largest
+
+    @final
+    def __matmul__(self, W: Array) -> Array:
+        """The product with W, of shape (N,) or (N, k)."""
+        columns = np.ascontiguousarray(W.T, dtype=np.float64).reshape(-1, self.size)
+        products = np.empty_like(columns)
+        for w, out in zip(columns, products, strict=True):
+            self.apply(w, out)
+        return products.T.reshape(W.shape)
+
+    @final
+    def toarray(self) -> Array:
+        """The matrix, dense."""
+        require_memory(16.0 * self.size**2, "a dense matrix of points", "use krylov")
+        return self @ np.eye(self.size)
+
+
+SLAB = 100_000  # entries
+
+
+@final
+@dataclass(frozen=True)
+class LatticeLaplacian(Operator):
+    """2L of a box of lattice points in row-major order, neighbours at similarity one.
+
+    The product costs two passes over W per axis; nothing is stored.
+    """
+
+    box: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.box))
+
+    @property
+    def largest(self) -> float:
+        return 8.0 * len(self.box)  # no node has more than two neighbours per axis
+
+    def apply(self, w: Array, out: Array) -> None:
+        block, product = w.reshape(self.box), out.reshape(self.box)
+        for first, last in self._slabs():
+            self._slab(block, product, first, last)
+
+    def energy(self, w: Array) -> float:
+        block = w.reshape(self.box)
+        return 2.0 * math.fsum(
+            _sum_of_squares(step)
+            for first, last in self._slabs()
+            for step in self._steps(block, first, last)
+        )
+
+    def _slabs(self) -> Iterator[tuple[int, int]]:
+        """First and last of the planes that fit into cache: three times faster."""
+        n_planes = max(1, SLAB * self.box[0] // self.size)
+        for first in range(0, self.box[0], n_planes):
+            yield first, min(first + n_planes, self.box[0])
+
+    def _steps(self, block: Array, first: int, last: int) -> Iterator[Array]:
+        """Differences of neighbours within some planes, and with the next plane."""
+        yield np.diff(block[first : last + 1], axis=0)
+        for axis in range(1, len(self.box)):
+            yield np.diff(block[first:last], axis=axis)
+
+    def _slab(self, block: Array, product: Array, first: int, last: int) -> None:
+        """Planes ``first`` to ``last`` of the product."""
+        slab = product[first:last]
+        slab[...] = 0.0
+        for axis in range(1, len(self.box)):
+            step = np.diff(block[first:last], axis=axis)
+            before = (slice(None),) * axis
+            slab[(*before, slice(1, None))] += step
+            slab[(*before, slice(None, -1))] -= step
+        below = max(first - 1, 0)
+        step = np.diff(block[below : last + 1], axis=0)
+        slab[: len(step) - (first - below)] -= step[first - below :]
+        slab[below + 1 - first :] += step[: last - 1 - below]
+        slab *= 2.0
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ProductKernelLaplacian(Operator):
+    """2L of similarities s(x, x') = Π_d k_d(x_d, x'_d) on a product grid, x ≠ x'.
+
+    The kernel matrix is the Kronecker product of one small matrix per axis, so a
+    product costs O(N Σ n_d) and nothing of size N² is formed.
+
+    Parameters
+    ----------
+    kernels : tuple of arrays (n_d, n_d)
+        k_d with ones on the diagonal, in the order of the axes; row-major points.
+    """
+
+    kernels: tuple[Array, ...]
+
+    @property
+    def size(self) -> int:
+        return int(np.prod([len(kernel) for kernel in self.kernels]))
+
+    @property
+    def largest(self) -> float:
+        return float(4.0 * self.degrees.max())
+
+    @cached_property
+    def degrees(self) -> Array:
+        """Similarities of each point to all others, added up, shape (N,)."""
+        return self._similar(np.ones(self.size))
+
+    def apply(self, w: Array, out: Array) -> None:
+        np.multiply(self.degrees, w, out=out)
+        out -= self._similar(w)
+        out *= 2.0
+
+    def _similar(self, w: Array) -> Array:
+        """S w for S = K − I, not by that difference: small similarities would be lost.
+
+        With K_d = I + E_d, one axis more takes S to E_d (I + S) + S.
+        """
+        total, inner = np.zeros(self.size), np.empty(self.size)
+        for axis, kernel in enumerate(self._off_diagonal):
+            np.add(w, total, out=inner)
+            total += self._along(axis, kernel, inner)
+        return total
+
+    def energy(self, w: Array) -> float:
+        """2 Σ over ordered pairs of S (w − w')², one axis after the other.
+
+        With K = K₁ ⊗ K₂, diagonal D₁ ⊗ D₂ of its row sums, and K₁ = F₁ᵀF₁,
+
+            D₁ ⊗ D₂ − K₁ ⊗ K₂ = (D₁ − K₁) ⊗ D₂ + F₁ᵀF₁ ⊗ (D₂ − K₂):
+
+        differences along the first axis, weighed by D₂, and differences of F₁ w along
+        the second. The longest axis comes last: it needs no root.
+        """
+        parts = []
+        for place, axis in enumerate(self._order):
+            lines = np.moveaxis(w.reshape(self._box), axis, 0)
+            lines = lines.reshape(self._box[axis], -1)
+            weights = self._line_weights(axis, self._order[place + 1 :])
+            parts.append(_pair_energy(lines, self.kernels[axis], weights))
+            if axis in self._roots:
+                w = self._along(axis, self._roots[axis], w)
+        return math.fsum(parts)
+
+    def _line_weights(self, axis: int, later: list[int]) -> Array:
+        """For each line along an axis the product of row sums over later axes."""
+        weights = np.ones(1)
+        for other, kernel in enumerate(self.kernels):
+            if other != axis:
+                sums = kernel.sum(axis=1) if other in later else np.ones(len(kernel))
+                weights = np.multiply.outer(weights, sums).ravel()
+        return weights
+
+    def _along(self, axis: int, matrix: Array, w: Array) -> Array:
+        """The product with a matrix along one axis."""
+        after = math.prod(self._box[axis + 1 :])
+        if after == 1:  # one product with BLAS
+            return np.asarray(w.reshape(-1, len(matrix)) @ matrix.T).ravel()
+        return np.asarray(matrix @ w.reshape(-1, len(matrix), after)).ravel()
+
+    @property
+    def _box(self) -> tuple[int, ...]:
+        return tuple(len(kernel) for kernel in self.kernels)
+
+    @cached_property
+    def _order(self) -> list[int]:
+        """The axes, shortest first."""
+        return sorted(range(len(self._box)), key=self._box.__getitem__)
+
+    @cached_property
+    def _off_diagonal(self) -> list[Array]:
+        """E_d."""
+        return [kernel - np.eye(len(kernel)) for kernel in self.kernels]
+
+    @cached_property
+    def _roots(self) -> dict[int, Array]:
+        """F_d with K_d = F_dᵀF_d, positive semidefinite, for all axes but the last."""
+        return {axis: _root(self.kernels[axis]) for axis in self._order[:-1]}
+
+
+def _root(kernel: Array) -> Array:
+    values, vectors = np.linalg.eigh(kernel)
+    return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T)
+
+
+def _pair_energy(lines: Array, kernel: Array, weights: Array) -> float:
+    """Σ_{j,j'} k_jj' Σ_m weights_m (x_jm − x_j'm)², for lines x (n, M)."""
+    diagonals = ((step, kernel.diagonal(step)) for step in range(1, len(kernel)))
+    similar = [(step, near) for step, near in diagonals if near.any()]
+    size = max(1, SLAB // len(lines))
+    parts = []
+    for first in range(0, len(weights), size):
+        x = np.ascontiguousarray(lines[:, first : first + size])
+        for step, near in similar:
+            squares = x[step:] - x[:-step]
+            squares *= squares
+            parts.append(float(near @ (squares @ weights[first : first + size])))
+    return 2.0 * math.fsum(parts)
+
+
+def _sum_of_squares(R: Array) -> float:
+    return float(np.vdot(R, R))

@@ -1,1 +1,0 @@
-"""What is written and shown: files, archives, pages, text, streams, progress."""

@@ -1,0 +1,642 @@
+"""All attributions at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass
+from numbers import Real
+from textwrap import fill
+from typing import Any, Final, Protocol, TypeAlias, final
+
+import numpy as np
+import pandas as pd
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import PercentFormatter
+from matplotlib.transforms import ScaledTranslation
+from numpy.typing import NDArray
+
+from propopt.base.arrays import Array
+from propopt.base.checks import read_count
+from propopt.base.errors import InvalidInput
+from propopt.base.text import Quantity, drawn
+from propopt.results.explanation import AttributionsLike, Explanation, explanation_of
+from propopt.results.shares import Ends
+from propopt.tables.frames import as_frame, order_of
+
+
+# ---- What is drawn of doubt: whiskers, faded bars, hatching
+
+
+FADED: Final = 0.35
+"""Opacity of bars below two standard errors."""
+HATCH: Final = "////"
+_BEHIND: Final = "0.35"
+
+
+class CertainSigns(Protocol):
+    """What holds in every explanation that is almost optimal."""
+
+    @property
+    def signs(self) -> NDArray[np.int8]:
+        """+1 or −1 where the sign is certain, else 0, shape (N, D)."""
+
+
+def uncertain(
+    certain: CertainSigns | None, shape: tuple[int, int]
+) -> NDArray[np.bool_]:
+    """True where a sign is not certain; nowhere where nobody asked.
+
+    Raises
+    ------
+    InvalidInput
+        If the signs are of other attributions.
+    """
+    if certain is None:
+        return np.zeros(shape, dtype=bool)
+    signs = np.asarray(certain.signs)
+    if signs.shape != shape:
+        raise InvalidInput(
+            f"certain: expected signs of shape {shape}, got {signs.shape}; give what "
+            "certain() of this explanation returned"
+        )
+    return signs == 0
+
+
+def whiskers(axes: Axes, widths: Array, errors: Array | None) -> None:
+    """Two standard errors on each side of the ends of bars, where they are known."""
+    if errors is None or not errors.any():
+        return
+    axes.errorbar(
+        widths,
+        np.arange(len(widths)),
+        xerr=2.0 * errors,
+        fmt="none",
+        ecolor="0.25",
+        elinewidth=0.9,
+        capsize=2.0,
+        zorder=4,
+    )
+
+
+def opacities(widths: Array, errors: Array | None) -> Array:
+    """Faded below two standard errors."""
+    if errors is None:
+        return np.ones(len(widths))
+    return np.where(np.abs(widths) < 2.0 * errors, FADED, 1.0)
+
+
+def hatch_cells(axes: Axes, doubtful: NDArray[np.bool_]) -> None:
+    """Hatch the cells of a heat map, (features, rows), one patch for each run."""
+    for feature, start, stop in _runs(doubtful):
+        axes.add_patch(
+            Rectangle(
+                (start - 0.5, feature - 0.5),
+                stop - start,
+                1.0,
+                fill=False,
+                hatch=HATCH,
+                edgecolor=_BEHIND,
+                linewidth=0.0,
+            )
+        )
+
+
+def say_hatching(axes: Axes, anywhere: bool) -> None:
+    """Say below the picture what hatching means, where there is any."""
+    if anywhere:
+        axes.set_xlabel(f"{axes.get_xlabel()}\nhatched: sign not certain")
+
+
+def _runs(doubtful: NDArray[np.bool_]) -> Iterator[tuple[int, int, int]]:
+    """Each feature, and where its runs of True start and stop."""
+    edges = np.diff(np.pad(doubtful.astype(int), ((0, 0), (1, 1))), axis=1)
+    starts, stops = np.argwhere(edges == 1), np.argwhere(edges == -1)
+    for (feature, start), (_, stop) in zip(starts, stops, strict=True):
+        yield int(feature), int(start), int(stop)
+
+
+# ---- How all pictures look: sizes, colours, frames
+
+
+OPTIMIZED_COLOUR = "#1f4e79"
+RAISES, LOWERS, OTHERS = "#b2182b", "#2166ac", "0.7"
+"""Colours of positive attributions, of negative ones, and of sums."""
+
+DIVERGING = "RdBu_r"
+"""The map whose ends are those two, with white at zero."""
+
+CYCLE = ["#c44e52", "#dd8452", "#8172b3", "#937860", "#da8bc3", "#8c8c8c", "#ccb974"]
+
+
+def given_or_new(ax: Axes | None, width: float = 5.2, height: float = 3.9) -> Axes:
+    """The axes to draw on; those of a new figure, in inches, where none are given."""
+    if ax is not None:
+        return ax
+    return plt.subplots(figsize=(width, height), layout="constrained")[1]
+
+
+def framed(axes: Axes) -> Axes:
+    """The same axes with a quiet grid behind the data, and open above and right."""
+    axes.grid(True, color="0.92", linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    return axes
+
+
+def legend_below(axes: Axes, columns: int = 1) -> None:
+    """A legend at the right end below the picture, as far down in any size."""
+    down = ScaledTranslation(0.0, -0.5, axes.figure.dpi_scale_trans)
+    axes.legend(
+        loc="upper right",
+        bbox_to_anchor=(1.0, 0.0),
+        bbox_transform=axes.transAxes + down,
+        borderaxespad=0.0,
+        frameon=False,
+        fontsize="small",
+        ncols=columns,
+    )
+
+
+# ---- Names of rows and features, and the words for units, as pictures have them
+
+
+_WHOSE = "the explanation"
+
+
+def units_label(explanation: Explanation, width: int = 60) -> str:
+    """What attributions are, and of what, in lines that fit along an axis."""
+    return fill(drawn(explanation.units_in_words), width)
+
+
+def title_of(explanation: Explanation, where: str = "") -> str:
+    """What is explained, where, and by what method; the method alone if unknown."""
+    method, quantity = drawn(explanation.method), explanation.quantity
+    beside = f", {drawn(where)}" if where else ""
+    if quantity is None:
+        return f"{method}{beside}"
+    return fill(f"{drawn(quantity.in_words())}{beside} ({method})", 50)
+
+
+def common_quantity(explanations: Iterable[Explanation]) -> Quantity | None:
+    """What all of them explain; None where they differ, or where none tells."""
+    told = {one.quantity for one in explanations} - {None}
+    return told.pop() if len(told) == 1 else None
+
+
+def feature_names(explanation: Explanation) -> list[str]:
+    """Those of the features, ``x0, x1, ...`` where there are none."""
+    return [str(name) for name in explanation.to_frame().columns]
+
+
+def names_with_values(explanation: Explanation, X: object, place: int) -> list[str]:
+    """The features' names, each with its value where X is given."""
+    names = feature_names(explanation)
+    if X is None:
+        return names
+    frame = as_frame(X, "X")
+    table = pd.DataFrame(np.asarray(X)) if frame is None else frame.table
+    if table.shape != explanation.shape:
+        raise InvalidInput(
+            f"X: expected the shape of the attributions, {explanation.shape}, got "
+            f"{table.shape}"
+        )
+    row, columns = place, np.arange(table.shape[1])
+    if table is X:
+        rows = order_of(
+            tuple(X.index), explanation.labels.points, "X: its rows", _WHOSE
+        )
+        row = place if rows is None else int(rows[place])
+        labels = tuple(map(str, X.columns))
+        order = order_of(labels, explanation.labels.features, "X: its columns", _WHOSE)
+        columns = columns if order is None else order
+    values: list[object] = [table.iat[row, int(j)] for j in columns]
+    pairs = zip(names, values, strict=True)
+    return [
+        f"{name} = {value:.4g}" if isinstance(value, Real) else f"{name} = {value}"
+        for name, value in pairs
+    ]
+
+
+def largest(sizes: Array, most: int) -> NDArray[np.intp]:
+    """Positions of the largest |sizes|, in falling order."""
+    return np.argsort(-np.abs(sizes), kind="stable")[:most]
+
+
+OUTLIERS = 1.0
+"""Per cent of attributions beyond the ends of a colour bar."""
+
+_NAMED = 12
+"""Names of rows that have room below a heat map."""
+
+
+def plot_heatmap(
+    explanation: AttributionsLike,
+    *,
+    n_features: int = 20,
+    certain: CertainSigns | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw all attributions as a heat map, features down and rows across.
+
+    Features stand in the order of their mean |w|; rows in the order of their first
+    principal component, so that rows explained alike stand side by side, with the names
+    of some below. The colours reach as far as 99 % of the attributions; the few beyond
+    have the colour of the end.
+
+    Parameters
+    ----------
+    explanation : Explanation, shap.Explanation, DataFrame or array
+        W (N, D).
+    n_features : int
+        How many features to draw.
+    certain : Certain, optional
+        What ``explanation.certain()`` returned: attributions whose sign is not certain
+        are hatched.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> best = po.solve(1.0 * po.GradientMatching(np.diag([1.0, 2.0, 3.0])))
+    >>> axes = po.plots.plot_heatmap(best)
+    >>> [label.get_text() for label in axes.get_yticklabels()]
+    ['x2', 'x1', 'x0']
+    """
+    result = explanation_of(explanation, "given")
+    W = result.attributions
+    features = largest(np.abs(W).mean(axis=0), read_count(n_features, "n_features"))
+    rows = _along_component(W)
+    picture = W[rows][:, features].T
+    doubtful = uncertain(certain, W.shape)[rows][:, features].T
+    axes = given_or_new(ax, 6.4, 1.4 + 0.26 * len(features))
+    _draw(axes, picture, units_label(result, 40))
+    hatch_cells(axes, doubtful)
+    names = feature_names(result)
+    axes.set_yticks(np.arange(len(features)), [drawn(names[j]) for j in features])
+    _name_rows(axes, result, rows)
+    say_hatching(axes, bool(doubtful.any()))
+    axes.set_title(title_of(result))
+    return axes
+
+
+def _draw(axes: Axes, picture: Array, units: str) -> None:
+    """Cells of one colour each, features apart; their colours reach to outliers."""
+    reach = float(np.percentile(np.abs(picture), 100.0 - OUTLIERS))
+    reach = reach or float(np.abs(picture).max()) or 1.0
+    image = axes.imshow(
+        picture,
+        cmap=DIVERGING,
+        vmin=-reach,
+        vmax=reach,
+        aspect="auto",
+        interpolation="none",  # else colours of neighbouring features are mixed
+        rasterized=True,
+    )
+    for edge in np.arange(1, len(picture)) - 0.5:
+        axes.axhline(edge, color="white", linewidth=1.5)
+    beyond = "both" if np.abs(picture).max() > reach else "neither"
+    bar = axes.figure.colorbar(image, ax=axes, extend=beyond)
+    bar.set_label(units, fontsize="small")
+    bar.outline.set_visible(False)
+
+
+def _name_rows(axes: Axes, result: Explanation, rows: NDArray[np.intp]) -> None:
+    """The names of all rows where there is room, else of some."""
+    names = result.labels.points or range(len(rows))
+    shown = np.unique(np.linspace(0, len(rows) - 1, _NAMED).round().astype(int))
+    axes.set_xticks(
+        shown,
+        [drawn(str(names[rows[place]])) for place in shown],
+        rotation=90,
+        fontsize="x-small",
+    )
+    some = "" if len(shown) == len(rows) else f", {len(shown)} of them named"
+    axes.set_xlabel(f"{len(rows)} rows, alike side by side{some}")
+
+
+def _along_component(W: Array) -> NDArray[np.intp]:
+    """The rows in the order of the first principal component."""
+    centred = W - W.mean(axis=0)
+    left, _, _ = np.linalg.svd(centred, full_matrices=False)
+    return np.argsort(left[:, 0], kind="stable")
+
+
+# ---- Attributions of one row: bars, or steps from the base to the prediction
+
+
+def plot_row(
+    explanation: AttributionsLike,
+    row: Hashable = None,
+    *,
+    X: object = None,
+    n_features: int = 10,
+    certain: CertainSigns | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the attributions of one row as bars with their numbers, the largest on top.
+
+    Features beyond the first ``n_features`` share one bar, the sum of theirs. Where
+    standard errors are known, whiskers reach two of them to each side, and bars that
+    are smaller than that are faded.
+
+    Parts of the output that come with their base, ``details["base_value"]``, are drawn
+    as steps: from the base, at the bottom, to the base and all contributions, which is
+    the prediction where they add up to it. The axis then has the output itself, such
+    as a probability. Slopes are drawn from zero: they do not add up, and no step of
+    theirs ends at a prediction; ``units="output"`` of :func:`propopt.explain` and
+    :class:`propopt.Explainer` gives parts that do.
+
+    Parameters
+    ----------
+    explanation : Explanation, shap.Explanation, DataFrame or array
+        W (N, D).
+    row : label or int, optional
+        The row's name in the index of the inputs; its position where they had none.
+        Not needed where there is one row.
+    X : array or DataFrame (N, D), optional
+        The inputs, to write the value of each feature beside its name; those with names
+        are put in the order of the explanation.
+    n_features : int
+        How many features have a bar of their own.
+    certain : Certain, optional
+        What ``explanation.certain()`` returned: bars whose sign is not certain are
+        hatched.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no such row, or none is named and there are several; or X has
+        another shape than the attributions.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> best = po.solve(1.0 * po.GradientMatching(np.array([[3.0, -1.0, 0.5]])))
+    >>> [float(bar.get_width()) for bar in po.plots.plot_row(best, 0).patches]
+    [3.0, -1.0, 0.5]
+    """
+    result = explanation_of(explanation, "given")
+    row, place = _row_of(result, row)
+    doubtful = uncertain(certain, result.shape)[place]
+    names = names_with_values(result, X, place)
+    bars = _Bars.of(
+        result, place, names, doubtful, read_count(n_features, "n_features")
+    )
+    axes = given_or_new(ax, 6.4, 1.3 + 0.3 * len(bars.widths))
+    base = _base(result, place)
+    bars.draw(axes, base)
+    axes.set_yticks(np.arange(len(bars.widths)), [drawn(name) for name in bars.names])
+    axes.invert_yaxis()
+    axes.set(xlabel=_axis(result, base), title=title_of(result, f"row {row}"))
+    say_hatching(axes, bool(bars.doubtful.any()))
+    framed(axes)
+    axes.grid(False, axis="y")  # bars have names
+    return axes
+
+
+def _row_of(result: Explanation, row: Hashable) -> tuple[Hashable, int]:
+    """The name and the place of a row; of the only one where none is named."""
+    names, count = result.labels.points, len(result.attributions)
+    if row is None and (names is None or None not in names):
+        if count > 1:
+            first = 0 if names is None else names[0]
+            raise InvalidInput(
+                f"row: there are {count} rows; name one, such as {first!r}"
+            )
+        row = 0 if names is None else names[0]
+    return row, result.labels.position(row, count)
+
+
+def _axis(result: Explanation, base: float | None) -> str:
+    """What is along the axis: the output itself, or what attributions are."""
+    if base is None:
+        return units_label(result)
+    return "output" if result.quantity is None else drawn(result.quantity.in_words())
+
+
+def _base(result: Explanation, place: int) -> float | None:
+    """Where contributions start; None for slopes, and where it is not known."""
+    known = result.units == "output" and "base_value" in result.details
+    return float(result.details["base_value"][place]) if known else None
+
+
+_ROOM: Final = 0.16
+"""Beside the bars, for their numbers, of what they span."""
+
+
+def _signed(width: float, digits: int) -> str:
+    """A number with its sign, to so many digits after the point; 0 what rounds to it.
+
+    Very small and very large ones by powers of ten.
+    """
+    if width and not -6 <= digits <= 6:
+        return f"{width:+.2e}".replace("-", "−")
+    places = max(digits, 0)
+    rounded = round(width, places)
+    return f"{rounded:+,.{places}f}".replace("-", "−") if rounded else "0"
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Bars:
+    """The bars of one row, from the top down."""
+
+    names: list[str]
+    widths: Array
+    errors: Array | None
+    doubtful: NDArray[np.bool_]
+    n_others: int
+
+    @classmethod
+    def of(
+        cls,
+        result: Explanation,
+        place: int,
+        names: list[str],
+        doubtful: NDArray[np.bool_],
+        count: int,
+    ) -> _Bars:
+        """The largest, and one for the sum of the others, whose error is not known."""
+        w, errors = result.attributions[place], result.standard_errors
+        order = largest(w, count)
+        rest = np.delete(w, order)
+        own = cls(
+            names=[names[j] for j in order],
+            widths=w[order],
+            errors=None if errors is None else errors[place, order],
+            doubtful=doubtful[order],
+            n_others=0,
+        )
+        return own if rest.size == 0 else own._and_the(rest)
+
+    def _and_the(self, rest: Array) -> _Bars:
+        """One more bar."""
+        errors = self.errors
+        return _Bars(
+            names=[*self.names, f"{rest.size} others"],
+            widths=np.append(self.widths, rest.sum()),
+            errors=None if errors is None else np.append(errors, np.nan),
+            doubtful=np.append(self.doubtful, False),
+            n_others=1,
+        )
+
+    def draw(self, axes: Axes, base: float | None) -> None:
+        """From zero; or each from the end of the one below, the lowest from a base."""
+        starts = np.zeros(len(self.widths))
+        axes.use_sticky_edges = False  # steps have room on both sides
+        if base is not None:
+            # the largest step ends at the prediction, at the top
+            starts = base + np.cumsum(self.widths[::-1])[::-1] - self.widths
+        axes.barh(
+            np.arange(len(self.widths)),
+            self.widths,
+            left=starts,
+            height=0.7,
+            color=self._colours(),
+        )
+        seen = opacities(self.widths, self.errors)
+        for place, bar in enumerate(axes.patches[-len(self.widths) :]):
+            bar.set_alpha(float(seen[place]))
+            if self.doubtful[place]:
+                bar.set(hatch=HATCH, edgecolor="white")
+        whiskers(axes, starts + self.widths, self.errors)
+        self._write_numbers(axes, starts)
+        if base is None:
+            axes.axvline(0.0, color="0.3", linewidth=0.8)
+        else:
+            self._mark_ends(axes, base)
+
+    def _write_numbers(self, axes: Axes, starts: Array) -> None:
+        """Each width beside the end of its bar, all to the digits of the largest."""
+        largest_width = float(np.abs(self.widths).max(initial=0.0))
+        digits = 2 - math.floor(math.log10(largest_width)) if largest_width else 0
+        errors = np.zeros(len(self.widths)) if self.errors is None else self.errors
+        ends = starts + self.widths
+        reach = 2.0 * np.nan_to_num(errors)
+        for place, width in enumerate(self.widths.tolist()):
+            side = -1.0 if width < 0.0 else 1.0
+            axes.annotate(
+                _signed(width, digits),
+                (float(ends[place] + side * reach[place]), place),
+                xytext=(4.0 * side, 0.0),
+                textcoords="offset points",
+                fontsize="small",
+                ha="right" if side < 0.0 else "left",
+                va="center",
+                annotation_clip=False,
+                bbox={"facecolor": axes.get_facecolor(), "linewidth": 0.0, "pad": 0.8},
+            )
+        edges = np.concatenate([starts, ends, ends + reach, ends - reach])
+        low, high = float(edges.min()), float(edges.max())
+        room = _ROOM * ((high - low) or 1.0)
+        left = low - (room if (self.widths < 0.0).any() else 0.3 * room)
+        axes.set_xlim(left, high + (room if (self.widths >= 0.0).any() else 0.3 * room))
+
+    def _mark_ends(self, axes: Axes, base: float) -> None:
+        end = base + float(self.widths.sum())
+        ends = base + np.cumsum(self.widths[::-1])[::-1]
+        for place in range(len(self.widths) - 1):  # from the step below to this one
+            axes.plot(
+                [ends[place + 1]] * 2,
+                [place + 0.35, place + 0.65],
+                color="0.4",
+                linewidth=0.8,
+            )
+        axes.axvline(base, color="0.55", linewidth=0.8, linestyle=":")
+        axes.axvline(end, color="0.3", linewidth=0.8)
+        last = len(self.widths) - 0.5
+        inwards = "left" if base <= end else "right"
+        outwards = "left" if base >= end else "right"
+        for x, y, text, ha in (
+            (base, last + 0.15, f"base {base:.4g}", inwards),
+            (end, -0.7, f"prediction {end:.4g}", outwards),
+        ):
+            axes.annotate(
+                text,
+                (x, y),
+                xytext=(4.0 if ha == "left" else -4.0, 0.0),
+                textcoords="offset points",
+                fontsize="small",
+                ha=ha,
+                va="center",
+                annotation_clip=False,
+            )
+        axes.set_ylim(-0.9, last + 0.35)
+
+    def _colours(self) -> list[str]:
+        own = self.widths[: len(self.widths) - self.n_others]
+        colours = [RAISES if width >= 0 else LOWERS for width in own]
+        return colours + [OTHERS] * self.n_others
+
+
+# ---- Second axes beside losses: the share of faithfulness kept, and of others removed
+
+
+_Scale: TypeAlias = tuple[Callable[[Any], Array], Callable[[Any], Array]]
+
+
+_SAME = 1e-12
+"""Ends that differ by less, relatively, are one."""
+
+
+def draw_share_axes(axes: Axes, x: str, y: str, ends: Ends) -> None:
+    """Shares along the upper edge for loss ``x`` and along the right for ``y``.
+
+    Nothing where a share is not defined.
+    """
+    along_x, along_y = _scale(x, ends), _scale(y, ends)
+    if along_x is not None:
+        top = axes.secondary_xaxis("top", functions=along_x)
+        top.set_xlabel(_title(x, ends), fontsize="small")
+        _dress(top, top.xaxis, "top")
+    if along_y is not None:
+        right = axes.secondary_yaxis("right", functions=along_y)
+        right.set_ylabel(_title(y, ends), fontsize="small")
+        _dress(right, right.yaxis, "right")
+
+
+def _dress(along: Any, ticks: Axis, side: str) -> None:
+    """In per cent, and quieter than the losses."""
+    ticks.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    along.tick_params(labelsize="small", color="0.6")
+    along.spines[side].set_color("0.6")
+
+
+def _title(name: str, ends: Ends) -> str:
+    if name in ends.faithful:
+        return "faithfulness kept"
+    return f"{drawn(name.replace('_', ' '))} removed"
+
+
+def _scale(name: str, ends: Ends) -> _Scale | None:
+    """The share of a loss, and the loss of a share; None where one is not defined."""
+    near, far = ends.at_target.get(name, math.nan), ends.far.get(name, math.nan)
+    is_root = name in ends.roots
+    if is_root:
+        near, far = math.sqrt(near), math.sqrt(far)
+    # of faithfulness nothing is kept at the far end, of others all is removed there
+    none, whole = (far, near) if name in ends.faithful else (near, far)
+    known = math.isfinite(near) and math.isfinite(far)
+    if not known or abs(none - whole) <= _SAME * max(none, whole):
+        return None
+
+    def share(loss: Any) -> Array:
+        return np.asarray((none - (_root(loss) if is_root else loss)) / (none - whole))
+
+    def loss(share: Any) -> Array:
+        value = none - np.asarray(share) * (none - whole)
+        return np.asarray(value * np.abs(value) if is_root else value)
+
+    return share, loss
+
+
+def _root(loss: Any) -> Array:
+    """√loss, and its mirror image below zero, where the frame of a plot reaches."""
+    return np.asarray(np.sign(loss) * np.sqrt(np.abs(loss)))

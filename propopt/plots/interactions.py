@@ -1,0 +1,599 @@
+"""Pictures of interactions: scores of sets of features with their intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
+from numpy.typing import NDArray
+
+from propopt.base.arrays import Array, Positions, Truths, Values
+from propopt.base.checks import known_word, read_count
+from propopt.base.text import drawn
+from propopt.interactions.comparisons import PairScores
+from propopt.interactions.features import pairs_matrix
+from propopt.interactions.inference import Adjustment
+from propopt.interactions.scores import (
+    ClearScores,
+    InteractionScores,
+    clear_scores,
+    require_pairs,
+)
+from propopt.plots.attributions import (
+    DIVERGING,
+    LOWERS,
+    RAISES,
+    framed,
+    given_or_new,
+    largest,
+    legend_below,
+)
+from propopt.plots.lime import LONGEST, shortened
+
+
+# ---- What pictures of interactions share: which sets and features they show, and words
+
+
+def places_of_strongest(
+    result: InteractionScores | PairScores, sizes: Values, most: int
+) -> Positions:
+    """The features with the largest scores of pairs, largest first.
+
+    Parameters
+    ----------
+    result : InteractionScores or PairScores
+        Of pairs.
+    sizes : array (Q,)
+        How strong each pair is.
+    most : int
+        How many features there is room for.
+    """
+    best = np.full(len(result.names), -1.0)
+    np.maximum.at(best, result.sets, sizes[:, None])
+    order = np.argsort(-best, kind="stable")
+    return order[best[order] >= 0.0][:most]
+
+
+def some(clear: ClearScores, places: Positions) -> ClearScores:
+    """Those of some of the sets."""
+    return replace(
+        clear,
+        names=tuple(clear.names[q] for q in places),
+        estimates=clear.estimates[places],
+        low=clear.low[places],
+        high=clear.high[places],
+        leak=clear.leak[places],
+        used=clear.used[places],
+    )
+
+
+def say_intervals(
+    axes: Axes,
+    result: InteractionScores | PairScores,
+    clear: ClearScores,
+    shown: int,
+    number: int,
+    noun: str,
+) -> None:
+    """Say above the picture what is explained, what intervals are, what is left out.
+
+    Parameters
+    ----------
+    axes : matplotlib Axes
+        The picture.
+    result : InteractionScores or PairScores
+        Of whose error scores are.
+    clear : ClearScores
+        What is drawn.
+    shown, number : int
+        How many of how many there are.
+    noun : str
+        Of what, in the plural.
+    """
+    lines = [drawn(clear.in_words)]
+    if isinstance(result, InteractionScores):
+        lines.insert(0, drawn(capitalised(result.explained)))
+    if shown < number:
+        lines.append(f"the {shown} strongest of {number:,} {noun}")
+    axes.set_title("\n".join(lines), loc="left", fontsize="medium")
+
+
+def capitalised(text: str) -> str:
+    """With a large first letter; other letters are left."""
+    return text[:1].upper() + text[1:]
+
+
+def name_of_set(own: Sequence[str]) -> str:
+    """The features of a set in one line, each shortened to its part of the room."""
+    room = LONGEST // len(own)
+    return " × ".join(drawn(shortened(name, room)) for name in own)
+
+
+def score_in(result: InteractionScores) -> str:
+    """What an axis of scores says."""
+    name = "LOCO" if result.order == 1 else "iLOCO"
+    return drawn(f"{name}, in {result.units}")
+
+
+def signs_in_words(result: InteractionScores) -> tuple[str, str]:
+    """What scores above zero mean, and those below."""
+    match result.order:
+        case 1:
+            return "worse without it", "no worse without it"
+        case 2:
+            return "joint contribution", "stand in for each other"
+        case _:
+            return "joint contribution", "had from fewer of them"
+
+
+# ---- Scores of pairs as cells, one for each two features
+
+
+_ROOM: Final = 24
+"""Characters of a name that have room below a cell."""
+_DARK: Final = 0.55
+"""Of the largest score: signs are white on cells beyond it."""
+
+
+def interaction_heatmap(
+    result: InteractionScores | PairScores,
+    *,
+    n_features: int = 20,
+    level: float = 0.9,
+    adjust: Adjustment = "bonferroni",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw scores of pairs as a triangle of cells, the strongest features first.
+
+    A cell has the sign of its score, + or −, where the interval is beyond zero, and
+    beyond what a model without interactions would show. Pairs without a score are
+    hatched.
+
+    Parameters
+    ----------
+    result : InteractionScores or PairScores
+        Of pairs. Those of :class:`PairScores` have no intervals, and no signs.
+    n_features : int
+        How many features to draw, those with the largest scores.
+    level : float
+        Of the intervals.
+    adjust : Adjustment
+        As :meth:`InteractionScores.intervals` has it.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Raises
+    ------
+    InvalidInput
+        If the result is none of pairs.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> X = np.random.default_rng(0).normal(size=(120, 3))
+    >>> scheme = po.interactions.DataSplit()
+    >>> pairs = po.interactions.ILOCO(DecisionTreeRegressor(), scheme)
+    >>> pairs = pairs.fit(X, 3 * X[:, 0] * X[:, 1])
+    >>> axes = po.plots.interaction_heatmap(pairs.result_)
+    >>> print(axes.get_title(loc="left"))
+    Squared error of prediction of DecisionTreeRegressor
+    90 % intervals, Bonferroni of 3
+    """
+    clear = _intervals(result, level, adjust)
+    most = max(2, read_count(n_features, "n_features"))
+    sizes = np.nan_to_num(np.abs(clear.estimates))
+    features = places_of_strongest(result, sizes, most)
+    cells = np.tril(np.ones((len(features), len(features)), dtype=bool), -1)
+    scores = np.where(cells, _square(result, clear.estimates, features), np.nan)
+    signs = np.where(cells, _square(result, _signs(clear), features), 0.0)
+    side = 1.6 + 0.42 * len(features)
+    axes = given_or_new(ax, side + 1.4, side)
+    _draw(axes, scores[1:, :-1], _label(result))
+    _write_signs(axes, signs[1:, :-1], scores[1:, :-1])
+    _hatch(axes, (cells & np.isnan(scores))[1:, :-1])
+    names = [drawn(shortened(str(result.names[j]), _ROOM)) for j in features]
+    axes.set_yticks(np.arange(len(names) - 1), names[1:])
+    axes.set_xticks(np.arange(len(names) - 1), names[:-1], rotation=90)
+    axes.set_xlabel(_meaning(clear), fontsize="small")
+    say_intervals(axes, result, clear, len(names), len(result.names), "features")
+    return axes
+
+
+def _intervals(
+    result: InteractionScores | PairScores, level: float, adjust: Adjustment
+) -> ClearScores:
+    """With intervals that are not known where there are none."""
+    if isinstance(result, PairScores):
+        unknown = np.full(len(result.sets), np.nan)
+        return ClearScores(
+            names=(),
+            estimates=result.estimates,
+            low=unknown,
+            high=unknown,
+            leak=np.zeros(len(unknown)),
+            in_words=result.method,
+        )
+    clear = clear_scores(result, level, adjust)
+    require_pairs(result, "interaction_heatmap")
+    return clear
+
+
+def _label(result: InteractionScores | PairScores) -> str:
+    if isinstance(result, PairScores):
+        return drawn(f"in {result.units}")
+    return score_in(result)
+
+
+def _meaning(clear: ClearScores) -> str:
+    """What signs in cells mean."""
+    if np.isnan(clear.low).all():
+        return "scores without intervals"
+    beyond = "zero and main effects" if clear.leak.any() else "zero"
+    return f"+, −: the interval is beyond {beyond}"
+
+
+def _signs(clear: ClearScores) -> Array:
+    """+1 and −1 of scores that are clear, else 0, (Q,)."""
+    return clear.above.astype(np.float64) - clear.below
+
+
+def _square(
+    result: InteractionScores | PairScores, values: Array, features: Positions
+) -> Array:
+    """Numbers of pairs as a symmetric matrix of some features; NaN of no pair."""
+    matrix = pairs_matrix(values, result.sets, len(result.names))
+    return matrix[np.ix_(features, features)]
+
+
+def _draw(axes: Axes, scores: Array, label: str) -> None:
+    reach = float(np.nan_to_num(np.abs(scores)).max()) or 1.0
+    image = axes.imshow(
+        np.ma.masked_invalid(scores),
+        cmap=colormaps[DIVERGING],
+        vmin=-reach,
+        vmax=reach,
+        interpolation="none",
+        rasterized=True,
+    )
+    places = np.arange(len(scores))
+    axes.hlines(places - 0.5, -0.5, places + 0.5, color="white", linewidth=1.5)
+    axes.vlines(places + 0.5, places - 0.5, len(scores) - 0.5, color="white")
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0)
+    bar = axes.figure.colorbar(image, ax=axes)
+    bar.set_label(label, fontsize="small")
+    bar.outline.set_visible(False)
+
+
+def _write_signs(axes: Axes, signs: Array, scores: Array) -> None:
+    """+ and − in the middle of cells, as no colour alone should say it."""
+    sizes = np.nan_to_num(np.abs(scores))
+    dark = sizes > _DARK * sizes.max()
+    for row, column in np.argwhere(np.nan_to_num(signs) != 0.0):
+        axes.text(
+            column,
+            row,
+            "+" if signs[row, column] > 0 else "−",
+            ha="center",
+            va="center",
+            weight="bold",
+            color="white" if dark[row, column] else "0.15",
+        )
+
+
+def _hatch(axes: Axes, unscored: NDArray[np.bool_]) -> None:
+    for row, column in np.argwhere(unscored):
+        axes.add_patch(
+            Rectangle(
+                (column - 0.5, row - 0.5),
+                1.0,
+                1.0,
+                fill=False,
+                hatch="////",
+                edgecolor="0.8",
+                linewidth=0.0,
+            )
+        )
+
+
+# ---- Scores of sets of features as dots, with their intervals
+
+
+_UNCLEAR: Final = "0.45"
+
+
+def interaction_intervals(
+    result: InteractionScores,
+    *,
+    n_sets: int = 20,
+    level: float = 0.9,
+    adjust: Adjustment = "bonferroni",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw scores with their intervals, the largest above, and a line at zero.
+
+    Triangles to the right are joint contributions, and triangles to the left features
+    that stand in for each other: their intervals are beyond zero, and beyond what a
+    model without interactions would show, which is a grey tick where it is known.
+    Circles are scores whose intervals are not, and crosses sets with a feature that no
+    learner uses.
+
+    Parameters
+    ----------
+    result : InteractionScores
+        Of sets of any size: of single features it is LOCO.
+    n_sets : int
+        How many to draw, the largest in size.
+    level : float
+        Of the intervals.
+    adjust : Adjustment
+        How intervals count the sets that were looked at, those that are not drawn too:
+        as :meth:`InteractionScores.intervals` has it.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Raises
+    ------
+    InvalidInput
+        If the result is none of interactions.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> X = np.random.default_rng(0).normal(size=(120, 3))
+    >>> scheme = po.interactions.DataSplit()
+    >>> pairs = po.interactions.ILOCO(DecisionTreeRegressor(), scheme)
+    >>> pairs = pairs.fit(X, 3 * X[:, 0] * X[:, 1])
+    >>> axes = po.plots.interaction_intervals(pairs.result_)
+    >>> print(axes.get_title(loc="left"))
+    Squared error of prediction of DecisionTreeRegressor
+    90 % intervals, Bonferroni of 3
+    """
+    clear = clear_scores(result, level, adjust)
+    strongest = largest(clear.estimates, read_count(n_sets, "n_sets"))
+    order = strongest[np.argsort(-clear.estimates[strongest], kind="stable")]
+    shown = some(clear, order)
+    axes = given_or_new(ax, 6.4, 1.6 + 0.27 * len(order))
+    _intervals_draw(axes, shown, signs_in_words(result))
+    axes.set_yticks(np.arange(len(order)), [name_of_set(own) for own in shown.names])
+    axes.set_ylim(len(order) - 0.4, -0.6)
+    axes.set_xlabel(score_in(result))
+    axes.locator_params(axis="x", nbins=6)
+    say_intervals(axes, result, clear, len(order), len(clear.estimates), "sets")
+    return framed(axes)
+
+
+def _intervals_draw(axes: Axes, shown: ClearScores, words: tuple[str, str]) -> None:
+    axes.axvline(0.0, color="0.3", linewidth=0.9)
+    if shown.leak.any():
+        axes.scatter(
+            shown.leak,
+            np.arange(len(shown.leak)),
+            marker="|",
+            s=110,
+            c="0.6",
+            linewidths=1.6,
+            zorder=2,
+            label="main effects alone",
+        )
+    decided = shown.above | shown.below | ~shown.used
+    _draw_some(axes, shown, shown.above, words[0], color=RAISES, fmt=">")
+    _draw_some(axes, shown, shown.below, words[1], color=LOWERS, fmt="<")
+    _draw_some(
+        axes,
+        shown,
+        ~decided,
+        "not clear",
+        color=_UNCLEAR,
+        fmt="o",
+        markerfacecolor="white",
+    )
+    _draw_some(axes, shown, ~shown.used, "not used", color=_UNCLEAR, fmt="x")
+    legend_below(axes, columns=2)
+
+
+def _draw_some(
+    axes: Axes, shown: ClearScores, own: Truths, label: str, **looks: Any
+) -> None:
+    """Dots of some sets, with their intervals."""
+    if not own.any():
+        return
+    reach = shown.estimates - shown.low, shown.high - shown.estimates
+    axes.errorbar(
+        shown.estimates[own],
+        np.flatnonzero(own),
+        xerr=[side[own] for side in reach],
+        markersize=6.0,
+        elinewidth=1.3,
+        capsize=2.5,
+        zorder=3,
+        label=label,
+        **looks,
+    )
+
+
+# ---- Features on a circle, and lines between those that matter jointly
+
+
+DrawnPairs: TypeAlias = Literal["clear", "all"]
+"""Those whose intervals are beyond zero and leak, or all."""
+
+_SMALLEST: Final = 50.0
+_GROWN: Final = 190.0
+"""Area of a dot, in square points, and what the largest main effect adds."""
+_THINNEST: Final = 0.6
+_THICKEST: Final = 6.0
+_SIDE_BY_SIDE: Final = 12
+"""Names that have room as they are read."""
+_NEAR: Final = 1.3
+_FAR: Final = 2.2
+"""Of the axes, in radii of the circle."""
+
+
+def interaction_network(
+    result: InteractionScores,
+    *,
+    pairs: DrawnPairs = "clear",
+    n_features: int = 20,
+    level: float = 0.9,
+    adjust: Adjustment = "bonferroni",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw features on a circle, and a line for each pair, as thick as its score.
+
+    Solid red lines join features that contribute jointly, dashed blue ones those that
+    stand in for each other. Dots are larger the more the feature matters by itself,
+    where the result knows that (``result.main``).
+
+    Parameters
+    ----------
+    result : InteractionScores
+        Of pairs.
+    pairs : {"clear", "all"}
+        Lines for pairs whose intervals are beyond zero, and beyond what a model without
+        interactions would show; or for all of them, those that are not clear faint.
+    n_features : int
+        How many features to draw, those with the largest scores of such pairs; in the
+        order of the table.
+    level : float
+        Of the intervals.
+    adjust : Adjustment
+        As :meth:`InteractionScores.intervals` has it.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Raises
+    ------
+    InvalidInput
+        If the result is none of pairs.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> X = np.random.default_rng(0).normal(size=(120, 3))
+    >>> scheme = po.interactions.DataSplit()
+    >>> pairs = po.interactions.ILOCO(DecisionTreeRegressor(), scheme)
+    >>> pairs = pairs.fit(X, 3 * X[:, 0] * X[:, 1])
+    >>> axes = po.plots.interaction_network(pairs.result_, pairs="all")
+    >>> sorted(text.get_text() for text in axes.texts)
+    ['0', '1', '2']
+    """
+    clear = clear_scores(result, level, adjust)
+    require_pairs(result, "interaction_network")
+    known_word(pairs, DrawnPairs, "pairs")
+    decided = clear.above | clear.below
+    wanted = decided if pairs == "clear" else np.ones_like(decided)
+    wanted &= np.isfinite(clear.estimates)
+    sizes = np.where(wanted, np.abs(clear.estimates), 0.0)
+    most = max(2, read_count(n_features, "n_features"))
+    features = np.sort(places_of_strongest(result, sizes, most))
+    outwards = len(features) > _SIDE_BY_SIDE
+    reach = _FAR if outwards else _NEAR
+    axes = given_or_new(ax, 3.0 + 1.9 * reach, 2.6 + 1.9 * reach)
+    circle = _circle(len(features))
+    names = [str(result.names[j]) for j in features]
+    _draw_nodes(axes, circle, names, _areas(result, features))
+    ends = _ends(result, features)
+    wanted &= (ends >= 0).all(axis=1)
+    _draw_lines(axes, circle, ends, clear, wanted, signs_in_words(result))
+    axes.set_aspect("equal")
+    axes.set(xlim=(-reach, reach), ylim=(-reach - 0.25, reach))
+    axes.axis("off")
+    say_intervals(axes, result, clear, len(features), len(result.names), "features")
+    return axes
+
+
+def _circle(count: int) -> Array:
+    """Places of nodes, (count, 2), clockwise from above."""
+    angles = 0.5 * np.pi - 2.0 * np.pi * np.arange(count) / count
+    return np.column_stack([np.cos(angles), np.sin(angles)])
+
+
+def _ends(result: InteractionScores, features: Positions) -> Positions:
+    """Where both features of each pair are on the circle, (Q, 2); −1 if nowhere."""
+    place = np.full(len(result.names), -1)
+    place[features] = np.arange(len(features))
+    return np.asarray(place[result.sets])
+
+
+def _areas(result: InteractionScores, features: Positions) -> Values:
+    """Of dots: the score of each feature by itself, where it is known."""
+    areas = np.full(len(result.names), _SMALLEST)
+    if result.main is not None:
+        own = np.nan_to_num(np.maximum(result.main.estimates, 0.0))
+        areas[result.main.sets[:, 0]] += _GROWN * own / (own.max() or 1.0)
+    return np.asarray(areas[features])
+
+
+def _draw_nodes(axes: Axes, circle: Array, names: Sequence[str], areas: Values) -> None:
+    """Dots and names, which run outwards where they would overlap side by side."""
+    axes.scatter(circle[:, 0], circle[:, 1], s=areas, c="0.25", zorder=3)
+    outwards = len(names) > _SIDE_BY_SIDE
+    for (x, y), name in zip(circle, names, strict=True):
+        upright = abs(x) < 0.2 and not outwards
+        angle = np.degrees(np.arctan2(y, x)) if outwards else 0.0
+        axes.text(
+            1.1 * x,
+            1.1 * y,
+            drawn(shortened(name, _ROOM)),
+            rotation=angle - 180.0 * (x < 0) if outwards else 0.0,
+            rotation_mode="anchor",
+            ha="center" if upright else "left" if x >= 0 else "right",
+            va=("bottom" if y > 0 else "top") if upright else "center",
+            fontsize="small",
+        )
+
+
+def _draw_lines(
+    axes: Axes,
+    circle: Array,
+    ends: Positions,
+    clear: ClearScores,
+    wanted: Truths,
+    words: tuple[str, str],
+) -> None:
+    """The weakest first, so that strong ones are on top; and what they mean."""
+    if not wanted.any():
+        axes.text(0.0, 0.0, "no pair is clear", ha="center", va="center", color="0.4")
+        return
+    sizes = np.nan_to_num(np.abs(clear.estimates))
+    widths = _THINNEST + (_THICKEST - _THINNEST) * sizes / (sizes[wanted].max() or 1.0)
+    decided = clear.above | clear.below
+    for q in np.argsort(sizes, kind="stable"):
+        if wanted[q]:
+            joint = clear.estimates[q] > 0.0
+            axes.plot(
+                *circle[ends[q]].T,
+                color=RAISES if joint else LOWERS,
+                linestyle="-" if joint else (0, (3, 1.5)),
+                linewidth=widths[q],
+                alpha=0.85 if decided[q] else 0.2,
+                solid_capstyle="round",
+                zorder=2,
+                label=words[0 if joint else 1] if decided[q] else "_",
+            )
+    _write_legend(axes)
+
+
+def _write_legend(axes: Axes) -> None:
+    """What each kind of line means, once."""
+    lines, names = axes.get_legend_handles_labels()
+    kinds = dict(sorted(zip(names, lines, strict=True), key=lambda own: own[0]))
+    if kinds:
+        axes.legend(
+            kinds.values(),
+            kinds.keys(),
+            loc="lower center",
+            frameon=False,
+            fontsize="small",
+            ncols=2,
+            handlelength=4.0,
+        )

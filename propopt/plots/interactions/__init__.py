@@ -1,1 +1,0 @@
-"""Pictures of interactions: scores of sets of features with their intervals."""

@@ -1,0 +1,802 @@
+"""Pictures of what LIME tends to."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
+from numpy.typing import ArrayLike, NDArray
+
+from propopt.base.arrays import Array, Positions, Values
+from propopt.base.checks import did_you_mean, read_count
+from propopt.base.errors import InvalidInput, Refused
+from propopt.base.text import drawn
+from propopt.lime.explanation import LimeExplanation, known_noise, named_coefficients
+from propopt.lime.paths import SignChanges
+from propopt.lime.text.text_explanation import DocumentLimits, TextLimeExplanation
+from propopt.plots.attributions import (
+    LOWERS,
+    OPTIMIZED_COLOUR,
+    OTHERS,
+    RAISES,
+    framed,
+    given_or_new,
+    largest,
+    legend_below,
+)
+
+
+# ---- Titles and names in pictures of LIME
+
+
+LONGEST: Final = 42
+"""Characters of a name that have room beside a picture."""
+
+
+def shortened(name: str, most: int = LONGEST) -> str:
+    """A name with its middle left out where it is too long: the bin is at its end.
+
+    Examples
+    --------
+    >>> shortened("a long name of a column > 2.5", 16)
+    'a long…umn > 2.5'
+    """
+    if len(name) <= most:
+        return name
+    ahead = (most - 1) * 2 // 5
+    return f"{name[:ahead]}…{name[len(name) - (most - 1 - ahead) :]}"
+
+
+def row_title(explanation: LimeExplanation, n: int) -> str:
+    """What is explained, of which row; what it is there and what LIME makes of it."""
+    names = explanation.labels.points
+    return lime_title(explanation, f"row {n if names is None else names[n]}", n)
+
+
+def lime_title(explanation: Any, where: str, n: int) -> str:
+    """Two lines, of a row or a document."""
+    what = f"{explanation.explained_in_words}, {where}"
+    return (
+        f"{drawn(shortened(what, 60))}\nit is {explanation.values[n]:.4g}, LIME's sum "
+        f"{explanation.at_row[n]:.4g}"
+    )
+
+
+# ---- Coefficients of two columns in each cell, as arrows
+
+
+def lime_map(
+    explanation: LimeExplanation,
+    first: str | int,
+    second: str | int,
+    row: Hashable | None = None,
+    *,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the coefficients of two columns in each cell of their bins, as arrows.
+
+    An arrow points to where the surrogate of its cell says that f increases: β of the
+    first column to the right, of the second one upwards. Cells are drawn of one size,
+    that of the row is marked, and an arrow of the largest coefficients reaches over
+    most of a cell.
+
+    Parameters
+    ----------
+    explanation : LimeExplanation
+        Of :func:`propopt.lime.limits`.
+    first, second : str or int
+        The columns, by name or position: across and upwards.
+    row : label or int, optional
+        What the other columns are; by default the first row.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no such row or column.
+    Refused
+        If the explanation was loaded.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> X = np.random.default_rng(0).normal(size=(100, 2))
+    >>> tree = DecisionTreeRegressor(max_depth=3).fit(X, X[:, 0] * X[:, 1])
+    >>> axes = po.plots.lime_map(po.lime.limits(tree, X[:1], data=X), "x0", "x1")
+    >>> axes.get_xlabel()
+    'bin of x0'
+    """
+    cells = explanation.cells_of(first, second, row)
+    beta = cells.coefficients
+    wide, high = beta.shape[:2]
+    axes = given_or_new(ax, 3.4 + 0.75 * wide, 2.2 + 0.75 * high)
+    own = Rectangle(
+        (cells.own[0] - 0.5, cells.own[1] - 0.5),
+        1.0,
+        1.0,
+        facecolor=OPTIMIZED_COLOUR,
+        alpha=0.16,
+        edgecolor="none",
+    )
+    axes.add_patch(own)
+    longest = float(np.nanmax(np.hypot(beta[..., 0], beta[..., 1])))
+    unit = 0.8 / longest if longest > 0.0 else 1.0
+    across, up = np.meshgrid(np.arange(wide), np.arange(high), indexing="ij")
+    axes.quiver(
+        across,
+        up,
+        unit * beta[..., 0],
+        unit * beta[..., 1],
+        pivot="mid",
+        angles="xy",
+        scale_units="xy",
+        scale=1.0,
+        color="0.15",
+        width=0.006,
+        zorder=3,
+    )
+    names = [drawn(shortened(name, 30)) for name in cells.features]
+    words = [[drawn(shortened(word, 24)) for word in part] for part in cells.bins]
+    axes.set_xticks(np.arange(wide), words[0], rotation=30, ha="right")
+    axes.set_yticks(np.arange(high), words[1])
+    axes.set_xticks(np.arange(wide + 1) - 0.5, minor=True)
+    axes.set_yticks(np.arange(high + 1) - 0.5, minor=True)
+    axes.grid(True, which="minor", color="0.85", linewidth=0.8)
+    axes.tick_params(which="both", length=0.0)
+    axes.set_xlim(-0.5, wide - 0.5)
+    axes.set_ylim(-0.5, high - 0.5)
+    axes.set_aspect("equal")
+    axes.set(xlabel=f"bin of {names[0]}", ylabel=f"bin of {names[1]}")
+    axes.set_title(
+        f"{drawn(shortened(explanation.explained_in_words, 48))}\n"
+        f"LIME in each cell; longest arrow: {longest:.3g}",
+        fontsize="medium",
+    )
+    axes.set_axisbelow(True)
+    return axes
+
+
+# ---- Curves of coefficients over widths: their colours, changes of sign, and frame
+
+
+_STYLES: Final = ("-", "--", ":", "-.")
+_COLOURS: Final = (
+    "#0072b2",
+    "#d55e00",
+    "#009e73",
+    "#cc79a7",
+    "#a6761d",
+    "#222222",
+    "#56b4e9",
+)
+"""One blue, orange, green, pink, brown, black and light blue, told apart by all."""
+
+_NAME: Final = 28
+"""Letters of a name at the end of a line."""
+
+_POINTS: Final = 9.0
+"""Their size."""
+
+
+def draw_curves(
+    axes: Axes,
+    names: Mapping[int, str],
+    widths: Values,
+    coefficients: Array,
+    changes: SignChanges,
+    errors: Array | None = None,
+) -> None:
+    """Curves of some columns, circles at changes of sign, and bands of two errors.
+
+    Parameters
+    ----------
+    axes : matplotlib Axes
+        Where to draw.
+    names : mapping of int to str
+        The columns j, and what they are called.
+    widths : array (M,)
+        ν.
+    coefficients : array (M, D)
+        β_j(ν).
+    changes : SignChanges
+        Of all columns.
+    errors : array (M, D), optional
+        Standard errors.
+    """
+    ends: list[tuple[float, str, str]] = []
+    for k, (j, name) in enumerate(names.items()):
+        colour = _COLOURS[k % len(_COLOURS)]
+        style = _STYLES[k // len(_COLOURS) % len(_STYLES)]
+        label, own = drawn(shortened(name, _NAME)), coefficients[:, j]
+        axes.plot(widths, own, color=colour, linestyle=style, label=label)
+        ends.append((float(own[-1]), label, colour))
+        if errors is not None:
+            low, high = own - 2.0 * errors[:, j], own + 2.0 * errors[:, j]
+            axes.fill_between(widths, low, high, color=colour, alpha=0.15, linewidth=0)
+        roots = changes[j].crossings
+        inside = roots[(roots >= widths[0]) & (roots <= widths[-1])]
+        axes.plot(
+            inside,
+            np.zeros(len(inside)),
+            "o",
+            color=colour,
+            markersize=5,
+            markerfacecolor="white",
+            zorder=4,
+        )
+    axes.axhline(0.0, color="0.3", linewidth=0.8)
+    axes.margins(x=0.0)
+    _name_ends(axes, ends)
+
+
+def _name_ends(axes: Axes, ends: list[tuple[float, str, str]]) -> None:
+    """Names beside the right ends of lines, in their colours, a line of text apart."""
+    low, high = axes.get_ylim()
+    axes.set_ylim(low, high)
+    # a layout leaves some three quarters for the lines
+    height = 0.75 * axes.get_window_extent().height / axes.figure.dpi * 72.0
+    step = 1.25 * _POINTS / max(height, _POINTS)
+    heights = np.array([(y - low) / (high - low) for y, *_ in ends])
+    order = np.argsort(heights, kind="stable")
+    # the nearest heights that are a step apart: groups stand around their mean
+    steps = step * np.arange(len(order))
+    groups: list[tuple[float, int]] = []
+    for free in (heights[order] - steps).tolist():
+        mean, size = free, 1
+        while groups and groups[-1][0] > mean:
+            below, count = groups.pop()
+            mean, size = (mean * size + below * count) / (size + count), size + count
+        groups.append((mean, size))
+    placed = np.repeat([mean for mean, _ in groups], [size for _, size in groups])
+    placed = placed + steps
+    for height, place in zip(placed, order, strict=True):
+        y, name, colour = ends[place]
+        axes.annotate(
+            name,
+            xy=(1.0, (y - low) / (high - low)),
+            xytext=(1.03, height),
+            xycoords="axes fraction",
+            textcoords="axes fraction",
+            va="center",
+            fontsize=_POINTS,
+            color=colour,
+            annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.6},
+        )
+
+
+def frame_curves(axes: Axes, own: float, own_name: str, what: str) -> None:
+    """A line at zero, one at the width of the law, a logarithmic scale, words.
+
+    Parameters
+    ----------
+    axes : matplotlib Axes
+        Where curves are drawn.
+    own : float
+        The width of the law; none is drawn where it is infinite.
+    own_name : str
+        Its name, written beside it.
+    what : str
+        What is explained.
+    """
+    if np.isfinite(own):
+        axes.axvline(own, color="0.45", linestyle=":", linewidth=1.0)
+        axes.text(
+            own,
+            1.0,
+            own_name,
+            transform=axes.get_xaxis_transform(),
+            ha="center",
+            va="bottom",
+            fontsize="small",
+            color="0.35",
+        )
+    axes.set_xscale("log")
+    axes.set(ylabel=f"LIME coefficient,\n{drawn(shortened(what, 40))}")
+    framed(axes)
+
+
+def largest_curves(curves: Array, count: int) -> list[int]:
+    """The columns of curves (M, D) that are largest somewhere, without those of zeros.
+
+    Parameters
+    ----------
+    curves : array (M, D)
+        The curves.
+    count : int
+        How many.
+    """
+    sizes = np.abs(curves).max(axis=0)
+    order = np.argsort(-sizes, kind="stable")[:count]
+    return [j for j in order.tolist() if sizes[j] > 0.0]
+
+
+# ---- Coefficients over kernel widths, and where they change their sign
+
+
+def lime_path(
+    explanation: LimeExplanation,
+    row: Hashable | None = None,
+    *,
+    widths: ArrayLike | None = None,
+    features: Sequence[str | int] | None = None,
+    n_features: int = 6,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the coefficients of one row over the kernel width, with changes of sign.
+
+    A dotted line marks the width of the law, and a circle each width at which a
+    coefficient that is drawn changes its sign. All of it is exact.
+
+    Parameters
+    ----------
+    explanation : LimeExplanation
+        With exact coefficients, of :func:`propopt.lime.limits`.
+    row : label or int, optional
+        Its name in the index of X, or its position where X had no names; by default the
+        first.
+    widths : array (M,), optional
+        Kernel widths; by default 50 around that of the law.
+    features : sequence of str or int, optional
+        The columns to draw; by default the ``n_features`` that are largest somewhere.
+    n_features : int
+        See there.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no such row or column.
+    Refused
+        If coefficients are not exact, or the explanation was loaded.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> X = np.random.default_rng(0).normal(size=(100, 2))
+    >>> tree = DecisionTreeRegressor(max_depth=3).fit(X, X[:, 0] * X[:, 1])
+    >>> axes = po.plots.lime_path(po.lime.limits(tree, X[:1], data=X))
+    >>> axes.get_xscale()
+    'log'
+    """
+    path = explanation.path(row, widths)
+    count = read_count(n_features, "n_features")
+    shown = _columns(explanation, path.coefficients, features, count)
+    features_of = explanation.labels.feature_names(explanation.shape[1])
+    names = {j: features_of[j] for j in shown}
+    axes = given_or_new(ax, 6.8, 3.9)
+    draw_curves(axes, names, path.widths, path.coefficients, path.sign_changes)
+    what = explanation.explained_in_words
+    frame_curves(axes, explanation.law.kernel_width, "width of the law", what)
+    axes.set(xlabel="kernel width")
+    title = row_title(explanation, explanation.position(row))
+    axes.set_title(title, fontsize="medium", pad=16)
+    return axes
+
+
+def _columns(
+    explanation: LimeExplanation,
+    coefficients: NDArray[np.float64],
+    features: Sequence[str | int] | None,
+    count: int,
+) -> list[int]:
+    if features is not None:
+        return [explanation.column(feature) for feature in features]
+    return largest_curves(coefficients, count)
+
+
+# ---- The means of a function over the bins of one column
+
+
+_UPRIGHT = 14
+"""Characters of all names of bins, over their number, that need no turning."""
+
+
+def lime_profile(
+    explanation: LimeExplanation,
+    feature: str | int | None = None,
+    row: Hashable | None = None,
+    *,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the mean of f with one row moved to each bin of a column.
+
+    The bin of the row is dark. Its coefficient is the distance from there to the dashed
+    line, the mean of the other bins by their shares; it is written above the picture. A
+    column may matter, and its coefficient be small, if its bin is near that mean.
+
+    Parameters
+    ----------
+    explanation : LimeExplanation
+        Of :func:`propopt.lime.limits`.
+    feature : str or int, optional
+        The column; by default that with the largest coefficient.
+    row : label or int, optional
+        Its name in the index of X, or its position where X had no names; by default the
+        first.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no such row or column.
+    Refused
+        If the explanation was loaded.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> X = np.random.default_rng(0).normal(size=(100, 2))
+    >>> tree = DecisionTreeRegressor(max_depth=3).fit(X, X[:, 0])
+    >>> axes = po.plots.lime_profile(po.lime.limits(tree, X[:1], data=X))
+    >>> len(axes.patches)
+    4
+    """
+    n = explanation.position(row)
+    beta = explanation.coefficients[n]
+    j = int(np.abs(beta).argmax()) if feature is None else explanation.column(feature)
+    profile = explanation.profile(row)
+    means, words, own = profile.means[j], profile.bins[j], int(profile.own[j])
+    axes = given_or_new(ax, 1.8 + 0.8 * len(means), 3.7)
+    colours = [OPTIMIZED_COLOUR if b == own else OTHERS for b in range(len(means))]
+    others = means[own] - beta[j]
+    # bars from the mean of the others: their lengths are differences, as β is
+    axes.bar(
+        np.arange(len(means)), means - others, bottom=others, width=0.7, color=colours
+    )
+    axes.axhline(others, color="0.3", linewidth=1.0, linestyle="--")
+    name = drawn(shortened(profile.features[j], 30))
+    axes.set_ylabel(f"mean {drawn(shortened(explanation.explained_in_words, 40))}")
+    axes.set_xlabel(f"bin of {name}")
+    # an interval on two lines, one for each end
+    shown = [drawn(shortened(word, 28)).replace(" and ", "\nand ") for word in words]
+    longest = max(len(part) for word in shown for part in word.split("\n"))
+    turned = longest > _UPRIGHT * 5 // max(len(words), 5)
+    axes.set_xticks(
+        np.arange(len(words)),
+        shown,
+        rotation=30 if turned else 0,
+        ha="right" if turned else "center",
+    )
+    axes.margins(y=0.1)
+    title = f"{row_title(explanation, n)}\n{name}: coefficient {beta[j]:.4g}"
+    axes.set_title(title, fontsize="medium")
+    return framed(axes)
+
+
+# ---- What pictures of coefficients share: noise of runs, standard errors, names
+
+
+def draw_runs(
+    axes: Axes, places: Positions, means: Array, noise: Array, n_samples: int
+) -> None:
+    """Two standard deviations around the mean of runs, and the mean, as it is known.
+
+    Parameters
+    ----------
+    axes : matplotlib Axes
+        Where to draw.
+    places : array (k,)
+        Heights.
+    means, noise : array (k,)
+        Of runs of ``n_samples``; NaN where they are not known.
+    n_samples : int
+        Of a run.
+    """
+    if np.isnan(means).any():
+        return
+    if not np.isnan(noise).any():
+        axes.barh(
+            places,
+            4.0 * noise,
+            left=means - 2.0 * noise,
+            height=0.55,
+            color="0.86",
+            zorder=1,
+            label=f"one run of {n_samples:,} samples, ± 2 sd",
+        )
+    axes.scatter(
+        means,
+        places,
+        marker="|",
+        s=130,
+        c="0.35",
+        linewidths=1.4,
+        zorder=3,
+        label="mean of runs",
+    )
+
+
+def draw_whiskers(axes: Axes, places: Positions, own: Array, errors: Array) -> None:
+    """Two standard errors to each side of coefficients.
+
+    Parameters
+    ----------
+    axes : matplotlib Axes
+        Where to draw.
+    places, own, errors : array (k,)
+        Heights, coefficients and their standard errors.
+    """
+    axes.errorbar(
+        own,
+        places,
+        xerr=2.0 * errors,
+        fmt="none",
+        ecolor="0.2",
+        elinewidth=1.0,
+        capsize=2.5,
+        zorder=4,
+    )
+
+
+def name_coefficients(axes: Axes, names: Sequence[str], what: str) -> None:
+    """A line at zero, names at the left, the first above, and a legend below.
+
+    Parameters
+    ----------
+    axes : matplotlib Axes
+        Where coefficients are drawn.
+    names : sequence of str
+        As matplotlib takes them.
+    what : str
+        What is explained.
+    """
+    axes.axvline(0.0, color="0.3", linewidth=0.8)
+    axes.set_yticks(np.arange(len(names)), names)
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.set(xlabel=f"LIME coefficient, {drawn(shortened(what, 48))}")
+    axes.locator_params(axis="x", nbins=5)
+    legend_below(axes)
+
+
+# ---- Exact coefficients, and what single runs make of them
+
+
+def lime_coefficients(
+    explanation: LimeExplanation,
+    row: Hashable | None = None,
+    *,
+    n_features: int = 10,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the coefficients of one row, with the noise of a single run of LIME.
+
+    Dots are what coefficients tend to. Bands reach two standard deviations of one run
+    of ``explanation.n_samples`` to each side of the mean of such runs, which is a tick:
+    with ridge, and with the row itself as a sample, it may lie beside the dot. Where
+    coefficients are estimated, whiskers reach two standard errors.
+
+    Parameters
+    ----------
+    explanation : LimeExplanation
+        Of :func:`propopt.lime.limits`.
+    row : label or int, optional
+        Its name in the index of X, or its position where X had no names; by default the
+        first.
+    n_features : int
+        How many to draw, the largest.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no such row.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> X = np.random.default_rng(0).normal(size=(100, 3))
+    >>> lime = po.lime.limits(lambda X: X[:, 0] - X[:, 1], X[:1], data=X)
+    >>> axes = po.plots.lime_coefficients(lime, n_features=2)
+    >>> len(axes.get_yticklabels())
+    2
+    """
+    n = explanation.position(row)
+    own = explanation.coefficients[n]
+    shown = largest(own, read_count(n_features, "n_features"))
+    names = named_coefficients(explanation, n)
+    axes = given_or_new(ax, 6.8, 1.9 + 0.3 * len(shown))
+    places = np.arange(len(shown))
+    means = explanation.expected()[n, shown]
+    noise = known_noise(explanation)[n, shown]
+    draw_runs(axes, places, means, noise, explanation.n_samples)
+    if explanation.standard_errors is not None:
+        errors = explanation.standard_errors[n, shown]
+        draw_whiskers(axes, places, own[shown], errors)
+    colours = [RAISES if value >= 0 else LOWERS for value in own[shown]]
+    label = "exact limit" if explanation.is_exact else "estimated limit, 2 errors"
+    axes.scatter(own[shown], places, s=26, c=colours, zorder=4, label=label)
+    words = [drawn(shortened(names[j])) for j in shown]
+    name_coefficients(axes, words, explanation.explained_in_words)
+    axes.set_title(row_title(explanation, n), loc="right", fontsize="medium")
+    return framed(axes)
+
+
+# ---- Coefficients of the words of one document, as bars
+
+
+def lime_words(
+    explanation: TextLimeExplanation,
+    row: Hashable | None = None,
+    *,
+    n_words: int = 10,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the coefficients of the words of one document, the largest, as bars.
+
+    Bars of negative coefficients are hatched. Where coefficients are estimated,
+    whiskers reach two standard errors. A grey band reaches two standard deviations of
+    one run of ``explanation.n_samples`` to each side of the mean of such runs, a tick,
+    where these are known.
+
+    Parameters
+    ----------
+    explanation : TextLimeExplanation
+        Of :func:`propopt.lime.text_limits`.
+    row : label or int, optional
+        Name or position of the document; by default the first.
+    n_words : int
+        How many to draw.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no such document.
+    Refused
+        If LIME says nothing of it.
+
+    Examples
+    --------
+    >>> import propopt as po
+    >>> lime = po.lime.text_limits(
+    ...     lambda texts: [1.0 * ("good" in text) for text in texts], ["a good day"]
+    ... )
+    >>> axes = po.plots.lime_words(lime, n_words=2)
+    >>> [label.get_text() for label in axes.get_yticklabels()]
+    ['good', 'a']
+    """
+    found = known_row(explanation, row, "lime_words")
+    shown = largest(found.coefficients, read_count(n_words, "n_words"))
+    own, places = found.coefficients[shown], np.arange(len(shown))
+    axes = given_or_new(ax, 6.8, 1.9 + 0.3 * len(shown))
+    is_exact = found.standard_errors is None
+    for sign, colour, hatch in ((1.0, RAISES, ""), (-1.0, LOWERS, "////")):
+        some = own < 0.0 if sign < 0.0 else own >= 0.0
+        if some.any():
+            axes.barh(
+                places[some],
+                own[some],
+                height=0.36,
+                color=colour,
+                edgecolor="white",
+                hatch=hatch,
+                zorder=2.5,
+                label=_label(sign, is_exact),
+            )
+    n = explanation.position(row)
+    means, noise = (
+        part[n][shown] for part in (explanation.runs.means, explanation.runs.deviations)
+    )
+    draw_runs(axes, places, means, noise, explanation.n_samples)
+    if not is_exact:
+        draw_whiskers(axes, places, own, found.errors[shown])
+    words = [drawn(shortened(found.words[j])) for j in shown]
+    name_coefficients(axes, words, explanation.explained_in_words)
+    title = document_title(explanation, n)
+    axes.set_title(title, loc="right", fontsize="medium")
+    return framed(axes)
+
+
+def known_row(
+    explanation: TextLimeExplanation, row: Hashable | None, what: str
+) -> DocumentLimits:
+    """What is known of a document, refused where LIME says nothing of it."""
+    found = explanation.row(row)
+    if not found.is_known:
+        raise Refused(f"{what}: LIME says nothing of this document: {found.reason}")
+    return found
+
+
+def document_title(explanation: TextLimeExplanation, n: int) -> str:
+    """What is explained, of which document, and what it is there."""
+    return lime_title(explanation, f"document {explanation.document_names[n]}", n)
+
+
+def _label(sign: float, is_exact: bool) -> str:
+    name = "positive" if sign > 0.0 else "negative"
+    return f"{name}, exact limit" if is_exact else f"{name}, estimated, 2 errors"
+
+
+# ---- Coefficients of the words of one document over bandwidths
+
+
+def lime_word_path(
+    explanation: TextLimeExplanation,
+    row: Hashable | None = None,
+    *,
+    bandwidths: ArrayLike | None = None,
+    words: Sequence[str] | None = None,
+    n_words: int = 6,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the coefficients of words over the bandwidth ν.
+
+    A dotted line marks the bandwidth of the law, and a circle each bandwidth at which a
+    coefficient that is drawn changes its sign. Bands reach two standard errors, where
+    coefficients are estimated.
+
+    Parameters
+    ----------
+    explanation : TextLimeExplanation
+        Of :func:`propopt.lime.text_limits`.
+    row : label or int, optional
+        Name or position of the document; by default the first.
+    bandwidths : array (M,), optional
+        ν; by default 50 around that of the law. The package's kernel width is 100 ν.
+    words : sequence of str, optional
+        The words to draw; by default the ``n_words`` that are largest somewhere.
+    n_words : int
+        See there.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no such document or word.
+    Refused
+        If the explanation was loaded, or LIME says nothing of the document.
+
+    Examples
+    --------
+    >>> import propopt as po
+    >>> lime = po.lime.text_limits(
+    ...     lambda texts: [1.0 * ("a good" in text) for text in texts], ["a good day"]
+    ... )
+    >>> axes = po.plots.lime_word_path(lime, n_words=2)
+    >>> axes.get_xscale(), axes.texts[0].get_text()
+    ('log', 'a')
+    """
+    path, own_words = explanation.path(row, bandwidths), explanation.row(row).words
+    count = read_count(n_words, "n_words")
+    shown = (
+        largest_curves(path.coefficients, count)
+        if words is None
+        else [_place(own_words, word) for word in words]
+    )
+    axes = given_or_new(ax, 6.8, 3.9)
+    draw_curves(
+        axes,
+        {j: own_words[j] for j in shown},
+        path.bandwidths,
+        path.coefficients,
+        path.sign_changes,
+        path.standard_errors,
+    )
+    what = explanation.explained_in_words
+    frame_curves(axes, explanation.law.bandwidth, "bandwidth of the law", what)
+    axes.set(xlabel="bandwidth ν; the package's kernel width is 100 ν")
+    title = document_title(explanation, explanation.position(row))
+    axes.set_title(title, fontsize="medium", pad=16)
+    return axes
+
+
+def _place(words: tuple[str, ...], word: str) -> int:
+    if word not in words:
+        raise InvalidInput(
+            f"words: there is no word {word!r} in the document"
+            f"{did_you_mean(word, words)}"
+        )
+    return words.index(word)

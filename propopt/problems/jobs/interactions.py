@@ -1,0 +1,999 @@
+"""The job of ``interactions``: how much features matter jointly to a learner."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from math import comb
+from pathlib import Path
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Final,
+    Literal,
+    Self,
+    TypeAlias,
+    final,
+)
+
+import numpy as np
+import pandas as pd
+from pydantic import Discriminator, Field, Tag, model_validator
+from sklearn.base import is_classifier
+
+from propopt.base.arrays import Array
+from propopt.base.errors import InvalidInput
+from propopt.base.files import write_csv, write_svg
+from propopt.base.terminal import PlainConsole, print_table
+from propopt.base.text import drawn, printable
+from propopt.functions import Function
+from propopt.interactions import (
+    ILOCO,
+    DataSplit,
+    InteractionScores,
+    Minipatches,
+    Screen,
+)
+from propopt.interactions.features import (
+    WHOLE,
+    Features,
+    SetChoice,
+    encoded_groups,
+    read_order,
+    read_sets,
+)
+from propopt.interactions.inference import Adjustment, Null, Side
+from propopt.interactions.left_out import LeftOut, Scheme
+from propopt.interactions.minipatches import PatchErrors, RowSampling
+from propopt.interactions.patch_draws import ColumnSampling, check_order
+from propopt.interactions.scores import (
+    SET_NOUNS,
+    aim_of_intervals,
+    clear_scores,
+    level_in_words,
+    units_of_scores,
+)
+from propopt.problems.extent import Extent
+from propopt.problems.jobs.explain import LookReport, SubjectLook, run_look
+from propopt.problems.jobs.job import Job, Writer, settings_in_words, write_json
+from propopt.problems.sections import Count, Section, part, refuse_settings
+from propopt.problems.sources import Source
+from propopt.problems.subject.models import OnnxModel
+from propopt.problems.subject.subject import Subject
+from propopt.results.certain import plural
+
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from propopt.problems.file import ProblemFile, ProblemSchema
+
+
+# ---- How well the predictor does whose features are left out
+
+
+@final
+@dataclass(frozen=True)
+class Judged:
+    """Mean errors at rows that a predictor did not see.
+
+    Parameters
+    ----------
+    mean : float
+        Of the predictor that has all features.
+    constant : float
+        Of the mean of the target, or of how often classes come, at all rows.
+    name : str
+        Of the error.
+    """
+
+    mean: float
+    constant: float
+    name: str
+
+    @classmethod
+    def of(cls, fitted: ILOCO, y: Any) -> Self:
+        """Those of a fitted estimator, and of a constant for the same target."""
+        source, error = fitted.left_out_, fitted.error_
+        rows = source.errors(WHOLE).rows[:, 0]
+        mean = float(source.row_weights @ rows / len(rows))
+        answers, target = _constant(fitted, np.asarray(y))
+        known = error.known(answers, target)
+        constant = float(error.of(target, known[:, None, :]).mean())
+        return cls(mean, constant, error.name)
+
+    def in_words(self) -> str:
+        """On one line."""
+        verdict = "" if self.mean < self.constant else ", no better than a constant"
+        return (
+            f"mean {self.name} error with all features: {self.mean:.4g}, at rows not "
+            f"seen; of a constant {self.constant:.4g}{verdict}"
+        )
+
+
+def _constant(fitted: ILOCO, y: Any) -> tuple[Array, Any]:
+    """The same answer for each row, and the target as errors take it."""
+    if not is_classifier(fitted.estimator):
+        return np.full(len(y), y.mean()), y
+    _, places = np.unique(y, return_inverse=True)
+    shares = np.bincount(places) / len(places)
+    return np.tile(shares, (len(places), 1)), places
+
+
+# ---- Sections on how predictors without features are had
+
+
+def _kind_of_size(value: Any) -> str | None:
+    match value:
+        case bool():
+            return None
+        case int():
+            return "count"
+        case float():
+            return "share"
+        case "sqrt":
+            return "sqrt"
+    return None
+
+
+BelowOne: TypeAlias = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
+RowsSetting: TypeAlias = Annotated[
+    Annotated[Count, Tag("count")]
+    | Annotated[BelowOne, Tag("share")]
+    | Annotated[Literal["sqrt"], Tag("sqrt")],
+    Discriminator(
+        _kind_of_size,
+        custom_error_type="patch_rows_type",
+        custom_error_message="expected how many rows, a share of them such as 0.2, or "
+        "sqrt",
+    ),
+]
+FeaturesSetting: TypeAlias = Annotated[
+    Annotated[Count, Tag("count")] | Annotated[BelowOne, Tag("share")],
+    Discriminator(
+        _kind_of_size,
+        custom_error_type="patch_features_type",
+        custom_error_message="expected how many features, or a share of them such as "
+        "0.5",
+    ),
+]
+
+
+class SchemeSection(Section):
+    """How predictors without features are had."""
+
+    @abstractmethod
+    def build(self) -> Scheme:
+        """The scheme of these settings.
+
+        Raises
+        ------
+        InvalidInput
+            If they do not go together.
+        """
+
+    def resumed(self, folder: Path) -> Scheme:
+        """The same, which goes on from what is finished in a folder.
+
+        Parameters
+        ----------
+        folder : Path
+            Made if it is not there.
+
+        Raises
+        ------
+        InvalidInput
+            If nothing that it fits can be kept in files.
+        """
+        del folder
+        raise InvalidInput(
+            "--resume: only minipatches are kept in files; leave it out, or "
+            "take {kind: minipatches}"
+        )
+
+    def is_whole(self, source: LeftOut) -> bool:
+        """Whether all that these settings ask for was fitted.
+
+        Parameters
+        ----------
+        source : LeftOut
+            By the scheme of these settings.
+        """
+        del source
+        return True
+
+    def check(self, n_rows: int, features: Features, order: int) -> None:
+        """Refuse what does not fit a table, before anything is fitted.
+
+        Parameters
+        ----------
+        n_rows : int
+            Of the table.
+        features : Features
+            That may be left out.
+        order : int
+            How many at once.
+
+        Raises
+        ------
+        InvalidInput
+            If settings do not go together, or patches cannot be drawn.
+        """
+        del n_rows, features, order
+        self.build()
+
+
+class MinipatchesSection(SchemeSection):
+    """An ensemble on random rows and features, by :class:`Minipatches`."""
+
+    kind: Literal["minipatches"]
+    n_patches: Annotated[int, Field(ge=2, le=10_000_000)] = Field(
+        10_000, description="how many; each is one fit of the model"
+    )
+    rows: RowsSetting = Field(
+        0.2,
+        description="of a patch: how many, a share, or sqrt, at which intervals are "
+        "proved",
+    )
+    n_features: FeaturesSetting | None = Field(
+        None,
+        description="of a patch: how many, or a share; by default half of up to 20, "
+        "and a fifth of more",
+    )
+    columns: ColumnSampling = Field(
+        "bernoulli",
+        description="each feature by itself with that chance, so that pairs that do "
+        "not interact score zero in the mean; or exactly so many, as in the paper",
+    )
+    row_sampling: RowSampling = Field(
+        "uniform", description="from all rows, or from each class by its share"
+    )
+    n_groups: Annotated[int, Field(ge=2, le=1000)] | None = Field(
+        None,
+        description="of patches, by which the error of few patches is told; by default "
+        "20, or as many as there are patches",
+    )
+
+    def build(self) -> Minipatches:
+        return Minipatches(**self.model_dump(exclude={"kind"}))
+
+    def resumed(self, folder: Path) -> Minipatches:
+        return replace(self.build(), folder=folder)
+
+    def is_whole(self, source: LeftOut) -> bool:
+        assert isinstance(source, PatchErrors)
+        return len(source.patches) == self.build().n_patches
+
+    def check(self, n_rows: int, features: Features, order: int) -> None:
+        check_order(self.build().usable(n_rows, features), order)
+
+
+class SplitSection(SchemeSection):
+    """One fit for each set of features, by :class:`DataSplit`."""
+
+    kind: Literal["split"]
+    test_size: BelowOne = Field(0.5, description="the share of rows that are held out")
+    n_folds: Annotated[int, Field(ge=2, le=10_000)] | None = Field(
+        None, description="so many folds instead, of which each is held out in turn"
+    )
+    stratify: bool = Field(False, description="draw from each class alike")
+
+    def build(self) -> DataSplit:
+        return DataSplit(**self.model_dump(exclude={"kind"}))
+
+
+AnyScheme: TypeAlias = Annotated[
+    MinipatchesSection | SplitSection, Field(discriminator="kind")
+]
+"""The schemes that a file may name."""
+
+MINIPATCHES: Final = MinipatchesSection.model_validate({"kind": "minipatches"})
+"""With all defaults, where a file names none."""
+
+
+# ---- The job of ``interactions``: which sets of features, how, and how sure
+
+
+class ScreenSection(Section):
+    """The sets of largest scores, by :class:`propopt.interactions.Screen`."""
+
+    n_sets: Count = Field(100, description="how many are scored, of either sign")
+
+    def build(self) -> Screen:
+        """The screen of these settings."""
+        return Screen(n_sets=self.n_sets)
+
+
+def _shape_of_sets(value: Any) -> str | None:
+    match value:
+        case "all":
+            return "all"
+        case list():
+            return "list"
+        case dict() | ScreenSection():
+            return "screen"
+    return None
+
+
+_MOST_SETS: Final = 1_000_000
+
+SetOfNames: TypeAlias = Annotated[list[str], Field(min_length=1)]
+SetsToScore: TypeAlias = Annotated[
+    Annotated[Literal["all"], Tag("all")]
+    | Annotated[list[SetOfNames], Field(min_length=1), Tag("list")]
+    | Annotated[ScreenSection, Tag("screen")],
+    Discriminator(
+        _shape_of_sets,
+        custom_error_type="sets_type",
+        custom_error_message="expected all, a list of sets of names, or "
+        "{n_sets: }, the number of those that are chosen",
+    ),
+]
+
+
+class InteractionsSection(Section):
+    """Scores of sets of features, by :class:`propopt.interactions.ILOCO`."""
+
+    scheme: AnyScheme = Field(
+        MINIPATCHES, description="how predictors without features are had"
+    )
+    order: Annotated[int, Field(ge=1, le=8)] = Field(
+        2, description="how many features a set has: 1 is LOCO, 2 are pairs"
+    )
+    sets: SetsToScore = Field(
+        "all", description="which: all, lists of names, or the n_sets of largest score"
+    )
+    groups: dict[str, SetOfNames] = Field(
+        {},
+        description="columns that are left out together, by the name of the feature "
+        "that they are; those of data.groups are",
+    )
+    error: Literal["auto", "squared", "absolute", "probability"] = Field(
+        "auto",
+        description="of a prediction: of regressions squared by default, of classes 1 "
+        "less the probability of the right one",
+    )
+    level: Annotated[float, Field(gt=0, lt=1)] = Field(0.9, description="of intervals")
+    adjust: Adjustment = Field(
+        "bonferroni", description="intervals and p-values for how many sets there are"
+    )
+    side: Side = Field(
+        "both", description="which ends intervals have; lower tells what is above zero"
+    )
+    against: Null = Field(
+        "zero",
+        description="what is rejected: a score of zero, or what main effects alone "
+        "would show where all patches have one number of features",
+    )
+
+    @model_validator(mode="after")
+    def _sets_say_their_size(self) -> Self:
+        if isinstance(self.sets, list):
+            refuse_settings(self, "a list of sets", ("order",))
+        return self
+
+    @property
+    def chosen(self) -> SetChoice | Screen:
+        """Which sets, as :class:`propopt.interactions.ILOCO` takes them."""
+        return self.sets.build() if isinstance(self.sets, ScreenSection) else self.sets
+
+    def check(
+        self, columns: Sequence[str], n_rows: int, others: Mapping[str, Sequence[str]]
+    ) -> None:
+        """Refuse sets and patches that a table cannot have.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            Of the table.
+        n_rows : int
+            Of the table.
+        others : mapping
+            Groups of the data.
+
+        Raises
+        ------
+        InvalidInput
+            If names are unknown, features too few, sets too many, or patches too small.
+        """
+        groups: dict[Hashable, Sequence[Hashable]] = dict(others.items())
+        features = self.features(columns, groups)
+        if isinstance(self.sets, list):
+            order = read_sets(self.sets, self.order, features).shape[1]
+        else:
+            order = read_order(self.order, len(features))
+        if self.sets == "all" and comb(len(features), order) > _MOST_SETS:
+            raise InvalidInput(
+                f"sets: all are {comb(len(features), order):,}, more than "
+                f"{_MOST_SETS:,}; list some, or take {{n_sets: 100}}"
+            )
+        with part("scheme"):
+            self.scheme.check(n_rows, features, order)
+
+    @property
+    def inference(self) -> dict[str, Any]:
+        """Keyword arguments of :meth:`InteractionScores.to_frame`."""
+        names = ("level", "adjust", "side", "against")
+        return {name: getattr(self, name) for name in names}
+
+    def features(
+        self, columns: Sequence[str], others: Mapping[Hashable, Sequence[Hashable]]
+    ) -> Features:
+        """What is left out of a table with these columns, some in other groups.
+
+        Raises
+        ------
+        InvalidInput
+            If a group names no column, or one that another has.
+        """
+        return Features.of(columns, self.all_groups(others))
+
+    def all_groups(
+        self, others: Mapping[Hashable, Sequence[Hashable]]
+    ) -> dict[Hashable, Sequence[Hashable]]:
+        """Groups of the data, and those of this section."""
+        groups: dict[Hashable, Sequence[Hashable]] = dict(others)
+        groups.update(self.groups.items())
+        return groups
+
+
+class InteractionsKeys(Section):
+    """The keys of interactions."""
+
+    interactions: InteractionsSection | None = Field(
+        None,
+        description="how much features matter jointly, with intervals; {} takes all "
+        "defaults",
+    )
+
+
+_REFITTED: Final = "has no effect: predictions are judged, of all classes"
+_NOT_OF_REFITS: Final = {
+    "output": _REFITTED,
+    "target_class": _REFITTED,
+    "smooth": "has no effect: no slopes are taken",
+}
+
+
+class InteractionsJob(Job):
+    """``propopt interactions``: see :func:`propopt.problems.run_interactions`."""
+
+    key: ClassVar[str] = "interactions"
+    command: ClassVar[str] = "propopt interactions"
+    keys: ClassVar[type[Section]] = InteractionsKeys
+    is_of_one_output: ClassVar[bool] = False
+    suffixes: ClassVar[tuple[str, ...]] = (
+        "_interactions.csv",
+        "_main_effects.csv",
+        ".svg",
+        ".npz",
+        ".json",
+    )
+
+    def check(self, schema: ProblemSchema, source: Source) -> None:
+        _check_learner(schema, source)
+        _check_data(schema, source)
+
+    def check_extent(self, schema: ProblemSchema, extent: Extent) -> None:
+        assert schema.interactions is not None
+        with part("interactions"):
+            schema.interactions.check(extent.columns, extent.n_rows, schema.data.groups)
+
+    def check_formula(
+        self, schema: ProblemSchema, function: Function, points: Any
+    ) -> None:
+        """There is none: a formula is refused before."""
+
+
+def _check_learner(schema: ProblemSchema, source: Source) -> None:
+    """Refuse what cannot be fitted again and again, and settings that are not used."""
+    model = schema.model
+    if model is None:
+        message = "a formula cannot be fitted without a feature; interactions need a"
+        raise source.error(("function",), f"{message} model")
+    if isinstance(model, OnnxModel):
+        raise source.error(("model",), f"{model.words} cannot be fitted again")
+    for name, message in _NOT_OF_REFITS.items():
+        if name in model.model_fields_set:
+            raise source.error(("model", name), message)
+
+
+def _check_data(schema: ProblemSchema, source: Source) -> None:
+    data = schema.data
+    if data.text is not None:
+        message = "words of documents cannot be left out by refits; leave it out"
+        raise source.error(("data", "text"), message)
+    if data.explain is not None:
+        message = "has no effect: each row is judged by models that did not see it"
+        raise source.error(("data", "explain"), message)
+    if data.csv is not None and data.target is None:
+        message = "required, and missing: the column that models learn"
+        raise source.error(("data",), message, missing="target")
+    if not data.is_table:
+        raise source.error(("data",), "expected sklearn or csv, which models learn")
+
+
+# ---- The picture of interactions: pairs as cells, sets and features with intervals
+
+
+_DRAWN: Final = 20
+"""Sets with their intervals, and features of cells."""
+_WIDTH: Final = 11.0
+"""Inches: 1,056 pixels of a screen, on which letters are as large as in its text."""
+_FEW: Final = 12
+_LONG: Final = 14
+"""Cells, and letters of a name, that have room in half of that width."""
+_LETTERS: Final[Any] = {"font.size": 10.5}
+
+
+def write_interactions_figure(
+    found: InteractionScores,
+    main_effects: InteractionScores,
+    section: InteractionsSection,
+    name: str,
+    path: str,
+) -> None:
+    """Draw pairs as cells, the strongest sets, and features by themselves.
+
+    Parameters
+    ----------
+    found : InteractionScores
+        Of the sets.
+    main_effects : InteractionScores
+        Of single features, which are drawn where the sets are others.
+    section : InteractionsSection
+        What intervals are.
+    name : str
+        Of the problem.
+    path : str
+        The file.
+    """
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    from propopt.plots import interaction_heatmap, interaction_intervals
+    from propopt.plots.interactions import capitalised
+
+    how: dict[str, Any] = {"level": section.level, "adjust": section.adjust}
+    intervals: Any = partial(interaction_intervals, n_sets=_DRAWN, **how)
+    with rc_context(_LETTERS):
+        figure = Figure(layout="constrained")
+        places, heights = _places(found, len(main_effects))
+        panels = figure.subplot_mosaic(places, height_ratios=heights)
+        figure.set_size_inches(_WIDTH, 1.2 + sum(heights))
+        if found.order == 2:
+            interaction_heatmap(found, ax=panels["cells"], **how)
+            panels["cells"].set_title(_counted(found, "features"), loc="left")
+        if found.order > 1:
+            intervals(main_effects, ax=panels["features"])
+            panels["features"].set_title(_counted(main_effects), loc="left")
+        intervals(found, ax=panels["sets"])
+        panels["sets"].set_title(_counted(found), loc="left")
+        intervals_are = clear_scores(found, section.level, section.adjust).in_words
+        title = capitalised(found.explained), f"{found.n_rows:,} rows; {intervals_are}"
+        figure.suptitle("\n".join(map(drawn, title)), x=0.01, ha="left")
+        _one_legend(figure, list(panels.values()))
+        write_svg(figure, path, salt=printable(name))
+
+
+def _places(found: InteractionScores, n_features: int) -> tuple[Any, list[float]]:
+    """Where panels are, and how high their rows: room for each line and each cell."""
+    sets, features = (1.2 + 0.26 * min(n, _DRAWN) for n in (len(found), n_features))
+    if found.order == 1:
+        return [["sets"]], [max(3.4, sets)]
+    if found.order > 2:
+        return [["features", "sets"]], [max(3.4, sets, features)]
+    n_cells = min(len(found.names), _DRAWN)
+    longest = min(max(len(str(name)) for name in found.names), _LONG)
+    cells = 1.2 + 0.28 * n_cells + 0.08 * longest
+    if (n_cells > _FEW and longest > 4) or longest == _LONG:
+        lower = max(3.4, sets, features)
+        return [["cells", "cells"], ["features", "sets"]], [cells, lower]
+    grown = max(1.0, sets / (cells + features))
+    return [["cells", "sets"], ["features", "sets"]], [grown * cells, grown * features]
+
+
+def _counted(found: InteractionScores, noun: str = "") -> str:
+    """How many of how many are drawn."""
+    kind = SET_NOUNS.get(found.order, "set") + "s"
+    number = len(found.names) if noun else len(found)
+    if number <= _DRAWN:
+        return f"All {kind}" if found.order > 1 else "Features by themselves"
+    strongest = f"{_DRAWN} strongest of {number:,} {noun or kind}"
+    return f"Pairs of the {strongest}" if noun else f"The {strongest}"
+
+
+def _one_legend(figure: Figure, panels: Sequence[Axes]) -> None:
+    """Below all panels, each look once, with what it means of sets and of features."""
+    kinds: dict[str, tuple[Any, list[str]]] = {}
+    for axes in panels:
+        legend = axes.get_legend()
+        if legend is None:
+            continue
+        for look, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            line = getattr(look, "lines", [None])[0]
+            kind = "leak" if line is None else str(line.get_marker())
+            words = kinds.setdefault(kind, (look, []))[1]
+            if label not in words:
+                words.append(label)
+        legend.remove()
+    looks = [look for look, _ in kinds.values()]
+    labels = [" / ".join(words) for _, words in kinds.values()]
+    figure.legend(looks, labels, loc="outside lower left", frameon=False, ncols=3)
+
+
+# ---- What is asked about features together by a problem file
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class InteractionsLook(SubjectLook[InteractionsSection]):
+    """Sets of features of a subject, of which all rows are judged.
+
+    Parameters
+    ----------
+    make : callable
+        Gives the subject when it is first asked for.
+    section : InteractionsSection
+        The settings.
+    seed : int
+        Of rows, patches and fits.
+    name : str
+        What the files written are called.
+    files : sequence of paths
+        What it was read from: not to be written over.
+    model : str
+        What the model is, in words; for the printout.
+    n_jobs : int or None
+        Workers that fit.
+    resume : Path or None
+        A folder in which fits are kept, so that a run that ended early goes on.
+
+    Examples
+    --------
+    >>> import propopt as po
+    >>> file = po.problems.read_sections(
+    ...     {
+    ...         "data": {"sklearn": "diabetes"},
+    ...         "model": {"kind": "linear"},
+    ...         "interactions": {"scheme": {"kind": "split"}, "sets": [["bmi", "s5"]]},
+    ...     }
+    ... )
+    >>> found = po.problems.InteractionsLook.of(file).solve().result_
+    >>> found.to_frame()[["feature_1", "feature_2"]]
+      feature_1 feature_2
+    0       bmi        s5
+    """
+
+    name: str = "interactions"
+    model: str = ""
+    n_jobs: int | None = None
+    resume: Path | None = None
+
+    @classmethod
+    def of(
+        cls,
+        file: ProblemFile,
+        n_jobs: int | None = None,
+        resume: str | Path | None = None,
+    ) -> InteractionsLook:
+        """The job of a problem file.
+
+        Parameters
+        ----------
+        file : ProblemFile
+            With ``interactions``.
+        n_jobs : int, optional
+            Workers that fit; numbers do not depend on them.
+        resume : path, optional
+            A folder in which fits are kept, in one of its own by the name of the
+            problem, so that a run that ended early goes on from there.
+
+        Raises
+        ------
+        ProblemFileError
+            If the file has another job, or fits that cannot be kept.
+        """
+        file.require(InteractionsJob)
+        assert file.schema.interactions is not None
+        own = None if resume is None else Path(resume) / file.name
+        if own is not None:
+            with file.source.blaming("interactions", "scheme"):
+                file.schema.interactions.scheme.resumed(own)
+        return cls(
+            make=lambda: file.subject,
+            section=file.schema.interactions,
+            seed=file.schema.seed,
+            name=file.name,
+            files=file.files,
+            model=settings_in_words(file.schema.model, frozenset({"output"})),
+            n_jobs=n_jobs,
+            resume=own,
+        )
+
+    def solve(self, progress: bool | None = None) -> ILOCO:
+        """The fitted estimator, with scores of the sets and of each feature.
+
+        Raises
+        ------
+        InvalidInput
+            If the model cannot be fitted again, or a set cannot be judged.
+        """
+        section = self.section
+        with part("model"):
+            learner = self.subject.learner
+        X, y = all_rows(self.subject)
+        with part("interactions"):
+            return ILOCO(
+                learner,
+                self._scheme,
+                order=section.order,
+                sets=section.chosen,
+                error=section.error,
+                groups=self._groups,
+                n_jobs=self.n_jobs,
+                random_state=self.seed,
+                progress=progress,
+            ).fit(X, y)
+
+    @property
+    def _scheme(self) -> Scheme:
+        section = self.section.scheme
+        return section.build() if self.resume is None else section.resumed(self.resume)
+
+    @property
+    def _groups(self) -> Mapping[Hashable, Sequence[Hashable]]:
+        """Those that encode one feature each, and those of the section."""
+        schema = self.subject.columns
+        return self.section.all_groups({} if schema is None else encoded_groups(schema))
+
+    def introduce(self, console: PlainConsole) -> None:
+        """Sizes alone: no model is fitted to all rows, so that none has a score."""
+        n_rows, n_columns = all_rows(self.subject)[0].shape
+        console.print(f"{n_rows:,} rows × {n_columns} columns")
+
+
+def all_rows(subject: Subject) -> tuple[Any, Any]:
+    """Table (N, D) and target (N,) of a subject: what it explains, then its others.
+
+    Raises
+    ------
+    InvalidInput
+        If it has no target.
+    """
+    points, target = subject.points, subject.target
+    if target is None:
+        raise InvalidInput("there is no target to be fitted to; give y too")
+    if subject.others is points:
+        return points, target
+    return _joined(points, subject.others), _joined(target, subject.others_target)
+
+
+def _joined(first: Any, second: Any) -> Any:
+    if isinstance(first, pd.DataFrame | pd.Series):
+        return pd.concat([first, second])
+    return np.concatenate([first, second])
+
+
+# ---- What interactions print: how they were had, and the strongest sets of features
+
+
+_SHOWN: Final = 10
+"""Sets of a table, the first; of features as many."""
+_OTHERS: Final = 5
+"""Of those at the other end."""
+
+
+def print_interactions(
+    section: InteractionsSection, fitted: ILOCO, judged: Judged, console: PlainConsole
+) -> None:
+    """How scores were had, and the strongest sets and features."""
+    found = fitted.result_
+    how = (
+        f"models without features, by {settings_in_words(section.scheme)}",
+        judged.in_words(),
+        units_of_scores(found),
+        aim_of_intervals(found),
+    )
+    for line in (*how, *found.notes, *found.cautions):
+        console.print(line, markup=False)
+    if found.order > 1:
+        _print_sets(_Scores(found, section, console))
+    _print_features(_Scores(fitted.main_effects_, section, console))
+
+
+def _print_sets(scores: _Scores) -> None:
+    noun = SET_NOUNS.get(scores.found.order, "set") + "s"
+    frame = scores.frame
+    highest = frame.nlargest(_SHOWN, "estimate")
+    scores.print(f"The {noun} of largest score, {scores.intervals}", highest)
+    lowest = frame.drop(highest.index).nsmallest(_OTHERS, "estimate")
+    leak = lowest["leak"].fillna(0.0)
+    leaked = (leak != 0.0) & (lowest["ci_high"] >= np.minimum(leak, 0.0))
+    below = lowest[lowest["reject"] & (lowest["estimate"] < 0.0) & ~leaked]
+    if len(below):
+        meaning = ": each stands in for the other" if noun == "pairs" else ""
+        scores.print(f"The {noun} of most negative score{meaning}", below)
+
+
+def _print_features(scores: _Scores) -> None:
+    frame = scores.frame.nlargest(_SHOWN, "estimate")
+    scores.print(f"The features that matter most, {scores.intervals}", frame)
+    rest = len(scores.found) - len(frame)
+    if rest > 0:
+        words = f"{plural(rest, 'more feature')} in the files"
+        scores.console.print(words, markup=False)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Scores:
+    """Scores, and how they are printed."""
+
+    found: InteractionScores
+    section: InteractionsSection
+    console: PlainConsole
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        return self.found.to_frame(**self.section.inference)
+
+    @property
+    def intervals(self) -> str:
+        """What they are, as a phrase."""
+        level, adjust = level_in_words(self.section.level), self.section.adjust
+        if adjust == "none":
+            return f"with intervals of {level} each"
+        whose = f"{adjust} for {plural(self.found.n_candidates, 'set')}"
+        return f"with intervals of {level} ({whose})"
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The numbers of a line, by their names in the table."""
+        columns = {
+            "score": "estimate",
+            "from": "ci_low",
+            "to": "ci_high",
+            "adjusted p": "p_adj",
+        }
+        if self.found.leak.any():
+            columns["without interaction"] = "leak"
+        return columns
+
+    def print(self, title: str, frame: pd.DataFrame) -> None:
+        """A table of some sets."""
+        kind = "set" if self.found.order > 1 else "feature"
+        verdict = f"not {self.section.against}"
+        head = [kind, *self.columns, verdict]
+        print_table(self.console, title, head, self._lines(frame))
+
+    def _lines(self, frame: pd.DataFrame) -> Iterator[list[str]]:
+        names = [f"feature_{k + 1}" for k in range(self.found.order)]
+        for row in frame.to_dict("records"):
+            numbers = [_number(row[column]) for column in self.columns.values()]
+            verdict = "yes" if row["reject"] else "–" if row["used"] else "not used"
+            yield [" × ".join(str(row[name]) for name in names), *numbers, verdict]
+
+
+def _number(value: float) -> str:
+    return "–" if np.isnan(value) else f"{value:.4g}"
+
+
+# ---- What is written and printed of interactions
+
+
+@final
+class InteractionsReport(LookReport):
+    """A run of ``interactions`` as files and as a printout.
+
+    Parameters
+    ----------
+    look : InteractionsLook
+        What was asked.
+    fitted : ILOCO
+        What answers it.
+    """
+
+    def __init__(self, look: InteractionsLook, fitted: ILOCO) -> None:
+        self.look, self.fitted = look, fitted
+        self.found = fitted.result_
+        scheme = look.section.scheme
+        self.interrupted = not scheme.is_whole(fitted.left_out_)
+        self.judged = Judged.of(fitted, all_rows(look.subject)[1])
+
+    def writers(self) -> dict[str, Writer]:
+        content = self._manifest()
+        return {
+            "_interactions.csv": partial(self._write_csv, self.found),
+            "_main_effects.csv": partial(self._write_csv, self.fitted.main_effects_),
+            ".svg": self._draw,
+            ".npz": self.found.save,
+            ".json": partial(write_json, content),
+        }
+
+    def print(self, console: PlainConsole) -> None:
+        print_interactions(self.look.section, self.fitted, self.judged, console)
+
+    def _write_csv(self, scores: InteractionScores, path: str) -> None:
+        """With intervals and p-values as the section asks for them."""
+        frame = scores.to_frame(**self.look.section.inference)
+        write_csv(path, frame, names_of_rows=False)
+
+    def _draw(self, path: str) -> None:
+        section, name = self.look.section, self.look.name
+        main_effects = self.fitted.main_effects_
+        write_interactions_figure(self.found, main_effects, section, name, path)
+
+    def _manifest(self) -> dict[str, Any]:
+        """What was done, in plain values: no model is fitted to all rows."""
+        found, section = self.found, self.look.section
+        return {
+            "job": InteractionsJob.key,
+            "name": self.look.name,
+            "model": self.look.model,
+            "seed": self.look.seed,
+            "settings": section.model_dump(exclude_none=True),
+            "method": found.method,
+            "error": found.error,
+            "units": found.units,
+            "n_rows": found.n_rows,
+            "features": list(map(str, found.names)),
+            "n_sets": len(found.sets),
+            "n_candidates": found.n_candidates,
+            "mean_error": self.judged.mean,
+            "mean_error_of_a_constant": self.judged.constant,
+            "interrupted": self.interrupted,
+            "notes": [*found.notes, *found.cautions],
+        }
+
+
+# ---- Interactions that are run: what is fitted, what is written
+
+
+def run_interactions(
+    look: InteractionsLook, folder: str | Path, *, quiet: bool = False
+) -> InteractionScores:
+    """Score sets of features, write tables, print the strongest sets.
+
+    ============================ ======================================================
+    ``<name>_interactions.csv``  a line for each set: score, errors, interval, p-values
+    ``<name>_main_effects.csv``  the same of each feature by itself, which is LOCO
+    ``<name>.svg``               pairs as cells, the strongest sets, and features by
+                                 themselves, with their intervals
+    ``<name>.npz``               the scores, by their ``save``
+    ``<name>.json``              what was fitted and how, and how well it predicts
+    ============================ ======================================================
+
+    Parameters
+    ----------
+    look : InteractionsLook
+        What is asked.
+    folder : path
+        Where to write; made if it is not there.
+    quiet : bool
+        Print nothing but warnings, which go to standard error.
+
+    Raises
+    ------
+    InvalidInput
+        If the folder or the names cannot be written, before any work, or the model
+        cannot be fitted without features.
+    Unwritten
+        If a file cannot be written at the end; the error has the scores as ``result``.
+    KeyboardInterrupt
+        After Ctrl-C; where enough patches had been fitted, once files are written.
+    """
+
+    def report(progress: bool | None) -> InteractionsReport:
+        return InteractionsReport(look, look.solve(progress))
+
+    facts = [f"model: {look.model}"] if look.model else []
+    found: InteractionScores = run_look(
+        look, InteractionsJob, folder, report, facts=facts, quiet=quiet
+    )
+    return found

@@ -1,1 +1,0 @@
-"""The job of ``interactions``: how much features matter jointly to a learner."""

@@ -1,0 +1,444 @@
+"""What a job is: keys of a problem file, and what is refused before it runs."""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from math import isfinite, isnan
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import pandas as pd
+
+from propopt.base.errors import InvalidInput, Unwritten
+from propopt.base.files import require_free_name, writable_folder, written_whole
+from propopt.base.html import N_FEATURES, explanation_card
+from propopt.base.terminal import PlainConsole, print_table
+from propopt.base.text import (
+    in_percent,
+    printable,
+    printable_lines,
+    target_in_words,
+    targets_in_words,
+)
+from propopt.explaining.trade_offs import UNITS_UNKNOWN, TradeOffs
+from propopt.functions import Function
+from propopt.functions.texts import TextFunction
+from propopt.problems.problem import Pick
+from propopt.problems.sections import Section
+from propopt.problems.sources import Source
+from propopt.problems.subject.subject import Subject
+from propopt.results.explanation import Explanation, is_deferred
+from propopt.results.shares import with_nulls
+
+
+if TYPE_CHECKING:
+    from propopt.problems.extent import Extent
+    from propopt.problems.file import ProblemFile, ProblemSchema
+
+
+class Job(ABC):
+    """What a file asks to be done with its subject: one of ``JOBS``.
+
+    A job is one file in ``jobs/``: its keys as a section, this class, and a function
+    that runs it and writes its artefacts.
+    """
+
+    key: ClassVar[str]
+    """The section that says that this is the job."""
+    command: ClassVar[str]
+    """What runs it."""
+    keys: ClassVar[type[Section]]
+    """All that only this job knows: fields of the schema of problem files."""
+    suffixes: ClassVar[tuple[str, ...]]
+    """Of the files that it writes, behind the name of the problem."""
+    is_of_one_output: ClassVar[bool] = True
+    """Whether one output is explained; else the model is fitted again and again."""
+
+    @abstractmethod
+    def check(self, schema: ProblemSchema, source: Source) -> None:
+        """Refuse what the file alone shows to fail.
+
+        Raises
+        ------
+        ProblemFileError
+            With the line of each mistake.
+        """
+
+    @abstractmethod
+    def check_extent(self, schema: ProblemSchema, extent: Extent) -> None:
+        """Refuse, before any work, what does not fit the sizes of the subject.
+
+        Raises
+        ------
+        InvalidInput, Refused
+            With the part of the problem.
+        """
+
+    @abstractmethod
+    def check_formula(
+        self, schema: ProblemSchema, function: Function, points: Any
+    ) -> None:
+        """Refuse a formula that is not finite at some points, where it is asked there.
+
+        Raises
+        ------
+        InvalidInput
+            With how many of the points.
+        """
+
+    def check_files(self, schema: ProblemSchema, folder: Path, extent: Extent) -> None:
+        """Refuse other files that do not go with the subject; by default nothing.
+
+        Parameters
+        ----------
+        schema : ProblemSchema
+            What the problem file says.
+        folder : Path
+            Where files that it names are.
+        extent : Extent
+            Sizes and names of the subject.
+
+        Raises
+        ------
+        InvalidInput
+            With the part of the problem.
+        """
+        del schema, folder, extent
+
+    def check_data(self, schema: ProblemSchema, source: Source) -> None:
+        """Refuse what would fail once the data are read; by default nothing."""
+        del schema, source
+
+    def check_all(self, file: ProblemFile) -> None:
+        """Refuse what needs all rows and no fitted model; by default nothing."""
+        del file
+
+    def artefacts(self, name: str) -> list[str]:
+        """The names of the files that it writes."""
+        return [f"{name}{suffix}" for suffix in self.suffixes]
+
+
+# ---- What a job writes: names tried before any work, and whole files after it
+
+
+Writer = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Artefacts:
+    """The files of one run: a name, and a suffix for each.
+
+    Parameters
+    ----------
+    target : Path
+        Folder and name, without a suffix.
+    """
+
+    target: Path
+
+    @classmethod
+    def tried(
+        cls,
+        folder: str | Path,
+        name: str,
+        suffixes: Iterable[str],
+        files: Iterable[Path],
+    ) -> Artefacts:
+        """Make the folder, and try all names.
+
+        Raises
+        ------
+        InvalidInput
+            If the folder or the names cannot be written, or are those of ``files``,
+            which are read.
+        """
+        target = writable_folder(folder) / name
+        read = tuple(files)
+        for suffix in suffixes:
+            require_free_name(f"{target}{suffix}", read)
+        return cls(target)
+
+    def write(self, writers: Mapping[str, Writer]) -> list[str]:
+        """Write a file for each suffix; of those that cannot be written the reasons."""
+        unwritten = []
+        for suffix, writer in writers.items():
+            try:
+                writer(f"{self.target}{suffix}")
+            except (Unwritten, InvalidInput) as error:  # the folder may be gone
+                unwritten.append(str(error))
+        return unwritten
+
+    def in_words(self, suffixes: Iterable[str]) -> str:
+        """The files that were written, on one line."""
+        *others, last = suffixes
+        named = f"{', '.join(others)} and {last}" if others else last
+        return f"{printable(self.target)}{named}"
+
+
+def write_json(content: Mapping[str, Any], path: str) -> None:
+    """Write what a run was, readable by people and programs."""
+    text = json.dumps(content, indent=2, default=str)
+    with written_whole(path) as draft:
+        draft.write_text(f"{text}\n", encoding="ascii")
+
+
+# ---- What a run was, for ``<name>.json``: its subject, its score, what was picked
+
+
+def manifest(
+    job: str,
+    name: str,
+    subject: Subject,
+    explanation: Explanation | None,
+    *,
+    gradient: str | None,
+    **others: Any,
+) -> dict[str, Any]:
+    """What is known of a run, in plain values.
+
+    Parameters
+    ----------
+    job : str
+        The section that said what to do.
+    name : str
+        Of the problem.
+    subject : Subject
+        What was explained; the score is that of its model.
+    explanation : Explanation or None
+        Whose attributions are in the table.
+    gradient : str
+        How slopes were computed; None where there are none.
+    **others
+        More of it.
+    """
+    quantity = subject.function.quantity
+    return {
+        "job": job,
+        "name": name,
+        "function": repr(subject.function),
+        "quantity": {**quantity.as_fields(), "in_words": quantity.in_words()},
+        "gradient": gradient,
+        "n_points": len(subject.points),
+        "n_features": subject.n_features,
+        "score": _score(subject),
+        "picked": None if explanation is None else _explanation(explanation),
+        **others,
+    }
+
+
+def _score(subject: Subject) -> dict[str, Any] | None:
+    score = subject.score
+    return None if score is None else {**vars(score), "in_words": score.in_words()}
+
+
+def _explanation(explanation: Explanation) -> dict[str, Any]:
+    return {
+        "weights": _finite(explanation.rates),
+        "losses": _finite(explanation.losses),
+        "shares": with_nulls(explanation.loss_shares),
+        "objective": explanation.objective,
+        "gap": explanation.gap,
+        "target_error": _target_error(explanation),
+        "solver": explanation.solver,
+        "units": explanation.units,
+        "attributions": explanation.units_in_words,
+        "parameters": dict(explanation.parameters),
+    }
+
+
+def _target_error(explanation: Explanation) -> dict[str, Any]:
+    """JSON has no NaN: what is not known is null."""
+    target, known = explanation.target, explanation.target_error
+    is_known = target is not None and not isnan(known)
+    return {
+        "relative": known if is_known else None,
+        "interval": target.interval if target is not None and is_known else None,
+        "in_words": target_in_words(explanation),
+    }
+
+
+def _finite(numbers: Mapping[str, float]) -> dict[str, float | str]:
+    """JSON has no infinity, which the multiplier of a limit of zero can be."""
+    return {
+        name: float(value) if isfinite(value) else str(value)
+        for name, value in numbers.items()
+    }
+
+
+# ---- The page of a run on documents: their words in shades of their attributions
+
+
+MOST_SHOWN: Final = 100
+"""Documents on a page, the first."""
+
+
+def page_writers(best: Explanation, subject: Subject) -> dict[str, Writer]:
+    """What writes the page, by its suffix; nothing where rows are no documents."""
+    if not subject.is_text:
+        return {}
+    return {".html": partial(_write_page, best, subject)}
+
+
+def _write_page(best: Explanation, subject: Subject, path: str) -> None:
+    from propopt.plots import highlight
+
+    function = subject.function
+    assert isinstance(function, TextFunction)
+    shown = highlight(best, subject.points, words=function, max_rows=MOST_SHOWN)
+    shown.to_html(path)
+
+
+# ---- What a run prints: its subject, its front, and warnings once
+
+
+_SHARES = ("kept", "removed.")
+
+
+@contextmanager
+def warnings_printed() -> Iterator[None]:
+    """Print each warning once, on standard error, also before an error."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            yield
+        finally:
+            for message in dict.fromkeys(str(w.message) for w in caught):
+                print(f"warning: {printable_lines(message)}", file=sys.stderr)
+
+
+def print_title(name: str, files: Sequence[Path], console: PlainConsole) -> None:
+    """The name of a problem, and the file that it was read from."""
+    console.print(printable(name), style="bold", end=" ")
+    console.print(f"({printable(files[0])})" if files else "")
+
+
+def print_subject(subject: Subject, console: PlainConsole, *others: str | None) -> None:
+    """Sizes, what else there is to say, what is explained, the score of a model."""
+    rows, columns = "points", "features"
+    if subject.is_text:
+        rows, columns = "documents", "words"
+    size = f"{len(subject.points)} {rows} × {subject.n_features} {columns}"
+    parts = (size, *others)
+    console.print(", ".join(filter(None, parts)))
+    console.print(f"explained: {printable(subject.function.quantity)}", markup=False)
+    score = subject.score
+    if score is not None:
+        console.print(f"the model: {score.in_words()}", markup=False)
+
+
+def settings_in_words(
+    section: Section | None, exclude: frozenset[str] = frozenset()
+) -> str:
+    """All settings of a model or a scheme, defaults too, but some."""
+    if section is None:
+        return ""
+    return _settings(section.model_dump(exclude_none=True, exclude=set(exclude)))
+
+
+def _settings(values: dict[str, Any]) -> str:
+    """The kind, and each setting; a section in it stands in brackets."""
+    told = [
+        f"{name} ({_settings(value)})" if isinstance(value, dict) else f"{name} {value}"
+        for name, value in values.items()
+        if name != "kind"
+    ]
+    return ", ".join([str(values["kind"]), *told] if "kind" in values else told)
+
+
+def print_trade_offs(
+    trade_offs: TradeOffs, swept: Sequence[str], console: PlainConsole
+) -> None:
+    """The front, and how far the baselines lie above it."""
+    losses = [f"loss.{name}" for name in trade_offs.losses]
+    weights = [f"weight.{name}" for name in swept]
+    table = _with_settings(trade_offs.to_frame())
+    shares = list(trade_offs.share_columns.values())
+    columns = ["method", *weights, *losses, *shares, "gap", "target_error"]
+    front = table.loc[trade_offs.on_front, columns]
+    _show("The front", front, console)
+    for words in targets_in_words(trade_offs.optimized):
+        console.print(words, markup=False)
+    if trade_offs.baselines and trade_offs.optimized:
+        distances = _with_settings(trade_offs.distances())
+        title = "Baselines: above the best possible objective by at least the excess"
+        _show(title, distances[["method", *losses, "excess"]], console)
+        for words in _not_compared(distances):
+            console.print(words, markup=False)
+
+
+def print_finding(
+    trade_offs: TradeOffs, picked: Explanation | None, pick: Pick, console: PlainConsole
+) -> None:
+    """What was found at the knee, or at the pick, if attributions of it are known."""
+    if picked is None:
+        return
+    where = "At the knee" if pick == "knee" else "At the pick"
+    console.print()
+    if not is_deferred(picked):
+        console.print(explanation_card(picked, N_FEATURES).text(), markup=False)
+        console.print()
+    words = trade_offs.in_words(picked)
+    if words:
+        console.print(f"{where}: {words}", markup=False)
+
+
+def _not_compared(distances: pd.DataFrame) -> Iterator[str]:
+    """Why baselines have no excess, a sentence each; what is assumed of the others."""
+    if (distances["units"] == UNITS_UNKNOWN).any():
+        yield "Units of the target are unknown; baselines are taken to be in the same."
+    if "not_compared" not in distances:
+        return
+    told = distances[["method", "not_compared"]].dropna()
+    for method, reason in told.itertuples(index=False):
+        yield f"{method} is not compared: {reason}"
+
+
+def _with_settings(frame: pd.DataFrame) -> pd.DataFrame:
+    """The method of each row together with those settings that vary within it."""
+    columns = [c for c in map(str, frame) if c.startswith("parameter.")]
+    parts = []
+    for _, rows in frame.groupby("method", sort=False):
+        names = rows["method"]
+        for column in columns:
+            if rows[column].nunique(dropna=False) > 1:
+                setting = column.removeprefix("parameter.")
+                names = names + f" {setting}=" + rows[column].map(_plain)
+        parts.append(names)
+    return frame.assign(method=pd.concat(parts)) if parts else frame
+
+
+def _show(title: str, frame: pd.DataFrame, console: PlainConsole) -> None:
+    columns = list(map(str, frame))
+    names = [_head(column) for column in columns]
+    rows = (list(map(_cell, columns, row)) for row in frame.itertuples(index=False))
+    print_table(console, title, names, rows)
+
+
+def _head(column: str) -> str:
+    name = column.removeprefix("loss.").replace("weight.", "weight of_")
+    return name.replace("kept.", "kept of_").replace("removed.", "removed of_")
+
+
+def _plain(value: object) -> str:
+    if pd.isna(value):  # type: ignore[call-overload]  # a scalar of any kind
+        return "none"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _cell(column: str, value: object) -> str:
+    if pd.isna(value):  # type: ignore[call-overload]  # a scalar of any kind
+        return "–"
+    if column == "excess":
+        return f"{value:.1%}"
+    if column.startswith(_SHARES):
+        return in_percent(float(value))  # type: ignore[arg-type]  # a number
+    if column == "gap":
+        return f"{value:.0e}" if value else "0"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

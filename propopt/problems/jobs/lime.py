@@ -1,0 +1,850 @@
+"""The job of ``lime``: on tables, and on documents."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Final,
+    Literal,
+    Self,
+    TypeAlias,
+    final,
+)
+
+import numpy as np
+import pandas as pd
+from pydantic import Discriminator, Field, Tag, model_validator
+
+from propopt.base.errors import InvalidInput
+from propopt.base.files import write_csv, write_svg
+from propopt.base.terminal import PlainConsole, print_table
+from propopt.base.text import printable
+from propopt.functions import Function
+from propopt.functions.wrapping import NoWords, word_rule_of
+from propopt.lime import (
+    LimeExplanation,
+    TextLaw,
+    TextLimeExplanation,
+    limits,
+    text_limits,
+)
+from propopt.lime.diagnosis.diagnosis import LimeDiagnosis
+from propopt.lime.laws.lime_law import LimeLaw
+from propopt.lime.laws.named import law_named
+from propopt.problems.baselines import Bins, Samples
+from propopt.problems.extent import Extent
+from propopt.problems.jobs.explain import LookReport, SubjectLook, run_look
+from propopt.problems.jobs.job import MOST_SHOWN, Job, Writer, manifest, write_json
+from propopt.problems.sections import (
+    MOST_NUMBERS,
+    Count,
+    KernelWidths,
+    Positive,
+    Section,
+    listed_widths,
+    part,
+    refuse_settings,
+)
+from propopt.problems.sources import Source
+from propopt.problems.subject.subject import Subject
+from propopt.results.certain import plural
+from propopt.tables.documents import PatternWords, WordRule
+from propopt.tables.frames import listed
+
+
+if TYPE_CHECKING:
+    from propopt.problems.file import ProblemFile, ProblemSchema
+
+
+# ---- The picture of a run of ``lime``: coefficients of the first rows, and their paths
+
+
+DRAWN_ROWS: Final = 3
+"""The first rows; of more the letters were too small where the file opens."""
+
+
+def write_lime_figure(
+    found: LimeExplanation, widths: Sequence[float], name: str, path: str
+) -> None:
+    """Draw the first rows: coefficients, and beside them where kernels would lead.
+
+    Parameters
+    ----------
+    found : LimeExplanation
+        What is drawn.
+    widths : sequence of float
+        Those of the path, which is drawn where there are two and all is exact.
+    name : str
+        Of the problem.
+    path : str
+        The file.
+    """
+    from propopt.plots import lime_coefficients, lime_path
+
+    drawings = [partial(lime_coefficients, found)]
+    if found.is_exact and len(widths) > 1:
+        drawings.append(partial(lime_path, found, widths=widths))
+    _write(found.labels.points or range(len(found.values)), drawings, name, path)
+
+
+def write_words_figure(
+    found: TextLimeExplanation, widths: Sequence[float], name: str, path: str
+) -> None:
+    """Draw the first documents: coefficients of words, and these over bandwidths.
+
+    Parameters
+    ----------
+    found : TextLimeExplanation
+        What is drawn, but documents that LIME says nothing of.
+    widths : sequence of float
+        Those of the path, which is drawn where there are two.
+    name : str
+        Of the problem.
+    path : str
+        The file.
+    """
+    from propopt.plots import lime_word_path, lime_words
+
+    drawings = [partial(lime_words, found)]
+    if len(widths) > 1:
+        drawings.append(partial(lime_word_path, found, bandwidths=widths))
+    known = zip(found.document_names, found.rows, strict=True)
+    _write([label for label, row in known if row.is_known], drawings, name, path)
+
+
+def _write(
+    rows: Sequence[Hashable],
+    drawings: Sequence[Callable[..., Any]],
+    name: str,
+    path: str,
+) -> None:
+    """A line for each of the first rows, a column for each drawing."""
+    from matplotlib.figure import Figure
+
+    shown = rows[:DRAWN_ROWS]
+    size = (5.6 * len(drawings), 0.6 + 3.6 * len(shown))
+    figure = Figure(figsize=size, layout="constrained")
+    panels = figure.subplots(len(shown), len(drawings), squeeze=False)
+    named: dict[str, Any] = {}
+    for row, line in zip(shown, panels, strict=True):
+        for draw, axes in zip(drawings, line, strict=True):
+            draw(row, ax=axes)
+            if (own := axes.get_legend()) is not None:
+                handles, names = axes.get_legend_handles_labels()
+                named = dict(zip(names, handles, strict=True)) | named
+                own.remove()
+    columns = max(1, min(len(named), 2 * len(drawings)))
+    figure.legend(
+        list(named.values()),
+        list(named),
+        loc="outside lower left",
+        ncols=columns,
+        frameon=False,
+    )
+    write_svg(figure, path, salt=printable(name))
+
+
+# ---- What limits of LIME print: how they were had, and the coefficients of each row
+
+
+_ROWS, _COLUMNS = 5, 12
+"""Shown: the first rows, and of each the columns with the largest coefficients."""
+
+
+def print_lime(found: LimeExplanation, console: PlainConsole) -> None:
+    """How coefficients were had, and a table for each of the first rows."""
+    for line in lime_in_words(found):
+        console.print(line, markup=False)
+    N, _ = found.shape
+    for n in range(min(N, _ROWS)):
+        _print_row(found, n, console)
+    if N > _ROWS:
+        console.print()
+        console.print(f"{plural(N - _ROWS, 'more row')} in the files", markup=False)
+
+
+def lime_in_words(found: LimeExplanation) -> Iterator[str]:
+    """The law, what is exact, and what a reader has to know."""
+    yield found.law_in_words
+    if found.is_exact:
+        yield "coefficients: exact, for infinitely many samples"
+    else:
+        yield f"coefficients: {found.source}, as {found.reason}"
+    row = " and the row itself as a sample" if found.first_row else ""
+    yield (
+        f"sd of one run: estimated from {found.runs.n_draws:,} samples a row; mean of "
+        f"runs: to the first order in 1/n, with ridge {found.ridge:g}{row}"
+    )
+    yield from found.notes
+
+
+def print_diagnosis(diagnosis: LimeDiagnosis, console: PlainConsole) -> None:
+    """What coefficients hide, what misleads most first."""
+    _, *lines = repr(diagnosis).splitlines()
+    console.print()
+    console.print("What these coefficients hide", style="italic")
+    for line in lines:
+        console.print(line, markup=False)
+
+
+def _print_row(found: LimeExplanation, n: int, console: PlainConsole) -> None:
+    names = found.labels.points
+    title = (
+        f"Row {n if names is None else names[n]}: f {found.values[n]:.4g}, surrogate "
+        f"{found.at_row[n]:.4g} with intercept {found.intercept[n]:.4g}; of "
+        f"{found.n_samples:,} samples {_share(found.effective_share[n])} count"
+    )
+    head = ["feature", "bin", "coefficient", "sd of one run", "mean of runs"]
+    print_table(console, title, head, _lines(found, n))
+
+
+def _share(share: float) -> str:
+    """Per cent; no 100 % or 0 % of what is neither."""
+    if 0.995 <= share < 1.0:
+        return "over 99 %"
+    return "under 1 %" if 0.0 <= share < 0.005 else f"{100.0 * share:.0f} %"
+
+
+def _lines(found: LimeExplanation, n: int) -> Iterator[list[str]]:
+    """The largest coefficients, with their noise and what runs give in the mean."""
+    own, features = found.coefficients[n], found.labels.feature_names(found.shape[1])
+    noise, mean = found.noise()[n], found.expected()[n]
+    order = np.argsort(-np.abs(own), kind="stable").tolist()
+    for j in order[:_COLUMNS]:
+        numbers = [f"{x:.4g}" for x in (own[j], noise[j], mean[j])]
+        yield [features[j], found.bins[n][j], *numbers]
+    if len(order) > _COLUMNS:
+        most = np.abs(own[order[_COLUMNS:]]).max()
+        most_words = f"≤ {most:.4g}" if most > 0.0 else "0"
+        rest = plural(len(order) - _COLUMNS, "other")
+        yield [rest, "", most_words, "", ""]
+
+
+# ---- The job of ``lime``: what LIME tends to at rows, and whether to trust it
+
+
+def _shape_of_rows(value: Any) -> str | None:
+    match value:
+        case int():
+            return "count"
+        case list():
+            return "list"
+    return None
+
+
+RowNumber: TypeAlias = Annotated[int, Field(ge=0, le=MOST_NUMBERS)]
+RowChoice: TypeAlias = Annotated[
+    Annotated[Count, Tag("count")]
+    | Annotated[list[RowNumber], Field(min_length=1), Tag("list")],
+    Discriminator(
+        _shape_of_rows,
+        custom_error_type="rows_type",
+        custom_error_message="expected how many rows, or a list of their numbers",
+    ),
+]
+
+
+class LimeSection(Section):
+    """The limits of LIME at some rows, by :func:`propopt.lime.limits`."""
+
+    rows: RowChoice = Field(
+        5,
+        description="how many of the rows to explain, from the first; or the numbers "
+        "of rows of the table, from 0, whether a model was fitted on them or not",
+    )
+    law: Literal["tabular", "gaussian"] = Field(
+        "tabular",
+        description="bins weighted by bits, as in the lime package; or normal numbers "
+        "weighted by distance; of the rows that are fitted on",
+    )
+    n_bins: Bins = Field(4, description="of each column of numbers")
+    weights: Literal["frequency", "uniform"] = Field(
+        "frequency", description="how often bins of the tabular law are drawn"
+    )
+    kernel_width: Positive | None = Field(
+        None, description="of tables; by default the package's, 0.75 √D"
+    )
+    bandwidth: Positive = Field(
+        0.25,
+        description="of documents, a hundredth of the package's kernel_width, which is "
+        "25 by default",
+    )
+    words: Literal["lime", "model"] = Field(
+        "lime",
+        description="of documents, what is deleted: words as the package has them, or "
+        "those that the model counts",
+    )
+    n_samples: Annotated[Samples, Field(ge=2)] = Field(
+        5000,
+        description="of one run of LIME, for its noise and its mean; and draws around "
+        "each row where nothing is known exactly",
+    )
+    path: KernelWidths | None = Field(
+        None,
+        description="kernel widths at which coefficients are written too; of documents "
+        "bandwidths",
+    )
+    diagnose: bool = Field(
+        True, description="look for what coefficients hide, which takes a while"
+    )
+
+    @model_validator(mode="after")
+    def _weights_of_bins(self) -> Self:
+        if self.law == "gaussian":
+            refuse_settings(self, "law: gaussian", ("weights",))
+        return self
+
+    @property
+    def widths(self) -> list[float]:
+        """Those of the path."""
+        return [] if self.path is None else listed_widths(self.path)
+
+    def build(self, subject: Subject) -> LimeLaw:
+        """The law of the rows that a model is fitted on."""
+        return law_named(
+            self.law,
+            subject.others,
+            subject.function.schema,
+            n_bins=self.n_bins,
+            weights=self.weights,
+            kernel_width=self.kernel_width,
+        )
+
+    def check(self, extent: Extent) -> None:
+        """Refuse more rows than there are."""
+        if isinstance(self.rows, int):
+            if self.rows > extent.n_points:
+                raise InvalidInput(
+                    f"rows: expected at most the {extent.n_points} rows to explain, "
+                    f"got {self.rows}"
+                )
+        elif max(self.rows) >= extent.n_rows:
+            raise InvalidInput(
+                f"rows: expected numbers below {extent.n_rows}, of rows of the table, "
+                f"got {max(self.rows)}"
+            )
+
+
+_NOT_OF_TABLES: Final = dict.fromkeys(
+    ("bandwidth", "words"), "has no effect without data.text"
+)
+_NOT_OF_TEXTS: Final = {
+    **dict.fromkeys(("law", "n_bins", "weights"), "has no effect with data.text"),
+    "kernel_width": "of documents give bandwidth, a hundredth of it: the package's 25 "
+    "is 0.25",
+}
+
+
+class LimeKeys(Section):
+    """The keys of an explanation by LIME."""
+
+    lime: LimeSection | None = Field(
+        None,
+        description="what the coefficients of LIME tend to, exactly, and what they "
+        "hide; {} takes all defaults",
+    )
+
+
+class LimeJob(Job):
+    """``propopt lime``: see :func:`propopt.problems.run_limits`."""
+
+    key: ClassVar[str] = "lime"
+    command: ClassVar[str] = "propopt lime"
+    keys: ClassVar[type[Section]] = LimeKeys
+    suffixes: ClassVar[tuple[str, ...]] = (
+        "_lime.csv",
+        "_diagnosis.csv",
+        "_path.csv",
+        ".svg",
+        ".html",
+        ".npz",
+        ".json",
+    )
+
+    def check(self, schema: ProblemSchema, source: Source) -> None:
+        assert schema.lime is not None
+        unused = _NOT_OF_TABLES if schema.data.text is None else _NOT_OF_TEXTS
+        for name, message in unused.items():
+            if name in schema.lime.model_fields_set:
+                raise source.error(("lime", name), message)
+
+    def check_extent(self, schema: ProblemSchema, extent: Extent) -> None:
+        assert schema.lime is not None
+        with part("lime"):
+            schema.lime.check(extent)
+
+    def check_formula(
+        self, schema: ProblemSchema, function: Function, points: Any
+    ) -> None:
+        del schema
+        function.value(points)
+
+
+# ---- What LIME is asked by a problem file: rows of a table, or documents
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LimeLook(SubjectLook[LimeSection]):
+    """The rows of a subject that LIME is asked about.
+
+    Parameters
+    ----------
+    make : callable
+        Gives the subject when it is first asked for.
+    section : LimeSection
+        The settings.
+    seed : int
+        Of what has to be estimated.
+    name : str
+        What the files written are called.
+    files : sequence of paths
+        What it was read from: not to be written over.
+    """
+
+    name: str = "lime"
+
+    @classmethod
+    def of(cls, file: ProblemFile, rows: Sequence[int] | None = None) -> LimeLook:
+        """The job of a problem file, for its rows or for others.
+
+        Parameters
+        ----------
+        file : ProblemFile
+            With ``lime``.
+        rows : sequence of int, optional
+            Numbers of rows of the table, instead of those of the file.
+
+        Raises
+        ------
+        ProblemFileError
+            If the file has another job.
+        """
+        file.require(LimeJob)
+        section = file.schema.lime
+        assert section is not None
+        if rows is not None:
+            section = section.model_copy(update={"rows": list(rows)})
+        return cls(
+            make=lambda: file.subject,
+            section=section,
+            seed=file.schema.seed,
+            name=file.name,
+            files=file.files,
+        )
+
+    def solve(
+        self, progress: bool | None = None
+    ) -> LimeExplanation | TextLimeExplanation:
+        """What the coefficients tend to.
+
+        By :func:`propopt.lime.limits`, of documents by
+        :func:`propopt.lime.text_limits`.
+        """
+        with part("lime"):
+            X, names = _rows(self.subject, self.section.rows)
+            if self.subject.is_text:
+                return self._of_texts(X, progress)
+            return self._of_table(X, names, progress)
+
+    def _of_texts(self, texts: Any, progress: bool | None) -> TextLimeExplanation:
+        return text_limits(
+            self.subject.function,
+            texts,
+            TextLaw(self.section.bandwidth),
+            words=self._words(),
+            n_samples=self.section.n_samples,
+            rng=self.seed,
+            progress=progress,
+        )
+
+    def _words(self) -> WordRule:
+        """What is deleted."""
+        if self.section.words == "lime":
+            return PatternWords()
+        rule = word_rule_of(self.subject.estimator)
+        if isinstance(rule, NoWords):
+            with part("words"):
+                raise InvalidInput(
+                    f"those of the model are not known: {rule.reason}; take lime"
+                )
+        return rule
+
+    def _of_table(
+        self, X: Any, names: tuple[int, ...] | None, progress: bool | None
+    ) -> LimeExplanation:
+        found = limits(
+            self.subject.function,
+            X,
+            self.section.build(self.subject),
+            data=self.subject.others,
+            n_samples=self.section.n_samples,
+            rng=self.seed,
+            progress=progress,
+        )
+        if found.labels.points is None and names is not None:
+            return replace(found, labels=replace(found.labels, points=names))
+        return found
+
+
+def _rows(
+    subject: Subject, rows: int | Sequence[int]
+) -> tuple[Any, tuple[int, ...] | None]:
+    """The rows of a table, and their numbers where they have no names."""
+    points, others = subject.points, subject.others
+    if isinstance(rows, int):
+        return points[:rows], None
+    names = tuple(rows)
+    if isinstance(points, pd.DataFrame | pd.Series):
+        whole = points if others is points else pd.concat([points, others])
+        unknown = [row for row in names if row not in whole.index]
+        if unknown:
+            raise InvalidInput(f"rows: the table has no row {listed(unknown)}")
+        return whole.loc[list(names)], names
+    table = points if others is points else np.concatenate([points, others])
+    if max(names) >= len(table):
+        raise InvalidInput(
+            f"rows: expected numbers below {len(table)}, got {max(names)}"
+        )
+    return table[list(names)], names
+
+
+# ---- What is written and printed of what LIME tends to, whatever it was asked about
+
+
+class LimeReport(LookReport):
+    """A run of ``lime`` as files and as a printout.
+
+    Parameters
+    ----------
+    look : LimeLook
+        What was asked.
+    found : LimeExplanation or TextLimeExplanation
+        What was found.
+    diagnosis : LimeDiagnosis or None
+        What it hides, if that was asked.
+    """
+
+    def __init__(self, look: LimeLook, found: Any, diagnosis: Any = None) -> None:
+        self.look, self.found, self.diagnosis = look, found, diagnosis
+
+    @property
+    def widths(self) -> Sequence[float]:
+        """Those of the path."""
+        return self.look.section.widths
+
+    def writers(self) -> dict[str, Writer]:
+        content = manifest(
+            LimeJob.key,
+            self.look.name,
+            self.look.subject,
+            None,
+            gradient=None,
+            lime=self.facts(),
+            findings=self._findings(),
+        )
+        found, diagnosis = self.found, self.diagnosis
+        writers: dict[str, Writer | None] = {
+            "_lime.csv": found.to_csv,
+            "_diagnosis.csv": None if diagnosis is None else diagnosis.to_csv,
+            "_path.csv": self.write_path if self.widths else None,
+            **self.pictures(),
+            ".npz": found.save,
+            ".json": partial(write_json, content),
+        }
+        return {suffix: writer for suffix, writer in writers.items() if writer}
+
+    def print(self, console: PlainConsole) -> None:
+        self.print_found(console)
+        if self.diagnosis is not None:
+            print_diagnosis(self.diagnosis, console)
+
+    def _findings(self) -> dict[str, int] | None:
+        """How many things each rule found; None where nothing was looked for."""
+        diagnosis = self.diagnosis
+        if diagnosis is None:
+            return None
+        return dict(Counter(item.rule for item in diagnosis.findings))
+
+    @abstractmethod
+    def facts(self) -> dict[str, Any]:
+        """What is known of the run, in plain values."""
+
+    @abstractmethod
+    def write_path(self, path: str) -> None:
+        """Write coefficients at each width of the path."""
+
+    @abstractmethod
+    def pictures(self) -> dict[str, Writer]:
+        """What draws, by the suffix."""
+
+    @abstractmethod
+    def print_found(self, console: PlainConsole) -> None:
+        """How coefficients were had, and those of the first rows."""
+
+
+# ---- A run of ``lime`` on rows of a table
+
+
+class TableReport(LimeReport):
+    """Rows of a table: bins and their coefficients."""
+
+    found: LimeExplanation
+
+    def facts(self) -> dict[str, Any]:
+        found = self.found
+        return {
+            "settings": self.look.section.model_dump(
+                exclude_none=True, exclude={"bandwidth", "words"}
+            ),
+            "law": found.law_in_words,
+            "source": found.source,
+            "reason": found.reason or None,
+            "rows": list(found.labels.points or range(len(found.values))),
+            "prediction": found.values.tolist(),
+            "intercept": found.intercept.tolist(),
+            "surrogate_at_row": found.at_row.tolist(),
+            "mean_weight": found.mean_weight.tolist(),
+            "effective_share": found.effective_share.tolist(),
+            "n_samples": found.n_samples,
+            "units": found.units,
+            "notes": list(found.notes),
+            "evaluations": found.evaluations,
+        }
+
+    def write_path(self, path: str) -> None:
+        write_csv(path, path_frame(self.found, self.widths), names_of_rows=False)
+
+    def pictures(self) -> dict[str, Writer]:
+        name = self.look.name
+        return {".svg": partial(write_lime_figure, self.found, self.widths, name)}
+
+    def print_found(self, console: PlainConsole) -> None:
+        print_lime(self.found, console)
+
+
+def path_frame(found: LimeExplanation, widths: Sequence[float]) -> pd.DataFrame:
+    """A line for each row, kernel width and feature."""
+    subject = found.subject
+    assert subject is not None
+    N, D = found.shape
+    M = len(widths)
+    points = np.repeat(subject.points, M, axis=0)
+    at = subject.limits(points, np.tile(np.asarray(widths, float), N))
+    rows = found.labels.points or tuple(range(N))
+    errors = getattr(at, "standard_errors", None)
+    columns: dict[str, Any] = {
+        "row": [row for row in rows for _ in range(M * D)],
+        "kernel_width": np.tile(np.repeat(widths, D), N),
+        "feature": list(found.labels.feature_names(D)) * (N * M),
+        "coefficient": at.coefficients.ravel(),
+        "standard_error": 0.0 if errors is None else errors.ravel(),
+    }
+    return pd.DataFrame(columns)
+
+
+# ---- What limits of LIME on documents print: each text, and the words that matter most
+
+
+_DOCUMENTS, _WORDS, _CHARACTERS = 5, 12, 400
+"""Shown: the first documents, how they begin, and the largest coefficients of each."""
+
+
+def print_texts(found: TextLimeExplanation, console: PlainConsole) -> None:
+    """How coefficients were had, and text and table of each of the first documents."""
+    for line in texts_in_words(found):
+        console.print(line)
+    N = len(found.rows)
+    for n in range(min(N, _DOCUMENTS)):
+        _print_document(found, n, console)
+    if N > _DOCUMENTS:
+        console.print()
+        console.print(f"{plural(N - _DOCUMENTS, 'more document')} in the files")
+
+
+def texts_in_words(found: TextLimeExplanation) -> Iterator[str]:
+    """The law, what is exact, and what a reader has to know."""
+    yield found.law_in_words
+    kinds = list(zip(found.sources, found.reasons, strict=True))
+    for source, reason in dict.fromkeys(kinds):
+        some = [n for n, kind in enumerate(kinds) if kind == (source, reason)]
+        names = [found.document_names[n] for n in some]
+        whose = "" if len(names) == len(kinds) else f" of {listed(names)}"
+        why = f", as {reason}" if reason else ", for infinitely many samples"
+        if found.rows[some[0]].is_known:
+            yield f"coefficients{whose}: {source}{why}"
+    yield (
+        f"runs: of {found.n_samples:,} samples, with ridge 1 and the document itself "
+        "as a sample, as in the package"
+    )
+    yield from found.notes
+
+
+def _print_document(found: TextLimeExplanation, n: int, console: PlainConsole) -> None:
+    row, text = found.rows[n], " ".join(found.rows[n].document.text.split())
+    facts = f"Document {found.document_names[n]}: f {row.value:.4g}"
+    if row.is_known:
+        facts += f", surrogate {row.at_row:.4g} with intercept {row.intercept:.4g}"
+    title = f"{facts}\n{text[:_CHARACTERS]}{'…' if len(text) > _CHARACTERS else ''}"
+    if not row.is_known:
+        console.print(f"\n{title}\n{row.reason}")
+        return
+    head = ["word", "times", "coefficient", "sd of one run", "mean of runs"]
+    if not row.is_exact:
+        head.append("standard error")
+    lines = (line[: len(head)] for line in _text_printout_lines(found, n))
+    print_table(console, title, head, lines)
+
+
+_ROUNDING: Final = 1e-12
+"""Of the largest coefficient: what is smaller is zero to a reader."""
+
+
+def _text_printout_lines(found: TextLimeExplanation, n: int) -> Iterator[list[str]]:
+    """The largest coefficients, their noise, the mean of runs, their errors."""
+    row, noise, mean = found.rows[n], found.noise()[n], found.expected()[n]
+    own, counts = row.coefficients, row.document.counts
+    own = np.where(np.abs(own) > _ROUNDING * np.abs(own).max(), own, 0.0)
+    order = np.argsort(-np.abs(own), kind="stable").tolist()
+    for j in order[:_WORDS]:
+        numbers = [f"{x:.4g}" for x in (own[j], noise[j], mean[j])]
+        yield [row.words[j], str(counts[j]), *numbers, f"{row.errors[j]:.2g}"]
+    if len(order) > _WORDS:
+        most = np.abs(own[order[_WORDS:]]).max()
+        most_words = f"≤ {most:.4g}" if most > 0.0 else "0"
+        rest = plural(len(order) - _WORDS, "other")
+        yield [rest, "", most_words, "", "", ""]
+
+
+# ---- A run of ``lime`` on documents
+
+
+class TextReport(LimeReport):
+    """Documents: the coefficients of their words."""
+
+    found: TextLimeExplanation
+
+    def facts(self) -> dict[str, Any]:
+        found = self.found
+        section = self.look.section
+        return {
+            "settings": section.model_dump(exclude_none=True, exclude=_OF_TABLES),
+            "law": found.law_in_words,
+            "sources": list(found.sources),
+            "reasons": [reason or None for reason in found.reasons],
+            "rows": list(found.document_names),
+            "n_words": [len(words) for words in found.words],
+            "prediction": _known(found.values),
+            "intercept": _known(found.intercept),
+            "surrogate_at_row": _known(found.at_row),
+            "n_samples": found.n_samples,
+            "units": found.units,
+            "notes": list(found.notes),
+            "evaluations": found.evaluations,
+        }
+
+    def write_path(self, path: str) -> None:
+        frames = [
+            self._path_frame(name)
+            for name, row in zip(
+                self.found.document_names, self.found.rows, strict=True
+            )
+            if row.is_known
+        ]
+        write_csv(path, pd.concat(frames), names_of_rows=False)
+
+    def _path_frame(self, name: Any) -> pd.DataFrame:
+        """A line for each bandwidth and word of one document."""
+        found = self.found.path(name, self.widths)
+        M, d = found.coefficients.shape
+        errors = found.standard_errors
+        columns: dict[str, Any] = {
+            "document": [name] * (M * d),
+            "bandwidth": np.repeat(found.bandwidths, d),
+            "word": list(self.found.row(name).words) * M,
+            "coefficient": found.coefficients.ravel(),
+            "standard_error": 0.0 if errors is None else errors.ravel(),
+        }
+        return pd.DataFrame(columns)
+
+    def pictures(self) -> dict[str, Writer]:
+        from propopt.plots import highlight
+
+        figure = partial(write_words_figure, self.found, self.widths, self.look.name)
+        page = highlight(self.found, max_rows=MOST_SHOWN)
+        return {".svg": figure, ".html": page.to_html}
+
+    def print_found(self, console: PlainConsole) -> None:
+        print_texts(self.found, console)
+
+
+_OF_TABLES: Final = {"law", "n_bins", "weights", "kernel_width"}
+
+
+def _known(numbers: Iterable[float]) -> list[float | None]:
+    """JSON has no NaN: what is not known is null."""
+    return [None if math.isnan(x) else float(x) for x in numbers]
+
+
+# ---- Limits of LIME that are run: what is computed, what is written
+
+
+def run_limits(
+    look: LimeLook, folder: str | Path, *, quiet: bool = False
+) -> LimeExplanation | TextLimeExplanation:
+    """Explain rows by what LIME tends to, write tables, print coefficients.
+
+    ==================== ==============================================================
+    ``<name>_lime.csv``  a line for each row and feature: bin, coefficient, the scatter
+                         of one run, the mean of runs; of documents for each word
+    ``<name>_diagnosis.csv``
+                         what they hide: :meth:`LimeDiagnosis.to_frame`
+    ``<name>_path.csv``  coefficients at each kernel width of ``path``, if there is one;
+                         of documents at each bandwidth
+    ``<name>.svg``       the first rows: coefficients with the noise of one run, and
+                         over kernel widths, with changes of sign, where there are some
+    ``<name>.html``      of documents: their texts with words highlighted
+    ``<name>.npz``       the explanation, by its ``save``
+    ``<name>.json``      what was explained and how, and the score of the model
+    ==================== ==============================================================
+
+    Parameters
+    ----------
+    look : LimeLook
+        What is explained.
+    folder : path
+        Where to write; made if it is not there.
+    quiet : bool
+        Print nothing but warnings, which go to standard error.
+
+    Raises
+    ------
+    InvalidInput
+        If the folder or the names cannot be written, before any work, or the model
+        cannot be explained.
+    Unwritten
+        If a file cannot be written at the end; the error has the explanation as
+        ``result``.
+    """
+
+    def report(progress: bool | None) -> LimeReport:
+        found = look.solve(progress)
+        asked = look.section.diagnose
+        diagnosis = found.diagnose(progress=progress) if asked else None
+        is_text = isinstance(found, TextLimeExplanation)
+        return (TextReport if is_text else TableReport)(look, found, diagnosis)
+
+    found: LimeExplanation | TextLimeExplanation = run_look(
+        look, LimeJob, folder, report, quiet=quiet
+    )
+    return found

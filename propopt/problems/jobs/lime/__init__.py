@@ -1,1 +1,0 @@
-"""The job of ``lime``: on tables, and on documents."""

@@ -1,0 +1,227 @@
+"""What all sections of a problem file have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from math import isfinite
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias, Union
+
+import numpy as np
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from propopt.base.errors import Infeasible, InvalidInput, MissingExtra, Refused
+
+
+class Section(BaseModel):
+    """A mapping whose keys are known."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+def _not_tiny(value: float) -> float:
+    if 0 < value < 1e-100:
+        raise PydanticCustomError("tiny", "expected 0, or a number >= 1e-100")
+    return value
+
+
+Positive: TypeAlias = Annotated[
+    float, Field(gt=0, le=1e100, allow_inf_nan=False), AfterValidator(_not_tiny)
+]
+Nonnegative: TypeAlias = Annotated[
+    float, Field(ge=0, le=1e100, allow_inf_nan=False), AfterValidator(_not_tiny)
+]
+"""Weights and scales: their products and squares neither overflow nor vanish."""
+Finite: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
+MOST_NUMBERS: Final = 10_000_000
+"""Of any count, and of points × dimensions that a file asks for."""
+Count: TypeAlias = Annotated[int, Field(ge=1, le=MOST_NUMBERS)]
+Seed: TypeAlias = Annotated[int, Field(ge=0, le=2**32 - 1)]
+
+
+class Interval(Section):
+    """From low to high."""
+
+    low: Finite
+    high: Finite
+
+    @model_validator(mode="after")
+    def _rising(self) -> Self:
+        if not isfinite(self.high - self.low):
+            raise PydanticCustomError("range", "low and high are too far apart")
+        if self.low >= self.high:
+            raise PydanticCustomError(
+                "range",
+                "expected low < high, got low {low} and high {high}",
+                {"low": f"{self.low:g}", "high": f"{self.high:g}"},
+            )
+        return self
+
+
+def _scalar(value: Any) -> Any:
+    if not isinstance(value, str | int | float):
+        raise PydanticCustomError("label_type", "expected text or a number")
+    return value
+
+
+Label: TypeAlias = Annotated[str | int | float | bool, BeforeValidator(_scalar)]
+
+
+def refuse_settings(section: Section, chosen: str, names: tuple[str, ...]) -> None:
+    """What would have no effect beside a choice is a mistake."""
+    for name in sorted(set(names) & section.model_fields_set):
+        raise PydanticCustomError(
+            "no_effect",
+            "{name} has no effect with {chosen}",
+            {"name": name, "chosen": chosen},
+        )
+
+
+def one_of(sections: Sequence[type[Section]], key: str) -> Any:
+    """The type of a section that is one of these, chosen by the word under ``key``."""
+    return Annotated[Union[tuple(sections)], Field(discriminator=key)]  # noqa: UP007
+
+
+# ---- Which part of a problem an error is of, in Python as in a file
+
+
+Location: TypeAlias = tuple[str | int, ...]
+"""Keys and positions on the way, such as ``("baselines", 0, "scale")``."""
+
+OF_INPUT: Final = (InvalidInput, Refused, Infeasible, MissingExtra)
+"""What is wrong with a problem, not with a solver."""
+
+
+@contextmanager
+def part(*location: str | int) -> Iterator[None]:
+    """Errors of input raised inside know that they are of this part of the problem."""
+    try:
+        yield
+    except OF_INPUT as error:
+        error.part = (*location, *error.part)
+        raise
+
+
+# ---- Sections on what is swept: weights, limits, and how many of them
+
+
+MOST_WEIGHTS: Final = 100_000
+"""Of a range, and combinations of a sweep."""
+
+
+class WeightRange(Interval):
+    """Weights from low to high."""
+
+    low: Nonnegative
+    high: Positive
+    points: Annotated[int, Field(ge=2, le=MOST_WEIGHTS)]
+    scale: Literal["log", "linear"] = "log"
+
+    @model_validator(mode="after")
+    def _positive(self) -> WeightRange:
+        if self.scale == "log" and self.low == 0:
+            raise PydanticCustomError(
+                "log_low", "a log scale needs low > 0; or use scale: linear"
+            )
+        return self
+
+    def build(self) -> list[float]:
+        """The weights."""
+        space = np.geomspace if self.scale == "log" else np.linspace
+        return [float(v) for v in space(self.low, self.high, self.points)]
+
+
+def _shape_of_weights(value: Any) -> str | None:
+    match value:
+        case list():
+            return "list"
+        case dict() | WeightRange():
+            return "range"
+    return None
+
+
+Weights: TypeAlias = Annotated[
+    Annotated[list[Nonnegative], Field(min_length=1), Tag("list")]
+    | Annotated[WeightRange, Tag("range")],
+    Discriminator(
+        _shape_of_weights,
+        custom_error_type="weights_type",
+        custom_error_message="expected a list or a range",
+    ),
+]
+
+
+def listed_weights(values: Weights) -> list[float]:
+    """The weights of a list or a range."""
+    return values.build() if isinstance(values, WeightRange) else values
+
+
+def count_weights(values: Weights) -> int:
+    """How many there are, before any is made."""
+    return values.points if isinstance(values, WeightRange) else len(values)
+
+
+# ---- Sections on the kernel widths of LIME: one, some, or a range
+
+
+MOST_WIDTHS: Final = 1000
+"""Of a list or a range."""
+
+
+class WidthRange(Interval):
+    """Kernel widths from low to high, at equal ratios."""
+
+    low: Positive
+    high: Positive
+    points: Annotated[int, Field(ge=2, le=MOST_WIDTHS)]
+
+    def build(self) -> list[float]:
+        """The widths."""
+        return [float(v) for v in np.geomspace(self.low, self.high, self.points)]
+
+
+def _shape_of_widths(value: Any) -> str | None:
+    match value:
+        case list():
+            return "list"
+        case dict() | WidthRange():
+            return "range"
+        case int() | float():
+            return "number"
+    return None
+
+
+KernelWidths: TypeAlias = Annotated[
+    Annotated[Positive, Tag("number")]
+    | Annotated[
+        list[Positive], Field(min_length=1, max_length=MOST_WIDTHS), Tag("list")
+    ]
+    | Annotated[WidthRange, Tag("range")],
+    Discriminator(
+        _shape_of_widths,
+        custom_error_type="widths_type",
+        custom_error_message=(
+            "expected a number, a list of them, or a range {low: , high: , points: }"
+        ),
+    ),
+]
+
+
+def listed_widths(widths: float | list[float] | WidthRange) -> list[float]:
+    """Those of one, some or a range."""
+    match widths:
+        case WidthRange():
+            return widths.build()
+        case list():
+            return widths
+    return [widths]

@@ -1,0 +1,516 @@
+"""Where a problem was described, for messages: in Python, or in a file."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import Any, Final, final
+
+import yaml
+from yaml.composer import ComposerError
+from yaml.constructor import SafeConstructor
+
+from propopt.base.errors import ProblemFileError
+from propopt.problems.sections import OF_INPUT, Location
+
+
+MOST_MISTAKES = 20
+"""That one complaint lists."""
+
+
+@final
+class Faults:
+    """Mistakes that are found apart from each other, told together."""
+
+    def __init__(self, *found: ProblemFileError) -> None:
+        self.found = [*found]
+
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """A mistake that is raised inside is kept, and what follows goes on."""
+        try:
+            yield
+        except ProblemFileError as error:
+            self.found.append(error)
+
+    def refuse(self) -> None:
+        """Raise one error of all mistakes, if there is any.
+
+        Raises
+        ------
+        ProblemFileError
+            With the mistakes in the order of their lines.
+        """
+        if self.found:
+            raise self.joint()
+
+    def joint(self) -> ProblemFileError:
+        """One error of all mistakes, in the order of their lines."""
+        if len(self.found) == 1:
+            return self.found[0]
+        several = [error.lines or ((0, str(error)),) for error in self.found]
+        told = list(dict.fromkeys(sorted(chain.from_iterable(several), key=_number)))
+        if len(told) > MOST_MISTAKES + 1:
+            n, text = told[MOST_MISTAKES]
+            place = text.partition(f":{n}: ")[0] + f":{n}: " if n else ""
+            told[MOST_MISTAKES:] = [(n, f"{place}and more mistakes, from here on")]
+        joint = ProblemFileError("\n".join(text for _, text in told))
+        joint.lines = tuple(told)
+        return joint
+
+
+def _number(line: tuple[int, str]) -> int:
+    return line[0]
+
+
+class Source(ABC):
+    """A description of a problem, as plain data, that can say where a mistake is."""
+
+    @property
+    @abstractmethod
+    def path(self) -> Path:
+        """The file; its folder is where other files are looked for."""
+
+    @property
+    def name(self) -> str:
+        """What files written are called, unless the content says so."""
+        return self.path.stem
+
+    @property
+    @abstractmethod
+    def files(self) -> tuple[Path, ...]:
+        """What was read."""
+
+    @property
+    def faults(self) -> Faults:
+        """What was found wrong while it was read, and leaves its content readable."""
+        return Faults()
+
+    @abstractmethod
+    def data(self) -> Any:
+        """The content as plain Python values."""
+
+    @abstractmethod
+    def error(
+        self, location: Location, message: str, *, missing: str | None = None
+    ) -> ProblemFileError:
+        """The error ``path.to.key: message``, with file and line if there are any.
+
+        Parameters
+        ----------
+        location : tuple
+            The keys on the way; steps that are not there, such as the chosen kind of a
+            union, are left out.
+        message : str
+            What came, and what would do.
+        missing : str, optional
+            A key that should be there, and is not.
+        """
+
+    @abstractmethod
+    def remark(self, location: Location, message: str) -> ProblemFileError:
+        """The error without the keys."""
+
+    @abstractmethod
+    def line(self, location: Location) -> int:
+        """The line of the innermost key on the way that is there; 0 without lines."""
+
+    @contextmanager
+    def blaming(self, *location: str | int) -> Iterator[None]:
+        """Errors of input raised inside name this place, or the part they are of."""
+        try:
+            yield
+        except OF_INPUT as error:
+            raise self.error((*location, *error.part), str(error)) from error
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class PythonSource(Source):
+    """A mapping made in Python: keys say where a mistake is.
+
+    Parameters
+    ----------
+    content : mapping
+        Sections of a problem file.
+    folder : path
+        Where files that it names are looked for.
+    title : str
+        What files written are called.
+    """
+
+    content: Any
+    folder: Path
+    title: str = "problem"
+
+    @property
+    def name(self) -> str:
+        return self.title
+
+    @property
+    def path(self) -> Path:
+        return self.folder / self.title
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        return ()
+
+    def data(self) -> Any:
+        return self.content
+
+    def error(
+        self, location: Location, message: str, *, missing: str | None = None
+    ) -> ProblemFileError:
+        steps = self._steps(location)
+        keys = key_path(steps if missing is None else (*steps, missing))
+        return ProblemFileError(f"{keys}: {message}" if keys else message)
+
+    def remark(self, location: Location, message: str) -> ProblemFileError:
+        del location
+        return ProblemFileError(message)
+
+    def line(self, location: Location) -> int:
+        del location
+        return 0
+
+    def _steps(self, location: Location) -> Location:
+        """The keys on the way that are there."""
+        content, steps = self.content, _NOWHERE
+        for step in location:
+            try:
+                content = content[step]
+            except (LookupError, TypeError):  # the chosen kind of a union
+                continue
+            steps = (*steps, step)
+        return steps
+
+
+_NOWHERE: Location = ()
+SHORT = 60
+"""Characters that are shown."""
+
+
+def key_path(steps: Iterable[str | int]) -> str:
+    """``path.to.key``, with quotes around a key that is not one plain word."""
+    return ".".join(map(shown_key, steps))
+
+
+def shown_key(step: str | int) -> str:
+    """A key, or how it begins."""
+    text = str(step)
+    if len(text) > SHORT:
+        return f"{text[:40]!r}… ({len(text):,} characters)"
+    return repr(text) if "." in text or not text.isprintable() else text
+
+
+# ---- YAML as plain data: how much a file may hold, and what its values may be
+
+
+MOST_BYTES: Final = 2**20
+MOST_VALUES: Final = 50_000
+"""Keys, lists, mappings and single values; what an alias repeats counts each time."""
+MOST_LEVELS: Final = 20
+MOST_CHARACTERS: Final = 1_000
+"""Of a number."""
+MOST_OF_A_MESSAGE: Final = 1_000
+"""Characters."""
+
+_YAML: Final = "tag:yaml.org,2002:"
+TEXT: Final = f"{_YAML}str"
+_NUMBERS: Final = {f"{_YAML}int": "a whole number", f"{_YAML}float": "a number"}
+_SCALARS: Final = {
+    TEXT: "text",
+    f"{_YAML}bool": "true or false",
+    f"{_YAML}null": "nothing",
+    **_NUMBERS,
+}
+_PLAIN: Final[dict[type[yaml.Node], set[str]]] = {
+    yaml.ScalarNode: set(_SCALARS),
+    yaml.SequenceNode: {f"{_YAML}seq"},
+    yaml.MappingNode: {f"{_YAML}map"},
+}
+_HALF: Final = re.compile("[\ud800-\udfff]")
+_NOT_READ: Final = {f"{_YAML}{kind}" for kind in ("timestamp", "merge", "value")}
+
+
+class _Loader(yaml.SafeLoader):
+    """Plain data within limits; ``1e-3`` is a number, and a date, << and = are text."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML declares it so
+        first: [pair for pair in pairs if pair[0] not in _NOT_READ]
+        for first, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._level = 0
+        self._n_values = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        """As the base does, within the limits on values and levels."""
+        self._level += 1
+        self._n_values += 1
+        mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+        if self._level > MOST_LEVELS:
+            raise ComposerError(
+                None, None, f"nested more than {MOST_LEVELS} levels deep", mark
+            )
+        if self._n_values > MOST_VALUES:
+            raise ComposerError(None, None, f"more than {MOST_VALUES:,} values", mark)
+        node = super().compose_node(parent, index)
+        self._level -= 1
+        return node
+
+
+_Loader.add_implicit_resolver(
+    f"{_YAML}float",
+    re.compile(r"^[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$"),
+    list("-+.0123456789"),
+)
+
+
+def compose(path: Path) -> yaml.Node | None:
+    """The nodes of a file, without building anything that it names.
+
+    Raises
+    ------
+    ProblemFileError
+        If it cannot be read, is not YAML in UTF-8, or exceeds a limit.
+    """
+    text = _text(path)
+    try:
+        return yaml.compose(text, Loader=_Loader)
+    except yaml.YAMLError as error:
+        raise complaint(path, *_line_and_problem(text, error)) from None
+
+
+def plain(root: yaml.Node) -> Any:
+    """The Python values of nodes that :func:`refusal` found no fault with."""
+    return SafeConstructor().construct_document(root)
+
+
+def refusal(node: yaml.Node) -> str | None:
+    """Why a node by itself is no plain data; None if it is."""
+    if node.tag not in _PLAIN[type(node)]:
+        tag = node.tag.replace(_YAML, "!!")
+        return f"the tag {tag} is not allowed: plain data only"
+    if not isinstance(node, yaml.ScalarNode):
+        return None
+    if _HALF.search(node.value):
+        return "half a character is not allowed (\\ud800 to \\udfff)"
+    if node.tag in _NUMBERS and len(node.value) > MOST_CHARACTERS:
+        return (
+            f"expected a number of at most {MOST_CHARACTERS:,} characters, got "
+            f"{len(node.value):,}"
+        )
+    try:
+        plain(node)
+    except (ValueError, LookupError, OverflowError):  # such as !!int x
+        return f"expected {_SCALARS[node.tag]}, got {node.value[:60]!r}"
+    return None
+
+
+def complaint(path: Path, line: int, message: str) -> ProblemFileError:
+    """The error ``file:line: message``, on one line that is not too long."""
+    words = " ".join(message.split())
+    if len(words) > MOST_OF_A_MESSAGE:
+        words = f"{words[:MOST_OF_A_MESSAGE]}… ({len(words):,} characters)"
+    error = ProblemFileError(f"{path}:{line}: {words}")
+    error.lines = ((line, str(error)),)
+    return error
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise ProblemFileError(f"{path}: cannot be read: {error.strerror}") from None
+    except ValueError as error:  # a name that no file can have
+        raise ProblemFileError(f"{str(path)!r}: cannot be read: {error}") from None
+    if len(content) > MOST_BYTES:
+        message = f"a problem file has at most {MOST_BYTES:,} bytes; this one has more"
+        raise complaint(path, content.count(b"\n") + 1, message)
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise complaint(path, line, "cannot be read: not UTF-8 text") from None
+
+
+def _line_and_problem(text: str, error: yaml.YAMLError) -> tuple[int, str]:
+    line, problem = 1, str(error)
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
+        line = error.problem_mark.line + 1
+        problem = ", ".join(filter(None, (error.context, error.problem)))
+    if isinstance(error, yaml.reader.ReaderError):
+        line = text.count("\n", 0, error.position) + 1
+        problem = f"the character {chr(error.character)!r} is not allowed"
+    if r"'\t'" in problem:
+        problem = "a tab; indent with spaces"
+    elif "<block" in problem:
+        problem = "other indentation than the lines above; keys of one section align"
+    elif problem == "mapping values are not allowed here":
+        problem = "a second ': ' in one line; quote the value, or start a new line"
+    return line, f"not valid YAML: {problem}"
+
+
+# ---- YAML files read strictly: the line of each key is known
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class YamlSource(Source):
+    """A YAML text that knows the line of each key."""
+
+    file: Path
+    root: yaml.Node
+    _items: dict[int, dict[str | int, tuple[int, yaml.Node]]] = field(
+        default_factory=dict
+    )
+    twice: Faults = field(default_factory=Faults)
+    unread: Faults = field(default_factory=Faults)
+
+    @classmethod
+    def read(cls, path: str | Path) -> YamlSource:
+        """Parse a file, without running or building anything that it names.
+
+        Raises
+        ------
+        ProblemFileError
+            If it is not YAML within the limits of ``problems.sources.plain``, or more
+            than plain data.
+        """
+        place = Path(path)
+        root = compose(place)
+        if not isinstance(root, yaml.MappingNode):
+            came = "nothing" if root is None else _NODES[type(root)]
+            message = f"expected a mapping of keys to values, got {came}"
+            if place.suffix.lower() in (".csv", ".tsv"):
+                message += (
+                    "; a table goes by propopt explain --csv FILE --target COLUMN"
+                )
+            raise complaint(place, 1, message)
+        source = cls(place, root)
+        source._check(root, (), {})
+        if source.unread.found:
+            source.unread.found += source.twice.found
+            source.unread.refuse()
+        return source
+
+    @property
+    def faults(self) -> Faults:
+        """Keys that come twice, of which the last is read."""
+        return self.twice
+
+    @property
+    def path(self) -> Path:
+        return self.file
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        return (self.file,)
+
+    def data(self) -> Any:
+        return plain(self.root)
+
+    def error(
+        self, location: Location, message: str, *, missing: str | None = None
+    ) -> ProblemFileError:
+        line, steps = self._find(location)
+        keys = steps if missing is None else (*steps, missing)
+        return self._at(line, keys, message)
+
+    def remark(self, location: Location, message: str) -> ProblemFileError:
+        return self._at(self.line(location), (), message)
+
+    def line(self, location: Location) -> int:
+        return self._find(location)[0]
+
+    def _at(self, line: int, steps: Location, message: str) -> ProblemFileError:
+        keys = key_path(steps)
+        return complaint(self.path, line, f"{keys}: {message}" if keys else message)
+
+    def _find(self, location: Location) -> tuple[int, Location]:
+        """The line of the innermost key on the way, and the keys that are there."""
+        node, line = self.root, self.root.start_mark.line + 1
+        steps: Location = ()
+        for step in location:
+            item = self._items.get(id(node), {}).get(step)
+            if item is not None:
+                line, node = item
+                steps = (*steps, step)
+        return line, steps
+
+    def _check(
+        self, node: yaml.Node, steps: Location, sizes: dict[int, int | None]
+    ) -> int:
+        """Note what is no plain data, keys that come twice, and endless aliases.
+
+        Returns how many values the node stands for, aliases written out. ``sizes`` has
+        them by node; None for the nodes that enclose this one.
+        """
+        line = node.start_mark.line + 1
+        size = sizes.get(id(node), 0)
+        if size:
+            return size
+        message = refusal(node) if size == 0 else _ENDLESS
+        if message is not None:
+            self.unread.found.append(self._at(line, steps, message))
+            return 1
+        sizes[id(node)] = None
+        items = self._items[id(node)] = dict(self._children(node, steps))
+        size = 1 + sum(
+            self._check(child, (*steps, step), sizes)
+            for step, (_, child) in items.items()
+        )
+        if size > MOST_VALUES:
+            message = f"more than {MOST_VALUES:,} values, aliases written out"
+            raise self._at(line, steps, message)
+        sizes[id(node)] = size
+        return size
+
+    def _children(
+        self, node: yaml.Node, steps: Location
+    ) -> Iterator[tuple[str | int, tuple[int, yaml.Node]]]:
+        """Keys or positions, each with its line and its node."""
+        if isinstance(node, yaml.SequenceNode):
+            for number, item in enumerate(node.value):
+                yield number, (item.start_mark.line + 1, item)
+        if isinstance(node, yaml.MappingNode):
+            keys: set[str] = set()
+            for key, value in node.value:
+                line = key.start_mark.line + 1
+                message = _refused_key(key)
+                if message is not None:
+                    self.unread.found.append(self._at(line, steps, message))
+                    continue
+                if key.value in keys:
+                    again = self._at(line, (*steps, key.value), "given twice")
+                    self.twice.found.append(again)
+                keys.add(key.value)
+                yield key.value, (line, value)
+
+
+def _refused_key(key: yaml.Node) -> str | None:
+    """Why a node is no key; None if it is."""
+    if key.tag != TEXT or refusal(key) is not None:
+        plain_one = isinstance(key, yaml.ScalarNode)
+        came = shown_key(key.value) or "nothing" if plain_one else _NODES[type(key)]
+        return f"expected a key that is text, got {came}"
+    if key.value == "<<":
+        return "merge keys (<<) are not read; write out what they stand for"
+    return None
+
+
+_ENDLESS = "an alias stands inside what it repeats"
+_NODES: dict[type[yaml.Node], str] = {
+    yaml.MappingNode: "a mapping",
+    yaml.SequenceNode: "a list",
+    yaml.ScalarNode: "a single value",
+}

@@ -1,1 +1,0 @@
-"""Where a problem was described, in a file or in Python: for messages with places."""

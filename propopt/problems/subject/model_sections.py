@@ -1,0 +1,699 @@
+"""What all models of a problem file have in common."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Final,
+    Literal,
+    Self,
+    TypeAlias,
+)
+
+import numpy as np
+from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic_core import PydanticCustomError
+from scipy.sparse import issparse
+from sklearn import ensemble, tree
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+
+from propopt.base import resources
+from propopt.base.arrays import Attributions, Points, Values
+from propopt.base.errors import InvalidInput
+from propopt.base.resources import require_memory
+from propopt.base.text import Quantity
+from propopt.functions import Function, smoothed
+from propopt.functions.function import Calls
+from propopt.functions.smoothing import LawName
+from propopt.laws.draws import N_BLOCKS
+from propopt.losses.faithfulness import Estimate
+from propopt.problems.sections import (
+    MOST_NUMBERS,
+    Count,
+    Label,
+    Nonnegative,
+    Positive,
+    Section,
+    one_of,
+    part,
+)
+from propopt.structures.boxes.boxes import Boxes
+from propopt.structures.products.sums import NoProducts, SumOfProducts
+from propopt.tables.frames import Labels, listed, read_points
+from propopt.tables.schema import TableSchema, array_scales
+
+
+# ---- The key ``vectorizer`` of a model: what it counts in documents
+
+
+def _shape_of_words(value: Any) -> str | None:
+    match value:
+        case str():
+            return "name"
+        case list():
+            return "list"
+    return None
+
+
+StopWords: TypeAlias = Annotated[
+    Annotated[Literal["english"], Tag("name")] | Annotated[list[str], Tag("list")],
+    Discriminator(
+        _shape_of_words,
+        custom_error_type="words_type",
+        custom_error_message="expected 'english', or a list of words",
+    ),
+]
+Share: TypeAlias = Annotated[float, Field(gt=0, le=1)]
+MOST_OF_A_GRAM: Final = 20
+
+
+class VectorizerSection(Section):
+    """What counts words: settings and defaults are those of scikit-learn's class.
+
+    Of its settings those are not here that are code or take numbers from elsewhere;
+    ``import`` a pipeline for these. A pattern of one's own is code, too: there are some
+    that never end.
+    """
+
+    lowercase: bool = True
+    strip_accents: Literal["ascii", "unicode"] | None = None
+    stop_words: StopWords | None = Field(
+        None, description="words that are not counted: a list of them, or english"
+    )
+    token_pattern: Literal[r"(?u)\b\w\w+\b", r"(?u)\b\w+\b"] = Field(
+        r"(?u)\b\w\w+\b", description="the second pattern counts single letters, too"
+    )
+    ngram_range: list[Annotated[int, Field(ge=1, le=MOST_OF_A_GRAM)]] = Field(
+        [1, 1], description="the fewest words in a row that are counted, and the most"
+    )
+    min_df: Count = Field(1, description="in how many documents it stands at least")
+    max_df: Share = Field(1.0, description="in what share of documents at most")
+    max_features: Count | None = Field(None, description="those that come most often")
+    binary: bool = Field(False, description="whether it is there, not how often")
+
+    @model_validator(mode="after")
+    def _from_few_to_many(self) -> Self:
+        lengths = self.ngram_range
+        if len(lengths) != 2 or lengths[0] > lengths[1]:
+            raise PydanticCustomError(
+                "ngram_range",
+                "ngram_range: expected two numbers, the smaller first, such as [1, 2]",
+            )
+        return self
+
+    @abstractmethod
+    def make(self) -> Any:
+        """The vectorizer, to be fitted."""
+
+    def vocabulary(self, texts: Sequence[str]) -> list[str]:
+        """The words that are counted in documents, or runs of words.
+
+        Raises
+        ------
+        InvalidInput
+            If no word is left, or what is said of the words contradicts itself.
+        Refused
+            If memory does not suffice.
+        """
+        least, most = self.ngram_range
+        n_grams = sum(map(len, texts)) / 2.0 * (most - least + 1)
+        n_bytes = n_grams * (60.0 + 6.0 * most)
+        require_memory(n_bytes, "so many n-grams", "take shorter ones")
+        try:
+            with warnings.catch_warnings(action="ignore"):  # they come with the model
+                return [*self.make().fit(texts).vocabulary_]
+        except ValueError as error:
+            raise InvalidInput(f"in the documents to fit on: {error}") from None
+
+    def _settings(self) -> dict[str, Any]:
+        own = self.model_dump(exclude={"kind"})
+        return own | {"ngram_range": tuple(self.ngram_range), "dtype": np.float64}
+
+
+class CountVectorizerSection(VectorizerSection):
+    """How often each word comes."""
+
+    kind: Literal["counts"]
+
+    def make(self) -> Any:
+        return CountVectorizer(**self._settings())
+
+
+class TfidfVectorizerSection(VectorizerSection):
+    """How often each word comes, more where few documents have it, to length one."""
+
+    kind: Literal["tfidf"]
+    norm: Literal["l1", "l2"] | None = "l2"
+    use_idf: bool = True
+    smooth_idf: bool = True
+    sublinear_tf: bool = False
+
+    def make(self) -> Any:
+        return TfidfVectorizer(**self._settings())
+
+
+VECTORIZERS: Final[tuple[type[VectorizerSection], ...]] = (
+    CountVectorizerSection,
+    TfidfVectorizerSection,
+)
+TFIDF: Final = TfidfVectorizerSection.model_validate({"kind": "tfidf"})
+"""What documents are learned by where nothing else is said."""
+
+if TYPE_CHECKING:
+    AnyVectorizer: TypeAlias = VectorizerSection
+else:
+    AnyVectorizer = one_of(VECTORIZERS, "kind")
+
+
+# ---- The key ``smooth`` of a model: gradients of its mean under noise
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SmoothGradients(Function):
+    """The values of a function, and the gradients of its mean near each point.
+
+    Parameters
+    ----------
+    function : Function
+        f, of which losses and baselines take values.
+    mean : Function
+        Its mean under a law, of which they take gradients.
+    """
+
+    function: Function
+    mean: Function
+
+    def __repr__(self) -> str:
+        return repr(self.mean)
+
+    @cached_property
+    def quantity(self) -> Quantity:
+        return self.function.quantity
+
+    @property
+    def schema(self) -> TableSchema | None:
+        return self.mean.schema
+
+    @property
+    def features(self) -> tuple[str, ...] | None:
+        return self.mean.features
+
+    @cached_property
+    def calls(self) -> Calls:
+        return self.mean.calls
+
+    @property
+    def gradient_method(self) -> str:
+        return self.mean.gradient_method
+
+    @property
+    def boxes(self) -> Boxes | None:
+        """Those of the function."""
+        return self.function.boxes
+
+    @property
+    def margin_boxes(self) -> Boxes | None:
+        """Those of the function."""
+        return self.function.margin_boxes
+
+    @property
+    def products(self) -> SumOfProducts | NoProducts:
+        """Those of the function."""
+        return self.function.products
+
+    def products_in(self, n_columns: int) -> SumOfProducts | NoProducts:
+        return self.function.products_in(n_columns)
+
+    def estimate_at(self, points: Points, labels: Labels) -> Estimate:
+        return self.mean.estimate_at(points, labels)
+
+    def _value(self, points: Points, labels: Labels, /) -> Values:
+        return self.function.value_at(points, labels)
+
+    def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
+        return self.mean.gradient_at(points, labels)
+
+
+class Smooth(Section):
+    """Slopes of the mean of a model under a law, by :func:`propopt.smoothed`.
+
+    Values are those of the model itself.
+    """
+
+    law: LawName = Field(
+        "gaussian",
+        description="over what is averaged: x + δ ∘ ε with ε ~ N(0, I), or the values "
+        "near x of the rows that are fitted on, the default of models that jump",
+    )
+    scale: Positive = Field(
+        0.5,
+        description="of gaussian noise, δ in standard deviations of each column of the "
+        "rows that are fitted on",
+    )
+    n_samples: Annotated[int, Field(ge=2, le=1_000_000)] = Field(
+        500,
+        description="draws where nothing is known exactly, for gaussian noise pairs of "
+        "them; gradients need at least two for each feature",
+    )
+
+    @model_validator(mode="after")
+    def _no_noise_of_observed_values(self) -> Self:
+        if self.law == "data" and "scale" in self.model_fields_set:
+            raise PydanticCustomError(
+                "scale_of_data_law",
+                "scale: the data law has its own bandwidths; leave it out",
+            )
+        return self
+
+    def check(self, n_numbers: int) -> None:
+        """Refuse fewer pairs than the slopes of so many numeric columns need."""
+        if self.law == "gaussian" and self.n_samples < 2 * n_numbers:
+            raise InvalidInput(
+                f"expected at least {2 * n_numbers}, two for each of {n_numbers} "
+                f"numeric columns, got {self.n_samples}"
+            )
+        if self.law == "data" and self.n_samples % N_BLOCKS:
+            raise InvalidInput(
+                f"expected a multiple of {N_BLOCKS}, the number of blocks of draws "
+                f"that tell their error, got {self.n_samples}"
+            )
+
+    def build(self, function: Function, table: Any, seed: int) -> Function:
+        """The function with these gradients; of a table the law is made."""
+        return SmoothGradients(function, self._mean(function, table, seed))
+
+    def _mean(self, function: Function, table: Any, seed: int) -> Function:
+        if self.law == "data":
+            asked = "n_samples" in self.model_fields_set
+            count = self.n_samples if asked else None
+            return smoothed(function, law="data", data=table, n_samples=count, rng=seed)
+        schema = function.schema
+        sizes = _deviations(table) if schema is None else schema.scales("std")
+        return smoothed(function, self.scale * sizes, self.n_samples, seed)
+
+
+def _deviations(table: Any) -> Any:
+    return array_scales(read_points(table, "X")[0], "std")
+
+
+# ---- Whether a problem file may run Python code that it names
+
+
+class Code(Enum):
+    """Python objects that a problem file names: imported, or refused.
+
+    Importing a module runs it. A file from elsewhere therefore imports nothing unless
+    whoever runs it says so.
+    """
+
+    REFUSED = "refused"
+    ALLOWED = "allowed"
+
+
+TaskKind: TypeAlias = Literal["classification", "regression"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Making:
+    """What a section needs to make its model, beside its own settings.
+
+    Parameters
+    ----------
+    folder : Path
+        That of the problem file: where files are that it names.
+    seed : int or None
+        That of the problem file; None for models that are seeded at each fit.
+    task : str or None
+        What is learned; None where it is not known, or not needed.
+    columns : tuple of str
+        Those of the table, or numbers as names.
+    categorical : tuple of str
+        The columns that are categories.
+    code : Code
+        Whether Python objects may be imported.
+    vectorizer : VectorizerSection or None
+        What makes numbers of documents; None where there are none.
+    """
+
+    folder: Path
+    seed: int | None
+    task: TaskKind | None = None
+    columns: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+    code: Code = Code.REFUSED
+    vectorizer: VectorizerSection | None = None
+
+
+class ModelSection(Section):
+    """A model, and the output of it that is explained.
+
+    A subclass has a ``kind``, settings with their defaults, and ``make``; its place in
+    ``AnyModel`` makes it one of the models that a file may name.
+    """
+
+    words: ClassVar[str] = "a model"
+    """What messages call it."""
+    needs_task: ClassVar[bool] = False
+    """Whether it learns classes or numbers, as it is told."""
+    needs_target: ClassVar[bool] = True
+    """Whether it is fitted, to a table and its target."""
+    takes_texts: ClassVar[bool] = False
+    """Whether it learns documents, or may have learned them."""
+    takes_missing: ClassVar[bool] = False
+    """Whether numbers may be missing, as far as this is known before it is fitted."""
+
+    output: Literal["auto", "value", "probability", "log_odds", "margin"] = "auto"
+    smooth: Smooth | None = Field(
+        None,
+        description="take the slopes of the mean of the model, under gaussian noise by "
+        "default; models that jump, such as trees, have those over observed values",
+    )
+
+    @property
+    def chosen_class(self) -> Label | None:
+        """The class to explain, where there are classes."""
+        return None
+
+    @abstractmethod
+    def make(self, making: Making) -> Any:
+        """An estimator, to be fitted or fitted already, or a callable.
+
+        Raises
+        ------
+        InvalidInput
+            If there is no such model.
+        MissingExtra
+            If it needs a package that is not installed.
+        """
+
+    def check_size(self, n_columns: int, n_outputs: int, n_rows: int) -> None:
+        """Refuse, before it is fitted, a model that would not fit into memory."""
+        del n_columns, n_outputs, n_rows
+
+    def check_missing(self, columns: Sequence[str]) -> None:
+        """Refuse columns of numbers in which some are missing, where that is known."""
+        if columns and not self.takes_missing:
+            raise InvalidInput(
+                f"{self.words} takes no missing numbers, and some are in "
+                f"{listed(columns)}; take kind: hist_gradient_boosting, or import a "
+                "pipeline that imputes them first"
+            )
+
+    def check_table(self, model: Any, table: Any) -> None:
+        """Refuse a table on which the model has no gradient worth its name."""
+        del model, table
+
+
+class ClassesSection(ModelSection):
+    """A model that may know classes."""
+
+    target_class: Label | None = Field(None, description="label to explain")
+
+    @property
+    def chosen_class(self) -> Label | None:
+        return self.target_class
+
+
+class LearnedSection(ModelSection):
+    """A model of scikit-learn's kind, which learns a table or documents."""
+
+    takes_texts: ClassVar[bool] = True
+
+    vectorizer: AnyVectorizer | None = Field(
+        None,
+        description="of documents: what is counted, and how; by default kind: tfidf",
+    )
+
+
+class TaskSection(LearnedSection, ClassesSection):
+    """A model that learns classes or numbers, as it is told."""
+
+    needs_task: ClassVar[bool] = True
+
+    task: TaskKind | None = Field(None, description="known for scikit-learn's tables")
+
+
+def scaled(estimator: Any, making: Making) -> Any:
+    """The estimator behind what makes numbers of the same size from columns.
+
+    Of documents it gets what their vectorizer gives.
+    """
+    if making.vectorizer is not None:
+        return make_pipeline(making.vectorizer.make(), estimator)
+    categorical = making.categorical
+    if not categorical:
+        return make_pipeline(StandardScaler(), estimator)
+    # a category that occurs only in rows to explain has no indicator
+    encoder = OneHotEncoder(handle_unknown="ignore")
+    categories = ("categories", encoder, list(categorical))
+    columns = ColumnTransformer([categories], remainder=StandardScaler())
+    return make_pipeline(columns, estimator)
+
+
+# ---- Linear models and networks, behind a scaler
+
+
+class LinearModel(LearnedSection):
+    """Least squares."""
+
+    words: ClassVar[str] = "a linear model"
+
+    kind: Literal["linear"]
+
+    def make(self, making: Making) -> Any:
+        return scaled(LinearRegression(), making)
+
+
+class LogisticModel(LearnedSection, ClassesSection):
+    """Logistic regression."""
+
+    words: ClassVar[str] = "a logistic regression"
+
+    kind: Literal["logistic"]
+    regularization: Nonnegative = Field(1e-2, description="1/C")
+
+    def make(self, making: Making) -> Any:
+        strength = 1 / self.regularization if self.regularization else np.inf
+        return scaled(LogisticRegression(C=strength, max_iter=10_000), making)
+
+
+class NetworkModel(TaskSection):
+    """A multi-layer perceptron."""
+
+    words: ClassVar[str] = "an mlp"
+
+    kind: Literal["mlp"]
+    hidden: list[Count] = Field([32, 32], max_length=20)
+    activation: Literal["tanh", "relu", "logistic", "identity"] = "tanh"
+    regularization: Nonnegative = Field(1e-2, description="alpha")
+    target: Literal["as_is", "standardized"] = Field(
+        "as_is",
+        description="what a regression is fitted to; standardized, the same alpha "
+        "means the same in any units",
+    )
+
+    def make(self, making: Making) -> Any:
+        if self.target == "standardized" and making.task == "classification":
+            with part("target"):
+                raise InvalidInput("labels of classes cannot be standardized")
+        kind = MLPClassifier if making.task == "classification" else MLPRegressor
+        network = kind(
+            hidden_layer_sizes=tuple(self.hidden),
+            activation=self.activation,
+            alpha=self.regularization,
+            solver="lbfgs",  # tables are small: it converges, least by chance
+            max_iter=20_000,
+            random_state=making.seed,
+        )
+        if self.target == "standardized":
+            network = TransformedTargetRegressor(network, transformer=StandardScaler())
+        return scaled(network, making)
+
+    def check_size(self, n_columns: int, n_outputs: int, n_rows: int) -> None:
+        """What L-BFGS keeps of the weights, and what each layer keeps of the rows."""
+        widths = (n_columns, *self.hidden, n_outputs)
+        n_weights = sum((1 + one) * other for one, other in pairwise(widths))
+        n_bytes = 8.0 * (_WEIGHT_COPIES * n_weights + 3 * n_rows * sum(widths))
+        with part("hidden"):
+            if n_weights > MOST_NUMBERS:
+                raise InvalidInput(
+                    f"expected at most {MOST_NUMBERS:,} weights, got {n_weights:,}"
+                )
+            require_memory(n_bytes, "a network of this size", "make `hidden` smaller")
+
+
+_WEIGHT_COPIES: Final = 42
+"""Of all weights: ten pairs of steps and changes, and what each step needs."""
+
+
+# ---- Trees, forests and gradient boosting, of scikit-learn and of LightGBM
+
+
+Trees: TypeAlias = Annotated[int, Field(ge=1, le=10_000)]
+Depth: TypeAlias = Annotated[int, Field(ge=1, le=1_000)]
+Leaf: TypeAlias = Annotated[int, Field(ge=1, le=1_000_000)]
+Leaves: TypeAlias = Annotated[int, Field(ge=2, le=100_000)]
+
+
+class TreesSection(TaskSection):
+    """Trees: settings and defaults are those of the estimators of that name."""
+
+    takes_missing: ClassVar[bool] = True
+    estimator: ClassVar[str]
+    """The name of the class, without Classifier or Regressor."""
+
+    def make(self, making: Making) -> Any:
+        name = "Classifier" if making.task == "classification" else "Regressor"
+        kind = getattr(self._package(), f"{self.estimator}{name}")
+        settings = {name: getattr(self, name) for name in self._own()}
+        trees = kind(**settings, **self._fixed(), random_state=making.seed)
+        if making.vectorizer is None:
+            return make_pipeline(_as_numbers(making.categorical), trees)
+        return make_pipeline(making.vectorizer.make(), *self._between(), trees)
+
+    def _package(self) -> Any:
+        return ensemble
+
+    def _between(self) -> list[Any]:
+        """What stands between counts of words, which are sparse, and the trees."""
+        return []
+
+    def _fixed(self) -> dict[str, Any]:
+        """What a file does not choose."""
+        return {}
+
+    @classmethod
+    def _own(cls) -> list[str]:
+        """The settings of the estimator."""
+        return [n for n in cls.model_fields if n not in {"kind", *_COMMON}]
+
+
+_COMMON = frozenset(TaskSection.model_fields)
+
+
+class TreeModel(TreesSection):
+    """One decision tree, which is fitted fast."""
+
+    words: ClassVar[str] = "a tree"
+    estimator: ClassVar[str] = "DecisionTree"
+
+    kind: Literal["tree"]
+    max_depth: Depth | None = None
+    min_samples_leaf: Leaf = 1
+
+    def _package(self) -> Any:
+        return tree
+
+
+class ForestModel(TreesSection):
+    """A random forest."""
+
+    words: ClassVar[str] = "a forest"
+    estimator: ClassVar[str] = "RandomForest"
+
+    kind: Literal["forest"]
+    n_estimators: Trees = 100
+    max_depth: Depth | None = None
+    min_samples_leaf: Leaf = 1
+
+
+class ExtraTreesModel(TreesSection):
+    """Extremely randomized trees."""
+
+    words: ClassVar[str] = "a forest of extremely randomized trees"
+    estimator: ClassVar[str] = "ExtraTrees"
+
+    kind: Literal["extra_trees"]
+    n_estimators: Trees = 100
+    max_depth: Depth | None = None
+    min_samples_leaf: Leaf = 1
+
+
+class GradientBoostingModel(TreesSection):
+    """Gradient boosting."""
+
+    words: ClassVar[str] = "gradient boosting"
+    takes_missing: ClassVar[bool] = False
+    estimator: ClassVar[str] = "GradientBoosting"
+
+    kind: Literal["gradient_boosting"]
+    n_estimators: Trees = 100
+    max_depth: Depth | None = 3
+    learning_rate: Positive = 0.1
+    min_samples_leaf: Leaf = 1
+
+
+class HistGradientBoostingModel(TreesSection):
+    """Gradient boosting on histograms, for many rows."""
+
+    words: ClassVar[str] = "gradient boosting"
+    estimator: ClassVar[str] = "HistGradientBoosting"
+
+    kind: Literal["hist_gradient_boosting"]
+    max_iter: Trees = 100
+    max_depth: Depth | None = None
+    max_leaf_nodes: Leaves | None = 31
+    learning_rate: Positive = 0.1
+    min_samples_leaf: Leaf = 20
+
+    def _between(self) -> list[Any]:
+        return [FunctionTransformer(_dense, accept_sparse=True)]
+
+
+class LightGbmModel(TreesSection):
+    """LightGBM, with the same answers on any machine."""
+
+    words: ClassVar[str] = "LightGBM"
+    estimator: ClassVar[str] = "LGBM"
+
+    kind: Literal["lightgbm"]
+    n_estimators: Trees = 100
+    max_depth: Literal[-1] | Depth = -1
+    num_leaves: Leaves = 31
+    learning_rate: Positive = 0.1
+    min_child_samples: Leaf = 20
+
+    def _package(self) -> Any:
+        return resources.require("lightgbm")
+
+    def _fixed(self) -> dict[str, Any]:
+        return {
+            "n_jobs": 1,
+            "deterministic": True,
+            "force_row_wise": True,
+            "verbosity": -1,
+        }
+
+
+def _as_numbers(categorical: tuple[str, ...]) -> Any:
+    """What makes an array from the columns; trees do not see their scale."""
+    if not categorical:
+        return FunctionTransformer(_array)
+    encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    categories = ("categories", encoder, list(categorical))
+    return ColumnTransformer([categories], remainder="passthrough")
+
+
+def _dense(counts: Any) -> Any:
+    return counts.toarray() if issparse(counts) else np.asarray(counts)
+
+
+def _array(table: Any) -> Any:
+    """Without names, which LightGBM takes for JSON."""
+    return np.asarray(table, dtype=float)

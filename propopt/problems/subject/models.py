@@ -1,0 +1,471 @@
+"""A model of your own: an object of a Python module."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from importlib import import_module
+from itertools import compress
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias, get_args
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic_core import PydanticCustomError
+
+from propopt.base import resources
+from propopt.base.arrays import Array
+from propopt.base.checks import did_you_mean
+from propopt.base.errors import InvalidInput
+from propopt.functions.differences import step_for
+from propopt.functions.jumps import SINGLE
+from propopt.problems.sections import part
+from propopt.problems.subject.model_sections import (
+    ClassesSection,
+    Code,
+    ExtraTreesModel,
+    ForestModel,
+    GradientBoostingModel,
+    HistGradientBoostingModel,
+    LightGbmModel,
+    LinearModel,
+    LogisticModel,
+    Making,
+    NetworkModel,
+    TreeModel,
+)
+from propopt.tables.frames import listed, read_table
+
+
+def _module_and_object(path: str) -> str:
+    if not re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*", path):
+        raise PydanticCustomError(
+            "object_path",
+            "expected module:object, such as package.module:model, got {came}",
+            {"came": repr(path[:60])},
+        )
+    return path
+
+
+class ImportedModel(ClassesSection):
+    """A fitted estimator, a callable, or an estimator to be fitted on the table.
+
+    An estimator of scikit-learn's kind that is not fitted (``check_is_fitted``) is
+    cloned, seeded where it has a ``random_state`` of None, and fitted to the table as
+    it is; anything else is taken as :func:`propopt.wrap` takes it. Modules are found as
+    ``import`` finds them: installed, or on ``PYTHONPATH``; the folder of the problem
+    file is not searched.
+    """
+
+    words: ClassVar[str] = "an imported model"
+    needs_target: ClassVar[bool] = False
+    takes_texts: ClassVar[bool] = True
+    takes_missing: ClassVar[bool] = True  # itself it says whether
+
+    kind: Literal["imported"] = "imported"
+    path: Annotated[str, AfterValidator(_module_and_object)] = Field(
+        alias="import",
+        description="module:object; needs --allow-code, since an import runs code",
+    )
+
+    def make(self, making: Making) -> Any:
+        with part("import"):
+            return self._object(making.code)
+
+    def _object(self, code: Code) -> Any:
+        if code is Code.REFUSED:
+            raise InvalidInput(
+                f"importing {self.path} runs Python code; add --allow-code to the "
+                "command (code=Code.ALLOWED in Python) if you trust it"
+            )
+        module, _, names = self.path.partition(":")
+        try:
+            return reduce(getattr, names.split("."), _module(module))
+        except AttributeError as error:
+            raise InvalidInput(f"{self.path}: {error}") from None
+
+
+def _module(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise InvalidInput(
+            f"{name} could not be imported: {error}; install it, or add its folder "
+            "to PYTHONPATH"
+        ) from error
+
+
+# ---- Models in files of ONNX, with the methods that other models have
+
+
+_FLOATS: Final = {"tensor(float)": np.float32, "tensor(double)": np.float64}
+_MAPS: Final = "seq(map("
+
+
+@dataclass(frozen=True, eq=False)
+class OnnxFile:
+    """A session of onnxruntime, and the output of it that is read.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    session : onnxruntime.InferenceSession
+        On one thread: tables are small, and sums always in one order.
+    output : onnxruntime.NodeArg
+        Numbers, or a mapping of labels to numbers for each row.
+    is_flat : bool
+        Whether it is made of trees.
+    """
+
+    path: Path
+    session: Any
+    output: Any
+    is_flat: bool
+
+    @classmethod
+    def read(cls, path: Path, tensor: str | None = None) -> OnnxFile:
+        """The model in a file.
+
+        Raises
+        ------
+        InvalidInput
+            If there is no such file or output, or the output is not clear.
+        MissingExtra
+            If onnxruntime is not installed.
+        """
+        if not path.is_file():
+            raise InvalidInput(f"there is no file {path}")
+        session = _session(path)
+        # a type of node stands in the file as it is written
+        is_flat = b"TreeEnsemble" in path.read_bytes()
+        return cls(path, session, _output(session, tensor, path.name), is_flat)
+
+    @property
+    def classifies(self) -> bool:
+        """Whether labels stand beside the output: it holds probabilities."""
+        kinds = {output.type for output in self.session.get_outputs()}
+        labels = kinds & {"tensor(int64)", "tensor(string)"}
+        return self.output.type.startswith(_MAPS) or bool(labels)
+
+    def model(self, columns: Sequence[str]) -> OnnxValues | OnnxClassifier:
+        """What :func:`propopt.wrap` takes, for a table with these columns.
+
+        Raises
+        ------
+        InvalidInput
+            If the model takes another table.
+        """
+        feed = _feed(self, columns)
+        if not self.classifies:
+            return OnnxValues(self, feed)
+        row = pd.DataFrame(np.zeros((1, len(columns))), columns=list(columns))
+        return OnnxClassifier(self, feed, _labels(self.run(feed(row))))
+
+    def run(self, inputs: dict[str, Any]) -> Any:
+        """The output for some inputs."""
+        try:
+            return self.session.run([self.output.name], inputs)[0]
+        except _errors() as error:
+            raise InvalidInput(f"{self.path.name} cannot be run: {error}") from error
+
+
+@dataclass(frozen=True, eq=False)
+class _OnnxModel:
+    """What is common to models of a file: what they are of, and their columns."""
+
+    file: OnnxFile
+    feed: Feed
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether it is made of trees."""
+        return self.file.is_flat
+
+    @property
+    def feature_names_in_(self) -> Sequence[str]:
+        """The columns of the table."""
+        return self.feed.columns
+
+    @property
+    def n_features_in_(self) -> int:
+        """How many there are."""
+        return len(self.feed.columns)
+
+
+@dataclass(frozen=True, eq=False)
+class OnnxValues(_OnnxModel):
+    """A model whose output are values.
+
+    Parameters
+    ----------
+    file : OnnxFile
+        Where it is from.
+    feed : callable
+        Makes the inputs of the session from a table.
+    """
+
+    def predict(self, X: Any) -> Array:
+        """Values (n,) or (n, K), in the precision of the file."""
+        return self.feed.rounded(self.file.run(self.feed(X)))
+
+
+@dataclass(frozen=True, eq=False)
+class OnnxClassifier(_OnnxModel):
+    """A model whose output are probabilities.
+
+    Parameters
+    ----------
+    file : OnnxFile
+        Where it is from.
+    feed : callable
+        Makes the inputs of the session from a table.
+    classes_ : array (K,)
+        Labels, or positions where the file names none.
+    """
+
+    classes_: NDArray[Any]
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities (n, K), in the precision of the file."""
+        answer = self.file.run(self.feed(X))
+        if isinstance(answer, list):  # a mapping for each row
+            rows = [[row[label] for label in self.classes_] for row in answer]
+            return np.array(rows, dtype=np.float32)
+        p = self.feed.rounded(answer).reshape(len(answer), -1)
+        return np.hstack([1 - p, p]) if p.shape[1] == 1 else p
+
+
+@dataclass(frozen=True, eq=False)
+class Feed:
+    """From a table to the inputs of a session.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        The columns of the table.
+    inputs : dict
+        The type of each input, by its name.
+    """
+
+    columns: tuple[str, ...]
+    inputs: dict[str, Any]
+
+    @property
+    def is_single(self) -> bool:
+        """Whether what is asked is rounded to single precision."""
+        return np.float32 in self.inputs.values()
+
+    def rounded(self, answer: Any) -> Array:
+        """An answer in the precision of what was asked, which differences depend on."""
+        return np.asarray(answer, dtype=np.float32 if self.is_single else None)
+
+    def __call__(self, X: Any) -> dict[str, Any]:
+        """The inputs: the whole table, or each column by its name."""
+        if len(self.inputs) == 1:
+            ((name, dtype),) = self.inputs.items()
+            return {name: np.asarray(X, dtype=dtype)}
+        table = pd.DataFrame(np.asarray(X), columns=list(self.columns))
+        return {
+            name: table[[name]].to_numpy(dtype=dtype)
+            for name, dtype in self.inputs.items()
+        }
+
+
+def _session(path: Path) -> Any:
+    runtime = resources.require("onnxruntime")
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 4  # errors are ours to tell
+    try:
+        return runtime.InferenceSession(
+            str(path), options, providers=["CPUExecutionProvider"]
+        )
+    except _errors() as error:
+        raise InvalidInput(f"{path} is no model of ONNX: {error}") from error
+
+
+def _errors() -> tuple[type[Exception], ...]:
+    """What onnxruntime raises, which has no common name."""
+    state = resources.require("onnxruntime.capi.onnxruntime_pybind11_state")
+    kinds = [kind for kind in vars(state).values() if isinstance(kind, type)]
+    return tuple(kind for kind in kinds if issubclass(kind, Exception))
+
+
+def _output(session: Any, tensor: str | None, file: str) -> Any:
+    """The output of that name, or the only one that holds numbers."""
+    outputs = {output.name: output for output in session.get_outputs()}
+    numbers = [
+        name
+        for name, output in outputs.items()
+        if output.type in _FLOATS or output.type.startswith(_MAPS)
+    ]
+    if tensor is None and len(numbers) == 1:
+        return outputs[numbers[0]]
+    if tensor in numbers:
+        return outputs[tensor]
+    if not numbers:
+        raise InvalidInput(f"{file} has no output of floating-point numbers")
+    if tensor is None:
+        raise InvalidInput(
+            f"{file} has {len(numbers)} outputs of numbers; name one of them in "
+            f"`tensor`: {listed(numbers)}"
+        )
+    raise InvalidInput(
+        f"tensor: {file} has no output {tensor!r} of numbers"
+        f"{did_you_mean(tensor, numbers)}; it has {listed(numbers)}"
+    )
+
+
+def _feed(file: OnnxFile, columns: Sequence[str]) -> Feed:
+    """How a table with these columns is given to the session."""
+    inputs, name = file.session.get_inputs(), file.path.name
+    for one in inputs:
+        _check_input(one, name)
+    if len(inputs) == 1:
+        _check_width(inputs[0], len(columns), name)
+    elif {one.name for one in inputs} != set(columns):
+        raise InvalidInput(
+            f"{name} takes the columns {listed([one.name for one in inputs])}; got "
+            f"{listed(list(columns))}"
+        )
+    return Feed(tuple(columns), {one.name: _FLOATS[one.type] for one in inputs})
+
+
+def _check_input(one: Any, file: str) -> None:
+    """An input is a matrix of floating-point numbers with any number of rows."""
+    if one.type not in _FLOATS:
+        raise InvalidInput(
+            f"{file} takes {one.type} as {one.name!r}; expected float or double"
+        )
+    if len(one.shape) != 2:
+        raise InvalidInput(
+            f"{file} takes {one.name!r} of shape {one.shape}; expected (rows, columns)"
+        )
+    if isinstance(one.shape[0], int):
+        raise InvalidInput(
+            f"{file} takes {one.shape[0]} rows at a time; export it with a first axis "
+            "of any length"
+        )
+
+
+def _check_width(one: Any, n_columns: int, file: str) -> None:
+    width = one.shape[1]
+    if isinstance(width, int) and width != n_columns:
+        raise InvalidInput(f"{file} takes {width} columns, got {n_columns}")
+
+
+def _labels(answer: Any) -> NDArray[Any]:
+    """Those of one row that was answered, or positions."""
+    if isinstance(answer, list):
+        return np.array(sorted(answer[0]))
+    return np.arange(max(2, np.asarray(answer).size))
+
+
+# ---- A model of your own: a file of ONNX
+
+
+class OnnxModel(ClassesSection):
+    """A fitted model in a file, computed by onnxruntime on one thread.
+
+    It takes a matrix of numbers with the columns of the table, in their order, or one
+    column for each of its inputs, by name. Where it returns labels beside its numbers,
+    these are probabilities of classes, which are labels where the file names them
+    (``zipmap``) and positions otherwise; else they are values, and ``target_class`` the
+    position of one.
+    """
+
+    words: ClassVar[str] = "an ONNX model"
+    needs_target: ClassVar[bool] = False
+
+    kind: Literal["onnx_file"] = "onnx_file"
+    onnx: str = Field(description="path of the file, from that of the problem file")
+    tensor: str | None = Field(
+        None, description="the output of the file to explain, where there are several"
+    )
+
+    def make(self, making: Making) -> Any:
+        if making.categorical:
+            raise InvalidInput("takes numbers, and there are data.categorical")
+        with part("onnx"):
+            file = OnnxFile.read(making.folder / self.onnx, self.tensor)
+            return file.model(making.columns)
+
+    def check_table(self, model: Any, table: Any) -> None:
+        if not model.feed.is_single:
+            return
+        points = read_table(table, "X")[0]
+        sizes = np.maximum(1.0, np.abs(points).max(axis=0))
+        steps = step_for(SINGLE, self.onnx) * sizes
+        small = points.std(axis=0) < _STEPS * steps
+        if small.any():
+            names = listed([*compress(model.feed.columns, small)])
+            raise InvalidInput(
+                f"{self.onnx} computes in single precision, and differences take "
+                f"steps of {steps.min():.1g} and more: too large where columns vary as "
+                f"little as {names}; export it in double precision, or for "
+                "standardized columns"
+            )
+
+
+_STEPS: Final = 10
+"""Of differences, that a standard deviation is at least."""
+
+
+# ---- The section ``model``: which models a file may name; each is one class
+
+
+Registered: TypeAlias = (
+    LinearModel
+    | LogisticModel
+    | NetworkModel
+    | TreeModel
+    | ForestModel
+    | ExtraTreesModel
+    | GradientBoostingModel
+    | HistGradientBoostingModel
+    | LightGbmModel
+    | ImportedModel
+    | OnnxModel
+)
+MODEL_KINDS = get_args(Registered)
+"""Every model that a file may name."""
+
+_BY_KIND = {get_args(m.model_fields["kind"].annotation)[0]: m for m in MODEL_KINDS}
+_KEYS = {
+    model: {f.alias or n for n, f in model.model_fields.items()}
+    for model in MODEL_KINDS
+}
+_BY_KEY = {"import": "imported", "onnx": "onnx_file"}
+
+
+def _with_kind(value: Any) -> Any:
+    """``import`` and ``onnx`` say what kind it is; keys of other kinds are refused."""
+    if not isinstance(value, dict):
+        return value
+    if "kind" not in value:
+        kinds = [{"kind": kind} for key, kind in _BY_KEY.items() if key in value]
+        value = {**next(iter(kinds), {}), **value}
+    kind = value.get("kind")
+    own = _KEYS.get(_BY_KIND.get(kind)) if isinstance(kind, str) else None
+    if own is not None:
+        _refuse_keys_of_others(set(value) - own, kind)
+    return value
+
+
+def _refuse_keys_of_others(keys: set[str], kind: str) -> None:
+    for name in sorted(keys & set().union(*_KEYS.values())):
+        raise PydanticCustomError(
+            "no_effect",
+            "{name} has no effect with {chosen}",
+            {"name": name, "chosen": kind},
+        )
+
+
+AnyModel: TypeAlias = Annotated[
+    Annotated[Registered, Field(discriminator="kind")], BeforeValidator(_with_kind)
+]

@@ -1,0 +1,640 @@
+"""CSV files: a cell in each row for each header, or one sentence why not."""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import lzma
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import IO, Any, Final, Literal
+
+import numpy as np
+import pandas as pd
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+from sklearn import datasets
+from sklearn.preprocessing import StandardScaler
+
+from propopt.base.arrays import Points
+from propopt.base.checks import did_you_mean
+from propopt.base.errors import InvalidInput
+from propopt.base.resources import require_memory
+from propopt.losses.graphs import grid
+from propopt.losses.graphs.grids import grid_size
+from propopt.problems.sections import (
+    Count,
+    Interval,
+    Location,
+    Section,
+    refuse_settings,
+)
+from propopt.problems.sources import Faults, Source
+from propopt.tables.frames import listed
+
+
+MOST_OF_A_LINE: Final = 2**24
+"""Bytes."""
+
+
+@dataclass(frozen=True)
+class CsvTable:
+    """A table in a file, by its headers and the number of its rows.
+
+    Parameters
+    ----------
+    path : Path
+        The file: UTF-8 text with commas, perhaps packed (.gz, .bz2, .xz, .zip).
+    columns : tuple of str
+        The headers, each once.
+    n_rows : int
+        Rows below the headers that are not blank.
+    n_characters : int
+        In their cells.
+    """
+
+    path: Path
+    columns: tuple[str, ...]
+    n_rows: int
+    n_characters: int
+
+    @classmethod
+    def of(cls, path: Path) -> CsvTable:
+        """Go through a file once, without keeping its cells.
+
+        Raises
+        ------
+        InvalidInput
+            If it is not such a table; the line is named.
+        """
+        _require_file(path)
+        with _unpacked(path) as file:
+            reader = csv.reader(_lines(file, path))
+            try:
+                return cls._of_rows(path, reader)
+            except csv.Error as error:
+                problem = str(error).partition(" - ")[0]  # no advice on Python
+                raise InvalidInput(
+                    f"{path}:{reader.line_num}: is not a CSV table: {problem}"
+                ) from None
+
+    @classmethod
+    def _of_rows(cls, path: Path, reader: Any) -> CsvTable:
+        rows = (row for row in reader if len(row) > 1 or any(map(str.strip, row)))
+        headers = next(rows, None)
+        if headers is None:
+            raise InvalidInput(f"{path}:1: is not a CSV table: there is no header")
+        _check_headers(headers, f"{path}:{reader.line_num}")
+        n_rows = n_characters = 0
+        for row in rows:
+            if len(row) != len(headers):
+                raise InvalidInput(
+                    f"{path}:{reader.line_num}: is not a CSV table: {len(row)} cells "
+                    f"under {len(headers)} headers"
+                )
+            n_rows += 1
+            n_characters += sum(map(len, row))
+        if n_rows == 0:
+            raise InvalidInput(f"{path}:{reader.line_num}: has no rows")
+        return cls(path, tuple(headers), n_rows, n_characters)
+
+    def read(
+        self, columns: list[str] | None = None, n_rows: int | None = None
+    ) -> pd.DataFrame:
+        """Some columns and the first rows; all of them by default.
+
+        Raises
+        ------
+        InvalidInput
+            If the quotes do not match, or there is not enough memory.
+        """
+        asked = self.n_rows if n_rows is None else min(n_rows, self.n_rows)
+        n_bytes = 64.0 * asked * len(columns or self.columns)
+        require_memory(n_bytes, f"{self.path}", "leave rows out")
+        frame = self._parsed(usecols=columns, nrows=n_rows)
+        return self._of_length(frame, asked)
+
+    def read_texts(self, column: str) -> pd.Series[str]:
+        """A column as it is written, such as ``1e3`` or ``NA``.
+
+        Raises
+        ------
+        InvalidInput
+            If a cell is empty, with the number of its row; or as :meth:`read`.
+        """
+        require_memory(4.0 * self.n_characters, f"{self.path}", "leave rows out")
+        frame = self._parsed(
+            usecols=[column], dtype=str, keep_default_na=False, na_values=[""]
+        )
+        texts = self._of_length(frame, self.n_rows)[column]
+        empty = texts.index[texts.isna()].tolist()
+        if empty:
+            others = f", and of {len(empty) - 1:,} more" if len(empty) > 1 else ""
+            raise InvalidInput(
+                f"{self.path.name}: {column} is empty in row {empty[0]} (the first is "
+                f"row 0){others}; leave such rows out"
+            )
+        return texts
+
+    def _parsed(self, **options: Any) -> pd.DataFrame:
+        try:
+            with _unpacked(self.path) as file:
+                return pd.read_csv(
+                    file,
+                    encoding="utf-8-sig",
+                    index_col=False,
+                    low_memory=False,
+                    **options,
+                )
+        except (ValueError, OverflowError) as error:
+            raise InvalidInput(f"{self.path} is not a CSV table: {error}") from None
+
+    def _of_length(self, frame: pd.DataFrame, asked: int) -> pd.DataFrame:
+        """Refuse another number of rows than by commas alone."""
+        if len(frame) != asked:
+            raise InvalidInput(
+                f"{self.path} is not a CSV table: {self.n_rows} rows by its commas and "
+                f"{len(frame)} by its quotes"
+            )
+        return frame
+
+
+def _require_file(path: Path) -> None:
+    try:
+        there = path.is_file()
+    except OSError as error:  # such as a name that is too long
+        raise InvalidInput(f"there is no file {path}: {error.strerror}") from None
+    if not there:
+        raise InvalidInput(f"there is no file {path}")
+
+
+def _check_headers(headers: list[str], place: str) -> None:
+    parted = [mark for mark in ";\t|" if len(headers) == 1 and mark in headers[0]]
+    if parted:
+        raise InvalidInput(
+            f"{place}: is not a CSV table: columns are parted by {parted[0]!r}; write "
+            "commas, and points in decimal numbers"
+        )
+    empty = [number for number, name in enumerate(headers, 1) if not name.strip()]
+    if empty:
+        raise InvalidInput(
+            f"{place}: column {empty[0]} has no name; name it, or leave it out if it "
+            "numbers the rows"
+        )
+    twice = [name for name, count in Counter(headers).items() if count > 1]
+    if twice:
+        raise InvalidInput(f"{place}: two columns have one name: {listed(twice)}")
+
+
+def _lines(file: IO[bytes], path: Path) -> Iterator[str]:
+    """The text, line by line; a line that is no text is refused with its number."""
+    encoding = "utf-8-sig"  # a mark of byte order may open the first line
+    for number, line in enumerate(iter(lambda: file.readline(MOST_OF_A_LINE), b""), 1):
+        if len(line) == MOST_OF_A_LINE:
+            raise InvalidInput(
+                f"{path}:{number}: a line of more than {MOST_OF_A_LINE:,} bytes"
+            )
+        try:
+            text = line.decode(encoding)
+        except UnicodeDecodeError:
+            raise InvalidInput(f"{path}:{number}: is not UTF-8 text") from None
+        if "\0" in text:
+            raise InvalidInput(f"{path}:{number}: a NUL byte is no text")
+        encoding = "utf-8"
+        yield text
+
+
+# ---- packed files
+
+_BROKEN: Final = (
+    EOFError,
+    OSError,
+    lzma.LZMAError,
+    zipfile.BadZipFile,
+    zlib.error,
+    NotImplementedError,  # a method of packing that zipfile does not know
+    RuntimeError,  # an encrypted member
+)
+
+
+@contextmanager
+def _unpacked(path: Path) -> Iterator[IO[bytes]]:
+    """The bytes of a file, unpacked by its suffix."""
+    try:
+        with _OPEN.get(path.suffix.lower(), _plain)(path) as file:
+            yield file
+    except _BROKEN as error:
+        reason = error.strerror if isinstance(error, OSError) else None
+        raise InvalidInput(f"{path} cannot be read: {reason or error}") from None
+
+
+@contextmanager
+def _member(path: Path) -> Iterator[IO[bytes]]:
+    """The only file of a ZIP archive."""
+    with zipfile.ZipFile(path) as archive:
+        names = [name for name in archive.namelist() if not name.endswith("/")]
+        if len(names) != 1:
+            raise InvalidInput(f"{path}: expected one file inside, got {len(names)}")
+        with archive.open(names[0]) as file:
+            yield file
+
+
+def _plain(path: Path) -> IO[bytes]:
+    return path.open("rb")
+
+
+_OPEN: Final[dict[str, Callable[[Path], AbstractContextManager[Any]]]] = {
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+    ".zip": _member,
+}
+
+
+# ---- The section ``data``: points of a grid, drawn at random, or rows of a table
+
+
+class Grid(Interval):
+    """A product grid of points."""
+
+    per_dimension: Count
+    dimensions: Count
+    first: Count | None = None
+
+    def build(self) -> Points:
+        """The points, the last dimension fastest."""
+        return grid(**self.model_dump())
+
+    def some(self, count: int) -> Points:
+        """The first points, and the last of a whole grid."""
+        total = grid_size(self.per_dimension, self.dimensions, self.first)
+        some = self.model_copy(update={"first": min(total, count)}).build()
+        last = np.full((int(self.first is None), self.dimensions), self.high)
+        return np.concatenate([some, last])
+
+
+class Uniform(Interval):
+    """Independent points, uniform in a cube; drawn by the seed of the file."""
+
+    points: Count
+    dimensions: Count
+
+    def build(self, seed: int) -> Points:
+        """The points that a seed draws."""
+        shape = (self.points, self.dimensions)
+        return np.random.default_rng(seed).uniform(self.low, self.high, shape)
+
+    def some(self, count: int, seed: int) -> Points:
+        """So many points at most."""
+        count = min(self.points, count)
+        return self.model_copy(update={"points": count}).build(seed)
+
+
+class Data(Section):
+    """Where the points come from: exactly one of grid, uniform, sklearn and csv."""
+
+    grid: Grid | None = None
+    uniform: Uniform | None = None
+    sklearn: Literal["breast_cancer", "diabetes", "digits", "iris", "wine"] | None = (
+        None
+    )
+    csv: str | None = None
+    text: str | None = Field(
+        None,
+        description="column of the CSV that holds documents, which are explained word "
+        "by word; no other column is read but the target",
+    )
+    target: str | None = Field(
+        None, description="column of the CSV that the model learns"
+    )
+    explain: Count | None = Field(
+        None,
+        description="rows to explain; the model is then fitted on the others, and in "
+        "the inductive setting gradients are known at the others",
+    )
+    categorical: list[str] = Field(
+        [], description="columns of the CSV that are categories: text, or codes"
+    )
+    groups: dict[str, list[str]] = Field(
+        {}, description="columns that one-hot encode a feature, by the feature's name"
+    )
+    standardize: bool = Field(
+        False,
+        description="scale numeric columns to mean 0, variance 1 of the fitted rows",
+    )
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Data:
+        sources = ("grid", "uniform", "sklearn", "csv")
+        given = [n for n in sources if getattr(self, n) is not None]
+        if len(given) != 1:
+            raise PydanticCustomError(
+                "one_source",
+                "expected exactly one of grid, uniform, sklearn and csv, got {given}",
+                {"given": " and ".join(given) or "none of them"},
+            )
+        refuse_settings(self, given[0], _NOT_OF_SOURCE[given[0]])
+        if self.text is not None:
+            refuse_settings(self, "text", _NOT_OF_TEXT)
+        return self
+
+    @model_validator(mode="after")
+    def _columns_once(self) -> Data:
+        listed = [*self.categorical, *chain.from_iterable(self.groups.values())]
+        twice = next((name for name in listed if listed.count(name) > 1), None)
+        if twice is not None:
+            raise PydanticCustomError(
+                "column_twice",
+                "column {name} stands twice in categorical and groups",
+                {"name": repr(twice)},
+            )
+        small = next((n for n, group in self.groups.items() if len(group) < 2), None)
+        if small is not None:
+            raise PydanticCustomError(
+                "small_group",
+                "group {name} needs at least two columns",
+                {"name": repr(small)},
+            )
+        return self
+
+    @property
+    def is_table(self) -> bool:
+        """Whether there are rows of a table, not points of a grid or drawn."""
+        return self.grid is None and self.uniform is None
+
+    @property
+    def outcome(self) -> str | None:
+        """What the model learns, in words; None where the labels say it themselves."""
+        return self.target if self.sklearn is None else _OUTCOMES.get(self.sklearn)
+
+    def numeric(self, table: Iterable[object]) -> list[str]:
+        """The columns that neither are categories nor encode one."""
+        one_hot = chain.from_iterable(self.groups.values())
+        coded = {*self.categorical, *one_hot}
+        return [column for column in map(str, table) if column not in coded]
+
+    def points(self, seed: int) -> tuple[Points, Points]:
+        """Points to explain and the others, where there is no table."""
+        if self.grid is not None:
+            points = self.grid.build()
+            return points, points
+        assert self.uniform is not None
+        points = self.uniform.build(seed)
+        if self.explain is None:
+            return points, points
+        return points[: self.explain], points[self.explain :]
+
+    def some_points(self, count: int, seed: int) -> Points:
+        """Some of these points."""
+        if self.grid is not None:
+            return self.grid.some(count)
+        assert self.uniform is not None
+        return self.uniform.some(count, seed)
+
+
+_OUTCOMES = {"diabetes": "disease progression", "digits": "digit"}
+"""Of scikit-learn's tables; labels of the others are text, such as "malignant"."""
+
+_NOT_OF_TEXT = ("standardize", "categorical", "groups")
+_NOT_OF_SOURCE = {
+    "grid": ("target", "explain", "text", *_NOT_OF_TEXT),
+    "uniform": ("target", "text", *_NOT_OF_TEXT),
+    "sklearn": ("target", "text", "categorical", "groups"),
+    "csv": (),
+}
+
+
+# ---- Columns of a table: numbers, or categories where declared; some may be missing
+
+
+_LARGEST = 1e100
+"""Of the numbers of a table: their squares do not overflow."""
+
+
+def read_columns(table: pd.DataFrame, data: Data, source: Source) -> pd.DataFrame:
+    """The columns as numbers, NaN where missing, or categories where declared."""
+    check_declared(list(table), data, source)
+    if data.standardize and not data.numeric(table):
+        raise source.error(("data", "standardize"), "there is no numeric column")
+    numbers, faults = [c for c in table if c not in data.categorical], Faults()
+    numeric = [c for c in numbers if pd.api.types.is_numeric_dtype(table[c].dtype)]
+    floats, categories = table[numeric].astype(float), table[data.categorical]
+    cells = np.abs(np.nan_to_num(floats.to_numpy(dtype=float), posinf=np.inf))
+    sizes = cells.max(axis=0, initial=0)
+    infinite = floats.columns[np.isinf(sizes)]
+    large = floats.columns[np.isfinite(sizes) & (sizes > _LARGEST)]
+    with faults.noted(), source.blaming("data", "csv"):
+        _refuse_text(table[[c for c in numbers if c not in numeric]])
+    with faults.noted(), source.blaming("data", "csv"):
+        _refuse_sizes(infinite, "be finite", "infinite")
+    with faults.noted(), source.blaming("data", "csv"):
+        _refuse_sizes(large, f"lie within ±{_LARGEST:g}", "larger")
+    faults.refuse()
+    return joined(floats, categories.astype("category"))[list(table)]
+
+
+def _refuse_sizes(columns: pd.Index, must: str, some: str) -> None:
+    if len(columns):
+        raise InvalidInput(
+            f"numbers must {must}, and in these columns some are {some}: "
+            f"{', '.join(columns)}"
+        )
+
+
+def _refuse_text(table: pd.DataFrame) -> None:
+    if table.columns.empty:
+        return
+    column = table.iloc[:, 0]
+    strange = column[pd.to_numeric(column, errors="coerce").isna() & column.notna()]
+    example = f"; {column.name} holds {strange.iloc[0]!r:.60}" if len(strange) else ""
+    raise InvalidInput(
+        "columns must be numeric, or be named in data.categorical, and these are "
+        f"not: {', '.join(table.columns)}{example}"
+    )
+
+
+def joined(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
+    """The columns of both; far faster than column by column where there are many."""
+    return pd.concat([one, other], axis=1)
+
+
+def missing_numbers(table: pd.DataFrame) -> list[str]:
+    """The columns of numbers in which some are missing."""
+    numbers = table.select_dtypes("number")
+    return [str(column) for column in numbers.columns[numbers.isna().any()]]
+
+
+def check_declared(columns: Sequence[Hashable], data: Data, source: Source) -> None:
+    """Refuse categories and groups of columns that are not there."""
+    known, faults = [str(column) for column in columns], Faults()
+    declared: list[tuple[Location, str]] = [
+        (("data", "categorical"), column) for column in data.categorical
+    ]
+    for name, group in data.groups.items():
+        declared += [(("data", "groups", name), column) for column in group]
+    for location, column in declared:
+        with faults.noted():
+            if column not in known:
+                raise source.error(
+                    location,
+                    f"there is no column {column!r}{did_you_mean(column, known)}; "
+                    f"there are {', '.join(known)}",
+                )
+    faults.refuse()
+
+
+# ---- Tables of a problem file: rows as they are read, and as they are explained
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """A table as it is read.
+
+    Parameters
+    ----------
+    features : DataFrame or Series
+        All rows, or the first; all documents where there are such.
+    n_rows : int
+        How many there are.
+    target : Series or None
+        Of all rows; None where no column is to be learned.
+    """
+
+    features: Any
+    n_rows: int
+    target: pd.Series[Any] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Rows to explain and rows to fit on, in one scale, with their targets.
+
+    Both are one table where all rows are explained.
+    """
+
+    explained: Any
+    fitted: Any
+    target: pd.Series[Any] | None
+    fitted_target: pd.Series[Any] | None
+
+
+def read_rows(data: Data, source: Source, n_rows: int | None) -> Rows:
+    """The table of a problem file.
+
+    Parameters
+    ----------
+    data, source
+        The section, and its file.
+    n_rows : int or None
+        So many rows of a CSV are read, from the first, and of its target all; None is
+        all rows.
+
+    Raises
+    ------
+    ProblemFileError
+        For tables, columns and targets that cannot be.
+    """
+    return _of_sklearn(data) if data.csv is None else _of_csv(data, source, n_rows)
+
+
+def order_of_rows(seed: int, n_rows: int) -> Any:
+    """The shuffled rows: those to explain come first."""
+    return np.random.default_rng(seed).permutation(n_rows)
+
+
+def split(rows: Rows, data: Data, seed: int) -> Split:
+    """Shuffle a table by the seed, split and scale it."""
+    order, count = order_of_rows(seed, rows.n_rows), data.explain
+    features = rows.features.iloc[order]
+    target = None if rows.target is None else rows.target.iloc[order]
+    explained = fitted = features
+    fitted_target = target
+    if count is not None:
+        explained, fitted = features.iloc[:count], features.iloc[count:]
+        if target is not None:
+            target, fitted_target = target.iloc[:count], target.iloc[count:]
+    if data.standardize:
+        explained, fitted = standardized(explained, fitted, data)
+    if count is None:
+        fitted = explained
+    return Split(explained, fitted, target, fitted_target)
+
+
+def standardized(
+    explained: pd.DataFrame, fitted: pd.DataFrame, data: Data
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Both tables, their numeric columns with mean 0 and variance 1 in the second."""
+    numbers = data.numeric(fitted)
+    scaler = StandardScaler().set_output(transform="pandas").fit(fitted[numbers])
+    scaled = [
+        joined(scaler.transform(table[numbers]), table.drop(columns=numbers))[
+            list(table)
+        ]
+        for table in (explained, fitted)
+    ]
+    return scaled[0], scaled[1]
+
+
+def _of_sklearn(data: Data) -> Rows:
+    bunch = getattr(datasets, f"load_{data.sklearn}")(as_frame=True)
+    target = bunch.target
+    if data.sklearn in ("breast_cancer", "iris", "wine"):
+        target = target.map(dict(enumerate(map(str, bunch.target_names))))
+    return Rows(bunch.data, len(bunch.data), target)
+
+
+def _of_csv(data: Data, source: Source, n_rows: int | None) -> Rows:
+    faults, target = Faults(), None
+    with source.blaming("data", "csv"):
+        table = CsvTable.of(source.path.parent / str(data.csv))
+        for key, column in (("target", data.target), ("text", data.text)):
+            with faults.noted():
+                _check_column(key, column, table, source)
+        with faults.noted():
+            others = [column for column in table.columns if column != data.target]
+            check_declared(others, data, source)
+        faults.refuse()
+        features = _features(table, data, source, n_rows)
+        if data.target is not None:  # a formula learns nothing
+            target = table.read([data.target])[data.target]
+    missing = 0 if target is None else int(target.isna().sum())
+    with faults.noted():
+        if missing:
+            raise source.error(("data", "target"), f"{missing} values are missing")
+    with faults.noted():
+        if data.text is None:
+            features = read_columns(features, data, source)
+    faults.refuse()
+    return Rows(features, table.n_rows, target)
+
+
+def _features(table: CsvTable, data: Data, source: Source, n_rows: int | None) -> Any:
+    """The columns to explain: numbers and categories as they are, or documents."""
+    if data.text is not None:
+        with source.blaming("data", "text"):
+            return table.read_texts(data.text)
+    if table.columns == (data.target,):
+        raise source.error(
+            ("data", "csv"), f"{table.path.name} has no column beside the target"
+        )
+    frame = table.read(n_rows=n_rows)
+    return frame if data.target is None else frame.drop(columns=data.target)
+
+
+def _check_column(
+    key: str, column: str | None, table: CsvTable, source: Source
+) -> None:
+    if column is not None and column not in table.columns:
+        raise source.error(
+            ("data", key),
+            f"{table.path.name} has no column {column!r}"
+            f"{did_you_mean(column, table.columns)}; "
+            f"it has {', '.join(table.columns)}",
+        )

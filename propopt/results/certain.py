@@ -1,0 +1,926 @@
+"""What holds in every near-optimal explanation: signs, orders, ranges.
+
+All explanations that are almost as good: how far a linear form of them can be off. For
+every V whose objective is at most β above that of W,
+
+    |⟨ℓ, V − W⟩| ≤ √((β + e) ⟨ℓ, H⁻¹ℓ⟩) + min(d ‖ℓ‖, √(e ⟨ℓ, H⁻¹ℓ⟩)),
+
+where H is half the Hessian of the squared losses, e the certified excess of W over the
+optimum W* and d its certified distance. For F(V) ≥ F* + ⟨V − W*, H (V − W*)⟩, whatever
+convex losses F has besides. With bounds F is the Lagrangian, which is no larger than
+the objective where the bounds hold. Where W v = t says what rows add up to, H⁻¹ is the
+inverse on what that leaves (:mod:`propopt.results.hessian`).
+
+How far attributions may be off because their target was estimated. Block estimates Ĝ_b
+of the target, whose mean is Ḡ, move the optimum of squared losses by a H⁻¹(Ĝ_b − Ḡ).
+The scatter of B such moves, over √B, is the standard error of
+any linear form of W; t_{B−1}(0.975) of them cover it 95 times in 100.
+
+The order of the features of one row: what it costs to overturn, and what is certain.
+The size of w_d is above that of w_e in every V of a convex set around W just if both
+
+    s_d v_d − s_e v_e > 0   and   s_d v_d + s_e v_e > 0
+
+hold there, for the signs s of W: two linear forms, whose least values are known. In the
+order of values there is one, v_d − v_e.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, final, get_args
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import ndtri, stdtrit
+
+from propopt.base.arrays import Array, Attributions, Positions, Truths
+from propopt.base.checks import read_array, read_nonnegative, sealed
+from propopt.base.errors import InvalidInput, Refused
+from propopt.base.files import Format, write_csv
+from propopt.base.html import html_card, html_table
+from propopt.base.text import in_html
+from propopt.losses import GradientMatching, Objective, Program, PropertyLoss
+from propopt.losses.maps import Identity, Squared
+from propopt.losses.restricted import Support, counted, is_complete
+from propopt.results.archive import (
+    CheckedFile,
+    Kinds,
+    are_labels,
+    are_texts,
+    is_size,
+    labels_of,
+    plain_labels,
+)
+from propopt.results.certificate import Certificate
+from propopt.results.hessian import ConstrainedPart, Hessian, QuadraticPart
+from propopt.results.target_error import Scatter
+from propopt.tables.frames import Labels
+
+
+if TYPE_CHECKING:
+    from propopt.results.explanation import Explanation
+
+
+# ---- All explanations that are almost as good: how far a linear form of them can be
+# off
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class NearOptimal:
+    """The set of all V that are at most β worse than W, for any β ≥ 0.
+
+    Parameters
+    ----------
+    hessian : Hessian
+        H⁻¹, where it is asked for.
+    modulus : float
+        a, the weight of gradient matching: H ≥ aI.
+    excess, distance : float
+        e and d; d is infinite where it is not known.
+    """
+
+    hessian: Hessian
+    modulus: float
+    excess: float
+    distance: float
+
+    @classmethod
+    def around(cls, best: Explanation, program: Program) -> NearOptimal:
+        """The set around an optimum of the program.
+
+        Raises
+        ------
+        InvalidInput
+            If the explanation has no certificate.
+        Refused
+            If the set is not bounded by squared losses, or a limit is zero.
+        """
+        certificate = best.certificate
+        if certificate is None:
+            raise InvalidInput(
+                f"certain: expected an optimized explanation, got {best.method!r} "
+                "without certificate; certified(objective) gives one"
+            )
+        priced = _priced(best, program)
+        rates = np.array([best.rates.get(loss.name, 0.0) for loss in priced.losses])
+        return cls(
+            ConstrainedPart(priced).hessian(rates),
+            _modulus(priced, rates),
+            _excess(best, program, certificate),
+            math.inf if certificate.distance is None else certificate.distance,
+        )
+
+    def reach(self, beta: float, variances: Array, lengths: float = 1.0) -> Array:
+        """How far ⟨ℓ, V⟩ can be from ⟨ℓ, W⟩, for ⟨ℓ, H⁻¹ℓ⟩ and ‖ℓ‖."""
+        widths: Array = np.sqrt((beta + self.excess) * variances)
+        return widths + self._slack(variances, lengths)
+
+    def price(self, sizes: Array, variances: Array, lengths: float = 1.0) -> Array:
+        """The least β for which ⟨ℓ, V⟩ can be zero, where |⟨ℓ, W⟩| has these sizes.
+
+        Infinite for a form that no V changes, unless it is zero already.
+        """
+        left = np.maximum(sizes - self._slack(variances, lengths), 0.0)
+        never = np.where(left > 0.0, np.inf, 0.0)
+        prices = np.divide(left**2, variances, out=never, where=variances > 0.0)
+        return np.asarray(np.maximum(prices - self.excess, 0.0))
+
+    def _slack(self, variances: Array, lengths: float) -> Array:
+        """How far ⟨ℓ, W*⟩ can be from ⟨ℓ, W⟩."""
+        return np.minimum(self.distance * lengths, np.sqrt(self.excess * variances))
+
+
+def _priced(best: Explanation, program: Program) -> Program:
+    """All losses, those of bounds beside the others: what the Lagrangian weighs.
+
+    What rows add up to stays a constraint.
+    """
+    kept = tuple(bound for bound in program.bounds if is_complete(bound))
+    rest = tuple(bound.loss for bound in program.bounds if bound not in kept)
+    losses = (*program.losses, *rest)
+    if not all(math.isfinite(best.rates.get(loss.name, 0.0)) for loss in losses):
+        raise Refused(
+            "certain: a limit of zero leaves a part of all explanations alone, and "
+            "what is near an optimum there is not known; use a small limit or a weight"
+        )
+    return Program(losses, kept, program.shape)
+
+
+def _modulus(program: Program, rates: Array) -> float:
+    """Σ of the weights of squared losses of W itself."""
+    pairs = zip(rates.tolist(), program.losses, strict=True)
+    own = (c for c, loss in pairs if isinstance(loss.map, Identity) and _squared(loss))
+    return math.fsum(own)
+
+
+def _squared(loss: PropertyLoss) -> bool:
+    return isinstance(loss.penalty, Squared)
+
+
+def _excess(best: Explanation, program: Program, certificate: Certificate) -> float:
+    """e: of F and of the Lagrangian F + Σ μ (loss − limit), over what is the least."""
+    above = max(math.fsum(_slacks(best, program)), 0.0)
+    return max(certificate.value + above - certificate.lower_bound, 0.0)
+
+
+def _slacks(best: Explanation, program: Program) -> Iterable[float]:
+    for bound in program.bounds:
+        if is_complete(bound):
+            continue
+        name = bound.loss.name
+        yield best.multipliers.get(name, 0.0) * (best.losses[name] - bound.limit)
+
+
+# ---- What counts as zero among attributions, and how two rows differ
+
+
+ZERO: Final = 1e-12
+"""Attributions up to this share of the largest count as zero."""
+
+
+def without_dust(W: Attributions) -> Attributions:
+    """W with entries up to 1e-12 max|w| set to zero."""
+    return np.where(np.abs(W) <= ZERO * np.abs(W).max(initial=0.0), 0.0, W)
+
+
+def signs_of(W: Attributions) -> NDArray[np.int8]:
+    """−1, 0 or 1 of each entry."""
+    return np.sign(without_dust(W)).astype(np.int8)
+
+
+def root_mean_square(W: Array) -> float:
+    """√(mean of squares), without overflow."""
+    unit = float(np.abs(W).max(initial=0.0)) or 1.0
+    return unit * float(np.sqrt(np.mean((W / unit) ** 2)))
+
+
+# ---- Counts in words
+
+
+def plural(count: int, noun: str) -> str:
+    """A count with its noun.
+
+    Examples
+    --------
+    >>> plural(1, "row"), plural(1200, "row")
+    ('1 row', '1,200 rows')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+# ---- How far attributions may be off because their target was estimated
+
+
+_LEVEL = 0.975
+
+
+class TargetScatter(ABC):
+    """Half-widths of 95 % intervals, for the target's error alone."""
+
+    words: str
+    """What a reader has to know of it."""
+
+    @abstractmethod
+    def of_entries(self) -> Attributions | float:
+        """Of each attribution, (N, D)."""
+
+    @abstractmethod
+    def of_pairs(
+        self, row: int, features: Positions, signs: Array
+    ) -> tuple[Array | float, Array | float]:
+        """Of s_d w_d − s_e w_e and of s_d w_d + s_e w_e in one row, (d, d) each."""
+
+
+class NothingAdded(TargetScatter):
+    """Statements are those of the given target."""
+
+    def of_entries(self) -> float:
+        return 0.0
+
+    def of_pairs(
+        self, row: int, features: Positions, signs: Array
+    ) -> tuple[float, float]:
+        del row, features, signs
+        return 0.0, 0.0
+
+
+@final
+class NoScatter(NothingAdded):
+    """The target is exact."""
+
+    words = "the target is exact"
+
+
+@final
+class UnknownScatter(NothingAdded):
+    """Nothing is known, and nothing is added: statements are of the given target."""
+
+    words = "the error of the target is not known, and not included"
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class GivenErrors(TargetScatter):
+    """Standard errors (N, D) of W alone: those of a pair add up at most.
+
+    Parameters
+    ----------
+    errors : array (N, D)
+        The standard errors.
+    n_blocks : int
+        Of the draws that they were estimated from; 0 where that is not known.
+    """
+
+    errors: Attributions
+    n_blocks: int
+
+    words = "standard errors of the target are included"
+
+    def of_entries(self) -> Attributions:
+        few = self.n_blocks > 1
+        factor = stdtrit(self.n_blocks - 1, _LEVEL) if few else ndtri(_LEVEL)
+        return np.asarray(float(factor) * self.errors)
+
+    def of_pairs(
+        self, row: int, features: Positions, signs: Array
+    ) -> tuple[Array, Array]:
+        del signs
+        own = self.of_entries()[row, features]
+        both = own[:, None] + own
+        return both, both
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class BlockScatter(TargetScatter):
+    """Moves of W (B, N, D) with blocks of the target, whose mean is zero."""
+
+    moves: Array
+
+    @property
+    def words(self) -> str:  # type: ignore[override]
+        return f"errors of the target from {len(self.moves)} blocks are included"
+
+    def of_entries(self) -> Attributions:
+        squares = np.einsum("bnd,bnd->nd", self.moves, self.moves)
+        return np.asarray(self._factor * np.sqrt(squares))
+
+    def of_pairs(
+        self, row: int, features: Positions, signs: Array
+    ) -> tuple[Array, Array]:
+        moves = self.moves[:, row, features] * signs
+        products = moves.T @ moves
+        own = np.diag(products)
+        sums = own[:, None] + own
+        rest = np.maximum(sums - 2.0 * products, 0.0)
+        both = np.maximum(sums + 2.0 * products, 0.0)
+        return self._factor * np.sqrt(rest), self._factor * np.sqrt(both)
+
+    @cached_property
+    def _factor(self) -> float:
+        """t_{B−1}(0.975)/√(B(B−1))."""
+        B = len(self.moves)
+        return float(stdtrit(B - 1, _LEVEL)) / math.sqrt(B * (B - 1))
+
+
+def scatter_of(best: Explanation, program: Program, near: NearOptimal) -> TargetScatter:
+    """What is known of the error of W that comes from its target."""
+    targets = _targets(best, program)
+    estimates = [target.estimate for target in targets]
+    if estimates and all(e is not None and e.exact for e in estimates):
+        return NoScatter()
+    blocks = estimates[0].blocks if estimates and estimates[0] is not None else None
+    if len(estimates) == 1 and blocks is not None and _is_linear(program):
+        part = Scatter(QuadraticPart(program), blocks)
+        a = best.weights[targets[0].name]
+        return BlockScatter(part.moved(a, near.hessian))
+    return _given(best)
+
+
+def _targets(best: Explanation, program: Program) -> list[GradientMatching]:
+    return [
+        loss
+        for loss in program.losses
+        if isinstance(loss, GradientMatching) and best.weights.get(loss.name, 0.0) > 0.0
+    ]
+
+
+def _is_linear(program: Program) -> bool:
+    """Whether W is linear in its target: squared losses, and sums of rows at most."""
+    squared = (isinstance(loss.penalty, Squared) for loss in program.losses)
+    return all(map(is_complete, program.bounds)) and all(squared)
+
+
+def _given(best: Explanation) -> TargetScatter:
+    errors = best.standard_errors
+    if errors is None or not np.isfinite(errors).all():
+        return UnknownScatter()
+    return GivenErrors(errors, 0 if best.target is None else best.target.n_blocks)
+
+
+# ---- The order of the features of one row: what it costs to overturn, and what is
+# certain
+
+
+OrderBy: TypeAlias = Literal["size", "value"]
+"""Features by |w|, the largest first, or by w."""
+
+_LENGTH = np.sqrt(2.0)  # of a form with two entries ±1
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class RowOrder:
+    """All pairs of the features that are compared in one row.
+
+    Parameters
+    ----------
+    prices : array (d, d)
+        The least rise of the objective at which feature d is no longer above e; zero
+        where it is not.
+    above : array of bool (d, d)
+        Whether d is above e in every near-optimal explanation, with the target's error.
+    """
+
+    prices: Array
+    above: NDArray[np.bool_]
+
+    @classmethod
+    def of(
+        cls,
+        w: Array,
+        row: int,
+        features: Positions,
+        near: NearOptimal,
+        beta: float,
+        scatter: TargetScatter,
+        by: OrderBy,
+    ) -> RowOrder:
+        """The pairs of these features of a row, whose attributions are w (d,)."""
+        signs = np.ones(len(w)) if by == "value" else np.where(w < 0.0, -1.0, 1.0)
+        keys = signs * w
+        block = near.hessian.block_of(row, features) * np.outer(signs, signs)
+        own = np.diag(block)
+        sums = own[:, None] + own
+        pairs = [(keys[:, None] - keys, np.maximum(sums - 2.0 * block, 0.0))]
+        errors = scatter.of_pairs(row, features, signs)
+        if by == "size":
+            pairs.append((keys[:, None] + keys, np.maximum(sums + 2.0 * block, 0.0)))
+        prices, above = np.full(block.shape, np.inf), np.ones(block.shape, dtype=bool)
+        for (forms, variances), error in zip(pairs, errors, strict=False):
+            ahead = np.maximum(forms, 0.0)
+            prices = np.minimum(prices, near.price(ahead, variances, _LENGTH))
+            above &= forms > near.reach(beta, variances, _LENGTH) + error
+        return cls(prices, above)
+
+    @property
+    def best_ranks(self) -> NDArray[np.int64]:
+        """One more than the features that are certainly above, shape (d,)."""
+        return 1 + np.count_nonzero(self.above, axis=0)
+
+    @property
+    def worst_ranks(self) -> NDArray[np.int64]:
+        """All but the features that are certainly below, shape (d,)."""
+        return len(self.above) - np.count_nonzero(self.above, axis=1)
+
+
+def in_order(W: Array, by: OrderBy, present: Truths) -> NDArray[np.intp]:
+    """Positions of the features of each row, the largest first, absent ones last."""
+    keys = np.where(present, np.abs(W) if by == "size" else W, -np.inf)
+    return np.argsort(-keys, axis=1, kind="stable")
+
+
+# ---- Certain statements as a file, and back: checked alike on both ways
+
+
+_NUMBERS = ("attributions", "half_widths", "prices", "order_prices")
+_RANKS = ("best_ranks", "worst_ranks")
+_SIGNS = "signs"
+_PRESENT = "present"
+"""Which features rows have: not in version 1, nor where all have all."""
+
+
+def write_certain(path: str | Path, fields: Mapping[str, Any]) -> None:
+    """Write the fields of certain statements to an ``.npz`` file.
+
+    Raises
+    ------
+    InvalidInput
+        If the folder is not there, or a field is not what can be loaded again.
+    """
+    header = {key: fields[key] for key in _KINDS}
+    header["labels"] = plain_labels(fields["labels"])
+    arrays = {name: fields[name] for name in (*_NUMBERS, *_RANKS, _SIGNS)}
+    if fields[_PRESENT] is not None:
+        arrays[_PRESENT] = fields[_PRESENT]
+    _FILE.write(path, header, arrays)
+
+
+def read_certain(path: str | Path) -> dict[str, Any]:
+    """The fields that :func:`write_certain` wrote.
+
+    Raises
+    ------
+    InvalidInput
+        If the file is another one, or holds what no such result has.
+    FileNotFoundError
+        If there is none.
+    """
+    return _FILE.read(path)
+
+
+def _fields(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> dict[str, Any]:
+    names = {*_NUMBERS, *_RANKS, _SIGNS}
+    for name in sorted((arrays.keys() - {_PRESENT}) ^ names):
+        raise InvalidInput(f"it has {'no' if name in names else 'also'} {name}")
+    W = read_array(arrays["attributions"], "attributions", ndim=2)
+    _check_arrays(arrays, (W.shape[0], W.shape[1]))
+    return {
+        **header,
+        **arrays,
+        "notes": tuple(header["notes"]),
+        "labels": labels_of(header["labels"], W.shape),
+    }
+
+
+def _check_arrays(arrays: Mapping[str, Array], shape: tuple[int, int]) -> None:
+    """Refuse arrays of other shapes or kinds, or with values that mean nothing."""
+    N, D = shape
+    for name in (*_NUMBERS, *_RANKS, _SIGNS):
+        expected = (N, D - 1) if name == "order_prices" else shape
+        kind = "f" if name in _NUMBERS else "i"
+        array = arrays[name]
+        if array.shape != expected or array.dtype.kind != kind:
+            raise InvalidInput(f"{name}: expected numbers of shape {expected}")
+    for name in _NUMBERS[1:]:  # prices may be infinite
+        if not (arrays[name] >= 0.0).all():
+            raise InvalidInput(f"{name}: expected numbers >= 0")
+    best, worst = (arrays[name] for name in _RANKS)
+    if not ((best >= 1) & (best <= worst) & (worst <= D)).all():
+        raise InvalidInput(f"ranks: expected numbers from 1 to {D}, the best first")
+    if not np.isin(arrays[_SIGNS], (-1, 0, 1)).all():
+        raise InvalidInput("signs: expected -1, 0 or 1")
+    present = arrays.get(_PRESENT)
+    if present is None:
+        return
+    if present.shape != shape or present.dtype.kind != "b":
+        raise InvalidInput(f"present: expected truth values of shape {shape}")
+    absent = present == 0.0
+    if arrays[_SIGNS][absent].any() or arrays["attributions"][absent].any():
+        raise InvalidInput("present: a feature that is not has a sign")
+
+
+_KINDS: Kinds = {
+    "labels": (are_labels, "names of points and features, or null"),
+    "order": (lambda value: value in get_args(OrderBy), "'size' or 'value'"),
+    "budget": (is_size, "a finite number >= 0"),
+    "optimum": (is_size, "a finite number >= 0"),
+    "notes": (are_texts, "a list of text"),
+}
+_FILE: Final = CheckedFile(
+    form=Format("propopt certain", "saved certain statements", version=2),
+    kinds=_KINDS,
+    fields=_fields,
+)
+
+
+BUDGET = 0.1
+"""The budget of a statement, in mean rows."""
+
+_MOST_WORK = 1e10
+"""Σ d_n³: products for the orders of all rows, beyond which rows have to be named."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Certain:
+    """What every explanation says whose objective is almost as good.
+
+    The *price* of a sign is the least rise of the objective at which that attribution
+    can be zero, w²/[H⁻¹] for half the Hessian H of the squared losses; other convex
+    losses can only make it higher. A sign, or an order of two features, is *certain*
+    if no explanation within the budget has another, the error of the target included.
+    Zero among the signs means "not certain", never "zero".
+
+    Parameters
+    ----------
+    attributions : array (N, D)
+        W.
+    signs : array of int (N, D)
+        1 and −1 where the sign is certain, else 0.
+    half_widths : array (N, D)
+        How far an attribution can be from W within the budget, the 95 % interval of
+        the target's error added.
+    prices : array (N, D)
+        Of the signs, in units of the objective: lower bounds.
+    best_ranks, worst_ranks : array of int (N, D)
+        The rank of a feature in its row, from 1, lies between these; 1 and D in rows
+        whose orders were not asked for.
+    order_prices : array (N, D − 1)
+        The price of exchanging a feature with the next in the row's order; zero in rows
+        whose orders were not asked for.
+    order : {"size", "value"}
+        What ranks are of: |w| or w.
+    budget : float
+        Of each statement, in mean rows.
+    optimum : float
+        The objective of the explanation.
+    notes : tuple of str
+        What is included, and what was not computed.
+    labels : Labels
+        Names of points and features.
+    present : array of bool (N, D), optional
+        The features that each row has, such as the words of a document; all by default.
+        Nothing is said of others: they are zero in every explanation, and their ranks
+        come after those of all that are present.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> objective = po.GradientMatching(np.array([[1.0, -2.0], [1.2, 0.01]]))
+    >>> best = po.solve(objective + po.PairwiseRobustness(po.chain_graph(2)))
+    >>> certain = best.certain()
+    >>> certain.signs
+    array([[ 1, -1],
+           [ 1, -1]], dtype=int8)
+    >>> certain.in_mean_rows.round(1)
+    array([[2.4, 2.9],
+           [2.6, 1.3]])
+    """
+
+    attributions: Attributions
+    signs: NDArray[np.int8]
+    half_widths: Attributions
+    prices: Attributions
+    best_ranks: NDArray[np.int64]
+    worst_ranks: NDArray[np.int64]
+    order_prices: Array
+    order: OrderBy
+    budget: float
+    optimum: float
+    notes: tuple[str, ...] = ()
+    labels: Labels = Labels()
+    present: Truths | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if isinstance(value, np.ndarray):
+                vars(self)[name] = sealed(value)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """N and D."""
+        N, D = self.attributions.shape
+        return N, D
+
+    @property
+    def share(self) -> float:
+        """The share of signs that are certain, of features that are present."""
+        return float(np.count_nonzero(self.signs)) / max(self.count, 1)
+
+    @property
+    def count(self) -> int:
+        """How many attributions something is said of."""
+        return int(self._present.sum())
+
+    @property
+    def _present(self) -> Truths:
+        return np.ones(self.shape, bool) if self.present is None else self.present
+
+    @property
+    def in_mean_rows(self) -> Attributions:
+        """The prices of signs in what the mean row costs, the optimum over N."""
+        return _quotient(self.prices, self.optimum / len(self.prices))
+
+    @property
+    def in_shares(self) -> Attributions:
+        """The prices of signs in shares of the optimum."""
+        return _quotient(self.prices, self.optimum)
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Names of the features."""
+        return self.labels.feature_names(self.shape[1])
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per feature.
+
+        ``certain``, ``positive`` and ``negative`` are shares of the rows in which the
+        sign is certain, and certainly that; ``median_price`` is in mean rows,
+        ``median_half_width`` and ``mean_size`` of |w| in units of the attributions;
+        ``certain_first`` is the share of rows that it certainly leads. All are of the
+        rows in which the feature is present, and NaN where there is none.
+        """
+        measures = {
+            "certain": (self.signs != 0, "mean"),
+            "positive": (self.signs > 0, "mean"),
+            "negative": (self.signs < 0, "mean"),
+            "median_price": (self.in_mean_rows, "median"),
+            "median_half_width": (self.half_widths, "median"),
+            "mean_size": (np.abs(self.attributions), "mean"),
+            "certain_first": (self.worst_ranks == 1, "mean"),
+        }
+        columns = {
+            name: pd.DataFrame(np.where(self._present, values, np.nan)).agg(how)
+            for name, (values, how) in measures.items()
+        }
+        return pd.DataFrame(columns).set_axis(
+            pd.Index(self.features, name="feature"), axis=0
+        )
+
+    def of_row(self, row: Hashable) -> pd.DataFrame:
+        """The features of one row in their order, with all that is known of them.
+
+        Only those that are present.
+
+        Parameters
+        ----------
+        row : label or int
+            The row's name in the index of the inputs; its position where they had none.
+
+        Returns
+        -------
+        DataFrame
+            ``attribution``, ``half_width``, ``sign``, ``price`` of the sign and
+            ``price_of_order`` with the next feature in mean rows, ``best_rank`` and
+            ``worst_rank``.
+
+        Raises
+        ------
+        InvalidInput
+            If there is no such row.
+        """
+        n = self.labels.position(row, len(self.signs))
+        here = self._present[[n]]
+        count = int(here.sum())
+        places = in_order(self.attributions[[n]], self.order, here)[0, :count]
+        prices = self.order_prices[n, : max(count - 1, 0)]
+        orders = _quotient(prices, self.optimum / len(self.prices))
+        table = pd.DataFrame(
+            {
+                "attribution": self.attributions[n],
+                "half_width": self.half_widths[n],
+                "sign": self.signs[n],
+                "price": self.in_mean_rows[n],
+                "best_rank": self.best_ranks[n],
+                "worst_rank": self.worst_ranks[n],
+            },
+            index=pd.Index(self.features, name="feature"),
+        ).iloc[places]
+        return table.assign(price_of_order=[*orders, np.nan][:count])
+
+    def top(self, count: int = 3) -> pd.DataFrame:
+        """Which feature is certainly first in each row, second, and so on.
+
+        Empty text where that is not certain.
+        """
+        names = np.array(self.features, dtype=object)
+        fixed = (self.best_ranks == self.worst_ranks) & self._present
+        columns = {}
+        for rank in range(1, min(count, self.shape[1]) + 1):
+            here = fixed & (self.best_ranks == rank)
+            named = np.where(here.any(axis=1), names[here.argmax(axis=1)], "")
+            columns[f"rank {rank}"] = named
+        return pd.DataFrame(columns, index=self.labels.points)
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write :meth:`to_frame`, features in the first column."""
+        write_csv(path, self.to_frame().reset_index(), names_of_rows=False)
+
+    def save(self, path: str | Path) -> None:
+        """Write to an ``.npz`` file: arrays, and one JSON header; no pickles.
+
+        Raises
+        ------
+        InvalidInput
+            If the folder is not there, or a field is not what can be loaded again.
+        """
+        write_certain(path, vars(self))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Certain:
+        """Read what :meth:`save` wrote.
+
+        Raises
+        ------
+        InvalidInput
+            If the file is another one, or holds what no such result has.
+        FileNotFoundError
+            If there is none.
+        """
+        return cls(**read_certain(path))
+
+    def __repr__(self) -> str:
+        return (
+            f"Certain({self.share:.0%} of {self.count:,} signs, within "
+            f"{self.budget:g} mean rows; {'; '.join(self.notes)})"
+        )
+
+    def _repr_html_(self) -> str:
+        title = f"<b>{self.share:.0%} of {self.count:,} signs are certain</b>"
+        mean = self.optimum / len(self.prices)
+        within = f"budget of a statement: {self.budget:g} mean rows of {mean:.3g}"
+        facts = "<br>".join(in_html(fact) for fact in (within, *self.notes))
+        head = ("feature", "certain sign", "positive", "negative", "median price")
+        return html_card([title, facts, html_table(head, self._cells())])
+
+    def _cells(self) -> Iterable[list[str]]:
+        every = self.to_frame().dropna(subset="certain")  # others are in no row
+        table = every.sort_values("mean_size", ascending=False)
+        shares = table[["certain", "positive", "negative"]]
+        for name, values, price in zip(
+            table.index, shares.to_numpy(), table["median_price"], strict=True
+        ):
+            yield [in_html(name), *(f"{v:.0%}" for v in values), f"{price:.3g}"]
+
+
+def certain_of(
+    best: Explanation,
+    program: Program,
+    *,
+    budget: float,
+    rows: Sequence[Hashable] | None,
+    order: OrderBy,
+) -> Certain:
+    """See :meth:`propopt.Explanation.certain`."""
+    if order not in get_args(OrderBy):
+        raise InvalidInput(f"order: expected 'size' or 'value', got {order!r}")
+    W = best.attributions
+    near = NearOptimal.around(best, program)
+    share = read_nonnegative(budget, "budget")
+    assert best.certificate is not None, "the set around W has seen it"
+    statements = _Statements(
+        best=best,
+        near=near,
+        beta=share * best.certificate.value / len(W),
+        scatter=scatter_of(best, program, near),
+        order=order,
+        support=counted(program),
+        asked=rows,
+    )
+    return statements.certain(share)
+
+
+@dataclass(frozen=True, eq=False)
+class _Statements:
+    """The statements about W, in the rows that were asked for or can be afforded."""
+
+    best: Explanation
+    near: NearOptimal
+    beta: float
+    scatter: TargetScatter
+    order: OrderBy
+    support: Support | None
+    asked: Sequence[Hashable] | None
+
+    def certain(self, budget: float) -> Certain:
+        W = self.best.attributions
+        sizes = np.abs(W)
+        widths = self.near.reach(self.beta, self.variances) + self.scatter.of_entries()
+        widths = np.where(self.present, widths, 0.0)
+        best_ranks, worst_ranks, order_prices = self._orders()
+        certificate = self.best.certificate
+        return Certain(
+            attributions=W,
+            signs=(np.sign(W) * (sizes > widths)).astype(np.int8),
+            half_widths=np.asarray(widths),
+            prices=self.near.price(sizes, self.variances),
+            best_ranks=best_ranks,
+            worst_ranks=worst_ranks,
+            order_prices=order_prices,
+            order=self.order,
+            budget=budget,
+            optimum=0.0 if certificate is None else certificate.value,
+            notes=tuple(self._notes()),
+            labels=self.best.labels,
+            present=None if self.support is None else self.present,
+        )
+
+    @cached_property
+    def present(self) -> Truths:
+        """The features that each row has."""
+        every = np.ones(self.best.shape, bool)
+        return every if self.support is None else self.support.mask
+
+    @cached_property
+    def rows(self) -> Sequence[int]:
+        """Rows whose blocks of H⁻¹ are computed."""
+        N, _ = self.best.shape
+        if self.asked is None:
+            work = float((self.present.sum(axis=1, dtype=float) ** 3).sum())
+            affordable = self.exact is not None and work <= _MOST_WORK
+            return range(N) if affordable else []
+        return [self.best.labels.position(row, N) for row in self.asked]
+
+    @cached_property
+    def exact(self) -> Attributions | None:
+        """The diagonal of H⁻¹; None where it is too large to be had."""
+        try:
+            return self.near.hessian.inverse_diagonal()
+        except Refused:
+            return None
+
+    @cached_property
+    def variances(self) -> Attributions:
+        """The diagonal of H⁻¹, or 1/a, which is no less."""
+        if self.exact is not None:
+            return self.exact
+        variances = np.where(self.present, 1.0 / self.near.modulus, 0.0)
+        for row in self.rows:
+            here = np.flatnonzero(self.present[row])
+            variances[row, here] = np.diag(self.near.hessian.block_of(row, here))
+        return variances
+
+    def _orders(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Array]:
+        W = self.best.attributions
+        N, D = W.shape
+        best, worst = np.ones((N, D), np.int64), np.full((N, D), D, np.int64)
+        prices = np.zeros((N, max(D - 1, 0)))
+        counts = np.broadcast_to(self.present.sum(axis=1)[:, None], (N, D))
+        best[~self.present] = counts[~self.present] + 1
+        worst[self.present] = counts[self.present]
+        for n in self.rows:
+            here = np.flatnonzero(self.present[n])
+            w, every = W[n, here], np.ones((1, len(here)), bool)
+            pairs = RowOrder.of(
+                w, n, here, self.near, self.beta, self.scatter, self.order
+            )
+            best[n, here], worst[n, here] = pairs.best_ranks, pairs.worst_ranks
+            places = in_order(w[None], self.order, every)[0]
+            following = pairs.prices[places[:-1], places[1:]]
+            prices[n, : len(following)] = following
+        return best, worst, prices
+
+    def _notes(self) -> Iterable[str]:
+        yield self.scatter.words
+        N, _ = self.best.shape
+        if self.exact is None and len(self.rows) < N:
+            yield (
+                "half-widths of rows that were not named are those of a ball, which "
+                "are safe; certain(rows=...) makes them as narrow as can be"
+            )
+        elif len(self.rows) < N:
+            yield "orders are those of the rows that were named"
+
+
+def claimed(best: Explanation, objective: Objective) -> Explanation:
+    """The explanation with a certificate for the objective: its own, or a new one."""
+    same = best.measured(objective)  # without claims if a loss is another
+    if same.weights == objective.weights and same.certificate is not None:
+        return same
+    return best.certified(objective)
+
+
+def _quotient(prices: Array, unit: float) -> Array:
+    """Prices over a unit; of an optimum that costs nothing all are infinite."""
+    if unit > 0.0:
+        return prices / unit
+    return np.where(prices > 0.0, np.inf, 0.0)

@@ -1,0 +1,556 @@
+"""Proof of optimality, computed from the attributions and not from a backend's word.
+
+The arguments stand in :mod:`propopt.results.certificate`. Bounds ``loss <= limit``
+enter as losses weighted by their multipliers: the optimum of the Lagrangian is a lower
+bound
+too. A limit of zero leaves a part of all V alone, and so do rows with given sums; over
+that the same arguments are made (:mod:`propopt.losses.restricted`,
+:mod:`propopt.losses.completeness`).
+
+Lower bounds on a weighted sum of losses, from attributions and duals. Write F(W) = q(W)
++ Σ_i c_i φ_i(A_i W − T_i), where q collects the squared losses. For any duals Y_i,
+Fenchel's inequality c_i φ_i(R) ≥ ⟨Y_i, R⟩ − (c_i φ_i)*(Y_i) gives
+
+    F(V) ≥ q(V) + Σ_i ⟨Y_i, A_i V − T_i⟩ − Σ_i (c_i φ_i)*(Y_i)  for every V.
+
+* **strong convexity**: if q is m-strongly convex (m = 2a where gradient matching has
+  weight a), the right side is at least its value at W less ‖g‖²/2m, for its gradient
+  g = ∇q(W) + Σ_i A_iᵀ Y_i.
+* **dual**: if an ℓ1 loss acts on W itself, its own dual can take up g, so that
+  Σ A_iᵀ Y_i is zero over all losses and the bound is −Σ_i (c_i φ_i)*(Y_i) + ⟨Y_i, T_i⟩.
+* **projected dual**: otherwise duals are moved to the nearest with that sum zero (to
+  rounding), by least squares.
+
+Both duals are evaluated at W, as Σ_i ⟨Y_i, A_i W − T_i⟩ − (c_i φ_i)*(Y_i): the same
+number as at zero, without the cancellation of large targets. What rounding may have
+added to residuals and gradients (:meth:`LinearMap.rounding`) is taken off each bound.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+import scipy.linalg as la
+import scipy.sparse as sp
+import scipy.sparse.linalg as spla
+
+from propopt.base.arrays import Array, Attributions, Sparse
+from propopt.base.checks import read_nonnegative
+from propopt.losses import Bound, Constraint, Objective, PropertyLoss, bounds_of
+from propopt.losses.algebra import Effortless, read_for
+from propopt.losses.completeness import Totals
+from propopt.losses.linear_algebra import Rounding
+from propopt.losses.maps import Absolute, Identity, RowSums, Squared
+from propopt.losses.restricted import (
+    Restriction,
+    Support,
+    entries_refusal,
+    is_complete,
+    zeros,
+)
+
+
+# ---- Lower bounds on a weighted sum of losses, from attributions and duals
+
+
+DENSE_LIMIT = 1500  # unknowns up to which a dense eigenvalue routine is used
+LOST = 1e-13
+"""Of what cancels in a bound: rounding leaves no more of it."""
+
+
+class Lagrangian:
+    """Lower bounds on Σ c·loss over all V, from what is known at W."""
+
+    def __init__(
+        self,
+        terms: Sequence[tuple[float, PropertyLoss]],
+        W: Attributions,
+        duals: Mapping[str, Array],
+        values: Mapping[int, float],
+    ) -> None:
+        self.W = W
+        self.duals = duals
+        self.values = values
+        own = (isinstance(loss.map, Identity) for _, loss in terms if _is_squared(loss))
+        self._has_modulus = any(own)
+        self.squared = [t for t in terms if self._in_q(t[1])]
+        self.others = [t for t in terms if not self._in_q(t[1])]
+
+    def _in_q(self, loss: PropertyLoss) -> bool:
+        """True if it is squared, unless its dual is given and q is convex without it.
+
+        A dual knows the forces between neighbours better than W does, whose last digits
+        a large weight makes much of.
+        """
+        if isinstance(loss.map, Identity) or not self._has_modulus:
+            return _is_squared(loss)
+        return _is_squared(loss) and loss.name not in self.duals
+
+    def lower_bound(self) -> tuple[float, str, float | None]:
+        """The bound, its kind, and the distance to the optimum that it implies."""
+        modulus = sum(
+            2 * c for c, loss in self.squared if isinstance(loss.map, Identity)
+        )
+        absorber = self._absorber()
+        if modulus == 0.0 and absorber is not None:
+            return self._dual_bound(absorber) - self._rounding, "dual", None
+        # with squared losses alone, the projected dual is exact, and costs far less
+        eigenvalues = bool(self.others) or self.W.size <= DENSE_LIMIT
+        if modulus == 0.0 and self.squared and eigenvalues:
+            modulus = smallest_curvature(self.squared, self.W.shape)
+        if modulus > 0.0:
+            lower, distance = self._strongly_convex_bound(modulus)
+            return lower - self._rounding, "strong convexity", distance
+        return self._projected_bound() - self._rounding, "projected dual", None
+
+    @cached_property
+    def _roundings(self) -> list[tuple[float, PropertyLoss, Rounding]]:
+        """Of the squared losses; all others have exact residuals."""
+        terms = [t for t in self.squared + self.others if _is_squared(t[1])]
+        return [(c, loss, loss.map.rounding(self.W)) for c, loss in terms]
+
+    @cached_property
+    def _rounding(self) -> float:
+        """Σ c (2‖R‖δ + δ²): what errors δ of residuals R do to squared losses."""
+        parts = []
+        for c, loss, rounding in self._roundings:
+            size = math.sqrt(self.values[id(loss)])
+            parts.append(c * rounding.residual * (2.0 * size + rounding.residual))
+        return math.fsum(parts)
+
+    def _absorber(self) -> PropertyLoss | None:
+        """An ℓ1 loss of W itself, rather one whose dual is not given."""
+        losses = [
+            loss
+            for _, loss in self.others
+            if isinstance(loss.map, Identity) and isinstance(loss.penalty, Absolute)
+        ]
+        return min(losses, key=lambda loss: loss.name in self.duals, default=None)
+
+    def _strongly_convex_bound(self, modulus: float) -> tuple[float, float]:
+        """The bound, and the distance to the optimum that it implies."""
+        slope = self._smooth_gradient()
+        gaps = []
+        for c, loss in sorted(self.others, key=lambda t: t[1].name not in self.duals):
+            residual = loss.residual(self.W)
+            wanted = self._dual(loss, residual, slope, modulus)
+            Y = loss.penalty.shrink(wanted, c)
+            slope = slope + loss.map.adjoint(Y)
+            # Fenchel-Young: c φ(R) + (c φ)*(Y) − ⟨Y, R⟩ ≥ 0
+            gaps.append(c * loss.penalty.value(residual) + loss.penalty.conjugate(Y, c))
+            gaps.append(-float(np.vdot(Y, residual)))
+        size = float(np.linalg.norm(slope))
+        size += math.fsum(
+            2 * c * error.gradient
+            for c, loss, error in self._roundings
+            if self._in_q(loss)  # the others have duals instead of gradients
+        )
+        excess = max(math.fsum(gaps), 0.0) + size**2 / (2 * modulus)
+        excess *= 1.0 + LOST
+        return self._value() - excess, math.sqrt(2 * excess / modulus)
+
+    def _dual(
+        self, loss: PropertyLoss, residual: Array, slope: Array, modulus: float
+    ) -> Array:
+        """The given dual; else the best where the map is the identity; else zero."""
+        if loss.name in self.duals:
+            return self.duals[loss.name]
+        if isinstance(loss.map, Identity):
+            # the largest bound, at max_Y ⟨Y, R⟩ − ‖slope + Y‖²/2m
+            return modulus * residual - slope
+        return np.zeros_like(residual)
+
+    def _dual_bound(self, absorber: PropertyLoss) -> float:
+        duals = self._subgradients()
+        others = [dual for dual in duals if dual.loss is not absorber]
+        taken = [dual.loss.map.adjoint(dual.Y) for dual in others]
+        rest = -sum(taken, np.zeros_like(self.W))
+        own = next(dual for dual in duals if dual.loss is absorber)
+        return _conjugate_bound([*others, replace(own, Y=rest)])
+
+    def _projected_bound(self) -> float:
+        """Duals moved to the nearest with Σ AᵀY = 0: Y − c A z for least squares z.
+
+        A rest r of that sum changes the bound at the optimum V by ⟨r, V − W⟩. Where
+        all losses are squared, V = W − z/2.
+        """
+        duals = self._subgradients()
+        roots = [math.sqrt(dual.weight) for dual in duals]
+        flats = [
+            root * dual.loss.map.flat(self.W.shape)
+            for root, dual in zip(roots, duals, strict=True)
+        ]
+        stacked = np.concatenate(
+            [dual.Y.ravel() / root for root, dual in zip(roots, duals, strict=True)]
+        )
+        matrix = sp.csr_array(sp.vstack(flats))
+        widest = math.sqrt(matrix.power(2).sum(axis=0).max())
+        rounding = 1e-10 * widest * float(np.linalg.norm(stacked))
+        kept, moved = stacked, 0.0
+        if np.linalg.norm(matrix.T @ kept) > rounding:
+            limit = 20 * max(matrix.shape)
+            z = spla.lsmr(
+                matrix, stacked, atol=1e-15, btol=1e-15, conlim=0.0, maxiter=limit
+            )[0]
+            kept, moved = stacked - matrix @ z, float(np.linalg.norm(z))
+        rest = float(np.linalg.norm(matrix.T @ kept))
+        if rest > rounding:
+            return 0.0
+        parts = np.split(kept, np.cumsum([flat.shape[0] for flat in flats])[:-1])
+        bound = _conjugate_bound(
+            [
+                replace(dual, Y=root * part.reshape(dual.Y.shape))
+                for root, dual, part in zip(roots, duals, parts, strict=True)
+            ]
+        )
+        return bound - rest * moved
+
+    def _subgradients(self) -> list[_Dual]:
+        """The given duals; else 2cR for squared losses and zero for the others."""
+        duals = []
+        for c, loss in [*self.squared, *self.others]:
+            R = loss.residual(self.W)
+            own = 2 * c * R if _is_squared(loss) else np.zeros_like(R)
+            duals.append(_Dual(c, loss, R, self.duals.get(loss.name, own)))
+        return duals
+
+    def _smooth_gradient(self) -> Attributions:
+        parts = (c * loss.gradient_at(self.W) for c, loss in self.squared)
+        return sum(parts, np.zeros_like(self.W))
+
+    def _value(self) -> float:
+        return math.fsum(
+            c * self.values[id(loss)] for c, loss in self.squared + self.others
+        )
+
+
+def _is_squared(loss: PropertyLoss) -> bool:
+    return isinstance(loss.penalty, Squared)
+
+
+def values_at(
+    losses: Sequence[PropertyLoss], W: Attributions, by_name: Mapping[str, float]
+) -> dict[int, float]:
+    """The value of each loss at W; those known by name are not computed again."""
+    return {
+        id(loss): by_name[loss.name] if loss.name in by_name else loss.value_at(W)
+        for loss in losses
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class _Dual:
+    """Y for the loss c φ(R), where R = A(W) − T."""
+
+    weight: float
+    loss: PropertyLoss
+    R: Array
+    Y: Array
+
+
+def _conjugate_bound(duals: list[_Dual]) -> float:
+    """Σ ⟨Y, R⟩ − (cφ)*(Y): a lower bound where Σ AᵀY = 0.
+
+    Scaling all duals alike keeps that sum zero and brings each into its domain.
+    """
+    theta = min(d.weight / max(d.loss.penalty.polar(d.Y), d.weight) for d in duals)
+    bound = math.fsum(
+        theta * float(np.vdot(d.Y, d.R))
+        - d.loss.penalty.conjugate(theta * d.Y, d.weight)
+        for d in duals
+    )
+    size = theta * math.fsum(float(np.abs(d.Y * d.R).sum()) for d in duals)
+    return bound - LOST * (size - bound)
+
+
+def smallest_curvature(
+    terms: Sequence[tuple[float, PropertyLoss]], shape: tuple[int, ...]
+) -> float:
+    """The smallest eigenvalue of Σ 2c AᵀA; zero if it is zero to rounding."""
+    flats = [(c, loss.map.flat((shape[0], shape[1]))) for c, loss in terms]
+    hessian = sp.csc_array(sum((2 * c) * (A.T @ A) for c, A in flats))
+    largest = float(abs(hessian).sum(axis=1).max())  # no eigenvalue is larger
+    rounding = 1e-13 * largest * math.sqrt(hessian.shape[0])
+    return max(_lowest_eigenvalue(hessian, largest) - rounding, 0.0)
+
+
+def _lowest_eigenvalue(hessian: Sparse, largest: float) -> float:
+    if hessian.shape[0] <= DENSE_LIMIT or largest == 0.0:
+        return float(la.eigvalsh(hessian.toarray(), subset_by_index=[0, 0])[0])
+    shift = -1e-6 * largest  # just below the spectrum, so that the factor exists
+    start = np.ones(hessian.shape[0])
+    lowest = spla.eigsh(
+        hessian, k=1, sigma=shift, v0=start, return_eigenvectors=False, tol=1e-3
+    )[0]
+    return float(lowest - 1e-2 * abs(lowest))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Certificate:
+    """How good an explanation provably is.
+
+    Parameters
+    ----------
+    value : float
+        The objective of the explanation.
+    lower_bound : float
+        No explanation has a smaller objective.
+    scale : float
+        What the relative gap is relative to: the value, or 1e-9 of what zero, or the
+        mean gradient for all points, would cost, whichever is less, where that is
+        larger (an optimum of zero has no scale).
+    kind : str
+        The argument: ``"strong convexity"``, ``"dual"``, ``"projected dual"``,
+        ``"curve"`` for points on exact curves, ``"only explanation"`` where limits of
+        zero leave no other, or ``"nonnegative losses"`` where nothing better than zero
+        is known.
+    violation : float
+        The largest relative excess over a bound, or of row sums over their totals; zero
+        without bounds.
+    distance : float or None
+        The optimum is no farther than this from the explanation (Frobenius norm); None
+        where that is not known, and with bounds; given row sums are none.
+    """
+
+    value: float
+    lower_bound: float
+    scale: float
+    kind: str
+    violation: float = 0.0
+    distance: float | None = None
+
+    @property
+    def gap(self) -> float:
+        """(value − lower bound)/scale: the certified relative gap."""
+        excess = max(self.value - self.lower_bound, 0.0)
+        return excess / self.scale if excess else 0.0
+
+    def holds(self, tolerance: float) -> bool:
+        """True if gap and violation of bounds are both within the tolerance."""
+        return self.gap <= tolerance and self.violation <= tolerance
+
+
+def certify(
+    objective: Objective | PropertyLoss,
+    W: object,
+    *,
+    duals: Mapping[str, Array] | None = None,
+    bounds: Sequence[Constraint] = (),
+    multipliers: Sequence[float] = (),
+    losses: Mapping[str, float] | None = None,
+) -> Certificate:
+    """A certificate for any attributions, whoever made them.
+
+    Parameters
+    ----------
+    objective : Objective
+        The weighted losses.
+    W : array, DataFrame, Explanation or shap.Explanation (N, D)
+        Attributions; rows and columns with names are put in the order of the losses.
+    duals : mapping of arrays, optional
+        By loss name, a subgradient of weight·φ at the residual. Needed for a tight
+        bound where a loss is neither squared nor an ℓ1 norm of W itself; any array is
+        safe.
+    bounds : sequence of Bound or Completeness, optional
+        Constraints that the optimum has to respect.
+    multipliers : sequence of float, optional
+        One multiplier ≥ 0 for each bound; any are safe.
+    losses : mapping, optional
+        By name the values of the losses at W, where they are known already.
+
+    Raises
+    ------
+    InvalidInput
+        If W has another shape, other names, or a value that is not finite.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> objective = po.GradientMatching(np.eye(3)) + 1.0 * po.Sparsity()
+    >>> best = np.eye(3) / 2
+    >>> po.certify(objective, best).gap
+    0.0
+    >>> po.certify(objective, np.zeros((3, 3))).gap > 0.1
+    True
+    """
+    weighed = Objective.of(objective)
+    limits = bounds_of(bounds, weighed.losses)
+    every = [*weighed.losses, *(bound.loss for bound in limits)]
+    array = read_for(every, W, "W")
+    free = _linear(limits)
+    prices = [
+        mu if bound in free else read_nonnegative(mu, "multipliers")
+        for mu, bound in zip(multipliers, limits, strict=False)
+    ]
+    return certificate_of(
+        weighed,
+        array,
+        values_at(every, array, losses or {}),
+        duals=duals or {},
+        bounds=limits,
+        multipliers=prices,
+    )
+
+
+def certificate_of(
+    objective: Objective,
+    W: Attributions,
+    values: Mapping[int, float],
+    *,
+    duals: Mapping[str, Array],
+    bounds: Sequence[Bound] = (),
+    multipliers: Sequence[float] = (),
+    effortless: Effortless | None = None,
+) -> Certificate:
+    """The certificate of W (N, D) in the order of the losses; nothing is checked.
+
+    Parameters
+    ----------
+    values : mapping
+        The losses of objective and bounds at W, by their id; see :func:`values_at`.
+    effortless : Effortless, optional
+        What explanations without work cost by the same losses, where that is known.
+    """
+    every = [*objective.losses, *(bound.loss for bound in bounds)]
+    effortless = effortless or Effortless.of(every)
+    effortless.refuse_underflow(objective.weights)
+    value = math.fsum(c * values[id(loss)] for c, loss in objective.terms)
+    excesses = [_violation(b, W, values[id(b.loss)], effortless) for b in bounds]
+    prices = [*multipliers, *(0.0 for _ in bounds)]  # zero where there are too few
+    lower, kind, distance = _lower_bound(
+        objective, W, values, duals, list(zip(prices, bounds, strict=False))
+    )
+    if lower <= 0.0:
+        lower, kind = 0.0, "nonnegative losses"
+    return Certificate(
+        value=value,
+        lower_bound=lower if bounds else min(lower, value),
+        scale=effortless.scale(value, objective.weights),
+        kind=kind,
+        violation=max(excesses, default=0.0),
+        # with bounds it is the distance to the optimum of the Lagrangian
+        distance=distance if all(map(is_complete, bounds)) else None,
+    )
+
+
+def _lower_bound(
+    objective: Objective,
+    W: Attributions,
+    values: Mapping[int, float],
+    duals: Mapping[str, Array],
+    prices: Sequence[tuple[float, Bound]],
+) -> tuple[float, str, float | None]:
+    """The least that L(V) = F(V) + Σ μ (loss(V) − limit) can be; see Lagrangian."""
+    bounds = [bound for _, bound in prices]
+    every = [*objective.losses, *(bound.loss for bound in bounds)]
+    if entries_refusal(every) is None:
+        support = Support.of(every, (W.shape[0], W.shape[1]))
+        return _entries_bound(support, objective, W, duals, prices)
+    linear = _linear(bounds)  # which V respect these is known instead
+    priced = [(mu, bound) for mu, bound in prices if bound not in linear]
+    extra = [(mu, bound.loss) for mu, bound in priced]
+    terms = [(c, loss) for c, loss in (*objective.terms, *extra) if c > 0]
+    if linear:
+        lower, kind, distance = _restricted_bound(linear, terms, W, duals)
+    else:
+        lower, kind, distance = Lagrangian(terms, W, duals, values).lower_bound()
+    return lower - math.fsum(mu * b.limit for mu, b in priced), kind, distance
+
+
+def _entries_bound(
+    support: Support,
+    objective: Objective,
+    W: Attributions,
+    duals: Mapping[str, Array],
+    prices: Sequence[tuple[float, Bound]],
+) -> tuple[float, str, float | None]:
+    """That of the program of the entries: all others are zero at the optimum."""
+    inner = Objective.trusted(
+        tuple((c, support.loss(loss)) for c, loss in objective.terms)
+    )
+    priced = [(mu, support.bound(bound)) for mu, bound in prices]
+    w, others = support.values(W), support.without(W)
+    lower, kind, distance = _lower_bound(
+        inner,
+        w,
+        values_at([*inner.losses, *(bound.loss for _, bound in priced)], w, {}),
+        support.duals([*objective.losses, *(b.loss for _, b in prices)], duals),
+        priced,
+    )
+    return lower, kind, None if distance is None else math.hypot(distance, others)
+
+
+_Terms: TypeAlias = list[tuple[float, PropertyLoss]]
+
+
+def _linear(bounds: Sequence[Bound]) -> list[Bound]:
+    """Those that are linear constraints: limits of zero."""
+    return [*zeros(bounds), *(bound for bound in bounds if is_complete(bound))]
+
+
+def _restricted_bound(
+    linear: Sequence[Bound],
+    terms: _Terms,
+    W: Attributions,
+    duals: Mapping[str, Array],
+) -> tuple[float, str, float | None]:
+    """A lower bound over the V that limits of zero allow; see :class:`Lagrangian`."""
+    restriction = Restriction.of(linear, (W.shape[0], W.shape[1]))
+    if restriction is None:
+        return _complete_bound(linear, terms, W, duals)
+    if restriction.only is not None:
+        value = math.fsum(c * loss.value_at(restriction.only) for c, loss in terms)
+        return value, "only explanation", None
+    inner = [(c, restriction.loss(loss)) for c, loss in terms]
+    zero = zeros(linear)
+    rest = [restriction.bound(bound, zero) for bound in linear if bound not in zero]
+    left = [bound for bound in rest if bound is not None]
+    U = restriction.coordinates(W)
+    lower, kind, distance = _complete_bound(left, list(inner), U, duals)
+    return lower + math.fsum(c * loss.constant for c, loss in inner), kind, distance
+
+
+def _complete_bound(
+    linear: Sequence[Bound],
+    terms: _Terms,
+    W: Attributions,
+    duals: Mapping[str, Array],
+) -> tuple[float, str, float | None]:
+    """A lower bound over the V with given row sums, where there are such."""
+    totals = Totals.of(linear)
+    if totals is None:
+        values = values_at([loss for _, loss in terms], W, {})
+        return Lagrangian(terms, W, duals, values).lower_bound()
+    inner = [(c, totals.loss(loss)) for c, loss in terms]
+    turned = {
+        loss.name: totals.dual(loss, duals[loss.name])
+        for _, loss in terms
+        if loss.name in duals
+    }
+    V = totals.coordinates(W)
+    values = values_at([loss for _, loss in inner], V, {})
+    lower, kind, distance = Lagrangian(inner, V, turned, values).lower_bound()
+    return lower + math.fsum(c * loss.constant for c, loss in inner), kind, distance
+
+
+def _violation(
+    bound: Bound, W: Attributions, value: float, effortless: Effortless
+) -> float:
+    """The relative excess of a loss over its limit; of row sums, how far they are off.
+
+    max |W v − t| is relative to the largest sum that the entries could have.
+    """
+    tiny = sys.float_info.min
+    if is_complete(bound):
+        assert isinstance(bound.loss.map, RowSums), "see is_complete"
+        most = (np.abs(W) * np.abs(bound.loss.map.weights)).sum(axis=1)
+        scale = max(float(most.max()), float(np.abs(bound.loss.target).max()))
+        return float(np.abs(bound.loss.residual(W)).max()) / max(scale, tiny)
+    scale = effortless.scale(bound.limit, {bound.loss.name: 1.0})
+    return max(value - bound.limit, 0.0) / max(scale, tiny)

@@ -1,1 +1,0 @@
-"""Conclusions: what is certain of explanations, what they keep, what lasts."""

@@ -1,0 +1,404 @@
+"""The squared losses that structured solvers share: a‖W − G‖² + b‖B W‖² + c‖W Cᵀ‖².
+
+Eigenvectors of a graph's Laplacian whose similarities span many decades. Eigenvalues
+come with an error of rounding at the largest. Those far below it are found again, from
+the quadratic form in their own subspace: as a sum over edges,
+
+    uᵀ P v = Σ_{i<j} −P_ij (u_i − u_j)(v_i − v_j),
+
+it loses nothing to a heavy edge whose ends are alike. Levels follow each other until
+the smallest eigenvalue is within reach of the largest of its own level.
+
+The eigenbasis of a Gram matrix, one block for each connected component. On each
+component the constant vector has the eigenvalue zero, and is known: it is taken out of
+G before any arithmetic, as its mean. Every other eigenvalue is found among the
+entries of its own component, so that small ones keep their digits beside a component
+with large similarities. None is set to zero for being small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias, final
+
+import numpy as np
+import scipy.linalg as la
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from propopt.base.arrays import Array, Attributions, Sparse
+from propopt.losses import Program, PropertyLoss
+from propopt.losses.linear_algebra import EPSILON, Components
+from propopt.losses.maps import (
+    Identity,
+    ImplicitOverPoints,
+    LinearMap,
+    OverFeatures,
+    OverPoints,
+    Squared,
+    dense_matrix,
+)
+from propopt.losses.operators import Operator
+
+
+_NOUNS: dict[type[LinearMap], str] = {
+    Identity: "gradient-matching",
+    OverPoints: "robustness",
+    ImplicitOverPoints: "robustness",
+    OverFeatures: "smoothness",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Quadratic:
+    """One squared loss of W itself, at most one over points and one over features.
+
+    Parameters
+    ----------
+    G : array (N, D)
+        The target of the loss of W itself.
+    P, Q : matrix or None
+        BᵀB (N, N), sparse, dense or an operator, and CᵀC (D, D), dense.
+    point_parts, feature_parts : Components or None
+        Parts on which B, or C, maps constants to zero, and which it does not couple.
+    places : tuple of (int or None)
+        Where the three losses stand among those of the program.
+    """
+
+    G: Attributions
+    P: Sparse | Array | Operator | None
+    Q: Array | None
+    point_parts: Components | None
+    feature_parts: Components | None
+    places: tuple[int | None, int | None, int | None]
+
+    @classmethod
+    def of(cls, losses: tuple[PropertyLoss, ...], shape: tuple[int, int]) -> Quadratic:
+        """The three squared losses among ``losses``, which :func:`refusal` accepts."""
+        places: dict[str, int] = {}
+        for place, loss in enumerate(losses):
+            if isinstance(loss.penalty, Squared):
+                places[_NOUNS[type(loss.map)]] = place
+        own, over_points, over_features = (
+            places.get(noun)
+            for noun in ("gradient-matching", "robustness", "smoothness")
+        )
+        assert own is not None, "the solver refuses programs without gradient matching"
+        return cls(
+            G=np.array(np.broadcast_to(losses[own].target, shape)),
+            P=_gram(losses, over_points),
+            Q=_gram(losses, over_features),
+            point_parts=_parts(losses, over_points),
+            feature_parts=_parts(losses, over_features),
+            places=(own, over_points, over_features),
+        )
+
+    @property
+    def constants(self) -> Array:
+        """Values of G that are constant on each pair of parts; a shape that broadcasts.
+
+        No loss but the first sees them, so that the optimum for G is the one for the
+        rest of G and these constants. Numbers near each other have no rounding in their
+        difference: the rest is what it is without an offset.
+        """
+        constants = self.G
+        if self.P is not None:
+            constants = _constants(constants, self.point_parts)
+        if self.Q is not None:
+            constants = _constants(constants.T, self.feature_parts).T
+        return constants
+
+    def coefficients(self, weights: Array) -> tuple[float, float, float]:
+        """(a, b, c) among the weights of a program."""
+        a, b, c = (
+            0.0 if place is None else float(weights[place]) for place in self.places
+        )
+        return a, b, c
+
+    def in_program_order(
+        self, own: float, over_points: float, over_features: float
+    ) -> Array:
+        """The three losses in the order of the program."""
+        losses = np.zeros(sum(place is not None for place in self.places))
+        for place, loss in zip(
+            self.places, (own, over_points, over_features), strict=True
+        ):
+            if place is not None:
+                losses[place] = loss
+        return losses
+
+
+def quadratic_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:
+    """Why the squared losses among ``losses`` are not such a sum; None if they are."""
+    for loss in losses:
+        coupled = isinstance(loss.penalty, Squared) and type(loss.map) is not Identity
+        if coupled and type(loss.map) in _NOUNS and loss.has_target:
+            return f"{loss.name} couples attributions, and has a target"
+    return curvature_refusal(losses)
+
+
+def curvature_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:
+    """Why they have not the curvature of such a sum, whatever their targets."""
+    nouns = []
+    for loss in losses:
+        if isinstance(loss.penalty, Squared):
+            if type(loss.map) not in _NOUNS:
+                return f"{loss.name} is none of W itself, over points or over features"
+            nouns.append(_NOUNS[type(loss.map)])
+    for noun in dict.fromkeys(nouns):
+        if nouns.count(noun) > 1:
+            return f"it takes one {noun} loss, and there are {nouns.count(noun)}"
+    if "gradient-matching" not in nouns:
+        return "there is no squared gradient-matching loss"
+    return None
+
+
+def bounds_refusal(program: Program) -> str | None:
+    """Why a solver without bounds cannot take the program; None if it has none."""
+    if not program.bounds:
+        return None
+    return f"it takes no bounds, and {program.bounds[0]} is one"
+
+
+def curve_refusal(program: Program) -> str | None:
+    """Why the program is not such a sum and nothing else; None if it is."""
+    return (
+        bounds_refusal(program)
+        or all_squared_refusal(program.losses)
+        or quadratic_refusal(program.losses)
+    )
+
+
+def all_squared_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:
+    """Why the losses are not all squared; None if they are."""
+    for loss in losses:
+        if not isinstance(loss.penalty, Squared):
+            return f"{loss.name} is not a squared loss"
+    return None
+
+
+def _gram(losses: tuple[PropertyLoss, ...], place: int | None) -> Any:
+    if place is None:
+        return None
+    match losses[place].map:
+        case OverPoints() | ImplicitOverPoints() | OverFeatures() as coupled:
+            return coupled.gram
+        case other:
+            raise TypeError(f"{type(other).__name__} has no Gram matrix")
+
+
+def _parts(losses: tuple[PropertyLoss, ...], place: int | None) -> Components | None:
+    match None if place is None else losses[place].map:
+        case OverPoints() | ImplicitOverPoints() | OverFeatures() as coupled:
+            return coupled.components
+        case _:
+            return None
+
+
+def _constants(G: Array, parts: Components | None) -> Array:
+    """At each node what stands at the first of its part; zero where none are free."""
+    return np.zeros_like(G) if parts is None else parts.spread(parts.firsts(G))
+
+
+# ---- Eigenvectors of a graph's Laplacian whose similarities span many decades
+
+
+LEVEL = 1e-6
+"""Eigenvalues this far below the largest have lost six digits, and are found again."""
+
+COLUMNS = 2**24  # entries of a block of differences at once
+
+
+def is_laplacian(P: Array) -> bool:
+    """True if nothing off the diagonal is positive: the form is a sum of squares."""
+    return not (np.triu(P, k=1) > 0.0).any()
+
+
+def refine(P: Array, values: Array, vectors: Array, errors: Array) -> None:
+    """Find small eigenvalues of a Laplacian P again, in place, level by level.
+
+    Parameters
+    ----------
+    P : array (n, n)
+        A Laplacian.
+    values, errors : array (m,)
+        Eigenvalues, ascending, and to what they are known.
+    vectors : array (n, m)
+        Eigenvectors, which add up to zero.
+    """
+    form = _Form(P)
+    root = np.sqrt(len(P))
+    norm = float(values[-1])
+    last = len(values)
+    while last > 0:
+        small = int(np.searchsorted(values[:last], LEVEL * values[last - 1]))
+        if small in (0, last):
+            return
+        U = vectors[:, :small]
+        T = form(U)
+        lower, turn = la.eigh(T)
+        values[:small] = np.maximum(lower, 0.0)
+        vectors[:, :small] = U @ turn
+        vectors[:, :small] -= vectors[:, :small].mean(axis=0)
+        residual = float(np.linalg.norm(T @ turn - turn * lower))
+        # a heavy edge still sees the last digits of vectors that are alike at its ends
+        rounding = EPSILON * root * (float(lower[-1]) + EPSILON * root * norm)
+        errors[:small] = residual + rounding
+        last = small
+
+
+class _Form:
+    """(U, V) ↦ Uᵀ P V by differences along the edges."""
+
+    def __init__(self, P: Array) -> None:
+        i, j = np.nonzero(np.triu(P, k=1))
+        n_edges = len(i)
+        rows = np.arange(2 * n_edges + 1, step=2)
+        signs = np.tile([1.0, -1.0], n_edges)
+        ends = np.column_stack([i, j]).ravel()
+        self._differences = sp.csr_array((signs, ends, rows), shape=(n_edges, len(P)))
+        self._weights = -P[i, j][:, None]
+
+    def __call__(self, U: Array) -> Array:
+        T = np.concatenate([U.T @ product for product in self._products(U)], axis=1)
+        return np.asarray((T + T.T) / 2.0)
+
+    def _products(self, U: Array) -> Iterator[Array]:
+        """P U, some columns at a time."""
+        step = max(1, COLUMNS // max(len(self._weights), 1))
+        for first in range(0, U.shape[1], step):
+            flow = self._differences @ U[:, first : first + step]
+            flow *= self._weights
+            yield self._differences.T @ flow
+
+
+# ---- The eigenbasis of a Gram matrix, one block for each connected component
+
+
+_Members: TypeAlias = NDArray[np.intp] | slice
+
+
+@final
+class Eigenbasis:
+    """Uᵀ P U = diag(``values``), with the constants of the components first in U.
+
+    Parameters
+    ----------
+    gram : matrix (n, n) or None
+        P, positive semidefinite; None stands for zero.
+    parts : Components or None
+        Parts that P does not couple, on each of which constants cost nothing; None
+        where P has no such parts.
+    size : int
+        n.
+    """
+
+    def __init__(
+        self,
+        gram: Sparse | Array | Operator | None,
+        parts: Components | None,
+        size: int,
+    ) -> None:
+        self._parts = parts
+        self._blocks = () if gram is None else tuple(self._diagonalised(gram))
+        self._n_constants = size - sum(len(block.values) for block in self._blocks)
+
+    @cached_property
+    def values(self) -> Array:
+        """Eigenvalues ≥ 0, shape (n,)."""
+        blocks = [block.values for block in self._blocks]
+        return np.concatenate([np.zeros(self._n_constants), *blocks])
+
+    @cached_property
+    def errors(self) -> Array:
+        """To what the eigenvalues are known, shape (n,)."""
+        blocks = [block.errors for block in self._blocks]
+        return np.concatenate([np.zeros(self._n_constants), *blocks])
+
+    def forward(self, X: Array) -> Array:
+        """Uᵀ X for X (n, k)."""
+        if not self._blocks:
+            return np.array(X, order="C")
+        X_hat = np.empty(X.shape)
+        R = X
+        if self._parts is not None:
+            means, R = self._parts.split(X)
+            X_hat[: self._n_constants] = self._roots * means
+        for block, rows in self._places():
+            X_hat[rows] = block.vectors.T @ R[block.nodes]
+        return X_hat
+
+    def backward(self, X_hat: Array) -> Array:
+        """U X̂ for X̂ (n, k); the means are added last."""
+        if not self._blocks:
+            return np.array(X_hat, order="C")
+        X = np.zeros(X_hat.shape)
+        for block, rows in self._places():
+            X[block.nodes] = block.vectors @ X_hat[rows]
+        if self._parts is not None:
+            X += self._parts.spread(X_hat[: self._n_constants] / self._roots)
+        return X
+
+    @cached_property
+    def _roots(self) -> Array:
+        """‖1‖ on each component."""
+        assert self._parts is not None, "only parts have constants"
+        return np.sqrt(self._parts.sizes)[:, None]
+
+    def _places(self) -> Iterator[tuple[_Block, slice]]:
+        """Each block, and where its coefficients stand."""
+        first = self._n_constants
+        for block in self._blocks:
+            last = first + len(block.values)
+            yield block, slice(first, last)
+            first = last
+
+    def _diagonalised(self, gram: Sparse | Array | Operator) -> Iterator[_Block]:
+        P = dense_matrix(gram)
+        if self._parts is None or self._parts.count == 1:
+            if self._parts is None or len(P) > 1:
+                yield _Block.of(P, slice(None), self._parts is not None)
+            return
+        for nodes in self._parts.members():
+            if len(nodes) > 1:
+                yield _Block.of(P[np.ix_(nodes, nodes)], nodes, True)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Block:
+    """Eigenvectors of one component that add up to zero, or all of a matrix."""
+
+    nodes: _Members
+    values: Array
+    errors: Array
+    vectors: Array
+
+    @classmethod
+    def of(cls, P: Array, nodes: _Members, constants_are_free: bool) -> _Block:
+        if not constants_are_free:
+            values, vectors = la.eigh(P)
+            errors = _errors(P, values, vectors)
+            return cls(nodes, np.maximum(values, 0.0), errors, vectors)
+        # P + σ 11ᵀ/n with σ far above all eigenvalues: the constant comes last
+        shift = 2.0 * _norm(P) or 1.0
+        values, vectors = la.eigh(P + shift / len(P))
+        values, vectors = values[:-1], vectors[:, :-1]
+        vectors -= vectors.mean(axis=0)
+        errors = _errors(P, values, vectors)
+        if values[0] < LEVEL * values[-1] and is_laplacian(P):
+            refine(P, values, vectors, errors)
+        return cls(nodes, np.maximum(values, 0.0), errors, vectors)
+
+
+def _errors(P: Array, values: Array, vectors: Array) -> Array:
+    """‖P U − U diag(values)‖, and what rounding may hide in that product."""
+    residual = float(np.linalg.norm(P @ vectors - vectors * values))
+    return np.full(len(values), residual + EPSILON * np.sqrt(len(P)) * _norm(P))
+
+
+def _norm(P: Array) -> float:
+    """The largest sum of absolute values in a row: no eigenvalue is larger."""
+    return float(np.abs(P).sum(axis=1).max(initial=0.0))

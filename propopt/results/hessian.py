@@ -1,0 +1,658 @@
+"""The quadratic part of an objective, and the inverse of half its Hessian.
+
+With F(W) = a‖W − G‖² + b tr(WᵀPW) + c tr(WQWᵀ) + convex terms and
+
+    H = a I + b P ⊗ I + c I ⊗ Q,    P = U diag(θ) Uᵀ,  Q = V diag(ν) Vᵀ,
+
+a quadratic F is F* + ⟨W − W*, H (W − W*)⟩, and any other lies above that. H⁻¹ says how
+far an error of the target moves the optimum, and how wide the set of all explanations
+is whose objective is almost the least.
+
+H⁻¹ of losses over single entries, such as words that documents share. With the P
+entries of W that count as unknowns, H = a I + c BᵀB couples a word of one document with
+the same word of others alone: it comes apart into a small matrix for each
+word, and so does its inverse. Where rows add up over entries of their own, A w = t, the
+inverse among what that leaves is
+
+    H⁻¹ − MᵀS⁻¹M,   M = A H⁻¹,   S = A H⁻¹Aᵀ.
+
+All other entries are zero in every explanation, and have no variance.
+
+H⁻¹ among attributions whose rows have given sums. W v = t leaves W = V + z uᵀ with V u
+= 0 (:mod:`propopt.losses.completeness`), and losses of V that do not see V u. Their
+half Hessian H commutes with Π = I − uuᵀ, so that Π H⁻¹ Π is
+the inverse on what is left: an ellipsoid of complete W is as wide as that.
+
+The attributions that other losses leave least of, among those whose rows add up. Where
+rows add up over entries of their own, such as the words of documents, losses that
+couple entries cannot be brought to zero. With W(ε) the optimum of ε‖W − G‖² beside
+them,
+
+    2 W(ε/2) − W(ε) = W(0) + O(ε²)
+
+is the one nearest to G of those at which they are least.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final, final
+
+import numpy as np
+import scipy.linalg as la
+import scipy.sparse as sp
+
+from propopt.base.arrays import Array, Attributions, Positions, Sparse
+from propopt.base.errors import Refused
+from propopt.base.resources import Budget
+from propopt.losses import GradientMatching, Program, PropertyLoss
+from propopt.losses.completeness import Totals, along, spread
+from propopt.losses.linear_algebra import (
+    Components,
+    conjugate_gradients,
+    inverse_by_parts,
+    inverse_size,
+)
+from propopt.losses.maps import (
+    Identity,
+    LinearMap,
+    OverEntries,
+    OverPoints,
+    Penalty,
+    RowSums,
+    Squared,
+)
+from propopt.losses.restricted import Support, counted, is_complete
+from propopt.results.curvature import Eigenbasis, Quadratic, curvature_refusal
+
+
+# ---- What is asked of the inverse of half a Hessian
+
+
+class Hessian(ABC):
+    """H⁻¹ of the quadratic part of an objective, for W of shape (N, D)."""
+
+    @abstractmethod
+    def solve(self, E: Array) -> Array:
+        """H⁻¹E, shape (N, D)."""
+
+    def energy(self, E: Array) -> float:
+        """⟨E, H⁻¹E⟩ ≥ 0."""
+        return float(np.vdot(E, self.solve(E)))
+
+    @abstractmethod
+    def inverse_block(self, row: int) -> Array:
+        """The entries of H⁻¹ between the features of one point, shape (D, D)."""
+
+    def block_of(self, row: int, features: Positions) -> Array:
+        """Those between some of its features, shape (d, d)."""
+        return np.asarray(self.inverse_block(row)[np.ix_(features, features)])
+
+    @abstractmethod
+    def inverse_diagonal(self) -> Attributions:
+        """The diagonal of H⁻¹, shape (N, D)."""
+
+
+# ---- H⁻¹ of losses over single entries, such as words that documents share
+
+
+MOST_ENTRIES = 2**25
+"""Numbers of an inverse that is kept: half a gigabyte, and seconds."""
+
+_MOST_ROWS = 4_000
+"""Rows that add up: S is dense."""
+
+_ENTRIES_MOST_STEPS: Final = 2_000
+_ENTRIES_REDUCTION: Final = 1e-26
+"""Of the energy of the residual: thirteen digits."""
+
+_COLUMNS: Final = Budget(2**26)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class OfEntries(Hessian):
+    """H⁻¹ between the entries that count, zero at all others.
+
+    Parameters
+    ----------
+    support : Support
+        The entries.
+    terms : tuple of (float, PropertyLoss)
+        Squared losses of W with weights above zero, one of them gradient matching.
+    sums : sparse matrix (R, P), optional
+        A, whose rows have no entry in common.
+    """
+
+    support: Support
+    terms: tuple[tuple[float, PropertyLoss], ...]
+    sums: Sparse | None = None
+
+    def solve(self, E: Array) -> Array:
+        e = self.support.values(E)[:, 0]
+        if self.sums is None and "_inverse" not in vars(self):
+            return self.support.expanded(self._iterated(e)[:, None])
+        w = self._inverse @ e
+        if self.sums is not None:
+            w -= self._borne.T @ la.cho_solve(self._factor, self.sums @ w)
+        return self.support.expanded(w[:, None])
+
+    def inverse_block(self, row: int) -> Array:
+        return self.block_of(row, np.arange(self.support.shape[1]))
+
+    def block_of(self, row: int, features: Positions) -> Array:
+        wanted = row * self.support.shape[1] + features
+        own = np.searchsorted(self.support.places, wanted)
+        own = np.minimum(own, len(self.support.places) - 1)
+        counts = np.flatnonzero(self.support.places[own] == wanted)
+        inner = self._inverse[own[counts]][:, own[counts]].toarray()
+        if self.sums is not None:
+            M = self._borne[:, own[counts]].toarray()
+            inner -= M.T @ la.cho_solve(self._factor, M)
+        block = np.zeros((len(features), len(features)))
+        block[np.ix_(counts, counts)] = inner
+        return block
+
+    def inverse_diagonal(self) -> Attributions:
+        """The diagonal of H⁻¹, zero where no entry counts.
+
+        Raises
+        ------
+        Refused
+            If the inverse is too large.
+        """
+        variances = self._inverse.diagonal()
+        if self.sums is not None:
+            L, lower = self._factor
+            for some in _COLUMNS.blocks(len(variances), 8 * self.sums.shape[0]):
+                M = self._borne[:, some].toarray()
+                borne = la.solve_triangular(L, M, lower=lower, trans=0 if lower else 1)
+                variances[some] -= (borne**2).sum(axis=0)
+        return self.support.expanded(np.maximum(variances, 0.0)[:, None])
+
+    @property
+    def _is_affordable(self) -> bool:
+        return inverse_size(self._parts) <= MOST_ENTRIES
+
+    @cached_property
+    def _matrix(self) -> Sparse:
+        """H (P, P)."""
+        size = len(self.support.places)
+        H = sp.csr_array((size, size))
+        for c, loss in self.terms:
+            match self.support.loss(loss).map:
+                case OverPoints(gram=gram):
+                    H = H + c * gram
+                case _:
+                    H = H + c * sp.eye_array(size)
+        return sp.csr_array(H)
+
+    @cached_property
+    def _parts(self) -> Components:
+        return Components.of(self._matrix)
+
+    @cached_property
+    def _inverse(self) -> Sparse:
+        """H⁻¹ (P, P) without sums."""
+        if not self._is_affordable:
+            raise Refused(
+                "entries that are coupled, such as a word of many documents, have an "
+                f"inverse of {inverse_size(self._parts):,.0f} numbers, and at most "
+                f"{MOST_ENTRIES:,} are kept; ask for fewer points at a time"
+            )
+        return inverse_by_parts(self._matrix, self._parts)
+
+    @cached_property
+    def _borne(self) -> Sparse:
+        """M (R, P)."""
+        assert self.sums is not None
+        return sp.csc_array(self.sums @ self._inverse)
+
+    @cached_property
+    def _factor(self) -> tuple[Array, bool]:
+        """The Cholesky factor of S (R, R)."""
+        assert self.sums is not None
+        n_rows = self.sums.shape[0]
+        if n_rows > _MOST_ROWS:
+            raise Refused(
+                f"{n_rows:,} rows add up, and what that leaves is known for at most "
+                f"{_MOST_ROWS:,}; ask for fewer points at a time"
+            )
+        S = (self._borne @ self.sums.T).toarray()
+        return la.cho_factor((S + S.T) / 2.0)
+
+    def _iterated(self, e: Array) -> Array:
+        """H⁻¹e by conjugate gradients."""
+        w, diagonal = np.zeros_like(e), self._matrix.diagonal()
+        conjugate_gradients(
+            lambda v: self._matrix @ v,
+            w,
+            e.copy(),
+            precondition=lambda r: r / diagonal,
+            most_steps=_ENTRIES_MOST_STEPS,
+            reduction=_ENTRIES_REDUCTION,
+        )
+        return w
+
+
+MOST_DIAGONALIZED = 2_000
+"""Points from which conjugate gradients are cheaper than an eigenbasis, O(N³)."""
+
+_MOST_STEPS = 2_000
+_REDUCTION, _ROUGHLY = 1e-26, 1e-16
+"""Of the energy of the residual: thirteen digits, and the eight that errors need."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Diagonalized(Hessian):
+    """By the eigenbases of both graphs: H is diag(a + bθ_i + cν_j) in U ⊗ V.
+
+    Parameters
+    ----------
+    over_points, over_features : Eigenbasis
+        U and V.
+    values : array (N, D)
+        a + bθ_i + cν_j.
+    """
+
+    over_points: Eigenbasis
+    over_features: Eigenbasis
+    values: Array
+
+    def turned(self, E: Array) -> Array:
+        """UᵀEV, shape (N, D)."""
+        return self.over_features.forward(self.over_points.forward(E).T).T
+
+    def solve(self, E: Array) -> Array:
+        turned = self.turned(E) / self.values
+        return self.over_points.backward(self.over_features.backward(turned.T).T)
+
+    def energy(self, E: Array) -> float:
+        return float((self.turned(E) ** 2 / self.values).sum())
+
+    def inverse_block(self, row: int) -> Array:
+        # V diag_j(Σ_i U_ni² / h_ij) Vᵀ
+        along = self.points[row] ** 2 @ (1.0 / self.values)
+        return np.asarray((self.features * along) @ self.features.T)
+
+    def inverse_diagonal(self) -> Attributions:
+        return np.asarray(self.points**2 @ (1.0 / self.values) @ self.features.T**2)
+
+    @cached_property
+    def points(self) -> Array:
+        """U, shape (N, N)."""
+        return self.over_points.forward(np.eye(len(self.values))).T
+
+    @cached_property
+    def features(self) -> Array:
+        """V, shape (D, D)."""
+        return self.over_features.forward(np.eye(self.values.shape[1])).T
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Iterated(Hessian):
+    """By conjugate gradients, for any squared losses and any number of points.
+
+    Parameters
+    ----------
+    terms : tuple of (float, PropertyLoss)
+        Squared losses with weights above zero, one of them gradient matching.
+    shape : (int, int)
+        N and D.
+    reduction : float
+        Of the energy of the residual.
+    """
+
+    terms: tuple[tuple[float, PropertyLoss], ...]
+    shape: tuple[int, int]
+    reduction: float = _REDUCTION
+
+    @property
+    def roughly(self) -> Iterated:
+        """The same to eight digits, for scatters and errors."""
+        return replace(self, reduction=_ROUGHLY)
+
+    def solve(self, E: Array) -> Array:
+        X, residual = np.zeros(self.shape), np.array(E, dtype=np.float64)
+        conjugate_gradients(
+            self.product,
+            X,
+            residual,
+            precondition=np.copy,
+            most_steps=_MOST_STEPS,
+            reduction=self.reduction,
+        )
+        return X
+
+    def product(self, W: Array) -> Array:
+        """H W."""
+        return np.asarray(sum(c * loss.map.normal(W) for c, loss in self.terms))
+
+    def inverse_block(self, row: int) -> Array:
+        _, D = self.shape
+        return np.stack([self._column(row, d)[row] for d in range(D)])
+
+    def inverse_diagonal(self) -> Attributions:
+        """The diagonal of H⁻¹, one system for each entry.
+
+        Raises
+        ------
+        Refused
+            Always: N·D systems are too many; ask for the blocks of some rows.
+        """
+        raise Refused(
+            f"the diagonal of the inverse takes {self.shape[0] * self.shape[1]:,} "
+            "systems; ask for the blocks of some rows"
+        )
+
+    def _column(self, row: int, feature: int) -> Array:
+        unit = np.zeros(self.shape)
+        unit[row, feature] = 1.0
+        return self.solve(unit)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class QuadraticPart:
+    """The squared losses of a program, made ready for any weights.
+
+    Parameters
+    ----------
+    program : Program
+        Losses of any kind; those that are not squared are left out.
+    known : (Eigenbasis, Eigenbasis), optional
+        U and V, where they were computed before.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> from propopt.results.hessian import QuadraticPart
+    >>> chain = po.chain_graph(3)
+    >>> objective = po.GradientMatching(np.eye(3)) + po.PairwiseRobustness(chain)
+    >>> part = QuadraticPart(po.losses.Program(objective.losses))
+    >>> H = part.hessian(np.array([1.0, 0.5]))
+    >>> round(H.energy(np.ones((3, 3))), 9)  # constants cost the first loss alone
+    9.0
+    """
+
+    program: Program
+    known: tuple[Eigenbasis, Eigenbasis] | None = None
+
+    def hessian(self, weights: Array) -> Hessian:
+        """H for these weights, in the order of the losses of the program.
+
+        Raises
+        ------
+        Refused
+            If no squared loss of W itself has a weight: H has no inverse.
+        """
+        pairs = zip(weights.tolist(), self.program.losses, strict=True)
+        terms = [(c, loss) for c, loss in pairs if c > 0.0 and _is_squared(loss)]
+        if not any(isinstance(loss.map, Identity) for _, loss in terms):
+            raise Refused(
+                "the quadratic part has no inverse: no squared gradient-matching loss "
+                "has a weight above zero"
+            )
+        if self._is_diagonal:
+            return self._diagonalized(weights)
+        if self._entries is not None:
+            return OfEntries(self._entries, tuple(terms))
+        return Iterated(tuple(terms), self.program.shape)
+
+    @cached_property
+    def _squared(self) -> tuple[int, ...]:
+        losses = self.program.losses
+        return tuple(k for k, loss in enumerate(losses) if _is_squared(loss))
+
+    @cached_property
+    def _entries(self) -> Support | None:
+        """The entries that count, where losses couple single entries."""
+        losses = tuple(self.program.losses[k] for k in self._squared)
+        return counted(Program(losses, (), self.program.shape))
+
+    @cached_property
+    def _is_diagonal(self) -> bool:
+        losses = tuple(self.program.losses[k] for k in self._squared)
+        few = max(self.program.shape) <= MOST_DIAGONALIZED
+        return (few or self.known is not None) and curvature_refusal(losses) is None
+
+    @cached_property
+    def _quadratic(self) -> Quadratic:
+        losses = tuple(self.program.losses[k] for k in self._squared)
+        return Quadratic.of(losses, self.program.shape)
+
+    @cached_property
+    def _bases(self) -> tuple[Eigenbasis, Eigenbasis]:
+        if self.known is not None:
+            return self.known
+        quadratic, (N, D) = self._quadratic, self.program.shape
+        return (
+            Eigenbasis(quadratic.P, quadratic.point_parts, N),
+            Eigenbasis(quadratic.Q, quadratic.feature_parts, D),
+        )
+
+    def _diagonalized(self, weights: Array) -> Diagonalized:
+        a, b, c = self._quadratic.coefficients(weights[list(self._squared)])
+        points, features = self._bases
+        values = a + b * points.values[:, None] + c * features.values
+        return Diagonalized(points, features, values)
+
+
+def _is_squared(loss: PropertyLoss) -> bool:
+    return isinstance(loss.penalty, Squared)
+
+
+# ---- H⁻¹ among attributions whose rows have given sums
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Tangential(Hessian):
+    """Π H⁻¹ Π.
+
+    Parameters
+    ----------
+    inner : Hessian
+        H, which commutes with Π.
+    axis : array (D,)
+        u, of length one.
+    """
+
+    inner: Hessian
+    axis: Array
+
+    def solve(self, E: Array) -> Array:
+        return self._off(self.inner.solve(self._off(E)))
+
+    def inverse_block(self, row: int) -> Array:
+        return self._off(self._off(self.inner.inverse_block(row)).T)
+
+    def inverse_diagonal(self) -> Attributions:
+        if not isinstance(self.inner, Diagonalized):
+            return self.inner.inverse_diagonal()  # refuses, or is no less
+        features = self._off(self.inner.features.T)  # rows: eigenvectors off the axis
+        along = self.inner.points**2 @ (1.0 / self.inner.values)
+        return np.asarray(along @ features**2)
+
+    def _off(self, E: Array) -> Array:
+        return np.asarray(E - spread(along(E, self.axis), self.axis))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ConstrainedPart:
+    """The squared losses of a program among the W that its completeness leaves.
+
+    Parameters
+    ----------
+    program : Program
+        Losses of any kind. Bounds are left out, but for one on what rows add up to.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> loss, total = po.GradientMatching(np.eye(2)), po.Completeness([1.0, 1.0])
+    >>> part = ConstrainedPart(po.losses.Program((loss,), (total.bound(2),)))
+    >>> part.hessian(np.array([1.0])).inverse_diagonal()
+    array([[0.5, 0.5],
+           [0.5, 0.5]])
+    """
+
+    program: Program
+
+    def hessian(self, weights: Array) -> Hessian:
+        """H, or Π H⁻¹ Π in its place, for weights in the order of the losses.
+
+        Raises
+        ------
+        Refused
+            If no squared loss of W itself has a weight, or rows add up with weights of
+            their own.
+        """
+        if self.totals is not None and not self.totals.is_shared:
+            return self._of_entries(weights)
+        inner = self.inner.hessian(weights)
+        return inner if self.totals is None else Tangential(inner, self.totals.axis)
+
+    def optimum(self, weights: Array) -> Attributions:
+        """W₀ − ½H⁻¹∇F(W₀), for W₀ zero, or what rows have to add up to.
+
+        The optimum of squared losses. Others have no part in it.
+        """
+        totals, shape = self.totals, self.program.shape
+        start = np.zeros(shape) if totals is None else totals.fixed
+        slope = np.zeros(start.shape)
+        for c, loss in zip(weights.tolist(), self.program.losses, strict=True):
+            if c > 0.0 and isinstance(loss.penalty, Squared):
+                slope += 0.5 * c * loss.gradient_at(start)
+        return np.asarray(start - self.hessian(weights).solve(slope))
+
+    def _of_entries(self, weights: Array) -> Hessian:
+        """Where each row adds up over entries of its own."""
+        inner = QuadraticPart(self.program).hessian(weights)
+        support = counted(self.program)
+        if support is None or not isinstance(inner, OfEntries) or self.totals is None:
+            raise Refused(
+                "rows add up over features of their own, and losses couple whole points"
+            )
+        # rows without any entry add up to nothing, and say nothing
+        sums = RowSums(self.totals.axis).flat(self.program.shape)[:, support.places]
+        rows = np.flatnonzero(np.diff(sums.indptr))
+        return replace(inner, support=support, sums=sp.csr_array(sums[rows]))
+
+    @cached_property
+    def totals(self) -> Totals | None:
+        """What rows add up to; None where nothing says so."""
+        return Totals.of(self.program.bounds)
+
+    def free(self, E: Array) -> Array:
+        """What of errors (..., D) can move a complete W: all but their part along u."""
+        if self.totals is None:
+            return E
+        heights = along(E, self.totals.axis)
+        return np.asarray(E - heights[..., None] * self.totals.axis)
+
+    @cached_property
+    def inner(self) -> QuadraticPart:
+        """H of V, for what is :meth:`free`."""
+        losses, totals = self.program.losses, self.totals
+        if totals is not None:
+            losses = tuple(_Curving(loss, totals.loss(loss).map) for loss in losses)
+        return QuadraticPart(Program(losses, (), self.program.shape))
+
+
+@final
+class _Curving(PropertyLoss):
+    """A loss with another map and without its target, which has no part in H."""
+
+    def __init__(self, loss: PropertyLoss, over: LinearMap) -> None:
+        self.name = loss.name
+        self._map, self._penalty = over, loss.penalty
+
+    @property
+    def map(self) -> LinearMap:
+        return self._map
+
+    @property
+    def penalty(self) -> Penalty:
+        return self._penalty
+
+
+# ---- The attributions that other losses leave least of, among those whose rows add up
+
+
+_LITTLE: Final = 1e-6
+"""ε, of the largest curvature."""
+
+
+def smoothest(
+    program: Program, coupled: Sequence[PropertyLoss], G: Attributions
+) -> Attributions | None:
+    """The complete W nearest to G at which coupled losses are least; None if not known.
+
+    Parameters
+    ----------
+    program : Program
+        Whose bounds say what rows add up to.
+    coupled : sequence of PropertyLoss
+        Losses of it, squared, over single entries.
+    G : array (N, D)
+        The target.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> shared = po.SharedRobustness(po.chain_graph(2), np.ones((2, 2)))
+    >>> total = po.Completeness([1.0, 3.0], np.ones((2, 2)))
+    >>> program = po.losses.Program((shared,), (total.bound(2),))
+    >>> smoothest(program, [shared], np.zeros((2, 2))).round(9)
+    array([[0.5, 0.5],
+           [1.5, 1.5]])
+    """
+    if not coupled or not all(map(_is_known, coupled)):
+        return None
+    most = max(_largest_curvature(loss) for loss in coupled) or 1.0
+    bounds = tuple(bound for bound in program.bounds if is_complete(bound))
+    own = GradientMatching(G, name="distance from the target")
+    part = ConstrainedPart(Program((own, *coupled), bounds, program.shape))
+    weights = np.ones(1 + len(coupled))
+    found = []
+    for share in (_LITTLE, _LITTLE / 2.0):
+        weights[0] = share * most
+        try:
+            found.append(part.optimum(weights))
+        except Refused:
+            return None
+    return np.asarray(2.0 * found[1] - found[0])
+
+
+def least_among(program: Program, totals: Totals, loss: PropertyLoss) -> float | None:
+    """The smallest value of a loss among complete attributions; None if not known.
+
+    Parameters
+    ----------
+    program : Program
+        Whose bounds say what rows add up to.
+    totals : Totals
+        The same.
+    loss : PropertyLoss
+        One of its losses.
+    """
+    if not _is_known(loss) or totals.is_shared:
+        return totals.least(loss)
+    W = smoothest(program, [loss], totals.fixed)
+    return None if W is None else loss.value_at(W)
+
+
+def _is_known(loss: PropertyLoss) -> bool:
+    return isinstance(loss.map, OverEntries) and isinstance(loss.penalty, Squared)
+
+
+def _largest_curvature(loss: PropertyLoss) -> float:
+    assert isinstance(loss.map, OverEntries), "see smoothest"
+    return float(loss.map.gram.diagonal().max(initial=0.0))

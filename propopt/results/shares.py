@@ -1,0 +1,660 @@
+"""The two ends of every trade-off: what shares of losses are measured against.
+
+At one end stands the target G; at the other W_∞, the most faithful of the attributions
+that cost the other losses nothing. With squared distances from G it is G averaged over
+what those losses join:
+
+    robustness            the mean of G on each component of points, per feature
+    and smoothness        the mean over components of both graphs
+    over shared features  the mean on each component of the entries, those of a feature
+                          among points that have it and are joined by others with it
+    sparsity, K⁻¹ itself  zero
+
+Where rows have to add up, the ends are complete too: G with what it misses spread over
+its features, and t/D in each feature beside constants; what the other losses are there,
+no attributions can remove. Of documents, whose words add up, W_∞ is the one nearest to
+G of the least rough (:mod:`propopt.results.hessian`).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+import pandas as pd
+import scipy.sparse.linalg as sla
+
+from propopt.base.arrays import Attributions
+from propopt.base.files import Format, write_csv
+from propopt.base.html import html_card, html_table
+from propopt.base.text import in_html, in_percent, printable
+from propopt.losses import (
+    Faithfulness,
+    GradientMatching,
+    MaxDifferenceRobustness,
+    Objective,
+    PairwiseRobustness,
+    Program,
+    PropertyLoss,
+    SharedRobustness,
+)
+from propopt.losses.algebra import read_for
+from propopt.losses.completeness import Totals, along
+from propopt.losses.graphs.points import Graph
+from propopt.losses.maps import (
+    Absolute,
+    GroupMax,
+    Identity,
+    OverEntries,
+    PerPoint,
+    Squared,
+)
+from propopt.losses.restricted import (
+    EntryRestriction,
+    Restriction,
+    Support,
+    counted,
+    has_known_zeros,
+    is_complete,
+)
+from propopt.results.archive import CheckedFile, Kinds, is_count, is_number, is_text
+from propopt.results.certain import plural, root_mean_square, without_dust
+from propopt.results.hessian import smoothest
+
+
+if TYPE_CHECKING:
+    from propopt.results.explanation import Explanation
+
+
+_NOTHING = 1e-20
+"""A loss below this share of that of zero is rounding: ‖δ‖² for δ = 1e-10 ‖G‖."""
+
+_MOST_STEPS = 10_000
+
+_EXACT = 1e-12
+"""A loss below this share of ‖G‖² is no loss where there is none to be had."""
+
+
+@final
+@dataclass(frozen=True)
+class Ends:
+    """Losses at both ends, by name; NaN where they are not known.
+
+    Parameters
+    ----------
+    faithful : tuple of str
+        Which losses are of faithfulness: the others are what is to be removed.
+    at_target : mapping
+        Of the losses at G, and least ones of faithfulness; NaN for a loss that had no
+        weight.
+    far : mapping
+        Of the losses at W_∞.
+    sizes : mapping
+        Of the faithfulness losses at zero attributions, ‖G‖².
+    roots : tuple of str
+        Losses that are squares of one largest difference: shares are of the difference.
+    """
+
+    faithful: tuple[str, ...]
+    at_target: Mapping[str, float]
+    far: Mapping[str, float]
+    sizes: Mapping[str, float]
+    roots: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, program: Program, weighted: Collection[str]) -> Ends:
+        """Those of a program, of whose losses some have weights, or bounds."""
+        totals = [bound.loss for bound in program.bounds if is_complete(bound)]
+        losses = [loss for loss in program.all_losses if loss not in totals]
+        faithful = [loss for loss in losses if isinstance(loss, Faithfulness)]
+        others = [loss for loss in losses if loss not in faithful]
+        joined = [loss for loss in others if loss.name in weighted]
+        points = _Points.of(program, faithful, joined)
+        return cls(
+            faithful=tuple(loss.name for loss in faithful),
+            at_target={loss.name: points.at_target(loss) for loss in losses},
+            far={loss.name: points.far(loss) for loss in losses},
+            sizes={loss.name: loss.value_at_zero for loss in faithful},
+            roots=tuple(x.name for x in others if _is_largest_square(x)),
+        )
+
+    def share(self, name: str, loss: float) -> float:
+        """What is kept of a faithfulness loss, or removed of another.
+
+        1 − loss(W)/loss(W_∞), or 1 − loss(W)/loss(G), each less what it is at the other
+        end; NaN where that is not defined. Where G costs nothing at either end, it is
+        kept, or not at all: 1 or −∞.
+        """
+        near, far = self.at_target[name], self.far[name]
+        if name in self.faithful:
+            return _kept(loss - near, far - near, self.sizes[name])
+        if name in self.roots:
+            loss, near, far = (math.sqrt(x) for x in (loss, near, far))
+        return 1.0 - (loss - far) / (near - far) if near > far else math.nan
+
+    def shares(self, losses: Mapping[str, float]) -> dict[str, float]:
+        """:meth:`share` of each loss that has ends, those of faithfulness first."""
+        names = dict.fromkeys([*self.faithful, *self.at_target])
+        known = [name for name in names if name in losses]
+        return {name: self.share(name, losses[name]) for name in known}
+
+
+def _kept(loss: float, far: float, size: float) -> float:
+    if math.isnan(far):
+        return math.nan
+    if far <= _NOTHING * size:
+        return 1.0 if loss <= _EXACT * size else -math.inf
+    return 1.0 - loss / far
+
+
+class _Points(ABC):
+    """What the two ends are."""
+
+    @classmethod
+    def of(
+        cls,
+        program: Program,
+        faithful: Sequence[PropertyLoss],
+        joined: Sequence[PropertyLoss],
+    ) -> _Points:
+        """Those of a program, by the losses that have to be zero at one of them."""
+        G, totals = matched_target(program), Totals.of(program.bounds)
+        if totals is not None:
+            nearest = None if G is None else totals.expanded(G)
+            if totals.is_shared:
+                return _Complete(nearest, _far_complete(G, joined, totals), joined)
+            farthest = None if G is None else _far_own(program, joined, totals, G)
+            return _Complete(nearest, farthest, joined)
+        support = counted(program)
+        if support is None:
+            return _Free(G, faithful, joined, program.shape)
+        return _FreeEntries.on(support, program.all_losses, faithful, joined, G)
+
+    @abstractmethod
+    def at_target(self, loss: PropertyLoss) -> float:
+        """The loss at G; of faithfulness nothing is lost there."""
+
+    @abstractmethod
+    def far(self, loss: PropertyLoss) -> float:
+        """The loss at W_∞, where others cost nothing."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Free(_Points):
+    """G itself, and where each faithfulness loss is least among what is free."""
+
+    G: Attributions | None
+    faithful: Sequence[PropertyLoss]
+    joined: Sequence[PropertyLoss]
+    shape: tuple[int, int]
+
+    def at_target(self, loss: PropertyLoss) -> float:
+        if loss in self.faithful:
+            return 0.0
+        return math.nan if loss not in self.joined else _value(loss, self.G)
+
+    def far(self, loss: PropertyLoss) -> float:
+        if loss in self.faithful:
+            return _least(loss, self.joined, self.shape)
+        return 0.0 if loss in self.joined else math.nan
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _FreeEntries(_Points):
+    """Those of the program of the entries that count; all others are zero at both."""
+
+    inner: Mapping[str, PropertyLoss]
+    points: _Free
+
+    @classmethod
+    def on(
+        cls,
+        support: Support,
+        losses: Sequence[PropertyLoss],
+        faithful: Sequence[PropertyLoss],
+        joined: Sequence[PropertyLoss],
+        G: Attributions | None,
+    ) -> _FreeEntries:
+        """Those of losses of W, where no others than the entries count."""
+        inner = {loss.name: support.loss(loss) for loss in losses}
+        own, others = ([inner[x.name] for x in some] for some in (faithful, joined))
+        target = None if G is None else support.values(G)
+        shape = (len(support.places), 1)
+        return cls(inner, _Free(target, own, others, shape))
+
+    def at_target(self, loss: PropertyLoss) -> float:
+        return self.points.at_target(self.inner[loss.name])
+
+    def far(self, loss: PropertyLoss) -> float:
+        return self.points.far(self.inner[loss.name])
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Complete(_Points):
+    """The complete attributions nearest to G, and those at which others are least."""
+
+    nearest: Attributions | None
+    farthest: Attributions | None
+    joined: Sequence[PropertyLoss]
+
+    def at_target(self, loss: PropertyLoss) -> float:
+        if not isinstance(loss, Faithfulness) and loss not in self.joined:
+            return math.nan
+        return _value(loss, self.nearest)
+
+    def far(self, loss: PropertyLoss) -> float:
+        return _value(loss, self.farthest)
+
+
+def _value(loss: PropertyLoss, W: Attributions | None) -> float:
+    return math.nan if W is None else loss.value_at(W)
+
+
+def _far_complete(
+    G: Attributions | None, joined: Sequence[PropertyLoss], totals: Totals
+) -> Attributions | None:
+    """The complete W nearest to G among those at which the others are least.
+
+    With W = V + z uᵀ the losses of V are zero for constants, if u is one of these.
+    """
+    inner = [totals.loss(loss) for loss in joined]
+    if G is None or not all(map(has_known_zeros, inner)):
+        return None
+    if not inner:
+        return totals.expanded(G)
+    free = Restriction.to_zero(inner, (G.shape[0], G.shape[1]))
+    V = totals.coordinates(G) if free.only is None else free.only
+    far = V if free.only is not None else free.expanded(free.coordinates(V))
+    tilt = float(np.abs(along(far, totals.axis)).max())
+    return totals.expanded(far) if tilt <= _EXACT * float(np.abs(G).max()) else None
+
+
+def _far_own(
+    program: Program, joined: Sequence[PropertyLoss], totals: Totals, G: Attributions
+) -> Attributions | None:
+    """The same where rows add up over entries of their own: of losses over these."""
+    return smoothest(program, joined, G) if joined else totals.expanded(G)
+
+
+def matched_target(program: Program) -> Attributions | None:
+    """G, of the first gradient matching; None where there is none."""
+    for loss in program.losses:
+        if isinstance(loss, GradientMatching):
+            return loss.G
+    return None
+
+
+def _is_largest_square(loss: PropertyLoss) -> bool:
+    return isinstance(loss.penalty, GroupMax) and loss.penalty.degree == 2
+
+
+def _least(
+    loss: PropertyLoss, others: Sequence[PropertyLoss], shape: tuple[int, int]
+) -> float:
+    """Min loss(W) over all W that cost the others nothing; NaN where not known."""
+    free = _free(others, shape) if others else None
+    if others and free is None:
+        return math.nan
+    if free is not None and free.only is not None:
+        return loss.value_at(free.only)
+    match loss.map, loss.penalty:
+        case PerPoint(), Squared():
+            return _least_squares(loss, free)
+        case Identity(), Squared():
+            T = np.broadcast_to(loss.target, shape)
+            return 0.0 if free is None else free.least_distance(T)
+        case Identity(), Absolute():
+            return 0.0 if free is None else _from_medians(loss, free, shape)
+        case _:
+            return math.nan
+
+
+def _free(
+    others: Sequence[PropertyLoss], shape: tuple[int, int]
+) -> Restriction | EntryRestriction | None:
+    """The attributions that cost the others nothing; None where they are not known."""
+    if any(isinstance(loss.map, OverEntries) for loss in others):
+        return EntryRestriction.to_zero(others, shape)
+    if not all(map(has_known_zeros, others)):
+        return None
+    return Restriction.to_zero(others, shape)
+
+
+def _least_squares(
+    loss: PropertyLoss, free: Restriction | EntryRestriction | None
+) -> float:
+    """The least ‖A W − t‖² over what is free."""
+    A, t = loss.map, np.asarray(loss.target)
+    assert isinstance(A, PerPoint), "see _least"
+    matrix = A.blocks if free is None else A.blocks @ free.basis
+    nearest = sla.lsmr(matrix, t, atol=_EXACT, btol=_EXACT, maxiter=_MOST_STEPS)[0]
+    return float(((matrix @ nearest - t) ** 2).sum())
+
+
+def _from_medians(
+    loss: PropertyLoss, free: Restriction | EntryRestriction, shape: tuple[int, int]
+) -> float:
+    """Σ |g − m|, for the median m of G on each part of the entries."""
+    G = pd.Series(np.broadcast_to(loss.target, shape).ravel())
+    return float((G - G.groupby(free.entries.labels).transform("median")).abs().sum())
+
+
+# ---- Shares as a file, and back: JSON has no NaN, so what is not defined is null
+
+
+def write_shares(path: str | Path, fields: Mapping[str, Any]) -> None:
+    """Write the fields of shares to an ``.npz`` file."""
+    _FILE.write(path, with_nulls(fields))
+
+
+def read_shares(path: str | Path) -> dict[str, Any]:
+    """The fields that :func:`write_shares` wrote."""
+    return {name: with_nan(value) for name, value in _FILE.read(path).items()}
+
+
+def with_nulls(value: Any) -> Any:
+    """Numbers and mappings of them, with None for what is not finite.
+
+    Examples
+    --------
+    >>> with_nulls({"kept": {"a": float("-inf")}, "rms": 2.0})
+    {'kept': {'a': None}, 'rms': 2.0}
+    """
+    if isinstance(value, Mapping):
+        return {key: with_nulls(item) for key, item in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def with_nan(value: Any) -> Any:
+    """What :func:`with_nulls` took, with NaN for what is not defined."""
+    if isinstance(value, dict):
+        return {key: with_nan(item) for key, item in value.items()}
+    return math.nan if value is None else value
+
+
+def _defined(value: object) -> bool:
+    return value is None or is_number(value)
+
+
+def are_shares(value: object) -> bool:
+    """True for finite numbers, or null, by name."""
+    return isinstance(value, dict) and all(
+        is_text(name) and _defined(item) for name, item in value.items()
+    )
+
+
+_Kind = tuple[Callable[[object], bool], str]
+_MAPPING: _Kind = (are_shares, "numbers, or null, by name")
+_NUMBER: _Kind = (_defined, "a finite number, or null")
+_COUNT: _Kind = (is_count, "an integer >= 0")
+_KINDS: Kinds = {
+    "kept": _MAPPING,
+    "removed": _MAPPING,
+    "losses": _MAPPING,
+    "differences": _MAPPING,
+    "target_differences": _MAPPING,
+    "rms": _NUMBER,
+    "target_rms": _NUMBER,
+    "n_zero": _COUNT,
+    "size": _COUNT,
+}
+_FILE = CheckedFile(
+    form=Format("propopt shares", "saved shares", version=1), kinds=_KINDS
+)
+
+
+# ---- Losses as numbers that can be read: shares kept and removed, and units of output
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Shares:
+    r"""What an explanation keeps of faithfulness, and removes of every other loss.
+
+    Faithfulness kept is 1 − loss(W)/loss(W_∞), where W_∞ is the most faithful of the
+    attributions that cost the other losses nothing: the mean of G over what is
+    connected, or zero. It is 1 at G, 0 at W_∞, and may be negative for explanations
+    that are not optimal. Of any other loss 1 − loss(W)/loss(G) is removed; of a largest
+    squared difference the share is that of the difference.
+
+    Parameters
+    ----------
+    kept : mapping
+        By faithfulness loss; −∞ where G costs nothing at either end and W does.
+    removed : mapping
+        By other loss; NaN where the loss had no weight, or nothing was there at G.
+    losses : mapping
+        The losses themselves.
+    differences, target_differences : mapping
+        By loss with a graph of points the root mean square difference between
+        neighbours, √(Σ S‖w_n − w_n'‖²/(D ΣS)), of W and of G, in units of attributions.
+    rms, target_rms : float
+        Root mean squares of W and of G; NaN where there is no G.
+    n_zero, size : int
+        How many attributions are zero, to 1e-12 of the largest, and how many there are;
+        of documents those of words that they have.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> G = np.array([[0.0, 1.0], [2.0, 1.0]])
+    >>> best = po.solve(
+    ...     po.GradientMatching(G) + 0.25 * po.PairwiseRobustness(po.chain_graph(2))
+    ... )
+    >>> shares = best.shares()
+    >>> print(*shares.in_words(), sep="\n")
+    75.0 % of faithfulness kept (gradient_matching)
+    75.0 % of pairwise_robustness removed
+    neighbours differ by 0.707 (target: 1.41), pairwise_robustness
+    rms attribution 1.06 (target: 1.22)
+    """
+
+    kept: Mapping[str, float]
+    removed: Mapping[str, float]
+    losses: Mapping[str, float]
+    differences: Mapping[str, float] = field(default_factory=dict)
+    target_differences: Mapping[str, float] = field(default_factory=dict)
+    rms: float
+    target_rms: float
+    n_zero: int
+    size: int
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per number: ``measure``, ``of``, ``value`` and that of the target."""
+        rows = [
+            *(("faithfulness kept", k, v, 1.0) for k, v in self.kept.items()),
+            *(("removed", k, v, 0.0) for k, v in self.removed.items()),
+            *(
+                ("difference between neighbours", k, v, self._target_difference(k))
+                for k, v in self.differences.items()
+            ),
+            ("rms", "attributions", self.rms, self.target_rms),
+            ("share not zero", "attributions", 1.0 - self.n_zero / self.size, math.nan),
+        ]
+        return pd.DataFrame(rows, columns=["measure", "of", "value", "at_target"])
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write :meth:`to_frame`; what is not defined is an empty cell."""
+        write_csv(path, self.to_frame(), names_of_rows=False)
+
+    def save(self, path: str | Path) -> None:
+        """Write to an ``.npz`` file with one JSON header, where null is not defined.
+
+        Raises
+        ------
+        InvalidInput
+            If the folder is not there.
+        """
+        write_shares(path, vars(self))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Shares:
+        """Read what :meth:`save` wrote.
+
+        Raises
+        ------
+        InvalidInput
+            If the file is another one, or holds what no such result has.
+        FileNotFoundError
+            If there is none.
+        """
+        return cls(**read_shares(path))
+
+    def in_words(self) -> Iterator[str]:
+        """A line for each number."""
+        for name, share in self.kept.items():
+            yield f"{in_percent(share)} of faithfulness kept ({name})"
+        for name, share in self.removed.items():
+            yield f"{in_percent(share)} of {name} removed"
+        for name, difference in self.differences.items():
+            yield (
+                f"neighbours differ by {difference:.3g}"
+                f"{_beside(self._target_difference(name))}, {name}"
+            )
+        yield f"rms attribution {self.rms:.3g}{_beside(self.target_rms)}"
+        if self.n_zero:
+            yield f"{self.n_zero:,} of {plural(self.size, 'attribution')} are zero"
+
+    def __repr__(self) -> str:
+        return f"Shares({'; '.join(map(printable, self.in_words()))})"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            [in_html(name), f"{self.losses[name]:.6g}", in_percent(share), noun]
+            for noun, shares in (("kept", self.kept), ("removed", self.removed))
+            for name, share in shares.items()
+        ]
+        table = html_table(("loss", "value", "share", "of it"), rows)
+        return html_card([table, "<br>".join(map(in_html, self.in_words()))])
+
+    def _target_difference(self, name: str) -> float:
+        return self.target_differences.get(name, math.nan)
+
+
+def shares_of(
+    explanation: Explanation, objective: Objective | None, program: Program
+) -> Shares:
+    """See :meth:`propopt.Explanation.shares`."""
+    own = read_for(
+        program.all_losses, explanation, f"{explanation.method}: attributions"
+    )
+    losses = {loss.name: loss.value_at(own) for loss in program.all_losses}
+    ends = Ends.of(program, weighted(explanation, objective, program))
+    shares = ends.shares(losses)
+    G = matched_target(program)
+    support = counted(program)
+    here = np.ones(own.shape, bool) if support is None else support.mask
+    return Shares(
+        kept={name: share for name, share in shares.items() if name in ends.faithful},
+        removed={
+            name: share for name, share in shares.items() if name not in ends.faithful
+        },
+        losses=losses,
+        differences=dict(_differences(program, own)),
+        target_differences={} if G is None else dict(_differences(program, G)),
+        rms=root_mean_square(own[here]),
+        target_rms=math.nan if G is None else root_mean_square(G[here]),
+        n_zero=int(np.count_nonzero(without_dust(own)[here] == 0.0)),
+        size=int(np.count_nonzero(here)),
+    )
+
+
+def weighted(
+    explanation: Explanation, objective: Objective | None, program: Program
+) -> set[str]:
+    """Losses that had a weight above zero, or a bound."""
+    weights = explanation.weights if objective is None else objective.weights
+    bounded = {bound.loss.name for bound in program.bounds}
+    return {name for name, weight in weights.items() if weight > 0.0} | bounded
+
+
+def _beside(target: float) -> str:
+    """What stands behind a number of W, where that of G is known."""
+    return "" if math.isnan(target) else f" (target: {target:.3g})"
+
+
+def difference(graph: Graph, W: Attributions) -> float:
+    """√(Σ S‖w_n − w_n'‖²/(D ΣS)): of neighbours, per feature; NaN without neighbours.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> round(difference(po.chain_graph(2), np.array([[0.0, 0.0], [3.0, 3.0]])), 9)
+    3.0
+    """
+    if not graph.total > 0.0:
+        return math.nan
+    return math.sqrt(graph.differences.energy(W) / (W.shape[1] * graph.total))
+
+
+def _differences(program: Program, W: Attributions) -> Iterator[tuple[str, float]]:
+    """Between neighbours, by the name of a loss; over shared words of these alone."""
+    for name, graph in _graphs(program):
+        yield name, difference(graph, W)
+    for loss in program.all_losses:
+        if isinstance(loss, SharedRobustness):
+            total = loss.entry_graph.total
+            yield loss.name, math.sqrt(loss.value_at(W) / total) if total else math.nan
+
+
+def _graphs(program: Program) -> Iterator[tuple[str, Graph]]:
+    """The graphs of points among the losses, each once, by the name of a loss."""
+    seen: list[Graph] = []
+    for loss in program.all_losses:
+        match loss:
+            case PairwiseRobustness(graph=graph) | MaxDifferenceRobustness(graph=graph):
+                if not any(graph is other for other in seen):
+                    seen.append(graph)
+                    yield loss.name, graph
+            case _:
+                pass
+
+
+# ---- The ends of trade-offs as part of a header: null stands for what is not known
+
+
+_NUMBERS = ("at_target", "far", "sizes")
+_NAMES = ("faithful", "roots")
+
+
+def plain_ends(ends: Ends) -> dict[str, Any]:
+    """The ends in values that JSON has."""
+    return {key: with_nulls(value) for key, value in vars(ends).items()}
+
+
+def ends_of(plain: Mapping[str, Any] | None) -> Ends | None:
+    """The ends that :func:`plain_ends` made plain."""
+    if plain is None:
+        return None
+    numbers: dict[str, Any] = {key: with_nan(plain[key]) for key in _NUMBERS}
+    names: dict[str, Any] = {key: tuple(plain[key]) for key in _NAMES}
+    return Ends(**numbers, **names)
+
+
+def are_ends(value: object) -> bool:
+    """True for plain ends, or null where there are none."""
+    if value is None:
+        return True
+    if not isinstance(value, dict) or value.keys() != {*_NUMBERS, *_NAMES}:
+        return False
+    names = [name for key in _NAMES for name in _listed(value[key])]
+    numbers = [value[key] for key in _NUMBERS]
+    return (
+        all(isinstance(value[key], list | tuple) for key in _NAMES)
+        and all(map(are_shares, numbers))
+        and all(is_text(name) and all(name in n for n in numbers[:2]) for name in names)
+        and all(name in value["sizes"] for name in value["faithful"])
+        and value["at_target"].keys() == value["far"].keys()
+    )
+
+
+def _listed(value: object) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else []

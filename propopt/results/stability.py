@@ -1,0 +1,586 @@
+"""Whether conclusions survive another weight, another graph, another seed."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, final
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from propopt.base.arrays import Array, Attributions, Truths
+from propopt.base.checks import read_count
+from propopt.base.errors import InvalidInput, Refused
+from propopt.base.files import Format, write_csv
+from propopt.base.html import html_card, html_table
+from propopt.base.text import in_html, printable
+from propopt.losses import (
+    Faithfulness,
+    GradientMatching,
+    PairwiseRobustness,
+    Program,
+    PropertyLoss,
+    SharedRobustness,
+)
+from propopt.losses.graphs.points import Graph
+from propopt.losses.maps import Squared
+from propopt.losses.restricted import counted, is_complete
+from propopt.results.archive import CheckedFile, Kinds, is_number, is_positive, is_text
+from propopt.results.certain import plural, signs_of, without_dust
+from propopt.results.hessian import ConstrainedPart, QuadraticPart
+from propopt.results.target_error import Scatter
+
+
+if TYPE_CHECKING:
+    from propopt.results.explanation import Explanation
+
+
+# ---- How far conclusions agree between one table of attributions and several others
+
+
+MEASURES = ("signs", "weighted_signs", "top", "ranks")
+_PAIRS_AT_ONCE = 2**22
+"""Entries of a block of rows × pairs of features."""
+
+_FEW_COLUMNS = 100
+"""Up to these all pairs of a row cost less than what sorting costs before it sorts."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Agreement:
+    """What survives when one thing varies: numbers from 0 to 1.
+
+    Parameters
+    ----------
+    varied : str
+        What varies, and from where to where.
+    signs, weighted_signs : float
+        The share of attributions, or of Σ|w|, whose sign is the same in all settings.
+    top : float
+        The k largest |w| of a row as a set: its least Jaccard overlap with that in a
+        setting, the mean over rows.
+    ranks : float
+        The least Kendall τ_b of |w| in a row, the mean over rows; 0 where negative.
+    worst : mapping
+        By measure the setting that breaks most.
+    """
+
+    varied: str
+    signs: float
+    weighted_signs: float
+    top: float
+    ranks: float
+    worst: Mapping[str, str]
+
+    @classmethod
+    def of(
+        cls,
+        varied: str,
+        W: Attributions,
+        settings: Mapping[str, Attributions],
+        k: int,
+        present: Truths | None = None,
+    ) -> Agreement:
+        """Of W with the attributions in each setting, by its name.
+
+        Only of those that are ``present`` (N, D), such as words of documents, in rows
+        that have some.
+        """
+        here = np.ones(W.shape, bool) if present is None else present
+        rows = here.any(axis=1)
+        own = without_dust(W)
+        others = {name: without_dust(V) for name, V in settings.items()}
+        same = np.stack([(signs_of(V) == signs_of(own))[here] for V in others.values()])
+        sizes = np.abs(own[here]) / (np.abs(own).max(initial=0.0) or 1.0)
+        overlaps = np.stack([_overlaps(own, V, k)[rows] for V in others.values()])
+        close, kept = _packed(own, here)[rows], partial(_packed, present=here)
+        ranks = np.stack([_correlations(close, kept(V)[rows]) for V in others.values()])
+        everywhere = np.asarray(same.all(axis=0))
+        found = {
+            "signs": same.mean(axis=1),
+            "weighted_signs": np.array([_weighted(row, sizes) for row in same]),
+            "top": overlaps.mean(axis=1),
+            "ranks": ranks.mean(axis=1),
+        }
+        return cls(
+            varied=varied,
+            signs=float(everywhere.mean()),
+            weighted_signs=_weighted(everywhere, sizes),
+            top=float(overlaps.min(axis=0).mean()),
+            ranks=max(float(ranks.min(axis=0).mean()), 0.0),
+            worst=dict(_worst(found, list(others))),
+        )
+
+
+def _worst(
+    found: Mapping[str, Array], names: Sequence[str]
+) -> Iterator[tuple[str, str]]:
+    """The setting where each measure is least; none where nothing breaks."""
+    for measure, values in found.items():
+        place = int(values.argmin())
+        yield measure, names[place] if values[place] < 1.0 else "none"
+
+
+def _weighted(same: NDArray[np.bool_], sizes: Array) -> float:
+    """The share of Σ|w|; all of it where there is none."""
+    total = float(sizes.sum())
+    return float(sizes[same].sum()) / total if total else 1.0
+
+
+def _overlaps(W: Attributions, V: Attributions, k: int) -> Array:
+    """Jaccard overlap of the k largest of each row; entries of zero are in no set."""
+    own, other = _largest(W, k), _largest(V, k)
+    union = (own | other).sum(axis=1)
+    both = (own & other).sum(axis=1)
+    return np.divide(both, union, out=np.ones(len(W)), where=union > 0)
+
+
+def _largest(W: Attributions, k: int) -> NDArray[np.bool_]:
+    places = np.argsort(-np.abs(W), axis=1, kind="stable")[:, :k]
+    chosen = np.zeros(W.shape, dtype=bool)
+    np.put_along_axis(chosen, places, True, axis=1)
+    return chosen & (W != 0.0)
+
+
+def _packed(W: Attributions, present: Truths) -> Attributions:
+    """The attributions of each row that are present, then NaN, (N, most of a row)."""
+    if present.all():
+        return W
+    most = int(present.sum(axis=1).max(initial=1))
+    places = np.argsort(~present, axis=1, kind="stable")[:, :most]
+    return np.take_along_axis(np.where(present, W, np.nan), places, axis=1)
+
+
+def _correlations(W: Attributions, V: Attributions) -> Array:
+    """Kendall's τ_b of |w| and |v| in each row.
+
+    1 where neither row orders anything, 0 where one of them does. NaN is in no pair.
+    """
+    if W.shape[1] > _FEW_COLUMNS:
+        rows = zip(np.abs(W), np.abs(V), strict=True)
+        return np.array(
+            [_tau_by_sorting(w[~np.isnan(w)], v[~np.isnan(v)]) for w, v in rows]
+        )
+    step = max(1, _PAIRS_AT_ONCE // W.shape[1] ** 2)
+    blocks = [slice(first, first + step) for first in range(0, len(W), step)]
+    return np.concatenate([_tau_of_pairs(np.abs(W[b]), np.abs(V[b])) for b in blocks])
+
+
+def _tau_of_pairs(W: Array, V: Array) -> Array:
+    """Of each row, by all pairs of its columns at once."""
+    first, second = np.triu_indices(W.shape[1], k=1)
+    own = np.nan_to_num(np.sign(W[:, first] - W[:, second]))
+    other = np.nan_to_num(np.sign(V[:, first] - V[:, second]))
+    ordered = np.abs(own).sum(axis=1) * np.abs(other).sum(axis=1)
+    neither = ~(own.any(axis=1) | other.any(axis=1))
+    concordant = (own * other).sum(axis=1)
+    default = np.asarray(neither, dtype=np.float64)
+    return np.divide(concordant, np.sqrt(ordered), out=default, where=ordered > 0.0)
+
+
+def _tau_by_sorting(w: Array, v: Array) -> float:
+    """Of one row in O(D log D), by scipy.
+
+    Its quotient is rounded otherwise, and is not 1 where the orders are the same: the
+    surplus of concordant pairs, a whole number, is what it stands for.
+    """
+    from scipy.stats import kendalltau
+
+    own, other = _ordered_pairs(w), _ordered_pairs(v)
+    if own * other == 0.0:
+        return float(own == other)
+    with np.errstate(divide="ignore", invalid="ignore"):  # of its p, of two columns
+        tau = float(kendalltau(w, v, method="asymptotic").statistic)
+    return round(tau * math.sqrt(own) * math.sqrt(other)) / math.sqrt(own * other)
+
+
+def _ordered_pairs(w: Array) -> float:
+    """How many pairs of entries differ."""
+    counts = np.unique(w, return_counts=True)[1].astype(np.float64)
+    return (float(len(w)) ** 2 - float((counts**2).sum())) / 2.0
+
+
+# ---- Optima of programs near a program: other weights, other neighbours, other draws
+
+
+FACTORS = tuple(2.0 ** (step / 4) for step in range(-4, 5))
+"""Of a weight: nine, from a half to two."""
+
+Settings: TypeAlias = Mapping[str, Attributions]
+_Robustness: TypeAlias = PairwiseRobustness | SharedRobustness
+
+Solve: TypeAlias = Callable[..., Any]
+"""(objective, subject_to=bounds) ↦ explanation, as :func:`propopt.solve`."""
+
+
+class Optima(ABC):
+    """What the optimum is of a program and weights."""
+
+    @abstractmethod
+    def of(self, program: Program, weights: Sequence[Array]) -> Iterator[Attributions]:
+        """For each of the weights (k,), in the order of the losses."""
+
+    @abstractmethod
+    def redrawn(
+        self, program: Program, weights: Array, place: int
+    ) -> Iterator[Attributions]:
+        """For draws of the target of a loss such as another seed would give.
+
+        A block Ĝ_b is off the mean Ḡ of B blocks by B − 1 times the variance of Ḡ, and
+        two seeds are apart by twice that variance: Ḡ + √(2/(B − 1)) (Ĝ_b − Ḡ).
+        """
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ClosedForm(Optima):
+    """Where all losses are squared: linear in the target."""
+
+    W: Attributions
+
+    def of(self, program: Program, weights: Sequence[Array]) -> Iterator[Attributions]:
+        part = ConstrainedPart(program)
+        for c in weights:
+            yield part.optimum(c)
+
+    def redrawn(
+        self, program: Program, weights: Array, place: int
+    ) -> Iterator[Attributions]:
+        blocks = _blocks(program.losses[place])
+        H = ConstrainedPart(program).hessian(weights)
+        scatter = Scatter(QuadraticPart(program), blocks)
+        for move in scatter.moved(weights[place], H):
+            yield self.W + _apart(blocks) * move
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class BySolver(Optima):
+    """By a solver, for losses of any kind and with bounds."""
+
+    solve: Solve
+
+    def of(self, program: Program, weights: Sequence[Array]) -> Iterator[Attributions]:
+        for c in weights:
+            best = self.solve(program.weighed(c), subject_to=program.bounds)
+            yield best.attributions
+
+    def redrawn(
+        self, program: Program, weights: Array, place: int
+    ) -> Iterator[Attributions]:
+        loss, blocks = program.losses[place], _blocks(program.losses[place])
+        mean = blocks.mean(axis=0)
+        for block in blocks:
+            G = mean + _apart(blocks) * (block - mean)
+            other = _replaced(program, place, GradientMatching(G, name=loss.name))
+            yield from self.of(other, [weights])
+
+
+def optima_for(best: Explanation, program: Program, solve: Solve | None) -> Optima:
+    """How optima near the explanation are found.
+
+    Raises
+    ------
+    Refused
+        If there is no closed form, and no solver was given.
+    """
+    if solve is not None:
+        return BySolver(solve)
+    odd = [
+        loss.name
+        for loss in program.losses
+        if best.weights.get(loss.name, 0.0) > 0.0
+        and not isinstance(loss.penalty, Squared)
+    ]
+    odd += [bound.loss.name for bound in program.bounds if not is_complete(bound)]
+    if odd:
+        raise Refused(
+            f"stability: {odd[0]} is bounded or not squared, so that each setting "
+            "takes a solve; give it the solver, as in stability(solve=po.solve)"
+        )
+    return ClosedForm(best.attributions)
+
+
+def families(
+    best: Explanation, program: Program, optima: Optima
+) -> Iterator[tuple[str, Settings]]:
+    """What varies in words, and the attributions in each setting."""
+    weights = np.array([best.weights.get(x.name, 0.0) for x in program.losses])
+    for place, loss in enumerate(program.losses):
+        if weights[place] > 0.0 and not isinstance(loss, Faithfulness):
+            yield f"weight of {loss.name}", _weighed(program, weights, place, optima)
+    for place, loss in enumerate(program.losses):
+        if weights[place] > 0.0 and isinstance(
+            loss, PairwiseRobustness | SharedRobustness
+        ):
+            near = _neighbours(program, weights, place, optima)
+            if near:
+                yield f"neighbours in {loss.name}", near
+    for place, loss in enumerate(program.losses):
+        if weights[place] > 0.0 and _is_drawn(loss):
+            drawn = optima.redrawn(program, weights, place)
+            seeds = {f"draw {b}": W for b, W in enumerate(drawn, start=1)}
+            yield f"draws of {loss.name}", seeds
+
+
+def _weighed(program: Program, weights: Array, place: int, optima: Optima) -> Settings:
+    many = []
+    for factor in FACTORS:
+        many.append(weights.copy())
+        many[-1][place] *= factor
+    names = [f"weight × {factor:.3g}" for factor in FACTORS]
+    return dict(zip(names, optima.of(program, many), strict=True))
+
+
+def _neighbours(
+    program: Program, weights: Array, place: int, optima: Optima
+) -> Settings:
+    """Half and twice as many, with the same weight times the mean degree."""
+    loss = program.losses[place]
+    assert isinstance(loss, PairwiseRobustness | SharedRobustness)
+    graph, again, total = loss.graph, loss.graph.again, _total(loss)
+    count = int(graph.parameters.get("n_neighbors", 0))
+    if again is None or not total > 0.0:
+        return {}
+    found = {}
+    for other in {max(count // 2, 1), min(2 * count, graph.n_nodes - 1)} - {count}:
+        robust = _over(again(other), loss)
+        c = weights.copy()
+        c[place] *= total / _total(robust)
+        found[plural(other, "neighbour")] = next(
+            optima.of(_replaced(program, place, robust), [c])
+        )
+    return found
+
+
+def _over(graph: Graph, loss: _Robustness) -> _Robustness:
+    """The loss over another graph."""
+    if isinstance(loss, SharedRobustness):
+        return SharedRobustness(graph, loss.present, name=loss.name)
+    return PairwiseRobustness(graph, name=loss.name)
+
+
+def _total(loss: _Robustness) -> float:
+    """Σ S, of all pairs that are compared."""
+    if isinstance(loss, SharedRobustness):
+        return loss.entry_graph.total
+    return loss.graph.total
+
+
+def _replaced(program: Program, place: int, loss: PropertyLoss) -> Program:
+    losses = (*program.losses[:place], loss, *program.losses[place + 1 :])
+    return Program(losses, program.bounds, program.shape)
+
+
+def _is_drawn(loss: PropertyLoss) -> bool:
+    match loss:
+        case GradientMatching(estimate=estimate, norm="l2") if estimate is not None:
+            return estimate.blocks is not None
+        case _:
+            return False
+
+
+def _blocks(loss: PropertyLoss) -> Array:
+    assert isinstance(loss, GradientMatching)
+    assert loss.estimate is not None
+    assert loss.estimate.blocks is not None, "see _is_drawn"
+    return loss.estimate.blocks
+
+
+def _apart(blocks: Array) -> float:
+    return math.sqrt(2.0 / (len(blocks) - 1))
+
+
+# ---- Stability as a file, and back
+
+
+def _is_agreement(value: object) -> bool:
+    if not isinstance(value, dict) or value.keys() != {"varied", "worst", *MEASURES}:
+        return False
+    worst = value["worst"]
+    return (
+        is_text(value["varied"])
+        and all(is_number(value[m]) and 0.0 <= value[m] <= 1.0 for m in MEASURES)
+        and isinstance(worst, dict)
+        and worst.keys() == set(MEASURES)
+        and all(map(is_text, worst.values()))
+    )
+
+
+_KINDS: Kinds = {
+    "agreements": (
+        lambda value: (
+            isinstance(value, list)
+            and len(value) > 0
+            and all(map(_is_agreement, value))
+        ),
+        "a list of agreements",
+    ),
+    "k": (is_positive, "an integer >= 1"),
+}
+STABILITY_FILE = CheckedFile(
+    form=Format("propopt stability", "a saved stability", version=1), kinds=_KINDS
+)
+
+
+TOP = 3
+"""Features of a row whose set is compared."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ConclusionStability:
+    """How much of what an explanation says survives when its settings vary.
+
+    Parameters
+    ----------
+    agreements : tuple of Agreement
+        For each thing that varied: the weight of each loss from a half to two, half and
+        twice as many neighbours at the same weight times mean degree, the draws of the
+        target.
+    k : int
+        How many of the largest attributions of a row are compared as a set.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> G = np.array([[1.0, -2.0], [1.2, 1.5], [0.9, -1.0]])
+    >>> best = po.solve(
+    ...     po.GradientMatching(G) + 0.25 * po.PairwiseRobustness(po.chain_graph(3))
+    ... )
+    >>> print(*best.stability().in_words())
+    weight of pairwise_robustness: signs 83.3 %, top 1 66.7 %, ranks 0.33
+    """
+
+    agreements: tuple[Agreement, ...]
+    k: int
+
+    @property
+    def signs(self) -> float:
+        """The least share of signs that survive."""
+        return self._least("signs")
+
+    @property
+    def weighted_signs(self) -> float:
+        """The least share of Σ|w| whose signs survive."""
+        return self._least("weighted_signs")
+
+    @property
+    def top(self) -> float:
+        """The least overlap of the k largest."""
+        return self._least("top")
+
+    @property
+    def ranks(self) -> float:
+        """The least rank correlation."""
+        return self._least("ranks")
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row for each thing that varied, with what breaks each measure most."""
+        columns = [f"{measure}_breaks_at" for measure in MEASURES]
+        rows = [
+            [
+                x.varied,
+                *(getattr(x, m) for m in MEASURES),
+                *(x.worst[m] for m in MEASURES),
+            ]
+            for x in self.agreements
+        ]
+        return pd.DataFrame(rows, columns=["varied", *MEASURES, *columns])
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write :meth:`to_frame`."""
+        write_csv(path, self.to_frame(), names_of_rows=False)
+
+    def save(self, path: str | Path) -> None:
+        """Write to an ``.npz`` file with one JSON header.
+
+        Raises
+        ------
+        InvalidInput
+            If the folder is not there.
+        """
+        STABILITY_FILE.write(path, asdict(self))
+
+    @classmethod
+    def load(cls, path: str | Path) -> ConclusionStability:
+        """Read what :meth:`save` wrote.
+
+        Raises
+        ------
+        InvalidInput
+            If the file is another one, or holds what no such result has.
+        FileNotFoundError
+            If there is none.
+        """
+        fields = STABILITY_FILE.read(path)
+        agreements = tuple(Agreement(**fields) for fields in fields["agreements"])
+        return cls(agreements=agreements, k=fields["k"])
+
+    def in_words(self) -> Iterator[str]:
+        """A line for each thing that varied."""
+        for x in self.agreements:
+            yield (
+                f"{x.varied}: signs {x.signs:.1%}, top {self.k} {x.top:.1%}, "
+                f"ranks {x.ranks:.2f}"
+            ).replace("%", " %")
+
+    def __repr__(self) -> str:
+        return f"ConclusionStability({'; '.join(map(printable, self.in_words()))})"
+
+    def _repr_html_(self) -> str:
+        head = ("varied", "signs", "of Σ|w|", f"top {self.k}", "ranks")
+        rows = [
+            [
+                in_html(x.varied),
+                f"{x.signs:.1%}",
+                f"{x.weighted_signs:.1%}",
+                f"{x.top:.1%}",
+                f"{x.ranks:.2f}",
+            ]
+            for x in self.agreements
+        ]
+        breaks = "<br>".join(
+            in_html(f"{x.varied}: signs break most at {x.worst['signs']}")
+            for x in self.agreements
+        )
+        return html_card([html_table(head, rows), breaks])
+
+    def _least(self, measure: str) -> float:
+        values: list[float] = [getattr(x, measure) for x in self.agreements]
+        return min(values)
+
+
+def stability_of(
+    best: Explanation, program: Program, k: int, solve: Solve | None
+) -> ConclusionStability:
+    """See :meth:`propopt.Explanation.stability`.
+
+    Raises
+    ------
+    InvalidInput
+        If nothing varies.
+    Refused
+        If there is no closed form, and no solver was given.
+    """
+    W = best.attributions
+    top = min(read_count(k, "k"), max(W.shape[1] - 1, 1))
+    support = counted(program)
+    present = None if support is None else support.mask
+    varied = families(best, program, optima_for(best, program, solve))
+    agreements = tuple(
+        Agreement.of(name, W, settings, top, present) for name, settings in varied
+    )
+    if not agreements:
+        raise InvalidInput(
+            "stability: expected a weighted loss beside faithfulness, or a target with "
+            f"draws, got {', '.join(best.weights) or best.method!r}: nothing varies"
+        )
+    return ConclusionStability(agreements=agreements, k=top)

@@ -1,1 +1,0 @@
-"""Draws around rows: perturbations, neighbourhoods, and the regressions on them."""

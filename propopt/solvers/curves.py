@@ -1,0 +1,1006 @@
+"""The curve of all weights of two losses: eigenvalues, Krylov spaces, bounds.
+
+⟨E, H⁻¹E⟩ for all weights at once, from the curve of a program whose target is E. The
+optimum for the target E costs F* = a‖E‖² − a² ⟨E, H⁻¹E⟩.
+
+Losses of the optimum from what the objective sees of G: masses at pairs (θ, ν). With G
+= Σ ĝ u vᵀ over eigenvectors u of BᵀB (eigenvalue θ) and v of CᵀC (ν), the optimum keeps
+the share h = a/(a + bθ + cν) of each part, so that with τ = ĝ²
+
+    ‖W − G‖² = Σ τ (1 − h)²,   ‖B W‖² = Σ τ θ h²,   ‖W Cᵀ‖² = Σ τ ν h²,
+
+and the optimum is Σ τ a (1 − h). A matrix BᵀB that is known to ΔP leaves the optimum to
+within b ⟨W, ΔP W⟩: that is its slope.
+
+Gradient matching, one robustness and one smoothness loss, in closed form. With a‖W −
+G‖² + b‖B W‖² + c‖W Cᵀ‖², BᵀB = U diag(θ) Uᵀ and CᵀC = V diag(ν) Vᵀ, the optimality
+condition a(W − G) + b BᵀB W + c W CᵀC = 0 is diagonal in U ⊗ V:
+Ŵ_ij = a Ĝ_ij / (a + b θ_i + c ν_j), where Ĝ = Uᵀ G V (Tadesse et al. 2024, Eq. 10).
+Each loss is a sum of N·D terms in that basis (``nodes``). Preparing costs O(N³ + D³),
+the losses for one weight vector O(N·D), its attributions O(N·D·(N + D)).
+
+Gauss and Gauss–Radau quadrature for the spectral measure of a vector. In floating
+point, Lanczos does what it would do exactly with a matrix whose eigenvalues are those
+of P to a small multiple of the unit of rounding at ‖P‖ (Greenbaum, "Behavior
+of slightly perturbed Lanczos and conjugate-gradient recurrences", 1989). Each node is
+known to within that, and no better: what is smaller beside ‖P‖ is not seen.
+
+Components of a graph by the size of their similarities. Lanczos sees eigenvalues to
+within rounding at ‖P‖. Where the similarities of some components are a million times
+those of others, each lot is treated by itself.
+
+The same losses as the closed form, for graphs too large for an eigenbasis. Rotating the
+columns of G by the eigenvectors of CᵀC decouples the features: column j of W solves the
+shifted system (s_j + b P) w = a g with P = BᵀB and s_j = a + c ν_j.
+
+**Curves.** Krylov spaces do not depend on the shift. One Lanczos run with P from g_j
+gives a tridiagonal T with eigenvalues θ_k and weights τ_k (squared first components of
+its eigenvectors) such that, for every a, b and c at once, the losses of the
+conjugate-gradient iterate of that many steps are exactly
+
+    ‖g‖² Σ τ (1 − h)²,   ‖g‖² Σ τ θ h²,   ν_j ‖g‖² Σ τ h²   with h = a/(s_j + b θ).
+
+With one node moved to zero (Gauss–Radau), the same sum of a − a h bounds the optimum
+from below: P is positive semidefinite and 1/(s + b p) completely monotone in p. Their
+difference, and what rounding may do to nodes, is the certified gap; Lanczos goes on
+until it is small enough, or rounding is all that is left of it (Golub and Meurant,
+"Matrices, Moments and Quadrature with Applications", 2010).
+
+Means over connected components are taken out of G first: nodes at θ = 0, exactly.
+
+**Attributions.** Preconditioned conjugate gradients, for weights that are asked for.
+
+One bound on a squared loss: a scalar root on the exact curve. On the curve of min F(W)
++ μ·loss(W) the loss falls as μ grows, from what it is at the free optimum (μ = 0) to
+zero, so that "F as small as possible with loss ≤ limit" is the
+one μ where loss(μ) = limit, or zero, where the bound is not active. Each step of the
+root search costs one point of the curve, and no W. Its equation is
+
+    log loss/(free − loss) = log limit/(free − limit),
+
+nearly linear in log μ at both ends: free − loss goes to zero with μ, loss with 1/μ².
+
+Where the bound is on faithfulness, F alone decides on the free optimum: it is what is
+nearest to the gradients among the W that cost nothing, means over the components.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import count
+from typing import Any, Literal, TypeAlias, final
+
+import numpy as np
+import scipy.linalg as la
+import scipy.optimize as opt
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from propopt.base.arrays import Array, Attributions, Sparse
+from propopt.base.errors import InvalidInput, Refused, SolverFailure
+from propopt.base.resources import few_threads, for_each_column, memory_refusal, require
+from propopt.losses import Bound, GradientMatching, Program
+from propopt.losses.linear_algebra import EPSILON, Components, conjugate_gradients
+from propopt.losses.maps import Identity, ImplicitOverPoints, LinearMap, OverPoints
+from propopt.losses.operators import Operator
+from propopt.losses.restricted import Restriction, has_known_zeros
+from propopt.results.curvature import Eigenbasis, Quadratic, curve_refusal
+from propopt.solvers.factored import Elimination, Factored, stored_graph
+from propopt.solvers.solver import (
+    Curve,
+    Dispatcher,
+    InTurn,
+    Measurement,
+    Prepared,
+    Solution,
+    Solver,
+)
+
+
+# ---- ⟨E, H⁻¹E⟩ for all weights at once, from the curve of a program whose target is E
+
+
+_TOLERANCE = 1e-10
+"""Of F*, of which a small rest may be asked."""
+
+
+def energy_on_curve(
+    program: Program, solver: Solver, E: Array
+) -> Callable[[Array], float]:
+    """Weights to a² ⟨E, H⁻¹E⟩.
+
+    Parameters
+    ----------
+    program : Program
+        Squared losses, one of which is gradient matching.
+    solver : Solver
+        It takes the program and prepares curves.
+    E : array (N, D)
+        In place of the target.
+    """
+    own = [isinstance(loss, GradientMatching) for loss in program.losses].index(True)
+    losses = list(program.losses)
+    losses[own] = GradientMatching(E, name=losses[own].name)
+    with few_threads(program.shape[0]):
+        curve = solver.prepare(Program(tuple(losses), (), program.shape))
+    assert isinstance(curve, Curve), "the solver prepares curves"
+    size = float(np.vdot(E, E))
+
+    def energy(weights: Array) -> float:
+        with few_threads(program.shape[0]):
+            F = float(weights @ curve.measure(weights, _TOLERANCE).losses)
+        return max(float(weights[own]) * size - F, 0.0)
+
+    return energy
+
+
+# ---- Conjugate gradients for one column: (s + b P) w = a g
+
+
+PreconditionerName: TypeAlias = Literal["jacobi", "multigrid"]
+Preconditioner: TypeAlias = Callable[[Array], Array]
+
+MOST_GRADIENTS = 50_000
+_LOOK_EVERY = 5
+_RESTARTS = 3
+"""From the residual itself, where that of the recurrence has lost it to rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class ShiftedSystem:
+    """min_w a‖w − g‖² + (s − a)‖w‖² + b wᵀP w, which (s + b P) w = a g solves.
+
+    Parameters
+    ----------
+    P : matrix (N, N)
+        Positive semidefinite: sparse, dense or an operator.
+    a, b, s : float
+        Weights; s ≥ a > 0.
+    g : array (N,)
+        The target.
+    most_steps : int
+        After which it fails.
+    """
+
+    P: Any
+    a: float
+    b: float
+    s: float
+    g: Array
+    most_steps: int = MOST_GRADIENTS
+
+    def solve(self, w: Array, tolerance: float, name: PreconditionerName) -> Array:
+        """The minimiser to a relative excess of a tenth of ``tolerance``."""
+        precondition = self._preconditioner(name)
+        w, r = self._nearer(w)
+        for _ in range(_RESTARTS):
+            w = self._descend(w, r, 0.1 * tolerance, precondition)
+            r = self._residual(w)  # the one of the recurrence is free of w's rounding
+            if self._is_done(w, r, 0.1 * tolerance):
+                break
+        return w
+
+    def _nearer(self, w: Array) -> tuple[Array, Array]:
+        """The one of w and zero with the smaller residual: it leaves less rounding."""
+        r = self._residual(w)
+        if float(r @ r) <= self.a**2 * float(self.g @ self.g):
+            return w.copy(), r
+        return np.zeros_like(w), self.a * self.g
+
+    def _residual(self, w: Array) -> Array:
+        r: Array = self.a * self.g - self.s * w - self.b * (self.P @ w)
+        return r
+
+    def _descend(
+        self, w: Array, r: Array, tolerance: float, precondition: Preconditioner
+    ) -> Array:
+        looks = count()
+
+        def product(p: Array) -> Array:
+            Ap: Array = self.P @ p
+            Ap *= self.b
+            Ap += self.s * p
+            return Ap
+
+        def is_enough(w: Array, r: Array) -> bool:
+            return next(looks) % _LOOK_EVERY == 0 and self._is_done(w, r, tolerance)
+
+        if conjugate_gradients(
+            product,
+            w,
+            r,
+            precondition=precondition,
+            most_steps=self.most_steps,
+            is_enough=is_enough,
+        ):
+            return w
+        raise SolverFailure(
+            f"conjugate gradients did not converge in {self.most_steps} steps: the "
+            "graph is badly scaled, perhaps; Krylov(preconditioner='multigrid') may do"
+        )
+
+    def _is_done(self, w: Array, r: Array, tolerance: float) -> bool:
+        """The objective exceeds its minimum by at most ‖r‖²/a, as the certificate says.
+
+        With d = g − w it is a‖d‖² + wᵀ(a d − r), for b P w + (s − a) w = a d − r.
+        """
+        squared = float(r @ r)
+        d = self.g - w
+        objective = self.a * float(d @ d)
+        d *= self.a
+        d -= r
+        objective += float(w @ d)
+        rounding = (1e-15 * self.a) ** 2 * float(self.g @ self.g)
+        return squared <= max(tolerance * self.a * objective, rounding)
+
+    def _preconditioner(self, name: PreconditionerName) -> Preconditioner:
+        if name == "multigrid":
+            return self._multigrid()
+        if isinstance(self.P, Operator) or self.b == 0.0:
+            return np.copy  # grids have nearly constant diagonals
+        inverse = 1.0 / (self.s + self.b * self.P.diagonal())
+        return lambda r: inverse * r
+
+    def _multigrid(self) -> Preconditioner:
+        pyamg = require("pyamg")
+        if not sp.issparse(self.P):
+            raise InvalidInput("multigrid needs a stored sparse graph, as knn_graph is")
+        matrix = sp.csr_matrix(self.s * sp.eye_array(len(self.g)) + self.b * self.P)
+        cycle = pyamg.smoothed_aggregation_solver(matrix).aspreconditioner()
+        return lambda r: np.asarray(cycle @ r)
+
+
+# ---- Losses of the optimum from what the objective sees of G: masses at pairs (θ, ν)
+
+
+_DIGITS = 1e-13
+"""Masses are sums of many products: relative to them, they are known to within this."""
+
+
+@dataclass(frozen=True, eq=False)
+class Nodes:
+    """Masses τ at nodes (θ, ν), and to what the nodes are known; arrays that broadcast.
+
+    Parameters
+    ----------
+    theta, nu : array
+        Eigenvalues over points and over features, ≥ 0; what costs nothing is at zero.
+    tau : array
+        The masses, which add up to ‖G‖².
+    theta_error, nu_error : array
+        θ and ν are known to within these; zero for constants.
+    """
+
+    theta: Array
+    nu: Array
+    tau: Array
+    theta_error: Array
+    nu_error: Array
+
+    @classmethod
+    def joined(cls, rules: Sequence[Nodes]) -> Nodes:
+        """All nodes of some rules of one axis."""
+        parts = zip(*(vars(rule).values() for rule in rules), strict=True)
+        return cls(*map(np.concatenate, parts))
+
+    def losses(self, abc: Array) -> Array:
+        """Matching, over-points and over-features loss."""
+        h, rest = self._shares(abc)
+        kept = self.tau * h**2
+        return np.array(
+            [
+                (self.tau * rest**2).sum(),
+                (kept * self.theta).sum(),
+                (kept * self.nu).sum(),
+            ]
+        )
+
+    def optimum(self, abc: Array) -> float:
+        """Σ τ a (1 − h): the smallest objective."""
+        return float(abc[0] * (self.tau * self._shares(abc)[1]).sum())
+
+    def rounding(self, abc: Array) -> float:
+        """The optimum is known to within this: b ‖W‖ ‖δθ W‖, its like, and its digits.
+
+        For ⟨W, ΔP W⟩ ≤ ‖W‖ ‖ΔP W‖, where ΔP takes a unit eigenvector to at most δθ; W
+        is the largest that it may be.
+        """
+        kept = self.tau * self._largest_share(abc) ** 2
+        moved = sum(
+            weight * _root_sum(kept * errors**2)
+            for weight, errors in ((abc[1], self.theta_error), (abc[2], self.nu_error))
+        )
+        seen = np.maximum(self.theta_error, self.nu_error) > 0.0
+        size = _root_sum(kept * seen)
+        return 2.0 * size * moved + _DIGITS * self.optimum(abc)
+
+    def losses_rounding(self, abc: Array) -> Array:
+        """Each loss is known to within this; h to within h (b δθ + c δν)/(a + bθ + cν).
+
+        Below that, losses cannot settle however long one goes on.
+        """
+        _, rest = self._shares(abc)
+        h = self._largest_share(abc)
+        moved = self._moved(abc) * h / abc[0]
+        kept = self.tau * h**2
+        return np.array(
+            [
+                (2.0 * self.tau * rest * h * moved).sum(),
+                (kept * (self.theta_error + 2.0 * self.theta * moved)).sum(),
+                (kept * (self.nu_error + 2.0 * self.nu * moved)).sum(),
+            ]
+        )
+
+    def _shares(self, abc: Array) -> tuple[Array, Array]:
+        """h, and 1 − h without cancellation."""
+        a, b, c = abc
+        stiffness = b * self.theta + c * self.nu
+        h = a / (a + stiffness)
+        return h, stiffness / a * h
+
+    def _largest_share(self, abc: Array) -> Array:
+        """The share h where θ and ν are as small as they may be."""
+        a, b, c = abc
+        theta = np.maximum(self.theta - self.theta_error, 0.0)
+        nu = np.maximum(self.nu - self.nu_error, 0.0)
+        return np.asarray(a / (a + b * theta + c * nu))
+
+    def _moved(self, abc: Array) -> Array:
+        return abc[1] * self.theta_error + abc[2] * self.nu_error
+
+
+def _root_sum(squares: Array) -> float:
+    return float(np.sqrt(squares.sum()))
+
+
+NO_NODES = Nodes(*(np.zeros(0) for _ in range(5)))
+
+
+# ---- Gradient matching, one robustness and one smoothness loss, in closed form
+
+
+@final
+@dataclass(frozen=True)
+class Spectral(Solver):
+    """Closed form in the eigenbasis of the two graphs; see the module's formula."""
+
+    @property
+    def name(self) -> str:
+        return "spectral"
+
+    def refusal(self, program: Program) -> str | None:
+        return curve_refusal(program) or _memory_refusal(program)
+
+    def prepare(self, program: Program) -> Prepared:
+        return Diagonal(Quadratic.of(program.losses, program.shape))
+
+
+def _memory_refusal(program: Program) -> str | None:
+    # a Gram matrix, its eigenvectors and LAPACK's workspace for each axis
+    n_bytes = sum(32.0 * size**2 for size in program.shape)
+    n_points, n_features = program.shape
+    what = f"the eigenbasis of {n_points} points and {n_features} features"
+    return memory_refusal(n_bytes, what, "the krylov solver works without it")
+
+
+@final
+class Diagonal(Curve):
+    """The program in both eigenbases."""
+
+    def __init__(self, quadratic: Quadratic) -> None:
+        self._quadratic = quadratic
+        n_points, n_features = quadratic.G.shape
+        self._over_points = Eigenbasis(quadratic.P, quadratic.point_parts, n_points)
+        self._over_features = Eigenbasis(
+            quadratic.Q, quadratic.feature_parts, n_features
+        )
+        turned = self._over_points.forward(quadratic.G - quadratic.constants)
+        self._G_hat = self._over_features.forward(turned.T).T
+
+    @property
+    def bases(self) -> tuple[Eigenbasis, Eigenbasis]:
+        """U over points and V over features."""
+        return self._over_points, self._over_features
+
+    def solve(
+        self, weights: Array, tolerance: float, start: Solution | None = None
+    ) -> Solution:
+        del tolerance, start  # a closed form is exact, and needs no start
+        a, b, c = self._quadratic.coefficients(weights)
+        # a (W − G) + b BᵀB W + c W CᵀC = 0
+        theta, nu = self._over_points.values[:, None], self._over_features.values
+        W_hat = a * self._G_hat / (a + b * theta + c * nu)
+        turned = self._over_features.backward(W_hat.T).T
+        W = self._over_points.backward(turned)
+        W += self._quadratic.constants
+        return Solution(W=W)
+
+    def measure(self, weights: Array, tolerance: float) -> Measurement:
+        del tolerance
+        abc = np.array(self._quadratic.coefficients(weights))
+        losses = self._quadratic.in_program_order(*self._nodes.losses(abc).tolist())
+        return Measurement(losses=losses, excess=self._nodes.rounding(abc))
+
+    @cached_property
+    def _nodes(self) -> Nodes:
+        return Nodes(
+            theta=self._over_points.values[:, None],
+            nu=self._over_features.values,
+            tau=self._G_hat**2,
+            theta_error=self._over_points.errors[:, None],
+            nu_error=self._over_features.errors,
+        )
+
+
+# ---- Gauss and Gauss–Radau quadrature for the spectral measure of a vector
+
+
+_FIRST_STEPS = 10
+_GROWTH = 0.4  # each extension adds so much, for looking costs as much as many steps
+_ROUNDING = 8 * EPSILON
+"""To what nodes are known, beside ‖P‖; see the tests for what was measured."""
+
+
+@dataclass(frozen=True, eq=False)
+class TurnedFeature:
+    """One feature, turned: a vector g (N,), and its eigenvalue over features."""
+
+    g: Array
+    nu: float = 0.0
+    nu_error: float = 0.0
+
+    def nodes(self, theta: Array, tau: Array, theta_error: float) -> Nodes:
+        """A rule over points, at this feature."""
+        columns = (self.nu, theta_error, self.nu_error)
+        nu, errors, nu_errors = (np.full(len(theta), value) for value in columns)
+        return Nodes(theta, nu, tau, errors, nu_errors)
+
+
+class Lanczos:
+    """A Lanczos run with a matrix P ≥ 0 from a vector g, extended on request.
+
+    ``gauss`` and ``radau`` are its rules, ``earlier`` the Gauss rule a while ago.
+    ``norm`` bounds the eigenvalues of P.
+
+    Without reorthogonalisation: rounding lets converged eigenvalues appear again, which
+    costs steps and does no harm to the quadrature.
+    """
+
+    def __init__(self, P: Any, column: TurnedFeature, norm: float) -> None:
+        self._P = P
+        self._error = _ROUNDING * norm
+        self._column = column
+        g = column.g
+        self._mass = float(g @ g)
+        self._alpha: list[float] = []
+        self._beta: list[float] = []
+        self._vector = g / np.sqrt(self._mass) if self._mass > 0 else g
+        self._before = np.zeros_like(g)
+        self._spare = np.zeros_like(g)
+        self.exhausted = self._mass == 0.0
+        self.gauss = self.earlier = self.radau = NO_NODES
+
+    @property
+    def n_steps(self) -> int:
+        """Products with P so far."""
+        return len(self._alpha)
+
+    def extend(self) -> None:
+        """Go on for some more steps, or until the space is exhausted."""
+        for _ in range(max(_FIRST_STEPS, int(_GROWTH * self.n_steps))):
+            if self.exhausted:
+                break
+            self._step()
+        earlier = self.gauss
+        radau = None if self.exhausted else self._radau_rule()
+        self.gauss = self._rule(self._alpha, self._beta[:-1])
+        self.earlier = earlier if radau else self.gauss
+        self.radau = radau or self.gauss
+
+    def _step(self) -> None:
+        # β_{k+1} v_{k+1} = P v_k − α_k v_k − β_k v_{k−1}, in three arrays that rotate
+        v, work = self._vector, self._before
+        following = self._product(v)
+        if self._beta:
+            work *= self._beta[-1]
+            following -= work
+        alpha = float(following @ v)
+        np.multiply(v, alpha, out=work)
+        following -= work
+        beta = float(np.sqrt(following @ following))
+        self._alpha.append(alpha)
+        self._beta.append(beta)
+        # such a β moves the nodes by no more than rounding does
+        self.exhausted = beta <= self._error
+        if not self.exhausted:
+            following /= beta
+            self._before, self._vector, self._spare = v, following, work
+
+    def _product(self, v: Array) -> Array:
+        if not isinstance(self._P, Operator):
+            return np.asarray(self._P @ v)
+        self._P.apply(v, self._spare)
+        return self._spare
+
+    def _rule(self, alpha: list[float], beta: list[float]) -> Nodes:
+        if not alpha:
+            return NO_NODES
+        theta, vectors = la.eigh_tridiagonal(alpha, beta)
+        tau = self._mass * vectors[0] ** 2
+        return self._column.nodes(np.maximum(theta, 0.0), tau, self._error)
+
+    def _radau_rule(self) -> Nodes:
+        """The rule with one more node, which is put at zero, below all eigenvalues."""
+        zero = -self._error  # rounding may leave eigenvalues this low
+        pivot = self._last_pivot(zero)
+        while pivot <= 0.0:  # and shows that it leaves lower ones
+            self._error *= 2.0
+            zero = -self._error
+            pivot = self._last_pivot(zero)
+        last = zero + self._beta[-1] ** 2 / pivot
+        return self._rule([*self._alpha, last], self._beta)
+
+    def _last_pivot(self, zero: float) -> float:
+        """Of T − zero I, if all are positive: if no eigenvalue is below; else 0."""
+        pivot = np.inf
+        for alpha, beta in zip(self._alpha, [0.0, *self._beta[:-1]], strict=True):
+            pivot = alpha - zero - beta**2 / pivot
+            if pivot <= 0.0:
+                return 0.0
+        return pivot
+
+
+# ---- Components of a graph by the size of their similarities
+
+
+_APART = 1e3
+"""Components whose largest entries differ by less are treated together."""
+
+
+@dataclass(frozen=True, eq=False)
+class Lot:
+    """Some components of P: their nodes, their part of P, and a bound of its norm."""
+
+    P: Any
+    nodes: NDArray[np.intp] | slice
+    norm: float
+
+
+def lots_of(P: Sparse | Array | Operator, parts: Components | None) -> list[Lot]:
+    """The lots of components, the largest first; isolated nodes are in none."""
+    if isinstance(P, Operator):
+        return [Lot(P, slice(None), P.largest)]
+    if parts is None or parts.count == 1 or not sp.issparse(P):
+        return [Lot(P, slice(None), _norm(P))]
+    lots = _lots(P.diagonal(), parts)
+    if not lots.any():
+        return [Lot(P, slice(None), _norm(P))]
+    members = (np.flatnonzero(lots == lot) for lot in np.unique(lots[lots >= 0]))
+    return [_lot(sp.csr_array(P)[nodes][:, nodes], nodes) for nodes in members]
+
+
+def _lots(diagonal: Array, parts: Components) -> NDArray[np.intp]:
+    """A number for each node: by how many factors its component is below the largest.
+
+    No entry of a positive semidefinite matrix is above its largest diagonal one. Minus
+    one where the component is an isolated node.
+    """
+    largest = np.zeros(parts.count)
+    np.maximum.at(largest, parts.labels, diagonal)
+    some = largest > 0.0
+    lots = np.full(parts.count, -1)
+    sizes = np.log(largest[some])
+    below = sizes.max(initial=-np.inf) - sizes
+    lots[some] = np.floor(below / np.log(_APART))
+    return lots[parts.labels]
+
+
+def _lot(P: Sparse, nodes: NDArray[np.intp]) -> Lot:
+    return Lot(P, nodes, _norm(P))
+
+
+def _norm(P: Sparse | Array) -> float:
+    """The largest sum of absolute values in a row: no eigenvalue is larger."""
+    return float(abs(P).sum(axis=1).max())
+
+
+# ---- The same losses as the closed form, for graphs too large for an eigenbasis
+
+
+MOST_STEPS = 10_000
+"""Graphs of a million points took a few hundred steps of Lanczos."""
+
+
+@final
+@dataclass(frozen=True)
+class Krylov(Solver):
+    """Lanczos curves and conjugate gradients; see the module's formulas.
+
+    Parameters
+    ----------
+    preconditioner : {"jacobi", "multigrid"}
+        Of the conjugate gradients. ``"multigrid"`` needs the ``pyamg`` package and a
+        stored graph; up to robustness weights of 1e4 it was not faster, so that it is
+        worth a try only beyond (see ``docs/solvers.md``).
+    most_steps : int, optional
+        Of Lanczos, and of conjugate gradients, before it gives up; by default 10,000
+        and 50,000.
+    otherwise : Solver, optional
+        One of curves too, asked for weights at which this one gives up or misses the
+        tolerance.
+    """
+
+    preconditioner: PreconditionerName = "jacobi"
+    most_steps: int | None = None
+    otherwise: Solver | None = None
+
+    @property
+    def name(self) -> str:
+        return "krylov"
+
+    def refusal(self, program: Program) -> str | None:
+        return curve_refusal(program) or _krylov_memory_refusal(program)
+
+    def prepare(self, program: Program) -> Prepared:
+        quadratic = Quadratic.of(program.losses, program.shape)
+        spaces = _KrylovSpaces(quadratic, self.preconditioner, self.most_steps)
+        if self.otherwise is None:
+            return spaces
+        return InTurn(program, spaces, self.otherwise)
+
+
+def _krylov_memory_refusal(program: Program) -> str | None:
+    # G, its rotation, W, and the vectors of each recurrence
+    n_points, n_features = program.shape
+    what = f"conjugate gradients on {n_points} points and {n_features} features"
+    return memory_refusal(80.0 * n_points * n_features, what, "explain fewer points")
+
+
+class _KrylovSpaces(Curve):
+    def __init__(
+        self,
+        quadratic: Quadratic,
+        preconditioner: PreconditionerName,
+        most_steps: int | None,
+    ) -> None:
+        self._quadratic = quadratic
+        self._most_steps = most_steps or MOST_STEPS
+        self._most_gradients = most_steps or MOST_GRADIENTS
+        self._preconditioner = preconditioner
+        n_features = quadratic.G.shape[1]
+        self._basis = Eigenbasis(quadratic.Q, quadratic.feature_parts, n_features)
+        self._nu = self._basis.values
+        self._parts = quadratic.point_parts
+        self._means = np.zeros((n_features, 0))
+        R = quadratic.G - quadratic.constants
+        if self._parts is not None:
+            means, R = self._parts.split(R)
+            self._means = self._basis.forward(means.T)
+        self._columns = self._basis.forward(R.T)
+        P = quadratic.P
+        self._lots = [] if P is None else lots_of(P, self._parts)
+        self._gauss = self._earlier = self._radau = NO_NODES
+        self._exhausted = False
+
+    @cached_property
+    def _spaces(self) -> list[Lanczos]:
+        return [
+            Lanczos(
+                lot.P, TurnedFeature(g[lot.nodes], float(nu), float(error)), lot.norm
+            )
+            for lot in self._lots
+            for g, nu, error in zip(
+                self._columns, self._nu, self._basis.errors, strict=True
+            )
+        ]
+
+    @cached_property
+    def _constants(self) -> Nodes:
+        """What P does not see: means, and all of G where there is no P."""
+        tau = np.zeros(len(self._nu))
+        if self._parts is not None:
+            tau += self._means**2 @ self._parts.sizes
+        if not self._lots:
+            tau += (self._columns**2).sum(axis=1)
+        zero = np.zeros(len(tau))
+        return Nodes(zero, self._nu, tau, zero, self._basis.errors)
+
+    def measure(self, weights: Array, tolerance: float) -> Measurement:
+        abc = np.array(self._quadratic.coefficients(weights))
+        if self._gauss is NO_NODES:
+            self._extend()
+        while True:
+            losses = self._gauss.losses(abc)
+            rounding = self._gauss.rounding(abc)
+            # in theory the Radau rule is below the Gauss rule: else, it is an error too
+            apart = abs(self._gauss.optimum(abc) - self._radau.optimum(abc))
+            settled = apart <= max(tolerance * float(abc @ losses), rounding)
+            if self._exhausted or (settled and self._is_still(abc, losses, tolerance)):
+                placed = self._quadratic.in_program_order(*losses.tolist())
+                return Measurement(losses=placed, excess=apart + rounding)
+            self._extend()
+
+    def _is_still(self, abc: Array, losses: Array, tolerance: float) -> bool:
+        """True if the last steps changed each loss by little, or by rounding."""
+        change = np.abs(losses - self._earlier.losses(abc))
+        little = np.maximum(tolerance * losses, self._gauss.losses_rounding(abc))
+        return bool((change <= little).all())
+
+    def _extend(self) -> None:
+        steps = max((space.n_steps for space in self._spaces), default=0)
+        if steps > self._most_steps:
+            raise SolverFailure(
+                f"Lanczos did not converge in {steps} steps: the graph is badly "
+                "scaled, as the precision of a kernel is; the spectral solver may do"
+            )
+        spaces = self._spaces
+        for_each_column(
+            lambda k: spaces[k].extend(), len(spaces), self._columns.shape[1]
+        )
+        fixed = self._constants
+        self._gauss = Nodes.joined([fixed, *(space.gauss for space in spaces)])
+        self._earlier = Nodes.joined([fixed, *(space.earlier for space in spaces)])
+        self._radau = Nodes.joined([fixed, *(space.radau for space in spaces)])
+        self._exhausted = all(space.exhausted for space in spaces)
+
+    def solve(
+        self, weights: Array, tolerance: float, start: Solution | None = None
+    ) -> Solution:
+        a, b, c = self._quadratic.coefficients(weights)
+        shifts = (a + c * self._nu)[:, None]
+        begin = a * self._columns / shifts
+        means = a * self._means / shifts
+        W_hat = begin.copy()
+        if start is not None:
+            begin = self._basis.forward(self._centred(start.W).T)
+
+        def column(k: int) -> None:
+            lot, j = self._lots[k // len(begin)], k % len(begin)
+            system = ShiftedSystem(
+                lot.P,
+                a,
+                b,
+                float(shifts[j, 0]),
+                self._columns[j, lot.nodes],
+                self._most_gradients,
+            )
+            W_hat[j, lot.nodes] = system.solve(
+                begin[j, lot.nodes], tolerance, self._preconditioner
+            )
+
+        for_each_column(column, len(self._lots) * len(begin), begin.shape[1])
+        W = np.ascontiguousarray(self._basis.backward(W_hat).T)
+        if self._parts is not None:
+            W += self._parts.spread(self._basis.backward(means).T)
+        W += self._quadratic.constants
+        return Solution(W=W)
+
+    def _centred(self, W: Attributions) -> Attributions:
+        return W if self._parts is None else self._parts.centred(W)
+
+
+# ---- Which of the solvers that know whole curves is fastest for a program
+
+
+_USUAL_STEPS = 40.0  # Lanczos or gradient steps that usual weights take
+SECONDS_PER_CUBE = 6e-10  # eigenvectors of an N × N matrix, over N³
+SECONDS_PER_ENTRY = 6e-10  # product with a stored matrix, over its entries
+SECONDS_PER_STEP = 6e-5  # the rest of a step, whatever the size
+SECONDS_PER_NUMBER = 1e-8  # and what grows with the number of points
+SECONDS_PER_FACTOR = 5e-4  # what one weight takes beside its factors
+PATIENCE = 3.0  # factors that Lanczos may cost before these take over
+FEWEST_STEPS = 200
+
+
+def choose_curve_solver(program: Program) -> Solver | str:
+    """Spectral, Factored or Krylov, or why none of them takes the program.
+
+    By an estimate of seconds from the constants above; none is asked again.
+
+    The precision of a kernel is stored dense and badly conditioned: Lanczos would take
+    many times as many steps as there are points. Factors are made for each weight, and
+    yet chosen only where one costs less than a run of Lanczos for all weights.
+    """
+    reason = curve_refusal(program)
+    if reason is not None:
+        return reason
+    spectral = Spectral()
+    eigenbasis_fits = spectral.refusal(program) is None
+    if eigenbasis_fits and any(_is_dense(loss.map) for loss in program.losses):
+        return spectral
+    lanczos = _USUAL_STEPS * _seconds_per_step(program)
+    n_points, _ = program.shape
+    if eigenbasis_fits and SECONDS_PER_CUBE * float(n_points) ** 3 <= lanczos:
+        return spectral
+    if Factored().refusal(program) is not None:
+        return Krylov().take(program)
+    factors = _seconds_per_weight(program)
+    if factors <= lanczos:
+        return Factored()
+    # no longer in vain than a few factors would take
+    steps = max(FEWEST_STEPS, int(_USUAL_STEPS * PATIENCE * factors / lanczos))
+    return Krylov(most_steps=steps, otherwise=Factored()).take(program)
+
+
+def _is_dense(A: LinearMap) -> bool:
+    return isinstance(A, OverPoints) and isinstance(A.matrix, np.ndarray)
+
+
+def _seconds_per_weight(program: Program) -> float:
+    """Of factors: one for each eigenvalue of the features, and two solves for each."""
+    graph = stored_graph(program)
+    assert graph is not None, "see the refusal of Factored"
+    _, n_features = program.shape
+    elimination = Elimination.of(graph.gram)
+    n_factors = 1 if len(program.losses) < 3 else n_features
+    solves = 2 * n_features - n_factors
+    seconds = n_factors * elimination.seconds(1)
+    seconds += solves * (elimination.seconds(1) - elimination.seconds(0))
+    return SECONDS_PER_FACTOR + seconds
+
+
+def _seconds_per_step(program: Program) -> float:
+    """Of Lanczos, for all features."""
+    n_points, n_features = program.shape
+    step = SECONDS_PER_STEP + SECONDS_PER_NUMBER * n_points
+    return n_features * (step + SECONDS_PER_ENTRY * _entries(program))
+
+
+def _entries(program: Program) -> float:
+    """Numbers that one product with the matrix over points reads."""
+    total = 0.0
+    for loss in program.losses:
+        match loss.map:
+            case OverPoints(matrix=B) if not isinstance(B, np.ndarray):
+                # a row of B with two entries gives two of BᵀB off its diagonal
+                total += B.nnz
+            case ImplicitOverPoints(gram=gram):
+                total += 20.0 * gram.size
+            case _:
+                pass
+    return total
+
+
+# ---- One bound on a squared loss: a scalar root on the exact curve
+
+
+MARGIN = 0.01  # of the tolerance, by which the loss is kept below its limit
+SLACK = 0.3  # of the tolerance, by which the free optimum may exceed the limit
+
+
+@final
+@dataclass(frozen=True)
+class OneBound(Dispatcher):
+    """One bound, by a root search on the curve of the spectral or Krylov solver.
+
+    Parameters
+    ----------
+    curve : Curve, optional
+        The curve itself, where it has been prepared for other limits already.
+    solver : Solver, optional
+        What prepares the curve, where that has been chosen already.
+    """
+
+    curve: Curve | None = None
+    solver: Solver | None = None
+
+    @property
+    def name(self) -> str:
+        return "one_bound"
+
+    def take(self, program: Program) -> Solver | str:
+        reason = _bound_refusal(program)
+        if reason is not None:
+            return reason
+        if self.curve is not None:
+            return self
+        solver = choose_curve_solver(_with_bound_as_loss(program))
+        return solver if isinstance(solver, str) else replace(self, solver=solver)
+
+    def prepare(self, program: Program) -> Prepared:
+        return _OnCurve(program, self.curve or self.curve_of(program))
+
+    def curve_of(self, program: Program) -> Curve:
+        """The curve of the objective and the bounded loss together."""
+        free = _with_bound_as_loss(program)
+        solver = self.solver or choose_curve_solver(free)
+        if isinstance(solver, str):
+            raise Refused(solver)
+        curve = solver.prepare(free)
+        assert isinstance(curve, Curve), "spectral and krylov prepare curves"
+        return curve
+
+
+def _bound_refusal(program: Program) -> str | None:
+    """Why the bounds are not one above zero on a loss whose curve may be known."""
+    if len(program.bounds) != 1:
+        return f"it takes one bound, and there are {len(program.bounds)}"
+    bound = program.bounds[0]
+    if bound.limit == 0.0:
+        return "a limit of zero needs an infinite multiplier"
+    if _is_faithfulness(bound):
+        for loss in program.losses:
+            if not has_known_zeros(loss):
+                return f"what costs no {loss.name} is not known"
+    return None
+
+
+def _with_bound_as_loss(program: Program) -> Program:
+    return Program(program.all_losses, (), program.shape)
+
+
+class _OnCurve(Prepared):
+    def __init__(self, program: Program, curve: Curve) -> None:
+        self._curve = curve
+        self._losses = program.losses
+        self._shape = program.shape
+        self._bound = program.bounds[0]
+
+    def solve(
+        self, weights: Array, tolerance: float, start: Solution | None = None
+    ) -> Solution:
+        del start
+        # W solves a linear system: its losses err by the root of the objective's excess
+        fine = tolerance**2
+        limit = self._bound.limit
+        free = self._free_loss(weights, fine)
+        if free <= limit * (1.0 + SLACK * tolerance):
+            W = self._free_attributions(weights, fine)
+            return Solution(W=W, multipliers=(0.0,))
+        limit -= MARGIN * tolerance * min(limit, free - limit)
+        multiplier = self._root(weights, limit, free, fine)
+        solution = self._curve.solve(np.append(weights, multiplier), fine)
+        return Solution(W=solution.W, multipliers=(multiplier,))
+
+    def _root(
+        self, weights: Array, limit: float, free: float, tolerance: float
+    ) -> float:
+        tiny = np.finfo(float).tiny
+
+        def height(log_multiplier: float) -> float:
+            point = np.append(weights, np.exp(log_multiplier))
+            loss = max(self._curve.measure(point, tolerance).losses[-1], tiny)
+            return float(np.log(loss / max(free - loss, tiny)) - level)
+
+        level = float(np.log(limit / (free - limit)))
+        low, high = self._enclosed(height, float(np.log(weights.max())))
+        return float(np.exp(opt.brentq(height, low, high, xtol=1e-14, rtol=1e-14)))
+
+    def _enclosed(
+        self, height: Callable[[float], float], middle: float
+    ) -> tuple[float, float]:
+        """Logarithms of a multiplier that is too small and of one that is too large."""
+        rises = height(middle) > 0.0
+        near = middle
+        for decades in np.cumsum(np.arange(1, 11)):
+            far = middle + (1.0 if rises else -1.0) * decades * np.log(10.0)
+            if (height(far) > 0.0) != rises:
+                return (near, far) if rises else (far, near)
+            near = far
+        raise SolverFailure(
+            f"no multiplier up to {np.exp(near):.0e} meets {self._bound}"
+        )
+
+    def _free_loss(self, weights: Array, tolerance: float) -> float:
+        """The bounded loss where the bound is left out."""
+        if _is_faithfulness(self._bound):
+            return self._bound.loss.value_at(
+                self._free_attributions(weights, tolerance)
+            )
+        return float(self._curve.measure(np.append(weights, 0.0), tolerance).losses[-1])
+
+    def _free_attributions(self, weights: Array, tolerance: float) -> Attributions:
+        if not _is_faithfulness(self._bound):
+            return self._curve.solve(np.append(weights, 0.0), tolerance).W
+        costly = [loss for loss, c in zip(self._losses, weights, strict=True) if c > 0]
+        costless = Restriction.to_zero(costly, self._shape)
+        if costless.only is not None:
+            return costless.only
+        G = np.broadcast_to(self._bound.loss.target, self._shape)
+        return costless.expanded(costless.coordinates(G))
+
+
+def _is_faithfulness(bound: Bound) -> bool:
+    return isinstance(bound.loss.map, Identity)

@@ -1,1 +1,0 @@
-"""The curve of all weights of two losses: eigenvalues, Krylov spaces, bounds."""

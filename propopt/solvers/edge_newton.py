@@ -1,0 +1,803 @@
+"""The normalised program of splitting solvers, and the gap by which they stop.
+
+    F(W) = ‖W − G‖² + ⟨W, P W + W Q⟩ + Σ_i c_i φ_i(A_i W),
+
+where P (N, N) and Q (D, D) are the Gram matrices of a robustness and a smoothness loss.
+For duals Y_i, with the slope ∇ = 2(W − G + P W + W Q) + Σ A_iᵀ Y_i,
+
+    F(W) − min F ≤ Σ_i c_i φ_i(A_i W) + (c_i φ_i)*(Y_i) − ⟨Y_i, A_i W⟩  +  ‖∇‖²/4,
+
+which is the certificate of :mod:`propopt.results.certificate` for the modulus 2. Where
+rows have given sums, W is V + z uᵀ with V u = 0 (:mod:`propopt.losses.completeness`),
+and ∇
+counts without its part along u.
+
+Linear systems (δ_j I + P) w_j = r_j, one for each feature j, in a rotated basis. With
+W̃ = W V for orthogonal V (D, D), the quadratic losses of structured solvers couple
+points by P (N, N) alone. How the systems are solved depends on their size and on
+how narrow the graph is, that is, on the bandwidth of P in the best order of points:
+
+* dense, one shift δ: the inverse, from a Cholesky factor;
+* dense, several shifts: the eigenbasis of P, good for all of them at once;
+* larger or narrower (points in two or three dimensions): sparse LU;
+* large and wide: conjugate gradients, all features at once.
+
+Newton's method on edge weights, for max-difference losses in l2. Σ_g c_g max_{e ∈ g}
+‖z_e‖² with z_e = w_t − w_h is the largest Σ s_e ‖z_e‖² over weights s ≥ 0 with Σ_{e ∈
+g} s_e = c_g. Exchanging the two gives the concave program
+
+    max_s  φ(s) = min_W ‖W − G‖² + ⟨W, P W + W Q⟩ + Σ_e s_e ‖z_e‖²,
+
+a pairwise robustness with the worst weights. Its W solves one linear system, and
+
+    ∂φ/∂s_e = q_e = ‖z_e‖²,   −∂²φ/∂s_e∂s_f = H_ef = 2 Σ_j z_ej z_fj b_eᵀ M_j⁻¹ b_f,
+
+with M_j the matrix of feature j and b_e the row of edge e. The number of features is
+gone from the unknowns, and only edges at the largest difference have a weight: each
+Newton step is a small quadratic program over those, by conjugate gradients and block
+pivoting. The subgradient of the loss is y_e = 2 s_e z_e.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, TypeAlias, final
+
+import numpy as np
+import scipy.linalg as la
+import scipy.sparse as sp
+import scipy.sparse.linalg as spla
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+from propopt.base.arrays import Array, Attributions, Sparse
+from propopt.base.errors import InvalidInput
+from propopt.losses import MaxDifferenceRobustness, PropertyLoss
+from propopt.losses.completeness import Totals
+from propopt.losses.linear_algebra import (
+    OnePerColumn,
+    conjugate_gradients,
+    positive_inverse,
+)
+from propopt.losses.maps import (
+    Absolute,
+    GroupMax,
+    Identity,
+    LinearMap,
+    OverPoints,
+    Penalty,
+    dense_matrix,
+)
+from propopt.solvers.solver import Solution
+
+
+# ---- Linear systems (δ_j I + P) w_j = r_j, one for each feature j, in a rotated basis
+
+
+Layout: TypeAlias = Literal["dense", "lu", "cg"]
+
+_SMALL = 300
+"""Points up to which N×N matrices are always dense."""
+_DENSE_POINTS = 2000
+"""Points up to which they are if the graph is not narrow."""
+LU_LIMIT = 2e10
+"""Operations N·bandwidth² up to which a sparse LU is taken."""
+
+_LARGEST = 1e12
+"""Of P beside δ up to which a dense inverse of δI + P keeps digits."""
+
+_REDUCTION = 1e-22
+"""Of the energy of a residual, that is, 1e-11 of its size: what steps of ADMM need."""
+
+
+class System(ABC):
+    """The solution map of all the systems."""
+
+    @abstractmethod
+    def solve(self, R: Attributions) -> Attributions:
+        """W with (δ_j I + P) w_j = r_j for each column j."""
+
+    @abstractmethod
+    def resistances(self, tails: NDArray[np.intp], heads: NDArray[np.intp]) -> Array:
+        """(e_t − e_h)ᵀ (δ_j I + P)⁻¹ (e_t − e_h), or nearly, shape (k, 1) or (k, D)."""
+
+
+def choose_layout(grams: Sequence[Sparse | Array]) -> Layout:
+    """How systems with these matrices in P are best solved."""
+    size = grams[0].shape[0] if grams else 0
+    if size <= _SMALL or any(isinstance(gram, np.ndarray) for gram in grams):
+        return "dense"
+    bandwidth = _bandwidth(sum((abs(gram) for gram in grams[1:]), abs(grams[0])))
+    if bandwidth <= size / 8 and size * bandwidth**2 <= LU_LIMIT:
+        return "lu"
+    if size <= _DENSE_POINTS:
+        return "dense"
+    return "lu" if size * bandwidth**2 <= LU_LIMIT else "cg"
+
+
+def factorise(P: Sparse | Array, shifts: Array, layout: Layout) -> System:
+    """The systems made ready for many right-hand sides."""
+    distinct, groups = np.unique(shifts, return_inverse=True)
+    match layout:
+        case "dense" if len(distinct) == 1 and _is_invertible(P, float(distinct[0])):
+            return Inverse.of(dense_matrix(P), float(distinct[0]))
+        case "dense":
+            return SharedEigenbasis.of(dense_matrix(P), shifts)
+        case "lu":
+            return SparseFactors.of(sp.csc_array(P), distinct, groups)
+        case "cg":
+            return ConjugateGradients(sp.csr_array(P), shifts)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Inverse(System):
+    """(δI + P)⁻¹, dense."""
+
+    inverse: Array
+
+    @classmethod
+    def of(cls, P: Array, shift: float) -> Inverse:
+        """From the Cholesky factor of δI + P."""
+        matrix = np.array(P, order="F")
+        matrix.flat[:: len(matrix) + 1] += shift
+        return cls(positive_inverse(matrix))
+
+    def solve(self, R: Attributions) -> Attributions:
+        return np.asarray(self.inverse @ R)
+
+    def resistances(self, tails: NDArray[np.intp], heads: NDArray[np.intp]) -> Array:
+        own = np.diagonal(self.inverse)
+        return (own[tails] + own[heads] - 2 * self.inverse[tails, heads])[:, None]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class SharedEigenbasis(System):
+    """P = U diag(λ) Uᵀ: each system is diagonal, with entries δ_j + λ_i (N, D)."""
+
+    vectors: Array
+    entries: Array
+
+    @classmethod
+    def of(cls, P: Array, shifts: Array) -> SharedEigenbasis:
+        """By a dense eigendecomposition."""
+        values, vectors = la.eigh(P, check_finite=False)
+        return cls(vectors, np.maximum(values, 0.0)[:, None] + shifts)
+
+    def solve(self, R: Attributions) -> Attributions:
+        return np.asarray(self.vectors @ ((self.vectors.T @ R) / self.entries))
+
+    def resistances(self, tails: NDArray[np.intp], heads: NDArray[np.intp]) -> Array:
+        return np.asarray(
+            (self.vectors[tails] - self.vectors[heads]) ** 2 @ (1.0 / self.entries)
+        )
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class SparseFactors(System):
+    """A sparse LU factor for each distinct shift."""
+
+    factors: tuple[spla.SuperLU, ...]
+    groups: NDArray[np.intp]
+    diagonals: Array
+
+    @classmethod
+    def of(cls, P: Sparse, distinct: Array, groups: NDArray[np.intp]) -> SparseFactors:
+        """Symmetric positive definite: no pivoting, fill-reducing by minimum degree."""
+        eye = sp.eye_array(P.shape[0], format="csc")
+        factors = [
+            spla.splu(
+                sp.csc_array(P + shift * eye),
+                permc_spec="MMD_AT_PLUS_A",
+                diag_pivot_thresh=0.0,
+                options={"SymmetricMode": True},
+            )
+            for shift in distinct
+        ]
+        return cls(tuple(factors), groups, P.diagonal()[:, None] + distinct[groups])
+
+    def solve(self, R: Attributions) -> Attributions:
+        if len(self.factors) == 1:
+            return np.asarray(self.factors[0].solve(np.asarray(R)))
+        W = np.empty_like(R)
+        for group, factor in enumerate(self.factors):
+            columns = self.groups == group
+            W[:, columns] = factor.solve(np.asarray(R[:, columns]))
+        return W
+
+    def resistances(self, tails: NDArray[np.intp], heads: NDArray[np.intp]) -> Array:
+        return np.asarray(1.0 / self.diagonals[tails] + 1.0 / self.diagonals[heads])
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ConjugateGradients(System):
+    """Conjugate gradients with the diagonal as preconditioner, nothing factorised."""
+
+    P: Sparse
+    shifts: Array
+
+    def solve(self, R: Attributions) -> Attributions:
+        diagonals = self._diagonals()
+        W = np.zeros_like(R)
+        conjugate_gradients(
+            lambda V: self.P @ V + self.shifts * V,
+            W,
+            R.copy(),
+            precondition=lambda residual: residual / diagonals,
+            most_steps=2 * len(R),
+            reduction=_REDUCTION,
+            systems=OnePerColumn(),
+        )
+        return W
+
+    def resistances(self, tails: NDArray[np.intp], heads: NDArray[np.intp]) -> Array:
+        diagonals = self._diagonals()
+        return np.asarray(1.0 / diagonals[tails] + 1.0 / diagonals[heads])
+
+    def _diagonals(self) -> Array:
+        return np.asarray(self.P.diagonal()[:, None] + self.shifts)
+
+
+def _is_invertible(P: Sparse | Array, shift: float) -> bool:
+    """Whether an inverse of δI + P keeps digits; where not, eigenvectors are stable."""
+    return float(abs(P).sum(axis=1).max()) <= _LARGEST * shift
+
+
+def _bandwidth(P: Sparse) -> float:
+    """In the reverse Cuthill-McKee order; N·bandwidth² operations make a band LU."""
+    order = reverse_cuthill_mckee(sp.csr_array(P), symmetric_mode=True)
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    entries = P.tocoo()
+    return float(np.abs(rank[entries.row] - rank[entries.col]).max(initial=0))
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """c φ(A W), with A the identity or a sparse matrix over points.
+
+    Parameters
+    ----------
+    weight : float
+        c > 0.
+    penalty, map
+        φ and A.
+    transpose : matrix or None
+        Aᵀ stored by rows, for products with it are faster so; None for the identity.
+    gram : matrix or None
+        AᵀA (N, N), sparse or dense; None for the identity.
+    """
+
+    weight: float
+    penalty: Penalty
+    map: LinearMap
+    transpose: Sparse | None
+    gram: Sparse | Array | None
+
+    @classmethod
+    def of(cls, loss: PropertyLoss, *, as_dense: bool) -> Term:
+        """The loss with weight one."""
+        match loss.map:
+            case OverPoints(matrix) as coupled:
+                gram = dense_matrix(coupled.gram) if as_dense else coupled.gram
+                return cls(1.0, loss.penalty, coupled, sp.csr_array(matrix.T), gram)
+            case other:
+                return cls(1.0, loss.penalty, other, None, None)
+
+    @property
+    def selects(self) -> bool:
+        """True for an ℓ1 loss of W itself: it wants entries that are exactly zero."""
+        return isinstance(self.map, Identity) and isinstance(self.penalty, Absolute)
+
+    def adjoint(self, Y: Array) -> Attributions:
+        """AᵀY."""
+        return Y if self.transpose is None else np.asarray(self.transpose @ Y)
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """Attributions and one dual per term, with what they prove."""
+
+    W: Attributions
+    duals: tuple[Array, ...]
+    value: float
+    excess: float
+
+    @property
+    def gap(self) -> float:
+        """The certified relative gap."""
+        return self.excess / max(self.value, np.finfo(float).tiny)
+
+
+@dataclass(frozen=True, eq=False)
+class Composite:
+    """The normalised program; see the formula of the module.
+
+    Parameters
+    ----------
+    G : array (N, D)
+        The target.
+    P, Q : matrix or None
+        Gram matrices, with their weights.
+    terms : tuple of Term
+        The losses that are not smooth.
+    layout : {"dense", "lu", "cg"}
+        How systems are solved; "dense" asks for dense matrices.
+    totals : Totals, optional
+        What rows add up to, where that is given.
+    """
+
+    G: Attributions
+    P: Sparse | Array | None
+    Q: Array | None
+    terms: tuple[Term, ...]
+    layout: Layout
+    totals: Totals | None = None
+
+    def coupling(self, W: Attributions) -> Attributions:
+        """P W + W Q."""
+        coupled = np.zeros_like(W) if self.P is None else self.P @ W
+        return coupled if self.Q is None else coupled + W @ self.Q
+
+    def point(self, W: Attributions, duals: Sequence[Array]) -> Point:
+        """What W and the duals prove, once the duals are in their domains."""
+        coupled = self.coupling(W)
+        D = W - self.G
+        slope = 2.0 * (D + coupled)
+        value = float(np.vdot(D, D) + np.vdot(W, coupled))
+        excess = 0.0
+        inside = []
+        for term, dual in zip(self.terms, duals, strict=True):
+            c, R = term.weight, term.map(W)
+            Y = term.penalty.shrink(dual, c)
+            loss = c * term.penalty.value(R)
+            value += loss
+            # Fenchel-Young: c φ(R) + (c φ)*(Y) − ⟨Y, R⟩ ≥ 0
+            excess += loss + term.penalty.conjugate(Y, c) - float(np.vdot(Y, R))
+            slope += term.adjoint(Y)
+            inside.append(Y)
+        if self.totals is not None:
+            slope = self.totals.coordinates(slope)
+        excess = max(excess, 0.0) + float(np.vdot(slope, slope)) / 4.0
+        return Point(W, tuple(inside), value, excess)
+
+    def allowed(self, W: Attributions) -> Attributions:
+        """W, or the nearest whose rows have the given sums."""
+        return W if self.totals is None else self.totals.expanded(W)
+
+    def supported(self, W: Attributions) -> Attributions:
+        """W, or one near it whose rows have the given sums, with zeros where W has."""
+        return W if self.totals is None else self.totals.on_support(W)
+
+    def minimiser(self, system: RotatedSystem, R: Attributions) -> Attributions:
+        """The allowed W of least ½⟨W, H W⟩ − ⟨R, W⟩ for a system H."""
+        if self.totals is None:
+            return system.solve(R)
+        # H z uᵀ is a multiple of uᵀ but for z(Q u)ᵀ, and V is free of those
+        if self.Q is not None:
+            R = R - np.outer(self.totals.heights, self.Q @ self.totals.axis)
+        return self.totals.expanded(system.solve(R))
+
+    def system(self, shift: float, extra: Sparse | Array | None) -> RotatedSystem:
+        """Solves (shift + 1) W + P W + W Q + extra W = R for W, or for V."""
+        parts = [part for part in (self.P, extra) if part is not None]
+        size = len(self.G)
+        P = sum(parts[1:], parts[0]) if parts else sp.csr_array((size, size))
+        values, vectors = self._feature_basis
+        system = factorise(P, values + (1.0 + shift), self.layout)
+        return RotatedSystem(system, vectors, size, self.totals)
+
+    @cached_property
+    def _feature_basis(self) -> tuple[Array, Array | None]:
+        """Q = V diag(ν) Vᵀ, of V alone (I − uuᵀ)Q(I − uuᵀ); V is None where Q is."""
+        if self.Q is None:
+            return np.zeros(self.G.shape[1]), None
+        Q = self.Q
+        if self.totals is not None:
+            Q = self.totals.coordinates(self.totals.coordinates(Q).T)
+        values, vectors = la.eigh(Q)
+        return np.maximum(values, 0.0), vectors
+
+
+@dataclass(frozen=True, eq=False)
+class RotatedSystem:
+    """Systems that are separate for the columns of W V."""
+
+    system: System
+    vectors: Array | None
+    size: int
+    totals: Totals | None = None
+
+    def solve(self, R: Attributions) -> Attributions:
+        """The solution for the right-hand side R, in the features of W."""
+        R = self._free(R)
+        if self.vectors is None:
+            return self.system.solve(R)
+        return np.asarray(self.system.solve(R @ self.vectors) @ self.vectors.T)
+
+    def rotate(self, R: Array) -> Array:
+        """R V."""
+        R = self._free(R)
+        return R if self.vectors is None else R @ self.vectors
+
+    def _free(self, R: Array) -> Array:
+        """What is not along u: nothing answers to the rest."""
+        return R if self.totals is None else self.totals.coordinates(R)
+
+
+# ---- Newton's method on edge weights, for max-difference losses in l2
+
+
+_MATRIX_EDGES = 600
+"""Active edges up to which H is formed."""
+_PIVOTS = 12
+_INNER_STEPS = 400
+_PATIENCE = 5
+_DAMPING = 0.1
+"""Share of the diagonal added to H, times the root of the gap.
+
+H is singular where there are more active edges than attributions, so that the quadratic
+programs need it; it goes to zero with the gap, so that convergence stays fast.
+"""
+
+
+def is_applicable(program: Composite) -> bool:
+    """True where every term is a max-difference in l2."""
+    return bool(program.terms) and all(
+        isinstance(t.penalty, GroupMax) and t.penalty.degree == 2 for t in program.terms
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """What weights s imply: the systems, W, the differences Z, q and φ."""
+
+    s: Array
+    system: RotatedSystem
+    W: Attributions
+    Z: Array
+    q: Array
+    bound: float
+
+
+class EdgeNewton:
+    """Newton's method for one program; see the module.
+
+    Parameters
+    ----------
+    program : Composite
+        A program for which :func:`is_applicable`.
+    """
+
+    def __init__(self, program: Composite) -> None:
+        self._program = program
+        self._ends = [_ends(term) for term in program.terms]
+        self._tails = np.concatenate([ends[0] for ends in self._ends])
+        self._heads = np.concatenate([ends[1] for ends in self._ends])
+        groups, totals, first = [], [], 0
+        for term in program.terms:
+            own = _groups(term)
+            groups.append(own + first)
+            first += int(own[-1]) + 1
+            totals.append(np.full(int(own[-1]) + 1, term.weight))
+        self._groups = np.concatenate(groups)
+        self._totals = np.concatenate(totals)
+
+    def run(self, duals: Sequence[Array], n_steps: int, tolerance: float) -> Point:
+        """The best point after Newton steps from the weights s that the duals imply.
+
+        φ rises at each step, but the gap need not fall: it stops early where the gap
+        has not become clearly smaller for ``_PATIENCE`` steps.
+        """
+        state = self._state(self._weights(duals))
+        best = point = self._point(state)
+        wait = 0
+        for _ in range(n_steps):
+            if best.gap <= tolerance or wait > _PATIENCE:
+                break
+            following = self._step(state, min(point.gap, 1.0))
+            if following is None:
+                break
+            state, point = following, self._point(following)
+            wait = 0 if point.excess <= 0.7 * best.excess else wait + 1
+            if point.excess < best.excess:
+                best = point
+        return best
+
+    def _weights(self, duals: Sequence[Array]) -> Array:
+        """s_e ∝ ‖y_e‖ in each group, for ‖z_e‖ is the same where s_e > 0."""
+        sizes = [np.sqrt(np.einsum("ed,ed->e", Y, Y)) for Y in duals]
+        s = np.concatenate(sizes)
+        largest = np.zeros(len(self._totals))
+        np.maximum.at(largest, self._groups, s)
+        s[s <= 1e-9 * largest[self._groups]] = 0.0
+        s[largest[self._groups] == 0.0] = 1.0
+        return self._scaled(s, self._groups)
+
+    def _scaled(self, s: Array, groups: NDArray[np.intp]) -> Array:
+        """The multiple of s in each group with Σ_{e ∈ g} s_e = c_g."""
+        sums = np.bincount(groups, s, len(self._totals))
+        return s * (self._totals / sums)[groups]
+
+    def _state(self, s: Array) -> State:
+        program = self._program
+        held = s > 0
+        tails, heads = self._tails[held], self._heads[held]
+        laplacian = _laplacian(
+            tails, heads, s[held], len(program.G), program.layout == "dense"
+        )
+        system = program.system(0.0, laplacian)
+        W = program.minimiser(system, program.G)
+        Z = W[self._tails] - W[self._heads]
+        q = np.einsum("ed,ed->e", Z, Z)
+        D = W - program.G
+        smooth = np.vdot(D, D) + np.vdot(W, program.coupling(W))
+        return State(s, system, W, Z, q, float(smooth + s @ q))
+
+    def _point(self, state: State) -> Point:
+        ends = np.cumsum([len(tails) for tails, _ in self._ends])[:-1]
+        Y = (2.0 * state.s)[:, None] * state.Z
+        return self._program.point(state.W, np.split(Y, ends))
+
+    def _step(self, state: State, gap: float) -> State | None:
+        """Towards the maximiser of the quadratic model, if φ rises on the way."""
+        levels = np.bincount(self._groups, state.s * state.q) / self._totals
+        active = np.flatnonzero((state.s > 0) | (state.q > levels[self._groups]))
+        x, q = state.s[active], state.q[active]
+        model = _Model.of(
+            state,
+            self._tails[active],
+            self._heads[active],
+            active,
+            _DAMPING * gap**0.5,
+        )
+        right = q + model.product(x)
+        groups = self._groups[active]
+        target = self._maximiser(model, right, x, groups, 0.1 * min(gap, 1e-2))
+        change = target - x
+        rise = float(q @ change)
+        if not rise > 0.0:
+            return None
+        for length in (1.0, 0.5, 0.25, 0.125, 1 / 16, 1 / 64):
+            s = state.s.copy()
+            s[active] = x + length * change
+            following = self._state(s)
+            if following.bound >= state.bound + 1e-4 * length * rise:
+                return following
+            if rise < 1e-12 * state.bound:
+                return following  # the rise is below rounding; the gap will tell
+        return None
+
+    def _maximiser(
+        self,
+        model: _Model,
+        right: Array,
+        x: Array,
+        groups: NDArray[np.intp],
+        accuracy: float,
+    ) -> Array:
+        """The x ≥ 0 of least ½xᵀHx − rᵀx with Σ_{e ∈ g} x_e = c_g; block pivoting."""
+        free = np.ones(len(x), dtype=bool)
+        for _ in range(_PIVOTS):
+            x, prices = self._equality(model, right, x, groups, free, accuracy)
+            negative = free & (x < 0.0)
+            slack = right - model.product(x) - prices[groups]
+            wanted = ~free & (slack > 1e-9 * np.abs(right))
+            if not (negative.any() or wanted.any()):
+                break
+            free = (free & ~negative) | wanted
+            x = self._scaled(np.where(free, np.maximum(x, 0.0), 0.0), groups)
+        return self._scaled(np.maximum(x, 0.0), groups)
+
+    def _equality(
+        self,
+        model: _Model,
+        right: Array,
+        x: Array,
+        groups: NDArray[np.intp],
+        free: NDArray[np.bool_],
+        accuracy: float,
+    ) -> tuple[Array, Array]:
+        """The same without x ≥ 0, on the free edges: (x, multipliers of the sums)."""
+        projection = _Projection.of(model, groups, free, len(self._totals))
+        x = x.copy()
+        conjugate_gradients(
+            model.product,
+            x,
+            right - model.product(x),
+            precondition=projection,
+            most_steps=_INNER_STEPS,
+            reduction=accuracy**2,
+        )
+        return x, projection.prices
+
+
+@dataclass(frozen=True, eq=False)
+class _Projection:
+    """The preconditioner of free edges that keeps the sums of all groups.
+
+    r less its price in each group, so that r over the diagonal adds up to zero there.
+    Prices are taken out of r itself, and added up: rounding of a large price would stop
+    conjugate gradients early.
+    """
+
+    inverses: Array
+    free: NDArray[np.bool_]
+    groups: NDArray[np.intp]
+    totals: Array
+    prices: Array
+
+    @classmethod
+    def of(
+        cls,
+        model: _Model,
+        groups: NDArray[np.intp],
+        free: NDArray[np.bool_],
+        n_groups: int,
+    ) -> _Projection:
+        inverses = np.where(free, 1.0 / model.diagonal, 0.0)
+        totals = np.bincount(groups, inverses, n_groups).astype(np.float64)
+        return cls(inverses, free, groups, totals, np.zeros(n_groups))
+
+    def __call__(self, r: Array) -> Array:
+        sums = np.bincount(self.groups, self.inverses * r, len(self.totals))
+        prices = sums / self.totals
+        r[:] = np.where(self.free, r - prices[self.groups], 0.0)
+        np.add(self.prices, prices, out=self.prices)
+        return self.inverses * r
+
+
+@dataclass(frozen=True, eq=False)
+class _Model:
+    """H on the active edges, damped: its product and its diagonal, or nearly."""
+
+    product: Callable[[Array], Array]
+    diagonal: Array
+
+    @classmethod
+    def of(
+        cls,
+        state: State,
+        tails: NDArray[np.intp],
+        heads: NDArray[np.intp],
+        active: NDArray[np.intp],
+        damp: float,
+    ) -> _Model:
+        system, Z = state.system, state.Z[active]
+        shares = system.system.resistances(tails, heads)
+        rotated = system.rotate(Z)
+        diagonal = 2.0 * (shares * rotated**2).sum(axis=1)
+        diagonal += 1e-12 * diagonal.max(initial=0.0) + np.finfo(float).tiny
+        damping = damp * diagonal
+        if isinstance(system.system, Inverse) and len(active) <= _MATRIX_EDGES:
+            H = _matrix(system.system, rotated, tails, heads)
+            return cls(lambda x: H @ x + damping * x, diagonal)
+        rows = _incidence(tails, heads, system.size)
+        columns = sp.csr_array(rows.T)
+
+        def product(x: Array) -> Array:
+            # how q falls, to first order, as the weights of edges rise by x
+            V = system.solve(columns @ (x[:, None] * Z))
+            return 2.0 * np.einsum("ed,ed->e", Z, rows @ V) + damping * x
+
+        return cls(product, diagonal)
+
+
+def _matrix(
+    system: Inverse, Z: Array, tails: NDArray[np.intp], heads: NDArray[np.intp]
+) -> Array:
+    rows = np.ascontiguousarray((system.inverse[tails] - system.inverse[heads]).T)
+    couplings = rows[tails] - rows[heads]  # b_eᵀ M⁻¹ b_f
+    return np.asarray(2.0 * couplings * (Z @ Z.T))
+
+
+def _incidence(tails: NDArray[np.intp], heads: NDArray[np.intp], size: int) -> Sparse:
+    """b_eᵀ, one row for each edge."""
+    ends = np.column_stack([tails, heads]).ravel()
+    signs = np.tile([1.0, -1.0], len(tails))
+    starts = np.arange(len(tails) + 1) * 2
+    return sp.csr_array((signs, ends, starts), shape=(len(tails), size))
+
+
+def _laplacian(
+    tails: NDArray[np.intp], heads: NDArray[np.intp], s: Array, size: int, dense: bool
+) -> Sparse | Array:
+    """Σ_e s_e b_e b_eᵀ."""
+    if dense:
+        flat = np.bincount(tails * size + heads, s, size * size)
+        upper = flat.reshape(size, size)
+        similarities = upper + upper.T
+        laplacian = -similarities
+        laplacian.flat[:: size + 1] += similarities.sum(axis=1)
+        return laplacian
+    rows = np.concatenate([tails, heads, tails, heads])
+    columns = np.concatenate([tails, heads, heads, tails])
+    entries = np.concatenate([s, s, -s, -s])
+    return sp.csr_array(sp.coo_array((entries, (rows, columns)), shape=(size, size)))
+
+
+def _ends(term: Term) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Where each edge starts and ends: row e of A is 1 there and −1 here."""
+    assert isinstance(term.map, OverPoints)
+    matrix = sp.csr_array(term.map.matrix)
+    ends = matrix.indices.reshape(-1, 2).astype(np.intp)
+    forward = matrix.data[::2] > 0
+    return (
+        np.where(forward, ends[:, 0], ends[:, 1]),
+        np.where(forward, ends[:, 1], ends[:, 0]),
+    )
+
+
+def _groups(term: Term) -> NDArray[np.intp]:
+    assert isinstance(term.penalty, GroupMax)
+    sizes = np.diff(term.penalty.starts, append=term.penalty.n_rows)
+    return np.repeat(np.arange(len(sizes)), sizes)
+
+
+# ---- What the dual of a max-difference loss says of the edges that bind
+
+
+def edge_weights(loss: MaxDifferenceRobustness, solution: Solution) -> Array:
+    """Weights of the edges with which pairwise robustness gives the same attributions.
+
+    At the optimum W of an objective with a max-difference loss in l2, replacing it by
+    Σ_{n,n'} ‖w_n − w_n'‖² S_nn' (over ordered pairs, weight one) changes nothing. S is
+    zero on edges shorter than the largest difference: it tells where the explanation
+    has to change fastest. The sum of 2S over all edges is the weight of the loss for
+    ``aggregate="max"``, and N times that for ``"sum"`` if no point is isolated.
+
+    Parameters
+    ----------
+    loss : MaxDifferenceRobustness
+        In l2; its dual is in the solution.
+    solution : Solution
+        What a solver found.
+
+    Returns
+    -------
+    array (n_edges,)
+        S_nn' ≥ 0 for each edge of ``loss.graph.edges``.
+
+    Raises
+    ------
+    InvalidInput
+        If the loss is not in l2, or the solution has no dual of it.
+
+    References
+    ----------
+    Tadesse et al. 2024, Eq. 3 and 13.
+    """
+    if loss.norm != "l2":
+        raise InvalidInput(
+            f"{loss.name}: its norm is {loss.norm!r}; only 'l2' has the edge weights "
+            "of a squared loss"
+        )
+    if loss.name not in solution.duals:
+        raise InvalidInput(f"solution: has no dual of {loss.name!r}")
+    # y_e = 2 s_e z_e; an ordered-pair loss counts S_e‖z_e‖² twice
+    s = 0.5 * _multiples(solution.duals[loss.name], loss.residual(solution.W))
+    return np.asarray(0.5 * np.bincount(_edge_of_row(loss), s, loss.graph.n_edges))
+
+
+def _multiples(Y: Array, Z: Array) -> Array:
+    """The m_e ≥ 0 with y_e = m_e z_e, or nearly."""
+    squares = np.einsum("ed,ed->e", Z, Z)
+    products = np.maximum(np.einsum("ed,ed->e", Y, Z), 0.0)
+    return np.divide(products, squares, out=np.zeros_like(squares), where=squares > 0)
+
+
+def _edge_of_row(loss: MaxDifferenceRobustness) -> NDArray[np.intp]:
+    """The place in ``graph.edges`` of each row of the map."""
+    assert isinstance(loss.map, OverPoints)
+    ends = np.sort(sp.csr_array(loss.map.matrix).indices.reshape(-1, 2), axis=1)
+    edges = loss.graph.edges
+    codes = edges[:, 0] * loss.n_points + edges[:, 1]
+    order = np.argsort(codes)
+    wanted = ends[:, 0].astype(np.intp) * loss.n_points + ends[:, 1]
+    return order[np.searchsorted(codes, wanted, sorter=order)]

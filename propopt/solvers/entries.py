@@ -1,0 +1,288 @@
+"""Losses over entries where rows add up over entries of their own.
+
+    min_w  a‖w − g‖² + c‖B w‖²   subject to   Σ_{p in row n} v_p w_p = t_n
+
+for the entries w (P,) that count. Each entry is in one row, so that what the rows bear
+is known in closed form: with A the sums and D the diagonal of H = aI + cBᵀB,
+
+    y = (A D⁻¹ Aᵀ)⁻¹ A D⁻¹ r,   A D⁻¹ Aᵀ diagonal,   r ↦ D⁻¹(r − Aᵀy)
+
+is a preconditioner that never leaves the constraint (Gould, Hribar and Nocedal 2001).
+
+Losses of single entries and of differences between entries: entries become points.
+Whole curves of weights, sparse factors, Newton's method for sparsity and bounds are
+those of the graph of the entries; see :mod:`propopt.losses.restricted`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import final
+
+import numpy as np
+
+from propopt.base.arrays import Array, Positions
+from propopt.losses import Program, PropertyLoss
+from propopt.losses.algebra import objective_scale
+from propopt.losses.linear_algebra import conjugate_gradients
+from propopt.losses.maps import Identity, OverPoints, RowSums, Squared
+from propopt.losses.restricted import Support, counted, entries_refusal, is_complete
+from propopt.solvers.solver import (
+    Curve,
+    Dispatcher,
+    Measurement,
+    Prepared,
+    Solution,
+    Solver,
+)
+
+
+_RESTARTS = 20  # each from the true residual, which the recursion drifts away from
+_MOST_STEPS = 2_000
+_REDUCTION = 1e-8  # of the residual, from one restart to the next
+
+
+@final
+@dataclass(frozen=True)
+class CompleteEntries(Solver):
+    """Conjugate gradients among complete attributions; see the module."""
+
+    @property
+    def name(self) -> str:
+        return "entries, complete"
+
+    def refusal(self, program: Program) -> str | None:
+        if len(program.bounds) != 1 or not is_complete(program.bounds[0]):
+            return "it takes one constraint, on what rows add up to, and no other bound"
+        reason = entries_refusal(program.losses)
+        if reason is not None:
+            return reason
+        for loss in program.losses:
+            if not isinstance(loss.penalty, Squared):
+                return f"{loss.name} is not squared"
+        if not any(isinstance(loss.map, Identity) for loss in program.losses):
+            return "no loss ties each entry to a number, as gradient matching does"
+        return None
+
+    def prepare(self, program: Program) -> Prepared:
+        return _CompleteEntries(program)
+
+
+class _CompleteEntries(Prepared):
+    def __init__(self, program: Program) -> None:
+        sums = program.bounds[0].loss
+        assert isinstance(sums.map, RowSums), "see is_complete"
+        v = np.broadcast_to(sums.map.weights, program.shape)
+        support = counted(program)
+        assert support is not None, "see CompleteEntries.refusal"
+        self._support = support
+        self._losses = tuple(map(self._support.loss, program.losses))
+        self._rows = GivenSums(
+            of=self._support.places // program.shape[1],
+            weights=self._support.values(v)[:, 0],
+            totals=np.asarray(sums.target)[:, 0],
+        )
+
+    def solve(
+        self, weights: Array, tolerance: float, start: Solution | None = None
+    ) -> Solution:
+        terms = [
+            (float(c), loss)
+            for c, loss in zip(weights, self._losses, strict=True)
+            if c > 0
+        ]
+        system = _System(terms, self._rows)
+        begin = system.aim if start is None else self._support.values(start.W)
+        w = system.minimum(self._rows.nearest(begin), tolerance)
+        return Solution(W=self._support.expanded(w), multipliers=(math.inf,))
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GivenSums:
+    """What entries add up to in their rows.
+
+    Parameters
+    ----------
+    of : array of int (P,)
+        The row n of each entry.
+    weights : array (P,)
+        v.
+    totals : array (N,)
+        t.
+    """
+
+    of: Positions
+    weights: Array
+    totals: Array
+
+    def sums(self, w: Array) -> Array:
+        """A w (N,), of a column (P, 1)."""
+        sums = np.bincount(self.of, self.weights * w[:, 0], len(self.totals))
+        return np.asarray(sums, float)
+
+    def borne(self, r: Array, diagonal: Array) -> Array:
+        """Aᵀy (P, 1), for y = (A D⁻¹ Aᵀ)⁻¹ A D⁻¹ r."""
+        return self._spread(self.sums(r / diagonal), diagonal)
+
+    def nearest(self, w: Array) -> Array:
+        """The nearest entries that add up; to rounding, by doing it twice."""
+        ones = np.ones(w.shape)
+        once = w + self._spread(self.totals - self.sums(w), ones)
+        return np.asarray(once + self._spread(self.totals - self.sums(once), ones))
+
+    def _spread(self, sums: Array, diagonal: Array) -> Array:
+        squares = self.weights**2 / diagonal[:, 0]
+        sizes = np.bincount(self.of, squares, len(self.totals))
+        y = np.divide(sums, sizes, out=np.zeros_like(sums), where=sizes > 0.0)
+        return np.asarray((self.weights * y[self.of])[:, None])
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _System:
+    """The optimum of Σ c‖A w − T‖² among complete entries w (P, 1)."""
+
+    terms: Sequence[tuple[float, PropertyLoss]]
+    rows: GivenSums
+
+    def minimum(self, w: Array, tolerance: float) -> Array:
+        """From complete entries w, which are overwritten."""
+        smallest, best = math.inf, w.copy()
+        for _ in range(_RESTARTS):
+            slope = self._slope(w)
+            slope -= self.rows.borne(slope, np.ones(w.shape))
+            size = float(np.linalg.norm(slope))
+            if size < smallest:
+                best = w.copy()
+            goal = self._goal(w, tolerance)
+            if size <= goal or size > 0.5 * smallest:  # rounding allows no more
+                break
+            smallest = size
+            self._descend(w, slope, max(goal, _REDUCTION * size))
+            w[:] = self.rows.nearest(w)
+        return self.rows.nearest(best)
+
+    @cached_property
+    def aim(self) -> Array:
+        """The target of the first loss of w itself, (P, 1)."""
+        loss = next(loss for _, loss in self.terms if isinstance(loss.map, Identity))
+        size = len(self.rows.of)
+        return np.array(np.broadcast_to(loss.target, (size, 1)), dtype=np.float64)
+
+    def _descend(self, w: Array, slope: Array, goal: float) -> None:
+        conjugate_gradients(
+            self._product,
+            w,
+            -slope,
+            precondition=self._conditioned,
+            most_steps=_MOST_STEPS,
+            is_enough=lambda _, r: bool(np.linalg.norm(r) <= goal),
+        )
+
+    def _goal(self, w: Array, tolerance: float) -> float:
+        """The size of ∇F that leaves ‖∇F‖²/2m half of what is tolerated."""
+        modulus = sum(2 * c for c, loss in self.terms if isinstance(loss.map, Identity))
+        value = sum(c * loss.value_at(w) for c, loss in self.terms)
+        scale = objective_scale(value, sum(c * f.value_at_zero for c, f in self.terms))
+        return math.sqrt(tolerance * modulus * scale)
+
+    def _product(self, w: Array) -> Array:
+        parts = ((2.0 * c) * loss.map.normal(w) for c, loss in self.terms)
+        return np.asarray(sum(parts, np.zeros_like(w)))
+
+    def _slope(self, w: Array) -> Array:
+        parts = (c * loss.gradient_at(w) for c, loss in self.terms)
+        return np.asarray(sum(parts, np.zeros_like(w)))
+
+    def _conditioned(self, r: Array) -> Array:
+        r -= self.rows.borne(r, self._diagonal)
+        return np.asarray(r / self._diagonal)
+
+    @cached_property
+    def _diagonal(self) -> Array:
+        """That of 2 Σ c AᵀA, (P, 1)."""
+        diagonal = np.zeros(len(self.rows.of))
+        for c, loss in self.terms:
+            match loss.map:
+                case OverPoints(gram=gram):
+                    diagonal += 2.0 * c * gram.diagonal()
+                case _:
+                    diagonal += 2.0 * c
+        return diagonal[:, None]
+
+
+# ---- Losses of single entries and of differences between entries: entries become
+# points
+
+
+@final
+@dataclass(frozen=True)
+class Entries(Dispatcher):
+    """Another solver, given the program with entries for points.
+
+    It takes losses of W itself, squared or absolute, and squared losses over entries,
+    such as :class:`propopt.SharedRobustness`, and bounds on these.
+
+    Parameters
+    ----------
+    solver : Solver
+        What solves the program of the entries.
+    """
+
+    solver: Solver
+
+    @property
+    def name(self) -> str:
+        return f"{self.solver.name}, of entries"
+
+    def take(self, program: Program) -> Solver | str:
+        reason = entries_refusal(program.all_losses)
+        if reason is not None:
+            return reason
+        inner = self.solver.take(_support(program).program(program))
+        return inner if isinstance(inner, str) else Entries(inner)
+
+    def prepare(self, program: Program) -> Prepared:
+        support = _support(program)
+        inner = self.solver.prepare(support.program(program))
+        kind = _PlacedCurve if isinstance(inner, Curve) else _Placed
+        return kind(inner, support, program)
+
+
+def _support(program: Program) -> Support:
+    return Support.of(program.all_losses, program.shape)
+
+
+class _Placed(Prepared):
+    def __init__(self, inner: Prepared, support: Support, program: Program) -> None:
+        self._inner = inner
+        self._support = support
+        self._losses = program.losses
+
+    def solve(
+        self, weights: Array, tolerance: float, start: Solution | None = None
+    ) -> Solution:
+        begin = None if start is None else self._of_entries(start)
+        solution = self._inner.solve(weights, tolerance, begin)
+        return replace(
+            solution,
+            W=self._support.expanded(solution.W),
+            duals=self._support.expanded_duals(self._losses, solution.duals),
+        )
+
+    def _of_entries(self, solution: Solution) -> Solution:
+        return replace(
+            solution,
+            W=self._support.values(solution.W),
+            duals=self._support.duals(self._losses, solution.duals),
+        )
+
+
+class _PlacedCurve(_Placed, Curve):
+    def measure(self, weights: Array, tolerance: float) -> Measurement:
+        assert isinstance(self._inner, Curve), "see Entries.prepare"
+        return self._inner.measure(weights, tolerance)

@@ -1,0 +1,415 @@
+"""Gradient matching, robustness and smoothness with an ℓ1 loss: sparse attributions.
+
+    min_W  a‖W − G‖² + b tr(Wᵀ P W) + c tr(W Q Wᵀ) + λ‖W‖₁,   P = BᵀB,  Q = CᵀC.
+
+Two methods, chosen by how P is known:
+
+======================================  ==============================================
+P                                       method
+======================================  ==============================================
+none, sparse (graphs), or an operator   Newton's method on the non-zeros with conjugate
+                                        gradients (``lasso.newton``): no
+                                        factorisation, a dozen products a weight; the
+                                        second method where it stalls and N ≤ 2,000
+a dense array (a kernel's precision)    alternating directions in the eigenbasis
+                                        (``lasso.eigenbasis``): such P have
+                                        eigenvalues of all sizes, on which conjugate
+                                        gradients are slow
+======================================  ==============================================
+
+Features whose attributions cannot change sign, as those beside a large offset, are
+apart (:mod:`propopt.solvers.lasso`).
+
+Both stop at a proven relative gap and leave exact zeros. The dual of the ℓ1 loss, which
+the certificate needs, comes with the solution.
+
+The alternating direction method for a lasso whose quadratic is diagonal. Minimises ½⟨W,
+HW⟩ − 2⟨G, W⟩ + ‖G‖² + λ‖W‖₁ where H = 2(I + βP + γQ) has eigenvalues h_ij = 2(1 + βθ_i
++ γν_j) in the basis U ⊗ V. With hats for coefficients in that basis:
+
+    X̂ = (2Ĝ + ρẐ − Ŷ)/(h + ρ),  X ← 1.7X − 0.7Z,  Z = soft(X + Y/ρ, λ/ρ),
+    Y ← Y + ρ(X − Z).
+
+Two rotations a step, whatever ρ is, and no dependence on the condition of H but through
+the choice of ρ, which keeps the relative changes of both residuals alike. As Y is a
+subgradient of λ‖Z‖₁, the gap at (Z, Y) is at most ‖hẐ − 2Ĝ + Ŷ‖²/4, at no extra cost.
+
+Lassos in features whose attributions cannot change sign. Without smoothness features
+are separate. If the gradients g of one have the same sign s on each component, and all
+|g| > λ/2a, then for similarities ≥ 0
+
+    argmin a‖w − g‖² + b wᵀP w + λ‖w‖₁ = argmin a‖w − g‖² + b wᵀP w  −  s λ/2a:
+
+(a I + b P)⁻¹ a takes g to averages of g, which are beyond λ/2a too, and constants to
+themselves. So sparsity moves such features and does nothing else: their curve is solved
+beside no offset, to the last digit, and the lasso is left with the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from propopt.base.arrays import Array, Attributions
+from propopt.base.errors import Refused
+from propopt.base.resources import few_threads, memory_refusal
+from propopt.losses import Program, PropertyLoss
+from propopt.losses.algebra import objective_scale
+from propopt.losses.linear_algebra import Components
+from propopt.losses.maps import (
+    Absolute,
+    Identity,
+    ImplicitOverPoints,
+    OverFeatures,
+    OverPoints,
+    Squared,
+)
+from propopt.results.curvature import (
+    Eigenbasis,
+    Quadratic,
+    bounds_refusal,
+    quadratic_refusal,
+)
+from propopt.solvers.centred import prepare_centred
+from propopt.solvers.curves import choose_curve_solver
+from propopt.solvers.lasso_newton import (
+    LassoMethod,
+    LassoOptimum,
+    LassoProblem,
+    NewtonLasso,
+    best_dual,
+)
+from propopt.solvers.solver import Prepared, Solution, Solver
+
+
+# ---- The alternating direction method for a lasso whose quadratic is diagonal
+
+
+_MOST_STEPS = 20_000
+_RELAXATION = 1.7
+_BALANCED_EVERY = 10
+
+
+@final
+class DiagonalLasso(LassoMethod):
+    """The eigenbasis of a quadratic, and lassos in it."""
+
+    def __init__(self, quadratic: Quadratic) -> None:
+        n_points, n_features = quadratic.G.shape
+        self._over_points = Eigenbasis(quadratic.P, quadratic.point_parts, n_points)
+        self._over_features = Eigenbasis(
+            quadratic.Q, quadratic.feature_parts, n_features
+        )
+        self._theta, self._nu = self._over_points.values, self._over_features.values
+        self._zero = float(np.vdot(quadratic.G, quadratic.G))
+        self._pull = 2.0 * self._forward(quadratic.G)
+
+    def minimum(self, lasso: LassoProblem, start: LassoOptimum | None) -> LassoOptimum:
+        with few_threads(len(self._theta)):
+            return self._minimum(lasso, start)
+
+    def _minimum(self, lasso: LassoProblem, start: LassoOptimum | None) -> LassoOptimum:
+        h = 2.0 * (1.0 + lasso.beta * self._theta[:, None] + lasso.gamma * self._nu)
+        weight = lasso.weight
+        smooth = self._backward(self._pull / h)
+        if weight == 0.0:
+            return LassoOptimum(W=smooth, Y=np.zeros_like(smooth), gap=0.0)
+        Z, Y = (smooth, 0.0 * smooth) if start is None else (start.W, start.Y)
+        Y = np.clip(Y, -weight, weight)
+        Z_hat, Y_hat = self._forward(Z), self._forward(Y)
+        rho = float(np.sqrt(h.min() * np.quantile(h, 0.9)))
+        for step in range(1, _MOST_STEPS + 1):
+            X_hat = (self._pull + rho * Z_hat - Y_hat) / (h + rho)
+            X_hat = _RELAXATION * X_hat + (1.0 - _RELAXATION) * Z_hat
+            Y += rho * self._backward(X_hat)
+            # λ∂‖Z‖₁ ∋ Y: what soft thresholding of Y/ρ takes off
+            Z = Y.copy()
+            np.clip(Y, -weight, weight, out=Y)
+            Z -= Y
+            Z /= rho
+            last, Z_hat = Z_hat, self._forward(Z)
+            apart = X_hat - Z_hat
+            Y_hat += rho * apart
+            proven = self._relative_gap(h, Z_hat, Y_hat, Z, weight)
+            if proven <= 0.5 * lasso.tolerance:
+                break
+            if step % _BALANCED_EVERY == 0 and step < 0.8 * _MOST_STEPS:
+                rho *= _imbalance(apart, Z_hat - last, Z_hat, Y_hat, rho)
+        slope = self._backward(h * Z_hat - self._pull)
+        return LassoOptimum(W=Z, Y=best_dual(Z, slope, weight), gap=proven)
+
+    def _relative_gap(
+        self, h: Array, Z_hat: Array, Y_hat: Array, Z: Array, weight: float
+    ) -> float:
+        slope = h * Z_hat - self._pull
+        value = 0.5 * float(np.vdot(Z_hat, slope - self._pull)) + self._zero
+        value += weight * float(np.abs(Z).sum())
+        slope += Y_hat
+        excess = 0.25 * float(np.vdot(slope, slope))
+        return excess / objective_scale(value, self._zero)
+
+    def _forward(self, W: Attributions) -> Array:
+        return self._over_features.forward(self._over_points.forward(W).T).T
+
+    def _backward(self, W_hat: Array) -> Attributions:
+        return self._over_points.backward(self._over_features.backward(W_hat.T).T)
+
+
+def _imbalance(apart: Array, moved: Array, Z: Array, Y: Array, rho: float) -> float:
+    """By how much to change ρ: the root of ‖X − Z‖/‖Z‖ over ρ‖ΔZ‖/‖Y‖."""
+    primal = float(np.linalg.norm(apart) * np.linalg.norm(Y))
+    dual = rho * float(np.linalg.norm(moved) * np.linalg.norm(Z))
+    if primal > 1e4 * dual:
+        return 1e2
+    ratio = max(primal / dual, 1e-4) ** 0.5 if dual > 0.0 else 1.0
+    return ratio if abs(np.log(ratio)) > np.log(1.5) else 1.0
+
+
+# ---- Lassos in features whose attributions cannot change sign
+
+
+Columns = NDArray[np.bool_]
+
+
+def averaging_parts(program: Program) -> Components | None:
+    """The parts on which (a I + b P)⁻¹ a averages; None where it may not."""
+    parts = Components(np.arange(program.shape[0]))
+    for loss in program.losses:
+        match loss.map:
+            case OverPoints(matrix=np.ndarray()):  # of a kernel: weights below zero
+                return None
+            case OverPoints(components=own) | ImplicitOverPoints(components=own):
+                if own is None:
+                    return None
+                parts = own
+            case OverFeatures():
+                return None
+            case _:
+                pass
+    return parts
+
+
+class OneSigned(Prepared):
+    """A lasso program with such features apart.
+
+    Parameters
+    ----------
+    program : Program
+        One for which :func:`averaging_parts` are known.
+    place : int
+        Of its sparsity loss.
+    G : array (N, D)
+        Gradients.
+    lasso : callable
+        Makes the program of some features alone ready, from a mask (D,).
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        place: int,
+        G: Attributions,
+        lasso: Callable[[Columns], Prepared],
+    ) -> None:
+        self._program = program
+        self._place = place
+        self._signs = np.sign(G)
+        self._reach = _reach(G, averaging_parts(program))
+        self._lasso = lasso
+        self._prepared: dict[bytes, Prepared] = {}
+
+    def solve(
+        self, weights: Array, tolerance: float, start: Solution | None = None
+    ) -> Solution:
+        a = sum(
+            float(c)
+            for c, loss in zip(weights, self._program.losses, strict=True)
+            if loss.has_target
+        )
+        weight = float(weights[self._place])
+        apart = 2.0 * a * self._reach > weight
+        if not apart.any():
+            return self._rest(apart).solve(weights, tolerance, start)
+        smooth = self._smooth.solve(np.delete(weights, self._place), tolerance)
+        name = self._program.losses[self._place].name
+        W = smooth.W - self._signs * (weight / (2.0 * a))
+        Y = weight * self._signs
+        if apart.all():
+            return Solution(W=W, duals={**smooth.duals, name: Y})
+        begin = None if start is None else _columns(start, ~apart, name)
+        rest = self._rest(apart).solve(weights, tolerance, begin)
+        W[:, ~apart], Y[:, ~apart] = rest.W, rest.duals[name]
+        return Solution(W=W, duals={name: Y})
+
+    def _rest(self, apart: Columns) -> Prepared:
+        key = apart.tobytes()
+        if key not in self._prepared:
+            self._prepared[key] = self._lasso(~apart)
+        return self._prepared[key]
+
+    @cached_property
+    def _smooth(self) -> Prepared:
+        losses = self._program.losses
+        others = losses[: self._place] + losses[self._place + 1 :]
+        program = Program(others, sizes=self._program.shape)
+        solver = choose_curve_solver(program)
+        if isinstance(solver, str):  # memory is refused where it is taken
+            raise Refused(solver)
+        return prepare_centred(program, solver.prepare)
+
+
+def _reach(G: Attributions, parts: Components | None) -> Array:
+    """For each feature the smallest |g|; zero where a component has both signs."""
+    if parts is None:
+        return np.zeros(G.shape[1])
+    signs = np.sign(G)
+    same = (signs == parts.spread(parts.firsts(signs))).all(axis=0)
+    return np.where(same, np.abs(G).min(axis=0), 0.0)
+
+
+def _columns(solution: Solution, kept: Columns, name: str) -> Solution:
+    duals = {name: solution.duals[name][:, kept]} if name in solution.duals else {}
+    return Solution(W=solution.W[:, kept], duals=duals)
+
+
+@final
+@dataclass(frozen=True)
+class Lasso(Solver):
+    """Sparse attributions by Newton's method or in an eigenbasis; see the module."""
+
+    @property
+    def name(self) -> str:
+        return "lasso"
+
+    def refusal(self, program: Program) -> str | None:
+        return (
+            bounds_refusal(program)
+            or _sparsity_refusal(program.losses)
+            or quadratic_refusal(program.losses)
+            or _memory_refusal(program)
+        )
+
+    def prepare(self, program: Program) -> Prepared:
+        quadratic = Quadratic.of(program.losses, program.shape)
+        place = next(
+            i for i, loss in enumerate(program.losses) if not _is_squared(loss)
+        )
+        name = program.losses[place].name
+
+        def lasso(columns: NDArray[np.bool_]) -> Prepared:
+            part = replace(quadratic, G=quadratic.G[:, columns])
+            return _Sparse(_method(part), part, place, name)
+
+        if averaging_parts(program) is None:
+            return lasso(np.ones(program.shape[1], dtype=bool))
+        return OneSigned(program, place, quadratic.G, lasso)
+
+
+def _method(quadratic: Quadratic) -> LassoMethod:
+    if isinstance(quadratic.P, np.ndarray):
+        return DiagonalLasso(quadratic)
+    if max(quadratic.G.shape) <= SECOND_METHOD:
+        return _InTurn(quadratic)
+    return NewtonLasso(quadratic)
+
+
+SECOND_METHOD = 2_000  # points or features up to which there is a second method
+
+
+class _InTurn(LassoMethod):
+    """Newton's method; where it stalls, the eigenbasis.
+
+    It stalls where points or features are tied so stiffly that many attributions have
+    to change sign at once: from weights of 1e7 times that of gradient matching.
+    """
+
+    def __init__(self, quadratic: Quadratic) -> None:
+        self._quadratic = quadratic
+        self._newton = NewtonLasso(quadratic)
+
+    def minimum(self, lasso: LassoProblem, start: LassoOptimum | None) -> LassoOptimum:
+        first = self._newton.minimum(lasso, start)
+        if first.gap <= lasso.tolerance:
+            return first
+        second = self._diagonal.minimum(lasso, first)
+        return min(first, second, key=lambda optimum: optimum.gap)
+
+    @cached_property
+    def _diagonal(self) -> DiagonalLasso:
+        return DiagonalLasso(self._quadratic)
+
+
+def _is_squared(loss: PropertyLoss) -> bool:
+    return isinstance(loss.penalty, Squared)
+
+
+def _sparsity_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:
+    others = [loss for loss in losses if not _is_squared(loss)]
+    for loss in others:
+        direct = isinstance(loss.map, Identity) and isinstance(loss.penalty, Absolute)
+        if not direct or loss.has_target:
+            return f"{loss.name} is neither a squared loss nor sparsity"
+    if len(others) != 1:
+        return f"it takes one sparsity loss, and there are {len(others)}"
+    return None
+
+
+def _memory_refusal(program: Program) -> str | None:
+    n_points, n_features = program.shape
+    n_bytes = 8.0 * ARRAYS * n_points * n_features
+    instead = "use fewer points"
+    if any(
+        isinstance(loss.map, OverPoints) and isinstance(loss.map.matrix, np.ndarray)
+        for loss in program.losses
+    ):
+        # a Gram matrix, its eigenvectors and LAPACK's workspace
+        n_bytes += 32.0 * n_points**2
+        instead = "use a sparse graph (knn_graph, or a cutoff)"
+    what = f"the lasso of {n_points} points and {n_features} features"
+    return memory_refusal(n_bytes, what, instead)
+
+
+ARRAYS = 24  # arrays of the size of W that are alive at once, by measurement
+
+
+class _Sparse(Prepared):
+    """A method for the program divided by a, and the answers that need none."""
+
+    def __init__(
+        self, method: LassoMethod, quadratic: Quadratic, place: int, name: str
+    ) -> None:
+        self._method = method
+        self._quadratic = quadratic
+        self._place = place
+        self._name = name
+
+    def solve(
+        self, weights: Array, tolerance: float, start: Solution | None = None
+    ) -> Solution:
+        a, b, c = self._quadratic.coefficients(weights)
+        weight = float(weights[self._place])
+        G = self._quadratic.G
+        if a == 0.0:  # all other losses are zero at zero
+            return self._solution(np.zeros_like(G), np.zeros_like(G))
+        if 2.0 * a * float(np.abs(G).max()) <= weight:  # 0 ∈ −2aG + λ∂‖0‖₁
+            return self._solution(np.zeros_like(G), (2.0 * a) * G)
+        lasso = LassoProblem(
+            beta=b / a, gamma=c / a, weight=weight / a, tolerance=tolerance
+        )
+        optimum = self._method.minimum(lasso, self._begin(start, a))
+        # cut again: rounding may have put a·Y beyond λ
+        return self._solution(optimum.W, np.clip(a * optimum.Y, -weight, weight))
+
+    def _begin(self, start: Solution | None, a: float) -> LassoOptimum | None:
+        if start is None:
+            return None
+        dual = start.duals.get(self._name, np.zeros_like(start.W))
+        return LassoOptimum(W=start.W, Y=dual / a, gap=np.inf)
+
+    def _solution(self, W: Attributions, Y: Array) -> Solution:
+        return Solution(W=W, duals={self._name: Y})

@@ -1,1 +1,0 @@
-"""Squared losses and ℓ1: a proximal path with Newton steps."""

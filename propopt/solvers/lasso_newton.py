@@ -1,0 +1,593 @@
+"""The lasso behind sparse attributions, divided by the weight of gradient matching.
+
+    F(W) = q(W) + λ‖W‖₁,   q(W) = ‖W − G‖² + β tr(Wᵀ P W) + γ tr(W Q Wᵀ).
+
+q is 2-strongly convex. So for any |Y| ≤ λ
+
+    F(W) − min F ≤ λ‖W‖₁ − ⟨Y, W⟩ + ‖∇q(W) + Y‖²/4,
+
+and the Y for which that is smallest is 2W − ∇q(W), cut to ±λ, entry by entry.
+
+The curvature of squared losses, H = 2(I + βP + γQ), as products and bounds. β = b/a and
+γ = c/a for a‖W − G‖² + b tr(Wᵀ P W) + c tr(W Q Wᵀ), divided by a. Newton's method needs
+products with H, a diagonal bound M ≽ H for its gradient steps, and an
+approximate inverse for conjugate gradients. Attributions are stored as the product
+likes them: points in rows for stored matrices, features in rows (columns of W
+contiguous) for operators, which take one column at a time, on two threads.
+
+Newton's method on the non-zeros of a lasso, with conjugate gradients. Minimises F(W) =
+½⟨W, HW⟩ − 2⟨G, W⟩ + ‖G‖² + λ‖W‖₁ for H = 2(I + βP + γQ) ≽ 2I, the form of
+:mod:`propopt.solvers.lasso_newton`:
+
+1. A gradient step in the metric M ≽ H, V = soft(W − M⁻¹∇q(W), λM⁻¹), tells which
+   attributions are not zero, A, and their signs s.
+2. On these, F is quadratic: H_AA x = (2G − λs)_A by preconditioned conjugate gradients,
+   as exactly as the step deserves.
+3. W moves towards x as far as F falls: F is piecewise quadratic on the way, and its
+   minimum is found exactly. Where x keeps all signs, that is x itself. Where it does
+   not, x with the entries of wrong sign at zero is tried too. Where F does not fall
+   enough, W moves to V, where it does.
+
+Once A and s are those of the optimum, x is the optimum. F falls at every step by a
+share of what a gradient step guarantees, so that all of this converges from anywhere;
+from the optimum for weights nearby it takes two or three steps.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import final
+
+import numpy as np
+import scipy.fft
+import scipy.linalg as la
+import scipy.sparse as sp
+
+from propopt.base.arrays import Array, Attributions, Sparse
+from propopt.base.resources import few_threads, for_each_column
+from propopt.losses.algebra import objective_scale
+from propopt.losses.linear_algebra import Action, conjugate_gradients
+from propopt.losses.maps import dense_matrix
+from propopt.losses.operators import LatticeLaplacian, Operator, ProductKernelLaplacian
+from propopt.results.curvature import Quadratic
+
+
+@dataclass(frozen=True, kw_only=True)
+class LassoProblem:
+    """The weights of one such problem, and the relative gap at which to stop.
+
+    Parameters
+    ----------
+    beta, gamma : float
+        β, γ ≥ 0.
+    weight : float
+        λ ≥ 0.
+    tolerance : float
+        The gap that is wanted, relative to :func:`objective_scale` of F(W) and F(0).
+    """
+
+    beta: float
+    gamma: float
+    weight: float
+    tolerance: float
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LassoOptimum:
+    """A minimiser, its dual, and how good it is.
+
+    Parameters
+    ----------
+    W : array (N, D)
+        Attributions, with exact zeros.
+    Y : array (N, D)
+        |Y| ≤ λ, near −∇q(W).
+    gap : float
+        The proven relative gap.
+    """
+
+    W: Attributions
+    Y: Array
+    gap: float
+
+
+class LassoMethod(ABC):
+    """A method that holds G, P and Q, and minimises for any weights."""
+
+    @abstractmethod
+    def minimum(self, lasso: LassoProblem, start: LassoOptimum | None) -> LassoOptimum:
+        """The optimum, from that for weights nearby where one is given."""
+
+
+def best_dual(W: Array, slope: Array, weight: float) -> Array:
+    """The |Y| ≤ λ with the smallest proven gap at W, where q has this slope."""
+    return np.clip(2.0 * W - slope, -weight, weight)
+
+
+def proven_gap(W: Array, slope: Array, weight: float) -> float:
+    """λ‖W‖₁ − ⟨Y, W⟩ + ‖∇q(W) + Y‖²/4 for the best Y."""
+    Y = best_dual(W, slope, weight)
+    excess = weight * float(np.abs(W).sum()) - float(np.vdot(Y, W))
+    Y += slope
+    return max(excess, 0.0) + 0.25 * float(np.vdot(Y, Y))
+
+
+# ---- The curvature of squared losses, H = 2(I + βP + γQ), as products and bounds
+
+
+DENSITY = 0.1  # products with a stored matrix are faster dense from here on
+PRECONDITIONED = 30.0  # β‖P‖ from which two cosine transforms a step pay for themselves
+
+
+class Curvature(ABC):
+    """H = 2(I + βP + γQ) on attributions in a layout of its own.
+
+    Parameters
+    ----------
+    beta, gamma : float
+        Weights of P and Q, relative to that of the identity.
+    """
+
+    def __init__(self, beta: float, gamma: float) -> None:
+        self.beta = beta
+        self.gamma = gamma
+
+    @abstractmethod
+    def stored(self, W: Attributions) -> Array:
+        """A contiguous copy of W (N, D) in this layout."""
+
+    @abstractmethod
+    def restored(self, X: Array) -> Attributions:
+        """W (N, D) from this layout."""
+
+    @abstractmethod
+    def product(self, X: Array) -> Array:
+        """H X, a new array."""
+
+    @property
+    @abstractmethod
+    def bound(self) -> Array:
+        """A diagonal M ≽ H, of a shape that broadcasts."""
+
+    @abstractmethod
+    def precondition(self, R: Array) -> Array:
+        """An approximation of H⁻¹R, symmetric and positive definite; a new array."""
+
+    def guess(self, X: Array) -> Array | None:
+        """H⁻¹X where it is known exactly, else None."""
+        del X
+        return None
+
+
+@final
+class StoredCurvature(Curvature):
+    """P is a matrix, sparse or dense; points in rows."""
+
+    def __init__(
+        self,
+        P: Sparse | Array | None,
+        Q: Array | None,
+        beta: float,
+        gamma: float,
+    ) -> None:
+        super().__init__(beta, gamma)
+        self._P = P
+        self._Q = Q
+
+    def stored(self, W: Attributions) -> Array:
+        return np.array(W, order="C")
+
+    def restored(self, X: Array) -> Attributions:
+        return X
+
+    def product(self, X: Array) -> Array:
+        product = 2.0 * X
+        if self._P is not None and self.beta:
+            coupled = self._P @ X
+            coupled *= 2.0 * self.beta
+            product += coupled
+        if self._Q is not None and self.gamma:
+            product += X @ ((2.0 * self.gamma) * self._Q)
+        return product
+
+    @cached_property
+    def bound(self) -> Array:
+        # |P|1 bounds P, for symmetric P (Gershgorin)
+        over_points = _row_sums(self._P) * self.beta
+        over_features = _row_sums(self._Q) * self.gamma
+        return np.asarray(2.0 + 2.0 * np.add.outer(over_points, over_features))
+
+    def precondition(self, R: Array) -> Array:
+        _, V = self._feature_basis
+        if V is None:
+            return np.asarray(R * self._inverse_diagonal)
+        return np.asarray(((R @ V) * self._inverse_diagonal) @ V.T)
+
+    @cached_property
+    def _inverse_diagonal(self) -> Array:
+        over_points = self._points_diagonal * self.beta
+        over_features = self._feature_basis[0] * self.gamma
+        return np.asarray(0.5 / (1.0 + np.add.outer(over_points, over_features)))
+
+    @property
+    def _points_diagonal(self) -> Array:
+        return np.zeros(1) if self._P is None else diagonal(self._P)
+
+    @cached_property
+    def _feature_basis(self) -> tuple[Array, Array | None]:
+        if self._Q is None or self.gamma == 0.0:
+            return np.zeros(1), None
+        values, vectors = la.eigh(self._Q)
+        return np.maximum(values, 0.0), vectors
+
+
+@final
+class OperatorCurvature(Curvature):
+    """P is known by its action on a column; features in rows.
+
+    A lattice is diagonal under the cosine transform, which then is the preconditioner
+    (exact where no attribution is zero); other operators have none but a diagonal.
+    """
+
+    def __init__(
+        self,
+        P: Operator,
+        Q: Array | None,
+        beta: float,
+        gamma: float,
+        basis: CosineBasis | None,
+    ) -> None:
+        super().__init__(beta, gamma)
+        self._P = P
+        self._Q = Q
+        worthwhile = beta * P.largest >= PRECONDITIONED
+        self._basis = basis if worthwhile else None
+
+    def stored(self, W: Attributions) -> Array:
+        return np.array(W.T, order="C")
+
+    def restored(self, X: Array) -> Attributions:
+        return np.ascontiguousarray(X.T)
+
+    def product(self, X: Array) -> Array:
+        product = np.empty_like(X)
+
+        def fill(column: int) -> None:
+            row = product[column]
+            self._P.apply(X[column], row)
+            row *= 2.0 * self.beta
+            row += X[column]
+            row += X[column]
+
+        for_each_column(fill, *X.shape)
+        if self._Q is not None and self.gamma:
+            product += ((2.0 * self.gamma) * self._Q) @ X
+        return product
+
+    @cached_property
+    def bound(self) -> Array:
+        over_features = _row_sums(self._Q) * self.gamma
+        # P ≼ 2·diag(P) for a Laplacian of similarities ≥ 0
+        over_points = (2.0 * self.beta) * diagonal(self._P)
+        return np.asarray(2.0 + 2.0 * np.add.outer(over_features, over_points))
+
+    def precondition(self, R: Array) -> Array:
+        if self._basis is None:
+            return R / (0.5 * (2.0 + self.bound))
+        return self._inverse(self._basis, R)
+
+    def guess(self, X: Array) -> Array | None:
+        return None if self._basis is None else self._inverse(self._basis, X)
+
+    def _inverse(self, basis: CosineBasis, R: Array) -> Array:
+        values, V = self._feature_basis
+        nu = np.broadcast_to(values, len(R))
+        turned = R.copy() if V is None else V.T @ R
+
+        def divide(column: int) -> None:
+            eigenvalues = (2.0 * self.beta) * basis.values
+            eigenvalues += 2.0 * (1.0 + self.gamma * nu[column])
+            spectrum = basis.forward(turned[column])
+            spectrum /= eigenvalues
+            turned[column] = basis.backward(spectrum)
+
+        for_each_column(divide, *R.shape)
+        return turned if V is None else V @ turned
+
+    @cached_property
+    def _feature_basis(self) -> tuple[Array, Array | None]:
+        if self._Q is None:
+            return np.zeros(1), None
+        values, vectors = la.eigh(self._Q)
+        return np.maximum(values, 0.0), vectors
+
+
+@final
+class CosineBasis:
+    """The eigenbasis of :class:`LatticeLaplacian`: the cosine transform of the box.
+
+    A path of n points has the eigenvalues 2 − 2cos(πk/n); those of a box add up.
+    """
+
+    def __init__(self, laplacian: LatticeLaplacian) -> None:
+        self.box = laplacian.box
+
+    @cached_property
+    def values(self) -> Array:
+        """Eigenvalues, shape (N,), in the order of :meth:`forward`."""
+        total = np.zeros(1)
+        for n in self.box:
+            path = 4.0 - 4.0 * np.cos(np.pi * np.arange(n) / n)
+            total = np.add.outer(total, path).ravel()
+        return total
+
+    def forward(self, w: Array) -> Array:
+        """Coefficients of one vector (N,)."""
+        transformed = scipy.fft.dctn(w.reshape(self.box), norm="ortho")
+        return np.asarray(transformed).ravel()
+
+    def backward(self, coefficients: Array) -> Array:
+        """The vector (N,) of these coefficients, which are overwritten."""
+        block = coefficients.reshape(self.box)
+        vector = scipy.fft.idctn(block, norm="ortho", overwrite_x=True)
+        return np.asarray(vector).ravel()
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Couplings:
+    """P and Q, as products with them are fastest.
+
+    Parameters
+    ----------
+    P : matrix or None
+        (N, N), sparse, dense or an operator.
+    Q : array or None
+        (D, D).
+    """
+
+    P: Sparse | Array | Operator | None
+    Q: Array | None
+
+    @classmethod
+    def of(cls, quadratic: Quadratic) -> Couplings:
+        """Those of a quadratic."""
+        P = quadratic.P
+        if P is not None and not isinstance(P, np.ndarray | Operator):
+            P = sp.csr_array(P)  # by rows, for products write each row once
+            if P.nnz > DENSITY * P.shape[0] ** 2:
+                P = dense_matrix(P)
+        return cls(P, quadratic.Q)
+
+    @property
+    def dense_size(self) -> int:
+        """N where products with P are dense; zero where BLAS has nothing to share."""
+        return len(self.P) if isinstance(self.P, np.ndarray) else 0
+
+    def curvature(self, beta: float, gamma: float) -> Curvature:
+        """H = 2(I + βP + γQ)."""
+        if isinstance(self.P, Operator):
+            return OperatorCurvature(self.P, self.Q, beta, gamma, self._cosine_basis)
+        return StoredCurvature(self.P, self.Q, beta, gamma)
+
+    @cached_property
+    def _cosine_basis(self) -> CosineBasis | None:
+        if isinstance(self.P, LatticeLaplacian):
+            return CosineBasis(self.P)
+        return None
+
+
+def _row_sums(matrix: Sparse | Array | None) -> Array:
+    return (
+        np.zeros(1) if matrix is None else np.asarray(abs(matrix).sum(axis=1)).ravel()
+    )
+
+
+def diagonal(matrix: Sparse | Array | Operator) -> Array:
+    """The diagonal; of an operator without one, half of its largest eigenvalue.
+
+    A Laplacian of similarities ≥ 0 is at most twice its diagonal.
+    """
+    if isinstance(matrix, ProductKernelLaplacian):
+        return 2.0 * matrix.degrees
+    if isinstance(matrix, Operator):
+        return np.array([0.5 * matrix.largest])
+    return np.asarray(matrix.diagonal())
+
+
+# ---- Newton's method on the non-zeros of a lasso, with conjugate gradients
+
+
+_MOST_STEPS = 300
+_INNER_STEPS = 3_000
+_FORCING = 0.2  # the residual that is left of a Newton system
+_DESCENT = 0.05  # of the decrease that a gradient step guarantees
+
+
+@final
+class NewtonLasso(LassoMethod):
+    """Newton's method for the target G and the couplings P and Q."""
+
+    def __init__(self, quadratic: Quadratic) -> None:
+        self._G = quadratic.G
+        self._couplings = Couplings.of(quadratic)
+
+    def minimum(self, lasso: LassoProblem, start: LassoOptimum | None) -> LassoOptimum:
+        H = self._couplings.curvature(lasso.beta, lasso.gamma)
+        G = H.stored(self._G)
+        W = _first(H, G, lasso.weight) if start is None else H.stored(start.W)
+        objective = _Objective(H, G, lasso.weight)
+        with few_threads(self._couplings.dense_size):
+            point = _descend(objective, W, lasso.tolerance)
+        Y = best_dual(point.W, point.slope, lasso.weight)
+        return LassoOptimum(
+            W=H.restored(point.W),
+            Y=H.restored(Y),
+            gap=objective.gap(point) / objective.scale(point),
+        )
+
+
+def _first(H: Curvature, G: Array, weight: float) -> Array:
+    """Where to start: at the optimum for λ = 0, if it is at hand, less what λ takes."""
+    guess = H.guess(2.0 * G)
+    return np.zeros_like(G) if guess is None else _soft(guess, np.array(0.5 * weight))
+
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """W and the slope ∇q(W)."""
+
+    W: Array
+    slope: Array
+
+
+@dataclass(frozen=True, eq=False)
+class _Objective:
+    """F, with steps that make it smaller."""
+
+    H: Curvature
+    G: Array
+    weight: float
+
+    def at(self, W: Array) -> _Point:
+        """The point W, with ∇q(W) = HW − 2G."""
+        slope = self.H.product(W)
+        slope -= self.G
+        slope -= self.G
+        return _Point(W, slope)
+
+    def scale(self, point: _Point) -> float:
+        """What the gap at W is relative to."""
+        zero = float(np.vdot(self.G, self.G))
+        # ½⟨W, HW⟩ − 2⟨G, W⟩ + ‖G‖² = ½⟨W, ∇q(W)⟩ − ⟨G, W⟩ + ‖G‖²
+        smooth = 0.5 * float(np.vdot(point.W, point.slope)) + zero
+        smooth -= float(np.vdot(self.G, point.W))
+        value = smooth + self.weight * float(np.abs(point.W).sum())
+        return objective_scale(value, zero)
+
+    def gap(self, point: _Point) -> float:
+        """A proven bound of F(W) − min F."""
+        return proven_gap(point.W, point.slope, self.weight)
+
+    def change(self, point: _Point, other: _Point) -> float:
+        """F(other) − F(point) = ½⟨∇q + ∇q', W' − W⟩ + λ(‖W'‖₁ − ‖W‖₁)."""
+        rise = np.abs(other.W)
+        rise -= np.abs(point.W)
+        smooth = float(np.vdot(point.slope + other.slope, other.W - point.W))
+        return 0.5 * smooth + self.weight * float(rise.sum())
+
+    def lower(self, point: _Point, goal: float) -> _Point | None:
+        """A point with a smaller objective; None if rounding allows none."""
+        bound = self.H.bound
+        gradient_step = _soft(point.W - point.slope / bound, self.weight / bound)
+        signs = np.sign(gradient_step)
+        gradient_step -= point.W
+        needed = 0.5 * _DESCENT * float(np.vdot(gradient_step, bound * gradient_step))
+        lower = self._newton(point, signs, goal)
+        if self.change(point, lower) <= -needed:
+            return lower
+        gradient_step += point.W
+        lower = self.at(gradient_step)
+        return lower if self.change(point, lower) < 0.0 else None
+
+    def _newton(self, point: _Point, signs: Array, goal: float) -> _Point:
+        """The better of two ways to x: as far as F falls, or all the way and cut."""
+        end = self.at(self._orthant_minimum(point, signs, goal))
+        crossing = end.W * signs < 0.0
+        if not crossing.any():
+            return self._along(point, end)
+        cut = self.at(np.where(crossing, 0.0, end.W))
+        part = self._along(point, end)
+        return min(part, cut, key=lambda other: self.change(point, other))
+
+    def _orthant_minimum(self, point: _Point, signs: Array, goal: float) -> Array:
+        """The x with H_AA x_A ≈ (2G − λs)_A that is zero where the sign s is."""
+        active = np.abs(signs)
+        x = np.where(point.W * signs > 0.0, point.W, 0.0)
+        start = point if np.array_equal(x, point.W) else self.at(x)
+        residual = (-self.weight) * signs - start.slope
+        residual *= active
+        square = float(np.vdot(residual, residual))
+        enough = max(_FORCING**2 * square, goal)
+        conjugate_gradients(
+            _masked(self.H.product, active),
+            x,
+            residual,
+            precondition=_masked(self.H.precondition, active),
+            most_steps=_INNER_STEPS,
+            is_enough=lambda _, R: float(np.vdot(R, R)) <= enough,
+        )
+        return x
+
+    def _along(self, point: _Point, end: _Point) -> _Point:
+        """Where F is smallest between a point and an end, which is overwritten."""
+        share = _line_minimum(point, end, self.weight)
+        if share == 1.0:
+            return end
+        for moved, origin in ((end.W, point.W), (end.slope, point.slope)):
+            moved -= origin
+            moved *= share
+            moved += origin
+        return end
+
+
+def _descend(objective: _Objective, W: Array, tolerance: float) -> _Point:
+    """A minimiser to a relative gap, or the best that rounding and steps allow."""
+    point = best = objective.at(W)
+    smallest = np.inf
+    for _ in range(_MOST_STEPS):
+        gap, scale = objective.gap(point), objective.scale(point)
+        if gap < smallest:
+            smallest, best = gap, point
+        if gap <= 0.5 * tolerance * scale:
+            break
+        lower = objective.lower(point, tolerance * scale)
+        if lower is None:
+            break
+        point = lower
+    return best
+
+
+def _masked(action: Action, mask: Array) -> Action:
+    """The action on the entries of a mask of zeros and ones, into the same."""
+
+    def masked(V: Array) -> Array:
+        image = action(V)
+        image *= mask
+        return image
+
+    return masked
+
+
+def _line_minimum(point: _Point, end: _Point, weight: float) -> float:
+    """The t in [0, 1] with the smallest F(W + t(x − W)).
+
+    The derivative rises linearly, and jumps by 2λ|x − W| where an entry changes sign.
+    """
+    W, x = point.W, end.W
+    step = x - W
+    crossing = W * x < 0.0
+    signs = np.where(W == 0.0, np.sign(x), np.sign(W))
+    initial = float(np.vdot(point.slope, step))
+    rate = float(np.vdot(end.slope, step)) - initial
+    initial += weight * float(np.vdot(signs, step))
+    breaks = W[crossing] / (W[crossing] - x[crossing])
+    order = np.argsort(breaks)
+    jumps = 2.0 * weight * np.abs(step[crossing])[order]
+    levels = initial + np.concatenate([[0.0], np.cumsum(jumps)])
+    ends = np.concatenate([breaks[order], [1.0]])
+    rising = np.flatnonzero(levels + rate * ends >= 0.0)
+    if len(rising) == 0:
+        return 1.0
+    piece = rising[0]
+    first = float(ends[piece - 1]) if piece else 0.0
+    root = -levels[piece] / rate if rate > 0.0 else first
+    return float(np.clip(root, first, ends[piece]))
+
+
+def _soft(V: Array, threshold: Array) -> Array:
+    """sign(V)·max(|V| − threshold, 0), with exact zeros; overwrites V."""
+    V -= np.clip(V, -threshold, threshold)
+    return V

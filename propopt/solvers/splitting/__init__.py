@@ -1,1 +1,0 @@
-"""Sums over edges: operator splitting, polished by Newton steps."""

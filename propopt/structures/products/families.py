@@ -1,0 +1,462 @@
+"""Functions of one column, of which products are made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final, Protocol, Self, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from propopt.base.arrays import Array, Positions, Truths
+from propopt.base.errors import Refused
+from propopt.structures.products.normals import (
+    LOG_TAIL,
+    Normals,
+    log_mass,
+    normal_nodes,
+)
+
+
+class Factors(Protocol):
+    """U functions g_u, each of one column of a table."""
+
+    @property
+    def column(self) -> Positions:
+        """The position of the column that each is of, (U,)."""
+
+    def __len__(self) -> int: ...
+
+    def take(self, chosen: Positions | Truths, /) -> Self:
+        """Those that are chosen, in that order."""
+
+    def at(self, values: Array, /) -> Array:
+        """g_u of values of any shape S: numbers, NaN or codes; all of one column.
+
+        Returns
+        -------
+        array (U, S)
+        """
+
+    def under(self, normals: Normals, /) -> Array:
+        """E g_u(V) for truncated normals V of shape S; all of one column.
+
+        Returns
+        -------
+        array (U, S)
+        """
+
+
+# ---- Gaussian bumps of one column: the factors of gaussian kernels
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Bumps:
+    """g(x) = exp(−(x − center)² / (2 width²)).
+
+    Parameters
+    ----------
+    column : array (U,)
+        The position of the column that each is of.
+    center, width : array (U,)
+        width > 0.
+    """
+
+    column: Positions
+    center: Array
+    width: Array
+
+    def __len__(self) -> int:
+        return len(self.column)
+
+    def take(self, chosen: Positions | Truths) -> Bumps:
+        """Those that are chosen."""
+        return Bumps(self.column[chosen], self.center[chosen], self.width[chosen])
+
+    def at(self, values: Array) -> Array:
+        """Values, (U, S)."""
+        center, width = self._for(values.ndim)
+        return np.asarray(np.exp(-0.5 * ((values - center) / width) ** 2))
+
+    def under(self, normals: Normals) -> Array:
+        """Means, (U, S): another normal's mass between the same ends.
+
+        E g = (τ/σ) exp(−(μ − c)²/(2(γ² + σ²))) [Φ((b − m)/τ) − Φ((a − m)/τ)] / mass,
+        m = (γ²μ + σ²c)/(γ² + σ²), τ² = γ²σ²/(γ² + σ²)
+        (Garreau and von Luxburg 2020, Proposition 8).
+        """
+        center, width = self._for(len(normals.shape))
+        total = width**2 + normals.sd**2
+        middle = (width**2 * normals.mean + normals.sd**2 * center) / total
+        narrow = width * normals.sd / np.sqrt(total)
+        ends = (normals.low - middle) / narrow, (normals.high - middle) / narrow
+        apart = -0.5 * (normals.mean - center) ** 2 / total
+        log_mean = (
+            np.log(narrow / normals.sd) + apart + log_mass(*ends) - normals.log_mass
+        )
+        return np.asarray(np.exp(np.minimum(log_mean, 0.0)))
+
+    def _for(self, ndim: int) -> tuple[Array, Array]:
+        """Centers and widths, (U, 1, ..., 1)."""
+        shape = (-1, *(1,) * ndim)
+        return self.center.reshape(shape), self.width.reshape(shape)
+
+
+# ---- Any functions of one column, whose means are found by quadrature
+
+
+CurveRule: TypeAlias = Callable[[Array], Array]
+"""From values (n,) of a column, numbers or codes or NaN, to numbers (n,)."""
+
+CURVE_TOLERANCE: Final = 1e-10
+"""How near two quadratures have to be, over the mean of |g|."""
+
+_ROUNDING: Final = 1e-14
+"""How near is near enough, over the largest mean of |g| in any piece of a column."""
+
+_FEWEST: Final = 32
+_MOST: Final = 4096
+"""Nodes between knots."""
+
+_FARTHER: Final = 15.0
+"""What is added to how far tails are followed, each time."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """g(x), a callable each.
+
+    Means under normals are by Gauss-Legendre quadrature between knots, with twice as
+    many nodes, and farther into the tails, until two agree.
+
+    Parameters
+    ----------
+    column : array (U,)
+        The position of the column that each is of.
+    rules : tuple of callables (U,)
+        g.
+    knots : tuple of arrays (U,)
+        Where g has kinks or jumps, increasing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from propopt.structures.products.families import Curves
+    >>> from propopt.structures.products.normals import Normals
+    >>> absolute = Curves(np.array([0]), (np.abs,), (np.array([0.0]),))
+    >>> mean = absolute.under(Normals.of(0.0, 1.0, -np.inf, np.inf))
+    >>> bool(np.isclose(mean[0, 0], np.sqrt(2 / np.pi), rtol=1e-12))
+    True
+    """
+
+    column: Positions
+    rules: tuple[CurveRule, ...]
+    knots: tuple[Array, ...]
+
+    def __len__(self) -> int:
+        return len(self.column)
+
+    def take(self, chosen: Positions | Truths) -> Curves:
+        """Those that are chosen."""
+        places = np.arange(len(self))[chosen].tolist()
+        return Curves(
+            self.column[chosen],
+            tuple(self.rules[u] for u in places),
+            tuple(self.knots[u] for u in places),
+        )
+
+    def at(self, values: Array) -> Array:
+        """Values, (U, S)."""
+        result = np.empty((len(self), *values.shape))
+        for u, rule in enumerate(self.rules):
+            result[u] = _values(rule, values)
+        return result
+
+    def under(self, normals: Normals) -> Array:
+        """Means, (U, S).
+
+        Raises
+        ------
+        Refused
+            Where quadratures do not agree.
+        """
+        means = np.empty((len(self), *normals.shape))
+        for u, (rule, knots) in enumerate(zip(self.rules, self.knots, strict=True)):
+            means[u] = _mean(rule, knots, normals, int(self.column[u]))
+        return means
+
+
+def _mean(rule: CurveRule, knots: Array, normals: Normals, column: int) -> Array:
+    """By as many nodes as are needed, the same for all laws."""
+    n_nodes, log_tail = _FEWEST, LOG_TAIL
+    before, _ = _by_nodes(rule, knots, normals, n_nodes, log_tail)
+    while n_nodes < _MOST:
+        n_nodes, log_tail = 2 * n_nodes, log_tail + _FARTHER
+        mean, size = _by_nodes(rule, knots, normals, n_nodes, log_tail)
+        largest = size.max(axis=0, initial=0.0)
+        with np.errstate(invalid="ignore"):
+            near = CURVE_TOLERANCE * size + _ROUNDING * largest
+            apart = ~(np.abs(mean - before) <= near)
+        if not apart.any():
+            return mean
+        before = mean
+    place = np.unravel_index(int(apart.argmax()), apart.shape)
+    raise Refused(
+        f"the mean of the function of column {column} (counted from 0) between "
+        f"{normals.low[place]:.6g} and {normals.high[place]:.6g} is not found: with "
+        f"{_MOST} nodes quadrature gives {mean[place]:.6g}, and another answer with "
+        "half as many; give its kinks and jumps as knots"
+    )
+
+
+def _by_nodes(
+    rule: CurveRule, knots: Array, normals: Normals, n_nodes: int, log_tail: float
+) -> tuple[Array, Array]:
+    """Means of g and of |g|."""
+    x, weights = normal_nodes(normals, n_nodes, log_tail, knots)
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = np.where(weights > 0.0, _values(rule, x), 0.0)
+        mean = np.einsum("...q,...q->...", values, weights)
+        return mean, np.einsum("...q,...q->...", np.abs(values), weights)
+
+
+def _values(rule: CurveRule, values: Array) -> Array:
+    if values.size == 0:
+        return np.zeros(values.shape)
+    answer = np.asarray(rule(values.ravel()), dtype=np.float64)
+    return np.broadcast_to(answer, values.size).reshape(values.shape)
+
+
+# ---- Exponentials of one column: the factors of models with a logarithmic link
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Exponentials:
+    """g(x) = exp(rate (x − center)).
+
+    Parameters
+    ----------
+    column : array (U,)
+        The position of the column that each is of.
+    rate, center : array (U,)
+        Any numbers.
+    """
+
+    column: Positions
+    rate: Array
+    center: Array
+
+    def __len__(self) -> int:
+        return len(self.column)
+
+    def take(self, chosen: Positions | Truths) -> Exponentials:
+        """Those that are chosen."""
+        return Exponentials(self.column[chosen], self.rate[chosen], self.center[chosen])
+
+    def at(self, values: Array) -> Array:
+        """Values, (U, S)."""
+        rate, center = self._for(values.ndim)
+        return np.asarray(np.exp(rate * (values - center)))
+
+    def under(self, normals: Normals) -> Array:
+        """Means, (U, S): another normal's mass between the same ends.
+
+        E g = exp(r (μ − c) + r²σ²/2) [Φ(b/σ − s) − Φ(a/σ − s)] / mass, where a and b
+        are ends less μ, and s = r σ.
+        """
+        rate, center = self._for(len(normals.shape))
+        shift = rate * normals.sd
+        low = normals.standardised(normals.low) - shift
+        high = normals.standardised(normals.high) - shift
+        peak = rate * (normals.mean - center) + 0.5 * shift**2
+        return np.asarray(np.exp(peak + log_mass(low, high) - normals.log_mass))
+
+    def _for(self, ndim: int) -> tuple[Array, Array]:
+        """Rates and centers, (U, 1, ..., 1)."""
+        shape = (-1, *(1,) * ndim)
+        return self.rate.reshape(shape), self.center.reshape(shape)
+
+
+# ---- Factors with values of their own where a number is missing
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Imputed:
+    """Other factors, which are ``missing`` of NaN, as behind an imputer.
+
+    Parameters
+    ----------
+    factors : Factors (U)
+        Of numbers.
+    missing : array (U,)
+        The values of NaN.
+    """
+
+    factors: Factors
+    missing: Array
+
+    @property
+    def column(self) -> Positions:
+        """The position of the column that each is of."""
+        return self.factors.column
+
+    def __len__(self) -> int:
+        return len(self.missing)
+
+    def take(self, chosen: Positions | Truths) -> Imputed:
+        """Those that are chosen."""
+        return Imputed(self.factors.take(chosen), self.missing[chosen])
+
+    def at(self, values: Array) -> Array:
+        """Values, (U, S)."""
+        absent = np.isnan(values)
+        if not absent.any():
+            return self.factors.at(values)
+        missing = self.missing.reshape(-1, *(1,) * values.ndim)
+        return np.where(absent, missing, self.factors.at(values))
+
+    def under(self, normals: Normals) -> Array:
+        """Means, (U, S): a normal is never missing."""
+        return self.factors.under(normals)
+
+
+# ---- Powers of one column: the factors of linear functions and of polynomials
+
+
+_NODES: Final = 64
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Powers:
+    """g(x) = (x − center)^degree.
+
+    Parameters
+    ----------
+    column : array (U,)
+        The position of the column that each is of.
+    degree : array (U,)
+        At least 1.
+    center : array (U,)
+        What is taken away before: differences of near numbers keep their digits.
+    """
+
+    column: Positions
+    degree: NDArray[np.intp]
+    center: Array
+
+    @classmethod
+    def first(cls, columns: Positions) -> Powers:
+        """The columns themselves."""
+        ones = np.ones(len(columns), np.intp)
+        return cls(columns, ones, np.zeros(len(columns)))
+
+    def __len__(self) -> int:
+        return len(self.column)
+
+    def take(self, chosen: Positions | Truths) -> Powers:
+        """Those that are chosen."""
+        return Powers(self.column[chosen], self.degree[chosen], self.center[chosen])
+
+    def at(self, values: Array) -> Array:
+        """Values, (U, S)."""
+        shape = (-1, *(1,) * values.ndim)
+        return np.asarray(
+            (values - self.center.reshape(shape)) ** self.degree.reshape(shape)
+        )
+
+    def under(self, normals: Normals) -> Array:
+        """Means, (U, S): in closed form of the first power, by quadrature of others.
+
+        Gauss-Legendre nodes have all digits in far tails, where the recursion of the
+        moments has none: its terms are of either sign, and large.
+        """
+        means = np.empty((len(self), *normals.shape))
+        first = self.degree == 1
+        shape = (-1, *(1,) * len(normals.shape))
+        means[first] = normals.means - self.center[first].reshape(shape)
+        for u in np.flatnonzero(~first).tolist():
+            k = int(self.degree[u])
+            # |x|^k φ(x) falls later than φ, and has k more turns to be followed
+            x, weights = normal_nodes(normals, _NODES + 2 * k, LOG_TAIL + 2 * k)
+            means[u] = np.einsum("...q,...q->...", (x - self.center[u]) ** k, weights)
+        return means
+
+
+# ---- Functions of one column that are a number for each code, or for listed values
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """g(x) = entries[k] where x is key k, ``other`` elsewhere, ``missing`` of NaN.
+
+    Parameters
+    ----------
+    column : array (U,)
+        The position of the column, the same of all.
+    keys : array (K,)
+        Codes, or numbers, increasing.
+    entries : array (U, K)
+        The values at the keys.
+    other, missing : array (U,)
+        The values elsewhere.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from propopt.structures.products.families import Tables
+    >>> color = Tables.of_codes(0, np.array([[1.5, -2.0, 0.5]]))
+    >>> color.at(np.array([2.0, 0.0]))
+    array([[0.5, 1.5]])
+    """
+
+    column: Positions
+    keys: Array
+    entries: Array
+    other: Array
+    missing: Array
+
+    @classmethod
+    def of_codes(cls, column: int, entries: Array) -> Tables:
+        """Those of a category with the codes 0, ..., K − 1, (U, K)."""
+        unknown = np.full(len(entries), np.nan)
+        codes = np.arange(entries.shape[1], dtype=np.float64)
+        columns = np.full(len(entries), column, np.intp)
+        return cls(columns, codes, entries, unknown, unknown)
+
+    def __len__(self) -> int:
+        return len(self.column)
+
+    def take(self, chosen: Positions | Truths) -> Tables:
+        """Those that are chosen."""
+        return replace(
+            self,
+            column=self.column[chosen],
+            entries=self.entries[chosen],
+            other=self.other[chosen],
+            missing=self.missing[chosen],
+        )
+
+    def at(self, values: Array) -> Array:
+        """Values, (U, S)."""
+        K = len(self.keys)
+        place = np.searchsorted(self.keys, values)
+        known = np.append(self.keys, np.nan)[place] == values
+        place = np.where(np.isnan(values), K + 1, np.where(known, place, K))
+        return self.whole[:, place]
+
+    def under(self, normals: Normals) -> Array:
+        """Means, (U, S): single values have no share of a normal."""
+        shape = (-1, *(1,) * len(normals.shape))
+        return np.broadcast_to(self.other.reshape(shape), (len(self), *normals.shape))
+
+    @property
+    def whole(self) -> Array:
+        """Entries, then what is elsewhere and of missing values, (U, K + 2)."""
+        return np.column_stack([self.entries, self.other, self.missing])

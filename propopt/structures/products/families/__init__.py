@@ -1,1 +1,0 @@
-"""Families of functions of one column: the factors of products."""

@@ -1,0 +1,178 @@
+"""Functions that are sums of products of functions of one column each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final, final
+
+import numpy as np
+
+from propopt.base.arrays import Array, Points, Positions, Values
+from propopt.base.resources import Budget
+from propopt.structures.products.algebra import Products
+from propopt.structures.products.families import Factors
+
+
+PRODUCTS_TOLERANCE: Final = 1e-9
+"""How far a function may be from what it is read as, over the range of f."""
+
+FACTORS_AT_ONCE: Final = Budget(2**26)
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class SumOfProducts:
+    """f(x) = base + Σ_l v_l Π_{u in path l} g_u(x_j(u)), a factor of a column each.
+
+    Sums of trees are (their factors are indicators), gaussian kernels, linear and
+    additive functions, products of functions of one column, and sums of all these.
+    Under independent columns the mean of f, and any contrast in one column, are the
+    same sum with the mean, or the contrast, of g_u in place of g_u: nothing is sampled.
+
+    Parameters
+    ----------
+    products : Products
+        What is made of the factors.
+    factors : tuple of Factors
+        Families of them, numbered one after the other.
+    tolerance : float
+        How far f may be from the model that it was read of, over the range of f.
+    """
+
+    products: Products
+    factors: tuple[Factors, ...]
+    tolerance: float = PRODUCTS_TOLERANCE
+
+    @classmethod
+    def additive(
+        cls, base: float, weights: Array, terms: Factors, n_columns: int
+    ) -> SumOfProducts:
+        """Base + Σ_u weights_u g_u."""
+        paths = np.arange(len(terms))[:, None]
+        products = Products(base, weights, paths, terms.column, n_columns)
+        return cls(products, (terms,))
+
+    @classmethod
+    def constant(cls, value: float, n_columns: int) -> SumOfProducts:
+        """The same at all points of D columns."""
+        nothing = np.zeros((0, 0), np.intp)
+        columns = np.zeros(0, np.intp)
+        return cls(Products(value, np.zeros(0), nothing, columns, n_columns), ())
+
+    def __repr__(self) -> str:
+        kinds = ", ".join(type(family).__name__ for family in self.factors)
+        return (
+            f"{type(self).__name__}({len(self.products.values)} products of "
+            f"{self.n_factors} factors ({kinds}) in {self.n_columns} columns)"
+        )
+
+    @property
+    def n_columns(self) -> int:
+        """D."""
+        return self.products.n_columns
+
+    @property
+    def n_factors(self) -> int:
+        """U."""
+        return len(self.products.column)
+
+    @cached_property
+    def columns(self) -> Positions:
+        """The columns that f depends on, increasing."""
+        used = np.unique(self.products.paths)
+        return np.unique(self.products.column[used[used >= 0]])
+
+    def of_column(self, j: int) -> Iterator[tuple[Positions, Factors]]:
+        """The factors of a column: their numbers, and themselves, by families."""
+        start = 0
+        for family in self.factors:
+            own = np.flatnonzero(family.column == j)
+            if len(own) > 0:
+                yield own + start, family.take(own)
+            start += len(family)
+
+    def value(self, points: Points) -> Values:
+        """Values of f at points (N, D)."""
+        values = np.empty(len(points))
+        for rows, G in self._factors_at(points):
+            values[rows] = self.products.sums(G)
+        return values
+
+    def terms(self, points: Points) -> Values:
+        """|base| + Σ_l |v_l Π_u g_u| at points: what the rounding of f is of, (N,)."""
+        products, sizes = self.products, np.empty(len(points))
+        whole = replace(
+            products, base=abs(products.base), values=np.abs(products.values)
+        )
+        for rows, G in self._factors_at(points):
+            sizes[rows] = whole.sums(np.abs(G))
+        return sizes
+
+    def _factors_at(self, points: Points) -> Iterator[tuple[slice, Array]]:
+        """Some rows at a time, with the factors there (U, n)."""
+        row_bytes = 8 * self.n_factors + self.products.row_bytes
+        own = [
+            (j, numbers, factors)
+            for j in self.columns.tolist()
+            for numbers, factors in self.of_column(j)
+        ]
+        for rows in FACTORS_AT_ONCE.blocks(len(points), row_bytes):
+            G = np.empty((self.n_factors, len(points[rows])))
+            for j, numbers, factors in own:
+                G[numbers] = factors.at(points[rows, j])
+            yield rows, G
+
+    def plus(self, number: float) -> SumOfProducts:
+        """``number`` + f."""
+        products = replace(self.products, base=self.products.base + number)
+        return replace(self, products=products)
+
+    def scaled(self, weight: float) -> SumOfProducts:
+        """``weight`` · f."""
+        products = self.products
+        scaled = replace(
+            products, base=weight * products.base, values=weight * products.values
+        )
+        return replace(self, products=scaled)
+
+    @classmethod
+    def sum_of(cls, parts: Sequence[SumOfProducts]) -> SumOfProducts:
+        """The sum of several, at least one, of the same number of columns."""
+        starts = np.cumsum([0, *(part.n_factors for part in parts)])
+        width = max(part.products.paths.shape[1] for part in parts)
+        products = Products(
+            sum(part.products.base for part in parts),
+            np.concatenate([part.products.values for part in parts]),
+            np.concatenate(
+                [
+                    _moved(part.products.paths, int(start), width)
+                    for part, start in zip(parts, starts, strict=False)
+                ]
+            ),
+            np.concatenate([part.products.column for part in parts]),
+            parts[0].n_columns,
+        )
+        families = tuple(family for part in parts for family in part.factors)
+        return cls(products, families, max(part.tolerance for part in parts))
+
+
+def _moved(paths: Positions, start: int, width: int) -> Positions:
+    """Paths of factors that are numbered from ``start``, padded to ``width``."""
+    padded = np.pad(paths, ((0, 0), (0, width - paths.shape[1])), constant_values=-1)
+    return np.where(padded >= 0, padded + start, -1)
+
+
+@final
+@dataclass(frozen=True)
+class NoProducts:
+    """Why a function is not read as a sum of products.
+
+    Parameters
+    ----------
+    reason : str
+        Half a sentence, which names what would do where something would.
+    """
+
+    reason: str

@@ -1,0 +1,543 @@
+"""LightGBM: estimators, and boosters of its native interface.
+
+Numbers are compared in float64. Where a column had no missing value in training, one is
+the number 0.0.
+
+CatBoost of numbers: trees that ask the same at each level, and others. Numbers are
+compared in float32, and what is more than a border goes right.
+
+Gradient boosting on histograms of scikit-learn. Its nodes are kept by no public name:
+they are what ``predict`` itself reads.
+
+XGBoost with trees (``gbtree``, ``dart``): estimators, and native boosters. Numbers are
+compared in float32, and what is less than a threshold goes left. Listed categories go
+right.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
+
+from propopt.base.arrays import Array, Truths
+from propopt.structures.boosters import LightGBMBooster, XGBoostBooster
+from propopt.structures.boxes.boxes import SINGLE_TOLERANCE, TreeSum
+from propopt.structures.boxes.sets import Tree
+from propopt.structures.readers.pipelines import View, behind, table_numbers
+from propopt.structures.readers.tree_nodes import (
+    NodeList,
+    Scores,
+    TreeOutput,
+    TreeRule,
+    at_most_in_single,
+    below_in_single,
+    sum_of_trees,
+)
+from propopt.tables.frames import as_frame
+
+
+# ---- CatBoost of numbers: trees that ask the same at each level, and others
+
+
+_CATBOOST_LOGITS: Final = frozenset({"CrossEntropy", "Logloss"})
+"""Losses whose score is the log-odds."""
+
+_CATBOOST_VALUES: Final = frozenset(
+    {"Expectile", "Huber", "LogCosh", "Lq", "MAE", "MAPE", "Quantile", "RMSE"}
+)
+"""Losses whose scores are what is predicted."""
+
+
+def _model(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
+    """A bias and the sum of trees, all times a scale."""
+    saved = _saved(model)
+    scale, biases = saved["scale_and_bias"]
+    loss = str(model.get_all_params().get("loss_function", "")).partition(":")[0]
+    logit = 1.0 if loss in _CATBOOST_LOGITS else None
+    score = Scores(len(biases), loss in _CATBOOST_VALUES, logit).read(output)
+    if score is None or not _is_of_numbers(saved):
+        return None
+    weight = score.factor * scale
+    columns = _Columns(saved["features_info"]["float_features"])
+    if "oblivious_trees" in saved:
+        trees = [
+            _symmetric(tree, columns, weight, score.place, len(biases))
+            for tree in saved["oblivious_trees"]
+        ]
+    else:
+        trees = [
+            _catboost_tree(tree, columns, weight, score.place)
+            for tree in saved["trees"]
+        ]
+    return sum_of_trees(trees, score.factor * float(biases[score.place]), view)
+
+
+def _saved(model: Any) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.json"
+        model.save_model(str(path), format="json")
+        saved: dict[str, Any] = json.loads(path.read_text())
+    return saved
+
+
+def _is_of_numbers(saved: Mapping[str, Any]) -> bool:
+    """Whether no statistics of categories, and no text, are asked for."""
+    kinds = {kind for kind, features in saved["features_info"].items() if features}
+    return kinds <= {"float_features"}
+
+
+class _Columns:
+    """The columns of numbers, by their place among themselves."""
+
+    def __init__(self, features: Sequence[Mapping[str, Any]]) -> None:
+        places = [f["flat_feature_index"] for f in features]
+        self.place = np.array(places, dtype=np.intp)
+        self.missing_left: Truths = np.array(
+            [f["nan_value_treatment"] != "AsTrue" for f in features], dtype=bool
+        )
+
+
+def _symmetric(
+    tree: Mapping[str, Any], columns: _Columns, weight: float, index: int, count: int
+) -> Tree:
+    """A tree of d levels with 2^d leaves; level b is bit b of the place of a leaf.
+
+    The nodes are those of a heap: i has the children 2 i + 1 and 2 i + 2, and the
+    highest bit is asked for first.
+    """
+    splits = list(reversed(tree["splits"] or []))
+    depth, n_inner = len(splits), 2 ** len(splits) - 1
+    level = np.repeat(np.arange(depth), 2 ** np.arange(depth))
+    feature = np.array([s["float_feature_index"] for s in splits], dtype=np.intp)[level]
+    border = np.array([s["border"] for s in splits], dtype=np.float64)[level]
+    values = weight * np.array(tree["leaf_values"], dtype=np.float64)[index::count]
+    left = 2 * np.arange(n_inner) + 1
+    leaves = np.full(n_inner + 1, -1)
+    return Tree.of(
+        np.concatenate([columns.place[feature], leaves]),
+        np.concatenate([at_most_in_single(border), leaves]),
+        np.concatenate([left, leaves]),
+        np.concatenate([left + 1, leaves]),
+        np.concatenate([np.zeros(n_inner), values]),
+        np.concatenate([columns.missing_left[feature], leaves > 0]),
+    )
+
+
+def _catboost_tree(
+    structure: Mapping[str, Any], columns: _Columns, weight: float, index: int
+) -> Tree:
+    """A tree whose nodes differ from each other."""
+    nodes = NodeList()
+    places = [(structure, NodeList.root)]
+    while places:
+        node, place = places.pop()
+        if "split" not in node:
+            nodes.leaf(place, weight * float(np.ravel(node["value"])[index]))
+            continue
+        split = node["split"]
+        feature = split["float_feature_index"]
+        left, right = nodes.split(
+            place,
+            int(columns.place[feature]),
+            float(at_most_in_single(split["border"])),
+            bool(columns.missing_left[feature]),
+        )
+        places += [(node["left"], left), (node["right"], right)]
+    return nodes.tree()
+
+
+CATBOOST_TREES: Final[Mapping[tuple[str, str], TreeRule]] = dict.fromkeys(
+    (
+        ("catboost", "CatBoost"),
+        ("catboost", "CatBoostClassifier"),
+        ("catboost", "CatBoostRegressor"),
+    ),
+    _model,
+)
+
+
+# ---- Gradient boosting on histograms of scikit-learn
+
+
+def _boosting(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
+    """A baseline and the sum of trees of each score."""
+    rounds = model._predictors  # noqa: SLF001
+    score = _histograms_scores(model).read(output)
+    seen = _behind_encoder(model, view)
+    if score is None or seen is None:
+        return None
+    trees = [_histograms_tree(stage[score.place], score.factor) for stage in rounds]
+    base = float(np.ravel(model._baseline_prediction)[score.place])  # noqa: SLF001
+    return sum_of_trees(trees, score.factor * base, seen)
+
+
+def _histograms_scores(model: Any) -> Scores:
+    """Classes have logits; counts and positive values the logarithm as their link."""
+    if type(model) is HistGradientBoostingClassifier:
+        return Scores(model.n_trees_per_iteration_, logit=1.0)
+    return Scores(1, is_value=model.loss not in ("gamma", "poisson"))
+
+
+def _behind_encoder(model: Any, view: View) -> View | None:
+    """Codes of categories come first, then numbers."""
+    encoder = model._preprocessor  # noqa: SLF001
+    return view if encoder is None else behind(encoder, view)
+
+
+def _histograms_tree(predictor: Any, factor: float) -> Tree:
+    nodes = predictor.nodes
+    inner = nodes["is_leaf"] == 0
+    return Tree.of(
+        np.where(inner, nodes["feature_idx"].astype(np.intp), -1),
+        nodes["num_threshold"],
+        nodes["left"].astype(np.intp),
+        nodes["right"].astype(np.intp),
+        factor * nodes["value"],
+        nodes["missing_go_to_left"].astype(bool),
+        {
+            node: _bits(predictor.raw_left_cat_bitsets[nodes["bitset_idx"][node]])
+            for node in np.flatnonzero(inner & (nodes["is_categorical"] > 0)).tolist()
+        },
+    )
+
+
+def _bits(words: NDArray[np.uint32]) -> Truths:
+    """Which bits are set, the lowest of the first word first."""
+    little = np.ascontiguousarray(words, dtype="<u4").view(np.uint8)
+    return np.unpackbits(little, bitorder="little").astype(bool)
+
+
+HISTOGRAM_TREES: Final[Mapping[type, TreeRule]] = dict.fromkeys(
+    (HistGradientBoostingClassifier, HistGradientBoostingRegressor), _boosting
+)
+
+
+# ---- What boosters make of tables with categories of pandas: positions of known ones
+
+
+def coded_numbers(table: Any, categories: Sequence[Sequence[Any] | None]) -> Array:
+    """Numbers, and codes of categories; NaN for missing and unknown ones.
+
+    Parameters
+    ----------
+    table : array or DataFrame (n, M)
+        What a booster is given.
+    categories : sequence
+        Of each column that has a category dtype the categories that are known; None
+        where the positions in the dtype itself count.
+    """
+    frame = as_frame(table, "X")
+    if frame is None:
+        return table_numbers(table)
+    known = iter(categories)
+    columns = [
+        _codes(column, next(known, None))
+        if isinstance(column.dtype, pd.CategoricalDtype)
+        else column.to_numpy(dtype=np.float64, na_value=np.nan)
+        for _, column in frame.table.items()
+    ]
+    return np.stack(columns, axis=1)
+
+
+def _codes(column: pd.Series[Any], categories: Sequence[Any] | None) -> Array:
+    if categories is not None:
+        column = column.cat.set_categories(categories)
+    codes = column.cat.codes.to_numpy(dtype=np.float64)
+    return np.where(codes < 0, np.nan, codes)
+
+
+_VALUES: Final = frozenset(
+    {
+        "fair",
+        "huber",
+        "lambdarank",
+        "mape",
+        "quantile",
+        "rank_xendcg",
+        "regression",
+        "regression_l1",
+    }
+)
+"""Objectives whose scores are what is predicted."""
+
+
+def _estimator(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
+    return _booster(model.booster_, output, view)
+
+
+def _native(model: LightGBMBooster, output: TreeOutput, view: View) -> TreeSum | None:
+    return _booster(model.booster, output, view)
+
+
+def _booster(booster: Any, output: TreeOutput, view: View) -> TreeSum | None:
+    """The sum of trees, tree i of score i mod K.
+
+    Of random forests scores are sums, too, but all that is made of them is of the mean.
+    """
+    model = booster.dump_model()
+    count = model["num_tree_per_iteration"]
+    score = _scores(model).read(output)
+    if score is None:
+        return None
+    own = model["tree_info"][score.place :: count]
+    averaged = model["average_output"] and output.name != "margin"
+    weight = score.factor / (len(own) if averaged else 1)
+    trees = [_tree(tree["tree_structure"], weight) for tree in own]
+    whole = [tree for tree in trees if tree is not None]
+    if len(whole) < len(trees):
+        return None
+    categories = booster.pandas_categorical or []
+    return sum_of_trees(
+        whole, 0.0, view, lambda table: coded_numbers(table, categories)
+    )
+
+
+def _scores(model: Mapping[str, Any]) -> Scores:
+    objective, *settings = str(model.get("objective", "")).split()
+    given = dict(s.split(":") for s in settings if ":" in s)
+    logit = float(given.get("sigmoid", 1.0)) if objective == "binary" else None
+    plain = objective in _VALUES and "sqrt" not in settings
+    return Scores(model["num_tree_per_iteration"], plain, logit)
+
+
+def _tree(structure: Mapping[str, Any], weight: float) -> Tree | None:
+    nodes = NodeList()
+    places = [(structure, nodes.root)]
+    while places:
+        node, place = places.pop()
+        if "leaf_value" in node:
+            if "leaf_const" in node:
+                return None  # a linear model in each leaf
+            nodes.leaf(place, weight * node["leaf_value"])
+            continue
+        side = _split(node)
+        if side is None:
+            return None
+        left, right = nodes.split(place, int(node["split_feature"]), *side)
+        places += [(node["left_child"], left), (node["right_child"], right)]
+    return nodes.tree()
+
+
+def _split(node: Mapping[str, Any]) -> tuple[float, bool, Truths | None] | None:
+    """Threshold, whether missing goes left, and codes that go left."""
+    if node["decision_type"] == "==":
+        codes = np.array(str(node["threshold"]).split("||"), dtype=np.intp)
+        listed = np.zeros(codes.max() + 1, dtype=bool)
+        listed[codes] = True
+        return np.inf, False, listed
+    threshold = float(node["threshold"])
+    match node["missing_type"]:
+        case "NaN":
+            return threshold, bool(node["default_left"]), None
+        case "None":
+            return threshold, threshold >= 0.0, None
+        case _:  # 0.0 is missing, too
+            return None
+
+
+LIGHTGBM_TREES: Final[Mapping[tuple[str, str], TreeRule]] = {
+    **dict.fromkeys(
+        (
+            ("lightgbm", "LGBMClassifier"),
+            ("lightgbm", "LGBMRanker"),
+            ("lightgbm", "LGBMRegressor"),
+        ),
+        _estimator,
+    ),
+    ("propopt", "LightGBMBooster"): _native,
+}
+
+
+# ---- XGBoost with trees (``gbtree``, ``dart``): estimators, and native boosters
+
+
+_LOGITS: Final = frozenset({"binary:logistic", "reg:logistic"})
+"""Objectives whose score is the log-odds."""
+
+_XGBOOST_VALUES: Final = frozenset(
+    {
+        "binary:logitraw",
+        "rank:map",
+        "rank:ndcg",
+        "rank:pairwise",
+        "reg:absoluteerror",
+        "reg:pseudohubererror",
+        "reg:quantileerror",
+        "reg:squarederror",
+        "reg:squaredlogerror",
+    }
+)
+"""Objectives whose scores are what is predicted."""
+
+
+def _xgboost_estimator(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
+    """Predictions end with the best round, where training stopped early."""
+    missing = model.get_params(deep=False).get("missing", np.nan)
+    if missing is not None and not np.isnan(missing):
+        return None  # a number stands for missing ones
+    booster = model.get_booster()
+    best = booster.attr("best_iteration")
+    rounds = 0 if best is None else int(best) + 1
+    return _xgboost_booster(booster, rounds, output, view)
+
+
+def _xgboost_native(
+    model: XGBoostBooster, output: TreeOutput, view: View
+) -> TreeSum | None:
+    return _xgboost_booster(model.booster, 0, output, view)
+
+
+def _xgboost_booster(
+    booster: Any, rounds: int, output: TreeOutput, view: View
+) -> TreeSum | None:
+    """The sum of the trees of the first rounds, or of all where that is 0."""
+    learner = json.loads(booster.save_raw("json"))["learner"]
+    if learner["gradient_booster"]["name"] not in ("dart", "gbtree"):
+        return None
+    score = _xgboost_scores(learner).read(output)
+    own = None if score is None else _own_trees(learner, rounds, score.place)
+    if score is None or own is None:
+        return None
+    trees = [_xgboost_tree(nodes, score.factor * weight) for nodes, weight in own]
+    whole = score.factor * _score_of_missing(booster, rounds, score.place)
+    base = whole - _sum_of_missing(trees)
+    categories = _categories(learner)
+    return sum_of_trees(
+        trees, base, view, lambda table: _numbers(table, categories), SINGLE_TOLERANCE
+    )
+
+
+def _xgboost_scores(learner: Mapping[str, Any]) -> Scores:
+    objective = learner["objective"]["name"]
+    parameters = learner["learner_model_param"]
+    count = max(int(parameters["num_class"]), int(parameters.get("num_target", 1)), 1)
+    return Scores(
+        count, objective in _XGBOOST_VALUES, 1.0 if objective in _LOGITS else None
+    )
+
+
+def _own_trees(
+    learner: Mapping[str, Any], rounds: int, index: int
+) -> list[tuple[Mapping[str, Any], float]] | None:
+    """The trees of a score that are used, with their weights; None of vector leaves."""
+    booster = learner["gradient_booster"]
+    model = booster.get("gbtree", booster)["model"]
+    trees, groups = model["trees"], model["tree_info"]
+    weights = booster.get("weight_drop", [1.0] * len(trees))
+    if any(int(tree["tree_param"]["size_leaf_vector"]) > 1 for tree in trees):
+        return None
+    count = len(trees) if rounds == 0 else model["iteration_indptr"][rounds]
+    return [(trees[i], weights[i]) for i in range(count) if groups[i] == index]
+
+
+def _xgboost_tree(nodes: Mapping[str, Any], weight: float) -> Tree:
+    left, right = np.array(nodes["left_children"]), np.array(nodes["right_children"])
+    conditions = np.array(nodes["split_conditions"], dtype=np.float32)
+    missing_left = np.array(nodes["default_left"]) > 0
+    inner = left >= 0
+    listed = _listed(nodes)
+    swapped = np.isin(np.arange(len(left)), list(listed))
+    return Tree.of(
+        np.where(inner, nodes["split_indices"], -1),
+        below_in_single(conditions),
+        np.where(swapped, right, left),
+        np.where(swapped, left, right),
+        weight * conditions.astype(np.float64),  # of leaves, their values
+        missing_left ^ swapped,
+        listed,
+    )
+
+
+def _listed(nodes: Mapping[str, Any]) -> dict[int, Truths]:
+    """Which categories go right, by node."""
+    listed = {}
+    for node, start, size in zip(
+        nodes["categories_nodes"],
+        nodes["categories_segments"],
+        nodes["categories_sizes"],
+        strict=True,
+    ):
+        codes = np.array(nodes["categories"][start : start + size], dtype=np.intp)
+        listed[node] = np.isin(np.arange(codes.max(initial=-1) + 1), codes)
+    return listed
+
+
+def _score_of_missing(booster: Any, rounds: int, index: int) -> float:
+    """The score of a row whose numbers are all missing."""
+    row = np.full((1, booster.num_features()), np.nan, dtype=np.float32)
+    score = booster.inplace_predict(
+        row,
+        iteration_range=(0, rounds),
+        predict_type="margin",
+        validate_features=False,
+    )
+    return float(np.ravel(score)[index])
+
+
+def _sum_of_missing(trees: Sequence[Tree]) -> float:
+    """What trees add for such a row."""
+    total = 0.0
+    for tree in trees:
+        node = 0
+        while tree.feature[node] >= 0:
+            side = tree.left if tree.missing_left[node] else tree.right
+            node = int(side[node])
+        total += float(tree.value[node])
+    return total
+
+
+def _categories(learner: Mapping[str, Any]) -> list[list[Any] | None]:
+    """The categories of each column of categories, as versions from 3.1 keep them."""
+    booster = learner["gradient_booster"]
+    model = booster.get("gbtree", booster)["model"]
+    kept = model.get("cats", {}).get("enc", [])
+    if not kept:
+        return []
+    kinds = enumerate(learner["feature_types"])
+    return [_names(kept[k]) for k, kind in kinds if kind == "c"]
+
+
+def _names(kept: Mapping[str, Any]) -> list[Any]:
+    """Whole numbers, or text, of which the bytes are kept one behind the other."""
+    if "offsets" not in kept:
+        return list(kept["values"])
+    text = np.array(kept["values"]).astype(np.uint8).tobytes()
+    return [text[start:end].decode() for start, end in pairwise(kept["offsets"])]
+
+
+def _numbers(table: Any, categories: Sequence[Any]) -> Array:
+    """What a sparse array does not hold is missing."""
+    if sp.issparse(table):
+        dense = np.full(table.shape, np.nan)
+        entries = table.tocoo()
+        dense[entries.row, entries.col] = entries.data
+        return dense
+    return coded_numbers(table, categories)
+
+
+XGBOOST_TREES: Final[Mapping[tuple[str, str], TreeRule]] = {
+    **dict.fromkeys(
+        (
+            ("xgboost", "XGBClassifier"),
+            ("xgboost", "XGBRFClassifier"),
+            ("xgboost", "XGBRFRegressor"),
+            ("xgboost", "XGBRanker"),
+            ("xgboost", "XGBRegressor"),
+        ),
+        _xgboost_estimator,
+    ),
+    ("propopt", "XGBoostBooster"): _xgboost_native,
+}

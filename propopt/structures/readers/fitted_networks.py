@@ -1,0 +1,536 @@
+"""Families of fitted estimators, read into networks and links: a file for each.
+
+Kernel machines of scikit-learn, read from fitted models. None stands for a kernel that
+we do not differentiate: the absolute exponential (Matérn with ν = 1/2, laplacian),
+which has a kink at every center, and those of the user.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias, final
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.decomposition import PCA, IncrementalPCA, TruncatedSVD
+from sklearn.discriminant_analysis import (
+    LinearDiscriminantAnalysis,
+    QuadraticDiscriminantAnalysis,
+)
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process import kernels as gp
+from sklearn.kernel_approximation import Nystroem, RBFSampler
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import (
+    ARDRegression,
+    BayesianRidge,
+    ElasticNet,
+    ElasticNetCV,
+    GammaRegressor,
+    HuberRegressor,
+    Lars,
+    LarsCV,
+    Lasso,
+    LassoCV,
+    LassoLars,
+    LassoLarsCV,
+    LassoLarsIC,
+    LinearRegression,
+    LogisticRegression,
+    LogisticRegressionCV,
+    MultiTaskElasticNet,
+    MultiTaskElasticNetCV,
+    MultiTaskLasso,
+    MultiTaskLassoCV,
+    OrthogonalMatchingPursuit,
+    OrthogonalMatchingPursuitCV,
+    Perceptron,
+    PoissonRegressor,
+    QuantileRegressor,
+    Ridge,
+    RidgeClassifier,
+    RidgeClassifierCV,
+    RidgeCV,
+    SGDClassifier,
+    SGDRegressor,
+    TheilSenRegressor,
+    TweedieRegressor,
+)
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+from sklearn.preprocessing import (
+    MaxAbsScaler,
+    MinMaxScaler,
+    PolynomialFeatures,
+    RobustScaler,
+    StandardScaler,
+)
+from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
+
+from propopt.base.arrays import Array
+from propopt.structures.kernels import (
+    Constant,
+    Gaussian,
+    GaussianClasses,
+    IndependentGaussians,
+    Kernel,
+    KernelMachine,
+    KernelPower,
+    KernelProduct,
+    KernelSum,
+    Linear,
+    Matern32,
+    Matern52,
+    Periodic,
+    Polynomial,
+    RationalQuadratic,
+    Tanh,
+)
+from propopt.structures.networks import (
+    Affine,
+    Chain,
+    Cosines,
+    Exponentiated,
+    Layers,
+    Link,
+    Monomials,
+    Network,
+    Scaling,
+    Score,
+    class_link,
+)
+
+
+# ---- How a fitted model is read: its scores, and what is made of them
+
+
+@final
+@dataclass(frozen=True)
+class ScoredOutput:
+    """What is wanted of a model with K scores.
+
+    Parameters
+    ----------
+    output : str
+        ``"value"``, ``"probability"``, ``"log_odds"`` or ``"margin"``.
+    index : int
+        The class, or the column of the output.
+    n_scores : int
+        K.
+    """
+
+    output: str
+    index: int
+    n_scores: int
+
+
+LinkRule: TypeAlias = Callable[[Any, ScoredOutput], Link | None]
+"""What reads a quantity from the scores of a fitted model; None if none is known."""
+
+
+def one_score(_model: Any, quantity: ScoredOutput) -> Link:
+    """The score itself, as regressors predict it."""
+    return Score(quantity.index)
+
+
+def of_logits(_model: Any, quantity: ScoredOutput) -> Link:
+    """Any output of a classifier whose scores are logits."""
+    return class_link(quantity.output, quantity.index, quantity.n_scores)
+
+
+def margin_alone(model: Any, quantity: ScoredOutput) -> Link | None:
+    """The score of a class, from which no probability is known."""
+    return of_logits(model, quantity) if quantity.output == "margin" else None
+
+
+@final
+@dataclass(frozen=True)
+class Reader:
+    """How fitted models of one class are read.
+
+    Parameters
+    ----------
+    network : callable
+        From a fitted model to its scores; None if its settings give them a kink.
+    link : callable
+        What is read from the scores: :func:`one_score`, :func:`of_logits`,
+        :func:`margin_alone` or a rule of one's own.
+    """
+
+    network: Callable[[Any], Network | None]
+    link: LinkRule = one_score
+
+
+# ---- Parameters of fitted models, as numbers of our own
+
+
+def floats(values: Any) -> Array:
+    """A float64 copy, so that refitting the model cannot change the function."""
+    return np.array(values, dtype=np.float64)
+
+
+def dense_floats(values: Any) -> Array:
+    """The same of an array that may be sparse."""
+    return floats(values.toarray() if sp.issparse(values) else values)
+
+
+# ---- Linear models of scikit-learn, read from fitted models
+
+
+LINEAR_REGRESSORS = frozenset(
+    {
+        ARDRegression,
+        BayesianRidge,
+        ElasticNet,
+        ElasticNetCV,
+        HuberRegressor,
+        Lars,
+        LarsCV,
+        Lasso,
+        LassoCV,
+        LassoLars,
+        LassoLarsCV,
+        LassoLarsIC,
+        LinearRegression,
+        LinearSVR,
+        MultiTaskElasticNet,
+        MultiTaskElasticNetCV,
+        MultiTaskLasso,
+        MultiTaskLassoCV,
+        OrthogonalMatchingPursuit,
+        OrthogonalMatchingPursuitCV,
+        QuantileRegressor,
+        Ridge,
+        RidgeCV,
+        SGDRegressor,
+        TheilSenRegressor,
+    }
+)
+_MARGIN_CLASSIFIERS = frozenset(
+    {LinearSVC, Perceptron, RidgeClassifier, RidgeClassifierCV}
+)
+_WITH_LOGARITHMIC_LINK = frozenset({GammaRegressor, PoissonRegressor})
+
+
+def linear_scores(model: Any) -> Network:
+    """A x + b; ``sparsify()`` leaves A sparse."""
+    coefficients = np.atleast_2d(dense_floats(model.coef_))
+    return Affine(coefficients, np.atleast_1d(floats(model.intercept_)))
+
+
+def _exponential(_model: Any, quantity: ScoredOutput) -> Link:
+    return Exponentiated(quantity.index)
+
+
+def _tweedie(model: Any, quantity: ScoredOutput) -> Link:
+    automatic = "log" if model.power > 0 else "identity"
+    name = automatic if model.link == "auto" else model.link
+    link = Exponentiated if name == "log" else Score
+    return link(quantity.index)
+
+
+def _logistic(model: Any, quantity: ScoredOutput) -> Link | None:
+    rule = of_logits if _has_logits(model, quantity.n_scores) else margin_alone
+    return rule(model, quantity)
+
+
+def _has_logits(model: Any, n_scores: int) -> bool:
+    """Whether probabilities are the sigmoid or the softmax of the scores.
+
+    Before scikit-learn 1.8 they may also be normalised one-vs-rest sigmoids, or for two
+    classes the sigmoid of twice the score.
+    """
+    multi_class = model.get_params().get("multi_class", "auto")
+    if n_scores == 1:
+        return bool(multi_class != "multinomial")
+    return bool(multi_class != "ovr" and model.solver != "liblinear")
+
+
+def _descended(model: Any, quantity: ScoredOutput) -> Link | None:
+    """Two classes by logistic loss have the sigmoid of the score; others do not."""
+    has_logit = model.loss == "log_loss" and quantity.n_scores == 1
+    return (of_logits if has_logit else margin_alone)(model, quantity)
+
+
+LINEAR_MODELS: Final[Mapping[type, Reader]] = {
+    **dict.fromkeys(LINEAR_REGRESSORS, Reader(linear_scores)),
+    **dict.fromkeys(_MARGIN_CLASSIFIERS, Reader(linear_scores, margin_alone)),
+    **dict.fromkeys(_WITH_LOGARITHMIC_LINK, Reader(linear_scores, _exponential)),
+    LogisticRegression: Reader(linear_scores, _logistic),
+    LogisticRegressionCV: Reader(linear_scores, _logistic),
+    SGDClassifier: Reader(linear_scores, _descended),
+    TweedieRegressor: Reader(linear_scores, _tweedie),
+}
+
+
+# ---- Discriminant analysis and naive Bayes of scikit-learn, read from fitted models
+
+
+def _naive_bayes(model: Any) -> Network | None:
+    """Log p(k) + log p(x | k), less what all classes share."""
+    if len(model.classes_) < 2:
+        return None
+    offsets = np.log(model.class_prior_) - 0.5 * np.log(model.var_).sum(axis=1)
+    return IndependentGaussians(floats(model.theta_), 1.0 / model.var_, offsets)
+
+
+def _quadratic(model: Any) -> Network:
+    """The same with covariances R S Rᵀ."""
+    whitenings = tuple(
+        rotation / np.sqrt(scaling)
+        for rotation, scaling in zip(model.rotations_, model.scalings_, strict=True)
+    )
+    determinants = [np.log(scaling).sum() for scaling in model.scalings_]
+    offsets = np.log(model.priors_) - 0.5 * np.array(determinants)
+    return GaussianClasses(floats(model.means_), whitenings, offsets)
+
+
+def _of_densities(model: Any, quantity: ScoredOutput) -> Link:
+    """Of two classes the margin is the log-odds, though each has a score."""
+    if quantity.n_scores == 2 and quantity.output == "margin":
+        return class_link("log_odds", quantity.index, 2)
+    return of_logits(model, quantity)
+
+
+GENERATIVE_MODELS: Final[Mapping[type, Reader]] = {
+    GaussianNB: Reader(_naive_bayes, of_logits),
+    LinearDiscriminantAnalysis: Reader(linear_scores, of_logits),
+    QuadraticDiscriminantAnalysis: Reader(_quadratic, _of_densities),
+}
+
+
+# ---- Multi-layer perceptrons of scikit-learn, read from fitted models
+
+
+def _layers(model: Any) -> Network:
+    weights = tuple(floats(layer) for layer in model.coefs_)
+    biases = tuple(floats(layer) for layer in model.intercepts_)
+    return Layers(weights, biases, model.activation)
+
+
+def _value(model: Any, quantity: ScoredOutput) -> Link:
+    """Regressors of counts give the exponential of their score."""
+    link = Exponentiated if model.out_activation_ == "exp" else Score
+    return link(quantity.index)
+
+
+PERCEPTRONS: Final[Mapping[type, Reader]] = {
+    MLPClassifier: Reader(_layers, of_logits),
+    MLPRegressor: Reader(_layers, _value),
+}
+
+
+# ---- Kernel machines of scikit-learn, read from fitted models
+
+
+MATERN: Final[Mapping[float, Callable[[Array], Kernel]]] = {
+    1.5: Matern32,
+    2.5: Matern52,
+    np.inf: Gaussian,
+}
+"""Matérn kernels by ν; those of other ν have no closed form, or a kink."""
+
+
+def _support_vector_machine(model: Any) -> Network | None:
+    """Scores of SVR, SVC (two classes), OneClassSVM and their ν forms.
+
+    More classes are decided by votes between pairs, which are no smooth scores.
+    """
+    # the width that gamma="scale" took from the data is kept nowhere else
+    gamma = model._gamma  # noqa: SLF001
+    settings = {"gamma": gamma, "coef0": model.coef0, "degree": model.degree}
+    weights = dense_floats(model.dual_coef_)
+    if len(weights) > 1:
+        return None
+    centers, intercepts = dense_floats(model.support_vectors_), floats(model.intercept_)
+    return _machine(model.kernel, settings, centers, weights, intercepts)
+
+
+def _kernel_ridge(model: Any) -> Network | None:
+    """Scores of KernelRidge."""
+    settings = {"gamma": model.gamma, "coef0": model.coef0, "degree": model.degree}
+    weights = np.atleast_2d(dense_floats(model.dual_coef_).T)
+    centers = dense_floats(model.X_fit_)
+    return _machine(model.kernel, settings, centers, weights, np.zeros(len(weights)))
+
+
+def nystroem(transformer: Any) -> Network | None:
+    """Features of Nystroem, k(x, landmarks) Σ^(−1/2)."""
+    if transformer.kernel_params is not None:
+        return None
+    settings = {
+        "gamma": transformer.gamma,
+        "coef0": 1.0 if transformer.coef0 is None else transformer.coef0,
+        "degree": 3 if transformer.degree is None else transformer.degree,
+    }
+    weights = floats(transformer.normalization_)
+    centers = dense_floats(transformer.components_)
+    zeros = np.zeros(len(weights))
+    return _machine(transformer.kernel, settings, centers, weights, zeros)
+
+
+def _gaussian_process(model: Any) -> Network | None:
+    """The posterior mean of GaussianProcessRegressor."""
+    kernel = _process_kernel(model.kernel_)
+    if kernel is None:
+        return None
+    weights = np.atleast_2d(floats(model.alpha_).T)
+    centers = floats(model.X_train_)
+    machine = KernelMachine(kernel, centers, weights, np.zeros(len(weights)))
+    # what normalize_y took from the data is kept nowhere else
+    mean, std = model._y_train_mean, model._y_train_std  # noqa: SLF001
+    factor, offset = (np.broadcast_to(v, (len(weights),)) for v in (std, mean))
+    zeros = np.zeros(len(weights))
+    return Chain(machine, Scaling(zeros, floats(factor), floats(offset)))
+
+
+def _machine(
+    name: object,
+    settings: Mapping[str, Any],
+    centers: Array,
+    weights: Array,
+    intercepts: Array,
+) -> Network | None:
+    if name == "linear":  # Σ_m a_m xᵀz_m is one vector of coefficients
+        return Affine(weights @ centers, intercepts)
+    kernel = _named_kernel(name, settings, centers.shape[1])
+    if kernel is None:
+        return None
+    return KernelMachine(kernel, centers, weights, intercepts)
+
+
+def _named_kernel(
+    name: object, settings: Mapping[str, Any], n_features: int
+) -> Kernel | None:
+    """A kernel of :func:`sklearn.metrics.pairwise.pairwise_kernels` or of libsvm."""
+    gamma = settings["gamma"]
+    rate = 1.0 / n_features if gamma is None else float(gamma)
+    match name:
+        case "rbf" if rate > 0.0:
+            return Gaussian(1.0 / np.sqrt(2.0 * rate))  # exp(−γ r²)
+        case "poly" | "polynomial" if settings["degree"] >= 1:
+            return Polynomial(rate, settings["coef0"], settings["degree"])
+        case "sigmoid":
+            return Tanh(rate, settings["coef0"])
+        case _:
+            return None
+
+
+def _process_kernel(kernel: Any) -> Kernel | None:
+    """A kernel of :mod:`sklearn.gaussian_process.kernels`; never a subclass."""
+    kind = type(kernel)
+    if kind in (gp.Sum, gp.Product):
+        return _pair(kernel, KernelSum if kind is gp.Sum else KernelProduct)
+    if kind is gp.Exponentiation:
+        base = _process_kernel(kernel.kernel)
+        return None if base is None else KernelPower(base, kernel.exponent)
+    if kind is gp.ConstantKernel:
+        return Constant(kernel.constant_value)
+    if kind is gp.WhiteKernel:  # between the data and other points it is zero
+        return Constant(0.0)
+    if kind is gp.DotProduct:
+        return Linear(kernel.sigma_0**2)
+    return _stationary_kernel(kernel)
+
+
+def _pair(kernel: Any, kind: type[KernelSum | KernelProduct]) -> Kernel | None:
+    first, second = _process_kernel(kernel.k1), _process_kernel(kernel.k2)
+    return None if first is None or second is None else kind(first, second)
+
+
+def _stationary_kernel(kernel: Any) -> Kernel | None:
+    kind = type(kernel)
+    if kind is gp.RBF:
+        return Gaussian(floats(kernel.length_scale))
+    if kind is gp.Matern and kernel.nu in MATERN:
+        return MATERN[kernel.nu](floats(kernel.length_scale))
+    if kind is gp.RationalQuadratic:
+        return RationalQuadratic(kernel.length_scale, kernel.alpha)
+    if kind is gp.ExpSineSquared:
+        return Periodic(kernel.length_scale, kernel.periodicity)
+    return None
+
+
+def _novelty(_model: Any, quantity: ScoredOutput) -> Link | None:
+    return Score(0) if quantity.output == "margin" else None
+
+
+KERNEL_MODELS: Final[Mapping[type, Reader]] = {
+    GaussianProcessRegressor: Reader(_gaussian_process),
+    KernelRidge: Reader(_kernel_ridge),
+    **dict.fromkeys((NuSVR, SVR), Reader(_support_vector_machine)),
+    **dict.fromkeys((NuSVC, SVC), Reader(_support_vector_machine, margin_alone)),
+    OneClassSVM: Reader(_support_vector_machine, _novelty),
+}
+
+
+# ---- Which fitted scikit-learn transformers are differentiated exactly, and how
+
+
+def _standard(scaler: Any) -> Network:
+    zeros = np.zeros(scaler.n_features_in_)
+    center = floats(scaler.mean_) if scaler.with_mean else zeros
+    return Scaling(center, _inverse(scaler, used=scaler.with_std), zeros)
+
+
+def _robust(scaler: Any) -> Network:
+    zeros = np.zeros(scaler.n_features_in_)
+    center = floats(scaler.center_) if scaler.with_centering else zeros
+    return Scaling(center, _inverse(scaler, used=scaler.with_scaling), zeros)
+
+
+def _min_max(scaler: Any) -> Network | None:
+    if scaler.clip:
+        return None
+    zeros = np.zeros(scaler.n_features_in_)
+    return Scaling(zeros, floats(scaler.scale_), floats(scaler.min_))
+
+
+def _max_abs(scaler: Any) -> Network | None:
+    if scaler.get_params().get("clip", False):  # new in scikit-learn 1.8
+        return None
+    zeros = np.zeros(scaler.n_features_in_)
+    return Scaling(zeros, _inverse(scaler, used=True), zeros)
+
+
+def _inverse(scaler: Any, *, used: bool) -> Array:
+    return 1.0 / floats(scaler.scale_) if used else np.ones(scaler.n_features_in_)
+
+
+def _components(pca: Any) -> Network:
+    """(x − mean) Vᵀ, over the standard deviations of the components if whitened."""
+    components, mean = floats(pca.components_), floats(pca.mean_)
+    if pca.whiten:
+        variance = np.maximum(pca.explained_variance_, np.finfo(np.float64).eps ** 2)
+        components /= np.sqrt(variance)[:, None]
+    return Affine(components, -components @ mean)
+
+
+def _singular_vectors(svd: Any) -> Network:
+    components = floats(svd.components_)
+    return Affine(components, np.zeros(len(components)))
+
+
+def _polynomial(features: Any) -> Network:
+    return Monomials.of(features.powers_)
+
+
+def _fourier(sampler: Any) -> Network:
+    frequencies = floats(sampler.random_weights_)
+    amplitude = float(np.sqrt(2.0 / frequencies.shape[1]))
+    return Cosines(frequencies, floats(sampler.random_offset_), amplitude)
+
+
+SKLEARN_TRANSFORMS: Final[Mapping[type, Callable[[Any], Network | None]]] = {
+    IncrementalPCA: _components,
+    MaxAbsScaler: _max_abs,
+    MinMaxScaler: _min_max,
+    Nystroem: nystroem,
+    PCA: _components,
+    PolynomialFeatures: _polynomial,
+    RBFSampler: _fourier,
+    RobustScaler: _robust,
+    StandardScaler: _standard,
+    TruncatedSVD: _singular_vectors,
+}

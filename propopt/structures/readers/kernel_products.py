@@ -1,0 +1,320 @@
+"""Kernel machines as sums of products, where their kernels are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import combinations_with_replacement
+from math import comb
+from typing import Final, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from propopt.base.arrays import Array
+from propopt.structures.kernels import (
+    Constant,
+    Gaussian,
+    Kernel,
+    KernelMachine,
+    KernelPower,
+    KernelProduct,
+    KernelSum,
+    Linear,
+    Matern32,
+    Matern52,
+    Periodic,
+    Polynomial,
+    RationalQuadratic,
+    Tanh,
+)
+from propopt.structures.products.algebra import Products, padded_paths
+from propopt.structures.products.families import Bumps, Powers
+from propopt.structures.products.sums import NoProducts, SumOfProducts
+
+
+# ---- Kernels as sums of gaussians and of powers of the inner product
+
+
+MOST_FACTORS: Final = 4
+"""Sums of kernels are raised to no higher powers."""
+
+KERNELS: Final[Mapping[type[Kernel], str]] = {
+    Matern32: "a Matérn",
+    Matern52: "a Matérn",
+    Periodic: "a periodic",
+    Polynomial: "a polynomial",  # of a broken degree
+    RationalQuadratic: "a rational quadratic",
+    Tanh: "a sigmoid",
+}
+"""What kernels are called that are no sums of products."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class KernelTerm:
+    """scale · exp(−½ Σ_d precision_d (x_d − z_d)²) · (xᵀz)^degree.
+
+    Parameters
+    ----------
+    scale : float
+        The weight.
+    precision : array (D,)
+        1/ℓ² of each column, 0 where the gaussian does not depend on it.
+    degree : int
+        That of the inner product.
+    """
+
+    scale: float
+    precision: Array
+    degree: int
+
+    def times(self, other: KernelTerm) -> KernelTerm:
+        """The product of two."""
+        return KernelTerm(
+            self.scale * other.scale,
+            self.precision + other.precision,
+            self.degree + other.degree,
+        )
+
+
+Terms: TypeAlias = Sequence[KernelTerm]
+
+
+def kernel_terms(kernel: Kernel, n_columns: int) -> Terms | NoProducts:
+    """The terms that a kernel is the sum of.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Any.
+    n_columns : int
+        D.
+
+    Returns
+    -------
+    sequence of KernelTerm, or NoProducts
+        The latter where it is another kernel, or a gaussian times a linear one.
+    """
+    terms = _terms(kernel, n_columns)
+    if isinstance(terms, NoProducts):
+        return terms
+    kept = [term for term in terms if term.scale != 0.0]
+    if any(term.degree > 0 and term.precision.any() for term in kept):
+        return NoProducts(
+            "its kernel multiplies a gaussian by an inner product; sums of them are "
+            "read, and gaussians times constants"
+        )
+    return kept
+
+
+def _terms(kernel: Kernel, D: int) -> Terms | NoProducts:
+    none = np.zeros(D)
+    match kernel:
+        case Gaussian(lengthscale):
+            return [KernelTerm(1.0, np.broadcast_to(1.0 / lengthscale**2, (D,)), 0)]
+        case Constant(constant):
+            return [KernelTerm(constant, none, 0)]
+        case Linear(offset):
+            return [KernelTerm(1.0, none, 1), KernelTerm(offset, none, 0)]
+        case Polynomial(gamma, offset, degree) if float(degree).is_integer():
+            d = int(degree)
+            scales = [comb(d, k) * gamma**k * offset ** (d - k) for k in range(d + 1)]
+            return [KernelTerm(scale, none, k) for k, scale in enumerate(scales)]
+        case KernelSum(first, second):
+            return _both(first, second, D, product=False)
+        case KernelProduct(first, second):
+            return _both(first, second, D, product=True)
+        case KernelPower(base, exponent):
+            return _power(_terms(base, D), exponent)
+        case _:
+            name = KERNELS.get(type(kernel), "its")
+            return NoProducts(
+                f"{name} kernel is no product of functions of one column each; the "
+                "gaussian (RBF) kernel is"
+            )
+
+
+def _both(
+    first: Kernel, second: Kernel, D: int, *, product: bool
+) -> Terms | NoProducts:
+    one, other = _terms(first, D), _terms(second, D)
+    if isinstance(one, NoProducts):
+        return one
+    if isinstance(other, NoProducts):
+        return other
+    return _product(one, other) if product else [*one, *other]
+
+
+def _product(one: Terms, other: Terms) -> Terms:
+    return [a.times(b) for a in one for b in other]
+
+
+def _power(terms: Terms | NoProducts, exponent: float) -> Terms | NoProducts:
+    if isinstance(terms, NoProducts):
+        return terms
+    if len(terms) == 1 and terms[0].degree == 0 and terms[0].scale >= 0.0:
+        term = terms[0]
+        return [KernelTerm(term.scale**exponent, exponent * term.precision, 0)]
+    if not float(exponent).is_integer() or not 1 <= exponent <= MOST_FACTORS:
+        return NoProducts(
+            f"its kernel is a sum of kernels to the power {exponent:g}; whole powers "
+            f"up to {MOST_FACTORS} are expanded"
+        )
+    return reduce(_product, [terms] * int(exponent))
+
+
+# ---- Polynomials as sums of products of powers
+
+
+def monomial_sum(
+    exponents: NDArray[np.intp], weights: Array, base: float
+) -> SumOfProducts:
+    """Base + Σ_f weights_f Π_d x_d^p_fd.
+
+    Parameters
+    ----------
+    exponents : array (F, D)
+        p.
+    weights : array (F,)
+        Of the monomials.
+    base : float
+        The constant.
+    """
+    n_columns = exponents.shape[1]
+    kept = np.flatnonzero(weights)
+    product, column = np.nonzero(exponents[kept])
+    degree = exponents[kept][product, column]
+    pairs, factor = np.unique([column, degree], axis=1, return_inverse=True)
+    paths = padded_paths(product, factor.ravel(), len(kept))
+    powers = Powers(pairs[0], pairs[1], np.zeros(len(pairs[0])))
+    products = Products(float(base), weights[kept], paths, powers.column, n_columns)
+    return SumOfProducts(products, (powers,))
+
+
+def quadratic_sum(
+    means: Array, forms: Sequence[Array], weights: Array, base: float
+) -> SumOfProducts:
+    """Base + Σ_k weights_k (x − μ_k)ᵀ P_k (x − μ_k).
+
+    Parameters
+    ----------
+    means : array (K, D)
+        μ_k.
+    forms : sequence of arrays (D, D)
+        P_k, symmetric.
+    weights : array (K,)
+        Of the forms.
+    base : float
+        The constant.
+    """
+    n_columns = means.shape[1]
+    constant = np.zeros((0, n_columns), np.intp)
+    parts = [monomial_sum(constant, np.zeros(0), base)]
+    for mean, form, weight in zip(means, forms, weights, strict=True):
+        i, j = np.nonzero(np.triu(form))
+        unit = np.eye(n_columns, dtype=np.intp)
+        # off the diagonal an entry stands for two
+        doubled = np.where(i == j, 1.0, 2.0) * form[i, j]
+        part = monomial_sum(unit[i] + unit[j], weight * doubled, 0.0)
+        parts.append(_around(part, mean))
+    return SumOfProducts.sum_of(parts)
+
+
+def _around(function: SumOfProducts, center: Array) -> SumOfProducts:
+    """The same function of x − center."""
+    families = tuple(
+        replace(family, center=center[family.column])
+        for family in function.factors
+        if isinstance(family, Powers)
+    )
+    return replace(function, factors=families)
+
+
+MOST_MONOMIALS: Final = 20_000
+"""Polynomial kernels with more are not expanded."""
+
+
+def machine_products(
+    machine: KernelMachine, row: Array, base: float
+) -> SumOfProducts | NoProducts:
+    """Base + row · z, of the scores z of a kernel machine.
+
+    Parameters
+    ----------
+    machine : KernelMachine
+        The machine.
+    row : array (K,)
+        Weights of its scores.
+    base : float
+        The constant.
+    """
+    D = machine.centers.shape[1]
+    terms = kernel_terms(machine.kernel, D)
+    if isinstance(terms, NoProducts):
+        return terms
+    weights = row @ machine.weights
+    some = np.flatnonzero(weights)
+    centers, weights = machine.centers[some], weights[some]
+    polynomial = _polynomial(terms, centers, weights)
+    if isinstance(polynomial, NoProducts):
+        return polynomial
+    gaussians = [term for term in terms if term.precision.any()]
+    parts = [_bumps(term, centers, weights) for term in gaussians]
+    constant = base + float(row @ machine.intercepts)
+    return SumOfProducts.sum_of([polynomial, *parts]).plus(constant)
+
+
+def _bumps(term: KernelTerm, centers: Array, weights: Array) -> SumOfProducts:
+    """Scale · Σ_m weights_m exp(−½ Σ_d precision_d (x_d − z_md)²)."""
+    n_centers, n_columns = centers.shape
+    used = np.flatnonzero(term.precision)
+    bumps = Bumps(
+        np.tile(used, n_centers),
+        centers[:, used].ravel(),
+        np.tile(1.0 / np.sqrt(term.precision[used]), n_centers),
+    )
+    paths = np.arange(len(bumps)).reshape(n_centers, len(used))
+    products = Products(0.0, term.scale * weights, paths, bumps.column, n_columns)
+    return SumOfProducts(products, (bumps,))
+
+
+def _polynomial(
+    terms: Sequence[KernelTerm], centers: Array, weights: Array
+) -> SumOfProducts | NoProducts:
+    """Σ_m weights_m Σ_k scale_k (xᵀz_m)^k, of the terms that have no gaussian."""
+    D = centers.shape[1]
+    flat = [term for term in terms if not term.precision.any()]
+    degrees = sorted({term.degree for term in flat})
+    n_monomials = sum(comb(D + k - 1, k) for k in degrees)
+    if n_monomials > MOST_MONOMIALS:
+        return NoProducts(
+            f"its polynomial kernel has {n_monomials:,} monomials of {D} columns, and "
+            f"more than {MOST_MONOMIALS:,} are not expanded"
+        )
+    exponents, coefficients = [np.zeros((0, D), np.intp)], [np.zeros(0)]
+    for k in degrees:
+        scale = sum(term.scale for term in flat if term.degree == k)
+        powers = _exponents(D, k)
+        exponents.append(powers)
+        coefficients.append(scale * _coefficients(powers, centers, weights))
+    return monomial_sum(np.concatenate(exponents), np.concatenate(coefficients), 0.0)
+
+
+def _exponents(n_columns: int, degree: int) -> np.ndarray:
+    """Those of all monomials of a degree, (F, D)."""
+    chosen = np.array([*combinations_with_replacement(range(n_columns), degree)], int)
+    powers = np.zeros((len(chosen), n_columns), np.intp)
+    for columns in chosen.T:
+        powers[np.arange(len(chosen)), columns] += 1
+    return powers
+
+
+def _coefficients(powers: np.ndarray, centers: Array, weights: Array) -> Array:
+    """K! / Π p_d! · Σ_m weights_m Π_d z_md^p_d of each monomial, (F,)."""
+    degree = powers[0].sum()
+    ways = np.rint(np.exp(gammaln(degree + 1) - gammaln(powers + 1).sum(axis=1)))
+    sums = [weights @ np.prod(centers**p, axis=1) for p in powers]
+    return np.asarray(ways * np.array(sums))

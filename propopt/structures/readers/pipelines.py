@@ -1,0 +1,620 @@
+"""What trees behind steps of scikit-learn's pipelines see of each column.
+
+- :class:`~propopt.structures.readers.pipelines.View`: where columns come
+  from.
+- :func:`~propopt.structures.readers.pipelines.behind`: the view behind a
+  step; :mod:`~propopt.structures.readers.pipelines` has what is known of
+  each kind.
+
+What a part of a model sees of a table: each of its columns comes from one of ours. The
+map of a column is never written down: the steps of the model themselves are asked.
+
+What steps of scikit-learn's pipelines make of each column, by where it comes from.
+Known are steps whose columns are each made of one column.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import UserList
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeAlias, final
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.compose import ColumnTransformer
+from sklearn.feature_selection import (
+    RFE,
+    RFECV,
+    GenericUnivariateSelect,
+    SelectFdr,
+    SelectFpr,
+    SelectFromModel,
+    SelectFwe,
+    SelectKBest,
+    SelectPercentile,
+    SequentialFeatureSelector,
+    VarianceThreshold,
+)
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import (
+    Binarizer,
+    FunctionTransformer,
+    KBinsDiscretizer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PowerTransformer,
+    QuantileTransformer,
+    RobustScaler,
+    SplineTransformer,
+    StandardScaler,
+    TargetEncoder,
+)
+
+from propopt.base.arrays import Array, Points
+from propopt.structures.boosters import is_passthrough
+from propopt.structures.boxes.sets import SameColumn
+from propopt.tables.columns import Coded, Numeric, OneHot
+from propopt.tables.frames import Labels, as_frame
+from propopt.tables.schema import TableSchema
+
+
+# ---- What a part of a model sees of a table: each of its columns comes from one of
+# ours
+
+
+@final
+@dataclass(frozen=True)
+class Same:
+    """A column of numbers that are seen as they are; missing ones may be imputed.
+
+    Parameters
+    ----------
+    column : int
+        The column of the table, as in all sources.
+    """
+
+    column: int
+
+
+@final
+@dataclass(frozen=True)
+class Rising:
+    """Numbers of one column through a nondecreasing map, as scalers are.
+
+    Parameters
+    ----------
+    column : int
+        The column of the table.
+    straight : bool
+        Whether it is an affine map, as most scalers are, or constant.
+    """
+
+    column: int
+    straight: bool = False
+
+
+@final
+@dataclass(frozen=True)
+class Steps:
+    """Numbers of one column through a map that is made for a few values, as encoders.
+
+    Parameters
+    ----------
+    column : int
+        The column of the table.
+    values : tuple of float
+        The values, increasing.
+    elsewhere : bool
+        Whether other numbers are taken, too; all of them are seen alike.
+    """
+
+    column: int
+    values: tuple[float, ...]
+    elsewhere: bool
+
+
+@final
+@dataclass(frozen=True)
+class CodedColumn:
+    """Codes of a category of the table through any map."""
+
+    column: int
+
+
+@final
+@dataclass(frozen=True)
+class Curved:
+    """Numbers of one column through any map, as powers and splines are.
+
+    Parameters
+    ----------
+    column : int
+        The column of the table.
+    knots : tuple of float
+        Numbers of the table at which the map has a kink, where they are known.
+    """
+
+    column: int
+    knots: tuple[float, ...] = ()
+
+
+FARTHEST_SINGLE: Final = 1e30
+"""Steps that compute in float32 are asked for no larger numbers."""
+
+ColumnSource: TypeAlias = Same | Rising | Steps | Curved | CodedColumn
+"""Where a column comes from that a model sees."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class View:
+    """What a part of a model is given.
+
+    Parameters
+    ----------
+    table : tuple of SameColumn (D,)
+        The encoded columns of the table.
+    start : array (D,)
+        A row that the model takes.
+    sees : callable
+        From rows of the table (n, D) to what the part is given.
+    sources : tuple of ColumnSource (M,)
+        Where each column comes from of what the part is given.
+    plain : bool
+        Whether it is given the numbers of the table as they are.
+    """
+
+    table: tuple[SameColumn, ...]
+    start: Array
+    sees: Callable[[Points], Any]
+    sources: tuple[ColumnSource, ...]
+    plain: bool
+
+    @classmethod
+    def of_numbers(cls, n_columns: int, table: Callable[[Points], Any]) -> View:
+        """A table of numbers, given to a model by ``table``."""
+        sources = tuple(map(Same, range(n_columns)))
+        columns = tuple(map(SameColumn, range(n_columns)))
+        return cls(columns, np.zeros(n_columns), table, sources, plain=True)
+
+    @classmethod
+    def of_schema(cls, schema: TableSchema) -> View:
+        """A table with categories, given to a model as the DataFrame it was."""
+        source_of: dict[Any, ColumnSource] = {}
+        for j, column in enumerate(schema.columns):
+            source = CodedColumn(j) if isinstance(column, Coded) else Same(j)
+            labels = column.members if isinstance(column, OneHot) else (column.name,)
+            source_of.update(dict.fromkeys(labels, source))
+        counts = [
+            len(column.frequencies) if isinstance(column, Coded) else None
+            for column in schema.columns
+        ]
+        start = [
+            float(np.argmax(column.frequencies)) if isinstance(column, Coded) else 0.0
+            for column in schema.columns
+        ]
+        return cls(
+            tuple(SameColumn(j, count) for j, count in enumerate(counts)),
+            np.array(start),
+            lambda points: schema.decode(_in_their_precision(points, schema), Labels()),
+            tuple(source_of[label] for label in schema.header),
+            plain=not schema.categorical.any(),
+        )
+
+    @property
+    def n_columns(self) -> int:
+        """D."""
+        return len(self.table)
+
+    @property
+    def labels(self) -> list[Any] | None:
+        """The labels of what is given; None of an array."""
+        frame = as_frame(self.sees(self.start[None, :]), "X")
+        return None if frame is None else frame.table.columns.tolist()
+
+    def through(
+        self, step: Callable[[Any], Any], sources: Sequence[ColumnSource]
+    ) -> View:
+        """The view behind a step, whose columns have these sources."""
+        start = self.start.copy()
+        for source in sources:
+            if isinstance(source, Steps):  # others may be refused
+                start[source.column] = source.values[0]
+        before = self.sees
+        return replace(
+            self,
+            start=start,
+            sees=lambda points: step(before(points)),
+            sources=tuple(sources),
+            plain=False,
+        )
+
+    def chosen(self, columns: NDArray[np.intp]) -> View:
+        """The view of some columns."""
+        before, sources = self.sees, tuple(self.sources[k] for k in columns)
+        return replace(
+            self, sees=lambda points: _taken(before(points), columns), sources=sources
+        )
+
+    def in_array(self) -> View:
+        """The view of a part that is given an array, without the names of columns."""
+        before = self.sees
+        return replace(self, sees=lambda points: as_array(before(points)))
+
+    def ask(
+        self,
+        numbers: Callable[[Any], Array],
+        seen: NDArray[np.intp],
+        values: Array,
+    ) -> Array:
+        """What is seen in column ``seen[e]`` where its source is ``values[e]``, (E,).
+
+        All are asked in one table: rows differ in all columns, as each column is seen
+        by itself.
+        """
+        column = np.array([self.sources[k].column for k in seen], dtype=np.intp)
+        row = _places_among_equals(column)
+        points = np.tile(self.start, (int(row.max(initial=-1)) + 1, 1))
+        points[row, column] = values
+        return numbers(self.sees(points))[row, seen]
+
+
+def as_array(table: Any) -> NDArray[Any]:
+    """What steps of scikit-learn return, as a dense array."""
+    return table.toarray() if sp.issparse(table) else np.asarray(table)
+
+
+def table_numbers(table: Any) -> Array:
+    """The same in float64, with NaN for what is missing, (n, M)."""
+    frame = as_frame(table, "X")
+    if frame is not None:
+        return frame.table.to_numpy(dtype=np.float64, na_value=np.nan)
+    return as_array(table).astype(np.float64)
+
+
+def _in_their_precision(points: Points, schema: TableSchema) -> Points:
+    """Numbers of columns of float32 as these hold them, so that steps see float32."""
+    rounded = np.array(points)
+    for j, column in enumerate(schema.columns):
+        if isinstance(column, Numeric) and column.plain == np.float32:
+            near = np.clip(points[:, j], -FARTHEST_SINGLE, FARTHEST_SINGLE)
+            rounded[:, j] = near.astype(np.float32)
+    return rounded
+
+
+def _taken(table: Any, columns: NDArray[np.intp]) -> Any:
+    frame = as_frame(table, "X")
+    if frame is not None:
+        return frame.table.iloc[:, columns]
+    return as_array(table)[:, columns]
+
+
+def _places_among_equals(keys: NDArray[np.intp]) -> NDArray[np.intp]:
+    """How many equal ones stand before each, (E,)."""
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    starts = np.flatnonzero(np.diff(ordered, prepend=-1))
+    place = np.arange(len(keys)) - np.repeat(starts, np.diff([*starts, len(keys)]))
+    places = np.empty(len(keys), dtype=np.intp)
+    places[order] = place
+    return places
+
+
+# ---- What steps that are no compositions make of each column, by where it comes from
+
+
+Sources: TypeAlias = tuple[ColumnSource, ...]
+StepRule: TypeAlias = Callable[[Any, View], Sources | None]
+"""From a fitted step and what it sees to the sources of its columns, or None."""
+
+
+def rising(_step: Any, view: View) -> Sources:
+    """Steps that rise, or stay, with their column."""
+    return tuple(_monotone(source, straight=False) for source in view.sources)
+
+
+def rescaled(step: Any, view: View) -> Sources:
+    """Straight ones, but for what is clipped."""
+    clipped = bool(getattr(step, "clip", False))
+    return tuple(_monotone(source, straight=not clipped) for source in view.sources)
+
+
+def _monotone(source: ColumnSource, *, straight: bool) -> ColumnSource:
+    """What is seen of a column behind a nondecreasing map of it."""
+    match source:
+        case Same(column):
+            return Rising(column, straight)
+        case Rising(column, before):
+            return Rising(column, before and straight)
+        case _:
+            return source
+
+
+def powers(step: Any, view: View) -> Sources:
+    """Powers of Yeo and Johnson have a kink in their slope at 0."""
+    kinks = (0.0,) if step.method == "yeo-johnson" else ()
+    return tuple(
+        _curved(source, kinks, view, k) for k, source in enumerate(view.sources)
+    )
+
+
+def splines(step: Any, view: View) -> Sources | None:
+    """Each column becomes several curves, with kinks at their knots."""
+    if not all(isinstance(source, Same | Rising | Curved) for source in view.sources):
+        return None
+    n_each = step.n_features_out_ // len(view.sources)
+    pairs = zip(view.sources, step.bsplines_, strict=True)
+    curved = [
+        _curved(source, np.unique(spline.t).tolist(), view, k)
+        for k, (source, spline) in enumerate(pairs)
+    ]
+    return tuple(source for source in curved for _ in range(n_each))
+
+
+def _curved(
+    source: ColumnSource, knots: Sequence[float], view: View, k: int
+) -> ColumnSource:
+    """What is seen of column k behind any map of it, with kinks where it has them."""
+    match source:
+        case Same(column):
+            return Curved(column, tuple(knots))
+        case Rising(column, True) if len(knots) > 0:
+            return Curved(column, _in_table(knots, column, view, k))
+        case Rising(column, _) | Curved(column, _):
+            return Curved(column)  # kinks are not known in units of the table
+        case _:
+            return source
+
+
+def _in_table(
+    knots: Sequence[float], column: int, view: View, k: int
+) -> tuple[float, ...]:
+    """Kinks in what is seen of a column through scalers, in units of the table."""
+    points = np.tile(view.start, (2, 1))
+    points[:, column] = 0.0, _FAR
+    zero, far = table_numbers(view.sees(points))[:, k].astype(np.float64).tolist()
+    slope = (far - zero) / _FAR
+    return tuple(((np.asarray(knots) - zero) / slope).tolist()) if slope > 0.0 else ()
+
+
+_FAR: Final = 2.0**60
+"""A number so large that the slope of a scaler keeps its digits."""
+
+
+def _told_missing(source: ColumnSource) -> ColumnSource:
+    """What tells whether a number is missing: constant of all that are not."""
+    match source:
+        case Same(column) | Rising(column, _):
+            return Rising(column, straight=True)
+        case _:
+            return source
+
+
+def binned(step: Any, view: View) -> Sources | None:
+    """Numbers of bins; none of indicators."""
+    return rising(step, view) if step.encode == "ordinal" else None
+
+
+def imputed(step: Any, view: View) -> Sources | None:
+    """Columns that have any number, then those that tell what was missing."""
+    if not _is_missing(step.missing_values):
+        return None  # another number is replaced
+    known = ~pd.isna(np.asarray(step.statistics_, dtype=object))
+    kept = known | step.keep_empty_features
+    told = [] if step.indicator_ is None else step.indicator_.features_
+    indicators = (_told_missing(view.sources[k]) for k in told)
+    return (*_chosen(view.sources, kept), *indicators)
+
+
+def indicated(step: Any, view: View) -> Sources | None:
+    """Columns that tell what was missing."""
+    if not _is_missing(step.missing_values):
+        return None
+    return tuple(_told_missing(view.sources[k]) for k in step.features_)
+
+
+def _is_missing(value: Any) -> bool:
+    return bool(pd.isna(value))
+
+
+def one_hot(step: Any, view: View) -> Sources | None:
+    """For each column one for each category that is not dropped, rare ones in one."""
+    encoded = _encoded(step, view)
+    if encoded is None:
+        return None
+    rare = getattr(step, "infrequent_categories_", [None] * len(encoded))
+    dropped = [None] * len(encoded) if step.drop_idx_ is None else step.drop_idx_
+    counts = [
+        len(categories) - (0 if few is None else len(few) - 1) - (drop is not None)
+        for categories, few, drop in zip(step.categories_, rare, dropped, strict=True)
+    ]
+    return tuple(np.repeat(np.array(encoded, dtype=object), counts).tolist())
+
+
+def ordinal(step: Any, view: View) -> Sources | None:
+    """Numbers of categories."""
+    return _encoded(step, view)
+
+
+def target_encoded(step: Any, view: View) -> Sources | None:
+    """A number for each category; of several classes it is not read."""
+    return None if step.target_type_ == "multiclass" else _encoded(step, view)
+
+
+def _encoded(step: Any, view: View) -> Sources | None:
+    """Where each column of an encoder comes from, by the categories that it knows."""
+    others = getattr(step, "handle_unknown", "ignore") != "error"
+    pairs = zip(view.sources, step.categories_, strict=True)
+    sources = [_steps_of(source, categories, others) for source, categories in pairs]
+    return None if None in sources else tuple(s for s in sources if s is not None)
+
+
+def _steps_of(
+    source: ColumnSource, categories: Any, others: bool
+) -> ColumnSource | None:
+    match source:
+        case CodedColumn() | Steps():
+            return source
+        case Same(column):
+            numbers = pd.to_numeric(pd.Series(categories), errors="coerce").dropna()
+            values = tuple(np.unique(numbers.to_numpy(dtype=np.float64)).tolist())
+            return Steps(column, values, others) if values else None
+        case _:
+            return None
+
+
+def function(step: Any, view: View) -> Sources | None:
+    """A function of each number, or one that changes none: what makes an array."""
+    if step.func is None:
+        return view.sources
+    if isinstance(step.func, np.ufunc) and not step.kw_args:
+        return tuple(
+            _curved(source, (), view, k) for k, source in enumerate(view.sources)
+        )
+    points = np.tile(view.start, (len(_PROBES), 1))
+    for source in view.sources:
+        if isinstance(source, Same | Rising):
+            points[:, source.column] = np.roll(_PROBES, source.column)
+    try:
+        given = view.sees(points)
+        same = np.array_equal(
+            table_numbers(given), table_numbers(step.transform(given))
+        )
+    except (TypeError, ValueError):  # text is no number
+        return None
+    return view.sources if same else None
+
+
+_PROBES: Final[Array] = np.array([0.0, -2.5, 1e-9, -3e7, 0.1, 7.0, 12345.678, 1.0])
+
+
+def selected(step: Any, view: View) -> Sources:
+    """Columns that were kept."""
+    return _chosen(view.sources, step.get_support())
+
+
+def _chosen(sources: Sources, kept: Any) -> Sources:
+    return tuple(s for s, keep in zip(sources, kept, strict=True) if keep)
+
+
+# ---- What steps of scikit-learn's pipelines make of each column, by where it comes
+# from
+
+
+def behind(step: Any, view: View) -> View | None:
+    """What is seen behind a step; None unless its columns are each made of one."""
+    if is_passthrough(step):
+        return view
+    if type(step) is Pipeline:
+        return _behind_all([part for _, part in step.steps], view)
+    sources = _sources(step, view)
+    return None if sources is None else view.through(step.transform, sources)
+
+
+def _behind_all(steps: Sequence[Any], view: View) -> View | None:
+    seen: View | None = view
+    for step in steps:
+        seen = None if seen is None else behind(step, seen)
+    return seen
+
+
+def _sources(step: Any, view: View) -> Sources | None:
+    if is_passthrough(step):
+        return view.sources
+    if type(step) is Pipeline:
+        seen = _behind_all([part for _, part in step.steps], view)
+        return None if seen is None else seen.sources
+    rule = STEPS.get(type(step))
+    return None if rule is None else rule(step, view)
+
+
+def _in_parts(step: Any, view: View) -> Sources | None:
+    """Of a transformer for each part of the columns, what each makes of its own."""
+    parts: dict[int, ColumnSource] = {}
+    for name, part, columns in step.transformers_:
+        if isinstance(part, str) and part == "drop":
+            continue
+        sources = _sources(part, _part_of(view, step, _listed(columns)))
+        places = range(*step.output_indices_[name].indices(2**62))
+        if sources is None or len(sources) != len(places):
+            return None
+        parts.update(zip(places, sources, strict=True))
+    return tuple(parts[k] for k in sorted(parts))
+
+
+def _listed(columns: Any) -> Any:
+    """Columns as they are; of those that remain, scikit-learn 1.6 warns when read."""
+    if not isinstance(columns, UserList):
+        return columns
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        return list(columns)
+
+
+def _part_of(view: View, step: Any, columns: Any) -> View:
+    """The view of columns, chosen as those of a ColumnTransformer are."""
+    labels = view.labels
+    order = pd.Series(np.arange(len(view.sources)), index=labels)
+    names = isinstance(columns, str) or _holds_text(columns)
+    if names and labels is None:  # fitted on a table, and given an array
+        order.index = pd.Index(step.feature_names_in_)
+    chosen = np.atleast_1d(order.loc[columns] if names else order.iloc[columns])
+    return view.chosen(chosen.astype(np.intp))
+
+
+def _holds_text(columns: Any) -> bool:
+    if isinstance(columns, slice):
+        return isinstance(columns.start, str) or isinstance(columns.stop, str)
+    return np.asarray(columns).dtype.kind in "UOT" and len(columns) > 0
+
+
+def _in_union(step: Any, view: View) -> Sources | None:
+    if step.transformer_weights is not None:
+        return None
+    parts = [_sources(part, view) for _, part in step.transformer_list]
+    if None in parts:
+        return None
+    return tuple(source for part in parts for source in part or ())
+
+
+STEPS: Final[Mapping[type, StepRule]] = {
+    ColumnTransformer: _in_parts,
+    FeatureUnion: _in_union,
+    FunctionTransformer: function,
+    KBinsDiscretizer: binned,
+    MissingIndicator: indicated,
+    OneHotEncoder: one_hot,
+    OrdinalEncoder: ordinal,
+    PowerTransformer: powers,
+    SplineTransformer: splines,
+    SimpleImputer: imputed,
+    TargetEncoder: target_encoded,
+    **dict.fromkeys((Binarizer, QuantileTransformer), rising),
+    **dict.fromkeys(
+        (MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler), rescaled
+    ),
+    **dict.fromkeys(
+        (
+            GenericUnivariateSelect,
+            RFE,
+            RFECV,
+            SelectFdr,
+            SelectFpr,
+            SelectFromModel,
+            SelectFwe,
+            SelectKBest,
+            SelectPercentile,
+            SequentialFeatureSelector,
+            VarianceThreshold,
+        ),
+        selected,
+    ),
+}
+"""Classes of steps, with what is known of each; never their subclasses."""

@@ -1,0 +1,310 @@
+"""Models of scikit-learn that add up what other models predict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, TypeAlias, final
+
+import numpy as np
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.ensemble import (
+    BaggingClassifier,
+    BaggingRegressor,
+    StackingClassifier,
+    StackingRegressor,
+    VotingClassifier,
+    VotingRegressor,
+)
+from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+from sklearn.multioutput import MultiOutputRegressor
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    RobustScaler,
+    StandardScaler,
+)
+
+from propopt.base.arrays import Array
+from propopt.structures.boxes.boxes import Boxes, TreeSum
+from propopt.structures.products.sums import NoProducts
+from propopt.structures.readers.boosted_trees import (
+    CATBOOST_TREES,
+    HISTOGRAM_TREES,
+    LIGHTGBM_TREES,
+    XGBOOST_TREES,
+)
+from propopt.structures.readers.fitted_networks import LINEAR_REGRESSORS, floats
+from propopt.structures.readers.pipelines import View, behind
+from propopt.structures.readers.tree_nodes import (
+    SCIKIT_TREES,
+    Scores,
+    TreeOutput,
+    TreeRule,
+)
+
+
+class Part(NamedTuple):
+    """An output of a model that is added to others, and its weight."""
+
+    weight: float
+    model: Any
+    output: TreeOutput
+    view: View
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ModelSum:
+    """Base + Σ weight · output, of parts of a model.
+
+    Parameters
+    ----------
+    parts : tuple of Part
+        What is added.
+    base : float
+        The constant.
+    """
+
+    parts: tuple[Part, ...]
+    base: float = 0.0
+
+
+SumRule: TypeAlias = Callable[[Any, TreeOutput, View], ModelSum | NoProducts]
+"""From a model, an output of it and what it is given to what it adds up."""
+
+_OF_MEMBERS: Final = {
+    "decision_function": "margin",
+    "predict": "value",
+    "predict_proba": "probability",
+}
+"""Outputs of what members of stacks are asked for."""
+
+
+def _pipeline(model: Any, output: TreeOutput, view: View) -> ModelSum | NoProducts:
+    for _, step in model.steps[:-1]:
+        seen = behind(step, view)
+        if seen is None:
+            return NoProducts(
+                f"{type(step).__name__} is not known to make each of its columns of "
+                "one column of the table"
+            )
+        view = seen
+    return ModelSum((Part(1.0, model.steps[-1][1], output, view),))
+
+
+def _searched(model: Any, output: TreeOutput, view: View) -> ModelSum:
+    return ModelSum((Part(1.0, model.best_estimator_, output, view),))
+
+
+def _voting(model: Any, output: TreeOutput, view: View) -> ModelSum | NoProducts:
+    """The weighted mean of predictions, or of probabilities."""
+    classifies = type(model) is VotingClassifier
+    if output.name != ("probability" if classifies else "value"):
+        return _none_of(model, output)
+    if classifies and model.voting != "soft":
+        return NoProducts("votes are counted; voting='soft' averages probabilities")
+    weights = _weights(model)
+    members = zip(weights / weights.sum(), model.estimators_, strict=True)
+    return ModelSum(tuple(Part(w, member, output, view) for w, member in members))
+
+
+def _none_of(model: Any, output: TreeOutput) -> NoProducts:
+    return NoProducts(
+        f"{output.name!r} of a {type(model).__name__} is no sum of its members"
+    )
+
+
+def _weights(model: Any) -> Array:
+    members = [member for _, member in model.estimators]
+    weights = [1.0] * len(members) if model.weights is None else model.weights
+    pairs = zip(members, weights, strict=True)
+    return floats([weight for member, weight in pairs if not _is_dropped(member)])
+
+
+def _is_dropped(member: Any) -> bool:
+    return isinstance(member, str) and member == "drop"
+
+
+def _bagging(model: Any, output: TreeOutput, view: View) -> ModelSum | NoProducts:
+    """The mean over members, each of which is given an array of its own columns."""
+    classifies = type(model) is BaggingClassifier
+    if output.name != ("probability" if classifies else "value"):
+        return _none_of(model, output)
+    array = view.in_array()
+    share = 1.0 / len(model.estimators_)
+    members = zip(model.estimators_, model.estimators_features_, strict=True)
+    parts = []
+    for member, columns in members:
+        own = _own_class(member, output) if classifies else output
+        if own is not None:
+            seen = array.chosen(np.asarray(columns))
+            parts.append(Part(share, member, own, seen))
+    return ModelSum(tuple(parts))
+
+
+def _own_class(member: Any, output: TreeOutput) -> TreeOutput | None:
+    """The class as a member counts it, which may not have seen all."""
+    known = np.flatnonzero(np.asarray(member.classes_) == output.index)
+    return TreeOutput(output.name, int(known[0])) if len(known) > 0 else None
+
+
+def _stacking(model: Any, output: TreeOutput, view: View) -> ModelSum | NoProducts:
+    """A linear model of what the members predict."""
+    final = model.final_estimator_
+    score = _final_scores(final).read(output)
+    outputs = _outputs_of_members(model)
+    if score is None:
+        return NoProducts(
+            f"{output.name!r} of a stack that ends in {type(final).__name__} is no "
+            "linear function of its members"
+        )
+    row = score.factor * np.atleast_2d(floats(final.coef_))[score.place]
+    base = score.factor * np.atleast_1d(floats(final.intercept_))[score.place]
+    if len(outputs) != len(row):  # columns of the table are passed on, too
+        return NoProducts("a stack with passthrough=True is not read")
+    parts = zip(row.tolist(), outputs, strict=True)
+    return ModelSum(
+        tuple(Part(weight, *part, view) for weight, part in parts), float(base)
+    )
+
+
+def _final_scores(final: Any) -> Scores:
+    if type(final) in LINEAR_REGRESSORS:
+        return Scores(1, is_value=True)
+    if type(final) in (LogisticRegression, LogisticRegressionCV):
+        return Scores(len(final.coef_), logit=1.0)
+    return Scores(1)
+
+
+def _outputs_of_members(model: Any) -> list[tuple[Any, TreeOutput]]:
+    """What the final model is given: of two classes the probability of the second."""
+    outputs = []
+    for member, method in zip(model.estimators_, model.stack_method_, strict=True):
+        n_classes = len(getattr(member, "classes_", []))
+        shared = n_classes == 2 or method == "predict"
+        indices = [1 if n_classes == 2 else None] if shared else range(n_classes)
+        outputs += [
+            (member, TreeOutput(_OF_MEMBERS[method], index)) for index in indices
+        ]
+    return outputs
+
+
+def _transformed(model: Any, output: TreeOutput, view: View) -> ModelSum | NoProducts:
+    """What is learned of y in other units, in those of y: for a scaler affine."""
+    units = scale_of_target(model.transformer_)
+    if units is None or output.name != "value":
+        return NoProducts(
+            "what it predicts is transformed by a function that is no scaler"
+        )
+    slope, intercept = units
+    return ModelSum((Part(slope, model.regressor_, output, view),), intercept)
+
+
+def scale_of_target(scaler: Any) -> tuple[float, float] | None:
+    """Slope and intercept of its inverse, of one column."""
+    slope, intercept = 1.0, 0.0
+    match scaler:
+        case StandardScaler():
+            slope = scaler.scale_[0] if scaler.with_std else 1.0
+            intercept = scaler.mean_[0] if scaler.with_mean else 0.0
+        case RobustScaler():
+            slope = scaler.scale_[0] if scaler.with_scaling else 1.0
+            intercept = scaler.center_[0] if scaler.with_centering else 0.0
+        case MinMaxScaler():
+            slope, intercept = (
+                1.0 / scaler.scale_[0],
+                -scaler.min_[0] / scaler.scale_[0],
+            )
+        case MaxAbsScaler():
+            slope = scaler.scale_[0]
+        case FunctionTransformer(func=None, inverse_func=None):
+            pass
+        case _:
+            return None
+    return float(slope), float(intercept)
+
+
+def _one_of_several(
+    model: Any, output: TreeOutput, view: View
+) -> ModelSum | NoProducts:
+    """A model for each output."""
+    if output.name != "value" or output.index is None:
+        return _none_of(model, output)
+    member = model.estimators_[output.index]
+    return ModelSum((Part(1.0, member, TreeOutput("value", None), view),))
+
+
+SUMS: Final[Mapping[type, SumRule]] = {
+    Pipeline: _pipeline,
+    MultiOutputRegressor: _one_of_several,
+    TransformedTargetRegressor: _transformed,
+    **dict.fromkeys((BaggingClassifier, BaggingRegressor), _bagging),
+    **dict.fromkeys((GridSearchCV, RandomizedSearchCV), _searched),
+    **dict.fromkeys((StackingClassifier, StackingRegressor), _stacking),
+    **dict.fromkeys((VotingClassifier, VotingRegressor), _voting),
+}
+"""Classes of such models, with what reads each; never their subclasses."""
+
+
+# ---- Boxes of whatever is a sum of trees
+
+
+_OF_SCIKIT: Final[Mapping[type, TreeRule]] = {**SCIKIT_TREES, **HISTOGRAM_TREES}
+"""Classes that are trees themselves."""
+
+_OF_OTHERS: Final[Mapping[tuple[str, str], TreeRule]] = {
+    **CATBOOST_TREES,
+    **LIGHTGBM_TREES,
+    **XGBOOST_TREES,
+}
+"""Those of libraries that are not imported, by their package and name."""
+
+
+def read_boxes(model: Any, output: TreeOutput, view: View) -> Boxes | None:
+    """The boxes of an output of a fitted model; None as of :func:`read_trees`."""
+    found = read_trees(model, output, view)
+    return None if found is None else found.boxes()
+
+
+def read_trees(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
+    """The sum of trees that an output of a fitted model is, by the table.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted; of a class that is known, not of a subclass, which may predict by
+        another rule.
+    output : TreeOutput
+        What is wanted of it.
+    view : View
+        What it is given.
+
+    Returns
+    -------
+    TreeSum or None
+        None where the output is no sum of trees, or a column that is asked for is made
+        of several of the table.
+    """
+    kind = type(model)
+    if kind in SUMS:
+        return _added(SUMS[kind](model, output, view), view)
+    package = kind.__module__.partition(".")[0]
+    rule = _OF_SCIKIT.get(kind) or _OF_OTHERS.get((package, kind.__name__))
+    return None if rule is None else rule(model, output, view)
+
+
+def _added(total: ModelSum | NoProducts, view: View) -> TreeSum | None:
+    """The trees of a sum of models; None if one of them has none."""
+    if isinstance(total, NoProducts):
+        return None
+    parts = [TreeSum((), total.base, view.table)]
+    for weight, model, output, seen in total.parts:
+        part = read_trees(model, output, seen)
+        if part is None:
+            return None
+        parts.append(part.scaled(weight))
+    return TreeSum.sum_of(parts)

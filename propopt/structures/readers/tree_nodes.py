@@ -1,0 +1,909 @@
+"""Trees that are written node by node.
+
+Trees, forests and gradient boosting of scikit-learn. A tree rounds what it is given to
+float32, and compares with thresholds in float64.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple, TypeAlias, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.tree import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreeClassifier,
+    ExtraTreeRegressor,
+)
+
+from propopt.base.arrays import Array, Truths
+from propopt.structures.boxes.boxes import DOUBLE_TOLERANCE, TreeSum
+from propopt.structures.boxes.sets import ColumnMap, Tree, largest_at_most
+from propopt.structures.readers.fitted_networks import floats
+from propopt.structures.readers.pipelines import (
+    CodedColumn,
+    Curved,
+    Rising,
+    Same,
+    Steps,
+    View,
+    table_numbers,
+)
+
+
+class NodeList:
+    """The nodes of a tree so far.
+
+    A place is where a node is put: 2 i for the left of node i, 2 i + 1 for its right,
+    and :attr:`root`.
+
+    Examples
+    --------
+    >>> nodes = NodeList()
+    >>> left, right = nodes.split(nodes.root, 3, 0.5, False)
+    >>> nodes.leaf(left, 1.0)
+    >>> nodes.leaf(right, 2.0)
+    >>> nodes.tree().left
+    array([ 1, -1, -1])
+    """
+
+    root = -1
+
+    def __init__(self) -> None:
+        self._rows: list[tuple[int, float, bool, float]] = []
+        self._children: list[int] = []
+        self._left_codes: dict[int, Truths] = {}
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def split(
+        self,
+        place: int,
+        feature: int,
+        threshold: float,
+        missing_left: bool,
+        left_codes: Truths | None = None,
+    ) -> tuple[int, int]:
+        """Put a node that asks; the places of its children."""
+        node = self._put(place, (feature, threshold, missing_left, 0.0))
+        if left_codes is not None:
+            self._left_codes[node] = left_codes
+        return 2 * node, 2 * node + 1
+
+    def leaf(self, place: int, value: float) -> None:
+        """Put a leaf."""
+        self._put(place, (-1, np.inf, False, value))
+
+    def tree(self) -> Tree:
+        """The tree."""
+        feature, threshold, missing_left, value = zip(*self._rows, strict=True)
+        return Tree.of(
+            feature,
+            threshold,
+            self._children[::2],
+            self._children[1::2],
+            value,
+            missing_left,
+            self._left_codes,
+        )
+
+    def _put(self, place: int, row: tuple[int, float, bool, float]) -> int:
+        node = len(self._rows)
+        self._rows.append(row)
+        self._children += [-1, -1]
+        if place >= 0:
+            self._children[place] = node
+        return node
+
+
+# ---- Nodes that send several intervals of a column to each side, as nodes with one cut
+
+
+MOST_NODES: Final = 50_000
+"""Of one tree: one that would have more is not made."""
+
+
+class Span(NamedTuple):
+    """Numbers low < x ≤ high, and whether NaN is with them."""
+
+    low: float = -np.inf
+    high: float = np.inf
+    missing: bool = True
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is in it."""
+        return not (self.missing or self.low < self.high)
+
+    def up_to(self, end: float, *, missing: bool) -> Span:
+        """Its numbers up to an end."""
+        return Span(self.low, min(self.high, end), self.missing and missing)
+
+    def beyond(self, end: float, *, missing: bool) -> Span:
+        """Its numbers beyond an end."""
+        return Span(max(self.low, end), self.high, self.missing and missing)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Fan:
+    """What a node does with numbers, by runs of them.
+
+    Parameters
+    ----------
+    ends : array (m,)
+        Where the runs end, increasing to infinity.
+    left : array (m,)
+        Whether each goes left; it alternates.
+    """
+
+    ends: Array
+    left: Truths
+
+    @classmethod
+    def of(cls, ends: Array, left: Truths) -> Fan:
+        """The fan of any runs: up to each of m − 1 ends, and beyond the last."""
+        ends = np.append(ends, np.inf)
+        some = np.append(-np.inf, ends[:-1]) < ends
+        ends, left = ends[some], left[some]
+        last = np.append(left[1:] != left[:-1], True)
+        return cls(ends[last], left[last])
+
+    def runs_in(self, interval: Span) -> list[tuple[float, bool]]:
+        """Ends and sides of the runs that numbers of an interval are in."""
+        if interval.low >= interval.high:
+            return []
+        first = int(np.searchsorted(self.ends, interval.low, side="right"))
+        last = int(np.searchsorted(self.ends, interval.high))
+        ends, left = self.ends[first : last + 1], self.left[first : last + 1]
+        return list(zip(ends.tolist(), left.tolist(), strict=True))
+
+
+def fanned(tree: Tree, fans: Mapping[int, Fan]) -> Tree | None:
+    """The tree whose nodes with fans do what they say; None if it is too large.
+
+    Parameters
+    ----------
+    tree : Tree
+        Of the columns of a table; thresholds of nodes with fans are not read.
+    fans : mapping of a node to a Fan
+        Of columns of numbers.
+    """
+    if not fans:
+        return tree
+    if all(len(fan.left) <= 2 for fan in fans.values()):
+        return _cut_once(tree, fans)
+    return _Growing(tree, fans).tree()
+
+
+def _cut_once(tree: Tree, fans: Mapping[int, Fan]) -> Tree:
+    """The same nodes, with one cut or none in each fan."""
+    threshold, missing_left = tree.threshold.copy(), tree.missing_left.copy()
+    left, right = tree.left.copy(), tree.right.copy()
+    for node, fan in fans.items():
+        threshold[node] = fan.ends[0]
+        if not fan.left[0]:
+            left[node], right[node] = right[node], left[node]
+            missing_left[node] = not missing_left[node]
+    return replace(
+        tree, threshold=threshold, missing_left=missing_left, left=left, right=right
+    )
+
+
+class _Place(NamedTuple):
+    """A node of the tree that is yet to grow."""
+
+    node: int
+    intervals: Mapping[int, Span]
+    """What comes to it, by columns."""
+
+    child: int
+    """Where it is put among the new nodes."""
+
+
+class _Growing:
+    """A tree that grows node by node from another, without branches that none take."""
+
+    def __init__(self, tree: Tree, fans: Mapping[int, Fan]) -> None:
+        self.old, self.fans, self.new = tree, fans, NodeList()
+
+    def tree(self) -> Tree | None:
+        """The whole tree."""
+        places = [_Place(0, {}, NodeList.root)]
+        while places:
+            if len(self.new) > MOST_NODES:
+                return None
+            places.extend(self._grow(places.pop()))
+        return self.new.tree()
+
+    def _grow(self, place: _Place) -> list[_Place]:
+        """Write a node, or those of its fan; what is behind them is yet to grow."""
+        node, old = place.node, self.old
+        column = int(old.feature[node])
+        if column < 0:
+            self.new.leaf(place.child, float(old.value[node]))
+            return []
+        if node in old.left_codes:
+            return self._grow_codes(place, column)
+        interval = place.intervals.get(column, Span())
+        return self._grow_numbers(place, column, interval)
+
+    def _grow_codes(self, place: _Place, column: int) -> list[_Place]:
+        codes = self.old.left_codes[place.node]
+        left, right = self.new.split(place.child, column, np.inf, False, codes)
+        return [
+            place._replace(node=int(self.old.left[place.node]), child=left),
+            place._replace(node=int(self.old.right[place.node]), child=right),
+        ]
+
+    def _grow_numbers(self, place: _Place, column: int, interval: Span) -> list[_Place]:
+        """A chain of nodes, each of which sends its first run left."""
+        missing_left = bool(self.old.missing_left[place.node])
+        *runs, last = self._runs(place.node, interval)
+        places = []
+        for end, left in runs:
+            missing = interval.missing and left == missing_left
+            child, rest = self.new.split(place.child, column, end, missing)
+            part = interval.up_to(end, missing=missing)
+            places.append(self._behind(place, left, column, part, child))
+            interval = interval.beyond(end, missing=not missing)
+            place = place._replace(child=rest)
+        _, left = last
+        return [*places, self._behind(place, left, column, interval, place.child)]
+
+    def _runs(self, node: int, interval: Span) -> list[tuple[float, bool]]:
+        """Ends and sides of what comes to a node, with one for NaN alone."""
+        cut = Fan.of(self.old.threshold[[node]], np.array([True, False]))
+        runs = self.fans.get(node, cut).runs_in(interval)
+        missing_left = bool(self.old.missing_left[node])
+        if interval.missing and missing_left not in (left for _, left in runs):
+            return [(-np.inf, missing_left), *runs]
+        return runs
+
+    def _behind(
+        self, place: _Place, left: bool, column: int, interval: Span, child: int
+    ) -> _Place:
+        side = self.old.left if left else self.old.right
+        intervals = {**place.intervals, column: interval}
+        return _Place(int(side[place.node]), intervals, child)
+
+
+# ---- Thresholds for numbers in float64 of models that compare them in float32
+
+
+def at_most_in_single(thresholds: ArrayLike) -> Array:
+    """The largest float64 x with float32(x) ≤ t, for each threshold t.
+
+    Numbers are rounded to the nearest float32, of two that are as near to the even one:
+    with s the largest float32 ≤ t, x is the middle of s and the next float32, or the
+    number before it where the middle is rounded up.
+
+    Parameters
+    ----------
+    thresholds : array (n,)
+        In any precision; infinite ones stay what they are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = at_most_in_single([1.0])
+    >>> np.float32(x) <= 1.0, np.float32(np.nextafter(x, 2.0)) <= 1.0
+    (array([ True]), array([False]))
+    """
+    exact = np.asarray(thresholds, dtype=np.float64)
+    with np.errstate(over="ignore"):
+        single = exact.astype(np.float32)
+    single = np.where(single > exact, _before(single), single)
+    middle = 0.5 * _widened(single) + 0.5 * _widened(_after(single))
+    with np.errstate(over="ignore"):
+        rounded_up = middle.astype(np.float32) > single
+    cut = np.where(rounded_up, np.nextafter(middle, -np.inf), middle)
+    return np.where(np.isinf(exact), exact, cut)
+
+
+def below_in_single(thresholds: ArrayLike) -> Array:
+    """The largest float64 x with float32(x) < float32(t), for each threshold t."""
+    single = np.asarray(thresholds, dtype=np.float32)
+    return at_most_in_single(_before(single))
+
+
+def _before(single: Any) -> Any:
+    """The float32 before each."""
+    with np.errstate(over="ignore"):
+        return np.nextafter(single, np.float32(-np.inf))
+
+
+def _after(single: Any) -> Any:
+    """The float32 after each."""
+    with np.errstate(over="ignore"):
+        return np.nextafter(single, np.float32(np.inf))
+
+
+def _widened(single: Any) -> Array:
+    """In float64, with 2^128 for infinity, as rounding to float32 takes it."""
+    return np.clip(single.astype(np.float64), -(2.0**128), 2.0**128)
+
+
+# ---- What a model sees of a column, asked of the steps before it
+
+
+Numbers: TypeAlias = Callable[[Any], Array]
+"""What a library makes of what it is given: numbers and codes in float64, (n, M)."""
+
+FARTHEST: Final = 1e100
+"""Steps are asked for no larger numbers, of which they might make infinite ones."""
+
+
+def ends_asked(trees: Sequence[Tree]) -> dict[int, Array]:
+    """All that each column of the model is compared with, increasing."""
+    features = [np.unique(tree.feature) for tree in trees]
+    used = np.unique(np.concatenate([[-1], *features])).astype(np.intp)
+    return {k: _ends_of(k, trees) for k in used[used >= 0].tolist()}
+
+
+def _ends_of(k: int, trees: Sequence[Tree]) -> Array:
+    thresholds = [tree.threshold[tree.feature == k] for tree in trees]
+    listed = [
+        code_runs(codes)[0]
+        for tree in trees
+        for node, codes in tree.left_codes.items()
+        if tree.feature[node] == k
+    ]
+    return np.unique(np.concatenate([*thresholds, *listed]))
+
+
+def code_runs(listed: Truths) -> tuple[Array, Truths]:
+    """Ends of runs of numbers, and whether each run is listed, as is what follows.
+
+    Numbers are truncated, so that of c > 0 all in [c, c + 1) are.
+    """
+    ends = np.nextafter(np.arange(1.0, len(listed) + 1), 0.0)
+    return np.append(-1.0, ends), np.concatenate([[False], listed, [False]])
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Questions:
+    """What is asked of a view.
+
+    Parameters
+    ----------
+    view : View
+        What the model is given.
+    numbers : callable
+        What it makes of it.
+    """
+
+    view: View
+    numbers: Numbers
+
+    def missing(self, seen: Sequence[int]) -> Mapping[int, float]:
+        """What is seen of a missing number in some columns; NaN if it is refused."""
+        if self.view.plain:
+            return dict.fromkeys(seen, np.nan)
+        try:
+            columns = np.array(seen, dtype=np.intp)
+            answer = self.view.ask(self.numbers, columns, np.full(len(seen), np.nan))
+        except (TypeError, ValueError):
+            alone = [self._one_by_one(k, np.array([np.nan])) for k in seen]
+            answer = np.concatenate([np.zeros(0), *alone])
+        return dict(zip(seen, answer.tolist(), strict=True))
+
+    def cuts(self, ends: Mapping[int, Array]) -> Mapping[int, Array]:
+        """The largest numbers of which at most each end is seen."""
+        rising = [k for k in ends if isinstance(self.view.sources[k], Rising)]
+        if not rising:
+            return ends
+        seen = np.repeat(rising, [len(ends[k]) for k in rising])
+        asked = np.concatenate([ends[k] for k in rising])
+        column = _AllAtOnce(self, seen)
+        found = largest_at_most(column, asked, _near_secants(column, asked))
+        return {**ends, **{k: found[seen == k] for k in rising}}
+
+    def codes(self, k: int) -> Array:
+        """What is seen of each code of the category behind a column; NaN if refused."""
+        n_codes = self.view.table[self.view.sources[k].column].n_codes
+        codes = np.arange(n_codes or 0, dtype=np.float64)
+        return self._one_by_one(k, codes)
+
+    def steps(self, k: int, source: Steps) -> tuple[Array, Array]:
+        """Where runs of numbers end, but for the last, and what is seen of each."""
+        values = np.array(source.values)
+        if not source.elsewhere:
+            return values[:-1], self._ask(k, values)
+        asked = np.append(values, _beyond(values))
+        seen = self._ask(k, asked)
+        ends = np.stack([np.nextafter(values, -np.inf), values], axis=1).ravel()
+        runs = np.full(len(ends) + 1, seen[-1])
+        runs[1::2] = seen[:-1]
+        return ends, runs
+
+    def _one_by_one(self, k: int, values: Array) -> Array:
+        """What is seen of values, some of which may be refused: NaN of those."""
+        try:
+            return self._ask(k, values)
+        except (TypeError, ValueError):
+            if len(values) == 1:
+                return np.array([np.nan])
+            return np.concatenate([self._one_by_one(k, v) for v in values[:, None]])
+
+    def _ask(self, k: int, values: Array) -> Array:
+        return self.view.ask(self.numbers, np.full(len(values), k), values)
+
+
+def _beyond(values: Array) -> float:
+    """A number that is larger than all."""
+    return float(np.floor(values[-1]) + 1.0)
+
+
+def _near_secants(column: ColumnMap, thresholds: Array) -> tuple[Array, Array]:
+    """Numbers on both sides of where an affine map meets each threshold.
+
+    They are a few roundings apart; infinite where the map is another, as then the two
+    are not on both sides.
+    """
+    zeros, ones = np.zeros(len(thresholds)), np.ones(len(thresholds))
+    with np.errstate(all="ignore"):
+        at_zero = column(zeros)
+        slope = column(ones) - at_zero
+        root, meeting = -at_zero / slope, (thresholds - at_zero) / slope
+        size = np.maximum(np.abs(root), np.abs(meeting))
+        ends = [meeting - _ROUNDINGS * size, meeting + _ROUNDINGS * size]
+        low, high = (np.where(np.isfinite(end), end, 0.0) for end in ends)
+        holds = (column(low) <= thresholds) & (column(high) > thresholds)
+    return np.where(holds, low, -np.inf), np.where(holds, high, np.inf)
+
+
+_ROUNDINGS: Final = 64 * float(np.finfo(np.float64).eps)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _AllAtOnce:
+    """Several columns of the model, as one map of entries that each belong to one."""
+
+    questions: Questions
+    seen: NDArray[np.intp]
+    source: int = 0
+    n_codes: int | None = None
+
+    def __call__(self, values: Array, /) -> Array:
+        near = np.clip(values, -FARTHEST, FARTHEST)
+        asked = self.questions
+        return asked.view.ask(asked.numbers, self.seen, near)
+
+
+# ---- Trees of the columns that a model sees, as trees of the columns of the table
+
+
+def resolved(trees: Sequence[Tree], view: View, numbers: Numbers) -> list[Tree] | None:
+    """The same trees, asking for columns of the table in float64.
+
+    Parameters
+    ----------
+    trees : sequence of Tree
+        By the columns of the view; codes are whole numbers.
+    view : View
+        What the columns are.
+    numbers : callable
+        What the model makes of what it is given.
+
+    Returns
+    -------
+    list of Tree or None
+        None if numbers are asked for so many categories that a tree would be too large,
+        or a column is seen through a map that may fall.
+    """
+    if _are_of_table(trees, view):
+        return list(trees)
+    ends = ends_asked(trees)
+    if any(isinstance(view.sources[k], Curved) for k in ends):
+        return None
+    columns = _columns(ends, view, numbers)
+    whole = []
+    for tree in trees:
+        found = _of_table(tree, columns)
+        if found is None:
+            return None
+        whole.append(found)
+    return whole
+
+
+def _are_of_table(trees: Sequence[Tree], view: View) -> bool:
+    """Whether trees ask for numbers of the table as they are."""
+    in_place = all(source == Same(k) for k, source in enumerate(view.sources))
+    return view.plain and in_place and not any(tree.left_codes for tree in trees)
+
+
+def _of_table(tree: Tree, columns: Mapping[int, _Column]) -> Tree | None:
+    asking = _Asking(tree)
+    for k in np.unique(tree.feature[tree.feature >= 0]).tolist():
+        columns[k].put(asking, np.flatnonzero(tree.feature == k))
+    return fanned(asking.tree(), asking.fans)
+
+
+def _columns(
+    ends: Mapping[int, Array], view: View, numbers: Numbers
+) -> Mapping[int, _Column]:
+    """What the model sees in each column that it asks for."""
+    asked = Questions(view, numbers)
+    numeric = [k for k in ends if not isinstance(view.sources[k], CodedColumn)]
+    missing, cuts = asked.missing(numeric), asked.cuts(ends)
+    columns: dict[int, _Column] = {}
+    for k in ends:
+        match view.sources[k]:
+            case CodedColumn(column):
+                columns[k] = _Categories(column, asked.codes(k))
+            case Steps(column) as source:
+                columns[k] = _Runs(column, missing[k], *asked.steps(k, source))
+            case source:
+                columns[k] = _Numbers(source.column, missing[k], ends[k], cuts[k])
+    return columns
+
+
+class _Asking:
+    """The nodes of a tree, while they are made to ask for columns of the table."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.model = tree
+        self.feature, self.threshold = tree.feature.copy(), tree.threshold.copy()
+        self.missing_left = tree.missing_left.copy()
+        self.left_codes: dict[int, Truths] = {}
+        self.fans: dict[int, Fan] = {}
+
+    def tree(self) -> Tree:
+        """The tree, but for its nodes with fans."""
+        return replace(
+            self.model,
+            feature=self.feature,
+            threshold=self.threshold,
+            missing_left=self.missing_left,
+            left_codes=self.left_codes,
+        )
+
+    def goes_left(self, node: int, values: Array) -> Truths:
+        """Whether the model sends what it sees to the left."""
+        tree, missing = self.model, np.isnan(values)
+        listed = tree.left_codes.get(node)
+        if listed is None:
+            left = values <= tree.threshold[node]
+        else:
+            ends, runs = code_runs(listed)
+            left = runs[np.searchsorted(ends, values)]
+        return np.where(missing, tree.missing_left[node], left)
+
+
+class _Column(ABC):
+    """A column that the model sees."""
+
+    @abstractmethod
+    def put(self, asking: _Asking, nodes: NDArray[np.intp]) -> None:
+        """Make nodes that ask for it ask for a column of the table."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Numbers(_Column):
+    """Numbers, seen through a nondecreasing map.
+
+    Parameters
+    ----------
+    column : int
+        The column of the table, as in all others.
+    missing : float
+        What is seen of missing numbers.
+    ends : array (T,)
+        All that is compared with what is seen, increasing.
+    cuts : array (T,)
+        The largest numbers of which at most that is seen.
+    """
+
+    column: int
+    missing: float
+    ends: Array
+    cuts: Array
+
+    def put(self, asking: _Asking, nodes: NDArray[np.intp]) -> None:
+        thresholds = asking.model.threshold[nodes]
+        asking.feature[nodes] = self.column
+        asking.threshold[nodes] = self._cuts(thresholds)
+        if not np.isnan(self.missing):
+            asking.missing_left[nodes] = self.missing <= thresholds
+        for node in set(nodes.tolist()) & set(asking.model.left_codes):
+            self._put_codes(asking, node)
+
+    def _put_codes(self, asking: _Asking, node: int) -> None:
+        ends, runs = code_runs(asking.model.left_codes[node])
+        missing = asking.goes_left(node, np.array([self.missing]))
+        asking.missing_left[node] = missing[0]
+        asking.fans[node] = Fan.of(self._cuts(ends), runs)
+
+    def _cuts(self, thresholds: Array) -> Array:
+        return self.cuts[np.searchsorted(self.ends, thresholds)]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Runs(_Column):
+    """Numbers, of which something is seen that is constant between some ends.
+
+    Parameters
+    ----------
+    column, missing
+        As of :class:`_Numbers`.
+    ends : array (m − 1,)
+        Where what is seen changes, increasing.
+    seen : array (m,)
+        What is seen of numbers up to each end, and beyond the last.
+    """
+
+    column: int
+    missing: float
+    ends: Array
+    seen: Array
+
+    def put(self, asking: _Asking, nodes: NDArray[np.intp]) -> None:
+        asking.feature[nodes] = self.column
+        for node in nodes.tolist():
+            left = asking.goes_left(node, np.append(self.seen, self.missing))
+            asking.missing_left[node] = left[-1]
+            asking.fans[node] = Fan.of(self.ends, left[:-1])
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Categories(_Column):
+    """A category.
+
+    Parameters
+    ----------
+    column : int
+        The column of the table.
+    seen : array (K,)
+        What is seen of each code.
+    """
+
+    column: int
+    seen: Array
+
+    def put(self, asking: _Asking, nodes: NDArray[np.intp]) -> None:
+        asking.feature[nodes] = self.column
+        for node in nodes.tolist():
+            asking.left_codes[node] = asking.goes_left(node, self.seen)
+
+
+# ---- Which score of a model an output is, up to a factor: where that is exact
+
+
+@final
+@dataclass(frozen=True)
+class TreeOutput:
+    """What is wanted of a model.
+
+    Parameters
+    ----------
+    name : str
+        ``"value"``, ``"probability"``, ``"log_odds"`` or ``"margin"``, which of models
+        that are no classifiers is their score, before any link.
+    index : int or None
+        The class, or the column of the output; None where there is only one.
+    """
+
+    name: str
+    index: int | None
+
+
+TreeRule: TypeAlias = Callable[[Any, TreeOutput, View], TreeSum | None]
+"""What reads an output of a fitted model in a view; None where it is not exact."""
+
+
+class TreeScore(NamedTuple):
+    """One score of a model, and the factor that the output has of it."""
+
+    place: int
+    factor: float = 1.0
+
+
+@final
+@dataclass(frozen=True)
+class Scores:
+    """The K scores of a model that are sums of trees, and what is made of them.
+
+    Parameters
+    ----------
+    count : int
+        K.
+    is_value : bool
+        Whether the scores are what the model predicts.
+    logit : float or None
+        The log-odds of the second of two classes are ``logit`` times the only score;
+        None where they are another function of it.
+    """
+
+    count: int
+    is_value: bool = False
+    logit: float | None = None
+
+    def read(self, output: TreeOutput) -> TreeScore | None:
+        """The score that an output is; None if it is none of them."""
+        match output.name:
+            case "value" if self.is_value:
+                return TreeScore(output.index or 0)
+            case "margin":
+                return self._margin(output, 1.0)
+            case "log_odds" if self.logit is not None and self.count == 1:
+                return self._margin(output, self.logit)
+            case _:
+                return None
+
+    def _margin(self, output: TreeOutput, factor: float) -> TreeScore:
+        """Two classes share one score, which is that of the second."""
+        if self.count > 1:
+            return TreeScore(output.index or 0, factor)
+        return TreeScore(0, -factor if output.index == 0 else factor)
+
+
+def sum_of_trees(
+    trees: Sequence[Tree],
+    base: float,
+    view: View,
+    numbers: Numbers = table_numbers,
+    tolerance: float = DOUBLE_TOLERANCE,
+) -> TreeSum | None:
+    """A sum of trees by the columns of the table behind a view.
+
+    Parameters
+    ----------
+    trees : sequence of Tree
+        Of the columns of the view.
+    base : float
+        What is added to them.
+    view : View
+        What the model is given.
+    numbers : callable
+        What it makes of it.
+    tolerance : float
+        How precisely the model adds.
+    """
+    whole = resolved(trees, view, numbers)
+    if whole is None:
+        return None
+    return TreeSum(tuple(whole), base, view.table, tolerance)
+
+
+# ---- Trees, forests and gradient boosting of scikit-learn
+
+
+def tree_of(nodes: Any, value: Array) -> Tree:
+    """A fitted ``tree_``, whose leaves have ``value`` (n,)."""
+    inner = nodes.children_left >= 0
+    return Tree.of(
+        np.where(inner, nodes.feature, -1),
+        at_most_in_single(nodes.threshold),
+        nodes.children_left,
+        nodes.children_right,
+        value,
+        nodes.missing_go_to_left,
+    )
+
+
+def _regression_tree(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
+    return _mean([model], output, view) if output.name == "value" else None
+
+
+def _regression_forest(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
+    if output.name != "value":
+        return None
+    return _mean(model.estimators_, output, view)
+
+
+def _classification_tree(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
+    return _mean([model], output, view) if output.name == "probability" else None
+
+
+def _classification_forest(
+    model: Any, output: TreeOutput, view: View
+) -> TreeSum | None:
+    if output.name != "probability":
+        return None
+    return _mean(model.estimators_, output, view)
+
+
+def _mean(members: Any, output: TreeOutput, view: View) -> TreeSum | None:
+    """The mean of outputs of trees: values of regression, shares of classes."""
+    trees = [
+        tree_of(member.tree_, _leaf_values(member, output) / len(members))
+        for member in members
+    ]
+    return sum_of_trees(trees, 0.0, view)
+
+
+def _leaf_values(member: Any, output: TreeOutput) -> Array:
+    """Of ``value`` (n, outputs, classes) those of a class, or of one of the outputs."""
+    index = output.index or 0
+    values = floats(member.tree_.value)
+    return values[:, 0, index] if output.name == "probability" else values[:, index, 0]
+
+
+def _boosting(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
+    """What the first model predicts, and η times the sum of trees of each score."""
+    score = _boosted_scores(model).read(output)
+    if score is None or not _starts_constant(model):
+        return None
+    stages = [tree.tree_ for tree in model.estimators_[:, score.place]]
+    rate = score.factor * model.learning_rate
+    trees = [tree_of(nodes, rate * floats(nodes.value)[:, 0, 0]) for nodes in stages]
+    row = np.zeros((1, model.n_features_in_), dtype=np.float32)
+    # the scores of the first model are kept nowhere
+    start = model._raw_predict_init(row)[0, score.place]  # noqa: SLF001
+    return sum_of_trees(trees, score.factor * float(start), view)
+
+
+def _boosted_scores(model: Any) -> Scores:
+    """Of two classes log-odds are the score, or of exponential loss twice the score."""
+    logits = {"log_loss": 1.0, "exponential": 2.0}
+    is_value = type(model) is GradientBoostingRegressor
+    return Scores(model.estimators_.shape[1], is_value, logits.get(model.loss))
+
+
+def _starts_constant(model: Any) -> bool:
+    start = model.init_
+    return isinstance(start, str) or type(start) in (DummyClassifier, DummyRegressor)
+
+
+def _boosted_votes(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
+    """Weighted votes of trees: 1 for a class that a leaf is of, −1/(K − 1) for others.
+
+    The margin of two classes is twice the vote for the second.
+    """
+    n_classes = len(model.classes_)
+    score = Scores(1 if n_classes == 2 else n_classes, logit=1.0).read(output)
+    if score is None or not all(map(_is_plain_tree, model.estimators_)):
+        return None
+    place, factor = (1, 2.0 * score.factor) if n_classes == 2 else score
+    shares = floats(model.estimator_weights_) / np.sum(model.estimator_weights_)
+    label, other = model.classes_[place], -1.0 / (n_classes - 1)
+    trees = []
+    for member, share in zip(model.estimators_, shares, strict=False):
+        votes = np.where(_is_of(label, member), 1.0, other)
+        trees.append(tree_of(member.tree_, factor * share * votes))
+    return sum_of_trees(trees, 0.0, view)
+
+
+def _is_plain_tree(member: Any) -> bool:
+    return type(member) in (DecisionTreeClassifier, ExtraTreeClassifier)
+
+
+def _is_of(label: Any, member: Any) -> NDArray[np.bool_]:
+    """Which nodes predict a class."""
+    winners: NDArray[Any] = member.classes_[member.tree_.value[:, 0, :].argmax(axis=1)]
+    return winners == label
+
+
+SCIKIT_TREES: Final[Mapping[type, TreeRule]] = {
+    AdaBoostClassifier: _boosted_votes,
+    **dict.fromkeys((DecisionTreeRegressor, ExtraTreeRegressor), _regression_tree),
+    **dict.fromkeys(
+        (DecisionTreeClassifier, ExtraTreeClassifier), _classification_tree
+    ),
+    **dict.fromkeys((ExtraTreesRegressor, RandomForestRegressor), _regression_forest),
+    **dict.fromkeys(
+        (ExtraTreesClassifier, RandomForestClassifier), _classification_forest
+    ),
+    **dict.fromkeys((GradientBoostingClassifier, GradientBoostingRegressor), _boosting),
+}

@@ -1,0 +1,73 @@
+"""Which fitted models of texts are read, by what they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+from propopt.structures.readers.tree_models import ModelSum
+from propopt.structures.readers.tree_nodes import TreeOutput
+from propopt.structures.subsets.sets import NoSetFunction
+from propopt.structures.tfidf.text_sums import (
+    AddedTexts,
+    TextStructure,
+    members_of,
+    read_text_linear,
+)
+from propopt.structures.tfidf.text_trees import read_text_trees
+
+
+TextReader: TypeAlias = Callable[
+    [Any, str, int | None], TextStructure | NoSetFunction | None
+]
+"""From a fitted model, its output and a class or column to what it is made of.
+
+None of models that the reader knows nothing of.
+"""
+
+READERS: Final[tuple[TextReader, ...]] = (read_text_linear, read_text_trees)
+"""Tried in turn."""
+
+
+def read_text_model(
+    model: Any, output: str, index: int | None
+) -> TextStructure | NoSetFunction:
+    """What a fitted model of texts is made of; the first reason where it is not read.
+
+    Parameters
+    ----------
+    model : estimator or callable
+        From texts to numbers, such as a pipeline that begins with a vectoriser.
+    output : str
+        ``"value"``, ``"probability"``, ``"log_odds"`` or ``"margin"``.
+    index : int or None
+        The class, or the column of the output; None where there is only one.
+    """
+    reasons = []
+    for reader in READERS:
+        found = reader(model, output, index)
+        if isinstance(found, NoSetFunction):
+            reasons.append(found)
+        elif found is not None:
+            return found
+    added = _read_members(model, TreeOutput(output, index))
+    if isinstance(added, AddedTexts):
+        return added
+    if added is not None:
+        reasons.insert(-1, added)  # before that of what is tried last
+    unknown = NoSetFunction(f"{type(model).__name__} can only be called")
+    return reasons[0] if reasons else unknown
+
+
+def _read_members(model: Any, output: TreeOutput) -> AddedTexts | NoSetFunction | None:
+    """What a model adds up; None where it is no sum of others."""
+    total = members_of(model, output)
+    if not isinstance(total, ModelSum):
+        return total
+    parts = []
+    for part in total.parts:
+        found = read_text_model(part.model, part.output.name, part.output.index)
+        if isinstance(found, NoSetFunction):
+            return found
+        parts.append((part.weight, found))
+    return AddedTexts(tuple(parts), total.base)

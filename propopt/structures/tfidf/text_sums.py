@@ -1,0 +1,778 @@
+"""What a fitted model of texts is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Protocol, TypeAlias, final
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.ensemble import (
+    BaggingRegressor,
+    StackingClassifier,
+    StackingRegressor,
+    VotingClassifier,
+    VotingRegressor,
+)
+from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.feature_selection import SelectorMixin
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import RANSACRegressor
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multioutput import MultiOutputRegressor
+from sklearn.naive_bayes import BernoulliNB, ComplementNB, MultinomialNB
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import Binarizer, Normalizer
+from sklearn.svm import SVC, SVR, NuSVC, NuSVR
+
+from propopt.base.arrays import Array, Positions, Sparse, Values
+from propopt.structures.boosters import UNREADABLE, is_passthrough, unreadable
+from propopt.structures.networks import (
+    Affine,
+    Chain,
+    Exponentiated,
+    Link,
+    LogOdds,
+    Network,
+    Scaling,
+    Score,
+)
+from propopt.structures.products.sums import NoProducts
+from propopt.structures.readers.fitted_networks import (
+    SKLEARN_TRANSFORMS,
+    dense_floats,
+    floats,
+)
+from propopt.structures.readers.pipelines import View
+from propopt.structures.readers.tree_models import SUMS, ModelSum, Part
+from propopt.structures.readers.tree_nodes import TreeOutput
+from propopt.structures.registry import exact_link, exact_network
+from propopt.structures.subsets.sets import Blocks, NoSetFunction, SetFunction, all_sets
+from propopt.structures.subsets.sums import AddedSets, NormalisedSum, PlainSum
+from propopt.structures.tfidf.vectorisers import (
+    DocumentFeatures,
+    Vectoriser,
+    document_features,
+)
+from propopt.tables.documents import Document
+
+
+class TextStructure(Protocol):
+    """A model of texts that was read: a function of the words of any document."""
+
+    def at(self, document: Document, /) -> SetFunction | NoSetFunction:
+        """The function of which words of a document are kept."""
+
+
+# ---- One linear output of a model: a weight for each feature
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class LinearRow:
+    """λᵀ x + λ_0, or with thresholds Σ_v λ_v 1{x_v > t_v} + λ_0.
+
+    Parameters
+    ----------
+    coefficients : array (V,)
+        λ.
+    intercept : float
+        λ_0.
+    thresholds : array (V,) or None
+        t.
+    """
+
+    coefficients: Values
+    intercept: float
+    thresholds: Values | None = None
+
+    @classmethod
+    def of_network(
+        cls, network: Network, cotangents: Array, n_inputs: int
+    ) -> LinearRow:
+        """Σ_k c_k times score k of an affine network."""
+        at_zero, pullback = network.linearized(np.zeros((1, n_inputs)))
+        return cls(pullback(cotangents[None])[0], float(at_zero[0] @ cotangents))
+
+    @classmethod
+    def added(cls, rows: Sequence[LinearRow], weights: Sequence[float]) -> LinearRow:
+        """The weighted sum of rows without thresholds."""
+        pairs = list(zip(weights, rows, strict=True))
+        coefficients = np.sum([w * row.coefficients for w, row in pairs], axis=0)
+        return cls(coefficients, sum(w * row.intercept for w, row in pairs))
+
+    def times(self, factor: float) -> LinearRow:
+        """All weights times a factor."""
+        return replace(
+            self,
+            coefficients=factor * self.coefficients,
+            intercept=factor * self.intercept,
+        )
+
+    def placed(self, columns: Positions, n_features: int) -> LinearRow:
+        """The same of a table of which it was given some columns."""
+        wide = np.zeros(n_features)
+        np.add.at(wide, columns, self.coefficients)
+        thresholds = None
+        if self.thresholds is not None:
+            thresholds = np.zeros(n_features)
+            thresholds[columns] = self.thresholds
+        return LinearRow(wide, self.intercept, thresholds)
+
+
+def is_affine(network: Network) -> bool:
+    """Whether its scores are sums of weighted features, and nothing else."""
+    match network:
+        case Affine() | Scaling():
+            return True
+        case Chain(inner, outer):
+            return is_affine(inner) and is_affine(outer)
+        case _:
+            return False
+
+
+# ---- Steps between a vectoriser and a linear model, by what they make of its row
+
+
+def before(step: Any, row: LinearRow) -> LinearRow | NoSetFunction:
+    """A row of what a fitted step gives, as a row of what it is given.
+
+    Parameters
+    ----------
+    step : transformer
+        A scaler, selection, projection or binarizer; no other is known to be linear.
+    row : LinearRow
+        Of its columns.
+    """
+    if is_passthrough(step):
+        return row
+    if isinstance(step, SelectorMixin):
+        support = step.get_support()
+        return row.placed(np.asarray(support).nonzero()[0], len(support))
+    if type(step) is Binarizer:
+        return _binarized(step, row)
+    network = None if takes_norm(step) else map_of(step)
+    if network is None or not is_affine(network):
+        return NoSetFunction(
+            f"{type(step).__name__}, which stands between the vectoriser and the "
+            "model, is not known to be linear"
+        )
+    if row.thresholds is not None:
+        return _scaled(network, row, type(step).__name__)
+    found = LinearRow.of_network(network, row.coefficients, step.n_features_in_)
+    return replace(found, intercept=found.intercept + row.intercept)
+
+
+def takes_norm(step: Any) -> bool:
+    """Whether a step divides by a norm."""
+    tfidf = type(step) is TfidfTransformer and step.norm is not None
+    return tfidf or type(step) is Normalizer
+
+
+def map_of(step: Any) -> Network | None:
+    """The map of a fitted step without its norm; None where it is not known."""
+    if type(step) is TfidfTransformer and not step.sublinear_tf:
+        zeros = np.zeros(step.n_features_in_)
+        return Scaling(zeros, getattr(step, "idf_", zeros + 1.0), zeros)
+    read = SKLEARN_TRANSFORMS.get(type(step))
+    return None if read is None else read(step)
+
+
+def _binarized(step: Any, row: LinearRow) -> LinearRow | NoSetFunction:
+    if row.thresholds is not None:
+        return NoSetFunction("what is compared with a threshold is compared again")
+    return replace(
+        row, thresholds=np.full(len(row.coefficients), float(step.threshold))
+    )
+
+
+def _scaled(network: Any, row: LinearRow, name: str) -> LinearRow | NoSetFunction:
+    """(x − center) factor + offset > t, where x > (t − offset) / factor + center."""
+    match network:
+        case Scaling(center, factor, offset) if (factor > 0.0).all():
+            assert row.thresholds is not None
+            return replace(row, thresholds=(row.thresholds - offset) / factor + center)
+        case _:
+            return NoSetFunction(
+                f"the columns of {name} are sums over words, which are compared with "
+                "a threshold"
+            )
+
+
+# ---- Norms that are taken behind a choice of features, or behind other weights of them
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Normed:
+    """A vectoriser whose norm is the last of a model, and what of it is passed on.
+
+    Parameters
+    ----------
+    vectoriser : Vectoriser
+        Its idf holds all weights before the norm, 0 of features that are left out.
+    columns : array (F,)
+        The features that are passed on.
+    """
+
+    vectoriser: Vectoriser
+    columns: Positions
+
+    def behind(self, step: Any) -> Normed | NoSetFunction:
+        """With a step whose place is before a norm.
+
+        An earlier norm is forgotten: the later one does not see what all features are
+        divided by.
+        """
+        if is_passthrough(step):
+            return self
+        if isinstance(step, SelectorMixin):
+            return self._chosen(step.get_support())
+        if type(step) is Normalizer and step.norm in ("l1", "l2"):
+            return self._with(norm=step.norm)
+        factors = _factors(map_of(step))
+        if factors is None:
+            return NoSetFunction(
+                f"a norm is taken behind {type(step).__name__}, which is not known to "
+                "weigh each feature by itself"
+            )
+        normed = type(step) is TfidfTransformer and step.norm is not None
+        norm = step.norm if normed else self.vectoriser.norm
+        return self._with(idf=self._weighed(factors), norm=norm)
+
+    def _chosen(self, support: Any) -> Normed:
+        kept = np.asarray(support, bool)
+        left = self._with(idf=self._weighed(kept.astype(float)))
+        return replace(left, columns=self.columns[kept])
+
+    def _with(self, **settings: Any) -> Normed:
+        return replace(self, vectoriser=replace(self.vectoriser, **settings))
+
+    def _weighed(self, factors: Values) -> Values:
+        idf = self.vectoriser.idf
+        own = np.ones(self.vectoriser.n_features) if idf is None else idf.copy()
+        own[self.columns] *= factors
+        return own
+
+
+def last_norm(vectoriser: Vectoriser) -> Normed | NoSetFunction:
+    """With all steps up to the last that takes a norm; the rest is linear, or is not.
+
+    Parameters
+    ----------
+    vectoriser : Vectoriser
+        Fitted, with a model behind it.
+    """
+    rest = vectoriser.rest
+    steps = [step for _, step in rest.steps] if type(rest) is Pipeline else [rest]
+    norms = [k for k, step in enumerate(steps) if takes_norm(step)]
+    n_before = norms[-1] + 1 if norms else 0
+    found = Normed(vectoriser, np.arange(vectoriser.n_features))
+    for step in steps[:n_before]:
+        then = found.behind(step)
+        if isinstance(then, NoSetFunction):
+            return then
+        found = then
+    behind = [(f"step {k}", step) for k, step in enumerate(steps[n_before:])]
+    after = Pipeline(behind) if len(behind) > 1 else behind[0][1]
+    return replace(found, vectoriser=replace(found.vectoriser, rest=after))
+
+
+def _factors(network: Network | None) -> Values | None:
+    """Of scalers that take 0 to 0."""
+    match network:
+        case Scaling(center, factor, offset) if (center * factor == offset).all():
+            return factor
+        case _:
+            return None
+
+
+# ---- The words of a document as blocks, by the features that they feed
+
+
+MOST_SHARED: Final = 12
+"""So many words may share features: their 2^12 sets are enumerated."""
+
+
+def word_blocks(
+    vectoriser: Vectoriser, row: LinearRow, found: DocumentFeatures
+) -> tuple[Blocks, ...] | NoSetFunction:
+    """What sets of words add to a linear output, and to the power of the norm.
+
+    Words that share a feature, such as ``Food`` and ``food`` where case is lowered, are
+    in one block.
+
+    Parameters
+    ----------
+    vectoriser : Vectoriser
+        Fitted.
+    row : LinearRow
+        The output, of its features before the norm.
+    found : DocumentFeatures
+        Which features the words of a document feed.
+    """
+    entries = (found.count, (found.word, found.feature))
+    counts = sp.csr_array(entries, shape=(found.n_words, found.n_features))
+    groups = _groups(counts)
+    largest = max(groups, key=len)
+    if len(largest) > MOST_SHARED:
+        return NoSetFunction(_too_many(vectoriser, found, largest))
+    by_size = sorted({len(group) for group in groups})
+    return tuple(
+        _blocks(vectoriser, row, counts, np.array([g for g in groups if len(g) == b]))
+        for b in by_size
+    )
+
+
+def _groups(counts: Sparse) -> list[Positions]:
+    """Words that share features, directly or through others."""
+    together = counts @ counts.T
+    n_groups, group = connected_components(together, directed=False)
+    order = np.argsort(group, kind="stable")
+    sizes = np.bincount(group, minlength=n_groups)
+    return np.split(order, np.cumsum(sizes)[:-1])
+
+
+def _blocks(
+    vectoriser: Vectoriser, row: LinearRow, counts: Sparse, words: Positions
+) -> Blocks:
+    """Blocks (G, b) of words, with what each set of them has."""
+    shape = (len(words), 2 ** words.shape[1])
+    kept = all_sets(shape[1].bit_length() - 1)
+    block, state, place = np.nonzero(np.broadcast_to(kept, (len(words), *kept.shape)))
+    ones = np.ones(len(block))
+    which = (block * shape[1] + state, words[block, place])
+    sets = sp.csr_array((ones, which), shape=(shape[0] * shape[1], counts.shape[0]))
+    values, sizes = _of_sets(vectoriser, row, sp.csr_array(sets @ counts))
+    return Blocks(words, values.reshape(shape), sizes.reshape(shape))
+
+
+def _of_sets(
+    vectoriser: Vectoriser, row: LinearRow, counts: Sparse
+) -> tuple[Values, Values]:
+    """λᵀ of features that have these counts (n, V), and what they add to the norm."""
+    features: Any = vectoriser.values(counts).astype(np.float64)
+    if row.thresholds is not None:
+        features.data = (features.data > row.thresholds[features.indices]).astype(float)
+    power = 2.0 if vectoriser.norm == "l2" else 1.0
+    sizes = abs(features).power(power).sum(axis=1)
+    return np.asarray(features @ row.coefficients), np.asarray(sizes, np.float64)
+
+
+def _too_many(vectoriser: Vectoriser, found: DocumentFeatures, words: Positions) -> str:
+    shared = np.intersect1d(found.shared, found.feature[np.isin(found.word, words)])
+    names = ", ".join(repr(vectoriser.name_of(v)) for v in shared[:3].tolist())
+    return (
+        f"{len(words)} words of the document share features ({names}, ...), more than "
+        f"the {MOST_SHARED} whose sets are enumerated"
+    )
+
+
+# ---- Models that add up what other models say of a text
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class AddedTexts:
+    """Base + Σ_k weight_k f_k, of functions of the words of any document.
+
+    Parameters
+    ----------
+    parts : tuple of (float, TextStructure)
+        At least one weight and function.
+    base : float
+        What is added to them.
+    """
+
+    parts: tuple[tuple[float, TextStructure], ...]
+    base: float
+
+    def at(self, document: Document, /) -> SetFunction | NoSetFunction:
+        """The function of which words of a document are kept."""
+        parts = []
+        for weight, structure in self.parts:
+            found = structure.at(document)
+            if isinstance(found, NoSetFunction):
+                return found
+            parts.append((weight, found))
+        alone = len(parts) == 1 and parts[0][0] == 1.0 and self.base == 0.0
+        return parts[0][1] if alone else AddedSets(parts, self.base)
+
+
+MemberRule: TypeAlias = Callable[[Any, TreeOutput], ModelSum | NoProducts]
+"""From a model and an output of it to outputs of its members, and their weights."""
+
+
+def members_of(model: Any, output: TreeOutput) -> ModelSum | NoSetFunction | None:
+    """What a model adds up; None where it has no members that are given what it is.
+
+    Parameters
+    ----------
+    model : estimator
+        Of texts, or of features; a pipeline is parted at its last step.
+    output : TreeOutput
+        The output, and the class or column.
+    """
+    if type(model) is Pipeline:
+        return _behind(model, output)
+    rule = _MEMBERS_RULES.get(type(model))
+    if rule is None:
+        return None
+    found = rule(model, output)
+    return NoSetFunction(found.reason) if isinstance(found, NoProducts) else found
+
+
+def _behind(model: Pipeline, output: TreeOutput) -> ModelSum | NoSetFunction | None:
+    """The members of the last step, each behind the same steps before."""
+    found = members_of(model.steps[-1][1], output)
+    if not isinstance(found, ModelSum):
+        return found
+    parts = [
+        part._replace(model=Pipeline([*model.steps[:-1], ("member", part.model)]))
+        for part in found.parts
+    ]
+    return ModelSum(tuple(parts), found.base)
+
+
+_NO_TABLE: Final = View.of_numbers(0, np.asarray)
+"""Members are read by themselves, and not in what a table has for them."""
+
+
+def _summed(model: Any, output: TreeOutput) -> ModelSum | NoProducts:
+    return SUMS[type(model)](model, output, _NO_TABLE)
+
+
+def _consensus(model: Any, output: TreeOutput) -> ModelSum:
+    return _one(model.estimator_, output)
+
+
+def _one_against_rest(model: Any, output: TreeOutput) -> ModelSum | NoProducts:
+    """A model for each class; one for two."""
+    if len(model.estimators_) == 1:
+        return _one(model.estimators_[0], output)
+    if output.name != "margin" or output.index is None:
+        return NoProducts(
+            f"{output.name!r} of one class against the rest is divided by a sum over "
+            "classes; output='margin' is not"
+        )
+    return _one(model.estimators_[output.index], TreeOutput("margin", 1))
+
+
+def _one(model: Any, output: TreeOutput) -> ModelSum:
+    return ModelSum((Part(1.0, model, output, _NO_TABLE),))
+
+
+_MEMBERS_RULES: Final[Mapping[type, MemberRule]] = {
+    **dict.fromkeys((GridSearchCV, RandomizedSearchCV), _summed),
+    **dict.fromkeys((StackingClassifier, StackingRegressor), _summed),
+    **dict.fromkeys((VotingClassifier, VotingRegressor), _summed),
+    MultiOutputRegressor: _summed,
+    OneVsRestClassifier: _one_against_rest,
+    RANSACRegressor: _consensus,
+    TransformedTargetRegressor: _summed,
+}
+"""Models by their class, never a subclass; bags give each member columns of its own."""
+
+
+# ---- Which outputs of which models are linear, and why others are not
+
+
+Found: TypeAlias = LinearRow | NoSetFunction | None
+RowRule: TypeAlias = Callable[[Any, TreeOutput], Found]
+"""From a fitted model and an output of it to its row, the reason, or None."""
+
+
+def linear_row(model: Any, output: TreeOutput) -> Found:
+    """The row of an output of a fitted model; None of models that are not linear.
+
+    Parameters
+    ----------
+    model : estimator
+        Of features.
+    output : TreeOutput
+        The output, and the class or column.
+    """
+    rule = _RULES.get(type(model), _of_members)
+    return rule(model, output)
+
+
+def _of_scores(model: Any, output: TreeOutput) -> Found:
+    """Of models whose scores are A x + b."""
+    network = exact_network(model)
+    if network is None or not is_affine(network):
+        return None
+    if output.index is None and network.n_scores > 1:
+        return NoSetFunction(f"{type(model).__name__} has {network.n_scores} outputs")
+    link = exact_link(model, output.name, output.index or 0, network.n_scores)
+    if not isinstance(link, Score):
+        return NoSetFunction(_curved(model, link))
+    cotangents = np.zeros(network.n_scores)
+    cotangents[link.index] = link.sign
+    return LinearRow.of_network(network, cotangents, model.n_features_in_)
+
+
+def _curved(model: Any, link: Link | None) -> str:
+    """Why what is made of scores is no sum over words."""
+    name = type(model).__name__
+    match link:
+        case None:
+            return f"what {name} makes of its weighted sums is not known"
+        case Exponentiated():
+            return f"{name} predicts exp of a weighted sum of words, which is none"
+        case LogOdds():
+            return (
+                "the log-odds of one of several classes hold a log of sums over the "
+                "others, and are no sum of words; output='margin' is"
+            )
+        case _:
+            return (
+                "probabilities are a curve of a weighted sum of words; "
+                "output='log_odds' of two classes, or 'margin', is the sum"
+            )
+
+
+def _pipeline(model: Any, output: TreeOutput) -> Found:
+    found = linear_row(model.steps[-1][1], output)
+    for _, step in reversed(model.steps[:-1]):
+        if not isinstance(found, LinearRow):
+            return found
+        found = before(step, found)
+    return found
+
+
+def _of_members(model: Any, output: TreeOutput) -> Found:
+    """Of models that add up what others predict; of others by their scores."""
+    total = members_of(model, output)
+    if not isinstance(total, ModelSum):
+        return _of_scores(model, output) if total is None else total
+    rows = []
+    for part in total.parts:
+        row = linear_row(part.model, part.output)
+        if not isinstance(row, LinearRow):
+            return row
+        rows.append(row)
+    return _added(rows, [part.weight for part in total.parts], total.base)
+
+
+def _added(rows: list[LinearRow], weights: list[float], base: float) -> Found:
+    if any(row.thresholds is not None for row in rows):
+        return NoSetFunction("members compare what they are given with thresholds")
+    found = LinearRow.added(rows, weights)
+    return replace(found, intercept=found.intercept + base)
+
+
+def _bagging(model: Any, output: TreeOutput) -> Found:
+    """The mean over members, each of which is given its own columns."""
+    rows = []
+    for member, columns in zip(
+        model.estimators_, model.estimators_features_, strict=True
+    ):
+        row = linear_row(member, output)
+        if not isinstance(row, LinearRow):
+            return row
+        rows.append(row.placed(np.asarray(columns), model.n_features_in_))
+    return _added(rows, [1.0 / len(rows)] * len(rows), 0.0)
+
+
+def _support_vectors(model: Any, output: TreeOutput) -> Found:
+    """Of linear kernels."""
+    name = type(model).__name__
+    if model.kernel != "linear":
+        return NoSetFunction(f"{name}(kernel={model.kernel!r}) is no sum of words")
+    wanted = "value" if isinstance(model, SVR | NuSVR) else "margin"
+    if output.name != wanted:
+        return NoSetFunction(f"{output.name!r} of {name} is no sum; {wanted!r} is")
+    coefficients = dense_floats(model.coef_)
+    if len(coefficients) > 1:
+        return NoSetFunction(f"{name} counts votes between pairs of classes")
+    row = LinearRow(coefficients[0], float(np.ravel(model.intercept_)[0]))
+    return row.times(-1.0) if wanted == "margin" and output.index == 0 else row
+
+
+def _kernel_ridge(model: Any, output: TreeOutput) -> Found:
+    if model.kernel != "linear":
+        return NoSetFunction(f"KernelRidge(kernel={model.kernel!r}) is no sum of words")
+    dual = np.asarray(model.dual_coef_, float)
+    own = dual if dual.ndim == 1 else dual[:, output.index or 0]
+    return LinearRow(np.asarray(model.X_fit_.T @ own, float).ravel(), 0.0)
+
+
+def _multinomial(model: Any, output: TreeOutput) -> Found:
+    """Log p(k) + Σ_v x_v log p(v | k)."""
+    return _naive_bayes(
+        model, output, floats(model.feature_log_prob_), floats(model.class_log_prior_)
+    )
+
+
+def _complement(model: Any, output: TreeOutput) -> Found:
+    """Σ_v x_v w_vk, without priors."""
+    logs = floats(model.feature_log_prob_)
+    return _naive_bayes(model, output, logs, np.zeros(len(logs)))
+
+
+def _bernoulli(model: Any, output: TreeOutput) -> Found:
+    """Log p(k) + Σ_v log p or log(1 − p) of what is there or is not."""
+    logs = floats(model.feature_log_prob_)
+    gone = np.log1p(-np.exp(logs))
+    priors = floats(model.class_log_prior_) + gone.sum(axis=1)
+    row = _naive_bayes(model, output, logs - gone, priors)
+    if model.binarize is None or not isinstance(row, LinearRow):
+        return row
+    thresholds = np.full(len(row.coefficients), float(model.binarize))
+    return replace(row, thresholds=thresholds)
+
+
+def _naive_bayes(model: Any, output: TreeOutput, logs: Array, priors: Array) -> Found:
+    """The log-odds of two classes, from their log-likelihoods."""
+    if output.name != "log_odds" or len(priors) != 2:
+        return NoSetFunction(
+            f"{output.name!r} of {type(model).__name__} with {len(priors)} classes is "
+            "no sum of words; output='log_odds' of two classes is"
+        )
+    sign = -1.0 if output.index == 0 else 1.0
+    return LinearRow(logs[1] - logs[0], float(priors[1] - priors[0])).times(sign)
+
+
+def _calibrated(_model: Any, _output: TreeOutput) -> Found:
+    return NoSetFunction(
+        "calibrated probabilities are means of curves of weighted sums of words; the "
+        "margin of the model before calibration is a sum"
+    )
+
+
+def _votes(model: Any, output: TreeOutput) -> Found:
+    found = _of_members(model, output)
+    if not isinstance(found, NoSetFunction) or output.name != "probability":
+        return found
+    return NoSetFunction(
+        "votes are counted, or probabilities averaged, which are curves of weighted "
+        "sums of words; the margin of each member is a sum"
+    )
+
+
+_RULES: Final[Mapping[type, RowRule]] = {
+    **dict.fromkeys((SVC, NuSVC, SVR, NuSVR), _support_vectors),
+    BaggingRegressor: _bagging,
+    BernoulliNB: _bernoulli,
+    CalibratedClassifierCV: _calibrated,
+    ComplementNB: _complement,
+    KernelRidge: _kernel_ridge,
+    MultinomialNB: _multinomial,
+    Pipeline: _pipeline,
+    VotingClassifier: _votes,
+}
+"""Models by their class, never a subclass; others by their members or their scores."""
+
+
+# ---- Linear models of texts, read from fitted pipelines
+
+
+_LONGEST: Final = 4e9
+"""Q d² of a document: of 5,000 words they are 2e9, and need about 20 s."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class TextLinear:
+    """A linear output of the features of a vectoriser, on any document.
+
+    Parameters
+    ----------
+    vectoriser : Vectoriser
+        Fitted.
+    row : LinearRow
+        The output, of its features behind the norm.
+    """
+
+    vectoriser: Vectoriser
+    row: LinearRow
+
+    def at(self, document: Document, /) -> SetFunction | NoSetFunction:
+        """The function of which words of a document are kept."""
+        if document.n_words == 0:
+            return NoSetFunction("the document has no word")
+        found = document_features(self.vectoriser, document)
+        if isinstance(found, NoSetFunction):
+            return found
+        blocks = word_blocks(self.vectoriser, self.row, found)
+        if isinstance(blocks, NoSetFunction):
+            return blocks
+        if self.vectoriser.norm is None:
+            return PlainSum(self.row.intercept, blocks, document.n_words)
+        power = 0.5 if self.vectoriser.norm == "l2" else 1.0
+        function = NormalisedSum(self.row.intercept, blocks, power)
+        if function.n_steps > _LONGEST:
+            return NoSetFunction(
+                f"the norm of {document.n_words:,} words takes more than 40 s to treat "
+                "exactly; with norm=None it takes no time"
+            )
+        return function
+
+
+def read_text_linear(
+    model: Any, output: str, index: int | None
+) -> TextLinear | NoSetFunction | None:
+    """Linear outputs behind counts or tf-idf, with a norm or without.
+
+    Parameters
+    ----------
+    model : estimator
+        A pipeline that begins with a vectoriser.
+    output : str
+        ``"value"``, ``"probability"``, ``"log_odds"`` or ``"margin"``.
+    index : int or None
+        The class, or the column of the output; None where there is only one.
+
+    Returns
+    -------
+    TextLinear, NoSetFunction or None
+        The reason where the output of a linear model is not linear; None where the
+        model is none.
+    """
+    vectoriser = Vectoriser.of(model)
+    if isinstance(vectoriser, NoSetFunction) or vectoriser.rest is None:
+        return None
+    try:
+        normed = last_norm(vectoriser)
+        if isinstance(normed, NoSetFunction):
+            return normed
+        row = linear_row(normed.vectoriser.rest, TreeOutput(output, index))
+    except UNREADABLE as error:
+        return NoSetFunction(unreadable(vectoriser.rest, error))
+    if not isinstance(row, LinearRow):
+        return row
+    return _at_features(normed, row)
+
+
+def _at_features(normed: Normed, row: LinearRow) -> TextLinear | NoSetFunction:
+    """A row of what is passed on, by the features of the vectoriser."""
+    if not _is_finite(row) or len(row.coefficients) != len(normed.columns):
+        return NoSetFunction("a weight of a feature is not finite, or there is none")
+    wide = row.placed(normed.columns, normed.vectoriser.n_features)
+    if row.thresholds is None:
+        return TextLinear(normed.vectoriser, wide)
+    return _of_presence(normed.vectoriser, wide)
+
+
+def _is_finite(row: LinearRow) -> bool:
+    return bool(np.isfinite(row.coefficients).all() and np.isfinite(row.intercept))
+
+
+def _of_presence(vectoriser: Vectoriser, row: LinearRow) -> TextLinear | NoSetFunction:
+    """Of features that are compared with thresholds: a norm must not matter."""
+    used = row.coefficients != 0.0
+    assert row.thresholds is not None
+    thresholds = row.thresholds[used]
+    if (thresholds < 0.0).any():
+        return NoSetFunction("a threshold below 0 is passed by features that are 0")
+    if vectoriser.norm is not None and (thresholds > 0.0).any():
+        return NoSetFunction(
+            f"features are compared with a threshold behind norm={vectoriser.norm!r}, "
+            "which is a sum over all words; with norm=None it is exact"
+        )
+    return TextLinear(replace(vectoriser, norm=None), row)

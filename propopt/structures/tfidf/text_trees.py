@@ -1,0 +1,592 @@
+"""Sums of trees behind a vectoriser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import count
+from typing import Any, Final, NamedTuple, final
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
+
+from propopt.base.arrays import Array, Points, Positions, Truths
+from propopt.structures.boosters import UNREADABLE, last_step, unreadable
+from propopt.structures.boxes.boxes import TreeSum
+from propopt.structures.boxes.sets import Sets
+from propopt.structures.products.algebra import padded_paths
+from propopt.structures.products.sums import NoProducts
+from propopt.structures.readers.pipelines import View
+from propopt.structures.registry import exact_products, exact_trees
+from propopt.structures.subsets.conjunctions import Conjunctions
+from propopt.structures.subsets.sets import NoSetFunction, SetFunction
+from propopt.structures.tfidf.vectorisers import (
+    DocumentFeatures,
+    Vectoriser,
+    document_features,
+)
+from propopt.tables.documents import Document
+
+
+# ---- What a set of values of one feature asks of the words that feed it
+
+
+MOST_CUBES: Final = 4_096
+"""So many conjunctions one set may become."""
+
+
+class Cube(NamedTuple):
+    """± the indicator that some words are kept and some are deleted."""
+
+    sign: float
+    literals: tuple[int, ...]
+    """2 j + 1 where word j is kept, 2 j where it is deleted."""
+
+
+def cubes_of(words: Positions, counts: Array, holds: Truths) -> list[Cube] | None:
+    """Conjunctions whose sum is 1 where a set holds a count, and 0 elsewhere.
+
+    The words are asked one after the other, the most frequent first, until the set
+    holds all or none of the counts that are left. Where its complement needs fewer, it
+    is 1 less that: of k words "at least one is kept" is 1 − Π (1 − z).
+
+    Parameters
+    ----------
+    words, counts : array (k,)
+        The words that feed the feature, and how often each counts.
+    holds : array (T,)
+        Whether the set holds each of :func:`attained`, the counts that there can be.
+
+    Returns
+    -------
+    list of Cube or None
+        None where there are too many.
+    """
+    order = np.argsort(-np.abs(counts), kind="stable")
+    asked = _CubesAsked(
+        words[order].tolist(), _left(counts[order]), counts[order].tolist()
+    )
+    totals = asked.left[0]
+    direct = asked.cubes(dict(zip(totals.tolist(), holds.tolist(), strict=True)))
+    others = asked.cubes(dict(zip(totals.tolist(), (~holds).tolist(), strict=True)))
+    if others is not None and (direct is None or len(others) + 1 < len(direct)):
+        return [Cube(1.0, ()), *(Cube(-1.0, cube.literals) for cube in others)]
+    return direct
+
+
+def attained(counts: Array) -> Array:
+    """The counts that sets of words have, increasing."""
+    return _left(counts)[0]
+
+
+def _left(counts: Array) -> list[Array]:
+    """What words from each on can add, increasing."""
+    sums = [np.zeros(1)]
+    for own in counts[::-1]:
+        sums.append(np.unique(np.concatenate([sums[-1], sums[-1] + own])))
+    return sums[::-1]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _CubesAsked:
+    """Words in the order in which they are asked."""
+
+    words: list[int]
+    left: list[Array]
+    counts: list[float]
+
+    def cubes(self, holds: dict[float, bool]) -> list[Cube] | None:
+        found: list[Cube] = []
+        open_: list[tuple[int, float, tuple[int, ...]]] = [(0, 0.0, ())]
+        while open_:
+            i, total, literals = open_.pop()
+            inside = [holds[total + more] for more in self.left[i].tolist()]
+            if all(inside):
+                found.append(Cube(1.0, literals))
+            elif any(inside):
+                word = 2 * self.words[i]
+                open_.append((i + 1, total + self.counts[i], (*literals, word + 1)))
+                open_.append((i + 1, total, (*literals, word)))
+            if len(found) + len(open_) > MOST_CUBES:
+                return None
+        return found
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class CubeTable:
+    """The cubes of many sets, one after the other.
+
+    Parameters
+    ----------
+    start, size : array (G,)
+        Where those of each set begin, and how many there are.
+    sign : array (C,)
+        Of each cube.
+    literals : array (C, K)
+        Padded with −1.
+    """
+
+    start: Positions
+    size: Positions
+    sign: Array
+    literals: Positions
+
+    @classmethod
+    def of(cls, groups: Sequence[Sequence[Cube]]) -> CubeTable:
+        """The table of lists of cubes."""
+        size = np.array([len(cubes) for cubes in groups], np.intp)
+        flat = [cube for cubes in groups for cube in cubes]
+        width = max((len(cube.literals) for cube in flat), default=0)
+        literals = np.full((len(flat), width), -1, np.intp)
+        for row, cube in zip(literals, flat, strict=True):
+            row[: len(cube.literals)] = cube.literals
+        sign = np.array([cube.sign for cube in flat], np.float64)
+        return cls(np.cumsum(size) - size, size, sign, literals)
+
+    def multiplied_out(
+        self, values: Array, paths: Positions
+    ) -> tuple[Array, Positions]:
+        """Values (R,) and literals (R, K') of products of one cube of each set.
+
+        Parameters
+        ----------
+        values : array (L,)
+            Of products of sets.
+        paths : array (L, K)
+            The sets of each, padded with −1.
+        """
+        nothing = np.full((1, self.literals.shape[1]), -1, np.intp)
+        literals = np.concatenate([self.literals, nothing])
+        size, start = np.append(self.size, 1), np.append(self.start, len(self.sign))
+        sign = np.append(self.sign, 1.0)
+        row, parts = np.arange(len(values)), np.zeros((len(values), 0), np.intp)
+        for k in range(paths.shape[1]):
+            sets = paths[row, k]
+            repeats = size[sets]
+            before = np.cumsum(repeats) - repeats
+            each = np.repeat(np.arange(len(row)), repeats)
+            cube = np.arange(len(each)) - before[each] + start[sets][each]
+            row, parts = row[each], np.column_stack([parts[each], cube])
+        products = values[row] * sign[parts].prod(axis=1)
+        return products, literals[parts].reshape(len(row), -1)
+
+
+# ---- Products of literals, a few of very many: rows of entries, not a padded table
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Literals:
+    """Σ_r v_r Π_e of row r: literals, or sets that are sums of cubes.
+
+    Place 2 j + 1 is word j where it is kept, 2 j where it is deleted; places from 2 d
+    on are sets.
+
+    Parameters
+    ----------
+    values : array (R,)
+        v.
+    row, place : array (E,)
+        The row and the place of each entry, increasing.
+    n_places : int
+        2 d, and how many sets there are.
+    """
+
+    values: Array
+    row: Positions
+    place: Positions
+    n_places: int
+
+    @classmethod
+    def of(
+        cls, values: Array, row: Positions, place: Positions, n_places: int
+    ) -> Literals:
+        """The same of entries in any order, some of which may be there twice."""
+        keys = np.sort(row * n_places + place)
+        keys = keys[np.diff(keys, prepend=-1) > 0]
+        return cls(values, keys // n_places, keys % n_places, n_places)
+
+    @cached_property
+    def lengths(self) -> Positions:
+        """How many entries each row has, (R,)."""
+        return np.bincount(self.row, minlength=len(self.values))
+
+    @cached_property
+    def starts(self) -> Positions:
+        """Where each row begins, (R,)."""
+        return np.cumsum(self.lengths) - self.lengths
+
+    def taken(self, rows: Truths) -> Literals:
+        """Those rows alone."""
+        kept = rows[self.row]
+        number = np.cumsum(rows) - 1
+        place, row = self.place[kept], number[self.row[kept]]
+        return Literals(self.values[rows], row, place, self.n_places)
+
+    def consistent(self) -> Literals:
+        """Without rows in which a word is both kept and deleted, which are 0."""
+        same = (np.diff(self.place // 2) == 0) & (np.diff(self.row) == 0)
+        fine = np.ones(len(self.values), bool)
+        fine[self.row[1:][same]] = False
+        return self.taken(fine)
+
+    def merged(self) -> Literals:
+        """With each product once.
+
+        Equal rows have equal sums of random numbers of 64 bits; that rows of equal sums
+        are equal is then seen.
+        """
+        for seed in count():
+            _, first, where = np.unique(
+                self._sums(seed), return_index=True, return_inverse=True
+            )
+            if self._equal(first[where]):
+                break
+        chosen = np.zeros(len(self.values), bool)
+        chosen[first] = True
+        total = np.bincount(where, self.values, len(first))[np.argsort(first)]
+        kept = self.taken(chosen)
+        whole = Literals(
+            np.asarray(total, np.float64), kept.row, kept.place, self.n_places
+        )
+        return whole.taken(total != 0.0)
+
+    def _sums(self, seed: int) -> NDArray[np.uint64]:
+        rng = np.random.default_rng(seed)
+        numbers = rng.integers(0, 2**64, self.n_places, np.uint64, endpoint=False)
+        added = np.concatenate([np.zeros(1, np.uint64), numbers[self.place].cumsum()])
+        return added[self.starts + self.lengths] - added[self.starts]  # modulo 2^64
+
+    def _equal(self, other: Positions) -> bool:
+        """Whether each row is that at ``other``."""
+        if (self.lengths != self.lengths[other]).any():
+            return False
+        inside = np.arange(len(self.place)) - self.starts[self.row]
+        beside = self.starts[other[self.row]] + inside
+        return bool((self.place == self.place[beside]).all())
+
+    def n_products(self, table: CubeTable) -> float:
+        """How many products there are when sums of cubes are multiplied out."""
+        sizes = np.log(np.maximum(table.size[self.place], 1).astype(np.float64))
+        logs = np.bincount(self.row, sizes, len(self.values))
+        return float(np.exp(np.minimum(logs, 700.0)).sum())
+
+    def multiplied_out(self, table: CubeTable) -> Literals:
+        """With one cube of each set in each row, of words alone."""
+        paths = padded_paths(self.row, self.place, len(self.values))
+        values, literals = table.multiplied_out(self.values, paths)
+        row, column = np.nonzero(literals >= 0)
+        return Literals.of(values, row, literals[row, column], self.n_places)
+
+    def conjunctions(self, base: float, n_words: int) -> Conjunctions:
+        """``base`` + the sum, of words alone."""
+        constant = float(self.values[self.lengths == 0].sum())
+        own = self.taken(self.lengths > 0)
+        kept, word = own.place % 2 == 1, own.place // 2
+        n = len(own.values)
+        present = padded_paths(own.row[kept], word[kept], n)
+        absent = padded_paths(own.row[~kept], word[~kept], n)
+        return Conjunctions(base + constant, own.values, present, absent, n_words)
+
+
+# ---- Leaves of trees of features, as functions of the words of one document
+
+
+MOST_CONJUNCTIONS: Final = 2**20
+"""So many a document may have."""
+
+
+class _Asked(NamedTuple):
+    """What leaves ask of words."""
+
+    entry: Positions
+    """Which sets, (E,)."""
+
+    place: Positions
+    """The literal, or the set of cubes, that each is, (E,)."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class LeavesOnWords:
+    """Σ_l v_l Π 1[feature v in its set], of the features of a vectoriser.
+
+    Each set is of one feature, and so of the words that feed it: it always holds, never
+    does, or is a sum of conjunctions. Words that are not in a document are always
+    absent, so that most leaves are never reached; for these nothing is done.
+
+    Parameters
+    ----------
+    vectoriser : Vectoriser
+        What the features are; without norm.
+    base : float
+        What is added.
+    values : array (L,)
+        v.
+    leaf : array (E,)
+        The leaf of each set.
+    sets : Sets (E)
+        By the V features, in their order.
+    absent : float
+        What the model sees of a feature that does not come: 0, or NaN where a sparse
+        table has nothing and nothing is missing.
+    """
+
+    vectoriser: Vectoriser
+    base: float
+    values: Array
+    leaf: Positions
+    sets: Sets
+    absent: float
+
+    @classmethod
+    def of(
+        cls, vectoriser: Vectoriser, trees: TreeSum, absent: float = 0.0
+    ) -> LeavesOnWords:
+        """The leaves of trees by the features of a vectoriser."""
+        parts = trees.leaves()
+        nothing = Sets.of_numbers([], [], [], [])
+        sets = Sets.concatenate([nothing, *(part.sets for part in parts)])
+        starts = np.cumsum([0, *(len(part.values) for part in parts)])
+        pairs = zip(parts, starts, strict=False)
+        leaf = [part.leaf + start for part, start in pairs]
+        order = np.argsort(sets.column, kind="stable")
+        return cls(
+            vectoriser,
+            trees.base,
+            np.concatenate([np.zeros(0), *(part.values for part in parts)]),
+            np.concatenate([np.zeros(0, np.intp), *leaf])[order],
+            sets.take(order),
+            absent,
+        )
+
+    def at(self, found: DocumentFeatures) -> Conjunctions | NoSetFunction:
+        """The function of the words of a document.
+
+        Parameters
+        ----------
+        found : DocumentFeatures
+            Which features its words feed.
+        """
+        d = found.n_words
+        groups: list[list[Cube]] = []
+        parts = [self._alone(found)]
+        for feature in found.shared.tolist():
+            part = self._shared(feature, found, groups)
+            if part is None:
+                return self._too_many(found)
+            parts.append(part)
+        entry = np.concatenate([part.entry for part in parts])
+        place = np.concatenate([part.place for part in parts])
+        literals = self._reached(entry, place, 2 * d + len(groups))
+        if groups:
+            words = [[Cube(1.0, (k,))] for k in range(2 * d)]
+            table = CubeTable.of([*words, *groups])
+            if literals.n_products(table) > MOST_CONJUNCTIONS:
+                return self._too_many(found)
+            literals = literals.multiplied_out(table)
+        literals = literals.consistent().merged()
+        return literals.conjunctions(self.base, d)
+
+    def _reached(self, entry: Positions, place: Positions, n_places: int) -> Literals:
+        """The products of leaves that some set of words reaches, each once."""
+        revived = self.leaf[entry[~self._without[entry]]]
+        never = self._n_never - np.bincount(revived, minlength=len(self.values))
+        alive = never == 0
+        kept = alive[self.leaf[entry]]
+        row = (np.cumsum(alive) - 1)[self.leaf[entry[kept]]]
+        values = self.values[alive]
+        return Literals.of(values, row, place[kept], n_places).merged()
+
+    def _alone(self, found: DocumentFeatures) -> _Asked:
+        """What sets of features are that one word feeds."""
+        own = ~np.isin(found.feature, found.shared)
+        feature, word = found.feature[own], found.word[own]
+        seen = self._seen(feature, found.count[own])
+        start, end = self._between(feature)
+        which = np.repeat(np.arange(len(feature)), end - start)
+        entry = np.arange(len(which)) + (start - _before(end - start))[which]
+        inside = _hold(self.sets.take(entry), seen[which])
+        differs = inside != self._without[entry]
+        place = 2 * word[which] + inside
+        return _Asked(entry[differs], place[differs])
+
+    def _shared(
+        self, feature: int, found: DocumentFeatures, groups: list[list[Cube]]
+    ) -> _Asked | None:
+        """What sets of a feature are that several words feed; cubes go to ``groups``.
+
+        None where there are too many.
+        """
+        start, end = self._between(np.array([feature]))
+        entry = np.arange(start[0], end[0])
+        words, counts = found.words_of(feature)
+        totals = attained(counts)
+        seen = self._seen(np.full(len(totals), feature), totals)
+        sets, which = self.sets.take(entry).unique()
+        place = np.full(len(sets), -1)
+        for u in range(len(sets)):
+            holds = _hold(sets.take(np.full(len(totals), u)), seen)
+            if holds.all() or not holds.any():
+                continue
+            cubes = cubes_of(words, counts, holds)
+            if cubes is None:
+                return None
+            place[u] = 2 * found.n_words + len(groups)
+            groups.append(cubes)
+        asked = place[which] >= 0
+        return _Asked(entry[asked], place[which][asked])
+
+    def _seen(self, features: Positions, counts: Array) -> Array:
+        """What the model sees of features that have these counts, (E,)."""
+        n = len(features)
+        entries = (counts, features, np.arange(n + 1))
+        table = sp.csr_array(entries, shape=(n, self.vectoriser.n_features))
+        values = self.vectoriser.values(table)
+        seen = np.full(n, self.absent)
+        seen[np.diff(values.indptr) > 0] = values.data
+        return seen
+
+    def _between(self, features: Positions) -> tuple[Positions, Positions]:
+        """Where sets of features begin and end."""
+        column = self.sets.column
+        return np.searchsorted(column, features), np.searchsorted(column, features + 1)
+
+    def _too_many(self, found: DocumentFeatures) -> NoSetFunction:
+        shared = found.shared[:3].tolist()
+        names = ", ".join(repr(self.vectoriser.name_of(v)) for v in shared)
+        return NoSetFunction(
+            f"several words of the document feed one feature ({names}, ...), and what "
+            f"the model asks of them makes more than {MOST_CONJUNCTIONS:,} conjunctions"
+        )
+
+    @cached_property
+    def _without(self) -> Truths:
+        """Which sets hold a feature that does not come."""
+        return _hold(self.sets, np.full(len(self.sets), self.absent))
+
+    @cached_property
+    def _n_never(self) -> Positions:
+        """How many sets of each leaf do not hold a feature that does not come."""
+        return np.bincount(self.leaf[~self._without], minlength=len(self.values))
+
+
+def _hold(sets: Sets, values: Array) -> Truths:
+    """Whether each set of numbers holds its own value."""
+    inside = (sets.low < values) & (values <= sets.high)
+    return np.asarray(inside | (sets.missing & np.isnan(values)))
+
+
+def _before(sizes: Positions) -> Positions:
+    """How many there are before each."""
+    return np.cumsum(sizes) - sizes
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class TextTrees:
+    """A sum of trees of the features of a vectoriser, on any document.
+
+    Parameters
+    ----------
+    trees : LeavesOnWords
+        By the features.
+    """
+
+    trees: LeavesOnWords
+
+    def at(self, document: Document, /) -> SetFunction | NoSetFunction:
+        """The function of which words of a document are kept."""
+        found = document_features(self.trees.vectoriser, document)
+        return found if isinstance(found, NoSetFunction) else self.trees.at(found)
+
+
+def read_text_trees(
+    model: Any, output: str, index: int | None
+) -> TextTrees | NoSetFunction:
+    """Trees, forests and boosting on counts, presence or tf-idf that has no norm.
+
+    Parameters
+    ----------
+    model : estimator
+        A pipeline that begins with a vectoriser.
+    output : str
+        ``"value"``, ``"probability"``, ``"log_odds"`` or ``"margin"``.
+    index : int or None
+        The class, or the column of the output; None where there is only one.
+    """
+    vectoriser = Vectoriser.of(model)
+    if isinstance(vectoriser, NoSetFunction):
+        return vectoriser
+    if vectoriser.rest is None:
+        return NoSetFunction("a vectoriser alone gives no number")
+    view = View.of_numbers(vectoriser.n_features, sp.csr_array)
+    try:
+        trees = exact_trees(vectoriser.rest, output, index, view)
+    except UNREADABLE as error:
+        return NoSetFunction(unreadable(model, error))
+    if trees is None:
+        return _no_boxes(vectoriser, output, index, view)
+    if vectoriser.norm is not None:
+        return NoSetFunction(
+            f"trees ask for values that norm={vectoriser.norm!r} divides by a sum over "
+            "all words at once; with norm=None they are exact"
+        )
+    absent = _absent(vectoriser.rest)
+    if absent is None:
+        return NoSetFunction(
+            "a word that is absent is missing for some members and 0 for others"
+        )
+    return TextTrees(LeavesOnWords.of(vectoriser, trees, absent))
+
+
+def _no_boxes(
+    vectoriser: Vectoriser, output: str, index: int | None, view: View
+) -> NoSetFunction:
+    """Why the model behind a vectoriser is no sum of trees."""
+    try:
+        found = exact_products(vectoriser.rest, output, index, view)
+    except UNREADABLE as error:
+        return NoSetFunction(unreadable(vectoriser.rest, error))
+    name = type(last_step(vectoriser.rest)).__name__
+    if isinstance(found, NoProducts):
+        return NoSetFunction(f"{name}: {found.reason}")
+    return NoSetFunction(f"{name} is no sum of trees")
+
+
+def _absent(rest: Any) -> float | None:
+    """What is seen of a feature that does not come; None where members differ.
+
+    What a sparse table does not hold is missing for XGBoost, and 0 for all others.
+    """
+    packages = {type(model).__module__.partition(".")[0] for model in _members(rest)}
+    if "xgboost" not in packages or not sp.issparse(_given(rest)):
+        return 0.0
+    return np.nan if packages == {"xgboost"} else None
+
+
+def _members(model: Any) -> Iterator[Any]:
+    """The models that a model is made of; itself, where it is made of none."""
+    last = last_step(model)
+    parts = getattr(last, "estimators_", None)
+    if hasattr(last, "best_estimator_"):
+        yield from _members(last.best_estimator_)
+    elif isinstance(parts, list):
+        for part in parts:
+            yield from _members(part)
+    else:
+        yield last
+
+
+def _given(rest: Any) -> Any:
+    """An empty document as the last step is given it."""
+    if type(rest) is not Pipeline:
+        return sp.csr_array((1, 1))
+    n_features = rest.n_features_in_
+    table: Points | Any = sp.csr_array((1, n_features), dtype=np.float64)
+    return rest[:-1].transform(table)

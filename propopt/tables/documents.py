@@ -1,0 +1,910 @@
+"""Texts as tables: words, documents, and the schema of a vocabulary.
+
+Any string is a text, and is never changed but by deleting words from it:
+
+=====================  =============================================================
+repeated words         one column, which counts them; all occurrences are deleted
+no word, empty         a row of zeros: there is nothing to delete, and no effect
+one word               one column; the text without it is what stands around it
+words that a model     columns with an effect of 0, unless the model sees more of a
+does not know          text than its words
+punctuation, emoji     no words: they stay in all texts, and models see them
+HTML                   not parsed: ``b`` and ``amp`` are words as others are
+right-to-left          as any other text, in the order in which it is stored
+control characters,    no words: they stay, models see them, and messages and pages
+NUL, half characters   show them as escapes
+accents                one written as a character of its own is in no word, and ends
+                       it, unless a vectoriser strips accents: then it goes with it
+``İ``, final sigma     lower case as Python has it; places are those in the text
+no blanks              one word, as of Chinese; a rule of one's own may know better
+=====================  =============================================================
+
+A text schema as JSON, and back: its documents as they are, and the rule of words.
+Halves of characters, NUL and all else that a text may hold are escaped by JSON itself.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, compress, repeat
+from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias, final
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+from propopt.base.arrays import Array, Points, Positions, Sparse, Truths
+from propopt.base.errors import InvalidInput
+from propopt.base.resources import require_memory
+from propopt.tables.frames import Labels, as_frame, directions, listed
+
+
+# ---- What counts as a word: where words stand in a text
+
+
+PACKAGE_FILLER: Final = "UNKWORDZ"
+"""What the package ``lime`` writes for a word that it takes out by its position."""
+
+
+class Occurrence(NamedTuple):
+    """A word where it stands: ``text[start:end]``."""
+
+    start: int
+    end: int
+    word: str
+
+
+class WordRule(Protocol):
+    """How words are found in a text, and what is left where one is deleted."""
+
+    @property
+    def filler(self) -> str:
+        """What stands where a word was deleted; mostly nothing."""
+
+    def find(self, text: str, /) -> list[Occurrence]:
+        """The words of a text where they stand, from the first; none overlap."""
+
+
+@final
+@dataclass(frozen=True)
+class PatternWords:
+    r"""Words that match a regular expression, as they are written.
+
+    ``\w+`` gives the words of the package ``lime``, which parts texts by ``\W+``: upper
+    and lower case are other words, one letter is a word, and so are digits. An accent
+    that is a character of its own, and most emoji, part words and belong to none.
+
+    Parameters
+    ----------
+    pattern : str
+        The expression.
+    filler : str
+        What stands where a word was deleted.
+
+    Examples
+    --------
+    >>> [found.word for found in PatternWords().find("It's good, GOOD!")]
+    ['It', 's', 'good', 'GOOD']
+    """
+
+    pattern: str = r"\w+"
+    filler: str = ""
+
+    def __post_init__(self) -> None:
+        compiled(self.pattern)
+
+    def find(self, text: str, /) -> list[Occurrence]:
+        """The words of a text where they stand, from the first."""
+        matches = compiled(self.pattern).finditer(text)
+        return [
+            Occurrence(m.start(), m.end(), m.group())
+            for m in matches
+            if m.end() > m.start()
+        ]
+
+
+def compiled(pattern: str) -> re.Pattern[str]:
+    """An expression for words; refused where it is none. Python keeps the last ones."""
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise InvalidInput(
+            f"words: {pattern!r} is no regular expression: {error}"
+        ) from None
+
+
+@final
+@dataclass(frozen=True)
+class EachOccurrence:
+    """Each place where a word stands is a word of its own: ``good``, ``good[2]``, ...
+
+    With :data:`PACKAGE_FILLER` this is ``bow=False`` of the package ``lime``: other
+    words stay in their places. Columns are aligned by the number of the occurrence.
+
+    Parameters
+    ----------
+    rule : WordRule
+        What a word is.
+    filler : str
+        What stands where a word was deleted.
+
+    Examples
+    --------
+    >>> rule = EachOccurrence(PatternWords())
+    >>> [found.word for found in rule.find("no, no!")]
+    ['no', 'no[2]']
+    """
+
+    rule: WordRule
+    filler: str = PACKAGE_FILLER
+
+    def find(self, text: str, /) -> list[Occurrence]:
+        """The words of a text where they stand, from the first."""
+        seen: Counter[str] = Counter()
+        found = []
+        for start, end, word in self.rule.find(text):
+            seen[word] += 1
+            n = seen[word]
+            found.append(Occurrence(start, end, word if n == 1 else f"{word}[{n}]"))
+        return found
+
+
+# ---- The words that a vectoriser of scikit-learn sees, where they stand in the text
+
+
+Accents: TypeAlias = Literal["ascii", "unicode"] | None
+
+_WORD = r"(?u)\b\w\w+\b"
+"""What a word is to scikit-learn by default: two letters, digits or underscores."""
+
+
+@final
+@dataclass(frozen=True)
+class VectoriserWords:
+    """Words as ``CountVectorizer`` and its kind find them, stop words left out.
+
+    A word is what the vectoriser sees of it: in lower case and without accents, if it
+    makes them so. Its place is that in the text as it is written, which may have more
+    or fewer characters: ``İ`` is two in lower case, and ``é`` can be written as two.
+    Words that stand in one character, such as those of ``½``, are one.
+
+    Parameters
+    ----------
+    lowercase : bool
+        Whether upper case does not matter.
+    strip_accents : "ascii", "unicode" or None
+        Which accents do not matter.
+    token_pattern : str
+        What a word is; of an expression with a group the group.
+    stop_words : frozenset of str
+        Those that are none.
+    filler : str
+        What stands where a word was deleted.
+
+    Examples
+    --------
+    >>> rule = VectoriserWords(strip_accents="unicode")
+    >>> rule.find("A Café, a CAFE!")
+    [Occurrence(start=2, end=6, word='cafe'), Occurrence(start=10, end=14, word='cafe')]
+    """
+
+    lowercase: bool = True
+    strip_accents: Accents = None
+    token_pattern: str = _WORD
+    stop_words: frozenset[str] = frozenset()
+    filler: str = ""
+
+    def __post_init__(self) -> None:
+        if compiled(self.token_pattern).groups > 1:
+            raise InvalidInput(
+                f"token_pattern: expected at most one group, got {self.token_pattern!r}"
+            )
+
+    def find(self, text: str, /) -> list[Occurrence]:
+        """The words of a text where they stand, from the first."""
+        seen, origins = self._seen(text)
+        pattern = compiled(self.token_pattern)
+        group = pattern.groups
+        found: list[Occurrence] = []
+        for match in pattern.finditer(seen):
+            word = match.group(group)
+            if word and word not in self.stop_words:
+                start, end = match.span(group)
+                last = self._with_marks(text, origins[end - 1] + 1)
+                _append(found, Occurrence(origins[start], last, word))
+        return found
+
+    def _seen(self, text: str) -> tuple[str, Sequence[int]]:
+        """What the vectoriser sees, and where each character of it comes from.
+
+        Each character becomes what it becomes alone, but for the final sigma, which is
+        of one length too: so lengths of parts add up.
+        """
+        if not self.lowercase and self.strip_accents is None:
+            return text, range(len(text))
+        lengths = {character: len(self._sees(character)) for character in set(text)}
+        places = (repeat(n, lengths[c]) for n, c in enumerate(text))
+        return self._sees(text), list(chain.from_iterable(places))
+
+    def _sees(self, text: str) -> str:
+        lower = text.lower() if self.lowercase else text
+        return _ACCENTS[self.strip_accents](lower)
+
+    def _with_marks(self, text: str, end: int) -> int:
+        """The end of a word with the accents behind it that are not seen."""
+        if self.strip_accents is not None:
+            while end < len(text) and unicodedata.combining(text[end]):
+                end += 1
+        return end
+
+
+def _append(found: list[Occurrence], new: Occurrence) -> None:
+    """One more word, as part of the last one where both stand in one character."""
+    if found and new.start < found[-1].end:
+        start, end, word = found.pop()
+        new = Occurrence(start, max(end, new.end), f"{word} {new.word}")
+    found.append(new)
+
+
+def _without_marks(text: str) -> str:
+    parts = unicodedata.normalize("NFKD", text)
+    return "".join(c for c in parts if not unicodedata.combining(c))
+
+
+def _ascii(text: str) -> str:
+    return unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode("ascii")
+
+
+_ACCENTS: Mapping[Accents, Callable[[str], str]] = {
+    None: str,
+    "ascii": _ascii,
+    "unicode": _without_marks,
+}
+
+
+# ---- Texts as people have them: lists, arrays and Series; and what is none of these
+
+
+def is_documents(X: object) -> bool:
+    """Whether X are documents: strings in a sequence, a Series or an array.
+
+    One string among them is enough, or bytes that were to be strings: the others are
+    then asked for.
+    """
+    if isinstance(X, pd.DataFrame) or _is_numeric(X):
+        return False
+    texts = _sequence(X)
+    return texts is not None and any(isinstance(text, str | bytes) for text in texts)
+
+
+def read_texts(X: object, what: str) -> tuple[list[str], tuple[Hashable, ...] | None]:
+    """The texts, and their names where they are a Series.
+
+    Raises
+    ------
+    InvalidInput
+        If they are no texts; the first that is none is named.
+    """
+    texts = _sequence(X)
+    if texts is None:
+        raise InvalidInput(
+            f"{what}: expected a list or Series of texts, got {_kind(X, what)}"
+        )
+    names = tuple(X.index) if isinstance(X, pd.Series) else None
+    for n, text in enumerate(texts):
+        if not isinstance(text, str):
+            place = f"number {n}" if names is None else f"row {names[n]!r}"
+            raise InvalidInput(f"{what}: expected texts, and {place} is {_other(text)}")
+    if not texts:
+        raise InvalidInput(f"{what}: there is no document")
+    return [str(text) for text in texts], names
+
+
+def _sequence(X: Any) -> list[Any] | None:
+    """What X holds, in order; None where it is no sequence."""
+    if isinstance(X, str | bytes | Mapping | pd.DataFrame):
+        return None
+    if isinstance(X, np.ndarray):
+        return X.tolist() if X.ndim == 1 else None
+    if isinstance(X, pd.Series | pd.Index | Sequence):
+        return list(X)
+    return _of_other_library(X)
+
+
+def _of_other_library(X: Any) -> list[Any] | None:
+    """A column of polars, pyarrow or any library that narwhals knows."""
+    import narwhals.stable.v2 as nw
+
+    if not nw.dependencies.is_into_series(X):
+        return None
+    column: list[Any] = nw.from_native(X, series_only=True).to_list()
+    return column
+
+
+def _is_numeric(X: object) -> bool:
+    """Whether a type says so, before any value is looked at."""
+    return isinstance(X, np.ndarray | pd.Series) and X.dtype.kind in "biufcmM"
+
+
+def _kind(X: object, what: str) -> str:
+    """What came, and what would do."""
+    if isinstance(X, str):
+        return "one str; for a single text give [text]"
+    if isinstance(X, np.ndarray):
+        shape = f"an array of shape {X.shape}"
+        return f"{shape}; its ravel() would do" if 1 in X.shape else shape
+    frame = None if X is None else as_frame(X, what)
+    if frame is not None:
+        names = frame.table.columns.tolist()
+        if len(names) == 1:
+            return f"a table; give its column, {what}[{names[0]!r}]"
+        return f"a table of {len(names)} columns; give the one that holds texts"
+    if isinstance(X, Sequence | Mapping | np.ndarray):
+        return type(X).__name__
+    return f"{type(X).__name__}; list(...) makes one of what can be iterated"
+
+
+def _other(text: object) -> str:
+    """What stands where a text should, and what would do."""
+    if isinstance(text, bytes):
+        return "bytes; decode them, text.decode('utf-8')"
+    if text is None or text is pd.NA or (isinstance(text, float) and np.isnan(text)):
+        return f"missing ({text!r}); leave it out, or give '' for an empty text"
+    return f"{type(text).__name__} ({text!r:.40})"
+
+
+# ---- A text, as the words in it that can be deleted
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Document:
+    """A text and its d distinct words, in the order in which they first come.
+
+    A text may have no words, d = 0: it is empty, or nothing in it is a word.
+
+    Parameters
+    ----------
+    text : str
+        As it is.
+    words : tuple of str (d,)
+        The distinct words.
+    occurrences : tuple of Occurrence (T,)
+        Where they stand.
+    places : array (T,)
+        Which of the words each is.
+    filler : str
+        What stands where a word was deleted.
+
+    Examples
+    --------
+    >>> from propopt.tables.documents import Document, PatternWords
+    >>> note = Document.of("Good food, good price.", PatternWords())
+    >>> note.words
+    ('Good', 'food', 'good', 'price')
+    >>> note.without([True, False, True, True])
+    'Good , good price.'
+    """
+
+    text: str
+    words: tuple[str, ...]
+    occurrences: tuple[Occurrence, ...]
+    places: Positions
+    filler: str = ""
+
+    @classmethod
+    def of(cls, text: str, rule: WordRule) -> Document:
+        """The words of a text by a rule."""
+        found = tuple(rule.find(text))
+        order = {word: j for j, word in enumerate(dict.fromkeys(o.word for o in found))}
+        places = np.array([order[o.word] for o in found], dtype=np.intp)
+        return cls(text, tuple(order), found, places, rule.filler)
+
+    @property
+    def n_words(self) -> int:
+        """The number of distinct words, d."""
+        return len(self.words)
+
+    @cached_property
+    def counts(self) -> Positions:
+        """How often each word comes, (d,)."""
+        return np.bincount(self.places, minlength=self.n_words)
+
+    def without(self, bits: Any) -> str:
+        """The text in which all occurrences of words with bit 0 are deleted.
+
+        What stands between words stays, as in the package ``lime``.
+
+        Parameters
+        ----------
+        bits : array of bool (d,)
+            Which words are kept.
+
+        Raises
+        ------
+        InvalidInput
+            If there is not one bit for each word.
+        """
+        kept = np.asarray(bits, bool)
+        if kept.shape != (self.n_words,):
+            raise InvalidInput(
+                f"bits: expected one for each of {self.n_words} words, got an array "
+                f"of shape {kept.shape}"
+            )
+        chosen = self._chosen.copy()
+        chosen[1::3] = kept[self.places]
+        chosen[2::3] = ~chosen[1::3]
+        return "".join(compress(self._parts, chosen.tobytes()))
+
+    def texts(self, bits: Truths) -> list[str]:
+        """The texts of many bits (n, d)."""
+        return list(self.each(bits))
+
+    def each(self, bits: Truths) -> Iterator[str]:
+        """The same, one after the other: many texts need not be held at once."""
+        return map(self.without, np.asarray(bits, bool))
+
+    @cached_property
+    def _parts(self) -> list[str]:
+        """Between words, a word, its filler, between words, ...: 3 T + 1 parts."""
+        parts, end = [], 0
+        for start, stop, _ in self.occurrences:
+            parts += [self.text[end:start], self.text[start:stop], self.filler]
+            end = stop
+        return [*parts, self.text[end:]]
+
+    @cached_property
+    def _chosen(self) -> Truths:
+        return np.ones(3 * len(self.occurrences) + 1, bool)
+
+
+# ---- Documents found again by how often their words come
+
+
+Key: TypeAlias = bytes
+"""The columns of the words that come, and how often."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Lookup:
+    """Documents by their counts, of which several may be alike.
+
+    Parameters
+    ----------
+    documents : sequence of Document
+        All of them.
+    places : mapping of str to int
+        The column of each word.
+    """
+
+    documents: Sequence[Document]
+    places: Mapping[str, int]
+
+    def alike(self, point: Points) -> list[int]:
+        """The positions of the documents that have such counts (D,)."""
+        columns = np.flatnonzero(point)
+        return self._positions.get(_key(columns, point[columns]), [])
+
+    def is_of(self, point: Points, document: Document) -> bool:
+        """Whether these are the counts of a document, known or not."""
+        columns = np.flatnonzero(point)
+        return self._key_of(document) == _key(columns, point[columns])
+
+    @cached_property
+    def _positions(self) -> dict[Key | None, list[int]]:
+        found: dict[Key | None, list[int]] = {}
+        for n, document in enumerate(self.documents):
+            found.setdefault(self._key_of(document), []).append(n)
+        return found
+
+    def _key_of(self, document: Document) -> Key | None:
+        """None if it has words that are not known."""
+        if any(word not in self.places for word in document.words):
+            return None
+        columns = np.array([self.places[word] for word in document.words], np.intp)
+        order = np.argsort(columns)
+        return _key(columns[order], document.counts[order])
+
+
+def _key(columns: Positions, counts: Points | Positions) -> Key:
+    return columns.astype(np.int64).tobytes() + counts.astype(np.float64).tobytes()
+
+
+# ---- Documents as rows of a table: how often each word of a vocabulary comes
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class TextSchema:
+    """The words of documents as D columns: what :class:`TableSchema` is of tables.
+
+    A row of the encoded table says how often each word comes. The documents that the
+    schema was made of are known by their counts, so that ``decode`` gives them back as
+    they were written.
+
+    Parameters
+    ----------
+    rule : WordRule
+        What a word is.
+    vocabulary : tuple of str (D,)
+        All words, in the order in which they first come.
+    documents : tuple of Document
+        Those that the schema was made of.
+
+    Examples
+    --------
+    >>> import propopt as po
+    >>> schema = po.TextSchema.of(["Good food!", "no good"])
+    >>> schema
+    TextSchema(2 documents, 4 words)
+    >>> points, labels = schema.encode(["Good food!"])
+    >>> points, labels.features
+    (array([[1., 1., 0., 0.]]), ('Good', 'food', 'no', 'good'))
+    >>> schema.decode(points), schema.decode(2 * points)
+    (['Good food!'], ['Good Good food food'])
+    """
+
+    rule: WordRule
+    vocabulary: tuple[str, ...]
+    documents: tuple[Document, ...]
+
+    @classmethod
+    def of(
+        cls, documents: Any, rule: WordRule | None = None, what: str = "documents"
+    ) -> TextSchema:
+        """The schema of documents.
+
+        Parameters
+        ----------
+        documents : sequence of str, Series or array (N,)
+            The texts; they may be alike, and have no word at all.
+        rule : WordRule, optional
+            What a word is; by default that of the package ``lime``.
+        what : str
+            What errors call them.
+
+        Raises
+        ------
+        InvalidInput
+            If they are no texts; the first that is none is named.
+        """
+        own = PatternWords() if rule is None else rule
+        texts, _ = read_texts(documents, what)
+        found = tuple(Document.of(text, own) for text in texts)
+        words = dict.fromkeys(word for document in found for word in document.words)
+        return cls(own, tuple(words), found)
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({len(self.documents)} documents, "
+            f"{len(self.vocabulary)} words)"
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The labels of the D columns: the words."""
+        return self.vocabulary
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """Where each word stands in the vocabulary."""
+        return {word: j for j, word in enumerate(self.vocabulary)}
+
+    def encode(self, X: object, what: str = "X") -> tuple[Points, Labels]:
+        """Counts of the words (N, D), with the names of rows and words.
+
+        Parameters
+        ----------
+        X : sequence of str, Series or array (N,)
+            The texts.
+        what : str
+            What errors call them.
+
+        Returns
+        -------
+        array (N, D), Labels
+
+        Raises
+        ------
+        InvalidInput
+            If X are no texts, or one has a word that is not in the vocabulary.
+        Refused
+            If so large a table does not fit into memory.
+        """
+        texts, names = read_texts(X, what)
+        found = [self.document_of(text) for text in texts]
+        self.check_words(found, what)
+        points = self.counts(found)
+        points.setflags(write=False)
+        return points, Labels(
+            names, self.vocabulary, self.vocabulary, texts=tuple(texts)
+        )
+
+    def document_of(self, text: str) -> Document:
+        """The words of a text, by the rule of the schema."""
+        return Document.of(text, self.rule)
+
+    def columns_of(self, document: Document) -> Any:
+        """Which column each word of a document is, (d,)."""
+        return np.array([self.places[word] for word in document.words], np.intp)
+
+    def counts(self, documents: Sequence[Document]) -> Points:
+        """How often each word comes in documents, (n, D).
+
+        Raises
+        ------
+        Refused
+            If so large a table does not fit into memory.
+        """
+        n, d = len(documents), len(self.vocabulary)
+        require_memory(
+            8.0 * n * d,
+            f"a table of {n:,} documents and {d:,} words",
+            "give fewer documents at once, or a rule that finds fewer words",
+        )
+        return self.placed(documents, [document.counts for document in documents])
+
+    def placed(
+        self, documents: Sequence[Document], of_words: Sequence[Array | Positions]
+    ) -> Array:
+        """Numbers of the words of each document, in a table of all words (n, D).
+
+        Parameters
+        ----------
+        documents : sequence of Document (n,)
+            Whose words are in the vocabulary.
+        of_words : sequence of arrays (d,)
+            For each document; words that it does not have are 0.
+        """
+        table = np.zeros((len(documents), len(self.vocabulary)))
+        for row, document, values in zip(table, documents, of_words, strict=True):
+            row[self.columns_of(document)] = values
+        return table
+
+    def check_words(self, documents: Sequence[Document], what: str) -> None:
+        """Refuse documents with words that are not in the vocabulary."""
+        for n, document in enumerate(documents):
+            unknown = [word for word in document.words if word not in self.places]
+            if unknown:
+                raise InvalidInput(
+                    f"{what}: document {n} has words that are not in `data`: "
+                    f"{listed(unknown)}; give wrap all documents that are to be "
+                    "explained, as data"
+                )
+
+    def decode(self, points: Points, labels: Labels | None = None) -> list[str]:
+        """Texts with such counts of words: a known document as it was written.
+
+        Other rows become a bag of words: each as often as it counts, in the order of
+        the vocabulary, as it is first written in the documents, with blanks between.
+
+        Parameters
+        ----------
+        points : array (n, D)
+            Counts.
+        labels : Labels, optional
+            Those that came with the rows: they tell documents apart that have the same
+            counts, of which the first is given else.
+
+        Raises
+        ------
+        InvalidInput
+            If a row holds anything but counts.
+        """
+        return [
+            found[0].text if found else self.bag(point)
+            for found, point in zip(self.known(points, labels), points, strict=True)
+        ]
+
+    def known(
+        self, points: Points, labels: Labels | None = None
+    ) -> Iterator[list[Document]]:
+        """The documents that each row of counts may be.
+
+        Parameters
+        ----------
+        points : array (n, D)
+            Counts.
+        labels : Labels, optional
+            Those that came with the rows. Of a row that still is what it was read as,
+            they tell which document it is.
+        """
+        texts = None if labels is None else labels.texts
+        told = texts if texts is not None and len(texts) == len(points) else None
+        for n, point in enumerate(points):
+            own = None if told is None else self.document_of(told[n])
+            if own is not None and self.lookup.is_of(point, own):
+                yield [own]
+            else:
+                yield [self.documents[m] for m in self.lookup.alike(point)]
+
+    @cached_property
+    def lookup(self) -> Lookup:
+        """The documents by their counts."""
+        return Lookup(self.documents, self.places)
+
+    def bag(self, point: Points) -> str:
+        """Words as often as they count, with blanks between.
+
+        Raises
+        ------
+        InvalidInput
+            If the row holds anything but counts.
+        """
+        values = np.asarray(point, float)
+        bad = ~((values >= 0.0) & (values == np.floor(values)) & np.isfinite(values))
+        if bad.any():
+            j = int(bad.argmax())
+            raise InvalidInput(
+                f"points: expected counts of words, 0, 1, 2, ..., got {values[j]} of "
+                f"{self.vocabulary[j]!r}"
+            )
+        repeated = np.repeat(np.arange(len(values)), values.astype(np.intp))
+        return " ".join(self._forms[j] for j in repeated)
+
+    def frame(self, values: Array, index: pd.Index) -> pd.DataFrame:
+        """``values`` (n, D), such as gradients, under the words."""
+        columns = pd.Index(self.vocabulary, dtype=object)
+        return pd.DataFrame(values, index=index, columns=columns)
+
+    @cached_property
+    def _forms(self) -> tuple[str, ...]:
+        """Each word as it is first written."""
+        forms: dict[str, str] = {}
+        for document in self.documents:
+            for start, end, word in document.occurrences:
+                forms.setdefault(word, document.text[start:end])
+        return tuple(forms.get(word, word) for word in self.vocabulary)
+
+
+# ---- A text schema as JSON, and back: its documents as they are, and the rule of words
+
+
+def pack_texts(schema: TextSchema) -> dict[str, Any]:
+    """A text schema as a JSON value.
+
+    Parameters
+    ----------
+    schema : TextSchema
+        Its documents are saved whole.
+
+    Raises
+    ------
+    InvalidInput
+        If its rule is of a class that propopt does not know.
+
+    Examples
+    --------
+    >>> import propopt as po
+    >>> packed = pack_texts(po.TextSchema.of(["good food"]))
+    >>> packed["documents"], packed["rule"]["kind"]
+    (['good food'], 'PatternWords')
+    >>> unpack_texts(packed).vocabulary
+    ('good', 'food')
+    """
+    return {
+        "rule": _packed(schema.rule),
+        "vocabulary": list(schema.vocabulary),
+        "documents": [document.text for document in schema.documents],
+    }
+
+
+def unpack_texts(content: Any) -> TextSchema:
+    """The schema that :func:`pack_texts` packed.
+
+    Parameters
+    ----------
+    content : object
+        What was read from JSON: not trusted.
+
+    Raises
+    ------
+    InvalidInput
+        If it is something else.
+    """
+    try:
+        rule = _unpacked(content["rule"])
+        schema = TextSchema.of(list(content["documents"]), rule)
+        same = list(schema.vocabulary) == content["vocabulary"]
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(f"its documents make no sense: {error}") from None
+    if not same:
+        raise InvalidInput(
+            "its documents make no sense: they have other words than were saved"
+        )
+    return schema
+
+
+def _packed(rule: WordRule) -> dict[str, Any]:
+    match rule:
+        case PatternWords():
+            told: dict[str, Any] = {"pattern": rule.pattern}
+        case EachOccurrence():
+            told = {"rule": _packed(rule.rule)}
+        case VectoriserWords():
+            told = {
+                "lowercase": rule.lowercase,
+                "strip_accents": rule.strip_accents,
+                "token_pattern": rule.token_pattern,
+                "stop_words": sorted(rule.stop_words),
+            }
+        case _:
+            raise InvalidInput(
+                f"words: a rule of class {type(rule).__name__} is not saved; "
+                "PatternWords, VectoriserWords and EachOccurrence are"
+            )
+    return {"kind": type(rule).__name__, "filler": rule.filler, **told}
+
+
+def _unpacked(content: dict[str, Any]) -> WordRule:
+    told = dict(content)
+    match told.pop("kind"):
+        case "PatternWords":
+            return PatternWords(**told)
+        case "EachOccurrence":
+            return EachOccurrence(**{**told, "rule": _unpacked(told["rule"])})
+        case "VectoriserWords":
+            words = frozenset(told.pop("stop_words"))
+            return VectoriserWords(**told, stop_words=words)
+        case kind:
+            raise ValueError(f"no rule {kind!r}")
+
+
+# ---- Where documents lie, for distances and angles between them
+
+
+def word_counts(texts: Any) -> Points:
+    """How often each word comes in each text, (N, V), words as the package has them.
+
+    Parameters
+    ----------
+    texts : sequence of str or Series (N,)
+        The documents.
+    """
+    return TextSchema.of(texts).encode(texts)[0]
+
+
+def document_directions(counts: Sparse) -> Sparse:
+    """Documents as directions, (N, V): near are those that share their rarer words.
+
+    Counts of words, each times log((1 + N) / (1 + N_v)) + 1 of the N_v documents that
+    have it, at length one; a document without words is at 0.
+
+    Parameters
+    ----------
+    counts : sparse matrix (N, V)
+        How often each word comes in each document.
+    """
+    n_documents, n_words = counts.shape
+    with_word = np.bincount(counts.indices, minlength=n_words)
+    idf = 1.0 + np.log((1.0 + n_documents) / (1.0 + with_word))
+    return directions(counts * idf)
+
+
+def document_coordinates(counts: Array) -> Points:
+    """Where documents lie, (N, V): :func:`document_directions`, as a table.
+
+    The squared distance of two is 2 − 2 cos: 0 of the same words, 2 of documents that
+    share none.
+
+    Parameters
+    ----------
+    counts : array (N, V)
+        How often each word comes in each document.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from propopt.tables.documents import document_coordinates
+    >>> X = document_coordinates(np.array([[1, 1, 0], [2, 2, 0], [0, 0, 3]]))
+    >>> ((X[0] - X[1]) ** 2).sum().round(12), ((X[0] - X[2]) ** 2).sum().round(12)
+    (np.float64(0.0), np.float64(2.0))
+    """
+    found = document_directions(sp.csr_array(np.asarray(counts, float)))
+    return np.asarray(found.toarray())

@@ -1,1 +1,0 @@
-"""Trade-offs: sweeps of weights, what they found, and the frontier they enclose."""
