@@ -326,7 +326,7 @@ def test_what_other_workers_found_stays_when_one_is_killed(problem, monkeypatch)
         yield next(iter(calls))()
         raise SolverFailure("a worker was killed")
 
-    monkeypatch.setattr("propopt.base.resources.in_workers", losing)
+    monkeypatch.setattr("propopt.explaining.sweeping.in_workers", losing)
     objective = problem["gradient_matching"] + 0.5 * problem["sparsity"]
     with pytest.warns(UnsolvedWarning, match="a worker was killed"):
         curve = po.sweep(objective, {"sparsity": np.geomspace(0.01, 1, 25)}, n_jobs=2)

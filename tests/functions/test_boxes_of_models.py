@@ -36,6 +36,7 @@ from tree_cases import (
 
 import propopt as po
 from propopt.base.errors import InexactBoxesWarning
+from propopt.functions import outputs
 from propopt.functions.means import CheckedBoxes
 from propopt.tables.frames import Labels
 
@@ -273,9 +274,9 @@ def test_other_functions_have_no_boxes():
 
 def test_trees_are_read_once_and_only_when_asked_for(monkeypatch):
     reads = []
-    real = po.functions.models.read_trees.exact_boxes
+    real = outputs.exact_boxes
     monkeypatch.setattr(
-        "propopt.structures.registry.exact_boxes",
+        "propopt.functions.outputs.exact_boxes",
         lambda *args: reads.append(args) or real(*args),
     )
     function = po.wrap(RandomForestRegressor(2).fit(X, Y))

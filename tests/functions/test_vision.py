@@ -11,6 +11,7 @@ from torch_networks import nn, seeded, three_scores, torch, trained_otherwise
 
 import propopt as po
 from propopt.base.errors import InvalidInput, MissingExtra
+from propopt.functions import images
 
 
 @pytest.fixture
@@ -78,11 +79,11 @@ def test_maps_of_large_images_are_found_with_points_and_features_exchanged(shape
 
 
 def test_normalisation_is_that_of_its_formula(rng):
-    images = torch.tensor(rng.random(size=(2, 3, 4, 4)), dtype=torch.float32)
+    pixels = torch.tensor(rng.random(size=(2, 3, 4, 4)), dtype=torch.float32)
     layer = po.functions.normalisation(images.IMAGENET_MEAN, images.IMAGENET_STD)
     mean = torch.tensor(images.IMAGENET_MEAN)[:, None, None]
     std = torch.tensor(images.IMAGENET_STD)[:, None, None]
-    torch.testing.assert_close(layer.train()(images), (images - mean) / std)
+    torch.testing.assert_close(layer.train()(pixels), (pixels - mean) / std)
     assert not any(p.requires_grad for p in layer.parameters())
 
 

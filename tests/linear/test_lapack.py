@@ -85,4 +85,4 @@ def test_lapack_is_called_in_one_file():
     calls = ("linalg import lapack", "la.lapack", "get_lapack_funcs")
     texts = {file.name: file.read_text() for file in files}
     callers = [name for name, text in texts.items() if any(c in text for c in calls)]
-    assert callers == ["lapack.py"]
+    assert callers == ["linear_algebra.py"]

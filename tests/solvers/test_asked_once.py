@@ -10,8 +10,10 @@ from catalogue import LOSSES, OBJECTIVES, G
 from oracles import subclasses
 
 import propopt as po
+import propopt.base.checks
 import propopt.explaining.sweeping
 import propopt.losses.algebra
+import propopt.results.certificate
 from propopt.base.checks import read_nonnegative
 from propopt.base.errors import SolverFailure
 from propopt.losses import Program
@@ -108,7 +110,11 @@ def test_numbers_are_read_once_however_many_weights(kind, monkeypatch):
         counts["read"] += 1
         return read_nonnegative(value, what)
 
-    for module in (propopt.losses.base, propopt.certificate, propopt.checks):
+    for module in (
+        propopt.losses.algebra,
+        propopt.results.certificate,
+        propopt.base.checks,
+    ):
         monkeypatch.setattr(module, "read_nonnegative", counted)
     seen = []
     for number in (2, 20):
@@ -142,7 +148,7 @@ def test_attributions_of_a_solver_are_not_read_as_if_a_user_gave_them(
     def read(*_):
         pytest.fail("attributions were read")
 
-    monkeypatch.setattr("propopt.tables.frames.aligned", read)
+    monkeypatch.setattr("propopt.losses.algebra.aligned", read)
     bounds = [LOSSES["kernel"] <= 1.0]
     po.solve(OBJECTIVES[name])
     po.solve(OBJECTIVES[name], subject_to=bounds)

@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import propopt as po
 from propopt.base.errors import InvalidInput
 from propopt.cli import main
 from propopt.problems.subject import tables
@@ -109,7 +108,8 @@ def test_a_line_without_end(complaint, monkeypatch):
 
 
 def test_a_table_that_memory_cannot_hold(complaint, monkeypatch):
-    monkeypatch.setattr(po.memory, "memory_refusal", lambda *_: "needs too much")
+    name = "propopt.base.resources.memory_refusal"
+    monkeypatch.setattr(name, lambda *_: "needs too much")
     assert complaint(GOOD) == "needs too much"
 
 

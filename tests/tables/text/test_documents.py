@@ -10,6 +10,7 @@ import pytest
 from odd_texts import MANY_WORDS, ODD_TEXTS
 
 import propopt as po
+from propopt.base import resources
 from propopt.base.errors import InvalidInput, Refused
 from propopt.tables import documents as schema_module
 from propopt.tables.documents import (
@@ -146,11 +147,11 @@ def test_words_that_are_not_known_are_refused():
 
 def test_tables_that_do_not_fit_are_refused_with_the_figure(monkeypatch):
     schema = po.TextSchema.of(["good food"])
-    monkeypatch.setattr(po.memory, "free_memory", lambda: 31.0)
+    monkeypatch.setattr("propopt.base.resources.free_memory", lambda: 31.0)
     with pytest.raises(Refused, match="2 documents and 2 words needs about"):
         schema.encode(["good", "food"])
     schema.encode(["good"])  # 16 bytes
-    assert schema_module.require_memory is po.memory.require_memory
+    assert schema_module.require_memory is resources.require_memory
 
 
 TEXTS = ["good", "food"]

@@ -107,7 +107,7 @@ def test_norms_of_many_words_are_announced(capsys, monkeypatch):
     assert "lime: exact means behind the norm of many words, about " in (
         capsys.readouterr().err
     )
-    monkeypatch.setattr("propopt.functions.cost.WORTH_SAYING", 1e-9)
+    monkeypatch.setattr("propopt.lime.text.text_reading.WORTH_SAYING", 1e-9)
     found = text_limits(f, [text])
     assert "lime: exact means" in capsys.readouterr().err
     assert found.path(0).sign_changes is not None
