@@ -145,17 +145,7 @@ def refuse_overflow(array: Array, what: str) -> None:
 
 
 def refuse_underflow(size: float, what: str, cost: float | None = None) -> None:
-    """Refuse numbers, not all zero, of whose squares no digits are left.
-
-    Parameters
-    ----------
-    size : float
-        The largest of them.
-    what : str
-        What errors call them.
-    cost : float, optional
-        What the largest sum of their squares counts for, if not as it is.
-    """
+    """Refuse numbers, not all zero, of whose squares no digits are left."""
     squares = size**2 if cost is None else cost
     if size == 0.0 or squares >= _SMALLEST**2:
         return

@@ -118,17 +118,7 @@ class FewPatchesWarning(PropoptWarning):
 
 
 def no_such_name(owner: object, name: str, others: dict[str, str]) -> AttributeError:
-    """The error of an attribute that is not there, which other packages may have.
-
-    Parameters
-    ----------
-    owner : object
-        What was asked.
-    name : str
-        For what.
-    others : dict
-        How names of other packages are called here.
-    """
+    """The error of an attribute that is not there, which other packages may have."""
     kind = type(owner).__name__
     if name in others:
         return NoSuchName(f"{kind} has no {name!r}; what would do: {others[name]}")

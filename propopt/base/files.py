@@ -37,13 +37,7 @@ if TYPE_CHECKING:
 
 
 def writable_folder(folder: str | Path) -> Path:
-    """The folder, made; refused before any work if nothing can be written there.
-
-    Raises
-    ------
-    InvalidInput
-        If it cannot be made, or not be written to.
-    """
+    """The folder, made; refused before any work if nothing can be written there."""
     place = Path(folder)
     try:
         place.mkdir(parents=True, exist_ok=True)
@@ -61,20 +55,7 @@ def writable_folder(folder: str | Path) -> Path:
 
 
 def require_free_name(path: str | Path, read: Iterable[Path] = ()) -> None:
-    """Refuse, before any work, a name that no file can take, or that none should.
-
-    Parameters
-    ----------
-    path : path
-        What will be written.
-    read : iterable of Path
-        What the work starts from: not to be written over.
-
-    Raises
-    ------
-    InvalidInput
-        If a folder has the name, it is too long, or one of ``read`` has it.
-    """
+    """Refuse, before any work, a name that no file can take, or that none should."""
     try:
         mode = os.lstat(path).st_mode
     except FileNotFoundError:
@@ -91,15 +72,7 @@ def require_free_name(path: str | Path, read: Iterable[Path] = ()) -> None:
 
 @contextmanager
 def written_whole(path: str | Path) -> Iterator[Path]:
-    """Give a path to write to; it takes the name ``path`` only when all went well.
-
-    Raises
-    ------
-    InvalidInput
-        If its folder is not there: none is made of a name that may be mistyped.
-    Unwritten
-        If the operating system refuses, with its reason.
-    """
+    """Give a path to write to; it takes the name ``path`` only when all went well."""
     target = Path(path)
     if not target.parent.is_dir():
         raise InvalidInput(f"{target}: there is no folder {target.parent}")
@@ -176,13 +149,7 @@ _DESCRIPTION = re.compile(
 
 
 def archive_path(path: str | Path) -> Path:
-    """The path with ``.npz`` at its end; dots in the name stay.
-
-    Raises
-    ------
-    InvalidInput
-        If it names no file.
-    """
+    """The path with ``.npz`` at its end; dots in the name stay."""
     file = Path(path)
     if file.name in ("", ".."):
         raise InvalidInput(f"path: expected the name of a file, got {str(path)!r}")
@@ -215,13 +182,7 @@ class Format:
     def write(
         self, path: Path, header: Mapping[str, Any], arrays: Mapping[str, Array]
     ) -> None:
-        """Write a header and arrays, the whole file or none of it.
-
-        Raises
-        ------
-        InvalidInput
-            If the folder is not there, or the header is more than text and numbers.
-        """
+        """Write a header and arrays, the whole file or none of it."""
         try:
             kind = {"format": self.name, "version": self.version}
             text = as_json({**kind, **header})
@@ -231,16 +192,7 @@ class Format:
             np.savez(draft, allow_pickle=False, header=np.array(text), **arrays)
 
     def read(self, path: Path) -> tuple[int, dict[str, Any], dict[str, Array]]:
-        """Version, header without it, and arrays, read-only.
-
-        Raises
-        ------
-        InvalidInput
-            If the file is no such archive, was written by a later version, or cannot be
-            read.
-        FileNotFoundError
-            If there is none.
-        """
+        """Version, header without it, and arrays, read-only."""
         try:
             header, arrays = _read(path)
         except InvalidInput as error:
@@ -357,13 +309,6 @@ def write_csv(path: str | Path, table: pd.DataFrame, *, names_of_rows: bool) -> 
     Every number is written with the fewest digits that read back to the same value.
     Text that a spreadsheet would take for a formula has an apostrophe before it. Names
     of rows, where they are written, are a first column without a name.
-
-    Raises
-    ------
-    InvalidInput
-        If its folder is not there.
-    Unwritten
-        If the operating system refuses.
     """
     shown = table.copy(deep=False)
     for place in range(table.shape[1]):
@@ -407,25 +352,7 @@ def _is_number(text: str) -> bool:
 
 
 def write_svg(figure: Figure, path: str | Path, *, salt: str) -> None:
-    """Write a figure as SVG, without a date, whole or not at all.
-
-    Parameters
-    ----------
-    figure : matplotlib Figure
-        What is drawn.
-    path : path
-        Where to write.
-    salt : str
-        From it and the figure the file's identifiers are made: the same figure with
-        the same salt is the same file, byte by byte.
-
-    Raises
-    ------
-    InvalidInput
-        If the folder is not there.
-    Unwritten
-        If the file cannot be written.
-    """
+    """Write a figure as SVG, without a date, whole or not at all."""
     from matplotlib import rc_context
 
     with rc_context({"svg.hashsalt": salt}), written_whole(path) as draft:
@@ -455,15 +382,7 @@ def markdown_list(items: Iterable[str]) -> str:
 
 
 def write_markdown(path: str | Path, paragraphs: Iterable[str]) -> None:
-    """Write a page of paragraphs, whole or not at all.
-
-    Raises
-    ------
-    InvalidInput
-        If the folder is not there.
-    Unwritten
-        If the file cannot be written.
-    """
+    """Write a page of paragraphs, whole or not at all."""
     with written_whole(path) as draft:
         draft.write_text("\n\n".join(paragraphs) + "\n", encoding="utf-8")
 

@@ -268,16 +268,7 @@ def explanation_print(explanation: Any) -> str:
 
 
 def explanation_card(explanation: Any, n_features: int) -> Card:
-    """What is said of an explanation.
-
-    Parameters
-    ----------
-    explanation : Explanation
-        Of one row its values are shown; of several the means over the rows, with bars
-        that show how much of these is negative and positive.
-    n_features : int
-        Those of largest mean |w| have rows.
-    """
+    """What is said of an explanation."""
     frame = explanation.to_frame()  # first: losses are those of attributions once read
     signs = _certain_signs(explanation)
     rows, rest = _feature_rows(frame.to_numpy(), list(frame.columns), n_features)
@@ -468,11 +459,6 @@ _LINES: Final = re.compile("\r\n|\r|\n")
 def visible(text: str) -> str:
     r"""A text as HTML, with its lines; characters that act are shown as escapes.
 
-    Parameters
-    ----------
-    text : str
-        As it is.
-
     Examples
     --------
     >>> visible("a < b\r\nc\td")
@@ -491,11 +477,6 @@ def _seen(sign: re.Match[str]) -> str:
 
 def signed(number: float) -> str:
     """A number with its sign, in four digits.
-
-    Parameters
-    ----------
-    number : float
-        What is written; NaN is a dash.
 
     Examples
     --------
@@ -604,12 +585,7 @@ EDGES: Final = (0.05, 0.2, 0.4, 0.6, 0.8)
 def levels(values: Array, reach: float) -> Positions:
     """The shade of each number: −5 to −1, 0 for none, 1 to 5.
 
-    Parameters
-    ----------
-    values : array (n,)
-        The numbers; what is not known is NaN, and has no shade.
-    reach : float
-        The largest of their sizes, which has the last shade.
+    values (n,).
 
     Examples
     --------
@@ -642,11 +618,6 @@ def style_sheet(name: str) -> str:
     """The shades of a class of elements, on light pages and on dark ones.
 
     What a notebook or a page says of itself goes before what the system prefers.
-
-    Parameters
-    ----------
-    name : str
-        The class.
     """
     light, dark = _declared(LIGHT), _declared(DARK)
     said_dark = ",".join(f"{where} .{name}" for where in _SAID_DARK)
@@ -724,20 +695,7 @@ class HighlightedText:
         )
 
     def to_html(self, path: str | Path) -> None:
-        """Write the page, the whole file or none of it.
-
-        Parameters
-        ----------
-        path : path
-            Where to write.
-
-        Raises
-        ------
-        InvalidInput
-            If its folder is not there.
-        Unwritten
-            If the operating system refuses.
-        """
+        """Write the page, the whole file or none of it."""
         with written_whole(path) as draft:
             draft.write_text(self.page(), encoding="utf-8")
 
@@ -749,21 +707,7 @@ def highlighted(
     facts: Iterable[str] = (),
     n_words: int = WORDS_LISTED,
 ) -> HighlightedText:
-    """Texts with shades on one scale, a legend, and tables of the largest numbers.
-
-    Parameters
-    ----------
-    texts : sequence of MarkedText
-        What is shown.
-    title : str
-        What it is.
-    units : str
-        Of the numbers.
-    facts : iterable of str
-        What is said of all, a line each.
-    n_words : int
-        How many numbers are listed below each text, the largest.
-    """
+    """Texts with shades on one scale, a legend, and tables of the largest numbers."""
     reach = max((text.reach for text in texts), default=0.0)
     parts = [f"<b>{in_html(title)}</b>", "<br>".join(map(in_html, facts))]
     parts.append(_legend(reach, units, any(text.errors is not None for text in texts)))

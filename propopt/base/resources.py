@@ -354,13 +354,7 @@ WATCH = 0.5  # seconds between two looks at the parent
 
 
 def read_workers(n_jobs: int | None) -> int:
-    """How many workers are meant: one for None, unless joblib is told otherwise.
-
-    Raises
-    ------
-    InvalidInput
-        For zero, and what is no number of workers.
-    """
+    """How many workers are meant: one for None, unless joblib is told otherwise."""
     if n_jobs == 0 or not isinstance(n_jobs, Integral | None):
         raise InvalidInput(
             "n_jobs: expected a number of workers, -1 for all processors, or None, "
@@ -372,20 +366,7 @@ def read_workers(n_jobs: int | None) -> int:
 def in_workers(
     calls: Iterable[Callable[[], _Result]], n_workers: int
 ) -> Iterator[_Result]:
-    """The results of the calls in their order, each as soon as it is there.
-
-    Parameters
-    ----------
-    calls : iterable of callable
-        Sent to the workers by pickling.
-    n_workers : int
-        Processes; another backend of joblib is respected.
-
-    Raises
-    ------
-    SolverFailure
-        If a worker is killed.
-    """
+    """The results of the calls in their order, each as soon as it is there."""
     backend, _ = get_active_backend()
     kind = "generator" if results_come_early() else "list"
     parallel = joblib.Parallel(n_workers, return_as=kind, **_settings(backend))

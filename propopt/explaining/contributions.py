@@ -143,13 +143,7 @@ class ContributionRule:
     background: Points | None = None
 
     def of(self, X: Any, contributions: ContributionsLike) -> Contributions:
-        """Those of the rows of X.
-
-        Raises
-        ------
-        InvalidInput
-            If ``contributions`` is no such name, and no table of the shape of X.
-        """
+        """Those of the rows of X."""
         points, labels = self.function.read(X)
         if not isinstance(contributions, str):
             known = self.given(contributions, points, labels)
@@ -168,12 +162,7 @@ class ContributionRule:
     def settled(self, rows: Points, seed: int) -> ContributionRule:
         """The same with its background drawn, and its trees read at reference rows.
 
-        Parameters
-        ----------
-        rows : array (n, D)
-            Where what is read of the function is compared with it.
-        seed : int
-            That of all draws.
+        rows (n, D).
         """
         background = self.background
         if background is None:
@@ -187,14 +176,7 @@ class ContributionRule:
 
         Orders are drawn from a stream that the seed and the row's own values name.
 
-        Parameters
-        ----------
-        row : DataFrame or array (1, D)
-            The row.
-        kind : {"shapley", "slopes"}
-            Which.
-        base : float
-            What f is without x, known from the reference rows.
+        row (1, D).
         """
         points, labels = self.function.read(row)
         return self.of_points(points, labels, kind, base)
@@ -225,19 +207,7 @@ class ContributionRule:
         base: float | None = None,
         alone: bool = False,
     ) -> Contributions:
-        """Shapley values of points against rows that are known.
-
-        Parameters
-        ----------
-        points, labels
-            What was read.
-        generator : numpy.random.Generator
-            For orders, where they are drawn.
-        base : float, optional
-            The mean of f over the background, where it is known.
-        alone : bool
-            Whether it is one row that is to depend on no other.
-        """
+        """Shapley values of points against rows that are known."""
         background = self.background
         assert background is not None, "it is drawn before"
         before = self.function.calls.rows
@@ -432,29 +402,6 @@ def complete_explanation(
     Where c is large, features share what rows differ by evenly (ω = 1), or in
     proportion to ω.
 
-    Parameters
-    ----------
-    contributions : Contributions
-        Φ, with base and predictions.
-    graph : Graph
-        S.
-    robustness : float, optional
-        c, if not at the knee of the curve.
-    metric : {"uniform", "effects"}
-        ω_d: one, or the mean of Φ_nd² over the rows (at least 1e-6 of the largest), so
-        that what the features have to share is shared by those that matter.
-    progress : bool, optional
-        Show a bar.
-
-    Returns
-    -------
-    Explanation
-        In units ``"output"``. Its details are ``contributions`` (Φ), ``base_value``,
-        ``prediction``, ``completeness_gap`` (N,), the multipliers of the constraint,
-        and for each loss what no complete explanation can remove of it
-        (``irreducible.pairwise_robustness``). With ``metric="effects"`` losses are
-        those of w_d/√ω_d.
-
     Examples
     --------
     >>> import numpy as np, propopt as po
@@ -490,13 +437,7 @@ def complete_explanation(
 
 
 def metric_roots(phi: Array, metric: FeatureMetric) -> Array:
-    """√ω (D,): ones, or root mean squares of Φ (N, D), at least 1e-3 of the largest.
-
-    Raises
-    ------
-    InvalidInput
-        If the metric is no such word.
-    """
+    """√ω (D,): ones, or root mean squares of Φ (N, D), at least 1e-3 of the largest."""
     if metric not in get_args(FeatureMetric):
         raise InvalidInput(f"metric: expected 'uniform' or 'effects', got {metric!r}")
     if metric == "uniform":

@@ -92,13 +92,7 @@ class SharedOptimum:
         )
 
     def complete(self, known: Contributions) -> Explanation:
-        """The best that add up to f(x) less f of no word, over the words of x.
-
-        Raises
-        ------
-        InvalidInput
-            If f of a document without words is not what it is of no word.
-        """
+        """The best that add up to f(x) less f of no word, over the words of x."""
         total = known.total.copy()
         empty = ~self.present.any(axis=1)
         size = np.maximum(np.abs(known.prediction), np.abs(known.base))
@@ -363,13 +357,7 @@ class DocumentRequest:
     progress: bool | None = None
 
     def explained(self, units: str, contributions: ContributionsLike) -> Explanation:
-        """In the units that are asked for.
-
-        Raises
-        ------
-        InvalidInput
-            If there are no such units.
-        """
+        """In the units that are asked for."""
         match units:
             case "scaled":
                 return self.scaled()
@@ -458,13 +446,7 @@ def text_function(
     batch_rows: int | None,
     outcome: str | None = None,
 ) -> TextFunction:
-    """The function of a model of texts; the words are those of ``data``, or of X.
-
-    Raises
-    ------
-    InvalidInput
-        If it is a function of tables.
-    """
+    """The function of a model of texts; the words are those of ``data``, or of X."""
     own = None if isinstance(model, Function) else data
     function = wrapped(model, X, target, output, own, batch_rows, outcome)
     if not isinstance(function, TextFunction):
@@ -476,18 +458,7 @@ def text_function(
 
 
 def refuse_settings_of_tables(settings: dict[str, tuple[Any, Any]]) -> None:
-    """Refuse what has no meaning for documents.
-
-    Parameters
-    ----------
-    settings : mapping
-        For each name what was given, and what is given by default.
-
-    Raises
-    ------
-    InvalidInput
-        If one was given.
-    """
+    """Refuse what has no meaning for documents."""
     for name, (given, default) in settings.items():
         is_default = given is default or (isinstance(given, str) and given == default)
         if not is_default:

@@ -107,13 +107,7 @@ class ModelChoice:
 
 
 def write_explainer(path: str | Path, fitted: FittedRows, choice: ModelChoice) -> None:
-    """Write a fitted explainer to an ``.npz`` file.
-
-    Raises
-    ------
-    InvalidInput
-        If the folder is not there, or something is not what can be loaded again.
-    """
+    """Write a fitted explainer to an ``.npz`` file."""
     target = archive_path(path)
     arrays: dict[str, Array] = {}
     try:
@@ -125,15 +119,7 @@ def write_explainer(path: str | Path, fitted: FittedRows, choice: ModelChoice) -
 
 
 def read_explainer(path: str | Path, model: Any) -> tuple[FittedRows, ModelChoice]:
-    """The explainer that :func:`write_explainer` wrote, for the same model.
-
-    Raises
-    ------
-    InvalidInput
-        If the file is another one, or the model is another function.
-    FileNotFoundError
-        If there is none.
-    """
+    """The explainer that :func:`write_explainer` wrote, for the same model."""
     source = archive_path(path)
     version, header, arrays = _EXPLAINER.read(source)
     if version < 2:

@@ -110,14 +110,7 @@ class SweepPlan:
         weights: ByLoss,
         limits: ByLoss,
     ) -> SweepPlan:
-        """The plan of what a user asks for.
-
-        Raises
-        ------
-        InvalidInput
-            For a name of no loss, a loss that is named twice, values that are no
-            numbers >= 0, and weights that are all zero at once.
-        """
+        """The plan of what a user asks for."""
         weighed = _read(objective, weights, "weights", "{}")
         limited = _read(objective, limits, "limits", "bound on {}")
         for loss in limited:

@@ -73,20 +73,7 @@ def target_rule(
 ) -> TargetRule:
     """The slopes of a function, or of its mean near each row where it jumps.
 
-    Parameters
-    ----------
-    function : Function
-        The model.
-    reference : Reference
-        The rows that the data law is made of.
-    sizes : array (D,)
-        The scale of each feature.
-    law : {"auto", "data", "gaussian", "none"}
-        See :func:`propopt.smoothed`; ``"none"`` takes the function as it is, and
-        ``"auto"`` the data law for what is made of trees, is known to be constant
-        between jumps, or is found to jump.
-    rng : int, numpy.random.Generator or None
-        For what is sampled; None is seed 0.
+    sizes (D,).
     """
     match law:
         case "none":
@@ -151,14 +138,7 @@ class Effort:
     ) -> Explanation:
         """The explanation of a target that is precise, or of the best one affordable.
 
-        Parameters
-        ----------
-        rule : TargetRule
-            How the target is made.
-        X : array or DataFrame (N, D)
-            The rows.
-        explain : callable
-            From a target to the explanation that is optimal for it.
+        X (N, D).
 
         Warns
         -----

@@ -125,19 +125,7 @@ def note_on_interactions(
 ) -> dict[str, Parameter]:
     """The sentence as the note of an explanation; nothing where no scores are given.
 
-    Parameters
-    ----------
-    function : Function
-        What is explained, which reads names.
-    X : array or DataFrame (N, D)
-        The rows.
-    result : InteractionScores or None
-        Of the same features.
-
-    Raises
-    ------
-    InvalidInput
-        If it has other features, or is no result of sets of two or more.
+    X (N, D).
     """
     if result is None:
         return {}
@@ -162,19 +150,7 @@ def explained_members(
 ) -> list[Positions]:
     """Where the columns of each feature of a result stand among those explained.
 
-    Parameters
-    ----------
-    result : InteractionScores
-        Of sets of two or more.
-    names : sequence (D,) or None
-        Of what is explained.
-    n_features : int
-        D.
-
-    Raises
-    ------
-    InvalidInput
-        If the result has other features, or is of single ones.
+    names (D,).
     """
     from propopt.interactions.scores import places_of_columns
 

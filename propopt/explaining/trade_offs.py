@@ -135,18 +135,7 @@ UNITS_UNKNOWN = "units unknown"
 def why_not_compared(
     baseline: Explanation, units: Units | None, bounds: Mapping[str, float]
 ) -> str | None:
-    """Why a baseline is not measured against the optima; None if it is.
-
-    Parameters
-    ----------
-    baseline : Explanation
-        With the losses measured, those of the bounds too.
-    units : {"gradient", "output", "scaled"} or None
-        Those of the target; None where they are not known.
-    bounds : mapping
-        By loss the limit that all optima keep: a baseline beyond one is none of those
-        that optima were sought among, and may lie below them.
-    """
+    """Why a baseline is not measured against the optima; None if it is."""
     if units is not None and baseline.units != units:
         return f"it is {_IN_WORDS[baseline.units]}, and the target {_IN_WORDS[units]}"
     for name, limit in bounds.items():
@@ -167,21 +156,7 @@ def distance_of(
     bounds: Mapping[str, float],
     ends: Ends | None,
 ) -> dict[str, Any]:
-    """The row of a baseline: its settings, its losses, and its least excess.
-
-    Parameters
-    ----------
-    baseline : Explanation
-        With the losses measured.
-    optimized : sequence of Explanation
-        The optima.
-    losses : sequence of str
-        Names of the losses.
-    units, bounds
-        As for :func:`why_not_compared`.
-    ends : Ends or None
-        The front where the weights that vary are zero, if it is known.
-    """
+    """The row of a baseline: its settings, its losses, and its least excess."""
     row: dict[str, Any] = {"method": baseline.method}
     row |= {f"parameter.{name}": value for name, value in baseline.parameters.items()}
     row["units"] = UNITS_UNKNOWN if units is None else baseline.units
@@ -312,13 +287,7 @@ _TRADE_OFFS = Format("propopt trade-offs", "saved trade-offs", version=3)
 def write_trade_offs(
     path: str | Path, explanations: Iterable[Explanation], header: Mapping[str, Any]
 ) -> None:
-    """Write explanations, and what the header of trade-offs says of them.
-
-    Raises
-    ------
-    InvalidInput
-        If the folder is not there, or something is not what can be loaded again.
-    """
+    """Write explanations, and what the header of trade-offs says of them."""
     target = archive_path(path)
     labels: list[object] = []
     parts: list[dict[str, Any]] = []
@@ -341,16 +310,7 @@ def write_trade_offs(
 
 
 def read_trade_offs(path: str | Path) -> tuple[list[Explanation], dict[str, Any]]:
-    """The explanations and the header that :func:`write_trade_offs` wrote.
-
-    Raises
-    ------
-    InvalidInput
-        If the file is another one, was written by a later version, or holds what no
-        trade-offs have.
-    FileNotFoundError
-        If there is none.
-    """
+    """The explanations and the header that :func:`write_trade_offs` wrote."""
     source = archive_path(path)
     version, header, arrays = _TRADE_OFFS.read(source)
     try:

@@ -194,16 +194,7 @@ def missing_effects(
     The mean is over all values v that were observed in the column, each as often as it
     was; where none was, the effect is zero.
 
-    Parameters
-    ----------
-    evaluate : callable
-        f of points (m, D).
-    points : array (N, D)
-        x, NaN where a number is missing.
-    values : array (N,)
-        f(x).
-    observed : sequence of Atoms (D,)
-        The values of each column; None where it has none, or too many.
+    points (N, D), values (N,), observed (D,).
     """
     effects = np.zeros(points.shape)
     for j, rows in missing_rows(points):

@@ -42,17 +42,7 @@ class Separable(Function):
         return any_number_of_columns(self)
 
     def products_in(self, n_columns: int) -> SumOfProducts | NoProducts:
-        """Σ_d φ(x_d) of D columns.
-
-        Parameters
-        ----------
-        n_columns : int
-            D.
-
-        Returns
-        -------
-        SumOfProducts
-        """
+        """Σ_d φ(x_d) of D columns."""
         terms = self._factors(np.arange(n_columns))
         return SumOfProducts.additive(0.0, np.ones(n_columns), terms, n_columns)
 
@@ -100,17 +90,7 @@ class SmoothableSeparable(Separable):
         This is what SmoothGrad converges to as its samples grow in number, and what
         LIME with an intercept and gaussian perturbations converges to (Stein's lemma).
 
-        Parameters
-        ----------
-        X : array or DataFrame (N, D)
-            The points.
-        scale : float
-            The standard deviation of the noise, in every feature.
-
-        Returns
-        -------
-        array or DataFrame (N, D)
-            As :meth:`gradient` returns.
+        X (N, D), gives (N, D).
 
         Examples
         --------

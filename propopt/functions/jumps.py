@@ -106,16 +106,7 @@ def allowed_difference(
     of f nor a constant added to it hides an error, and besides what rounding makes of
     sums of 1024 terms (Higham 2002, Section 4.2), or 168 in single precision.
 
-    Parameters
-    ----------
-    values : array (n,)
-        f.
-    tolerance : float
-        Over the range.
-    epsilon : float
-        Of the precision in which the model computes.
-    terms : array (n,), optional
-        A, sums of the sizes of what f is a sum of; |f| where they are not known.
+    values (n,), terms (n,).
     """
     size = np.abs(values) if terms is None else np.maximum(terms, np.abs(values))
     most = MOST_TERMS_SINGLE if epsilon >= SINGLE else MOST_TERMS
@@ -284,22 +275,7 @@ class Segments:
 
 
 def jumps_along(evaluate: Along, segments: Segments, name: str) -> Jumps:
-    """The verdict on a function from its values between rows.
-
-    Parameters
-    ----------
-    evaluate : callable
-        (n, D) to (n,); segments on which it is not finite do not count.
-    segments : Segments
-        The ways between rows.
-    name : str
-        For the error.
-
-    Raises
-    ------
-    InvalidInput
-        If a function that seems to jump answers differently when it is asked again.
-    """
+    """The verdict on a function from its values between rows."""
     ends = np.array([0.0, 1.0])
     first = segments.values(evaluate, ends)
     share = _unexplained(first, segments.explained(evaluate, FEW_NODES))

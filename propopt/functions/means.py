@@ -62,11 +62,6 @@ class CheckedBoxes:
         """The boxes, if they are right; compared at up to 1000 of these rows at first.
 
         Where they are not, a warning names the row of the largest difference.
-
-        Raises
-        ------
-        InvalidInput
-            If the function has no value there, as where it takes no missing values.
         """
         if self.boxes is None:
             return None
@@ -104,11 +99,6 @@ class CheckedProducts:
 
         Where it is not, a warning names the row of the largest difference, and so does
         the reason that is returned.
-
-        Raises
-        ------
-        InvalidInput
-            If the function has no value there, as where it takes no missing values.
         """
         if self.products is None:
             self.products = self.rows.function.products_in(points.shape[1])
@@ -147,14 +137,7 @@ class ComparedRows:
     ) -> str | None:
         """How f differs from what was read, at rows that tell something new.
 
-        Parameters
-        ----------
-        read : Boxes or SumOfProducts
-            What f was read as, with its tolerance, over the range of f.
-        points : array (N, D)
-            Rows.
-        labels : Labels
-            Their names.
+        points (N, D).
         """
         rows = self._not_compared(points)
         if len(rows) == 0:

@@ -40,13 +40,6 @@ def bag_refusal(vectorisers: Sequence[CountsWords], schema: TextSchema) -> str |
 
     Vectorisers that count single words do, where they find the same in each document of
     the schema and in the bag of its words.
-
-    Parameters
-    ----------
-    vectorisers : sequence of vectorisers
-        All that the model sees of texts; none if it sees more.
-    schema : TextSchema
-        The words, and documents to try.
     """
     if not vectorisers:
         return "the order of words may matter to the model"
@@ -253,24 +246,12 @@ class AskedModel:
     trial: Trial = field(default_factory=Trial)
 
     def values(self, texts: Iterable[str]) -> Values:
-        """Values of texts (n,), which may be made one after the other.
-
-        Raises
-        ------
-        InvalidInput
-            If the model answers the same texts twice and not alike.
-        """
+        """Values of texts (n,), which may be made one after the other."""
         parts = [self._answered(batch) for batch in self._batches(texts)]
         return np.concatenate(parts) if parts else np.empty(0)
 
     def finite_values(self, texts: Iterable[str]) -> Values:
-        """The same, refused where one is not finite.
-
-        Raises
-        ------
-        InvalidInput
-            The first such text is named.
-        """
+        """The same, refused where one is not finite."""
         parts = []
         for batch in self._batches(texts):
             parts.append(self._answered(batch))

@@ -134,15 +134,7 @@ class TorchModel(Function):
         return self._link(scores).value(scores)
 
     def answers_to(self, inputs: Any, n_inputs: int) -> Values:
-        """Values from one call with anything that the module takes, such as texts.
-
-        Parameters
-        ----------
-        inputs : object
-            What the module is given, as it is.
-        n_inputs : int
-            How many answers are expected.
-        """
+        """Values from one call with anything that the module takes, such as texts."""
         import torch
 
         with _evaluating(self.module), torch.no_grad():

@@ -140,26 +140,7 @@ def _rule_of(vectoriser: CountsWords) -> VectoriserWords | NoWords:
 def wrap_texts(
     model: Any, target: Target, output: Output, data: Any, what: str = "data"
 ) -> TextFunction:
-    """The function that a model of texts computes; see :func:`propopt.wrap`.
-
-    Parameters
-    ----------
-    model : estimator, torch module or callable
-        From a list of texts to numbers.
-    target, output
-        As for ``wrap``.
-    data : TextSchema or documents
-        The words, or texts that have them: their words are those that the model sees,
-        where these are known, else those of the package ``lime``.
-
-    what : str
-        What errors call them.
-
-    Raises
-    ------
-    InvalidInput
-        If the model takes tables, or ``data`` are no texts.
-    """
+    """The function that a model of texts computes; see :func:`propopt.wrap`."""
     if is_torch_module(model):
         module = torch_model(model, target, output, None)
         reason = NoSetFunction(f"{name_of(model)} is a torch module")

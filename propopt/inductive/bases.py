@@ -55,13 +55,7 @@ class FeatureBasis(ABC):
 
 
 def positive_eigenbasis(kernel_matrix: object, what: str) -> tuple[Array, Array]:
-    """Eigenvalues, ascending, and eigenvectors of a positive definite matrix.
-
-    Raises
-    ------
-    InvalidInput
-        If it is not symmetric and positive definite to rounding.
-    """
+    """Eigenvalues, ascending, and eigenvectors of a positive definite matrix."""
     matrix = read_array(kernel_matrix, what, ndim=2)
     if not _is_symmetric(matrix):
         raise InvalidInput(

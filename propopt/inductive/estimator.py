@@ -58,22 +58,7 @@ class AttributionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # 
     def predict(self, X: object) -> Array:
         """Attributions of each row of X by itself: those of :meth:`explain`, plain.
 
-        Parameters
-        ----------
-        X : array or DataFrame (m, D)
-            Inputs.
-
-        Returns
-        -------
-        array (m, D)
-            With as many columns as the targets of the fit.
-
-        Raises
-        ------
-        InvalidInput
-            If X is not a table like that of the fit.
-        sklearn.exceptions.NotFittedError
-            Before :meth:`fit`.
+        X (m, D), gives (m, D).
         """
         check_is_fitted(self)
         self._validate(X, reset=False, skip_check_array=self._has_schema)

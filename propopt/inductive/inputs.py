@@ -32,13 +32,7 @@ class Inputs(ABC):
 
     @abstractmethod
     def read(self, X: Any, what: str) -> tuple[Points, Labels]:
-        """Where the rows lie, and the names of rows and features.
-
-        Raises
-        ------
-        InvalidInput
-            If X is not a table like that of the fit.
-        """
+        """Where the rows lie, and the names of rows and features."""
 
 
 @final

@@ -49,12 +49,7 @@ class NormalLaws:
         With D = 1 + q v: mean (m + v q y)/D, variance v/D, direction d/D, precision
         s + Σ_j q_j d_j²/D_j, then a step of the shared constant.
 
-        Parameters
-        ----------
-        precision : array (D,) or (1,)
-            q ≥ 0; zero says nothing.
-        weighted : array (m, D) or (1, 1)
-            q y, so that zero precision needs no y.
+        precision (D,), weighted (m, D).
         """
         shrink = 1.0 + precision * self.variance
         direction = self.direction / shrink

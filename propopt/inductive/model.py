@@ -120,12 +120,7 @@ class WeightedPosterior:
     def law(self, queries: Queries, rotated: Array | None) -> NormalLaws:
         """The posterior at each new point alone.
 
-        Parameters
-        ----------
-        queries : Queries
-            The new points.
-        rotated : array (m, D) or None
-            Their rotated gradients, where these are to be used too.
+        rotated (m, D).
         """
         before = self.before(queries)
         if rotated is None:
@@ -411,16 +406,7 @@ def log_evidence(state: ExactPosterior, pull: Array, lam: float, mean: Mean) -> 
     gives the density of the contrasts (restricted likelihood) but for a number that
     depends on n and D alone.
 
-    Parameters
-    ----------
-    state : ExactPosterior
-        Gradients at all points.
-    pull : array (D,) or (1,)
-        Λ_j.
-    lam : float
-        λ.
-    mean : Mean
-        The constant of the prior.
+    pull (D,).
     """
     kappa = state.eigenvalues[:, None]
     spectrum = (lam + (1.0 + pull) * kappa) / (lam + pull * kappa)
@@ -442,11 +428,6 @@ def log_leave_one_out(
 
     All features of a point are left out together. The mean of that density is what
     ``explain`` gives at x_n from the other points.
-
-    Parameters
-    ----------
-    state, pull, lam, mean
-        As for :func:`log_evidence`.
     """
     n_points, n_features = state.targets.shape
     if n_points < 2:

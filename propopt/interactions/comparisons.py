@@ -60,10 +60,7 @@ class RowGames:
     def values(self, known: Truths) -> Array:
         """Of q sets A of features, shape (n, q).
 
-        Parameters
-        ----------
-        known : array of bool (q, M)
-            Which features are in A.
+        known (q, M).
         """
         n_rows, n_background = len(self.points), len(self.background)
         found = np.empty((n_rows, len(known)))
@@ -83,13 +80,7 @@ class RowGames:
 
     @cached_property
     def table(self) -> Array:
-        """Of all subsets, shape (n, 2^M): the place of A is Σ_{j ∈ A} 2^j.
-
-        Raises
-        ------
-        InvalidInput
-            If they are too many.
-        """
+        """Of all subsets, shape (n, 2^M): the place of A is Σ_{j ∈ A} 2^j."""
         n_features = len(self.features)
         if n_features > ALL_SUBSETS_OF:
             raise InvalidInput(
@@ -120,25 +111,7 @@ def read_games(
 ) -> RowGames:
     """The games of rows of X that are drawn, against others that are drawn.
 
-    Parameters
-    ----------
-    model : estimator, callable or Function
-        See :func:`propopt.wrap`.
-    X : array or DataFrame (N, D)
-        Rows are drawn from it, without replacement; all where it has no more.
-    target : class label or int or None
-        See :func:`propopt.wrap`.
-    groups : mapping of a feature to its columns, or None
-        Columns that are one feature.
-    n_rows, n_background : int
-        How many.
-    rng : int, numpy.random.Generator or None
-        For the draws.
-
-    Raises
-    ------
-    InvalidInput
-        If an argument cannot be used.
+    X (N, D).
     """
     function = wrap(model, target, data=X if is_frame(X, "X") else None)
     points, labels = function.read(X)

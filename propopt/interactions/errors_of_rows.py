@@ -34,23 +34,13 @@ class RowError(Protocol):
     def known(self, predicted: Array, y: NDArray[Any]) -> Array:
         """What is kept of the predictions of n rows, (n, R).
 
-        Parameters
-        ----------
-        predicted : array (n,) or (n, K)
-            Predictions of a regressor, probabilities of a classifier.
-        y : array (n,)
-            The target; of a classifier the place of the class.
+        predicted (n,), y (n,).
         """
 
     def of(self, y: NDArray[Any], known: Array) -> Array:
         """Err of N rows and q predictors, (N, q).
 
-        Parameters
-        ----------
-        y : array (N,)
-            The target.
-        known : array (N, q, R)
-            What :meth:`known` keeps, averaged over patches.
+        y (N,), known (N, q, R).
         """
 
 
@@ -169,22 +159,12 @@ ABSOLUTE_LEAK_OF_TWO: Final = 0.38
 def read_error(choice: ErrorChoice, classes: NDArray[Any] | None) -> RowError:
     """The error that is meant; by default squared, of classes their probability.
 
-    Parameters
-    ----------
-    choice : {"auto", "squared", "absolute", "probability"} or callable
-        A callable is from targets and predictions of rows to an error of each.
-    classes : array (K,) or None
-        Those of a classifier.
+    classes (K,).
 
     Warns
     -----
     AdditiveErrorWarning
         For absolute errors.
-
-    Raises
-    ------
-    InvalidInput
-        If it is none of these, or not one of a classifier or regressor.
     """
     if callable(choice):
         return GivenError(choice, classes)

@@ -62,18 +62,7 @@ class Features:
     ) -> Features:
         """One feature for each column, but one for each group.
 
-        Parameters
-        ----------
-        names : sequence (D,)
-            Of the columns.
-        groups : mapping of a feature to its columns, or TableSchema, optional
-            Disjoint. Of a schema the columns that one-hot encode a feature.
-
-        Raises
-        ------
-        InvalidInput
-            If a group is empty, names a column that is not there, or one that another
-            group has, or is called as a column of no group.
+        names (D,).
         """
         if isinstance(groups, TableSchema):
             groups = _one_hot_groups(groups, names)
@@ -183,20 +172,6 @@ SetChoice: TypeAlias = Literal["all"] | Sequence[Sequence[Hashable]]
 def read_sets(sets: SetChoice, order: int, features: Features) -> Places:
     """The places of the features of each set, (Q, r), ascending in each row.
 
-    Parameters
-    ----------
-    sets : "all" or sequence of sequences of names
-        All of one size, each once.
-    order : int
-        The size of ``"all"``.
-    features : Features
-        M features.
-
-    Raises
-    ------
-    InvalidInput
-        If there is no set, a name is unknown, or two sets are the same or of two sizes.
-
     Examples
     --------
     >>> features = Features.of(["age", "height", "weight"])
@@ -224,13 +199,7 @@ def read_sets(sets: SetChoice, order: int, features: Features) -> Places:
 
 
 def read_order(order: object, n_features: int) -> int:
-    """How many features sets have, of so many.
-
-    Raises
-    ------
-    InvalidInput
-        If it is no number of them.
-    """
+    """How many features sets have, of so many."""
     size = read_count(order, "order")
     if size > n_features:
         raise InvalidInput(
@@ -276,19 +245,7 @@ def _place(name: Hashable, features: Features) -> int:
 def subsets_of(sets: Places, size: int) -> tuple[Places, Positions]:
     """Subsets of one size, and which of them each set has.
 
-    Parameters
-    ----------
-    sets : array of int (q, r)
-        Sets of features, each row ascending.
-    size : int
-        s, at most r.
-
-    Returns
-    -------
-    subsets : array of int (n, s)
-        Each once, in the order of words.
-    places : array of int (C(r, s), q)
-        For each choice of s of r places in the sets, where those subsets are.
+    sets (q, r).
 
     Examples
     --------

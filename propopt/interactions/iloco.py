@@ -87,16 +87,7 @@ class Scoring:
     ) -> InteractionScores:
         """Scores of Q sets.
 
-        Parameters
-        ----------
-        sets : array of int (Q, r)
-            Of one size.
-        main : InteractionScores or None
-            LOCO of each feature, from which the leak is had; None where these are they.
-        n_candidates : int
-            Sets among which these were chosen.
-        notes : tuple of str
-            What has to be known of the choice.
+        sets (Q, r).
         """
         found, not_used = set_scores(self.source, sets), self._not_used()
         counted = ~np.isin(sets, np.array(not_used, np.intp)).any(axis=1)

@@ -91,19 +91,7 @@ def adjusted_p_values(p: Values, adjust: Adjustment, n_candidates: int) -> Value
     Sets of the m candidates that are not among these count as p = 1, and so do NaN,
     which stay NaN.
 
-    Parameters
-    ----------
-    p : array (Q,)
-        Each by itself.
-    adjust : Adjustment
-        How.
-    n_candidates : int
-        m, at least Q.
-
-    Raises
-    ------
-    InvalidInput
-        If there is no such adjustment.
+    p (Q,).
 
     Examples
     --------
@@ -344,13 +332,7 @@ class ScoreLaw:
 
 
 def read_alpha(level: object) -> float:
-    """1 − level.
-
-    Raises
-    ------
-    InvalidInput
-        If the level is not between 0 and 1.
-    """
+    """1 − level."""
     if isinstance(level, bool) or not isinstance(level, int | float):
         raise InvalidInput(f"level: expected a number, got {level!r}")
     if not 0.0 < level < 1.0:
@@ -402,14 +384,7 @@ def moments(
 ) -> Moments:
     """Moments of q columns of scores (N, q); the weights (N,) sum to N.
 
-    Parameters
-    ----------
-    scores : array (N, q)
-        z.
-    weights : array (N,)
-        Of the rows.
-    groups : array of int (N,), optional
-        Of rows that are not independent, 0, ..., C − 1.
+    scores (N, q), weights (N,), groups (N,).
 
     Examples
     --------

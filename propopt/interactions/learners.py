@@ -40,14 +40,7 @@ class LearningTarget:
 
 
 def read_target(y: object, n_rows: int, of_classes: bool) -> LearningTarget:
-    """The target of a regressor or a classifier.
-
-    Raises
-    ------
-    InvalidInput
-        If it is not one finite number, or one class, for each row; a label is missing,
-        or there is but one class, or one number.
-    """
+    """The target of a regressor or a classifier."""
     if not of_classes:
         values = read_regression_target(y, n_rows)
         if n_rows > 1 and (values == values[0]).all():
@@ -80,14 +73,7 @@ def read_target(y: object, n_rows: int, of_classes: bool) -> LearningTarget:
 
 
 def read_regression_target(y: object, n_rows: int) -> Values:
-    """The target of a regressor, (N,).
-
-    Raises
-    ------
-    InvalidInput
-        If it is not one finite number for each row, or squares of them overflow or
-        vanish.
-    """
+    """The target of a regressor, (N,)."""
     column = _one_column(y, n_rows)
     if column.dtype.kind in "OUST":
         _refuse_text(column)
@@ -112,13 +98,7 @@ def _refuse_text(column: NDArray[Any]) -> None:
 
 
 def class_places(y: object, classes: NDArray[Any], n_rows: int) -> NDArray[np.intp]:
-    """The places of labels of other rows among known classes, (n,).
-
-    Raises
-    ------
-    InvalidInput
-        If a label is none of them.
-    """
+    """The places of labels of other rows among known classes, (n,)."""
     labels = _one_column(y, n_rows)
     known = np.isin(labels, classes)
     if not known.all():
@@ -131,13 +111,7 @@ def class_places(y: object, classes: NDArray[Any], n_rows: int) -> NDArray[np.in
 
 
 def read_sample_weight(weights: object, n_rows: int) -> Values | None:
-    """Weights of rows, (N,), two or more above zero; None where there are none.
-
-    Raises
-    ------
-    InvalidInput
-        If they are not one finite number >= 0 for each row, two or more above zero.
-    """
+    """Weights of rows, (N,), two or more above zero; None where there are none."""
     if weights is None:
         return None
     read = read_array(weights, "sample_weight", ndim=1)
@@ -258,13 +232,7 @@ class SomeColumns:
         return bool(self.kept[self._place(int(column))])
 
     def left_of(self, choice: ColumnChoice) -> ColumnChoice:
-        """A choice of columns without those that are left out, or an empty list.
-
-        Raises
-        ------
-        InvalidInput
-            If it counts columns where they cannot be counted.
-        """
+        """A choice of columns without those that are left out, or an empty list."""
         if callable(choice):
             return choice if self.table is None or self.members(choice) else []
         many = [
@@ -403,14 +371,7 @@ def speaks_of_columns(name: str, value: Any) -> bool:
 
 
 def parameter_without(name: str, value: Any, columns: SomeColumns) -> Any:
-    """What a parameter is without the columns that are left out.
-
-    Raises
-    ------
-    InvalidInput
-        If it is text, whose grammar is the learner's own, or counts columns behind a
-        step that makes others.
-    """
+    """What a parameter is without the columns that are left out."""
     if isinstance(value, str):
         raise InvalidInput(
             f"estimator: {name}={value!r} speaks of columns in the learner's own "
@@ -423,13 +384,7 @@ def parameter_without(name: str, value: Any, columns: SomeColumns) -> Any:
 
 
 def refuse_unknown(name: str, value: Any, columns: SomeColumns) -> None:
-    """Refuse a list of columns in a parameter that we do not know.
-
-    Raises
-    ------
-    InvalidInput
-        If all entries are names of columns, and one of these is left out.
-    """
+    """Refuse a list of columns in a parameter that we do not know."""
     if not isinstance(value, list | tuple | set | frozenset | dict) or not value:
         return
     if columns.names is None or not all(isinstance(own, str) for own in value):

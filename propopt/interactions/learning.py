@@ -46,12 +46,6 @@ def read_learning_table(X: Any) -> tuple[Any, tuple[Hashable, ...]]:
 
     DataFrames of any library stay what they are; all else becomes an array, whose
     columns are called 0, 1, ...
-
-    Raises
-    ------
-    InvalidInput
-        If it is not two-dimensional, is sparse or lazy, has no rows or columns, or two
-        columns of one name.
     """
     if sp.issparse(X):
         raise InvalidInput(
@@ -124,18 +118,6 @@ def restricted(estimator: Any, columns: SomeColumns) -> Any | None:
     and transformers of none of them do nothing; so are they out of the parameters
     that :data:`SHORTEN` knows, such as ``categorical_features``. A predictor that would
     see nothing gives the mean, or how often classes come.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Not fitted, and changed in place: a clone.
-    columns : SomeColumns
-        Of its table.
-
-    Raises
-    ------
-    InvalidInput
-        If it speaks of columns in a way that is not known.
     """
     match estimator:
         case Pipeline():
@@ -300,11 +282,6 @@ def sees_numbers_alone(estimator: Any) -> bool:
     It is all scikit-learn's own, and nothing in it chooses columns by name: functions
     that a user wrote, or estimators, may look at names.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Not fitted.
-
     Examples
     --------
     >>> from sklearn.linear_model import Ridge
@@ -366,10 +343,7 @@ def array_of_numbers(table: Any) -> NDArray[Any] | None:
 def array_of(table: Any) -> NDArray[Any]:
     """New rows, as scikit-learn reads them, for a learner that was fitted to an array.
 
-    Parameters
-    ----------
-    table : DataFrame (n, D)
-        Of any library.
+    table (n, D).
     """
     frame = as_frame(table, "X")
     rows = table if frame is None else frame.table
@@ -398,14 +372,7 @@ class Learner:
     def fresh(self, kept: NDArray[np.bool_], table: Any, seed: int) -> Any:
         """A clone for a table without some columns.
 
-        Parameters
-        ----------
-        kept : array of bool (D,)
-            Which columns are left.
-        table : table
-            Those that are left.
-        seed : int
-            For each ``random_state`` that is None.
+        kept (D,).
         """
         if self._alone:
             return self._seeded_copy(seed)
@@ -422,13 +389,7 @@ class Learner:
         return {self._weight if same else "sample_weight": weights}
 
     def check(self, weighted: bool) -> None:
-        """Refuse what cannot be fitted again and again, before anything is.
-
-        Raises
-        ------
-        InvalidInput
-            If it speaks of columns in a way that is not known, or takes no weights.
-        """
+        """Refuse what cannot be fitted again and again, before anything is."""
         if weighted:
             _ = self._weight
         if self._mentions_columns and self.n_columns > 1:
@@ -505,11 +466,6 @@ def weight_name(estimator: Any) -> str:
     >>> from sklearn.preprocessing import StandardScaler
     >>> weight_name(make_pipeline(StandardScaler(), Ridge()))
     'ridge__sample_weight'
-
-    Raises
-    ------
-    InvalidInput
-        If it takes none.
     """
     if get_config()["enable_metadata_routing"]:
         return "sample_weight"  # the user says by requests who gets it
@@ -535,13 +491,7 @@ def _hands_on(estimator: Any) -> bool:
 
 
 def check_estimator_kind(estimator: Any) -> None:
-    """Refuse what is neither a regressor nor a classifier with probabilities.
-
-    Raises
-    ------
-    InvalidInput
-        With what would do.
-    """
+    """Refuse what is neither a regressor nor a classifier with probabilities."""
     if isinstance(estimator, type):
         raise InvalidInput(
             f"estimator: expected an estimator, got a class; {estimator.__name__}() "

@@ -83,16 +83,7 @@ class LeftOut(Protocol):
     def errors(self, sets: Places) -> LeftOutErrors:
         """Errors without each of q sets of one size t.
 
-        Parameters
-        ----------
-        sets : array of int (q, t)
-            Places of features, ascending in each row; of the empty set (1, 0).
-
-        Raises
-        ------
-        InvalidInput
-            If a set is left out by no patch at some row, with the number of patches
-            that would do.
+        sets (q, t).
         """
 
     def judged_on(self, table: Any, y: NDArray[Any]) -> LeftOut:
@@ -100,31 +91,13 @@ class LeftOut(Protocol):
 
         Their scores are, up to the number of rows, the target of the intervals.
 
-        Parameters
-        ----------
-        table : array or DataFrame (n, D)
-            New rows.
-        y : array (n,)
-            Their target; of a classifier the places of classes.
-
-        Raises
-        ------
-        InvalidInput
-            If the fitted predictors are not there any more.
+        table (n, D), y (n,).
         """
 
     def predict(self, table: Any) -> Array:
         """What the whole predictor says, (n,) or probabilities (n, K).
 
-        Parameters
-        ----------
-        table : array or DataFrame (n, D)
-            New rows.
-
-        Raises
-        ------
-        InvalidInput
-            If the fitted predictors are not there any more.
+        table (n, D).
         """
 
 
@@ -212,29 +185,7 @@ class Refits:
     ) -> Self:
         """Read what a user gave, and refuse what cannot be fitted again and again.
 
-        Parameters
-        ----------
-        estimator : estimator
-            A regressor, or a classifier with ``predict_proba``. Pipelines with a
-            ``ColumnTransformer`` are fitted without columns by taking these out of its
-            lists; see :func:`restricted`.
-        X : array or DataFrame (N, D)
-            Of any library, which the learner gets back; missing values are kept. A
-            table of numbers alone is an array for learners that are all
-            scikit-learn's, which make the same of both.
-        y : array (N,)
-            One target: numbers, or labels of any type.
-        groups : mapping of a feature to its columns, or TableSchema, optional
-            Columns that are left out together.
-        error : str or callable
-            See :func:`read_error`.
-        sample_weight : array (N,), optional
-            Of rows, for the fits and for means of errors.
-
-        Raises
-        ------
-        InvalidInput
-            If any of these cannot be used; the message says what would do.
+        X (N, D), y (N,), sample_weight (N,).
         """
         check_estimator_kind(estimator)
         table, names = read_learning_table(X)
@@ -289,13 +240,7 @@ class Refits:
         )
 
     def read_rows(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
-        """Other rows of the same columns, and their target as :attr:`y` is.
-
-        Raises
-        ------
-        InvalidInput
-            If the columns are others, or a label is none of the classes.
-        """
+        """Other rows of the same columns, and their target as :attr:`y` is."""
         table, names = read_learning_table(X)
         known = read_learning_table(self.table)[1]
         if names != known:
@@ -312,15 +257,7 @@ class Refits:
     ) -> Predictor:
         """The predictor that is fitted to some rows and features.
 
-        Parameters
-        ----------
-        rows : array of int (n,)
-            Fitted on these.
-        kept : array of bool (M,)
-            Which features it sees; with none of them it is the mean, or how often
-            classes come, and so it is of a single class.
-        seed : int
-            For each ``random_state`` of the learner that is None.
+        rows (n,), kept (M,).
         """
         columns = self.features.columns_of(kept)
         target = self.y[rows]
@@ -349,13 +286,6 @@ class Refits:
         It uses one if some prediction of the table changes, however little, when the
         values of the feature are exchanged between the rows, those that were fitted
         included.
-
-        Parameters
-        ----------
-        predict : callable
-            Fitted to some rows of the table.
-        suspects : collection of int
-            Places of the features; where there are none, nothing is predicted.
         """
         if not suspects:
             return set()
@@ -433,17 +363,5 @@ class Scheme(Protocol):
     ) -> LeftOut:
         """Predictors without sets of features, and their errors.
 
-        Parameters
-        ----------
-        refits : Refits
-            Learner, table, target.
-        seed : int
-            For all that is drawn; results do not depend on ``n_jobs``.
-        sets : array of int (Q, r), optional
-            The largest sets that will be asked for: those that could not be had are
-            refused before anything is fitted.
-        n_jobs : int or None
-            Workers; another backend of joblib is respected.
-        progress : bool or None
-            Show a bar; None shows it on a terminal.
+        sets (Q, r).
         """

@@ -110,10 +110,7 @@ class PatchesWithout(Protocol):
     def sums(self, summed: NDArray[_Float]) -> NDArray[_Float]:
         """Σ_b 1{T ∩ F_b = ∅} a_b, (q, L), in the precision of a.
 
-        Parameters
-        ----------
-        summed : array (b, L)
-            a, whatever it is.
+        summed (b, L).
         """
 
 
@@ -122,14 +119,7 @@ def patches_without(
 ) -> list[PatchesWithout]:
     """Of each group of patches, in the form whose products are cheaper.
 
-    Parameters
-    ----------
-    sets : array of int (q, t)
-        T.
-    present : array of bool (M, B)
-        Whether a feature is in a patch.
-    groups : sequence of slice
-        Of the patches.
+    sets (q, t), present (M, B).
     """
     subsets = Subsets.of(sets)
     share = float(present.mean())  # patches with all of t features are about share^t

@@ -32,22 +32,7 @@ SHARE_AT_LEAST = 20
 
 
 def read_share_or_count(value: object, what: str, other: str) -> float | int:
-    """A share in (0, 1) as a float, or a number of at least one as an int.
-
-    Parameters
-    ----------
-    value : object
-        What came.
-    what : str
-        Its name.
-    other : str
-        What else would do, for the message.
-
-    Raises
-    ------
-    InvalidInput
-        If it is neither.
-    """
+    """A share in (0, 1) as a float, or a number of at least one as an int."""
     if isinstance(value, Real) and not isinstance(value, Integral):
         share = float(value)
         if 0.0 < share < 1.0:
@@ -67,18 +52,6 @@ def check_rows(rows: object) -> None:
 
 def rows_in_patch(rows: PatchRows, n_table: int) -> int:
     """n, of a table of N rows; at least one row is out of each patch.
-
-    Parameters
-    ----------
-    rows : float, int or "sqrt"
-        A share is at least 20 rows, or half of a table of fewer than 40.
-    n_table : int
-        N.
-
-    Raises
-    ------
-    InvalidInput
-        If no row would be left out.
 
     Examples
     --------
@@ -109,18 +82,6 @@ def check_features(n_features: object) -> None:
 
 def features_in_patch(n_features: PatchFeatures, n_all: int) -> float:
     """How many of M features, m: a share may be no whole number.
-
-    Parameters
-    ----------
-    n_features : float, int or None
-        None is half of up to 20, and a fifth of more.
-    n_all : int
-        M.
-
-    Raises
-    ------
-    InvalidInput
-        If there are fewer features than that.
 
     Examples
     --------
@@ -177,18 +138,7 @@ class Strata:
     def of(cls, n_table: int, n_rows: int, labels: NDArray[Any] | None) -> Strata:
         """One stratum for each label, or one of all rows.
 
-        Parameters
-        ----------
-        n_table, n_rows : int
-            N and n.
-        labels : array (N,) or None
-            Such as classes.
-
-        Raises
-        ------
-        InvalidInput
-            If a label has one row only, or n is too small or large to have rows of each
-            label in a patch and out of it.
+        labels (N,).
 
         Examples
         --------
@@ -313,20 +263,7 @@ def draw_patches(
     Patch b is the same however many are drawn: blocks of patches, whose size depends on
     the table alone, have a stream each.
 
-    Parameters
-    ----------
-    n_patches, n_table, n_rows : int
-        B, N and n.
-    n_features : int
-        M.
-    n_kept : float
-        m: of ``"fixed"`` exactly so many, of ``"bernoulli"`` each with m/M.
-    sampling : {"fixed", "bernoulli"}
-        Of features.
-    seed : int
-        Of all streams.
-    labels : array (N,), optional
-        Rows are drawn from those of each label, as many as its share.
+    labels (N,).
     """
     strata = Strata.of(n_table, n_rows, labels)
     parts = [
@@ -437,15 +374,6 @@ class Usable:
         The least B with Q N P(Bin(B, p) < at_least) ≤ 1 %, p as above: then, whatever
         rows and sets have in common, at most one draw of B patches in 100 has too few
         anywhere.
-
-        Parameters
-        ----------
-        size : int
-            t, of the sets.
-        n_predictions : int
-            Q N, sets times rows.
-        at_least : int
-            Patches of each mean.
         """
         return _least_draws(self.without(size), n_predictions, at_least)
 
@@ -488,13 +416,7 @@ _BLOCK = Budget(2**26)
 
 
 def check_order(usable: Usable, order: int) -> None:
-    """Refuse sets that no patch could leave out, or that none could see whole.
-
-    Raises
-    ------
-    InvalidInput
-        If m < r, or M − m < r, of r features and a fixed m.
-    """
+    """Refuse sets that no patch could leave out, or that none could see whole."""
     if usable.columns == "bernoulli":
         return
     n_all, m = usable.n_features, round(usable.n_kept)
@@ -520,21 +442,7 @@ def check_counts(
 ) -> None:
     """Refuse patches that never leave some set out; warn where there are few.
 
-    Parameters
-    ----------
-    patches : Patches
-        As drawn, before any is fitted.
-    sets : array of int (Q, r)
-        The largest that will be asked for.
-    usable : Usable
-        Of the same patches, for the number that would do.
-    names : sequence (M,)
-        Of the features.
-
-    Raises
-    ------
-    InvalidInput
-        If at some row no patch is without some set, with the number of patches needed.
+    sets (Q, r), names (M,).
     """
     n_sets, size = sets.shape
     if not n_sets:
@@ -571,16 +479,7 @@ def never_left_out(
 ) -> InvalidInput:
     """The error of patches of which, at some row, none is without a set.
 
-    Parameters
-    ----------
-    patches : Patches
-        B patches.
-    left_out : array of int (t,)
-        The set.
-    needed : int
-        Patches that would do.
-    names : sequence (M,)
-        Of the features.
+    left_out (t,), names (M,).
     """
     return InvalidInput(
         f"n_patches: of {len(patches)} patches none is without "
@@ -595,14 +494,7 @@ def fewest_usable(patches: Patches, sets: Places, usable: Usable) -> tuple[int, 
     Rows are counted one by one only for sets that so few patches are without that some
     row may have less than 30 of them; else 30 stands for all that is more.
 
-    Parameters
-    ----------
-    patches : Patches
-        B patches.
-    sets : array of int (Q, r)
-        Sets of one size.
-    usable : Usable
-        Of the same patches.
+    sets (Q, r).
     """
     absent = _absent(patches, sets)
     short = binom.cdf(ENOUGH - 1, absent, 1.0 - usable.row_share)  # at one row

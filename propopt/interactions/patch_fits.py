@@ -210,18 +210,6 @@ def fingerprint(refits: Refits, drawn: Mapping[str, object]) -> Fingerprint:
 
     Two errors of which the same is kept of a prediction, such as the squared and the
     absolute one, make no difference.
-
-    Parameters
-    ----------
-    refits : Refits
-        Learner, table, target.
-    drawn : mapping of a part to its value
-        How patches are drawn.
-
-    Raises
-    ------
-    InvalidInput
-        If the learner, or what is in the table, cannot be told from others.
     """
     packages = ("propopt", "numpy", "scikit-learn")
     python = f"python {sys.version_info.major}.{sys.version_info.minor}"
@@ -430,14 +418,7 @@ class Store(Protocol):
     def write(self, first: int, known: Array, used: Collection[int] = ()) -> None:
         """Keep what is known of some patches.
 
-        Parameters
-        ----------
-        first : int
-            Number of the first of them.
-        known : array (b, N, R)
-            Zero at rows in the patch.
-        used : collection of int
-            Places of features that their learners use.
+        known (b, N, R).
         """
 
     def read(self, n_patches: int) -> Array:
@@ -542,13 +523,7 @@ def n_bytes_of(shape: Shape) -> int:
 
 
 def new_store(shape: Shape) -> Store:
-    """In memory, or above :data:`IN_MEMORY` in a file that nobody sees.
-
-    Raises
-    ------
-    Refused
-        If there is no room for it.
-    """
+    """In memory, or above :data:`IN_MEMORY` in a file that nobody sees."""
     n_bytes = n_bytes_of(shape)
     what = f"{shape[0]} patches predict {shape[1]} rows, which"
     if n_bytes <= IN_MEMORY:
@@ -559,22 +534,7 @@ def new_store(shape: Shape) -> Store:
 
 
 def require_disk(n_bytes: int, folder: Path, what: str) -> None:
-    """Refuse what the disk has no room for.
-
-    Parameters
-    ----------
-    n_bytes : int
-        Needed.
-    folder : Path
-        Where.
-    what : str
-        That needs it, for the message.
-
-    Raises
-    ------
-    Refused
-        With both figures.
-    """
+    """Refuse what the disk has no room for."""
     free = shutil.disk_usage(folder).free
     if n_bytes > free:
         raise Refused(
@@ -606,10 +566,7 @@ class Learners:
     def mean(self, table: Any) -> Array:
         """The mean prediction of all learners: what the scores explain.
 
-        Parameters
-        ----------
-        table : array or DataFrame (n, D)
-            New rows.
+        table (n, D).
         """
         total = self.predictors[0](table)
         for predict in self.predictors[1:]:
@@ -619,12 +576,7 @@ class Learners:
     def known(self, table: Any, y: NDArray[Any]) -> Array:
         """What is known of each learner's predictions of new rows, (B, n, R).
 
-        Parameters
-        ----------
-        table : array or DataFrame (n, D)
-            New rows.
-        y : array (n,)
-            Their target.
+        table (n, D), y (n,).
         """
         first = self.error.known(self.predictors[0](table), y)
         with closing(new_store((len(self.predictors), *first.shape))) as store:
@@ -635,13 +587,7 @@ class Learners:
 
 
 def kept(learners: Learners | None) -> Learners:
-    """The learners, where they were kept.
-
-    Raises
-    ------
-    InvalidInput
-        If they were not.
-    """
+    """The learners, where they were kept."""
     if learners is None:
         raise InvalidInput(
             "the fitted learners are not there any more; fit with "
@@ -702,18 +648,7 @@ class Run:
     progress: bool | None
 
     def fitted(self, store: Store) -> Ensemble:
-        """What the patches know; of those that were finished, after Ctrl-C.
-
-        Parameters
-        ----------
-        store : Store
-            Where predictions go; what it has already is not fitted again.
-
-        Raises
-        ------
-        KeyboardInterrupt
-            If the first of them were not finished.
-        """
+        """What the patches know; of those that were finished, after Ctrl-C."""
         done, used = store.finished.copy(), set(store.used)
         predictors: list[Predictor] = []
         with progress_bar("minipatches", len(self.patches), self.progress) as bar:
@@ -809,24 +744,7 @@ class FolderStore:
     def opened(
         cls, folder: str | Path, problem: Fingerprint, shape: Shape
     ) -> FolderStore:
-        """The store of a problem, with what was finished of it.
-
-        Parameters
-        ----------
-        folder : path
-            Made if it is not there.
-        problem : mapping of str to str
-            What predictions depend on.
-        shape : (B, N, R)
-            Of what will be there.
-
-        Raises
-        ------
-        InvalidInput
-            If another problem is in it, naming what differs, or something else.
-        Refused
-            If the disk has no room.
-        """
+        """The store of a problem, with what was finished of it."""
         place = writable_folder(folder)
         _claim(place, problem)
         path = place / PREDICTIONS

@@ -99,13 +99,7 @@ _OF_MAIN = "main_"
 
 
 def write_scores(path: str | Path, scores: InteractionScores) -> None:
-    """Write to an ``.npz`` file.
-
-    Raises
-    ------
-    InvalidInput
-        If the folder is not there, or a field is not what can be loaded again.
-    """
+    """Write to an ``.npz`` file."""
     header, arrays, main = _header(scores), _arrays(scores), scores.main
     if main is not None:
         header["main"] = _header(main)
@@ -114,15 +108,7 @@ def write_scores(path: str | Path, scores: InteractionScores) -> None:
 
 
 def read_scores(path: str | Path) -> dict[str, Any]:
-    """The fields that :func:`write_scores` wrote; ``main`` is fields, too, or None.
-
-    Raises
-    ------
-    InvalidInput
-        If the file is another one, or holds what no scores have.
-    FileNotFoundError
-        If there is none.
-    """
+    """The fields that :func:`write_scores` wrote; ``main`` is fields, too, or None."""
     return _FILE.read(path)
 
 
@@ -933,22 +919,7 @@ def places_of_columns(
     the others, as of a schema. The columns of an array are counted: then position
     decides.
 
-    Parameters
-    ----------
-    result : InteractionScores
-        Of sets of any size.
-    names : sequence (D,) or None
-        Of the others, where they have names.
-    n_columns : int
-        D.
-    whose : str
-        What errors call them.
-
-    Raises
-    ------
-    InvalidInput
-        If there are other names, or another number, than the result has; or if both
-        are counted in another order.
+    names (D,).
 
     Examples
     --------
@@ -1103,22 +1074,6 @@ def clear_scores(
 
     With a fixed number of columns in each minipatch, scores without interaction are not
     zero. Where the result knows that leak, a score is clear only if it is beyond it.
-
-    Parameters
-    ----------
-    result : InteractionScores
-        Of sets of any size.
-    level : float
-        Of the intervals, between 0 and 1.
-    adjust : Adjustment
-        How intervals count the candidates: as :meth:`InteractionScores.intervals` has
-        it.
-
-    Raises
-    ------
-    InvalidInput
-        If the result is none of interactions, the level is not between 0 and 1, or
-        there is no such adjustment.
     """
     if not isinstance(result, InteractionScores):
         raise InvalidInput(
@@ -1139,13 +1094,7 @@ def clear_scores(
 
 
 def require_pairs(result: InteractionScores, what: str) -> None:
-    """Refuse scores of sets of other sizes, and of none.
-
-    Raises
-    ------
-    InvalidInput
-        If the sets are no pairs.
-    """
+    """Refuse scores of sets of other sizes, and of none."""
     if result.order != 2:
         raise InvalidInput(
             f"{what}: expected scores of pairs, got sets of {result.order}: "

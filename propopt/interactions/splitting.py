@@ -53,14 +53,7 @@ def held_out(
 ) -> Fold:
     """One part of the rows that is judged; of each label about the same share.
 
-    Parameters
-    ----------
-    n_rows, n_test : int
-        N, and how many of them are judged.
-    seed : int
-        Of the order in which they are drawn.
-    labels : array (N,), optional
-        Rows are drawn by label.
+    labels (N,).
 
     Examples
     --------
@@ -80,14 +73,7 @@ def dealt_folds(
 ) -> tuple[Fold, ...]:
     """Parts of the rows that are judged in turn, each row once, dealt like cards.
 
-    Parameters
-    ----------
-    n_rows, n_folds : int
-        N, and K parts whose sizes differ by one at most.
-    seed : int
-        Of the order in which rows are dealt.
-    labels : array (N,), optional
-        Rows are dealt by label, so that of each the parts have one more or less.
+    labels (N,).
 
     Examples
     --------
@@ -104,14 +90,7 @@ def held_out_groups(groups: NDArray[np.intp], n_test: int, seed: int) -> Fold:
 
     Two at least are judged, and one is fitted.
 
-    Parameters
-    ----------
-    groups : array of int (N,)
-        0, ..., C − 1, of three groups or more.
-    n_test : int
-        Rows.
-    seed : int
-        Of the order in which groups are drawn.
+    groups (N,).
 
     Examples
     --------
@@ -128,14 +107,7 @@ def held_out_groups(groups: NDArray[np.intp], n_test: int, seed: int) -> Fold:
 def dealt_groups(groups: NDArray[np.intp], n_folds: int, seed: int) -> tuple[Fold, ...]:
     """Whole groups, the largest first, each to the part that has fewest rows.
 
-    Parameters
-    ----------
-    groups : array of int (N,)
-        0, ..., C − 1.
-    n_folds : int
-        K, at most C.
-    seed : int
-        Of the order of groups of one size.
+    groups (N,).
 
     Examples
     --------
@@ -194,31 +166,13 @@ class Judge:
     def predictor(
         self, refits: Refits, left_out: tuple[int, ...], seed: int
     ) -> Predictor:
-        """f^(−T), fitted to the training rows.
-
-        Parameters
-        ----------
-        refits : Refits
-            Learner, table, target.
-        left_out : tuple of int
-            T.
-        seed : int
-            The same for each T.
-        """
+        """f^(−T), fitted to the training rows."""
         kept = np.ones(len(refits.features), dtype=bool)
         kept[list(left_out)] = False
         return refits.fitted(self.training, kept, seed)
 
     def errors(self, refits: Refits, predict: Predictor) -> Array:
-        """Err(y, f^(−T)(x)) of the rows that are judged, (n,).
-
-        Parameters
-        ----------
-        refits : Refits
-            Learner, table, target.
-        predict : callable
-            f^(−T).
-        """
+        """Err(y, f^(−T)(x)) of the rows that are judged, (n,)."""
         known = refits.error.known(predict(self.table), self.y)
         return refits.error.of(self.y, known[:, None, :])[:, 0]
 
@@ -328,10 +282,7 @@ class SplitErrors:
     def fit_subsets_of(self, sets: Places) -> None:
         """Fit all that scores of the sets, and of each feature, will need.
 
-        Parameters
-        ----------
-        sets : array of int (Q, r)
-            Of one size.
+        sets (Q, r).
         """
         single = self.features.all_sets(1)
         needed = [(), *_tuples(single)]
@@ -344,12 +295,7 @@ class SplitErrors:
 
         Of K folds all judge each row, and count as much as they have rows.
 
-        Parameters
-        ----------
-        table : array or DataFrame (n, D)
-            New rows.
-        y : array (n,)
-            Their target; of a classifier the places of classes.
+        table (n, D), y (n,).
         """
         places = np.arange(len(y))
         judges = tuple(
@@ -369,10 +315,7 @@ class SplitErrors:
 
         It is fitted again, with the same seed.
 
-        Parameters
-        ----------
-        table : array or DataFrame (n, D)
-            New rows.
+        table (n, D).
         """
         shares = zip(self.judges, self._shares, strict=True)
         parts = [

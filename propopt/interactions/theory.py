@@ -36,17 +36,7 @@ from propopt.interactions.patch_draws import ColumnSampling
 def read_set_places(sets: ArrayLike, n_features: int | None = None) -> Places:
     """Sets of one size as an array of places, (Q, r).
 
-    Parameters
-    ----------
-    sets : array of int (Q, r)
-        Places of features.
-    n_features : int, optional
-        Places are less than this.
-
-    Raises
-    ------
-    InvalidInput
-        If it is no table of whole numbers, a place is out of range, or twice in a set.
+    sets (Q, r).
     """
     places = np.asarray(sets)
     if places.ndim != 2 or places.dtype.kind not in "iu" or places.shape[1] < 1:

@@ -76,16 +76,7 @@ def deviation(values: Array, shares: Array) -> float:
 def temper(values: Array, shares: Array, unit: float, x: Array) -> Tempered:
     """Weights of observed values at places x.
 
-    Parameters
-    ----------
-    values : array (m,)
-        At least two, increasing.
-    shares : array (m,)
-        Their shares, of sum 1.
-    unit : float
-        √2 h₀, the standard deviation over √2.
-    x : array (n,)
-        Places, which need not be values.
+    values (m,), shares (m,), x (n,).
     """
     nearest = _nearest(values, x)
     offsets = (values - values[nearest, None]) / unit
@@ -174,13 +165,7 @@ class NumericLaw:
 
     @classmethod
     def of(cls, column: Array, name: str) -> NumericLaw:
-        """That of a column of reference rows, NaN where it is missing.
-
-        Raises
-        ------
-        InvalidInput
-            If the range of the column, or its inverse, is not a number of float64.
-        """
+        """That of a column of reference rows, NaN where it is missing."""
         known = column[~np.isnan(column)] + 0.0
         values, counts = np.unique(known, return_counts=True)
         with np.errstate(over="ignore"):

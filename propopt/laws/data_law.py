@@ -66,19 +66,7 @@ class Reference:
     ) -> Reference:
         """The rows of a table; of more than 10,000 as many, drawn without replacement.
 
-        Parameters
-        ----------
-        data : DataFrame or array (R, D)
-            The table.
-        schema : TableSchema, optional
-            What its columns are, if some are categories.
-        rng : int, Generator or None
-            For the draw; None is seed 0.
-
-        Raises
-        ------
-        InvalidInput
-            If the table cannot be read.
+        data (R, D).
         """
         if schema is None:
             points, labels = read_points(data, "data")
@@ -108,13 +96,7 @@ class Reference:
         return cls(sealed(points + 0.0), n_codes, names, n_rows)
 
     def refuse_equal_rows(self) -> None:
-        """Refuse rows of which nothing varies: all slopes under their law are zero.
-
-        Raises
-        ------
-        InvalidInput
-            If there is one row, or all are equal.
-        """
+        """Refuse rows of which nothing varies: all slopes under their law are zero."""
         first = self.points[:1]
         if ((self.points == first) | (np.isnan(self.points) & np.isnan(first))).all():
             count = "1 row" if len(self.points) == 1 else f"{self.n_rows:,} equal rows"
@@ -340,16 +322,7 @@ class DataLaw:
     def draws(self, points: Points, uniforms: Array) -> Array:
         """V at each row by the inverse of its cdf, at uniforms common to all rows.
 
-        Parameters
-        ----------
-        points : array (N, D)
-            The rows.
-        uniforms : array (S, D)
-            In [0, 1).
-
-        Returns
-        -------
-        array (N, S, D)
+        points (N, D), uniforms (S, D), gives (N, S, D).
         """
         drawn = np.empty((len(points), *uniforms.shape))
         for j, column in enumerate(self.columns):
@@ -448,10 +421,7 @@ class BoxMeans:
     def of(self, points: Points) -> tuple[Values, Attributions]:
         """Means (N,) and contrasts (N, D); each row for itself, to the last bit.
 
-        Parameters
-        ----------
-        points : array (N, D)
-            Numbers, NaN where they are missing, and codes.
+        points (N, D).
         """
         values = np.empty(len(points))
         attributions = np.empty(points.shape)

@@ -82,20 +82,7 @@ class KnownTerm(NamedTuple):
 def cross_fitted(z: Array, f: Array, known: KnownTerm | None = None) -> BlockSlopes:
     """Means and slopes of f from each block.
 
-    Parameters
-    ----------
-    z : array (n, B, s, D)
-        Draws, of mean 0 and variance 1 under the law; columns of zeros for those that
-        have no slope.
-    f : array (n, B, s)
-        Values.
-    known : KnownTerm, optional
-        One more term of the fit.
-
-    Returns
-    -------
-    BlockSlopes
-        Each block unbiased.
+    z (n, B, s, D), f (n, B, s).
     """
     n_features = z.shape[-1]
     terms = z if known is None else _with_known(z, known)
@@ -176,18 +163,7 @@ def other_values(
 ) -> Iterator[OtherValues]:
     """Those of one column.
 
-    Parameters
-    ----------
-    law : NumericLaw or CodedLaw
-        Of the column.
-    x : array (n,)
-        The rows' own values.
-    drawn : array (n, S)
-        V_j.
-    uniforms : array (S,)
-        For values that are drawn; not those that V_j was drawn by.
-    paired : bool
-        Whether slopes are taken by pairs too.
+    x (n,), drawn (n, S), uniforms (S,).
     """
     match law:
         case CodedLaw():
@@ -418,18 +394,7 @@ def fitted(
 ) -> BlockSlopes:
     """Those of each block, (B, n) and (B, n, D); 0 in columns that do not move.
 
-    Parameters
-    ----------
-    design : Design
-        What is drawn.
-    rows : slice
-        Which rows.
-    V : array (n, B, s, D)
-        The draws around them.
-    values : array (n, B, s)
-        f(V).
-    known : array (n, B, s) or None
-        Those of the control.
+    V (n, B, s, D), values (n, B, s), known (n, B, s).
     """
     columns = np.flatnonzero(design.moving)
     means, variances = design.law.moments(design.points[rows])
@@ -502,12 +467,7 @@ class PairSums:
     def controlled(self, n_draws: int, known: Array) -> Array:
         """The same with γ (m − E m) taken off, γ by the other blocks, (B, N, D).
 
-        Parameters
-        ----------
-        n_draws : int
-            Of each block.
-        known : array (N, D)
-            E m, exactly.
+        known (N, D).
         """
         c, m, cm, mm = self.sums.sum(axis=2, keepdims=True) - self.sums
         n_others = n_draws * (N_BLOCKS - 1)
@@ -685,14 +645,7 @@ class Sample:
 
     @classmethod
     def of(cls, design: Design, evaluate: Evaluator, n_draws: int) -> Sample:
-        """The first draws.
-
-        Raises
-        ------
-        InvalidInput
-            If there are fewer than :attr:`Design.fewest`, or if they are not a multiple
-            of the number of blocks, 10.
-        """
+        """The first draws."""
         if n_draws < design.fewest:
             raise InvalidInput(
                 f"n_draws: {n_draws} draws are too few for the slopes of "

@@ -82,17 +82,7 @@ class Perturbations:
         depend on the seed and on n, neither on later points nor on the block size.
         Each block is drawn while the last is used, by another thread.
 
-        Parameters
-        ----------
-        shape : tuple
-            (N, D).
-        rng : numpy.random.Generator
-            Where the draws come from; nothing else may draw from it meanwhile.
-        units : array (D,), optional
-            What the draws are multiplied by; a feature with 0 is not perturbed, and
-            the law is that of the others alone.
-        split : bool
-            Whether the samples of one point may be spread over several blocks.
+        units (D,).
         """
         plain = units is None or bool((units == 1.0).all())
         scales = None if plain else units
@@ -509,12 +499,7 @@ class Orders:
     def blocks(self, points: Points, rng: np.random.Generator) -> Array:
         """Unbiased estimates (10, N, D) from disjoint blocks of draws.
 
-        Parameters
-        ----------
-        points : array (N, D)
-            x, in rows.
-        rng : numpy.random.Generator
-            Where orders and rows are drawn from.
+        points (N, D).
         """
         at_points = self.value(points)
         at_background = self.value(self.background)

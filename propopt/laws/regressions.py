@@ -221,10 +221,5 @@ class Neighbourhoods(Protocol):
         What is drawn around a point depends on the seed and on its position, neither
         on later points nor on the size of blocks.
 
-        Parameters
-        ----------
-        points : array (N, D)
-            Numbers and codes.
-        rng : numpy.random.Generator
-            Where draws come from; nothing else may draw from it meanwhile.
+        points (N, D).
         """

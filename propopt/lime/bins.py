@@ -114,18 +114,7 @@ class BinRule:
 def read_rules(n_bins: object, names: Sequence[str]) -> tuple[BinRule, ...]:
     """A rule for each of D columns.
 
-    Parameters
-    ----------
-    n_bins : int, str, mapping or sequence
-        One for all columns; by names of columns, others get 4; or a sequence (D,). One
-        is a number of bins, ``"quartile"``, ``"decile"``, or inner edges.
-    names : sequence of str (D,)
-        The columns.
-
-    Raises
-    ------
-    InvalidInput
-        If one is no such thing, a name is unknown, or there are not D of them.
+    names (D,).
     """
     if isinstance(n_bins, Mapping):
         unknown = [name for name in n_bins if name not in names]
@@ -366,15 +355,7 @@ _DISTANCES: Final = np.array([0.5, 1.0, 2.0])
 
 
 def read_explainer_bins(explainer: Any) -> list[NumberBins | CodeBins]:
-    """The bins of each column of a ``lime.lime_tabular.LimeTabularExplainer``.
-
-    Raises
-    ------
-    InvalidInput
-        If it is no such explainer.
-    Refused
-        If it does not put numbers into bins.
-    """
+    """The bins of each column of a ``lime.lime_tabular.LimeTabularExplainer``."""
     if not hasattr(explainer, "discretizer") or not hasattr(explainer, "feature_names"):
         raise InvalidInput(
             "explainer: expected a lime.lime_tabular.LimeTabularExplainer, got "
@@ -395,13 +376,7 @@ def read_explainer_bins(explainer: Any) -> list[NumberBins | CodeBins]:
 
 
 def read_explainer_width(explainer: Any) -> float:
-    """The kernel width of an explainer.
-
-    Raises
-    ------
-    Refused
-        If its kernel is another function than the package's own.
-    """
+    """The kernel width of an explainer."""
     kernel = explainer.base.kernel_fn
     width = float(kernel.keywords["kernel_width"])
     expected = np.exp(-0.5 * (_DISTANCES / width) ** 2)

@@ -154,12 +154,7 @@ class ExactLimits:
     def of(self, points: Points, widths: Values | None = None) -> Limits:
         """The limits at rows (n, D), each with the law's kernel width or its own (n,).
 
-        Parameters
-        ----------
-        points : array (n, D)
-            Encoded rows.
-        widths : array (n,), optional
-            Kernel widths, one for each row: a row may come several times.
+        points (n, D), widths (n,).
         """
         widths = self.law.widths(points, widths)
         first, which = self._distinct(points, widths)
@@ -216,12 +211,7 @@ class ExactLimits:
     def factor_means(self, points: Points, widths: Values) -> FactorMeans:
         """Means of the factors by the bits of their columns, in n situations.
 
-        Parameters
-        ----------
-        points : array (n, D)
-            Encoded rows.
-        widths : array (n,)
-            Kernel widths.
+        points (n, D), widths (n,).
         """
         columns = zip(self.law.columns, points.T, strict=True)
         tilts = tuple(column.tilt(x, widths) for column, x in columns)
@@ -236,9 +226,7 @@ class ExactLimits:
     def piece_means(self, j: int, tilt: Tilt) -> tuple[Positions, Array]:
         """The factors of a column by their numbers, and their means in each piece.
 
-        Returns
-        -------
-        array (U_j,), array (U_j, B) or (U_j, B, n)
+        gives (U_j,).
         """
         numbers = [own for own, _ in self._factors[j]]
         return np.concatenate(numbers), np.concatenate(self._means(j, tilt))
@@ -286,12 +274,7 @@ def bit_steps(law: LimeLaw, points: Points) -> BitSteps:
 
     The coefficient of a linear function is its slope times the step.
 
-    Parameters
-    ----------
-    law : LimeLaw
-        Of the samples, bits and weights.
-    points : array (n, D)
-        Encoded rows.
+    points (n, D).
     """
     widths = law.widths(points)
     columns = zip(law.columns, points.T, strict=True)

@@ -110,14 +110,7 @@ def checked_products(
 ) -> SumOfProducts | NoProducts:
     """The sum of products that a function is, if it is one at rows of both tables.
 
-    Parameters
-    ----------
-    function : Function
-        f.
-    reference, points : array (R, D) and (N, D)
-        Rows of the table of the law, and rows that are explained.
-    labels : Labels
-        Names of the columns.
+    reference (R, D), points (R, D).
     """
     rows = np.concatenate([points, reference])
     return CheckedProducts.of(function).at(rows, labels.of_columns())
@@ -218,14 +211,7 @@ class LimeSubject:
     ) -> Limits | EstimatedLimits:
         """The limits at these rows, or at others, with widths of their own.
 
-        Parameters
-        ----------
-        points : array (n, D), optional
-            Encoded rows.
-        widths : array (n,), optional
-            A kernel width for each.
-        progress : bool, optional
-            Show a bar while rows are estimated; None for only on a terminal.
+        points (n, D), widths (n,).
         """
         points = self.points if points is None else points
         if self.exact is not None:
@@ -316,38 +302,14 @@ class RowLimits(Protocol):
 
 
 def place_of_row(explanation: RowLimits, row: Hashable | None = None) -> int:
-    """Where a row, or document, stands; the first by default.
-
-    Parameters
-    ----------
-    row : label or int, optional
-        Its name in the index of X, or its position where X had no names.
-
-    Raises
-    ------
-    InvalidInput
-        If there is none.
-    """
+    """Where a row, or document, stands; the first by default."""
     if row is None:
         return 0
     return explanation.labels.position(row, explanation.shape[0])
 
 
 def places_of_rows(explanation: RowLimits, rows: Sequence[Hashable]) -> Positions:
-    """Where some rows, or documents, stand, (n,).
-
-    Parameters
-    ----------
-    explanation : RowLimits
-        Of them.
-    rows : sequence of labels or int
-        Their names, or positions where they had none.
-
-    Raises
-    ------
-    InvalidInput
-        If there is no such row, or no row is asked for.
-    """
+    """Where some rows, or documents, stand, (n,)."""
     if isinstance(rows, str) or len(rows) == 0:
         raise InvalidInput(f"rows: expected names of rows in a list, got {rows!r}")
     return np.array([place_of_row(explanation, row) for row in rows], np.intp)
@@ -468,18 +430,7 @@ def _variance_around(subject: LimeSubject, points: Points, widths: Values) -> Va
 def run_of_samples(
     explanation: LimeExplanation, n_samples: int | None = None
 ) -> SingleRun:
-    """The mean and the covariance of the coefficients of one run of LIME.
-
-    Parameters
-    ----------
-    n_samples : int, optional
-        Of the run; those of the explanation by default.
-
-    Raises
-    ------
-    Refused
-        If the explanation was loaded.
-    """
+    """The mean and the covariance of the coefficients of one run of LIME."""
     n = read_samples(explanation, n_samples)
     return explanation.own_run if n == explanation.n_samples else run_of(explanation, n)
 
@@ -500,13 +451,7 @@ _MAYBE: Final = ("standard_errors", "deviations", "variance")
 
 
 def write_lime(path: str | Path, explanation: LimeExplanation) -> None:
-    """Write to an ``.npz`` file what tables need.
-
-    Raises
-    ------
-    InvalidInput
-        If the folder is not there, or a field is not what can be loaded again.
-    """
+    """Write to an ``.npz`` file what tables need."""
     arrays = {name: getattr(explanation, name) for name in (*_TABLES, *_COLUMNS)}
     if explanation.standard_errors is not None:
         arrays["standard_errors"] = explanation.standard_errors
@@ -522,15 +467,7 @@ def write_lime(path: str | Path, explanation: LimeExplanation) -> None:
 
 
 def read_lime(path: str | Path) -> dict[str, Any]:
-    """The fields that :func:`write_lime` wrote.
-
-    Raises
-    ------
-    InvalidInput
-        If the file is another one, or holds what no such result has.
-    FileNotFoundError
-        If there is none.
-    """
+    """The fields that :func:`write_lime` wrote."""
     return _FILE.read(path)
 
 
@@ -755,10 +692,7 @@ def _flat(table: tuple[tuple[Any, ...], ...]) -> list[Any]:
 def largest_first(coefficients: Values) -> list[tuple[int, float]]:
     """Positions and coefficients (d,), the largest first; equal ones in their order.
 
-    Parameters
-    ----------
-    coefficients : array (d,)
-        Of one row or document.
+    coefficients (d,).
     """
     order = np.argsort(-np.abs(coefficients), kind="stable").tolist()
     return [(j, float(coefficients[j])) for j in order]

@@ -42,18 +42,7 @@ def effective_share(
     the share is C(ν)² / C(ν / √2). Near 1 all samples count alike, however far from the
     row they are; near 0 few samples decide.
 
-    Parameters
-    ----------
-    law : LimeLaw
-        Of the samples and weights.
-    points : array (n, D)
-        Encoded rows.
-    widths : array (n,), optional
-        Kernel widths, one for each row; by default the law's.
-
-    Returns
-    -------
-    array (n,)
+    points (n, D), widths (n,), gives (n,).
     """
     own = law.widths(points, widths)
     log_squares = law.log_weights(points, law.squared_widths(own))
@@ -105,14 +94,7 @@ def split_by_cells(
     the row's bins and outside (Garreau and von Luxburg 2020, Proposition 6). A constant
     that is added to f moves these parts, but not those of :func:`split_by_columns`.
 
-    Parameters
-    ----------
-    exact : ExactLimits
-        A sum of products and a law.
-    points : array (n, D)
-        Encoded rows.
-    widths : array (n,), optional
-        Kernel widths, one for each row; by default the law's.
+    points (n, D), widths (n,).
     """
 
     def measures(means: FactorMeans, t: complex) -> SetMeasures:
@@ -136,14 +118,7 @@ def split_by_columns(
     row's bins and outside. It is the same however f is written, and of an additive
     function all is in part 0.
 
-    Parameters
-    ----------
-    exact : ExactLimits
-        A sum of products and a law.
-    points : array (n, D)
-        Encoded rows.
-    widths : array (n,), optional
-        Kernel widths, one for each row; by default the law's.
+    points (n, D), widths (n,).
     """
 
     def measures(means: FactorMeans, t: complex) -> SetMeasures:
@@ -509,24 +484,7 @@ def variance(
     columns these are L² D / 2 numbers for each situation; beyond 2²⁷ of them, or for
     another function, the variance is that of draws from Q.
 
-    Parameters
-    ----------
-    function : Function or SumOfProducts
-        f.
-    law : LimeLaw
-        Of the samples, bits and weights.
-    points : array (n, D)
-        Encoded rows.
-    widths : array (n,), optional
-        Kernel widths, one for each row; by default the law's.
-    n_draws : int
-        Draws for each situation where it is estimated.
-    rng : int or numpy.random.Generator
-        Where these come from.
-
-    Returns
-    -------
-    Variance
+    points (n, D), widths (n,).
     """
     own = law.widths(points, widths)
     products = function if isinstance(function, SumOfProducts) else function.products
@@ -575,13 +533,6 @@ def weighted_r2(limits: Limits, total: Variance) -> Values:
 
     Under Q bits are independent, so these are the parts of the variance that each bit
     explains. It is 1 where f is constant.
-
-    Parameters
-    ----------
-    limits : Limits
-        The surrogate.
-    total : Variance
-        Var_Q f.
     """
     spread = limits.alpha * (1.0 - limits.alpha)
     explained = np.einsum("nd,nd->n", spread, limits.coefficients**2)
@@ -592,11 +543,6 @@ def weighted_r2(limits: Limits, total: Variance) -> Values:
 def local_gap(limits: Limits, values: Values) -> Values:
     """f(ξ) − Σ β: how far the surrogate is from f at the row itself, (n,).
 
-    Parameters
-    ----------
-    limits : Limits
-        The surrogate.
-    values : array (n,)
-        f at the rows.
+    values (n,).
     """
     return np.asarray(values - limits.at_row)

@@ -121,13 +121,7 @@ def gaussian_of(law: LimeLaw) -> GaussianLaw:
 
 
 def rows_of_law(law: LimeLaw, X: Any) -> tuple[LimeLaw, Points, Labels]:
-    """Rows with their names, and the law of their columns, in the order of X.
-
-    Raises
-    ------
-    InvalidInput
-        If X is no table of the law's columns.
-    """
+    """Rows with their names, and the law of their columns, in the order of X."""
     points, labels = read_points(X, "X")
     own = law.aligned(labels, points.shape[1])
     return own, points, labels.or_else(own.labels)

@@ -41,15 +41,7 @@ class BitMoments(Protocol):
     ) -> Array:
         """(Cov_Q(z) + ρ I)⁻¹ x of vectors x (n, S, D), (n, S, D).
 
-        Parameters
-        ----------
-        vectors : array (n, S, D)
-            x.
-        penalty : array (n,)
-            ρ > 0.
-        kept : array of bool (n, D), optional
-            The bits that are there: the rows and columns of others are struck out, and
-            the solution is 0 there. By default all.
+        vectors (n, S, D), penalty (n,), kept (n, D).
         """
 
     def share_left(self, penalty: Values, kept: Truths | None = None, /) -> Array:

@@ -533,16 +533,7 @@ class SignChanges:
 def sign_changes(exact: ExactLimits, point: Array) -> SignChanges:
     """All kernel widths in (0, ∞) at which coefficients of a row are zero.
 
-    Parameters
-    ----------
-    exact : ExactLimits
-        A sum of products and a law.
-    point : array (D,)
-        The row, encoded.
-
-    Returns
-    -------
-    SignChanges
+    point (D,).
     """
     return roots_of(WidthCurve(exact, point), len(point))
 
@@ -554,13 +545,6 @@ def roots_of(curve: CoefficientCurve, n_columns: int) -> SignChanges:
     width. Between two places where such a polynomial may turn it has one root at most,
     so the signs at these places tell how many there are; then each is found on exact
     values.
-
-    Parameters
-    ----------
-    curve : CoefficientCurve
-        Coefficients of all columns.
-    n_columns : int
-        D.
     """
     degree = curve.variable.degree
     known = degree is not None and degree <= LARGEST_DEGREE
@@ -693,24 +677,7 @@ def bandwidth_path(
 ) -> BandwidthPath:
     """Coefficients of one row at many kernel widths, exact at each.
 
-    Parameters
-    ----------
-    exact : ExactLimits
-        A sum of products and a law.
-    point : array (D,)
-        The row, encoded as the function's table encodes it.
-    widths : array (M,), optional
-        Kernel widths; by default 50, evenly spaced in their logarithm, from a tenth of
-        the law's width to ten times it.
-
-    Returns
-    -------
-    BandwidthPath
-
-    Raises
-    ------
-    InvalidInput
-        If a width is not a positive number.
+    point (D,), widths (M,).
     """
     row = np.asarray(point, np.float64)
     grid = read_widths(widths, exact.law.kernel_width)
@@ -786,12 +753,7 @@ def signs_around(exact: ExactLimits, points: Points) -> SignsAround:
     other than a place may be missed. Rows of which that is not precise enough have
     :func:`sign_changes` to themselves.
 
-    Parameters
-    ----------
-    exact : ExactLimits
-        A sum of products and a law.
-    points : array (n, D)
-        Encoded rows.
+    points (n, D).
     """
     own, shape = exact.law.kernel_width, points.shape
     wide = exact.of(points, np.full(len(points), np.inf)).coefficients

@@ -75,24 +75,7 @@ def bin_profiles(
 ) -> tuple[BinProfile, ...]:
     """Profiles of all columns, for all rows.
 
-    Parameters
-    ----------
-    exact : ExactLimits
-        A sum of products and a law that weights samples by bits.
-    points : array (n, D)
-        Encoded rows.
-    widths : array (n,), optional
-        Kernel widths, one for each row; by default the law's.
-
-    Returns
-    -------
-    tuple of BinProfile (D,)
-
-    Raises
-    ------
-    InvalidInput
-        If the law weights samples by their distance from the row: then the means of
-        bins depend on where in its bin the row is.
+    points (n, D), widths (n,).
     """
     columns = binned_or_refused(exact)
     own_widths = exact.law.widths(points, widths)
@@ -112,13 +95,7 @@ def bin_profiles(
 
 
 def binned_or_refused(exact: ExactLimits) -> tuple[BinnedColumn, ...]:
-    """All columns in bins.
-
-    Raises
-    ------
-    InvalidInput
-        If one is not.
-    """
+    """All columns in bins."""
     columns = binned_columns(exact.law)
     binned = tuple(column for column in columns if column is not None)
     if len(binned) < len(columns):
@@ -310,16 +287,7 @@ class RowProfile:
 def profile_means(limits: LimitsAt, law: LimeLaw, points: Points, j: int) -> Array:
     """h_j(b) = E_Q f + (1 − α_j) β_j with rows moved to bin b of column j, (N, B_j).
 
-    Parameters
-    ----------
-    limits : callable
-        Limits at rows.
-    law : LimeLaw
-        Of the samples.
-    points : array (N, D)
-        The rows.
-    j : int
-        The column.
+    points (N, D).
     """
     column = law.columns[j]
     values = values_in_bins(column)
@@ -378,16 +346,7 @@ def cell_coefficients(
 ) -> Array:
     """β of a pair of columns with one row (1, D) moved to each cell, (B_1, B_2, 2).
 
-    Parameters
-    ----------
-    limits : callable
-        Limits at rows.
-    law : LimeLaw
-        Of the samples.
-    point : array (1, D)
-        The row.
-    pair : (int, int)
-        The columns.
+    point (1, D).
     """
     one, other = (law.columns[j] for j in pair)
     first, second = values_in_bins(one), values_in_bins(other)

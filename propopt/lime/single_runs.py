@@ -63,19 +63,6 @@ class SingleRun:
 
         n (SE(n) / s)², rounded up, as errors fall with 1 / √n. For all coefficients of
         a row it takes their maximum.
-
-        Parameters
-        ----------
-        standard_error : float, optional
-            The standard deviation s of a coefficient from run to run.
-        z : float, optional
-            Instead: how many times its own standard deviation a coefficient is to be,
-            s = |b_j| / z; 2 tells it from 0. No number does for one that is 0: inf.
-
-        Raises
-        ------
-        InvalidInput
-            If not exactly one of both is given, or if it is not positive.
         """
         wanted = self._wanted(standard_error, z)
         return required_samples(self.n_samples, self.standard_deviations, wanted)
@@ -161,13 +148,7 @@ class FiniteFit:
         first_row: bool,
         kept: Truths | None,
     ) -> FiniteFit:
-        """The same; ``values`` count where the row itself is the first sample.
-
-        Raises
-        ------
-        InvalidInput
-            If they are needed and not given, or a setting is out of its range.
-        """
+        """The same; ``values`` count where the row itself is the first sample."""
         if first_row and values is None:
             raise InvalidInput(
                 "values: where the row itself is a sample, give f at the rows"
@@ -350,42 +331,7 @@ def single_run(
     weighted law of the width ν/√2, of which draws are taken, all with weight one: the
     deviations are known to about 2 % with 4096 of them.
 
-    Parameters
-    ----------
-    evaluate : callable
-        f at points (m, D): of a sum of products its own ``value``, which calls no
-        model.
-    law : LimeLaw
-        Of samples, bits and weights.
-    points : array (n, D)
-        Encoded rows.
-    limits : Limits
-        At them.
-    values : array (n,) or None
-        f at the rows; not needed without ``first_row``.
-    n_samples : int
-        Samples of the run, the row itself included.
-    ridge, first_row, kept
-        As in :func:`~propopt.lime.single_runs.expected`.
-    widths : array (n,), optional
-        Kernel widths; by default the law's own.
-    n_draws : int
-        Evaluations for each row.
-    rng : numpy.random.Generator, optional
-        Where draws come from, the same for all rows; by default of the seed 0.
-    common : CommonDraws, optional
-        Draws of the law without weights, used for all rows that enough of them count
-        for, in place of ``n_draws`` of each.
-
-    Returns
-    -------
-    SingleRun
-        Means and covariances.
-
-    Raises
-    ------
-    InvalidInput
-        If a setting is out of its range, or values are needed and not given.
+    points (n, D), values (n,), widths (n,).
 
     Examples
     --------
@@ -442,18 +388,7 @@ def run_covariances(
 ) -> Array:
     """Of a run, (m, D + 1, D + 1), from draws of the law that is weighted by π².
 
-    Parameters
-    ----------
-    fit : FiniteFit
-        Of n situations.
-    rows : array (m,)
-        Which of them.
-    bits : array (m, S, D)
-        Of the draws.
-    f, weights : arrays (m, S)
-        Values, and the share of each draw.
-    log_squares : array (n,)
-        Log E π².
+    rows (m,), bits (m, S, D), f (m, S), weights (m, S), log_squares (n,).
     """
     b_0, b = fit.intercept[rows], fit.coefficients[rows]
     r = f - b_0[:, None] - (bits @ b[..., None])[..., 0]
@@ -504,30 +439,7 @@ def expected(
     (n − 1) Γ + v f(ξ), see :class:`~propopt.lime.single_runs.FiniteFit`. It was within
     noise of the package down to a total weight n C of about 1e-3.
 
-    Parameters
-    ----------
-    limits : Limits
-        What infinitely many samples give.
-    values : array (n,) or None
-        f at the rows; not needed without ``first_row``.
-    n_samples : int
-        Samples, the row itself included.
-    ridge : float
-        λ.
-    first_row : bool
-        Whether the row itself is the first sample, as in the package.
-    kept : array of bool (n, D), optional
-        The columns that are fitted, of :func:`kept_columns`; by default all.
-
-    Returns
-    -------
-    Expected
-        Coefficients and intercept.
-
-    Raises
-    ------
-    InvalidInput
-        If a setting is out of its range, or values are needed and not given.
+    values (n,), kept (n, D).
 
     Examples
     --------
@@ -545,20 +457,6 @@ def ridge_limit(limits: Limits, n_samples: int, ridge: float = 1.0) -> Expected:
     """What ridge leaves: β_j V_j / (V_j + λ), V_j = n C α_j (1 − α_j).
 
     The intercept is E_Q f − Σ α_j b_j: it is not penalised.
-
-    Parameters
-    ----------
-    limits : Limits
-        What infinitely many samples give.
-    n_samples : int
-        All of them drawn.
-    ridge : float
-        λ.
-
-    Returns
-    -------
-    Expected
-        Coefficients and intercept.
     """
     return expected(limits, None, n_samples, ridge, first_row=False)
 
@@ -569,19 +467,7 @@ def first_row_shift(limits: Limits, values: Values, n_samples: int) -> Expected:
     δβ_j = (f(ξ) − g(ξ)) / (n C α_j) and δβ_0 = (1 − D) (f(ξ) − g(ξ)) / (n C), with
     g(ξ) = Σ β the fit at the row; for a column that is always in the bin of the row 0.
 
-    Parameters
-    ----------
-    limits : Limits
-        What infinitely many samples give.
-    values : array (n,)
-        f at the rows.
-    n_samples : int
-        n.
-
-    Returns
-    -------
-    Expected
-        δβ_1, ..., δβ_D, and δβ_0.
+    values (n,).
     """
     per_weight = (values - limits.at_row) * np.exp(-limits.log_weight) / n_samples
     alpha = limits.alpha
@@ -609,20 +495,6 @@ def kept_columns(limits: Limits, n_kept: int, how: Selection = "auto") -> Truths
     columns one after the other are those with the largest |β_j| √(α_j (1 − α_j)), and
     the highest weights are those with the largest |β_j|; these are the same wherever
     all columns have bins of equal shares. Of close rivals, n samples may choose others.
-
-    Parameters
-    ----------
-    limits : Limits
-        What infinitely many samples give.
-    n_kept : int
-        K; where there are fewer columns, all are kept.
-    how : {"auto", "forward_selection", "highest_weights"}
-        As in the package, where auto adds one after the other up to K = 6.
-
-    Raises
-    ------
-    InvalidInput
-        If ``how`` is none of these.
 
     Examples
     --------
@@ -685,23 +557,7 @@ def ranking_chances(
     Coefficients of a run are drawn from their normal limit law. Each probability is
     known to 0.8 % or better with 4000 draws.
 
-    Parameters
-    ----------
-    run : SingleRun
-        Of n samples.
-    coefficients : array (n, D)
-        Those to be told, as the limits.
-    top : int
-        K; coefficients that are 0 are not among them, so it may be fewer.
-    n_draws : int
-        Of runs.
-    rng : numpy.random.Generator, optional
-        Where they come from; by default of the seed 0.
-
-    Returns
-    -------
-    RankingChances
-        Probabilities (n,).
+    coefficients (n, D).
 
     Examples
     --------

@@ -168,9 +168,7 @@ def stratified_uniforms(
 
     Each draw is uniform on the unit cube; blocks are independent (McKay et al. 1979).
 
-    Returns
-    -------
-    array (n_blocks, size, n_columns)
+    gives (n_blocks, size, n_columns).
     """
     shape = n_blocks, size, n_columns
     parts = np.broadcast_to(np.arange(size)[:, None], shape)
@@ -188,19 +186,7 @@ def terms(uniforms: Array, alpha: Array, n_outside: int) -> Array:
     have mean 0, variance 1 and no correlation, and those behind the first D of them
     have mean 0 given any bits: they take scatter off f and leave β alone.
 
-    Parameters
-    ----------
-    uniforms : array (n, ..., D)
-        The numbers u that were made samples.
-    alpha : array (n, D)
-        Q(z_j = 1).
-    n_outside : int
-        K, up to 3. With 0 there are bits alone.
-
-    Returns
-    -------
-    array (n, ..., D), or (n, ..., (2 + K) D)
-        Zeros for a column that has one bit only, and where a bit is rare.
+    uniforms (n, ..., D), alpha (n, D), gives (n, ..., D).
     """
     n_draws = np.prod(uniforms.shape[1:-1])
     a = alpha.reshape(len(alpha), *(1,) * (uniforms.ndim - 2), -1)
@@ -456,34 +442,7 @@ def estimate_limits(
     All rows have the same uniform numbers: rows with the same bins get the same
     answers, and the answers of one row do not depend on the others.
 
-    Parameters
-    ----------
-    function : Function
-        f.
-    law : LimeLaw
-        Of the samples, bits and weights.
-    points : array (n, D)
-        Encoded rows, as ``function.read`` gives them.
-    labels : Labels, optional
-        Their names.
-    n_samples : int
-        Evaluations for each row, rounded up to a multiple of 20.
-    rng : numpy.random.Generator, optional
-        Where draws come from; by default of the seed 0.
-    progress : bool, optional
-        Show a bar on standard error; by default only on a terminal.
-    widths : array (n,), optional
-        Kernel widths; by default the law's own for all rows.
-
-    Returns
-    -------
-    EstimatedLimits
-        As limits are, with standard errors.
-
-    Raises
-    ------
-    InvalidInput
-        If the samples are too few for so many columns, or f is not finite somewhere.
+    points (n, D), widths (n,).
 
     Examples
     --------

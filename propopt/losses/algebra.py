@@ -336,13 +336,7 @@ class Objective:
 
 
 def common_labels(losses: Iterable[PropertyLoss]) -> Labels:
-    """Names of points and features, from the first losses that know them.
-
-    Raises
-    ------
-    InvalidInput
-        If two losses know other names: their tables do not belong together.
-    """
+    """Names of points and features, from the first losses that know them."""
     names = Labels()
     for loss in losses:
         for noun in ("points", "features"):
@@ -357,13 +351,7 @@ def common_labels(losses: Iterable[PropertyLoss]) -> Labels:
 
 
 def read_for(losses: Sequence[PropertyLoss], W: object, what: str) -> Attributions:
-    """W (N, D), its rows and columns in the order of the losses.
-
-    Raises
-    ------
-    InvalidInput
-        If W has another shape or other names than the losses, or its squares overflow.
-    """
+    """W (N, D), its rows and columns in the order of the losses."""
     array = aligned(W, common_labels(losses), what, "the losses")
     refuse_overflow(array, what)
     for loss in losses:
@@ -513,18 +501,7 @@ class Effortless:
         return cls(zero, mean, sizes)
 
     def refuse_underflow(self, weights: Mapping[str, float]) -> None:
-        """Refuse targets so small that what zero costs by them has no digits.
-
-        Parameters
-        ----------
-        weights : mapping
-            Of the losses of an objective; those of bounds count as they are.
-
-        Raises
-        ------
-        InvalidInput
-            If there is a target, and all are too small for float64.
-        """
+        """Refuse targets so small that what zero costs by them has no digits."""
         told = {
             name: weights.get(name, 1.0) * self.zero[name]
             for name, size in self.sizes.items()

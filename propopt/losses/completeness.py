@@ -302,13 +302,7 @@ class Totals:
 
     @classmethod
     def of(cls, bounds: Sequence[Bound]) -> Totals | None:
-        """What a :class:`Completeness` leaves; None where there is none.
-
-        Raises
-        ------
-        InvalidInput
-            If there are two.
-        """
+        """What a :class:`Completeness` leaves; None where there is none."""
         losses = [bound.loss for bound in bounds if is_complete(bound)]
         if len(losses) > 1:
             raise InvalidInput(
@@ -361,13 +355,7 @@ class Totals:
         return spread(self.heights, self.axis)
 
     def program(self, program: Program) -> Program:
-        """The program of V, without the constraint.
-
-        Raises
-        ------
-        Infeasible
-            If a limit is below the smallest value that is left.
-        """
+        """The program of V, without the constraint."""
         complete = [bound for bound in program.bounds if is_complete(bound)]
         return Program(
             tuple(map(self.loss, program.losses)),

@@ -49,15 +49,6 @@ def units_in_words(
 ) -> str:
     """What attributions are, for a card, an axis or a file.
 
-    Parameters
-    ----------
-    units : {"gradient", "output", "scaled"}
-        Those of numeric features.
-    quantity : Quantity or None
-        What is explained, which attributions from elsewhere do not know.
-    scale : str
-        What slopes were multiplied by, of units ``"scaled"``.
-
     Examples
     --------
     >>> from propopt.base.text import Quantity
@@ -165,19 +156,7 @@ class Estimate:
     def blocks_of_left_out(values: Attributions, left_out: Array) -> Array:
         """Blocks of an estimate that is no mean of blocks, such as least squares.
 
-        Parameters
-        ----------
-        values : array (N, D)
-            The estimate Ĝ from all draws.
-        left_out : array (B, N, D)
-            Ĝ_(b), those with one block of draws left out.
-
-        Returns
-        -------
-        array (B, N, D)
-            Ĝ − (B − 1)(Ĝ_(b) − mean): their mean is Ĝ, and what is estimated from their
-            scatter is the jackknife (Tukey 1958). Blocks of which it is the mean come
-            back as they are.
+        values (N, D), left_out (B, N, D), gives (B, N, D).
 
         Examples
         --------
@@ -205,11 +184,6 @@ class Estimate:
         """Slopes times one number per feature (D,), in units ``"scaled"``.
 
         Effects stay as they are.
-
-        Raises
-        ------
-        InvalidInput
-            If the units are not ``"gradient"``.
         """
         if self.units != "gradient":
             raise InvalidInput(

@@ -209,32 +209,6 @@ def conjugate_gradients(
 ) -> bool:
     """Solve Hx = b from a start, in place, until the caller's need is met.
 
-    Parameters
-    ----------
-    product : callable
-        v ↦ Hv, a new array.
-    x : array
-        The start, and the solution in the end: overwritten.
-    residual : array
-        b − Hx at the start, of the shape of x: overwritten.
-    precondition : callable
-        r ↦ M⁻¹r, a new array. Where x is held to a linear constraint, it may take out
-        of r, in place, what the constraint bears.
-    most_steps : int
-        After which it stops.
-    is_enough : callable
-        (x, residual) ↦ True where x is good enough; asked once before each step.
-    reduction : float
-        The share of the energy at the start that is as good as none.
-    systems : Systems
-        One system by default.
-
-    Returns
-    -------
-    bool
-        False if steps ran out. True where x is good enough, or rounding leaves no step
-        that would make it better.
-
     Examples
     --------
     >>> import numpy as np
@@ -280,13 +254,7 @@ def conjugate_gradients(
 
 
 def positive_inverse(matrix: Array) -> Array:
-    """The inverse of a symmetric positive definite matrix, which is overwritten.
-
-    Raises
-    ------
-    SolverFailure
-        If the matrix is not positive definite, to rounding.
-    """
+    """The inverse of a symmetric positive definite matrix, which is overwritten."""
     indefinite = "a matrix to invert is not positive definite in double precision"
     factor, info = lapack.dpotrf(matrix, lower=1, overwrite_a=1, clean=1)
     _require_done("dpotrf", info, indefinite)
@@ -300,12 +268,7 @@ def positive_inverse(matrix: Array) -> Array:
 def tridiagonalised(matrix: Array) -> tuple[Array, Array, Array, Array]:
     """K = Q T Qᵀ of a symmetric matrix, which is overwritten.
 
-    Returns
-    -------
-    array (n − 1, n − 1), array (n,), array (n − 1,), array (n − 1,)
-        The reflectors of Q below its first row and column, reflector i in column i
-        below a diagonal of ones; the diagonal of T; what is beside it; the factors of
-        the reflectors.
+    gives (n − 1, n − 1).
     """
     work, info = lapack.dsytrd_lwork(len(matrix), lower=1)
     _require_done("dsytrd_lwork", info)
@@ -353,13 +316,6 @@ def inverse_size(parts: Components) -> float:
 
 def inverse_by_parts(H: Sparse, parts: Components) -> Sparse:
     """H⁻¹ (P, P) of a matrix that couples no two parts, in Σ n_c³ operations.
-
-    Parameters
-    ----------
-    H : sparse matrix (P, P)
-        Positive definite.
-    parts : Components
-        Of the P nodes.
 
     Examples
     --------

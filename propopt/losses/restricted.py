@@ -138,13 +138,7 @@ class Restriction:
         return np.asarray(self._J @ U @ self._J_hat.T)
 
     def program(self, program: Program) -> Program:
-        """The program of U, without the limits of zero.
-
-        Raises
-        ------
-        Infeasible
-            If a limit is below the smallest value that is left.
-        """
+        """The program of U, without the limits of zero."""
         zero = zeros(program.bounds)
         rest = (self.bound(b, zero) for b in program.bounds if b not in zero)
         return Program(
@@ -154,13 +148,7 @@ class Restriction:
         )
 
     def bound(self, bound: Bound, zero: Sequence[Bound]) -> Bound | None:
-        """The bound on U, beside the limits of zero; None where all U respect it.
-
-        Raises
-        ------
-        Infeasible
-            If no U respects it.
-        """
+        """The bound on U, beside the limits of zero; None where all U respect it."""
         if is_complete(bound):
             return self._complete(bound, zero)
         return reduced_bound(bound, self.loss(bound.loss), zero)
@@ -253,13 +241,7 @@ class Restriction:
 def reduced_bound(
     bound: Bound, loss: _RestrictedLoss, linear: Sequence[Bound]
 ) -> Bound:
-    """The bound on what is left to a loss beside ``linear`` constraints.
-
-    Raises
-    ------
-    Infeasible
-        If the limit is below the constant part of the loss.
-    """
+    """The bound on what is left to a loss beside ``linear`` constraints."""
     rest = bound.limit - loss.constant
     if rest < -_ROUNDING * bound.limit:
         raise Infeasible(
@@ -417,13 +399,7 @@ class EntryRestriction:
     def to_zero(
         cls, losses: Sequence[PropertyLoss], shape: tuple[int, int]
     ) -> EntryRestriction | None:
-        """The attributions that cost nothing; None where they are not known.
-
-        Raises
-        ------
-        Infeasible
-            If two of the losses leave one W each, and not the same.
-        """
+        """The attributions that cost nothing; None where they are not known."""
         coupled = [loss for loss in losses if isinstance(loss.map, OverEntries)]
         others = [loss for loss in losses if loss not in coupled]
         if not all(map(has_known_zeros, others)):

@@ -48,13 +48,7 @@ class CertainSigns(Protocol):
 def uncertain(
     certain: CertainSigns | None, shape: tuple[int, int]
 ) -> NDArray[np.bool_]:
-    """True where a sign is not certain; nowhere where nobody asked.
-
-    Raises
-    ------
-    InvalidInput
-        If the signs are of other attributions.
-    """
+    """True where a sign is not certain; nowhere where nobody asked."""
     if certain is None:
         return np.zeros(shape, dtype=bool)
     signs = np.asarray(certain.signs)

@@ -44,14 +44,7 @@ def places_of_strongest(
 ) -> Positions:
     """The features with the largest scores of pairs, largest first.
 
-    Parameters
-    ----------
-    result : InteractionScores or PairScores
-        Of pairs.
-    sizes : array (Q,)
-        How strong each pair is.
-    most : int
-        How many features there is room for.
+    sizes (Q,).
     """
     best = np.full(len(result.names), -1.0)
     np.maximum.at(best, result.sets, sizes[:, None])
@@ -80,21 +73,7 @@ def say_intervals(
     number: int,
     noun: str,
 ) -> None:
-    """Say above the picture what is explained, what intervals are, what is left out.
-
-    Parameters
-    ----------
-    axes : matplotlib Axes
-        The picture.
-    result : InteractionScores or PairScores
-        Of whose error scores are.
-    clear : ClearScores
-        What is drawn.
-    shown, number : int
-        How many of how many there are.
-    noun : str
-        Of what, in the plural.
-    """
+    """Say above the picture what is explained, what intervals are, what is left out."""
     lines = [drawn(clear.in_words)]
     if isinstance(result, InteractionScores):
         lines.insert(0, drawn(capitalised(result.explained)))

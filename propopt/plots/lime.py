@@ -193,20 +193,7 @@ def draw_curves(
 ) -> None:
     """Curves of some columns, circles at changes of sign, and bands of two errors.
 
-    Parameters
-    ----------
-    axes : matplotlib Axes
-        Where to draw.
-    names : mapping of int to str
-        The columns j, and what they are called.
-    widths : array (M,)
-        ν.
-    coefficients : array (M, D)
-        β_j(ν).
-    changes : SignChanges
-        Of all columns.
-    errors : array (M, D), optional
-        Standard errors.
+    widths (M,), coefficients (M, D), errors (M, D).
     """
     ends: list[tuple[float, str, str]] = []
     for k, (j, name) in enumerate(names.items()):
@@ -271,19 +258,7 @@ def _name_ends(axes: Axes, ends: list[tuple[float, str, str]]) -> None:
 
 
 def frame_curves(axes: Axes, own: float, own_name: str, what: str) -> None:
-    """A line at zero, one at the width of the law, a logarithmic scale, words.
-
-    Parameters
-    ----------
-    axes : matplotlib Axes
-        Where curves are drawn.
-    own : float
-        The width of the law; none is drawn where it is infinite.
-    own_name : str
-        Its name, written beside it.
-    what : str
-        What is explained.
-    """
+    """A line at zero, one at the width of the law, a logarithmic scale, words."""
     if np.isfinite(own):
         axes.axvline(own, color="0.45", linestyle=":", linewidth=1.0)
         axes.text(
@@ -304,12 +279,7 @@ def frame_curves(axes: Axes, own: float, own_name: str, what: str) -> None:
 def largest_curves(curves: Array, count: int) -> list[int]:
     """The columns of curves (M, D) that are largest somewhere, without those of zeros.
 
-    Parameters
-    ----------
-    curves : array (M, D)
-        The curves.
-    count : int
-        How many.
+    curves (M, D).
     """
     sizes = np.abs(curves).max(axis=0)
     order = np.argsort(-sizes, kind="stable")[:count]
@@ -481,16 +451,7 @@ def draw_runs(
 ) -> None:
     """Two standard deviations around the mean of runs, and the mean, as it is known.
 
-    Parameters
-    ----------
-    axes : matplotlib Axes
-        Where to draw.
-    places : array (k,)
-        Heights.
-    means, noise : array (k,)
-        Of runs of ``n_samples``; NaN where they are not known.
-    n_samples : int
-        Of a run.
+    places (k,), means (k,), noise (k,).
     """
     if np.isnan(means).any():
         return
@@ -519,12 +480,7 @@ def draw_runs(
 def draw_whiskers(axes: Axes, places: Positions, own: Array, errors: Array) -> None:
     """Two standard errors to each side of coefficients.
 
-    Parameters
-    ----------
-    axes : matplotlib Axes
-        Where to draw.
-    places, own, errors : array (k,)
-        Heights, coefficients and their standard errors.
+    places (k,), own (k,), errors (k,).
     """
     axes.errorbar(
         own,
@@ -539,17 +495,7 @@ def draw_whiskers(axes: Axes, places: Positions, own: Array, errors: Array) -> N
 
 
 def name_coefficients(axes: Axes, names: Sequence[str], what: str) -> None:
-    """A line at zero, names at the left, the first above, and a legend below.
-
-    Parameters
-    ----------
-    axes : matplotlib Axes
-        Where coefficients are drawn.
-    names : sequence of str
-        As matplotlib takes them.
-    what : str
-        What is explained.
-    """
+    """A line at zero, names at the left, the first above, and a legend below."""
     axes.axvline(0.0, color="0.3", linewidth=0.8)
     axes.set_yticks(np.arange(len(names)), names)
     axes.set_ylim(len(names) - 0.4, -0.6)

@@ -57,13 +57,7 @@ class BaselineSection(Section):
     """A setting that tables need."""
 
     def build(self, *, is_text: bool = False) -> list[Baseline]:
-        """The baselines, the last of the listed settings varying fastest.
-
-        Parameters
-        ----------
-        is_text : bool
-            Whether they explain documents.
-        """
+        """The baselines, the last of the listed settings varying fastest."""
         make = self._of_texts if is_text else self._of_table
         return [make(settings) for settings in self._settings(is_text)]
 

@@ -69,13 +69,7 @@ class Extent:
 
 
 def extent_of_formula(data: Data, source: Source) -> Extent:
-    """Of a grid or of random points, without making them.
-
-    Raises
-    ------
-    ProblemFileError
-        If there are too many.
-    """
+    """Of a grid or of random points, without making them."""
     if data.uniform is not None:
         place, rows, columns = "uniform", data.uniform.points, data.uniform.dimensions
     else:
@@ -107,11 +101,6 @@ def check_extent(schema: ProblemSchema, extent: Extent, source: Source) -> None:
     """Refuse lengths, shapes and numbers of neighbours that do not fit the points.
 
     And other files that are about something else.
-
-    Raises
-    ------
-    ProblemFileError
-        Which names the loss, or the file.
     """
     with source.blaming():
         schema.check_extent(extent)
@@ -172,13 +161,7 @@ def vectorizer_of(data: Data, spec: ModelSection | None) -> VectorizerSection | 
 def learned_words(
     data: Data, spec: ModelSection | None, texts: pd.Series[str], source: Source
 ) -> list[str]:
-    """The columns that a model learns: words that are counted in these documents.
-
-    Raises
-    ------
-    ProblemFileError
-        If there is none.
-    """
+    """The columns that a model learns: words that are counted in these documents."""
     vectorizer = vectorizer_of(data, spec)
     if vectorizer is None:
         return []

@@ -324,13 +324,7 @@ def _explained_label(labels: pd.Series) -> Any:
 
 
 def read_schema(source: Source) -> ProblemSchema:
-    """The checked content of a problem file.
-
-    Raises
-    ------
-    ProblemFileError
-        With one line for each mistake.
-    """
+    """The checked content of a problem file."""
     try:
         return ProblemSchema.model_validate(source.data())
     except ValidationError as error:

@@ -58,13 +58,7 @@ class InducingSection(Section):
         """How many gradients are known, and the rule among these."""
 
     def check(self, extent: Extent) -> None:
-        """Refuse, before any work, what does not fit the sizes of the subject.
-
-        Raises
-        ------
-        InvalidInput
-            For more inputs than there are observations, or inputs of other columns.
-        """
+        """Refuse, before any work, what does not fit the sizes of the subject."""
 
 
 class CountedSection(InducingSection):

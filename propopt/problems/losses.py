@@ -49,26 +49,10 @@ class GraphSection(Section):
 
     @abstractmethod
     def build(self, X: Any, n_nodes: int) -> graphs.Graph:
-        """The graph.
-
-        Parameters
-        ----------
-        X : array or DataFrame
-            For a graph of points where these lie, (N, M); for one of features the
-            table, (N, D).
-        n_nodes : int
-            So many points or features.
-        """
+        """The graph."""
 
     def check(self, n_nodes: int) -> None:
-        """Refuse, before any work, what does not fit so many nodes.
-
-        Raises
-        ------
-        InvalidInput, Refused
-            If lengths, shapes or numbers of neighbours do not fit, or memory does not
-            suffice.
-        """
+        """Refuse, before any work, what does not fit so many nodes."""
 
 
 SamePattern: TypeAlias = Annotated[
@@ -282,13 +266,7 @@ class LossSection(Section):
         """The loss of explanations of this subject."""
 
     def check(self, extent: Extent) -> None:
-        """Refuse, before any work, what does not fit the sizes of the subject.
-
-        Raises
-        ------
-        InvalidInput, Refused
-            If lengths do not fit, or memory does not suffice.
-        """
+        """Refuse, before any work, what does not fit the sizes of the subject."""
 
 
 class GradientMatchingLoss(LossSection):

@@ -37,14 +37,7 @@ Pick: TypeAlias = Literal["knee"] | Mapping[str, float]
 
 
 def check_pick(pick: Pick, swept: Mapping[str, Sequence[float]]) -> None:
-    """Refuse a pick that is not among what is swept.
-
-    Raises
-    ------
-    InvalidInput
-        For a loss that is not swept, one that is left out, and a value outside the
-        range of those that are tried.
-    """
+    """Refuse a pick that is not among what is swept."""
     if pick == "knee":
         return
     for name, value in pick.items():
@@ -78,13 +71,7 @@ def picked(
     limits: Mapping[str, Sequence[float]],
     axes: tuple[str, str],
 ) -> Explanation:
-    """The optimum at the knee, or whose weights and limits are nearest to the pick.
-
-    Raises
-    ------
-    InvalidInput
-        If nothing was optimized, or not what is picked.
-    """
+    """The optimum at the knee, or whose weights and limits are nearest to the pick."""
     if pick == "knee":
         return trade_offs.knee(*axes)
     swept = {**weights, **limits}

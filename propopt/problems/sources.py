@@ -39,13 +39,7 @@ class Faults:
             self.found.append(error)
 
     def refuse(self) -> None:
-        """Raise one error of all mistakes, if there is any.
-
-        Raises
-        ------
-        ProblemFileError
-            With the mistakes in the order of their lines.
-        """
+        """Raise one error of all mistakes, if there is any."""
         if self.found:
             raise self.joint()
 
@@ -99,18 +93,7 @@ class Source(ABC):
     def error(
         self, location: Location, message: str, *, missing: str | None = None
     ) -> ProblemFileError:
-        """The error ``path.to.key: message``, with file and line if there are any.
-
-        Parameters
-        ----------
-        location : tuple
-            The keys on the way; steps that are not there, such as the chosen kind of a
-            union, are left out.
-        message : str
-            What came, and what would do.
-        missing : str, optional
-            A key that should be there, and is not.
-        """
+        """The error ``path.to.key: message``, with file and line if there are any."""
 
     @abstractmethod
     def remark(self, location: Location, message: str) -> ProblemFileError:
@@ -275,13 +258,7 @@ _Loader.add_implicit_resolver(
 
 
 def compose(path: Path) -> yaml.Node | None:
-    """The nodes of a file, without building anything that it names.
-
-    Raises
-    ------
-    ProblemFileError
-        If it cannot be read, is not YAML in UTF-8, or exceeds a limit.
-    """
+    """The nodes of a file, without building anything that it names."""
     text = _text(path)
     try:
         return yaml.compose(text, Loader=_Loader)
@@ -378,14 +355,7 @@ class YamlSource(Source):
 
     @classmethod
     def read(cls, path: str | Path) -> YamlSource:
-        """Parse a file, without running or building anything that it names.
-
-        Raises
-        ------
-        ProblemFileError
-            If it is not YAML within the limits of ``problems.sources.plain``, or more
-            than plain data.
-        """
+        """Parse a file, without running or building anything that it names."""
         place = Path(path)
         root = compose(place)
         if not isinstance(root, yaml.MappingNode):

@@ -181,13 +181,7 @@ KINDS: Kinds = {
 
 
 def check_header(header: Mapping[str, Any], kinds: Kinds) -> None:
-    """Refuse a header with other keys, or with values that no key of its holds.
-
-    Raises
-    ------
-    InvalidInput
-        Naming the first key.
-    """
+    """Refuse a header with other keys, or with values that no key of its holds."""
     for key in sorted(header.keys() ^ kinds.keys()):
         raise InvalidInput(f"its header has {'no' if key in kinds else 'also'} {key}")
     for key, (fits, expected) in kinds.items():
@@ -204,13 +198,7 @@ Arrays: TypeAlias = Mapping[str, Array]
 
 
 def without_arrays(header: Header, arrays: Arrays) -> dict[str, Any]:
-    """The header alone, where there are no arrays.
-
-    Raises
-    ------
-    InvalidInput
-        If there is one.
-    """
+    """The header alone, where there are no arrays."""
     for name in arrays:
         raise InvalidInput(f"it also has the array {name!r}")
     return dict(header)
@@ -240,13 +228,7 @@ class CheckedFile:
     def write(
         self, path: str | Path, header: Header, arrays: Arrays | None = None
     ) -> None:
-        """Write a header and arrays to an ``.npz`` file.
-
-        Raises
-        ------
-        InvalidInput
-            If the folder is not there, or a field is not what can be loaded again.
-        """
+        """Write a header and arrays to an ``.npz`` file."""
         target, own = archive_path(path), {} if arrays is None else arrays
         try:
             plain = json.loads(as_json(header))
@@ -256,15 +238,7 @@ class CheckedFile:
         self.form.write(target, plain, own)
 
     def read(self, path: str | Path) -> dict[str, Any]:
-        """The fields of what :meth:`write` wrote.
-
-        Raises
-        ------
-        InvalidInput
-            If the file is another one, or holds what no such result has.
-        FileNotFoundError
-            If there is none.
-        """
+        """The fields of what :meth:`write` wrote."""
         source = archive_path(path)
         _, header, arrays = self.form.read(source)
         try:
@@ -281,26 +255,14 @@ class CheckedFile:
 
 
 def own_attributions(W: Any) -> Attributions:
-    """Finite numbers (N, D).
-
-    Raises
-    ------
-    InvalidInput
-        If they are no such table.
-    """
+    """Finite numbers (N, D)."""
     if is_sealed(W) and W.ndim == 2 and W.dtype == np.float64:
         return W
     return read_array(W, "attributions", ndim=2)
 
 
 def own_standard_errors(errors: Any, shape: tuple[int, int]) -> Array | None:
-    """None, or numbers (N, D) that are not negative; not finite where none is known.
-
-    Raises
-    ------
-    InvalidInput
-        If they are no such table.
-    """
+    """None, or numbers (N, D) that are not negative; not finite where none is known."""
     if errors is None:
         return None
     own = is_sealed(errors) and errors.dtype == np.float64
@@ -359,13 +321,7 @@ Fields: TypeAlias = Mapping[str, Any]
 
 
 def write_fields(path: str | Path, fields: Fields) -> None:
-    """Write the fields of an explanation to an ``.npz`` file.
-
-    Raises
-    ------
-    InvalidInput
-        If the folder is not there, or a field is not what can be loaded again.
-    """
+    """Write the fields of an explanation to an ``.npz`` file."""
     target = archive_path(path)
     try:
         header, arrays = packed(fields)
@@ -375,16 +331,7 @@ def write_fields(path: str | Path, fields: Fields) -> None:
 
 
 def read_fields(path: str | Path) -> dict[str, Any]:
-    """The fields of an explanation that :func:`write_fields` wrote.
-
-    Raises
-    ------
-    InvalidInput
-        If the file is another one, was written by a later version, or holds what no
-        explanation has.
-    FileNotFoundError
-        If there is none.
-    """
+    """The fields of an explanation that :func:`write_fields` wrote."""
     source = archive_path(path)
     version, header, arrays = _EXPLANATION.read(source)
     if version < 2:

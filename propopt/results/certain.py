@@ -94,15 +94,7 @@ class NearOptimal:
 
     @classmethod
     def around(cls, best: Explanation, program: Program) -> NearOptimal:
-        """The set around an optimum of the program.
-
-        Raises
-        ------
-        InvalidInput
-            If the explanation has no certificate.
-        Refused
-            If the set is not bounded by squared losses, or a limit is zero.
-        """
+        """The set around an optimum of the program."""
         certificate = best.certificate
         if certificate is None:
             raise InvalidInput(
@@ -449,13 +441,7 @@ _PRESENT = "present"
 
 
 def write_certain(path: str | Path, fields: Mapping[str, Any]) -> None:
-    """Write the fields of certain statements to an ``.npz`` file.
-
-    Raises
-    ------
-    InvalidInput
-        If the folder is not there, or a field is not what can be loaded again.
-    """
+    """Write the fields of certain statements to an ``.npz`` file."""
     header = {key: fields[key] for key in _KINDS}
     header["labels"] = plain_labels(fields["labels"])
     arrays = {name: fields[name] for name in (*_NUMBERS, *_RANKS, _SIGNS)}
@@ -465,15 +451,7 @@ def write_certain(path: str | Path, fields: Mapping[str, Any]) -> None:
 
 
 def read_certain(path: str | Path) -> dict[str, Any]:
-    """The fields that :func:`write_certain` wrote.
-
-    Raises
-    ------
-    InvalidInput
-        If the file is another one, or holds what no such result has.
-    FileNotFoundError
-        If there is none.
-    """
+    """The fields that :func:`write_certain` wrote."""
     return _FILE.read(path)
 
 

@@ -408,15 +408,7 @@ def certificate_of(
     multipliers: Sequence[float] = (),
     effortless: Effortless | None = None,
 ) -> Certificate:
-    """The certificate of W (N, D) in the order of the losses; nothing is checked.
-
-    Parameters
-    ----------
-    values : mapping
-        The losses of objective and bounds at W, by their id; see :func:`values_at`.
-    effortless : Effortless, optional
-        What explanations without work cost by the same losses, where that is known.
-    """
+    """The certificate of W (N, D) in the order of the losses; nothing is checked."""
     every = [*objective.losses, *(bound.loss for bound in bounds)]
     effortless = effortless or Effortless.of(every)
     effortless.refuse_underflow(objective.weights)

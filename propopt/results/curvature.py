@@ -219,14 +219,7 @@ def is_laplacian(P: Array) -> bool:
 def refine(P: Array, values: Array, vectors: Array, errors: Array) -> None:
     """Find small eigenvalues of a Laplacian P again, in place, level by level.
 
-    Parameters
-    ----------
-    P : array (n, n)
-        A Laplacian.
-    values, errors : array (m,)
-        Eigenvalues, ascending, and to what they are known.
-    vectors : array (n, m)
-        Eigenvectors, which add up to zero.
+    P (n, n), values (m,), errors (m,), vectors (n, m).
     """
     form = _Form(P)
     root = np.sqrt(len(P))

@@ -215,32 +215,6 @@ def certain(
     farther. The price of a sign is w²/[H⁻¹]: the least rise of the objective at
     which another explanation has another sign.
 
-    Parameters
-    ----------
-    budget : float
-        β for each statement, in mean rows: shares of F(W)/N.
-    objective : Objective, optional
-        What it was optimized for; needed after loading, when it is not known.
-    rows : sequence of labels or ints, optional
-        Rows whose orders are wanted, by name or position. All by default, where
-        their blocks of H⁻¹ can be afforded; of many points only the rows named here
-        have half-widths that are as narrow as can be, by one block of conjugate
-        gradients each.
-    order : {"size", "value"}
-        Ranks of |w|, or of w.
-
-    Returns
-    -------
-    Certain
-        Signs, ranks, half-widths and prices, with a table of them.
-
-    Raises
-    ------
-    InvalidInput
-        If no objective or no certificate is known, or there is no such row.
-    Refused
-        If there is no squared gradient-matching loss, or a limit is zero.
-
     Examples
     --------
     >>> import numpy as np, propopt as po
@@ -263,22 +237,6 @@ def shares(
     explanation: Explanation, objective: Objective | PropertyLoss | None = None
 ) -> Shares:
     """Losses as shares kept and removed, and as differences in units of attributions.
-
-    Parameters
-    ----------
-    objective : Objective, optional
-        What to measure against: needed for baselines, and after loading; by default
-        what the explanation was optimized for.
-
-    Returns
-    -------
-    Shares
-        With a table of them.
-
-    Raises
-    ------
-    InvalidInput
-        If no objective is known, or it is of another table.
 
     Examples
     --------
@@ -306,29 +264,6 @@ def stability(
     The weight of each loss beside faithfulness goes from a half to two, in nine steps;
     a graph of nearest neighbours has half and twice as many, at the same weight times
     mean degree; a target that was drawn is drawn again, as far as its blocks tell.
-
-    Parameters
-    ----------
-    k : int
-        How many of the largest attributions of a row are compared as a set; at most one
-        fewer than there are features.
-    objective : Objective, optional
-        What it was optimized for; needed after loading, when it is not known.
-    solve : callable, optional
-        Such as :func:`propopt.solve`: for losses that are not squared, and for bounds.
-        Squared losses have a closed form, and need none.
-
-    Returns
-    -------
-    ConclusionStability
-        With a table of what varied.
-
-    Raises
-    ------
-    InvalidInput
-        If no objective is known, or nothing varies.
-    Refused
-        If there is no closed form, and no solver was given.
 
     Examples
     --------
@@ -363,13 +298,7 @@ def loss_shares(explanation: Explanation) -> dict[str, float]:
 def known_program(
     explanation: Explanation, objective: Objective | None, question: str
 ) -> Program:
-    """What the explanation was optimized for, or what the caller gave.
-
-    Raises
-    ------
-    InvalidInput
-        If there is neither.
-    """
+    """What the explanation was optimized for, or what the caller gave."""
     if objective is not None:
         return Program(objective.losses, (), explanation.shape)
     if explanation.program is None:
@@ -517,13 +446,7 @@ EFFECTS: Final = "effects"
 def sizes_for(
     scale: Any, shape: tuple[int, int], labels: Labels, details: Mapping[str, Array]
 ) -> Array:
-    """What each slope is multiplied by, shape (D,) or (N, D); effects by one.
-
-    Raises
-    ------
-    InvalidInput
-        If the scale is not one number for each feature.
-    """
+    """What each slope is multiplied by, shape (D,) or (N, D); effects by one."""
     sizes = aligned_vector(scale, labels.features, "scale", "the explanation")
     if sizes.shape != shape[1:]:
         raise InvalidInput(
@@ -536,13 +459,7 @@ def sizes_for(
 def sums_over(
     groups: Mapping[str, Sequence[str]], W: Attributions, labels: Labels
 ) -> tuple[Attributions, Labels]:
-    """Signed sums over each group of features, and the names of what is left.
-
-    Raises
-    ------
-    InvalidInput
-        If the groups are not such as features can be in.
-    """
+    """Signed sums over each group of features, and the names of what is left."""
     names = read_groups(groups, labels.feature_names(W.shape[1]))
     place = {name: j for j, name in enumerate(dict.fromkeys(names))}
     sums = np.zeros((len(W), len(place)))
@@ -1244,20 +1161,6 @@ def explanation_of(
 ) -> Explanation:
     """The explanation itself, or one of the attributions and names that ``source`` has.
 
-    Parameters
-    ----------
-    source : Explanation, shap.Explanation, DataFrame or array (N, D)
-        What carries W.
-    method : str
-        What it is called; that of a ``shap.Explanation`` is ``"shap"``.
-    units : {"gradient", "output", "scaled"}
-        Of numbers that do not say their own.
-
-    Raises
-    ------
-    InvalidInput
-        If it is no finite table of numbers.
-
     Examples
     --------
     >>> import numpy as np
@@ -1281,11 +1184,6 @@ def explanations_of(
 
     A mapping gives each the name of its key. Plain tables are in the units of what
     they are measured against, where these are known.
-
-    Raises
-    ------
-    InvalidInput
-        If ``many`` is one table and not several.
     """
     own = units or "gradient"
     if isinstance(many, Mapping):

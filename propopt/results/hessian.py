@@ -157,13 +157,7 @@ class OfEntries(Hessian):
         return block
 
     def inverse_diagonal(self) -> Attributions:
-        """The diagonal of H⁻¹, zero where no entry counts.
-
-        Raises
-        ------
-        Refused
-            If the inverse is too large.
-        """
+        """The diagonal of H⁻¹, zero where no entry counts."""
         variances = self._inverse.diagonal()
         if self.sums is not None:
             L, lower = self._factor
@@ -338,13 +332,7 @@ class Iterated(Hessian):
         return np.stack([self._column(row, d)[row] for d in range(D)])
 
     def inverse_diagonal(self) -> Attributions:
-        """The diagonal of H⁻¹, one system for each entry.
-
-        Raises
-        ------
-        Refused
-            Always: N·D systems are too many; ask for the blocks of some rows.
-        """
+        """The diagonal of H⁻¹, one system for each entry."""
         raise Refused(
             f"the diagonal of the inverse takes {self.shape[0] * self.shape[1]:,} "
             "systems; ask for the blocks of some rows"
@@ -384,13 +372,7 @@ class QuadraticPart:
     known: tuple[Eigenbasis, Eigenbasis] | None = None
 
     def hessian(self, weights: Array) -> Hessian:
-        """H for these weights, in the order of the losses of the program.
-
-        Raises
-        ------
-        Refused
-            If no squared loss of W itself has a weight: H has no inverse.
-        """
+        """H for these weights, in the order of the losses of the program."""
         pairs = zip(weights.tolist(), self.program.losses, strict=True)
         terms = [(c, loss) for c, loss in pairs if c > 0.0 and _is_squared(loss)]
         if not any(isinstance(loss.map, Identity) for _, loss in terms):
@@ -506,14 +488,7 @@ class ConstrainedPart:
     program: Program
 
     def hessian(self, weights: Array) -> Hessian:
-        """H, or Π H⁻¹ Π in its place, for weights in the order of the losses.
-
-        Raises
-        ------
-        Refused
-            If no squared loss of W itself has a weight, or rows add up with weights of
-            their own.
-        """
+        """H, or Π H⁻¹ Π in its place, for weights in the order of the losses."""
         if self.totals is not None and not self.totals.is_shared:
             return self._of_entries(weights)
         inner = self.inner.hessian(weights)
@@ -595,14 +570,7 @@ def smoothest(
 ) -> Attributions | None:
     """The complete W nearest to G at which coupled losses are least; None if not known.
 
-    Parameters
-    ----------
-    program : Program
-        Whose bounds say what rows add up to.
-    coupled : sequence of PropertyLoss
-        Losses of it, squared, over single entries.
-    G : array (N, D)
-        The target.
+    G (N, D).
 
     Examples
     --------
@@ -632,17 +600,7 @@ def smoothest(
 
 
 def least_among(program: Program, totals: Totals, loss: PropertyLoss) -> float | None:
-    """The smallest value of a loss among complete attributions; None if not known.
-
-    Parameters
-    ----------
-    program : Program
-        Whose bounds say what rows add up to.
-    totals : Totals
-        The same.
-    loss : PropertyLoss
-        One of its losses.
-    """
+    """The smallest value of a loss among complete attributions; None if not known."""
     if not _is_known(loss) or totals.is_shared:
         return totals.least(loss)
     W = smoothest(program, [loss], totals.fixed)

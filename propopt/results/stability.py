@@ -284,13 +284,7 @@ class BySolver(Optima):
 
 
 def optima_for(best: Explanation, program: Program, solve: Solve | None) -> Optima:
-    """How optima near the explanation are found.
-
-    Raises
-    ------
-    Refused
-        If there is no closed form, and no solver was given.
-    """
+    """How optima near the explanation are found."""
     if solve is not None:
         return BySolver(solve)
     odd = [
@@ -561,15 +555,7 @@ class ConclusionStability:
 def stability_of(
     best: Explanation, program: Program, k: int, solve: Solve | None
 ) -> ConclusionStability:
-    """See :meth:`propopt.Explanation.stability`.
-
-    Raises
-    ------
-    InvalidInput
-        If nothing varies.
-    Refused
-        If there is no closed form, and no solver was given.
-    """
+    """See :meth:`propopt.Explanation.stability`."""
     W = best.attributions
     top = min(read_count(k, "k"), max(W.shape[1] - 1, 1))
     support = counted(program)

@@ -320,15 +320,7 @@ class TargetError:
         )
 
     def draws_for(self, precision: float, n_draws: int) -> int:
-        """Draws after which the relative error is to be expected at ``precision``.
-
-        Parameters
-        ----------
-        precision : float
-            The relative error that is wanted.
-        n_draws : int
-            Draws behind this estimate. The error falls as 1/n_draws.
-        """
+        """Draws after which the relative error is to be expected at ``precision``."""
         if not self.relative > precision:
             return n_draws
         return math.ceil(n_draws * self.relative / precision)
@@ -424,14 +416,7 @@ class Aim:
     ) -> TargetError:
         """What the error of the target costs the optimum for these weights.
 
-        Parameters
-        ----------
-        weights : array (k,)
-            In the order of the losses.
-        scale : float
-            What the error is relative to.
-        multipliers : sequence of float
-            Those of the bounds: their losses count as weighted by these.
+        weights (k,).
         """
         aims = self._aims(weights)
         inexact = [loss for loss in aims if _known_exactly(loss) is None]

@@ -111,14 +111,7 @@ def energy_on_curve(
 ) -> Callable[[Array], float]:
     """Weights to a² ⟨E, H⁻¹E⟩.
 
-    Parameters
-    ----------
-    program : Program
-        Squared losses, one of which is gradient matching.
-    solver : Solver
-        It takes the program and prepares curves.
-    E : array (N, D)
-        In place of the target.
+    E (N, D).
     """
     own = [isinstance(loss, GradientMatching) for loss in program.losses].index(True)
     losses = list(program.losses)

@@ -752,22 +752,7 @@ def edge_weights(loss: MaxDifferenceRobustness, solution: Solution) -> Array:
     has to change fastest. The sum of 2S over all edges is the weight of the loss for
     ``aggregate="max"``, and N times that for ``"sum"`` if no point is isolated.
 
-    Parameters
-    ----------
-    loss : MaxDifferenceRobustness
-        In l2; its dual is in the solution.
-    solution : Solution
-        What a solver found.
-
-    Returns
-    -------
-    array (n_edges,)
-        S_nn' ≥ 0 for each edge of ``loss.graph.edges``.
-
-    Raises
-    ------
-    InvalidInput
-        If the loss is not in l2, or the solution has no dual of it.
+    gives (n_edges,).
 
     References
     ----------

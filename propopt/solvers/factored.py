@@ -125,13 +125,7 @@ class Elimination:
         return BYTES_PER_ENTRY * self._fill
 
     def factor(self, shift: float, weight: float) -> Factor:
-        """The factor of ``shift`` I + ``weight`` P.
-
-        Raises
-        ------
-        SolverFailure
-            If rounding leaves no positive definite matrix.
-        """
+        """The factor of ``shift`` I + ``weight`` P."""
         try:
             if self.kind == "banded":
                 factor: Factor = _Banded.of(self._band, shift, weight)

@@ -16,23 +16,6 @@ def target_error_of(objective: Objective | PropertyLoss, estimate: Estimate) -> 
     It is what more draws are to bring down: the optimum is solved for, as its objective
     is what the error is relative to.
 
-    Parameters
-    ----------
-    objective : Objective
-        With one gradient-matching loss.
-    estimate : Estimate
-        In place of its target.
-
-    Returns
-    -------
-    float
-        NaN where the error of the estimate is not known, 0 where it is exact.
-
-    Raises
-    ------
-    InvalidInput
-        If not one loss of the objective is gradient matching.
-
     Examples
     --------
     >>> import numpy as np, propopt as po

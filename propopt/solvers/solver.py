@@ -152,18 +152,7 @@ def left_out_errors(
 ) -> Array:
     """Standard errors of the optimal attributions (N, D).
 
-    Parameters
-    ----------
-    program : Program
-        One of its losses is gradient matching with blocks of draws.
-    solver : Solver
-        It takes the program.
-    weights : array (k,)
-        In the order of the losses.
-    tolerance : float
-        The relative gap of each solution.
-    start : Solution
-        That for all draws.
+    weights (k,).
     """
     optima = np.stack(
         [

@@ -88,18 +88,7 @@ class WorstCase:
         return scaled
 
     def kappa(self, matching: Callable[[Array], float]) -> float:
-        """κ of the optimum, or zero where that is the target itself.
-
-        Parameters
-        ----------
-        matching : callable
-            Weights to ‖W − Ĝ‖² of their optimum.
-
-        Raises
-        ------
-        SolverFailure
-            If κ is too small for a number.
-        """
+        """κ of the optimum, or zero where that is the target itself."""
 
         def height(log_kappa: float) -> float:
             """R + δ − r/κ, which rises with κ."""
@@ -179,13 +168,7 @@ class WorstCase:
 def solve_worst_case(
     task: Task, weights: Array, radius: float, tolerance: float, began: float
 ) -> Explanation:
-    """Best for the worst target within the radius of that of the program.
-
-    Raises
-    ------
-    Refused
-        If the losses are not squared, or there are bounds.
-    """
+    """Best for the worst target within the radius of that of the program."""
     worst = WorstCase(task.program, weights, radius)
     reason = worst.refusal()
     if reason is not None:

@@ -133,13 +133,7 @@ class Margins:
 
 
 def margins_of(model: Any) -> Margins | None:
-    """The scores of a boosted classifier, or of a native booster; None of others.
-
-    Parameters
-    ----------
-    model : estimator
-        Fitted; or a pipeline that ends in one, or a search for one.
-    """
+    """The scores of a boosted classifier, or of a native booster; None of others."""
     if isinstance(model, Pipeline):
         return _behind_steps(model)
     for kind in type(model).__mro__:
@@ -240,15 +234,7 @@ UNREADABLE: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError
 
 
 def unreadable(model: Any, error: Exception) -> str:
-    """Why a model was not read, with its class.
-
-    Parameters
-    ----------
-    model : estimator
-        Whose last step is named.
-    error : Exception
-        One of ``UNREADABLE``.
-    """
+    """Why a model was not read, with its class."""
     name = type(last_step(model)).__name__
     return f"{name} cannot be read: {type(error).__name__}: {error}"
 

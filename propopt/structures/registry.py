@@ -82,21 +82,7 @@ def _in_units_of_target(model: Any) -> Network | None:
 
 
 def exact_boxes(model: Any, output: str, index: int | None, view: View) -> Boxes | None:
-    """The boxes of an output of a fitted model; None where it is no sum of trees.
-
-    Parameters
-    ----------
-    model : estimator
-        Trees, a sum of trees, or a pipeline that ends in one and whose columns are each
-        made of one column of the table.
-    output : str
-        ``"value"``, ``"probability"``, ``"log_odds"`` or ``"margin"``; of models that
-        are no classifiers the margin is their score, before any link.
-    index : int or None
-        The class, or the column of the output; None where there is only one.
-    view : View
-        The table, and what the model is given of it.
-    """
+    """The boxes of an output of a fitted model; None where it is no sum of trees."""
     return read_boxes(model, TreeOutput(output, index), view)
 
 

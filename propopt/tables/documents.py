@@ -283,13 +283,7 @@ def is_documents(X: object) -> bool:
 
 
 def read_texts(X: object, what: str) -> tuple[list[str], tuple[Hashable, ...] | None]:
-    """The texts, and their names where they are a Series.
-
-    Raises
-    ------
-    InvalidInput
-        If they are no texts; the first that is none is named.
-    """
+    """The texts, and their names where they are a Series."""
     texts = _sequence(X)
     if texts is None:
         raise InvalidInput(
@@ -420,15 +414,7 @@ class Document:
 
         What stands between words stays, as in the package ``lime``.
 
-        Parameters
-        ----------
-        bits : array of bool (d,)
-            Which words are kept.
-
-        Raises
-        ------
-        InvalidInput
-            If there is not one bit for each word.
+        bits (d,).
         """
         kept = np.asarray(bits, bool)
         if kept.shape != (self.n_words,):
@@ -769,16 +755,6 @@ class TextSchema:
 def pack_texts(schema: TextSchema) -> dict[str, Any]:
     """A text schema as a JSON value.
 
-    Parameters
-    ----------
-    schema : TextSchema
-        Its documents are saved whole.
-
-    Raises
-    ------
-    InvalidInput
-        If its rule is of a class that propopt does not know.
-
     Examples
     --------
     >>> import propopt as po
@@ -796,18 +772,7 @@ def pack_texts(schema: TextSchema) -> dict[str, Any]:
 
 
 def unpack_texts(content: Any) -> TextSchema:
-    """The schema that :func:`pack_texts` packed.
-
-    Parameters
-    ----------
-    content : object
-        What was read from JSON: not trusted.
-
-    Raises
-    ------
-    InvalidInput
-        If it is something else.
-    """
+    """The schema that :func:`pack_texts` packed."""
     try:
         rule = _unpacked(content["rule"])
         schema = TextSchema.of(list(content["documents"]), rule)
@@ -862,10 +827,7 @@ def _unpacked(content: dict[str, Any]) -> WordRule:
 def word_counts(texts: Any) -> Points:
     """How often each word comes in each text, (N, V), words as the package has them.
 
-    Parameters
-    ----------
-    texts : sequence of str or Series (N,)
-        The documents.
+    texts (N,).
     """
     return TextSchema.of(texts).encode(texts)[0]
 
@@ -875,11 +837,6 @@ def document_directions(counts: Sparse) -> Sparse:
 
     Counts of words, each times log((1 + N) / (1 + N_v)) + 1 of the N_v documents that
     have it, at length one; a document without words is at 0.
-
-    Parameters
-    ----------
-    counts : sparse matrix (N, V)
-        How often each word comes in each document.
     """
     n_documents, n_words = counts.shape
     with_word = np.bincount(counts.indices, minlength=n_words)
@@ -893,10 +850,7 @@ def document_coordinates(counts: Array) -> Points:
     The squared distance of two is 2 − 2 cos: 0 of the same words, 2 of documents that
     share none.
 
-    Parameters
-    ----------
-    counts : array (N, V)
-        How often each word comes in each document.
+    counts (N, V).
 
     Examples
     --------

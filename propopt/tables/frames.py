@@ -126,13 +126,7 @@ def _is_nan(name: Hashable) -> bool:
 
 
 def as_frame(table: object, what: str) -> Frame | None:
-    """A table of any library that narwhals knows; None if it is no table.
-
-    Raises
-    ------
-    InvalidInput
-        If it is lazy, or two columns have one name.
-    """
+    """A table of any library that narwhals knows; None if it is no table."""
     if isinstance(table, pd.DataFrame):
         return Frame(table)
     frame = _of_narwhals(table, what)
@@ -321,13 +315,7 @@ LARGEST_INTEGER = 2.0**53
 
 
 def is_coded(column: pd.Series[Any], what: str) -> bool:
-    """Whether a column holds categories: text, bool, category, objects but numbers.
-
-    Raises
-    ------
-    InvalidInput
-        If it holds text, and all of it is numbers: they might be either.
-    """
+    """Whether a column holds categories: text, bool, category, objects but numbers."""
     dtype = column.dtype
     if isinstance(dtype, pd.CategoricalDtype) or pd.api.types.is_bool_dtype(dtype):
         return True
@@ -371,13 +359,7 @@ def read_numbers(column: pd.Series[Any], what: str) -> Array:
 
 
 def missing_value(column: pd.Series[Any], what: str) -> Hashable:
-    """What stands in a column where a value is missing: None, NaN or ``pandas.NA``.
-
-    Raises
-    ------
-    InvalidInput
-        If they are of several kinds: models tell them apart.
-    """
+    """What stands in a column where a value is missing: None, NaN or ``pandas.NA``."""
     dtype = column.dtype
     if dtype == np.dtype(object):
         return _missing_object(column, what)
@@ -520,13 +502,7 @@ class Labels:
                 )
 
     def position(self, row: Hashable, n_points: int) -> int:
-        """Where a row stands, by its name or, without names, by its number.
-
-        Raises
-        ------
-        InvalidInput
-            If there is no such row.
-        """
+        """Where a row stands, by its name or, without names, by its number."""
         names = range(n_points) if self.points is None else self.points
         if row not in names:
             raise InvalidInput(
@@ -607,14 +583,7 @@ def listed(names: Sequence[object], most: int = 8) -> str:
 def read_groups(
     groups: Mapping[str, Sequence[str]], features: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """For each feature the name of its group, or its own where it is in none.
-
-    Raises
-    ------
-    InvalidInput
-        If a feature is unknown or in two groups, a group is empty or has the name of
-        a feature of no group, or two features have one name.
-    """
+    """For each feature the name of its group, or its own where it is in none."""
     columns, group_of = set(features), dict[str, str]()
     if len(columns) < len(features):
         raise InvalidInput("groups: two features have one name; rename the columns")
@@ -638,12 +607,6 @@ def read_table(table: object, what: str) -> tuple[Array, Labels]:
 
     Tables of pandas, and of whatever library narwhals knows, have names; arrays have
     none.
-
-    Raises
-    ------
-    InvalidInput
-        If the table is not two-dimensional, is empty, is not numeric, or holds a value
-        that is not finite.
     """
     frame = table if isinstance(table, Frame) else as_frame(table, what)
     if frame is None:
@@ -655,12 +618,6 @@ def read_points(table: object, what: str) -> tuple[Array, Labels]:
     """As :func:`read_table`, but a value may be missing, and is NaN then.
 
     Missing are NaN, None and ``pandas.NA``, and the nulls of other libraries.
-
-    Raises
-    ------
-    InvalidInput
-        If the table is not two-dimensional, is empty, is not numeric, or holds an
-        infinite value.
     """
     frame = table if isinstance(table, Frame) else as_frame(table, what)
     if frame is None:
@@ -736,20 +693,7 @@ def _divided(rows: Sparse, sizes: Array) -> Sparse:
 
 
 def read_attributions(carrier: Any, what: str) -> tuple[Attributions, Labels]:
-    """W (N, D), read-only, and its names.
-
-    Parameters
-    ----------
-    carrier : Explanation, shap.Explanation, DataFrame or array (N, D)
-        What carries W.
-    what : str
-        What errors call it.
-
-    Raises
-    ------
-    InvalidInput
-        If it is no finite table of numbers.
-    """
+    """W (N, D), read-only, and its names."""
     if isinstance(carrier, pd.DataFrame | np.ndarray):  # a column may have any name
         return read_table(carrier, what)
     if isinstance(getattr(carrier, "labels", None), Labels):  # an explanation of ours
@@ -767,13 +711,7 @@ def is_shap(carrier: Any) -> bool:
 
 
 def aligned(carrier: object, names: Labels, what: str, whose: str) -> Attributions:
-    """W (N, D) of what :func:`read_attributions` takes, in the order of ``names``.
-
-    Raises
-    ------
-    InvalidInput
-        If its rows or columns have other names than those of ``whose``.
-    """
+    """W (N, D) of what :func:`read_attributions` takes, in the order of ``names``."""
     W, own = read_attributions(carrier, what)
     columns = order_of(own.features, names.features, f"{what}: its columns", whose)
     rows = order_of(own.points, names.points, f"{what}: its rows", whose, counted=True)
@@ -807,11 +745,6 @@ def order_of(
     Names are the same where a file would have the same of both: a date is its text.
     With ``counted``, names that only count from zero are put in no other order: they
     may be no more than the index that a DataFrame has when it has no other.
-
-    Raises
-    ------
-    InvalidInput
-        If one side has a name that the other has not, or a name appears twice.
     """
     if own is None or wanted is None or not differ(tuple(own), tuple(wanted)):
         return None

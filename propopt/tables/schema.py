@@ -460,14 +460,7 @@ _MISSING: Mapping[str, Any] = {"NaN": np.nan, "NA": pd.NA, "NaT": pd.NaT}
 
 
 def pack_schema(schema: TableSchema, arrays: ArraysByName) -> dict[str, Any]:
-    """A schema as JSON; its arrays are put into ``arrays``.
-
-    Raises
-    ------
-    InvalidInput
-        If it is of a table of another library than pandas, or has names, categories or
-        dtypes that are no text and numbers.
-    """
+    """A schema as JSON; its arrays are put into ``arrays``."""
     if schema.kind is not None:
         raise InvalidInput(
             "data: a table of pandas is saved, and this one is of another library; "
@@ -478,13 +471,7 @@ def pack_schema(schema: TableSchema, arrays: ArraysByName) -> dict[str, Any]:
 
 
 def unpack_schema(header: Any, arrays: Mapping[str, Array]) -> TableSchema:
-    """The schema that :func:`pack_schema` packed.
-
-    Raises
-    ------
-    InvalidInput
-        If it is something else.
-    """
+    """The schema that :func:`pack_schema` packed."""
     try:
         columns = tuple(_unpacked(column, arrays) for column in header["columns"])
         index = _unpacked(header["header"], arrays)
@@ -520,13 +507,7 @@ def _labels(column: Column) -> tuple[Hashable, ...]:
 
 
 def _check_column(column: Column) -> None:
-    """Refuse fields that no table gives.
-
-    Raises
-    ------
-    TypeError, ValueError
-        Naming the column.
-    """
+    """Refuse fields that no table gives."""
     fits: bool
     dtypes: tuple[Any, ...]
     match column:

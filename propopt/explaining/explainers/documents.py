@@ -35,15 +35,6 @@ def limits_of_words(request: Request, law: TextLaw, n_samples: int) -> WordsFoun
 
     Of one word they are its effect: there the document itself is a sample too.
 
-    Parameters
-    ----------
-    request : Request
-        Of a document.
-    law : TextLaw
-        How words are deleted, and the weights.
-    n_samples : int
-        Texts that are asked for where they have to be estimated.
-
     Warns
     -----
     EstimatedWarning
@@ -122,20 +113,6 @@ def package_on_text(
     The package finds words by itself, as ``PatternWords()`` does. Where those of the
     function are others, it is given a text of as many words that stand for them, and of
     the document those are deleted that it deletes: the law of its samples is the same.
-
-    Parameters
-    ----------
-    request : Request
-        Of a document.
-    kernel_width : float or None
-        Of the package, in hundredths of a bandwidth; None is its 25.
-    n_samples : int
-        Texts, of which the first is the document.
-
-    Raises
-    ------
-    MissingExtra
-        If ``lime`` is not installed.
     """
     at = request.function
     assert isinstance(at, DocumentFunction), "see Baseline"
@@ -213,24 +190,7 @@ class DocumentShapley:
         rng: np.random.Generator,
         n_pairs: int = N_PAIRS,
     ) -> list[DocumentShapley]:
-        """Exactly where f is read, and where all sets cost no more than draws do.
-
-        Parameters
-        ----------
-        function : TextFunction
-            f.
-        documents : sequence of Document
-            The texts, which are read and compared with the model together.
-        rng : numpy.random.Generator
-            Where orders are drawn from, if they are.
-        n_pairs : int
-            How many.
-
-        Raises
-        ------
-        InvalidInput
-            If the model has no finite value somewhere.
-        """
+        """Exactly where f is read, and where all sets cost no more than draws do."""
         found = read_documents(function, documents)
         for reading in found:
             reading.refuse()

@@ -55,19 +55,7 @@ class LocalFit:
     ) -> dict[str, Array]:
         """Slopes, and what is known of them, at consecutive points, all at once.
 
-        Parameters
-        ----------
-        near : Neighbourhood
-            S samples around each of n points.
-        values : array (n, S)
-            f at the samples.
-        first : int
-            The position of the first point, for errors.
-
-        Raises
-        ------
-        InvalidInput
-            If the samples do not determine the fit.
+        values (n, S).
         """
         weights = near.weights
         if weights is None:

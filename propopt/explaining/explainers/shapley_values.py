@@ -46,13 +46,7 @@ NO_WORDS: Final = "the text without any word"
 
 
 def read_background(background: object) -> Background:
-    """A background, checked as far as it can be without a request.
-
-    Raises
-    ------
-    InvalidInput
-        If it is no table, no number of rows above zero and not ``"mean"``.
-    """
+    """A background, checked as far as it can be without a request."""
     if isinstance(background, str):
         if background == "mean":
             return "mean"

@@ -96,13 +96,7 @@ BACKGROUND_OF_TEXTS: Final = (
 def read_present(
     given: object, explanation: object, attributions: Attributions
 ) -> Truths | None:
-    """Which features each point has, (N, D); None where all have all.
-
-    Raises
-    ------
-    InvalidInput
-        If the table has another shape than the attributions.
-    """
+    """Which features each point has, (N, D); None where all have all."""
     if given is not None:
         table, _ = read_table(given, "present")
         if table.shape != attributions.shape:
@@ -118,13 +112,7 @@ def read_present(
 
 
 def refuse_documents(metric: str, X: object) -> None:
-    """Refuse texts where points near a point are asked for.
-
-    Raises
-    ------
-    InvalidInput
-        If X are documents.
-    """
+    """Refuse texts where points near a point are asked for."""
     if is_documents(X):
         raise InvalidInput(
             f"{metric}: it adds noise to numbers, and words of documents are present "

@@ -45,13 +45,7 @@ if TYPE_CHECKING:
 
 
 def write_diagnosis(path: str | Path, diagnosis: LimeDiagnosis) -> None:
-    """Write to an ``.npz`` file.
-
-    Raises
-    ------
-    InvalidInput
-        If the folder is not there, or a field is not what can be loaded again.
-    """
+    """Write to an ``.npz`` file."""
     _FILE.write(
         path,
         {
@@ -66,15 +60,7 @@ def write_diagnosis(path: str | Path, diagnosis: LimeDiagnosis) -> None:
 
 
 def read_diagnosis(path: str | Path) -> dict[str, Any]:
-    """The fields that :func:`write_diagnosis` wrote.
-
-    Raises
-    ------
-    InvalidInput
-        If the file is another one, or holds what no such result has.
-    FileNotFoundError
-        If there is none.
-    """
+    """The fields that :func:`write_diagnosis` wrote."""
     return _FILE.read(path)
 
 
@@ -522,27 +508,6 @@ def diagnose(
     binning, edges of bins, weights that collapse or are not local, low fidelity,
     samples that are not like the data, quirks of the package; under normal samples
     also columns that are switched off and signs that are turned.
-
-    Parameters
-    ----------
-    n_samples : int, optional
-        Of the runs that it is about; those of the explanation by default.
-    rows : sequence of labels or int, optional
-        Only these, by their names in the index of X, or positions where X had no names.
-    progress : bool, optional
-        Show a bar, and before long work what it costs; by default only on a terminal.
-
-    Returns
-    -------
-    LimeDiagnosis
-        What misleads hardly anybody is among its notes.
-
-    Raises
-    ------
-    InvalidInput
-        If there is no such row.
-    Refused
-        If the explanation was loaded, and has no model.
     """
     subject = explanation.asked("diagnose")
     if rows is not None:

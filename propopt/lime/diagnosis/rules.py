@@ -326,16 +326,7 @@ def counting_samples(
 ) -> Checked:
     """How many samples count, over ten for each number that is fitted, (N, 1).
 
-    Parameters
-    ----------
-    n_samples : int
-        Of a run.
-    shares : array (N,)
-        (E π)² / E π².
-    n_fitted : int
-        The intercept and the coefficients.
-    remedy : str
-        What would do.
+    shares (N,).
     """
     effective = n_samples * shares
 
@@ -886,12 +877,7 @@ def _check_ranking(case: Case) -> Checked | str:
 def naming_largest(run: SingleRun, beta: Attributions) -> Checked:
     """The probability that a run names the largest coefficients, (N, 1).
 
-    Parameters
-    ----------
-    run : SingleRun
-        Of n samples, in N situations.
-    beta : array (N, D)
-        What it tends to; D is more than three.
+    beta (N, D).
     """
     chances = ranking_chances(run, beta, MOST_NAMED).columns
     # rivals that are swapped differ by two deviations of their difference at most

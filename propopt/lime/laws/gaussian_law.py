@@ -97,13 +97,7 @@ class NormalColumn:
         return (*numbers, "missing") if self.missing > 0.0 else numbers
 
     def place(self, x: Values) -> Positions:
-        """The bin of each value, (n,); B for a missing one.
-
-        Raises
-        ------
-        InvalidInput
-            If a value is missing, and samples never are.
-        """
+        """The bin of each value, (n,); B for a missing one."""
         absent = np.isnan(x)
         if self.missing == 0.0 and absent.any():
             raise InvalidInput(

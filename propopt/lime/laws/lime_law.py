@@ -55,10 +55,7 @@ class Tilt:
     def given(self, means: Array) -> tuple[Array, Array]:
         """E[g | bit 1] and E[g | bit 0], (U, n), of the means in each piece.
 
-        Parameters
-        ----------
-        means : array (U, B) or (U, B, n)
-            :meth:`~propopt.structures.products.algebra.Pieces.expect` of factors.
+        means (U, B).
         """
         some = np.asarray((self.inside + self.outside).any(axis=1))
         if not some.all():  # a model may refuse a category that is never drawn
@@ -101,14 +98,7 @@ class LimeColumn(Protocol):
     ) -> Array:
         """The logarithm of the kernel's factor of this column, for samples (n, S).
 
-        Parameters
-        ----------
-        x : array (n, 1)
-            The values that are explained.
-        values, bits : array (n, S)
-            Those of the samples.
-        width : array (n, 1)
-            The kernel widths.
+        x (n, 1), values (n, S), bits (n, S), width (n, 1).
         """
 
 
@@ -121,14 +111,7 @@ def tilt_of_masses(pieces: Pieces, log_masses: Array, ones: Truths) -> Tilt:
     Nothing underflows: shares of pieces that are hardly ever drawn keep their digits,
     and 1 − α does where it rounds to 0 beside 1.
 
-    Parameters
-    ----------
-    pieces : Pieces
-        B of them, under the kernel.
-    log_masses : array (B, n)
-        Logarithms, −∞ for pieces that are not there.
-    ones : array of bool (B, n)
-        Where the bit is 1.
+    log_masses (B, n), ones (B, n).
     """
     inside, log_one = _shares(np.where(ones, log_masses, -np.inf))
     outside, log_zero = _shares(np.where(ones, -np.inf, log_masses))
@@ -214,14 +197,7 @@ def draws_at(
 ) -> Draws:
     """The samples of Q that uniform numbers are, with weights of one.
 
-    Parameters
-    ----------
-    columns : sequence of LimeColumn (D,)
-        The law.
-    points, widths : array (n, D) and (n,)
-        The rows, and their kernel widths.
-    uniforms : array (n, S, D)
-        Numbers u in [0, 1), one for each value; the bit is 1 where u < α_j.
+    columns (D,), points (n, D), widths (n, D), uniforms (n, S, D).
     """
     samples, bits = np.empty((2, *uniforms.shape))
     for j, column in enumerate(columns):

@@ -26,25 +26,7 @@ def law_named(
 ) -> LimeLaw:
     """The law of that name, made of a table.
 
-    Parameters
-    ----------
-    name : {"tabular", "gaussian"}
-        The law.
-    table : DataFrame or array (m, D)
-        Best the one that the model was fitted on.
-    schema : TableSchema, optional
-        What its columns are, if some are categories.
-    n_bins : int
-        Of each column of numbers.
-    weights : {"frequency", "uniform"}
-        How often bins of the tabular law are drawn.
-    kernel_width : float, optional
-        ν; by default that of the law.
-
-    Raises
-    ------
-    InvalidInput
-        If there is no such law, or a setting cannot be.
+    table (m, D).
     """
     check_law_name(name, weights)
     if name == "gaussian":
@@ -57,13 +39,7 @@ def law_named(
 
 
 def check_law_name(name: object, weights: str) -> None:
-    """Refuse a name of none, and weights that would have no effect.
-
-    Raises
-    ------
-    InvalidInput
-        With what would do.
-    """
+    """Refuse a name of none, and weights that would have no effect."""
     if name not in get_args(LimeLawName):
         raise InvalidInput(
             f"law: expected 'tabular', 'gaussian' or a law of po.lime, got {name!r}"

@@ -88,13 +88,7 @@ class BinnedColumn:
         return float(self.pieces.low[0]), float(self.pieces.high[len(self.edges)])
 
     def place(self, x: Values) -> Positions:
-        """The bin of each value, (n,); values beyond the last edges are in end bins.
-
-        Raises
-        ------
-        InvalidInput
-            If a value is missing, or a code, of which there is no bin.
-        """
+        """The bin of each value, (n,); values beyond the last edges are in end bins."""
         places = self._place_codes(x) if self.coded else self._place_numbers(x)
         if (places < 0).any():
             value = x[places < 0][0]
@@ -333,19 +327,7 @@ def package_explainer(
 ) -> Any:
     """An explainer of the package with the bins of columns (D,) of these names.
 
-    Parameters
-    ----------
-    columns, names : sequences (D,)
-        The columns.
-    **settings
-        Of ``lime.lime_tabular.LimeTabularExplainer``.
-
-    Raises
-    ------
-    Refused
-        If numbers are missing, or columns have widths of their own.
-    MissingExtra
-        If ``lime`` is not installed.
+    columns (D,), names (D,).
     """
     _check(columns, names)
     coded = [j for j, column in enumerate(columns) if column.coded]

@@ -134,17 +134,7 @@ def text_limits(
 def explanation_of_texts(
     subject: TextSubject, names: Any = None, *, progress: bool | None = None
 ) -> TextLimeExplanation:
-    """The limits at the documents of a subject, as a result.
-
-    Parameters
-    ----------
-    subject : TextSubject
-        What is asked; what was found is added to it.
-    names : tuple, optional
-        Of the documents.
-    progress : bool, optional
-        Show a bar while the model is asked; by default only on a terminal.
-    """
+    """The limits at the documents of a subject, as a result."""
     before = subject.function.calls.rows
     with progress_bar("lime: reading", len(subject.documents), progress) as bar:
         tasks = DocumentTask.all_of(subject, partial(bar.advance, bar.task_ids[0]))

@@ -727,29 +727,6 @@ def diagnose_texts(
     that depend on the bandwidth; weights that collapse or leave one word out at a time;
     noise, unstable ranks, ridge and words left out of a run; sums that are not f, and
     what no sample shows.
-
-    Parameters
-    ----------
-    n_samples : int, optional
-        Of the runs that it is about; those of the explanation by default.
-    rows : sequence of labels or int, optional
-        Only these documents, by their names, or positions where they had no names.
-    progress : bool, optional
-        Show a bar; by default only on a terminal. Sums behind a norm take some
-        20 Q d² steps for each document, 0.2 s for 150 words, which is said before where
-        it is long.
-
-    Returns
-    -------
-    LimeDiagnosis
-        Its columns are the words of all documents.
-
-    Raises
-    ------
-    InvalidInput
-        If there is no such document.
-    Refused
-        If the explanation was loaded, or LIME says nothing of any of the documents.
     """
     if rows is not None:
         explanation = explanation.of_rows(rows)

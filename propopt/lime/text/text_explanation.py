@@ -170,19 +170,7 @@ def highlighted_rows(
     facts: Sequence[str] | None = None,
     n_words: int = 10,
 ) -> HighlightedText:
-    """Documents with their words in shades, on one scale, and tables of the numbers.
-
-    Parameters
-    ----------
-    explanation : TextLimeExplanation
-        Of the documents.
-    rows : sequence of int
-        Their positions.
-    facts : sequence of str, optional
-        What is said of all, a line each.
-    n_words : int
-        How many numbers are listed below each text.
-    """
+    """Documents with their words in shades, on one scale, and tables of the numbers."""
     return highlighted(
         [_marked(explanation, n) for n in rows],
         f"LIME on texts, its limits: {words_size(explanation)}",
@@ -315,18 +303,7 @@ class TextSubject:
 def row_of_document(
     explanation: TextLimeExplanation, row: Hashable | None = None
 ) -> DocumentLimits:
-    """What is known of one document; the first by default.
-
-    Parameters
-    ----------
-    row : label or int, optional
-        Its name in the index of a Series, or its position where documents had no names.
-
-    Raises
-    ------
-    InvalidInput
-        If there is none.
-    """
+    """What is known of one document; the first by default."""
     return explanation.rows[place_of_row(explanation, row)]
 
 
@@ -407,14 +384,7 @@ _ALONE: Final = ("bandwidth", "n_occurrences")
 
 
 def write_saved_words(path: str | Path, explanation: TextLimeExplanation) -> None:
-    """Write to an ``.npz`` file what tables and highlighted texts need.
-
-    Raises
-    ------
-    InvalidInput
-        If the folder is not there, or a field is not what can be loaded again. A text
-        may hold half a character, which JSON escapes, but not two side by side.
-    """
+    """Write to an ``.npz`` file what tables and highlighted texts need."""
     rows = explanation.rows
     header = {
         "labels": plain_labels(Labels(explanation.names)),
@@ -450,15 +420,7 @@ def write_saved_words(path: str | Path, explanation: TextLimeExplanation) -> Non
 
 
 def read_words(path: str | Path) -> dict[str, Any]:
-    """The fields that :func:`write_saved_words` wrote.
-
-    Raises
-    ------
-    InvalidInput
-        If the file is another one, or holds what no such result has.
-    FileNotFoundError
-        If there is none.
-    """
+    """The fields that :func:`write_saved_words` wrote."""
     return _FILE.read(path)
 
 
@@ -1188,15 +1150,7 @@ class DocumentTask:
 
     @classmethod
     def all_of(cls, subject: TextSubject, told: Told) -> list[DocumentTask]:
-        """The documents, with f there, and what f was read as and found to be.
-
-        Parameters
-        ----------
-        subject : TextSubject
-            What is asked.
-        told : callable
-            Told how many documents were read, each time.
-        """
+        """The documents, with f there, and what f was read as and found to be."""
         found = read_documents(subject.function, subject.documents, told)
         return [
             cls._of(subject, document, own)
@@ -1235,15 +1189,7 @@ class DocumentTask:
     def done(
         self, told: Told, each: int = 0
     ) -> tuple[DocumentLimits, WordMeans | None]:
-        """The limits, and what they are made of.
-
-        Parameters
-        ----------
-        told : callable
-            Told how many texts were asked for.
-        each : int
-            What it is told at the end.
-        """
+        """The limits, and what they are made of."""
         found = self._done(told)
         told(each)
         return found

@@ -54,29 +54,7 @@ def package_run(
 ) -> PackageFit:
     """One run of the package.
 
-    Parameters
-    ----------
-    values_of : callable
-        f of a list of texts, (n,).
-    text : str
-        The document.
-    words : sequence of str (d,)
-        Its words as the package finds them, by
-        :class:`~propopt.tables.documents.PatternWords`.
-    n_samples : int
-        Texts, of which the first is the document.
-    kernel_width : float
-        100 ν, for the bandwidth ν.
-    seed : int
-        Of the run.
-    n_kept : int, optional
-        How many words are kept, chosen as the package does by default; by default all
-        words, without a choice.
-
-    Raises
-    ------
-    MissingExtra
-        If ``lime`` is not installed.
+    words (d,).
     """
     explainer = require("lime.lime_text").LimeTextExplainer(
         kernel_width=kernel_width,

@@ -294,18 +294,7 @@ def word_path(function: SizeMeans, bandwidths: ArrayLike | None = None) -> WordP
     norm each direction takes Q d² steps of some 30 ns: 0.1 s in all for 100 words, half
     a minute for 1,000.
 
-    Parameters
-    ----------
-    function : SizeMeans
-        f, as a function of which words are kept; or means of it that samples told.
-    bandwidths : array (M,), optional
-        ν; by default 50, evenly spaced in their logarithm, from a tenth of the
-        package's 0.25 to ten times it.
-
-    Raises
-    ------
-    InvalidInput
-        If a bandwidth is not a positive number, or there is only one word.
+    bandwidths (M,).
 
     Examples
     --------

@@ -272,15 +272,7 @@ class TextMoments:
 def exchangeable_matrix(
     n_words: int, zero: float, one: float, two: float, three: float
 ) -> Array:
-    """The matrix (d + 1, d + 1) of an intercept and words that are all alike.
-
-    Parameters
-    ----------
-    n_words : int
-        d.
-    zero, one, two, three : float
-        Of the intercept itself, it and a word, a word itself, and two words.
-    """
+    """The matrix (d + 1, d + 1) of an intercept and words that are all alike."""
     found = np.full((n_words + 1, n_words + 1), three)
     np.fill_diagonal(found, two)
     found[0], found[:, 0] = one, one
@@ -349,10 +341,7 @@ class ExactWordLimits:
     def at(self, bandwidths: Values) -> WordLimits:
         """The limits at bandwidths ν (K,).
 
-        Parameters
-        ----------
-        bandwidths : array (K,)
-            ν, each positive or inf.
+        bandwidths (K,).
         """
         d = self.function.n_words
         shares = np.array([TextLaw(float(nu)).shares(d) for nu in bandwidths])
@@ -361,10 +350,7 @@ class ExactWordLimits:
     def weighed(self, shares: Array) -> WordLimits:
         """The limits for weights of sizes (K, d + 1), of m = 0, ..., d words kept.
 
-        Parameters
-        ----------
-        shares : array (K, d + 1)
-            π, over any constant of each row; 0 for m = d.
+        shares (K, d + 1).
         """
         d, means = self.function.n_words, self._means
         # u = d − 1 − m and E_m f − E_(d−1) f: sums of what is small are small
@@ -421,19 +407,7 @@ def announce_norms(
     n_rows: float = 1.0,
     wanted: bool | None = None,
 ) -> None:
-    """Say on standard error how long norms take, where that is long.
-
-    Parameters
-    ----------
-    what : str
-        The work.
-    functions : iterable of SizeMeans, NoSetFunction or None
-        Of the documents.
-    n_rows : float
-        Rows of weights that means are made for.
-    wanted : bool, optional
-        False says nothing.
-    """
+    """Say on standard error how long norms take, where that is long."""
     seconds = _STEP * n_rows * sum(map(n_steps, functions))
     if wanted is not False and seconds > WORTH_SAYING:
         PlainConsole(stderr=True).print(
@@ -485,23 +459,6 @@ def checked_subsets(
 
     It is compared with the model at the document, at the text without words, with some
     words left out, and at random sets of words.
-
-    Parameters
-    ----------
-    function : TextFunction
-        f.
-    document : Document
-        Any.
-
-    Returns
-    -------
-    SetFunction or NoSetFunction
-        The reason names the largest difference, where there is one.
-
-    Raises
-    ------
-    InvalidInput
-        If the model has no finite value there.
     """
     (found,) = read_documents(function, [document])
     found.refuse()
@@ -517,15 +474,6 @@ def read_documents(
 
     A model that is read is given 34 texts for each document, and any other the document
     itself.
-
-    Parameters
-    ----------
-    function : TextFunction
-        f.
-    documents : sequence of Document
-        Any.
-    told : callable, optional
-        Told how many were read, each time.
     """
     words = []
     for document in documents:
@@ -599,33 +547,14 @@ def _believed(
 
 
 def enumerated_words(function: TextFunction, document: Document) -> Enumerated:
-    """The function of the words of a document, by asking for all its 2^d texts.
-
-    Parameters
-    ----------
-    function : TextFunction
-        f.
-    document : Document
-        Of at most 16 words.
-
-    Raises
-    ------
-    InvalidInput
-        If there are more, or the model has no finite value somewhere.
-    """
+    """The function of the words of a document, by asking for all its 2^d texts."""
     return Enumerated.of(
         lambda bits: function.texts_value(document.each(bits)), document.n_words
     )
 
 
 def compared_sets(n_words: int) -> Truths:
-    """Sets of words at which what was read is compared with the model, as bits.
-
-    Parameters
-    ----------
-    n_words : int
-        d.
-    """
+    """Sets of words at which what was read is compared with the model, as bits."""
     rng = np.random.default_rng(0)
     alone = ~np.eye(n_words, dtype=bool)[rng.permutation(n_words)[:_N_COMPARED]]
     sizes = rng.integers(0, n_words + 1, _N_COMPARED)
@@ -656,20 +585,7 @@ def tfidf_factor(bandwidths: ArrayLike) -> Values:
     to 1.6 at ν = ∞. :class:`~propopt.structures.subsets.sums.NormalisedSum` is
     exact.
 
-    Parameters
-    ----------
-    bandwidths : float or array (K,)
-        ν, each positive or inf.
-
-    Returns
-    -------
-    array (K,)
-        ρ.
-
-    Raises
-    ------
-    InvalidInput
-        If a bandwidth is not positive.
+    gives (K,).
 
     Examples
     --------

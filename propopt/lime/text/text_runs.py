@@ -59,16 +59,7 @@ class WordDraws:
     ) -> WordDraws:
         """Uniform sets, evenly of the sizes that count.
 
-        Parameters
-        ----------
-        value : callable
-            f of bits (S, d), (S,).
-        log_shares : array (d + 1,)
-            Log of what sizes count, up to a constant; −inf for those that do not come.
-        n_draws : int
-            S.
-        rng : numpy.random.Generator
-            Where they come from.
+        log_shares (d + 1,).
         """
         shares = np.exp(log_shares - log_shares.max())
         ends = np.cumsum(shares) / shares.sum()
@@ -86,15 +77,7 @@ class WordDraws:
     def shares(self, log_shares: Values) -> Values:
         """What each draw counts where sizes have given shares, (S,), in all 1.
 
-        Parameters
-        ----------
-        log_shares : array (d + 1,)
-            Log of what sizes count, up to a constant.
-
-        Raises
-        ------
-        InvalidInput
-            If no draw has a size that counts.
+        log_shares (d + 1,).
         """
         there = np.bincount(self.sizes, minlength=len(log_shares))
         logs = np.where(there > 0, log_shares, -np.inf)
@@ -131,26 +114,6 @@ def effective_log_weights(
     of a run is, but for what is smaller, that of the normal equations with π̃ in place
     of π: with many samples to the order 1 / n, of which ridge and the row are only a
     part; and with as few as there are words too, as leverages then hardly scatter.
-
-    Parameters
-    ----------
-    law : TextLaw
-        How words are deleted.
-    n_words : int
-        d.
-    n_samples : int
-        Samples of a run, the document itself included.
-    ridge : float
-        λ.
-    first_row : bool
-        Whether the document itself is the first sample.
-    n_kept : int, optional
-        How many words are fitted; by default all.
-
-    Raises
-    ------
-    InvalidInput
-        If there is no ridge, and there are no more samples than coefficients.
 
     Examples
     --------
@@ -331,37 +294,7 @@ def expected_run(
     the mean of runs of n = 50; they say 0.456, with leverage 0.382, and the limit is
     0.558.
 
-    Parameters
-    ----------
-    function : SizeMeans or WordLimits
-        f, as a function of which words are kept. Or its limits, which cannot be weighed
-        anew, so that leverage is not counted.
-    law : TextLaw
-        How words are deleted.
-    value : float or None
-        f at the document. None takes it from ``function``; of limits it is needed where
-        the document is a sample.
-    n_samples : int
-        Samples, the document itself included.
-    ridge : float
-        λ.
-    first_row : bool
-        Whether the document itself is the first sample.
-    kept : array of bool (d,), optional
-        The words that are fitted, of :func:`~propopt.lime.text.text_runs.kept_words`;
-        by default all.
-    leverage : bool
-        Whether samples count less by what they pull the fit to themselves.
-
-    Returns
-    -------
-    ExpectedWords
-        Coefficients (d,) and intercept.
-
-    Raises
-    ------
-    InvalidInput
-        If a setting is out of its range, or there are too few samples without ridge.
+    kept (d,).
 
     Examples
     --------
@@ -412,36 +345,6 @@ def single_text_run(
     Of trees on few words, and of any f of at most 12 words, E π² r² Z Zᵀ is summed
     over all sets. Else it is the mean over draws of the law that is weighted by π²:
     deviations are known to about 2 % with 4096 of them.
-
-    Parameters
-    ----------
-    function : SetFunction
-        f, as a function of which words are kept.
-    law : TextLaw
-        How words are deleted.
-    value : float or None
-        f at the document; None takes it from ``function``.
-    n_samples : int
-        Samples of the run, the document itself included.
-    ridge, first_row, kept, leverage
-        As in :func:`~propopt.lime.text.text_runs.expected_run`.
-    draws : WordDraws, optional
-        Samples whose values are known, as of a model that can only be called; they
-        count by their sizes, in place of draws of ``function``.
-    n_draws : int
-        Evaluations where the scatter is not summed.
-    rng : numpy.random.Generator, optional
-        Where draws come from; by default of the seed 0.
-
-    Returns
-    -------
-    SingleRun
-        In one situation: arrays have one row.
-
-    Raises
-    ------
-    InvalidInput
-        If a setting is out of its range, or there are too few samples without ridge.
 
     Examples
     --------
@@ -538,28 +441,6 @@ def kept_words(
     share most; the highest weights are the largest |coefficients| of a fit to all words
     with ridge 0.01. Of words that are alike the first are kept, where runs take any of
     them: :func:`~propopt.lime.single_runs.ranking_chances` tells how often others win.
-
-    Parameters
-    ----------
-    function : SizeMeans or WordLimits
-        f, as a function of which words are kept, or its limits.
-    law : TextLaw
-        How words are deleted.
-    value : float or None
-        f at the document; None takes it from ``function``.
-    n_kept : int
-        K; where there are fewer words, all are kept.
-    how : {"auto", "forward_selection", "highest_weights"}
-        As in the package, where auto adds one after the other up to K = 6.
-    n_samples : int
-        Samples, the document itself included.
-    first_row : bool
-        Whether it is one.
-
-    Raises
-    ------
-    InvalidInput
-        If ``how`` is none of these.
 
     Examples
     --------

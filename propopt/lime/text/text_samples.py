@@ -111,14 +111,7 @@ def controls(
 ) -> list[WordPairs]:
     """For each block the least squares fit to the samples of all others.
 
-    Parameters
-    ----------
-    terms : ControlTerms
-        What is fitted.
-    bits, sizes, values : lists of arrays (s, d), (s,), (s,)
-        The samples of each block, and f there.
-    base : float
-        What is taken off f before fits, so that a large constant leaves no rounding.
+    bits (s, d), sizes (s, d), values (s, d).
     """
     blocks = list(zip(bits, sizes, values, strict=True))
     n_terms = terms.at(bits[0][:1], sizes[0][:1]).shape[1]
@@ -196,22 +189,7 @@ class SizePlan:
 
     @classmethod
     def of(cls, n_words: int, law: TextLaw, n_samples: int) -> SizePlan:
-        """The plan for about so many evaluations.
-
-        Parameters
-        ----------
-        n_words : int
-            d, of a text with more sets of words than there are samples.
-        law : TextLaw
-            Of the weights.
-        n_samples : int
-            Evaluations, rounded up so that blocks are of one size.
-
-        Raises
-        ------
-        InvalidInput
-            If they are too few.
-        """
+        """The plan for about so many evaluations."""
         if n_samples < FEWEST_SETS:
             raise InvalidInput(
                 f"n_samples: {n_samples} samples are too few for standard errors; give "
@@ -300,10 +278,7 @@ class SampledWords:
         1.15 times and more, as there are 20 of them.
         Bandwidths far below that of the law have larger ones.
 
-        Parameters
-        ----------
-        bandwidths : array (K,)
-            ν, each positive or inf.
+        bandwidths (K,).
         """
         found = [ExactWordLimits(block).at(bandwidths) for block in self.blocks]
         coefficients = np.array([limits.coefficients for limits in found])
@@ -395,17 +370,6 @@ def estimate_words(
     what a fit to the other blocks says, on the number of words, on each word and, in
     texts with few words, on pairs of them, and what it leaves over. Of functions with
     few interactions little is left over, so that a sample tells more than one of LIME.
-
-    Parameters
-    ----------
-    evaluate : callable
-        From bits (n, d) to f (n,).
-    plan : SizePlan
-        Which sets are asked for.
-    rng : numpy.random.Generator
-        Where samples come from.
-    advance : callable, optional
-        Told how many sets were evaluated, each time.
 
     Examples
     --------

@@ -18,12 +18,7 @@ from propopt.structures.subsets.sets import SetFunction, all_sets
 def used_words(function: SetFunction, kept: Truths | None = None) -> Positions:
     """The words that f or the fit to some of them tells apart; all if not known, (u,).
 
-    Parameters
-    ----------
-    function : SetFunction
-        f.
-    kept : array of bool (d,), optional
-        The words that are fitted, if not all.
+    kept (d,).
     """
     told = np.ones(function.n_words, bool)
     if isinstance(function, Conjunctions):
@@ -77,12 +72,7 @@ class Patterns:
     def second(self, intercept: float, coefficients: Values) -> Array:
         """E r² Z Zᵀ of r = f − b_0 − bᵀz, (1 + d, 1 + d), the intercept first.
 
-        Parameters
-        ----------
-        intercept : float
-            b_0.
-        coefficients : array (d,)
-            b, the same for all words that are not used.
+        coefficients (d,).
         """
         sets = all_sets(len(self.used)) * 1.0
         fitted = intercept + sets @ coefficients[self.used]
@@ -162,18 +152,7 @@ class SizeSystem:
     ) -> SizeSystem:
         """That of the normal equations of a run, in their mean.
 
-        Parameters
-        ----------
-        log_weights : array (d + 1,)
-            Of samples that keep m words; −inf for m = d, the document itself.
-        n_samples : int
-            n, the document included where it is a sample.
-        ridge : float
-            λ.
-        first_row : bool
-            Whether it is.
-        log_unit : float
-            Of the order of the largest.
+        log_weights (d + 1,).
         """
         each = (n_samples - first_row) / (len(log_weights) - 1)
         weights = each * np.exp(log_weights - log_unit)
@@ -243,17 +222,7 @@ class SizeSystem:
         s_m = E_m[Zᵀ Cov Z]. So Cov = C + Σ_m W_m s_m E_m[A⁻¹ Z Zᵀ A⁻¹] for a scatter C
         of residuals alone, and s is known from four sums over sizes.
 
-        Parameters
-        ----------
-        counts : array (d + 1,)
-            W_m = (n − 1) E[π²; m words kept], over exp(2 log_unit).
-        covariance : array (d + 1, d + 1)
-            C, the intercept first.
-
-        Returns
-        -------
-        array (d + 1, d + 1)
-            What is added to C.
+        counts (d + 1,), covariance (d + 1, d + 1), gives (d + 1, d + 1).
         """
         own = self._of_sizes(covariance)
         # E_m E_m' (Zᵀ A⁻¹ Z')² = (1 / T + x_m x_m')² + y_m y_m'

@@ -269,14 +269,7 @@ def grid(
 
 
 def grid_size(per_dimension: int, dimensions: int, first: int | None = None) -> int:
-    """How many points :func:`grid` would give, found without building any.
-
-    Raises
-    ------
-    InvalidInput
-        If a number is too small, ``first`` exceeds the size of the grid, or the whole
-        grid has more points than an index can number.
-    """
+    """How many points :func:`grid` would give, found without building any."""
     if read_count(per_dimension, "per_dimension") < 2:
         raise InvalidInput("per_dimension: both ends need a point; expected at least 2")
     axes, most = read_count(dimensions, "dimensions"), int(np.iinfo(np.intp).max)

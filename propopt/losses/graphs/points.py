@@ -152,13 +152,7 @@ class Graph(ABC):
 
 
 def read_graph(graph: object) -> Graph:
-    """``graph``, if it is one.
-
-    Raises
-    ------
-    InvalidInput
-        If it is something else, such as a matrix of similarities.
-    """
+    """``graph``, if it is one."""
     if isinstance(graph, Graph):
         return graph
     raise InvalidInput(
@@ -328,12 +322,7 @@ TOGETHER: Final = Budget(2**25)
 def squared_differences(first: Points, second: Points, mismatch: float) -> Array:
     """Σ_d δ_d of rows that stand beside each other, (..., D) and (..., D) to (...).
 
-    Parameters
-    ----------
-    first, second : array (..., D)
-        Rows; they are broadcast.
-    mismatch : float
-        a².
+    first (..., D), second (..., D).
     """
     squares = (first - second) ** 2
     odd = np.isnan(first) != np.isnan(second)

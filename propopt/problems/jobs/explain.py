@@ -155,18 +155,7 @@ class ExplainSection(Section):
             yield "graph", ("same_pattern",), _OF_NEAREST
 
     def scores(self, folder: Path) -> InteractionScores | None:
-        """What the file of interactions holds, if one is named.
-
-        Parameters
-        ----------
-        folder : Path
-            From which it is named.
-
-        Raises
-        ------
-        InvalidInput
-            If there is none, or it holds something else.
-        """
+        """What the file of interactions holds, if one is named."""
         path = self.scores_file(folder)
         if path is None:
             return None
@@ -179,38 +168,14 @@ class ExplainSection(Section):
                 ) from None
 
     def scores_file(self, folder: Path) -> Path | None:
-        """The file of interactions, if one is named.
-
-        Parameters
-        ----------
-        folder : Path
-            From which it is named.
-
-        Raises
-        ------
-        InvalidInput
-            If that is no name of a file.
-        """
+        """The file of interactions, if one is named."""
         if self.interactions is None:
             return None
         with part("interactions"):
             return archive_path(folder / self.interactions)
 
     def check_scores(self, folder: Path, extent: Extent) -> None:
-        """Refuse a file of interactions of other features than are explained.
-
-        Parameters
-        ----------
-        folder : Path
-            From which it is named.
-        extent : Extent
-            Of what is explained.
-
-        Raises
-        ------
-        InvalidInput
-            With what differs.
-        """
+        """Refuse a file of interactions of other features than are explained."""
         scores = self.scores(folder)
         if scores is not None:
             with part("interactions"):
@@ -381,13 +346,7 @@ class SubjectLook(ABC, Generic[SectionOfJob]):
 
     @abstractmethod
     def solve(self, progress: bool | None = None) -> Any:
-        """The answer.
-
-        Parameters
-        ----------
-        progress : bool, optional
-            Show a bar; by default only on a terminal.
-        """
+        """The answer."""
 
 
 class LookReport(ABC):
@@ -415,32 +374,7 @@ def run_look(
     facts: Sequence[str] = (),
     quiet: bool,
 ) -> Any:
-    """Answer, write files, print what is read first.
-
-    Parameters
-    ----------
-    look : SubjectLook
-        What is asked.
-    job : type of Job
-        Whose files are written.
-    folder : path
-        Where to write; made if it is not there.
-    report : callable
-        Told whether to show bars, gives the answer as files and as a printout.
-    facts : sequence of str
-        What is printed before work begins, a line each.
-    quiet : bool
-        Print nothing but warnings, which go to standard error.
-
-    Raises
-    ------
-    InvalidInput
-        If the folder or the names cannot be written, before any work.
-    Unwritten
-        If a file cannot be written at the end; the error has the answer as ``result``.
-    KeyboardInterrupt
-        After all that, if the answer is of work that was interrupted.
-    """
+    """Answer, write files, print what is read first."""
     began = time.perf_counter()
     artefacts = Artefacts.tried(folder, look.name, job.suffixes, look.files)
     console = PlainConsole(quiet=quiet)

@@ -169,27 +169,10 @@ class SchemeSection(Section):
 
     @abstractmethod
     def build(self) -> Scheme:
-        """The scheme of these settings.
-
-        Raises
-        ------
-        InvalidInput
-            If they do not go together.
-        """
+        """The scheme of these settings."""
 
     def resumed(self, folder: Path) -> Scheme:
-        """The same, which goes on from what is finished in a folder.
-
-        Parameters
-        ----------
-        folder : Path
-            Made if it is not there.
-
-        Raises
-        ------
-        InvalidInput
-            If nothing that it fits can be kept in files.
-        """
+        """The same, which goes on from what is finished in a folder."""
         del folder
         raise InvalidInput(
             "--resume: only minipatches are kept in files; leave it out, or "
@@ -197,33 +180,12 @@ class SchemeSection(Section):
         )
 
     def is_whole(self, source: LeftOut) -> bool:
-        """Whether all that these settings ask for was fitted.
-
-        Parameters
-        ----------
-        source : LeftOut
-            By the scheme of these settings.
-        """
+        """Whether all that these settings ask for was fitted."""
         del source
         return True
 
     def check(self, n_rows: int, features: Features, order: int) -> None:
-        """Refuse what does not fit a table, before anything is fitted.
-
-        Parameters
-        ----------
-        n_rows : int
-            Of the table.
-        features : Features
-            That may be left out.
-        order : int
-            How many at once.
-
-        Raises
-        ------
-        InvalidInput
-            If settings do not go together, or patches cannot be drawn.
-        """
+        """Refuse what does not fit a table, before anything is fitted."""
         del n_rows, features, order
         self.build()
 
@@ -385,22 +347,7 @@ class InteractionsSection(Section):
     def check(
         self, columns: Sequence[str], n_rows: int, others: Mapping[str, Sequence[str]]
     ) -> None:
-        """Refuse sets and patches that a table cannot have.
-
-        Parameters
-        ----------
-        columns : sequence of str
-            Of the table.
-        n_rows : int
-            Of the table.
-        others : mapping
-            Groups of the data.
-
-        Raises
-        ------
-        InvalidInput
-            If names are unknown, features too few, sets too many, or patches too small.
-        """
+        """Refuse sets and patches that a table cannot have."""
         groups: dict[Hashable, Sequence[Hashable]] = dict(others.items())
         features = self.features(columns, groups)
         if isinstance(self.sets, list):
@@ -424,13 +371,7 @@ class InteractionsSection(Section):
     def features(
         self, columns: Sequence[str], others: Mapping[Hashable, Sequence[Hashable]]
     ) -> Features:
-        """What is left out of a table with these columns, some in other groups.
-
-        Raises
-        ------
-        InvalidInput
-            If a group names no column, or one that another has.
-        """
+        """What is left out of a table with these columns, some in other groups."""
         return Features.of(columns, self.all_groups(others))
 
     def all_groups(
@@ -538,21 +479,7 @@ def write_interactions_figure(
     name: str,
     path: str,
 ) -> None:
-    """Draw pairs as cells, the strongest sets, and features by themselves.
-
-    Parameters
-    ----------
-    found : InteractionScores
-        Of the sets.
-    main_effects : InteractionScores
-        Of single features, which are drawn where the sets are others.
-    section : InteractionsSection
-        What intervals are.
-    name : str
-        Of the problem.
-    path : str
-        The file.
-    """
+    """Draw pairs as cells, the strongest sets, and features by themselves."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
@@ -759,13 +686,7 @@ class InteractionsLook(SubjectLook[InteractionsSection]):
 
 
 def all_rows(subject: Subject) -> tuple[Any, Any]:
-    """Table (N, D) and target (N,) of a subject: what it explains, then its others.
-
-    Raises
-    ------
-    InvalidInput
-        If it has no target.
-    """
+    """Table (N, D) and target (N,) of a subject: what it explains, then its others."""
     points, target = subject.points, subject.target
     if target is None:
         raise InvalidInput("there is no target to be fitted to; give y too")

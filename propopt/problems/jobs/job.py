@@ -63,23 +63,11 @@ class Job(ABC):
 
     @abstractmethod
     def check(self, schema: ProblemSchema, source: Source) -> None:
-        """Refuse what the file alone shows to fail.
-
-        Raises
-        ------
-        ProblemFileError
-            With the line of each mistake.
-        """
+        """Refuse what the file alone shows to fail."""
 
     @abstractmethod
     def check_extent(self, schema: ProblemSchema, extent: Extent) -> None:
-        """Refuse, before any work, what does not fit the sizes of the subject.
-
-        Raises
-        ------
-        InvalidInput, Refused
-            With the part of the problem.
-        """
+        """Refuse, before any work, what does not fit the sizes of the subject."""
 
     @abstractmethod
     def check_formula(
@@ -94,22 +82,7 @@ class Job(ABC):
         """
 
     def check_files(self, schema: ProblemSchema, folder: Path, extent: Extent) -> None:
-        """Refuse other files that do not go with the subject; by default nothing.
-
-        Parameters
-        ----------
-        schema : ProblemSchema
-            What the problem file says.
-        folder : Path
-            Where files that it names are.
-        extent : Extent
-            Sizes and names of the subject.
-
-        Raises
-        ------
-        InvalidInput
-            With the part of the problem.
-        """
+        """Refuse other files that do not go with the subject; by default nothing."""
         del schema, folder, extent
 
     def check_data(self, schema: ProblemSchema, source: Source) -> None:
@@ -151,14 +124,7 @@ class Artefacts:
         suffixes: Iterable[str],
         files: Iterable[Path],
     ) -> Artefacts:
-        """Make the folder, and try all names.
-
-        Raises
-        ------
-        InvalidInput
-            If the folder or the names cannot be written, or are those of ``files``,
-            which are read.
-        """
+        """Make the folder, and try all names."""
         target = writable_folder(folder) / name
         read = tuple(files)
         for suffix in suffixes:
@@ -201,23 +167,7 @@ def manifest(
     gradient: str | None,
     **others: Any,
 ) -> dict[str, Any]:
-    """What is known of a run, in plain values.
-
-    Parameters
-    ----------
-    job : str
-        The section that said what to do.
-    name : str
-        Of the problem.
-    subject : Subject
-        What was explained; the score is that of its model.
-    explanation : Explanation or None
-        Whose attributions are in the table.
-    gradient : str
-        How slopes were computed; None where there are none.
-    **others
-        More of it.
-    """
+    """What is known of a run, in plain values."""
     quantity = subject.function.quantity
     return {
         "job": job,

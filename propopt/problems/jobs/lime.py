@@ -76,19 +76,7 @@ DRAWN_ROWS: Final = 3
 def write_lime_figure(
     found: LimeExplanation, widths: Sequence[float], name: str, path: str
 ) -> None:
-    """Draw the first rows: coefficients, and beside them where kernels would lead.
-
-    Parameters
-    ----------
-    found : LimeExplanation
-        What is drawn.
-    widths : sequence of float
-        Those of the path, which is drawn where there are two and all is exact.
-    name : str
-        Of the problem.
-    path : str
-        The file.
-    """
+    """Draw the first rows: coefficients, and beside them where kernels would lead."""
     from propopt.plots import lime_coefficients, lime_path
 
     drawings = [partial(lime_coefficients, found)]
@@ -100,19 +88,7 @@ def write_lime_figure(
 def write_words_figure(
     found: TextLimeExplanation, widths: Sequence[float], name: str, path: str
 ) -> None:
-    """Draw the first documents: coefficients of words, and these over bandwidths.
-
-    Parameters
-    ----------
-    found : TextLimeExplanation
-        What is drawn, but documents that LIME says nothing of.
-    widths : sequence of float
-        Those of the path, which is drawn where there are two.
-    name : str
-        Of the problem.
-    path : str
-        The file.
-    """
+    """Draw the first documents: coefficients of words, and these over bandwidths."""
     from propopt.plots import lime_word_path, lime_words
 
     drawings = [partial(lime_words, found)]

@@ -363,13 +363,7 @@ class SweepKeys(Section):
         return {name: listed_weights(values) for name, values in self.limits.items()}
 
     def build_baselines(self, *, is_text: bool = False) -> list[list[Baseline]]:
-        """The baselines of each entry, one for each combination of listed settings.
-
-        Parameters
-        ----------
-        is_text : bool
-            Whether they explain documents.
-        """
+        """The baselines of each entry, one for each combination of listed settings."""
         groups = []
         for place, baseline in enumerate(self.baselines):
             with part("baselines", place):

@@ -150,20 +150,7 @@ def model_of(
 def read_subject(
     schema: ProblemSchema, source: Source, code: Code = Code.REFUSED
 ) -> Subject:
-    """What a problem file explains; no model is fitted yet.
-
-    Parameters
-    ----------
-    schema, source
-        The file.
-    code : Code
-        Whether Python objects that it names may be imported.
-
-    Raises
-    ------
-    ProblemFileError
-        As :func:`check_subject`.
-    """
+    """What a problem file explains; no model is fitted yet."""
     rows, data = check_subject(schema, source, None, code), schema.data
     if rows is None:
         points, others = data.points(schema.seed)
@@ -249,20 +236,7 @@ def check_subject(
 
 
 def check_table(source: Source, n_rows: int) -> None:
-    """Refuse a table that cannot be, whatever else is wrong with the file.
-
-    Parameters
-    ----------
-    source : Source
-        The file; nothing is said where its ``data`` cannot be understood.
-    n_rows : int
-        As for :func:`check_subject`.
-
-    Raises
-    ------
-    ProblemFileError
-        As :func:`check_subject`.
-    """
+    """Refuse a table that cannot be, whatever else is wrong with the file."""
     content = source.data()
     try:
         data = Data.model_validate(content["data"])

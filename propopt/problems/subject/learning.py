@@ -69,13 +69,7 @@ def is_unfitted(model: Any) -> bool:
 
 
 def fit(model: Any, table: Any, target: Any, seed: int) -> Any:
-    """A fitted copy of an estimator, seeded where nothing else is said.
-
-    Raises
-    ------
-    InvalidInput
-        If it cannot be fitted.
-    """
+    """A fitted copy of an estimator, seeded where nothing else is said."""
     seeded = clone(model)
     free = [
         name
@@ -97,24 +91,7 @@ def check_learning(
     n_columns: int,
     source: Source,
 ) -> None:
-    """Refuse a target that a model cannot learn, and an output that it cannot give.
-
-    Parameters
-    ----------
-    model : object
-        An estimator that is fitted or not, or a callable.
-    spec, source
-        The section on it, and the file.
-    target : Series or None
-        Of the rows to fit on.
-    n_columns : int
-        Of these rows.
-
-    Raises
-    ------
-    ProblemFileError
-        With the line of the model.
-    """
+    """Refuse a target that a model cannot learn, and an output that it cannot give."""
     with source.blaming("model"):
         if not is_unfitted(model):
             check_model(model)
@@ -140,18 +117,7 @@ def check_refits(
     n_columns: int,
     source: Source,
 ) -> None:
-    """Refuse what cannot be fitted anew, and a target that it cannot learn.
-
-    Parameters
-    ----------
-    model, spec, target, n_columns, source
-        As for :func:`check_learning`.
-
-    Raises
-    ------
-    ProblemFileError
-        With the line of the model.
-    """
+    """Refuse what cannot be fitted anew, and a target that it cannot learn."""
     with source.blaming("model"):
         learner = require_learner(model)
         assert target is not None  # by the job
@@ -159,13 +125,7 @@ def check_refits(
 
 
 def require_learner(model: Any) -> BaseEstimator:
-    """The model, if it is an estimator of scikit-learn's kind.
-
-    Raises
-    ------
-    InvalidInput
-        If it cannot be fitted again.
-    """
+    """The model, if it is an estimator of scikit-learn's kind."""
     if isinstance(model, BaseEstimator) and has_method(model, "fit"):
         return model
     raise InvalidInput(

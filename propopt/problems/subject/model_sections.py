@@ -122,15 +122,7 @@ class VectorizerSection(Section):
         """The vectorizer, to be fitted."""
 
     def vocabulary(self, texts: Sequence[str]) -> list[str]:
-        """The words that are counted in documents, or runs of words.
-
-        Raises
-        ------
-        InvalidInput
-            If no word is left, or what is said of the words contradicts itself.
-        Refused
-            If memory does not suffice.
-        """
+        """The words that are counted in documents, or runs of words."""
         least, most = self.ngram_range
         n_grams = sum(map(len, texts)) / 2.0 * (most - least + 1)
         n_bytes = n_grams * (60.0 + 6.0 * most)
@@ -392,15 +384,7 @@ class ModelSection(Section):
 
     @abstractmethod
     def make(self, making: Making) -> Any:
-        """An estimator, to be fitted or fitted already, or a callable.
-
-        Raises
-        ------
-        InvalidInput
-            If there is no such model.
-        MissingExtra
-            If it needs a package that is not installed.
-        """
+        """An estimator, to be fitted or fitted already, or a callable."""
 
     def check_size(self, n_columns: int, n_outputs: int, n_rows: int) -> None:
         """Refuse, before it is fitted, a model that would not fit into memory."""

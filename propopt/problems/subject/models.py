@@ -129,15 +129,7 @@ class OnnxFile:
 
     @classmethod
     def read(cls, path: Path, tensor: str | None = None) -> OnnxFile:
-        """The model in a file.
-
-        Raises
-        ------
-        InvalidInput
-            If there is no such file or output, or the output is not clear.
-        MissingExtra
-            If onnxruntime is not installed.
-        """
+        """The model in a file."""
         if not path.is_file():
             raise InvalidInput(f"there is no file {path}")
         session = _session(path)
@@ -153,13 +145,7 @@ class OnnxFile:
         return self.output.type.startswith(_MAPS) or bool(labels)
 
     def model(self, columns: Sequence[str]) -> OnnxValues | OnnxClassifier:
-        """What :func:`propopt.wrap` takes, for a table with these columns.
-
-        Raises
-        ------
-        InvalidInput
-            If the model takes another table.
-        """
+        """What :func:`propopt.wrap` takes, for a table with these columns."""
         feed = _feed(self, columns)
         if not self.classifies:
             return OnnxValues(self, feed)

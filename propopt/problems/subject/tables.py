@@ -67,13 +67,7 @@ class CsvTable:
 
     @classmethod
     def of(cls, path: Path) -> CsvTable:
-        """Go through a file once, without keeping its cells.
-
-        Raises
-        ------
-        InvalidInput
-            If it is not such a table; the line is named.
-        """
+        """Go through a file once, without keeping its cells."""
         _require_file(path)
         with _unpacked(path) as file:
             reader = csv.reader(_lines(file, path))
@@ -108,13 +102,7 @@ class CsvTable:
     def read(
         self, columns: list[str] | None = None, n_rows: int | None = None
     ) -> pd.DataFrame:
-        """Some columns and the first rows; all of them by default.
-
-        Raises
-        ------
-        InvalidInput
-            If the quotes do not match, or there is not enough memory.
-        """
+        """Some columns and the first rows; all of them by default."""
         asked = self.n_rows if n_rows is None else min(n_rows, self.n_rows)
         n_bytes = 64.0 * asked * len(columns or self.columns)
         require_memory(n_bytes, f"{self.path}", "leave rows out")
@@ -122,13 +110,7 @@ class CsvTable:
         return self._of_length(frame, asked)
 
     def read_texts(self, column: str) -> pd.Series[str]:
-        """A column as it is written, such as ``1e3`` or ``NA``.
-
-        Raises
-        ------
-        InvalidInput
-            If a cell is empty, with the number of its row; or as :meth:`read`.
-        """
+        """A column as it is written, such as ``1e3`` or ``NA``."""
         require_memory(4.0 * self.n_characters, f"{self.path}", "leave rows out")
         frame = self._parsed(
             usecols=[column], dtype=str, keep_default_na=False, na_values=[""]
@@ -526,21 +508,7 @@ class Split:
 
 
 def read_rows(data: Data, source: Source, n_rows: int | None) -> Rows:
-    """The table of a problem file.
-
-    Parameters
-    ----------
-    data, source
-        The section, and its file.
-    n_rows : int or None
-        So many rows of a CSV are read, from the first, and of its target all; None is
-        all rows.
-
-    Raises
-    ------
-    ProblemFileError
-        For tables, columns and targets that cannot be.
-    """
+    """The table of a problem file."""
     return _of_sklearn(data) if data.csv is None else _of_csv(data, source, n_rows)
 
 

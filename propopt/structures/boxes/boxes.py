@@ -101,27 +101,7 @@ class Boxes:
         maps: Sequence[ColumnMap] | None = None,
         tolerance: float = DOUBLE_TOLERANCE,
     ) -> Boxes:
-        """The sum of trees.
-
-        Parameters
-        ----------
-        trees : sequence of Tree
-            Their ``feature`` counts the columns of the model.
-        base : float
-            What is added to their sum.
-        n_columns : int
-            D, the number of columns of the table.
-        maps : sequence of ColumnMap, optional
-            What each column of the model is of the table; by default the model sees
-            the table as it is.
-        tolerance : float
-            How far sums in the precision of the model may be from those in float64.
-
-        Raises
-        ------
-        InvalidInput
-            If a tree asks for categories of a column that is numeric in the table.
-        """
+        """The sum of trees."""
         columns = tuple(map(SameColumn, range(n_columns))) if maps is None else maps
         leaves = [leaf_sets(tree, columns) for tree in trees]
         return _boxes(leaves, base, n_columns, tolerance)
@@ -196,14 +176,7 @@ class Boxes:
     def value(self, points: Points) -> Values:
         """Values of f at points: sums over the boxes that each is in.
 
-        Parameters
-        ----------
-        points : array (N, D)
-            Numbers, NaN where they are missing, and codes.
-
-        Returns
-        -------
-        array (N,)
+        points (N, D), gives (N,).
         """
         values = np.empty(len(points))
         for rows in VALUES_AT_ONCE.blocks(len(points), max(1, 8 * len(self.sets))):
@@ -235,20 +208,7 @@ class Boxes:
         E f = base + Σ_l v_l Π_{u in path l} P_u,
         contrast_j = Σ_l v_l R_u Π_{w ≠ u} P_w,  u the set of column j in path l.
 
-        Parameters
-        ----------
-        P : array (U, N)
-            The probability of each set under the law of its column, for N rows.
-        R : array (U, N)
-            Its measure under the contrast of its column, a signed measure of total
-            mass zero.
-
-        Returns
-        -------
-        array (N,)
-            Means.
-        array (N, D)
-            Contrasts; exactly 0.0 in columns that no box asks for.
+        P (U, N), R (U, N), gives (N,), gives (N, D).
         """
         return self.products.contrasts(Measures.of_sets(P, R))
 
@@ -328,13 +288,7 @@ class BoxShapley:
 
     @classmethod
     def of(cls, boxes: Boxes, background: Points) -> BoxShapley:
-        """Against background rows (B, D).
-
-        Raises
-        ------
-        Refused
-            If a path has more than 62 sets.
-        """
+        """Against background rows (B, D)."""
         n_sets = boxes.paths.shape[1]
         if n_sets > MOST_SETS:
             raise Refused(

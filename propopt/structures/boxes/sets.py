@@ -134,10 +134,7 @@ class Sets:
     def intersections(self, starts: Positions) -> Sets:
         """Of each run of consecutive sets of one column what they have in common.
 
-        Parameters
-        ----------
-        starts : array (V,)
-            Where each run begins, increasing from 0.
+        starts (V,).
         """
         coded = self.coded[starts]
         group = np.full(len(starts), -1)
@@ -162,12 +159,7 @@ class Sets:
     def unique(self) -> tuple[Sets, Positions]:
         """Each set once, in the order of columns and ends; and where each one is now.
 
-        Returns
-        -------
-        Sets (V)
-            The different ones.
-        array (U,)
-            The place of each among them.
+        gives (U,).
         """
         members, group = _unique_members(self.members, self.group)
         # −0.0 is 0.0
@@ -181,10 +173,7 @@ class Sets:
     def contain(self, points: Points) -> Truths:
         """Whether each point's value is in each set, shape (U, N).
 
-        Parameters
-        ----------
-        points : array (N, D)
-            Numbers, NaN where they are missing, and codes.
+        points (N, D).
         """
         inside = np.empty((len(self), len(points)), dtype=bool)
         for j in np.unique(self.column):
@@ -415,15 +404,7 @@ class LeafSets(NamedTuple):
 
 
 def leaf_sets(tree: Tree, columns: Sequence[ColumnMap]) -> LeafSets:
-    """The sets that lead to each leaf of a tree, as sets of columns of the table.
-
-    Parameters
-    ----------
-    tree : Tree
-        Of columns of the model.
-    columns : sequence of ColumnMap
-        What each column of the model is.
-    """
+    """The sets that lead to each leaf of a tree, as sets of columns of the table."""
     leaves, inner = tree.leaves, tree.inner
     sides = _sides(tree, inner, columns)
     leaf, side = _ways_up(tree, leaves, inner)

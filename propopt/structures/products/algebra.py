@@ -93,14 +93,7 @@ class SetMeasures:
 def padded_paths(product: Positions, factor: Positions, n_products: int) -> Positions:
     """One row of factors for each product, padded with −1, (L, K).
 
-    Parameters
-    ----------
-    product : array (E,)
-        The product of each entry, not decreasing.
-    factor : array (E,)
-        The factor.
-    n_products : int
-        L.
+    product (E,), factor (E,).
     """
     lengths = np.bincount(product, minlength=n_products)
     paths = np.full((n_products, int(lengths.max(initial=0))), -1)

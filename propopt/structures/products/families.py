@@ -34,17 +34,13 @@ class Factors(Protocol):
     def at(self, values: Array, /) -> Array:
         """g_u of values of any shape S: numbers, NaN or codes; all of one column.
 
-        Returns
-        -------
-        array (U, S)
+        gives (U, S).
         """
 
     def under(self, normals: Normals, /) -> Array:
         """E g_u(V) for truncated normals V of shape S; all of one column.
 
-        Returns
-        -------
-        array (U, S)
+        gives (U, S).
         """
 
 
@@ -176,13 +172,7 @@ class Curves:
         return result
 
     def under(self, normals: Normals) -> Array:
-        """Means, (U, S).
-
-        Raises
-        ------
-        Refused
-            Where quadratures do not agree.
-        """
+        """Means, (U, S)."""
         means = np.empty((len(self), *normals.shape))
         for u, (rule, knots) in enumerate(zip(self.rules, self.knots, strict=True)):
             means[u] = _mean(rule, knots, normals, int(self.column[u]))

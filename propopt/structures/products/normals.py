@@ -371,16 +371,7 @@ def normal_nodes(
     They are between the ends, or as far from the most likely value as the density
     counts; distances from there keep their digits in the farthest tails.
 
-    Parameters
-    ----------
-    normals : Normals (S)
-        The laws.
-    n_nodes : int
-        In each part between cuts; Q of them in all.
-    log_tail : float
-        How far the logarithm of the density falls before it is left out.
-    cuts : array (K,)
-        Where one part ends and the next begins, increasing.
+    cuts (K,).
     """
     low, high = normals.standardised(normals.low), normals.standardised(normals.high)
     mode = np.clip(0.0, low, high)  # z of the most likely value

@@ -231,18 +231,7 @@ def by_table(
 
     Factors of a product that are of the same column of the table are one factor.
 
-    Parameters
-    ----------
-    function : SumOfProducts
-        Of the M columns that a model sees: bumps, powers and exponentials.
-    seen : sequence of SeenColumn (M,)
-        Where each comes from.
-    n_columns : int
-        D.
-
-    Returns
-    -------
-    SumOfProducts
+    seen (M,).
     """
     entries = _Entries.of(function, seen)
     pulled = _Pulled(function, seen, entries)

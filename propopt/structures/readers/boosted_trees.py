@@ -231,13 +231,7 @@ HISTOGRAM_TREES: Final[Mapping[type, TreeRule]] = dict.fromkeys(
 def coded_numbers(table: Any, categories: Sequence[Sequence[Any] | None]) -> Array:
     """Numbers, and codes of categories; NaN for missing and unknown ones.
 
-    Parameters
-    ----------
-    table : array or DataFrame (n, M)
-        What a booster is given.
-    categories : sequence
-        Of each column that has a category dtype the categories that are known; None
-        where the positions in the dtype itself count.
+    table (n, M).
     """
     frame = as_frame(table, "X")
     if frame is None:

@@ -84,20 +84,7 @@ Terms: TypeAlias = Sequence[KernelTerm]
 
 
 def kernel_terms(kernel: Kernel, n_columns: int) -> Terms | NoProducts:
-    """The terms that a kernel is the sum of.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        Any.
-    n_columns : int
-        D.
-
-    Returns
-    -------
-    sequence of KernelTerm, or NoProducts
-        The latter where it is another kernel, or a gaussian times a linear one.
-    """
+    """The terms that a kernel is the sum of."""
     terms = _terms(kernel, n_columns)
     if isinstance(terms, NoProducts):
         return terms
@@ -174,14 +161,7 @@ def monomial_sum(
 ) -> SumOfProducts:
     """Base + Σ_f weights_f Π_d x_d^p_fd.
 
-    Parameters
-    ----------
-    exponents : array (F, D)
-        p.
-    weights : array (F,)
-        Of the monomials.
-    base : float
-        The constant.
+    exponents (F, D), weights (F,).
     """
     n_columns = exponents.shape[1]
     kept = np.flatnonzero(weights)
@@ -199,16 +179,7 @@ def quadratic_sum(
 ) -> SumOfProducts:
     """Base + Σ_k weights_k (x − μ_k)ᵀ P_k (x − μ_k).
 
-    Parameters
-    ----------
-    means : array (K, D)
-        μ_k.
-    forms : sequence of arrays (D, D)
-        P_k, symmetric.
-    weights : array (K,)
-        Of the forms.
-    base : float
-        The constant.
+    means (K, D), forms (D, D), weights (K,).
     """
     n_columns = means.shape[1]
     constant = np.zeros((0, n_columns), np.intp)
@@ -242,14 +213,7 @@ def machine_products(
 ) -> SumOfProducts | NoProducts:
     """Base + row · z, of the scores z of a kernel machine.
 
-    Parameters
-    ----------
-    machine : KernelMachine
-        The machine.
-    row : array (K,)
-        Weights of its scores.
-    base : float
-        The constant.
+    row (K,).
     """
     D = machine.centers.shape[1]
     terms = kernel_terms(machine.kernel, D)

@@ -113,17 +113,7 @@ REASONS: Final[Mapping[str, str]] = {
 
 
 def why_unread(model: Any, output: TreeOutput, view: View) -> str:
-    """Half a sentence, which names the output that is exact where there is one.
-
-    Parameters
-    ----------
-    model : estimator
-        One that is not read.
-    output : TreeOutput
-        What was wanted.
-    view : View
-        What it is given.
-    """
+    """Half a sentence, which names the output that is exact where there is one."""
     name = type(model).__name__
     bent = f"the {output.name} of a {name} is another function of its sum of trees"
     scores = [
@@ -189,22 +179,7 @@ class Combination:
 def network_products(
     network: Network, link: Link, n_columns: int
 ) -> SumOfProducts | NoProducts:
-    """What is read from the scores of a network, by the columns that it sees.
-
-    Parameters
-    ----------
-    network : Network
-        The scores.
-    link : Link
-        What is made of them.
-    n_columns : int
-        The number of columns.
-
-    Returns
-    -------
-    SumOfProducts or NoProducts
-        The latter where a score is no sum of products, or the link bends it.
-    """
+    """What is read from the scores of a network, by the columns that it sees."""
     combination = _linear(link, network.n_scores)
     if isinstance(combination, NoProducts):
         return combination
@@ -359,15 +334,7 @@ _MOST_KEPT: Final = 32
 
 
 def through_view(function: SumOfProducts, view: View) -> SumOfProducts | NoProducts:
-    """A function of the columns that are seen, by the columns of the table.
-
-    Parameters
-    ----------
-    function : SumOfProducts
-        Of the M columns of the view.
-    view : View
-        What is seen.
-    """
+    """A function of the columns that are seen, by the columns of the table."""
     used = function.columns.tolist()
     columns = SeenColumns(view, used)
     broken = [k for k in used if columns.is_broken(k)]
@@ -448,12 +415,7 @@ class SeenColumns:
     def seen(self, k: int, values: Array) -> Array:
         """What is seen in one column of values of its source.
 
-        Parameters
-        ----------
-        k : int
-            The column that is seen.
-        values : array (n,)
-            Of the column of the table.
+        values (n,).
         """
         columns = np.full(len(values), k, np.intp)
         with np.errstate(all="ignore"):  # such as logarithms of other columns at 0
@@ -511,24 +473,7 @@ class Networks:
 def model_products(
     model: Any, output: TreeOutput, view: View, networks: Networks
 ) -> SumOfProducts | NoProducts:
-    """The sum of products of an output of a fitted model.
-
-    Parameters
-    ----------
-    model : estimator
-        Fitted.
-    output : TreeOutput
-        What is wanted of it.
-    view : View
-        What it is given.
-    networks : Networks
-        What reads models that are no trees.
-
-    Returns
-    -------
-    SumOfProducts or NoProducts
-        The latter says why it is none.
-    """
+    """The sum of products of an output of a fitted model."""
     if type(model) is Pipeline:
         model, view = _behind_columns(model, view)
     network = networks.network(model)

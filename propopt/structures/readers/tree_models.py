@@ -271,24 +271,7 @@ def read_boxes(model: Any, output: TreeOutput, view: View) -> Boxes | None:
 
 
 def read_trees(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
-    """The sum of trees that an output of a fitted model is, by the table.
-
-    Parameters
-    ----------
-    model : estimator
-        Fitted; of a class that is known, not of a subclass, which may predict by
-        another rule.
-    output : TreeOutput
-        What is wanted of it.
-    view : View
-        What it is given.
-
-    Returns
-    -------
-    TreeSum or None
-        None where the output is no sum of trees, or a column that is asked for is made
-        of several of the table.
-    """
+    """The sum of trees that an output of a fitted model is, by the table."""
     kind = type(model)
     if kind in SUMS:
         return _added(SUMS[kind](model, output, view), view)

@@ -175,15 +175,7 @@ class Fan:
 
 
 def fanned(tree: Tree, fans: Mapping[int, Fan]) -> Tree | None:
-    """The tree whose nodes with fans do what they say; None if it is too large.
-
-    Parameters
-    ----------
-    tree : Tree
-        Of the columns of a table; thresholds of nodes with fans are not read.
-    fans : mapping of a node to a Fan
-        Of columns of numbers.
-    """
+    """The tree whose nodes with fans do what they say; None if it is too large."""
     if not fans:
         return tree
     if all(len(fan.left) <= 2 for fan in fans.values()):
@@ -293,10 +285,7 @@ def at_most_in_single(thresholds: ArrayLike) -> Array:
     with s the largest float32 ≤ t, x is the middle of s and the next float32, or the
     number before it where the middle is rounded up.
 
-    Parameters
-    ----------
-    thresholds : array (n,)
-        In any precision; infinite ones stay what they are.
+    thresholds (n,).
 
     Examples
     --------
@@ -492,23 +481,7 @@ class _AllAtOnce:
 
 
 def resolved(trees: Sequence[Tree], view: View, numbers: Numbers) -> list[Tree] | None:
-    """The same trees, asking for columns of the table in float64.
-
-    Parameters
-    ----------
-    trees : sequence of Tree
-        By the columns of the view; codes are whole numbers.
-    view : View
-        What the columns are.
-    numbers : callable
-        What the model makes of what it is given.
-
-    Returns
-    -------
-    list of Tree or None
-        None if numbers are asked for so many categories that a tree would be too large,
-        or a column is seen through a map that may fall.
-    """
+    """The same trees, asking for columns of the table in float64."""
     if _are_of_table(trees, view):
         return list(trees)
     ends = ends_asked(trees)
@@ -765,21 +738,7 @@ def sum_of_trees(
     numbers: Numbers = table_numbers,
     tolerance: float = DOUBLE_TOLERANCE,
 ) -> TreeSum | None:
-    """A sum of trees by the columns of the table behind a view.
-
-    Parameters
-    ----------
-    trees : sequence of Tree
-        Of the columns of the view.
-    base : float
-        What is added to them.
-    view : View
-        What the model is given.
-    numbers : callable
-        What it makes of it.
-    tolerance : float
-        How precisely the model adds.
-    """
+    """A sum of trees by the columns of the table behind a view."""
     whole = resolved(trees, view, numbers)
     if whole is None:
         return None

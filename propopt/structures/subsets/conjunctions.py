@@ -185,20 +185,7 @@ class Enumerated:
 
     @classmethod
     def of(cls, function: Callable[[Truths], Any], n_words: int) -> Enumerated:
-        """A function that is asked for all sets, in one call.
-
-        Parameters
-        ----------
-        function : callable
-            From bits (2^d, d) to values (2^d,).
-        n_words : int
-            d, at most 16.
-
-        Raises
-        ------
-        InvalidInput
-            If there are more words.
-        """
+        """A function that is asked for all sets, in one call."""
         if n_words > MOST_ENUMERATED:
             raise InvalidInput(
                 f"{n_words} words have 2^{n_words} sets; all are asked for up to "

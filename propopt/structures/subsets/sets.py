@@ -41,13 +41,7 @@ def all_sets(n_words: int) -> Truths:
 
 
 def sets_of_size(n_words: int, size: int) -> Truths:
-    """All sets of one size as bits, (C(d, m), d).
-
-    Parameters
-    ----------
-    n_words, size : int
-        d and m.
-    """
+    """All sets of one size as bits, (C(d, m), d)."""
     few = min(size, n_words - size)
     inside = np.array(list(combinations(range(n_words), few)), np.intp)
     bits = np.zeros((len(inside), n_words), bool)
@@ -58,14 +52,7 @@ def sets_of_size(n_words: int, size: int) -> Truths:
 def random_sets(n_words: int, sizes: Positions, rng: np.random.Generator) -> Truths:
     """Sets of given sizes, all sets of one size alike likely, as bits (n, d).
 
-    Parameters
-    ----------
-    n_words : int
-        d.
-    sizes : array of int (n,)
-        m of each.
-    rng : numpy.random.Generator
-        Where they come from.
+    sizes (n,).
     """
     ranks = rng.random((len(sizes), n_words)).argsort(axis=1).argsort(axis=1)
     return np.asarray(ranks >= (n_words - sizes)[:, None])
@@ -78,15 +65,6 @@ def share_keeping(m: Array, d: int, present: int, absent: int) -> Array:
     """C(d − p − a, m − p) / C(d, m), of the sets of m of d words; 0 where p + a > d.
 
     It is Π_{i<p} (m − i)/(d − i) · Π_{i<a} (d − m − i)/(d − p − i), without factorials.
-
-    Parameters
-    ----------
-    m : array
-        Sizes, of any shape.
-    d : int
-        The number of words.
-    present, absent : int
-        p and a: how many words are kept, and how many others are not.
     """
     if present + absent > d:
         return np.zeros(m.shape)
@@ -114,12 +92,7 @@ def shares_drawn(d: int, b: int) -> Array:
 def shares_keeping(n_words: int, p: int, absent: Positions) -> Array:
     """The same for m = 0, ..., d, and for several numbers a, (A, d + 1).
 
-    Parameters
-    ----------
-    n_words, p : int
-        d, and how many words are kept.
-    absent : array (A,)
-        How many are deleted.
+    absent (A,).
     """
     m, last = np.arange(n_words + 1.0), int(absent.max(initial=0))
     share = share_keeping(m, n_words, p, 0)

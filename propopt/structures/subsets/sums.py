@@ -63,15 +63,7 @@ class ExponentialSum:
 
     @classmethod
     def of(cls, power: float, smallest: float) -> ExponentialSum:
-        """The sum for R^(−s) down to the smallest R.
-
-        Parameters
-        ----------
-        power : float
-            s, 1/2 or 1.
-        smallest : float
-            r, in (0, 1].
-        """
+        """The sum for R^(−s) down to the smallest R."""
         lowest = (math.log(math.gamma(power + 1.0)) + math.log(1e-16)) / power
         highest = math.log(_TAIL / smallest)
         # log u = x − e^(−x) rises; at x = −log(2 − lowest) it is below the lowest

@@ -140,15 +140,7 @@ def is_affine(network: Network) -> bool:
 
 
 def before(step: Any, row: LinearRow) -> LinearRow | NoSetFunction:
-    """A row of what a fitted step gives, as a row of what it is given.
-
-    Parameters
-    ----------
-    step : transformer
-        A scaler, selection, projection or binarizer; no other is known to be linear.
-    row : LinearRow
-        Of its columns.
-    """
+    """A row of what a fitted step gives, as a row of what it is given."""
     if is_passthrough(step):
         return row
     if isinstance(step, SelectorMixin):
@@ -306,15 +298,6 @@ def word_blocks(
 
     Words that share a feature, such as ``Food`` and ``food`` where case is lowered, are
     in one block.
-
-    Parameters
-    ----------
-    vectoriser : Vectoriser
-        Fitted.
-    row : LinearRow
-        The output, of its features before the norm.
-    found : DocumentFeatures
-        Which features the words of a document feed.
     """
     entries = (found.count, (found.word, found.feature))
     counts = sp.csr_array(entries, shape=(found.n_words, found.n_features))
@@ -409,15 +392,7 @@ MemberRule: TypeAlias = Callable[[Any, TreeOutput], ModelSum | NoProducts]
 
 
 def members_of(model: Any, output: TreeOutput) -> ModelSum | NoSetFunction | None:
-    """What a model adds up; None where it has no members that are given what it is.
-
-    Parameters
-    ----------
-    model : estimator
-        Of texts, or of features; a pipeline is parted at its last step.
-    output : TreeOutput
-        The output, and the class or column.
-    """
+    """What a model adds up; None where it has no members that are given what it is."""
     if type(model) is Pipeline:
         return _behind(model, output)
     rule = _MEMBERS_RULES.get(type(model))
@@ -488,15 +463,7 @@ RowRule: TypeAlias = Callable[[Any, TreeOutput], Found]
 
 
 def linear_row(model: Any, output: TreeOutput) -> Found:
-    """The row of an output of a fitted model; None of models that are not linear.
-
-    Parameters
-    ----------
-    model : estimator
-        Of features.
-    output : TreeOutput
-        The output, and the class or column.
-    """
+    """The row of an output of a fitted model; None of models that are not linear."""
     rule = _RULES.get(type(model), _of_members)
     return rule(model, output)
 
@@ -717,23 +684,7 @@ class TextLinear:
 def read_text_linear(
     model: Any, output: str, index: int | None
 ) -> TextLinear | NoSetFunction | None:
-    """Linear outputs behind counts or tf-idf, with a norm or without.
-
-    Parameters
-    ----------
-    model : estimator
-        A pipeline that begins with a vectoriser.
-    output : str
-        ``"value"``, ``"probability"``, ``"log_odds"`` or ``"margin"``.
-    index : int or None
-        The class, or the column of the output; None where there is only one.
-
-    Returns
-    -------
-    TextLinear, NoSetFunction or None
-        The reason where the output of a linear model is not linear; None where the
-        model is none.
-    """
+    """Linear outputs behind counts or tf-idf, with a norm or without."""
     vectoriser = Vectoriser.of(model)
     if isinstance(vectoriser, NoSetFunction) or vectoriser.rest is None:
         return None

@@ -53,17 +53,7 @@ def cubes_of(words: Positions, counts: Array, holds: Truths) -> list[Cube] | Non
     holds all or none of the counts that are left. Where its complement needs fewer, it
     is 1 less that: of k words "at least one is kept" is 1 − Π (1 − z).
 
-    Parameters
-    ----------
-    words, counts : array (k,)
-        The words that feed the feature, and how often each counts.
-    holds : array (T,)
-        Whether the set holds each of :func:`attained`, the counts that there can be.
-
-    Returns
-    -------
-    list of Cube or None
-        None where there are too many.
+    words (k,), counts (k,), holds (T,).
     """
     order = np.argsort(-np.abs(counts), kind="stable")
     asked = _CubesAsked(
@@ -153,12 +143,7 @@ class CubeTable:
     ) -> tuple[Array, Positions]:
         """Values (R,) and literals (R, K') of products of one cube of each set.
 
-        Parameters
-        ----------
-        values : array (L,)
-            Of products of sets.
-        paths : array (L, K)
-            The sets of each, padded with −1.
+        values (L,), paths (L, K).
         """
         nothing = np.full((1, self.literals.shape[1]), -1, np.intp)
         literals = np.concatenate([self.literals, nothing])
@@ -366,13 +351,7 @@ class LeavesOnWords:
         )
 
     def at(self, found: DocumentFeatures) -> Conjunctions | NoSetFunction:
-        """The function of the words of a document.
-
-        Parameters
-        ----------
-        found : DocumentFeatures
-            Which features its words feed.
-        """
+        """The function of the words of a document."""
         d = found.n_words
         groups: list[list[Cube]] = []
         parts = [self._alone(found)]
@@ -509,17 +488,7 @@ class TextTrees:
 def read_text_trees(
     model: Any, output: str, index: int | None
 ) -> TextTrees | NoSetFunction:
-    """Trees, forests and boosting on counts, presence or tf-idf that has no norm.
-
-    Parameters
-    ----------
-    model : estimator
-        A pipeline that begins with a vectoriser.
-    output : str
-        ``"value"``, ``"probability"``, ``"log_odds"`` or ``"margin"``.
-    index : int or None
-        The class, or the column of the output; None where there is only one.
-    """
+    """Trees, forests and boosting on counts, presence or tf-idf that has no norm."""
     vectoriser = Vectoriser.of(model)
     if isinstance(vectoriser, NoSetFunction):
         return vectoriser

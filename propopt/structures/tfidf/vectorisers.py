@@ -332,19 +332,6 @@ def document_features(
     A word is given to the vectoriser as it stands, by itself. That counts add up is
     then seen on the whole text, on the text without words, and on random sets of words:
     on more, or all, where the tokens may be more than letters that stand together.
-
-    Parameters
-    ----------
-    vectoriser : Vectoriser
-        Fitted.
-    document : Document
-        By any rule of words.
-
-    Returns
-    -------
-    DocumentFeatures or NoSetFunction
-        The latter where features are made of several words, such as n-grams, and names
-        some.
     """
     formed = _formed_ngrams(vectoriser, document)
     if formed:
