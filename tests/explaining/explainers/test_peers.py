@@ -15,7 +15,7 @@ from propopt.explaining.explainers import captum_attribution, quantus_explain_fu
 from propopt.functions import Power
 
 
-PAGE = Path(__file__).parents[2] / "docs" / "interop.md"
+PAGE = Path(__file__).parents[3] / "docs" / "interop.md"
 EXAMPLES = dict(
     zip(
         ("shap", "captum", "quantus"),

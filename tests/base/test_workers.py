@@ -25,7 +25,7 @@ from propopt.losses import Program
 from propopt.solvers import Task
 
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 posix = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 FILE = """\
 data: {grid: {low: -1, high: 1, per_dimension: 30, dimensions: 1}}

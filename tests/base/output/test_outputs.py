@@ -20,7 +20,7 @@ from propopt.base.files import require_free_name, writable_folder, written_whole
 from propopt.cli import main
 
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 FILE = """\
 data: {grid: {low: -1, high: 1, per_dimension: 9, dimensions: 1}}
 function: {name: power, degree: 3}

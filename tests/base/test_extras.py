@@ -61,13 +61,13 @@ def test_a_problem_file_says_so_by_line(tmp_path, capsys):
 
 @pytest.mark.parametrize(("package", "extra"), EXTRAS.items())
 def test_extras_hold_what_they_are_said_to_hold(package, extra):
-    project = Path(__file__).parent.parent / "pyproject.toml"
+    project = Path(__file__).parents[2] / "pyproject.toml"
     told = tomllib.loads(project.read_text())["project"]["optional-dependencies"]
     assert any(re.match(rf"{package}\b", line) for line in told[extra])
 
 
 def test_all_installs_every_extra():
-    project = Path(__file__).parent.parent / "pyproject.toml"
+    project = Path(__file__).parents[2] / "pyproject.toml"
     told = tomllib.loads(project.read_text())["project"]["optional-dependencies"]
     (line,) = told.pop("all")
     assert set(re.findall(r"[a-z]+", line.partition("[")[2])) == set(told)
