@@ -6,7 +6,6 @@ import warnings
 
 import numpy as np
 import pytest
-from propopt.tables.words import PatternWords
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.decomposition import TruncatedSVD
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -51,7 +50,7 @@ from propopt.structures.subsets.sets import NoSetFunction
 from propopt.structures.subsets.sums import NormalisedSum, PlainSum
 from propopt.structures.tfidf import text_sums
 from propopt.structures.tfidf.text_sums import LinearRow, before
-from propopt.tables.documents import Document
+from propopt.tables.documents import Document, PatternWords
 
 
 WORDS = [*(f"w{k}" for k in range(12)), "Food", "food", "x"]
