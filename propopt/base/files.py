@@ -1,4 +1,4 @@
-"""Files that are either the old ones or the new ones, never half of each.
+"""Files: whole or not at all, archives that are not trusted, CSV, SVG, Markdown.
 
 Archives of arrays with one JSON header: read without trust in what they claim. Members
 are stored as they are, so that none is larger than the file: nothing is allocated that
@@ -34,6 +34,9 @@ from propopt.base.errors import InvalidInput, Unwritten
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+# ---- Files that are either the old ones or the new ones, never half of each
 
 
 def writable_folder(folder: str | Path) -> Path:

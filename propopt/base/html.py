@@ -1,4 +1,4 @@
-"""Cards of results: plain data, laid out as HTML for notebooks and as text for print.
+"""Cards and pages: one layout of plain data, and texts with highlighted words.
 
 A card says first what was found, then the numbers, then what is proved; settings are
 folded. HTML is escaped and without scripts, and its colours are seen on light and dark
@@ -35,6 +35,10 @@ from propopt.base.text import (
     printable,
     target_in_words,
 )
+
+
+# ---- Cards of results: plain data, laid out as HTML for notebooks and as text for
+# print
 
 
 N_FEATURES: Final = 10

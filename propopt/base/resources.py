@@ -1,4 +1,4 @@
-"""How many threads work at once: ours over columns or those of libraries, not both."""
+"""What work may take: threads, memory, batches, other processes, optional packages."""
 
 from __future__ import annotations
 
@@ -28,6 +28,9 @@ from joblib.parallel import BACKENDS, get_active_backend
 from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
 from propopt.base.errors import InvalidInput, MissingExtra, Refused, SolverFailure
+
+
+# ---- How many threads work at once: ours over columns or those of libraries, not both
 
 
 _Result = TypeVar("_Result")

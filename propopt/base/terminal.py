@@ -1,4 +1,4 @@
-"""What runs print: a console on which names are text, and bars for long work."""
+"""What a terminal shows while work goes on, and tables."""
 
 from __future__ import annotations
 
@@ -23,6 +23,9 @@ from rich.text import Text
 
 from propopt.base.streams import PatientStream
 from propopt.base.text import printable, printable_lines
+
+
+# ---- What runs print: a console on which names are text, and bars for long work
 
 
 class PlainConsole(Console):

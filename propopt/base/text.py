@@ -1,4 +1,4 @@
-r"""Names as text: what a column is called is no command to a terminal or a page.
+r"""Words: names as text, gaps and errors in words, and what is explained.
 
 Names come from tables, files and users. Wherever one is shown, control characters, the
 escape codes made of them, marks that turn the direction of writing, and bytes that are
@@ -18,6 +18,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from html import escape
 from typing import Any, Final, Literal, Self, TypeAlias, final
+
+
+# ---- Names as text: what a column is called is no command to a terminal or a page
 
 
 HIDDEN = re.compile(

@@ -1,4 +1,4 @@
-"""Targets in units of the output: contributions that add up to f(x) less a base."""
+"""Targets that add up to f(x) less a base, and optima in that unit."""
 
 from __future__ import annotations
 
@@ -25,6 +25,9 @@ from propopt.losses.graphs.points import Graph
 from propopt.results.explanation import Explanation
 from propopt.structures.boxes.boxes import BoxShapley
 from propopt.tables.frames import Labels, aligned, is_shap
+
+
+# ---- Targets in units of the output: contributions that add up to f(x) less a base
 
 
 ContributionsLike: TypeAlias = Any

@@ -1,4 +1,4 @@
-"""One line from a model of texts and documents to an optimized explanation.
+"""Documents, explained together: targets, optimum, the one line.
 
 - :mod:`propopt.explaining.documents`: documents, explained together.
 - :mod:`propopt.explaining.documents`: what attributions of words aim at.
@@ -39,7 +39,7 @@ from propopt.tables.documents import Document
 from propopt.tables.frames import Labels, aligned, listed
 
 
-# ---- The attributions of words that are robust between documents that share them
+# ---- One line from a model of texts and documents to an optimized explanation
 
 
 _ROUNDING: Final = 1e-9

@@ -1,4 +1,4 @@
-"""How reference rows are explained together, so that others can be beside them."""
+"""Reference rows with their attributions, and the answers that they give."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ if TYPE_CHECKING:
     from propopt.interactions.scores import InteractionScores
 
 
-# ---- RowAnswers to new rows, one after the other, as one explanation
+# ---- How reference rows are explained together, so that others can be beside them
 
 
 _UNSCALED = 1e-9

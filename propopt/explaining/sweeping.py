@@ -1,4 +1,4 @@
-"""Many optimal explanations: over weights, and over limits."""
+"""Many optimal explanations, over weights and limits."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ from propopt.solvers import (
 )
 
 
-# ---- What a sweep tries: all combinations of weights and limits, by loss
+# ---- Many optimal explanations: over weights, and over limits
 
 
 Swept: TypeAlias = float | Sequence[float] | Array

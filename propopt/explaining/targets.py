@@ -1,4 +1,4 @@
-"""What an explanation of a model aims at: its slopes, or those of its local mean."""
+"""What an explanation aims at, how precisely, and defaults that are stated."""
 
 from __future__ import annotations
 
@@ -25,6 +25,9 @@ from propopt.results.explanation import Explanation
 from propopt.solvers import solve
 from propopt.tables.frames import Labels
 from propopt.tables.schema import ColumnScale, array_scales, per_scale
+
+
+# ---- What an explanation of a model aims at: its slopes, or those of its local mean
 
 
 LawChoice: TypeAlias = Literal["auto", "data", "gaussian", "none"]

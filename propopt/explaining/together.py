@@ -1,4 +1,4 @@
-"""Rows that are explained together: what they aim at, and who is alike."""
+"""Rows explained together, and what additive attributions cannot show."""
 
 from __future__ import annotations
 
@@ -27,6 +27,9 @@ from propopt.results.explanation import Explanation, Parameter
 
 if TYPE_CHECKING:
     from propopt.interactions.scores import ClearScores, InteractionScores
+
+
+# ---- Rows that are explained together: what they aim at, and who is alike
 
 
 MOST_STABLE = 1_000

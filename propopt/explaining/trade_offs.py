@@ -1,4 +1,4 @@
-"""Trade-offs: optimal explanations for many weights, beside those of baselines.
+"""Trade-offs: optima for many weights beside baselines; distances, cards, files.
 
 Trade-offs as one file, and back: every explanation checked as if it came alone. The
 arrays of the n-th explanation are ``n.attributions``, and so on; the optimized ones
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from propopt.plots.trade_offs import AxisScale
 
 
-# ---- What a notebook shows of trade-offs: what there is, and a few rows of the table
+# ---- Trade-offs: optimal explanations for many weights, beside those of baselines
 
 
 _N_ROWS = 10

@@ -1,4 +1,4 @@
-"""Central differences of any vectorised function, in batches."""
+"""Central differences, effects of what is missing, and the jump test."""
 
 from __future__ import annotations
 
@@ -25,6 +25,9 @@ from propopt.functions.jumps import (
 )
 from propopt.tables.columns import DATA_LAW, MOST_ATOMS, Atoms, atoms_of
 from propopt.tables.frames import Labels, listed, read_table
+
+
+# ---- Central differences of any vectorised function, in batches
 
 
 DEFAULT_STEP = math.cbrt(DOUBLE)

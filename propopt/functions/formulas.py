@@ -1,4 +1,4 @@
-"""Functions that are sums over features, f(x) = Σ_d φ(x_d)."""
+"""Functions by formulas: separable ones, those of the paper, those of columns."""
 
 from __future__ import annotations
 
@@ -23,6 +23,9 @@ from propopt.structures.products.families import CurveRule, Curves, Factors, Pow
 from propopt.structures.products.sums import NoProducts, SumOfProducts
 from propopt.structures.readers.kernel_products import quadratic_sum
 from propopt.tables.frames import Labels, read_table
+
+
+# ---- Functions that are sums over features, f(x) = Σ_d φ(x_d)
 
 
 class Separable(Function):

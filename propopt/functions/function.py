@@ -1,4 +1,4 @@
-"""What a function under explanation is: values and gradients at points."""
+"""What a function under explanation is, and how often it was called."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from propopt.tables.frames import Labels, as_frame, listed, read_points, text_in
 from propopt.tables.schema import Encoding, TableSchema
 
 
-# ---- Calls of a model, counted
+# ---- What a function under explanation is: values and gradients at points
 
 
 Hearer: TypeAlias = Callable[[int], None]

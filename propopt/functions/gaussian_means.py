@@ -1,4 +1,4 @@
-"""Smoothed functions: gradients of what has none, such as forests."""
+"""Smoothed functions: means under gaussian noise, and their gradients."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from propopt.tables.frames import Labels
 from propopt.tables.schema import TableSchema
 
 
-# ---- Values at antithetic pairs around some rows, and the slopes and effects in them
+# ---- Smoothed functions: gradients of what has none, such as forests
 
 
 Effects: TypeAlias = tuple[int, slice | NDArray[np.intp], Array]

@@ -1,4 +1,4 @@
-"""Images as points: every image is a row, every explanation of a row an image."""
+"""Images as points, and classifiers of them."""
 
 from __future__ import annotations
 
@@ -22,6 +22,9 @@ from propopt.tables.frames import listed
 
 if TYPE_CHECKING:
     import torch
+
+
+# ---- Images as points: every image is a row, every explanation of a row an image
 
 
 @final

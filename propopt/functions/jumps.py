@@ -1,4 +1,4 @@
-"""What models return: numbers, and how precisely they were computed.
+"""What models answer, how precisely, and whether they jump.
 
 Does a function jump? What its slopes leave unexplained of its change tells. Along a
 segment φ(τ) = f(x + τd), 0 ≤ τ ≤ 1, a function without jumps keeps the fundamental
@@ -25,6 +25,9 @@ from numpy.typing import NDArray
 from propopt.base.arrays import Array, Points, Values
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import row_blocks
+
+
+# ---- What models return: numbers, and how precisely they were computed
 
 
 DOUBLE: Final = float(np.finfo(np.float64).eps)

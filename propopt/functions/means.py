@@ -1,4 +1,4 @@
-"""What a function is read as, believed once it is what the function answers."""
+"""What a function is read as, believed once checked, and its exact means."""
 
 from __future__ import annotations
 
@@ -20,6 +20,9 @@ from propopt.structures.boxes.boxes import SINGLE_TOLERANCE, Boxes
 from propopt.structures.products.sums import NoProducts, SumOfProducts
 from propopt.tables.frames import Labels
 from propopt.tables.schema import TableSchema
+
+
+# ---- What a function is read as, believed once it is what the function answers
 
 
 EXACT_BOXES: Final = "exact (boxes)"

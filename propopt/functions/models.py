@@ -1,4 +1,4 @@
-"""Functions whose values come from calls of a model, which a first few rows try."""
+"""Models as functions: called, fitted, of tables, with gradients of their own."""
 
 from __future__ import annotations
 
@@ -60,6 +60,9 @@ from propopt.structures.readers.model_products import network_products
 from propopt.tables.columns import Atoms, Coded
 from propopt.tables.frames import Labels, listed
 from propopt.tables.schema import TableSchema
+
+
+# ---- Functions whose values come from calls of a model, which a first few rows try
 
 
 Said = TypeVar("Said")

@@ -1,4 +1,4 @@
-"""Which output of which model is meant: names of outputs, labels of classes."""
+"""Which output of which model is meant, and how it is read."""
 
 from __future__ import annotations
 
@@ -44,6 +44,9 @@ from propopt.structures.registry import (
 )
 from propopt.tables.frames import Labels, listed
 from propopt.tables.schema import TableSchema
+
+
+# ---- Which output of which model is meant: names of outputs, labels of classes
 
 
 Output: TypeAlias = Literal["auto", "value", "probability", "log_odds", "margin"]

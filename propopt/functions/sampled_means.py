@@ -1,4 +1,4 @@
-"""Means of any function under the data law, by draws."""
+"""Means of any function under the data law, drawn until they are precise."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from propopt.tables.frames import Labels
 from propopt.tables.schema import TableSchema
 
 
-# ---- Estimates that can be drawn on: until they are precise, or a budget is spent
+# ---- Means of any function under the data law, by draws
 
 
 _MARGIN: Final = 1.2

@@ -1,4 +1,4 @@
-"""A model of texts as a function under explanation."""
+"""A model of texts as a function: words, calls, one document."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from propopt.tables.frames import Labels, listed
 from propopt.tables.schema import TableSchema
 
 
-# ---- Models that count the words of a text, and see nothing else of it
+# ---- A model of texts as a function under explanation
 
 
 def bag_refusal(vectorisers: Sequence[CountsWords], schema: TextSchema) -> str | None:

@@ -1,4 +1,4 @@
-"""From whatever computes numbers to a function under explanation."""
+"""From whatever computes numbers to a function under explanation; texts too."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ from propopt.tables.frames import is_frame, read_points
 from propopt.tables.schema import TableSchema
 
 
-# ---- The words that a model of texts sees, as a rule
+# ---- From whatever computes numbers to a function under explanation
 
 
 @final

@@ -1,4 +1,4 @@
-"""Similar features: the eigenbasis in which the features of an explanation decouple.
+"""Eigenbases of similar features, and of kernel matrices.
 
 Eigenbases of kernel matrices, that rotate a few columns without being formed. K = Q T
 Qᵀ with T tridiagonal and Q a product of Householder reflectors, and T = S diag(κ) Sᵀ.
@@ -21,6 +21,9 @@ from propopt.base.checks import read_array
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import require_memory
 from propopt.losses.linear_algebra import reflected, tridiagonalised
+
+
+# ---- Similar features: the eigenbasis in which the features of an explanation decouple
 
 
 class FeatureBasis(ABC):

@@ -1,4 +1,4 @@
-"""How inputs are read, and where they lie for the kernel."""
+"""Inputs, their distances and kernels, and which of them carry the prior."""
 
 from __future__ import annotations
 
@@ -20,6 +20,9 @@ from propopt.functions import Function
 from propopt.losses.graphs.points import median_distance
 from propopt.tables.frames import Labels, differ, read_points
 from propopt.tables.schema import ColumnScale, TableSchema, array_scales, per_scale
+
+
+# ---- How inputs are read, and where they lie for the kernel
 
 
 class Inputs(ABC):

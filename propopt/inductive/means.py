@@ -1,4 +1,4 @@
-"""The constant of the prior: none, one per feature, or one that all features share.
+"""The constant of the prior, and normal laws of attributions.
 
 A constant has an improper flat prior and is integrated out (universal kriging). It
 enters through s_j = 1ᵀA_j⁻¹1 and r_j = 1ᵀA_j⁻¹y_j, with A_j the covariance of the
@@ -18,7 +18,7 @@ from propopt.base.errors import InvalidInput
 from propopt.inductive.bases import FeatureBasis
 
 
-# ---- What is known of attributions at new points: gaussian laws, and their updates
+# ---- The constant of the prior: none, one per feature, or one that all features share
 
 
 @final

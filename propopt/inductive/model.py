@@ -1,4 +1,4 @@
-"""A prior with its observations, before one is conditioned on the other."""
+"""The prior, what it has seen, and lengthscales that account best for it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from propopt.inductive.posterior import (
 )
 
 
-# ---- The prior, what it has seen, and what it says under given weights
+# ---- A prior with its observations, before one is conditioned on the other
 
 
 WeightPair: TypeAlias = tuple[float, float]

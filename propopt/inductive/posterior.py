@@ -1,4 +1,4 @@
-"""Inducing inputs in one eigenbasis, from which every weight is answered.
+"""Posteriors: exact, by inducing inputs, and over features and pixels.
 
 Rotated feature j has observations y_j = ĝ_j/p_j of variance 1/p_j, p_j = 1 + w_s ς_j,
 and prior covariance K/λ with λ = 2 w_r. With K = U diag(κ) Uᵀ, all that is needed are
@@ -48,6 +48,9 @@ from propopt.inductive.bases import (
 from propopt.inductive.inputs import PointKernel
 from propopt.inductive.means import Constants, Mean
 from propopt.losses.graphs.points import Graph
+
+
+# ---- Inducing inputs in one eigenbasis, from which every weight is answered
 
 
 POSTERIOR_TABLES: Final = Budget(2**25)

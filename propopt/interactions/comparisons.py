@@ -1,4 +1,4 @@
-"""Scores of pairs as others define them: of a fitted model, without intervals."""
+"""Scores of pairs as others define them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from propopt.interactions.features import Features, Places, pairs_matrix
 from propopt.tables.frames import Labels, is_frame
 
 
-# ---- What a fitted model answers when it knows some features of a row
+# ---- Scores of pairs as others define them: of a fitted model, without intervals
 
 
 ALL_SUBSETS_OF: Final = 15

@@ -1,4 +1,4 @@
-"""What is left out: features, each one or several columns of a table."""
+"""What is left out: features, sets of them, and their names."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ from propopt.base.errors import InvalidInput
 from propopt.tables.columns import OneHot
 from propopt.tables.frames import listed
 from propopt.tables.schema import TableSchema
+
+
+# ---- What is left out: features, each one or several columns of a table
 
 
 Places: TypeAlias = NDArray[np.intp]

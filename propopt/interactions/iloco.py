@@ -1,4 +1,4 @@
-"""The estimator: iLOCO of pairs or larger sets of features, and LOCO of each."""
+"""The estimator, how it scores, and which sets it screens."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from propopt.results.certain import plural
 from propopt.tables.frames import names_of
 
 
-# ---- Scores of sets, from predictors that are fitted: all that a reader has to know
+# ---- The estimator: iLOCO of pairs or larger sets of features, and LOCO of each
 
 
 @final

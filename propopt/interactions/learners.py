@@ -1,4 +1,4 @@
-"""Parameters of learners that speak of columns, when some of these are left out."""
+"""Learners whose parameters speak of columns, and their targets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from propopt.base.errors import InvalidInput
 from propopt.tables.frames import listed
 
 
-# ---- The target and weights of rows, read once
+# ---- Parameters of learners that speak of columns, when some of these are left out
 
 
 @final

@@ -1,4 +1,4 @@
-"""A learner that is cloned for each fit: seeds, weights, columns."""
+"""Fits without some columns, and their predictions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from propopt.structures.boosters import is_passthrough
 from propopt.tables.frames import as_frame, listed, names_of, rows_of, some_columns
 
 
-# ---- The table of a learner: in the form that it came, with names for its columns
+# ---- A learner that is cloned for each fit: seeds, weights, columns
 
 
 def read_learning_table(X: Any) -> tuple[Any, tuple[Hashable, ...]]:

@@ -1,4 +1,4 @@
-"""Errors of predictions that are made without some features: what all else reads."""
+"""Errors without a set of features, by refits; what a scheme is."""
 
 from __future__ import annotations
 
@@ -34,6 +34,9 @@ from propopt.interactions.learning import (
     taken,
 )
 from propopt.tables.frames import listed, names_of, rows_of, with_exchanged
+
+
+# ---- Errors of predictions that are made without some features: what all else reads
 
 
 @final

@@ -1,4 +1,4 @@
-"""iLOCO-MP: an ensemble of learners on random rows and features, fitted once."""
+"""One ensemble for all sets: masked means, sums, the scheme."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ from propopt.interactions.patch_fits import (
 )
 
 
-# ---- What is summed over patches, and over how many: their means
+# ---- iLOCO-MP: an ensemble of learners on random rows and features, fitted once
 
 
 Counts: TypeAlias = NDArray[np.float32]

@@ -1,4 +1,4 @@
-"""Which rows and features patches have, and whether they are enough."""
+"""Which patches are drawn, and whether they are enough."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from propopt.interactions.features import Places
 from propopt.tables.frames import listed
 
 
-# ---- How many rows and features a patch has
+# ---- Which rows and features patches have, and whether they are enough
 
 
 PatchRows: TypeAlias = float | int | str

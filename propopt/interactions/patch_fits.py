@@ -1,4 +1,4 @@
-"""Fits of some patches, one after the other, in whatever process."""
+"""Fits of patches: running, kept in a folder, found again by content."""
 
 from __future__ import annotations
 
@@ -45,6 +45,9 @@ from propopt.interactions.learning import Predictor
 from propopt.interactions.left_out import Refits
 from propopt.interactions.patch_draws import Patches
 from propopt.tables.frames import as_frame, rows_of
+
+
+# ---- Fits of some patches, one after the other, in whatever process
 
 
 CHUNKS: Final = Budget(2**25, n_rows=200)

@@ -1,4 +1,4 @@
-"""iLOCO of sets of features, with what is known of its error."""
+"""Scores of interactions as tables, words, cards and files."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ from propopt.results.certain import plural
 from propopt.tables.frames import listed, order_of, plain_name
 
 
-# ---- Scores as a table
+# ---- iLOCO of sets of features, with what is known of its error
 
 
 def scores_frame(

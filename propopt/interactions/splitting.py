@@ -1,4 +1,4 @@
-"""Learners without sets of features, judged on rows that are held out."""
+"""Each set fitted once: halves, folds, groups of rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from propopt.results.certain import plural
 from propopt.tables.frames import rows_of
 
 
-# ---- Which rows are fitted, and which are judged by what was fitted to the others
+# ---- Learners without sets of features, judged on rows that are held out
 
 
 @final

@@ -1,4 +1,4 @@
-"""What scores are in the population, and for patches, in closed form."""
+"""Scores of the population in closed form, and what main effects leak."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from propopt.interactions.left_out import signed_subsets
 from propopt.interactions.patch_draws import ColumnSampling
 
 
-# ---- Sets of features by their places are checked once
+# ---- What scores are in the population, and for patches, in closed form
 
 
 def read_set_places(sets: ArrayLike, n_features: int | None = None) -> Places:

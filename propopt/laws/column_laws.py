@@ -1,4 +1,4 @@
-"""Measures on single values of a column.
+"""The law of one column: numbers, codes, and the intervals it tells apart.
 
 Observed values weighed by how near they are, never by one of them alone. At x the
 weights of values v with counts n are q_v ∝ n_v exp(−t (v − x)²), t = 1/2h². The
@@ -23,6 +23,9 @@ from propopt.base.resources import Budget
 from propopt.structures.boxes.sets import Sets
 from propopt.structures.products.algebra import ranks
 from propopt.tables.columns import Atoms, atoms_of
+
+
+# ---- Measures on single values of a column
 
 
 class Measure(NamedTuple):

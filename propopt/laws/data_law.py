@@ -1,4 +1,4 @@
-"""The rows that laws are made of."""
+"""The data law, exact means of boxes under it, and gaussian noise."""
 
 from __future__ import annotations
 
@@ -22,6 +22,9 @@ from propopt.structures.products.algebra import Measures, Products, ranks
 from propopt.tables.columns import Atoms, Coded
 from propopt.tables.frames import Labels, read_points
 from propopt.tables.schema import TableSchema
+
+
+# ---- The rows that laws are made of
 
 
 MOST_ROWS: Final = 10_000

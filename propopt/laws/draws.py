@@ -1,4 +1,4 @@
-"""Attributions under a law, estimated from draws, with blocks that tell their error.
+"""Draws under the data law, and slopes from them: paired, or cross-fitted in blocks.
 
 - :class:`~propopt.laws.draws.Design`: what is drawn around which rows;
   :class:`~propopt.laws.draws.Control`: what is taken off.
@@ -46,7 +46,7 @@ from propopt.laws.column_laws import CodedLaw, NumericLaw
 from propopt.laws.data_law import ColumnLaw, DataLaw
 
 
-# ---- Slopes of each block of draws, with a line that was fitted to the other blocks
+# ---- Attributions under a law, estimated from draws, with blocks that tell their error
 
 
 _RIDGE: Final = 1e-10

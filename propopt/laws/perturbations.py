@@ -1,4 +1,4 @@
-"""Random perturbations ε of points, drawn in blocks that fit into memory.
+"""Laws of perturbations: noise, antithetic pairs, replaced values, orders.
 
 Shapley values by drawn orders of the columns, in blocks that tell their error. In an
 order of the columns, those of x take the place of those of a background row b one after
@@ -26,6 +26,9 @@ from propopt.laws.draws import N_BLOCKS
 from propopt.laws.regressions import Neighbourhood
 from propopt.tables.columns import Atoms, Coded, atoms_of
 from propopt.tables.schema import TableSchema
+
+
+# ---- Random perturbations ε of points, drawn in blocks that fit into memory
 
 
 Distribution: TypeAlias = Literal["ball", "gaussian", "uniform"]

@@ -1,4 +1,4 @@
-"""Weighted ridge regressions of the same size, many at once."""
+"""Weighted regressions on samples near points."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Points, Truths, Values
 from propopt.base.resources import Budget
+
+
+# ---- Weighted ridge regressions of the same size, many at once
 
 
 SAFE_PIVOTS = 1e-3

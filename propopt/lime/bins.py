@@ -1,4 +1,4 @@
-"""Bins of columns: where they end, what is in them, and what they are called.
+"""How values of columns become bins, and what bins are called.
 
 - :class:`~propopt.lime.bins.BinRule`: how many bins, or where they end;
   :func:`~propopt.lime.bins.read_rules` reads one for each column.
@@ -22,7 +22,7 @@ from propopt.structures.products.algebra import Pieces
 from propopt.tables.frames import listed
 
 
-# ---- Values that are bins by themselves: codes of categories
+# ---- Bins of columns: where they end, what is in them, and what they are called
 
 
 @final

@@ -1,4 +1,4 @@
-"""Expectations under weighted laws, and the limits of LIME that follow from them."""
+"""Exact limits of LIME, from means of factors in each bin."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from propopt.structures.products.families import Factors
 from propopt.structures.products.sums import SumOfProducts
 
 
-# ---- Means of the factors of a sum of products around rows, by the bits of columns
+# ---- Expectations under weighted laws, and the limits of LIME that follow from them
 
 
 @final

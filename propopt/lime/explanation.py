@@ -1,4 +1,4 @@
-"""What LIME tends to at given rows, as a result: tables, cards, files.
+"""What LIME tends to at rows of a table, with all that can be asked of it.
 
 - :class:`~propopt.lime.explanation.LimeExplanation`: the result.
 - :class:`~propopt.lime.explanation.LimeSubject`: the model and the law behind
@@ -70,10 +70,7 @@ from propopt.tables.frames import Labels, listed
 from propopt.tables.schema import TableSchema
 
 
-# ---- Methods of an explanation about what is beside a row: bins, cells, kernel widths
-
-
-# ---- Values of rows and their bins, as a reader has them
+# ---- What LIME tends to at given rows, as a result: tables, cards, files
 
 
 def cells_of(points: Points, schema: TableSchema | None) -> tuple[tuple[Any, ...], ...]:

@@ -1,4 +1,4 @@
-"""How well a surrogate on bits follows its function, and where it gets it from.
+"""How local, and how faithful, LIME's surrogate is.
 
 - :func:`~propopt.lime.fidelity.effective_share`: samples that count.
 - :func:`~propopt.lime.fidelity.split_by_cells` and
@@ -30,7 +30,7 @@ from propopt.structures.products.normals import LOG_TAIL, Normals, normal_nodes
 from propopt.structures.products.sums import SumOfProducts
 
 
-# ---- How many samples are left once they are weighted
+# ---- How well a surrogate on bits follows its function, and where it gets it from
 
 
 def effective_share(

@@ -1,4 +1,4 @@
-"""Means and covariances of bits: all that a surrogate has to know of them.
+"""Moments of bits: independent, or exchangeable.
 
 - :class:`~propopt.lime.moments.BitMoments`: what is asked of them;
   :class:`~propopt.lime.moments.BitLimits`: limits of LIME that have them.
@@ -16,7 +16,7 @@ import numpy as np
 from propopt.base.arrays import Array, Attributions, Positions, Truths, Values
 
 
-# ---- What surrogates ask of the bits they are fitted to
+# ---- Means and covariances of bits: all that a surrogate has to know of them
 
 
 class BitMoments(Protocol):

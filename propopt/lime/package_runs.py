@@ -1,4 +1,4 @@
-"""Runs of the ``lime`` package, and the theory of each."""
+"""Runs of the package ``lime`` beside the limits."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.frames import Labels
 
 
-# ---- Runs of the ``lime`` package beside what they should give in their mean
+# ---- Runs of the ``lime`` package, and the theory of each
 
 
 _INTERCEPT: Final = "(intercept)"

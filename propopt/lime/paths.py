@@ -1,4 +1,4 @@
-"""Coefficients of one row at any widths, with what rounding leaves uncertain."""
+"""Coefficients over kernel widths, and all changes of their signs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from propopt.structures.products.algebra import Products, SetMeasures
 from propopt.tables.frames import Labels
 
 
-# ---- Kernel widths from 0 to infinity as a variable between 0 and 1
+# ---- Coefficients of one row at any widths, with what rounding leaves uncertain
 
 
 SMALLEST_WIDTH: Final = 0.02

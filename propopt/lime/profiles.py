@@ -1,4 +1,4 @@
-"""Means of a function by the bin of one column, and coefficients along its bins."""
+"""Profiles and cells: the means of f in the bins of one column or two."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ from propopt.lime.laws.gaussian_law import NormalColumn
 from propopt.lime.laws.lime_law import LimeColumn, LimeLaw, without_glime
 from propopt.lime.laws.smooth_law import SmoothColumn
 from propopt.lime.laws.tabular_law import BinnedColumn, binned_columns, number_column
+
+
+# ---- Means of a function by the bin of one column, and coefficients along its bins
 
 
 @final

@@ -1,4 +1,4 @@
-"""What one run of LIME gives, and how many samples a precision takes."""
+"""What n samples make of the limits: mean, scatter, ranking, selection."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ from propopt.lime.expectations import Limits
 from propopt.lime.laws.lime_law import LimeLaw, draws_at
 from propopt.lime.moments import BitLimits
 from propopt.lime.surrogates import CommonDraws, evaluated, stratified_uniforms
+
+
+# ---- What one run of LIME gives, and how many samples a precision takes
 
 
 @final

@@ -1,4 +1,4 @@
-"""Coefficients of functions that can only be called, from samples of a law.
+"""Limits that are not exact: estimated, with errors and the reason.
 
 - :func:`~propopt.lime.surrogates.estimate_limits`:
   :class:`~propopt.lime.surrogates.EstimatedLimits`, with standard errors.
@@ -32,7 +32,7 @@ from propopt.lime.laws.tabular_law import BinnedColumn, binned_columns
 from propopt.tables.frames import Labels
 
 
-# ---- Limits that samples told, with their errors
+# ---- Coefficients of functions that can only be called, from samples of a law
 
 
 @final

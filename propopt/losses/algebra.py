@@ -1,4 +1,4 @@
-"""Property losses and the algebra that composes them.
+"""The algebra of losses: sums, weights, bounds, and the program that they make.
 
 A loss is a penalty of a residual, φ(A(W) − T). A weighted sum of losses is an
 :class:`Objective`; ``loss <= limit`` is a :class:`Bound`.
@@ -38,6 +38,9 @@ from propopt.tables.frames import Labels, aligned, differ
 
 if TYPE_CHECKING:
     import cvxpy as cp
+
+
+# ---- Property losses and the algebra that composes them
 
 
 class PropertyLoss(ABC):

@@ -1,4 +1,4 @@
-"""Completeness: attributions that add up to what they explain.
+"""Complete: attributions whose rows add up to given totals.
 
 Attributions whose rows have given sums, and what the losses are among them. W v = t is
 linear: with u = v/‖v‖ and z = t/‖v‖ it leaves
@@ -43,6 +43,9 @@ from propopt.losses.maps import (
 )
 from propopt.losses.restricted import _RestrictedLoss, is_complete, reduced_bound
 from propopt.tables.frames import Labels, aligned, differ, read_table
+
+
+# ---- Completeness: attributions that add up to what they explain
 
 
 @final

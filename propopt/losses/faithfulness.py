@@ -1,4 +1,4 @@
-"""Numbers that explanations aim at, with what is known of their error."""
+"""Faithful: what explanations aim at, with its error, and losses that match it."""
 
 from __future__ import annotations
 
@@ -31,6 +31,9 @@ from propopt.tables.frames import (
     read_attributions,
     read_points,
 )
+
+
+# ---- Numbers that explanations aim at, with what is known of their error
 
 
 Units: TypeAlias = Literal["gradient", "output", "scaled"]

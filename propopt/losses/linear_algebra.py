@@ -1,4 +1,4 @@
-"""Linear algebra that loses nothing: components, products, LAPACK with its reports.
+"""Components of a matrix, exact products, LAPACK, conjugate gradients.
 
 Connected components: what is constant on each costs a robustness loss nothing. Values W
 are taken apart as W = M + R, where M is constant on each component and R adds up to
@@ -39,7 +39,7 @@ from propopt.base.arrays import Array, Positions, Sparse
 from propopt.base.errors import SolverFailure
 
 
-# ---- Connected components: what is constant on each costs a robustness loss nothing
+# ---- Linear algebra that loses nothing: components, products, LAPACK with its reports
 
 
 @final

@@ -1,4 +1,4 @@
-"""Linear maps W ↦ A(W), typed by the axis on which they act.
+"""A and φ of a loss: typed linear maps, and penalties.
 
 The structure of a loss is the class of its map: solvers ``match`` on it. One text
 serves NumPy arrays and cvxpy expressions alike, for it uses only ``@`` and row-major
@@ -39,6 +39,9 @@ from propopt.losses.operators import Operator
 
 if TYPE_CHECKING:
     import cvxpy as cp
+
+
+# ---- Linear maps W ↦ A(W), typed by the axis on which they act
 
 
 class LinearMap(ABC):

@@ -1,4 +1,4 @@
-"""What limits of zero leave of W, and what the losses are there.
+"""What limits of zero leave, and losses over single entries.
 
 ``loss <= 0`` is linear in W: A(W) = T. It leaves one W alone (that of gradient
 matching, or zero), or what is constant on parts of the points and of the features,
@@ -48,6 +48,9 @@ from propopt.losses.maps import (
     RowSums,
     Squared,
 )
+
+
+# ---- What limits of zero leave of W, and what the losses are there
 
 
 _ROUNDING = 1e-12  # of a limit: what is left of it below that is zero

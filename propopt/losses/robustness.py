@@ -1,4 +1,4 @@
-"""Robustness: similar points get similar attributions."""
+"""Robust, smooth and simple: losses of differences, and of sizes."""
 
 from __future__ import annotations
 
@@ -30,6 +30,9 @@ from propopt.losses.maps import (
     Squared,
 )
 from propopt.tables.frames import Labels, differ, read_table
+
+
+# ---- Robustness: similar points get similar attributions
 
 
 @final

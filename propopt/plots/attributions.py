@@ -1,4 +1,4 @@
-"""All attributions at once."""
+"""Attributions as maps and rows, with doubt and names."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from propopt.results.shares import Ends
 from propopt.tables.frames import as_frame, order_of
 
 
-# ---- What is drawn of doubt: whiskers, faded bars, hatching
+# ---- All attributions at once
 
 
 FADED: Final = 0.35

@@ -1,4 +1,4 @@
-"""Pictures of interactions: scores of sets of features with their intervals."""
+"""Interactions as cells, intervals and networks."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from propopt.plots.attributions import (
 from propopt.plots.lime import LONGEST, shortened
 
 
-# ---- What pictures of interactions share: which sets and features they show, and words
+# ---- Pictures of interactions: scores of sets of features with their intervals
 
 
 def places_of_strongest(

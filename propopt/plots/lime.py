@@ -1,4 +1,4 @@
-"""Pictures of what LIME tends to."""
+"""LIME's limits: coefficients, paths, profiles, cells, words."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from propopt.plots.attributions import (
 )
 
 
-# ---- Titles and names in pictures of LIME
+# ---- Pictures of what LIME tends to
 
 
 LONGEST: Final = 42

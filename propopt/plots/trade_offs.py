@@ -1,4 +1,4 @@
-"""One loss against another: the optimized front and the baselines."""
+"""Curves of trade-offs, comparisons and agreement."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from propopt.results.shares import Ends
 from propopt.tables.frames import aligned, is_shap
 
 
-# ---- Two explanations side by side
+# ---- One loss against another: the optimized front and the baselines
 
 
 def plot_comparison(

@@ -1,4 +1,4 @@
-"""How large a problem is, and what does not fit its size; nothing is fitted for it."""
+"""What sizes alone tell of a problem, before anything is fitted."""
 
 from __future__ import annotations
 
@@ -22,6 +22,9 @@ from propopt.tables.documents import PatternWords
 
 if TYPE_CHECKING:
     from propopt.problems.file import ProblemSchema
+
+
+# ---- How large a problem is, and what does not fit its size; nothing is fitted for it
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""A problem file: checked, with the places of mistakes, and built on demand."""
+"""A problem file: schema, reading, a table of the user's own."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from propopt.problems.subject.subject import Formula, Subject
 from propopt.problems.subject.tables import CsvTable, Data, missing_numbers
 
 
-# ---- What a problem file may say: one strict model per section
+# ---- A problem file: checked, with the places of mistakes, and built on demand
 
 
 class CommonKeys(Section):

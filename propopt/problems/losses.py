@@ -1,4 +1,4 @@
-"""Sections on what is minimised: what may be said of a loss, and how it is made.
+"""Sections of losses, and of graphs.
 
 A new loss is a section here and its place in ``LOSSES``.
 
@@ -40,8 +40,7 @@ if TYPE_CHECKING:
     from propopt.problems.subject.subject import Subject
 
 
-# ---- Sections on who is similar to whom: what may be said of a graph, and how it is
-# made
+# ---- Sections on what is minimised: what may be said of a loss, and how it is made
 
 
 class GraphSection(Section):

@@ -1,4 +1,4 @@
-"""A problem: what is explained, what is minimised and swept, and what it is beside."""
+"""A problem made of objects: its setting, its plan, what is picked."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from propopt.results.explanation import Explanation
 from propopt.solvers import Solver
 
 
-# ---- Which of the optima of a sweep is written with its attributions, row by row
+# ---- A problem: what is explained, what is minimised and swept, and what it is beside
 
 
 Pick: TypeAlias = Literal["knee"] | Mapping[str, float]

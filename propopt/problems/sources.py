@@ -1,4 +1,4 @@
-"""Where a problem was described, for messages: in Python, or in a file."""
+"""Where problems come from: YAML, lines, blame."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ from yaml.constructor import SafeConstructor
 
 from propopt.base.errors import ProblemFileError
 from propopt.problems.sections import OF_INPUT, Location
+
+
+# ---- Where a problem was described, for messages: in Python, or in a file
 
 
 MOST_MISTAKES = 20

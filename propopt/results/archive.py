@@ -1,4 +1,4 @@
-"""What each key of a saved explanation's header may hold: checked, not trusted.
+"""Explanations as files, and back: checked alike on both ways.
 
 The fields of an explanation as a file, and back: checked alike on both ways. What
 cannot be loaded is not saved. A stored certificate has to be that of the stored losses:
@@ -26,6 +26,9 @@ from propopt.base.text import Quantity, QuantityKind
 from propopt.results.certificate import Certificate
 from propopt.results.target_error import TargetError
 from propopt.tables.frames import Labels, plain_name
+
+
+# ---- What each key of a saved explanation's header may hold: checked, not trusted
 
 
 def is_text(value: object) -> bool:

@@ -1,4 +1,4 @@
-"""What holds in every near-optimal explanation: signs, orders, ranges.
+"""Signs and orders that hold in every explanation almost as good.
 
 All explanations that are almost as good: how far a linear form of them can be off. For
 every V whose objective is at most β above that of W,
@@ -68,8 +68,7 @@ if TYPE_CHECKING:
     from propopt.results.explanation import Explanation
 
 
-# ---- All explanations that are almost as good: how far a linear form of them can be
-# off
+# ---- What holds in every near-optimal explanation: signs, orders, ranges
 
 
 @final

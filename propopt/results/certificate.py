@@ -1,4 +1,4 @@
-"""Proof of optimality, computed from the attributions and not from a backend's word.
+"""Proof of optimality from attributions and duals, and the bounds behind it.
 
 The arguments stand in :mod:`propopt.results.certificate`. Bounds ``loss <= limit``
 enter as losses weighted by their multipliers: the optimum of the Lagrangian is a lower
@@ -56,7 +56,7 @@ from propopt.losses.restricted import (
 )
 
 
-# ---- Lower bounds on a weighted sum of losses, from attributions and duals
+# ---- Proof of optimality, computed from the attributions and not from a backend's word
 
 
 DENSE_LIMIT = 1500  # unknowns up to which a dense eigenvalue routine is used

@@ -1,4 +1,4 @@
-"""The squared losses that structured solvers share: a‖W − G‖² + b‖B W‖² + c‖W Cᵀ‖².
+"""The squared losses of a program as one form, and its eigenbases.
 
 Eigenvectors of a graph's Laplacian whose similarities span many decades. Eigenvalues
 come with an error of rounding at the largest. Those far below it are found again, from
@@ -41,6 +41,9 @@ from propopt.losses.maps import (
     dense_matrix,
 )
 from propopt.losses.operators import Operator
+
+
+# ---- The squared losses that structured solvers share: a‖W − G‖² + b‖B W‖² + c‖W Cᵀ‖²
 
 
 _NOUNS: dict[type[LinearMap], str] = {

@@ -1,4 +1,4 @@
-"""The quadratic part of an objective, and the inverse of half its Hessian.
+"""The inverse of half a Hessian: over points, entries, and given sums.
 
 With F(W) = a‖W − G‖² + b tr(WᵀPW) + c tr(WQWᵀ) + convex terms and
 
@@ -69,7 +69,7 @@ from propopt.losses.restricted import Support, counted, is_complete
 from propopt.results.curvature import Eigenbasis, Quadratic, curvature_refusal
 
 
-# ---- What is asked of the inverse of half a Hessian
+# ---- The quadratic part of an objective, and the inverse of half its Hessian
 
 
 class Hessian(ABC):

@@ -1,4 +1,4 @@
-"""The two ends of every trade-off: what shares of losses are measured against.
+"""Losses as shares kept and removed, between the ends of the front.
 
 At one end stands the target G; at the other W_∞, the most faithful of the attributions
 that cost the other losses nothing. With squared distances from G it is G averaged over
@@ -69,6 +69,9 @@ from propopt.results.hessian import smoothest
 
 if TYPE_CHECKING:
     from propopt.results.explanation import Explanation
+
+
+# ---- The two ends of every trade-off: what shares of losses are measured against
 
 
 _NOTHING = 1e-20

@@ -1,4 +1,4 @@
-"""Whether conclusions survive another weight, another graph, another seed."""
+"""Whether conclusions survive other weights, neighbours and draws."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from propopt.results.explanation import Explanation
 
 
-# ---- How far conclusions agree between one table of attributions and several others
+# ---- Whether conclusions survive another weight, another graph, another seed
 
 
 MEASURES = ("signs", "weighted_signs", "top", "ranks")

@@ -1,4 +1,4 @@
-"""How far an explanation is from the one for the true target: an estimate's error.
+"""What the error of an estimated target costs the optimum.
 
 What the error of an estimated target costs, from blocks of its draws. For the target Ĝ
 = G + E the optimum Ŵ = W(Ĝ) has, measured with the true target, the excess
@@ -59,7 +59,7 @@ from propopt.results.hessian import (
 )
 
 
-# ---- What the error of an estimated target costs, from blocks of its draws
+# ---- How far an explanation is from the one for the true target: an estimate's error
 
 
 _LEVEL = 0.95

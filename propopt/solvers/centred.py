@@ -1,4 +1,4 @@
-"""Programs without the constants that no coupling sees.
+"""Programs in other coordinates: centred, transposed, restricted.
 
 Where F(W) = Σ c φ(A W) + Σ c φ(A' W − T), and A M = 0 for each A without a target, the
 optimum for the targets T is M beside the optimum for T − A' M. With M near the targets
@@ -44,6 +44,9 @@ from propopt.solvers.solver import (
     Solution,
     Solver,
 )
+
+
+# ---- Programs without the constants that no coupling sees
 
 
 LARGE = 1e3  # times what is left: constants that cost it three digits

@@ -1,4 +1,4 @@
-"""Whether squared losses determine W: whether H = Σ AᵀA is positive definite.
+"""Programs whose rows add up, and those of least norm.
 
 Small programs are judged by the smallest eigenvalue of H. Large ones are judged by
 their structure: a graph leaves open only what is constant on each of its components, so
@@ -55,6 +55,9 @@ from propopt.solvers.solver import (
     Solution,
     Solver,
 )
+
+
+# ---- Whether squared losses determine W: whether H = Σ AᵀA is positive definite
 
 
 def undetermined_refusal(program: Program) -> str | None:

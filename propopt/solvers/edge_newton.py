@@ -1,4 +1,4 @@
-"""The normalised program of splitting solvers, and the gap by which they stop.
+"""Newton's method on edge weights, for max-differences in l2.
 
     F(W) = ‖W − G‖² + ⟨W, P W + W Q⟩ + Σ_i c_i φ_i(A_i W),
 
@@ -74,7 +74,7 @@ from propopt.losses.maps import (
 from propopt.solvers.solver import Solution
 
 
-# ---- Linear systems (δ_j I + P) w_j = r_j, one for each feature j, in a rotated basis
+# ---- The normalised program of splitting solvers, and the gap by which they stop
 
 
 Layout: TypeAlias = Literal["dense", "lu", "cg"]

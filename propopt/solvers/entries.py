@@ -1,4 +1,4 @@
-"""Losses over entries where rows add up over entries of their own.
+"""Curves of losses over single entries.
 
     min_w  a‖w − g‖² + c‖B w‖²   subject to   Σ_{p in row n} v_p w_p = t_n
 
@@ -38,6 +38,9 @@ from propopt.solvers.solver import (
     Solution,
     Solver,
 )
+
+
+# ---- Losses over entries where rows add up over entries of their own
 
 
 _RESTARTS = 20  # each from the true residual, which the recursion drifts away from

@@ -1,4 +1,4 @@
-"""The same losses as the closed form, by a factor of the graph for each weight.
+"""Banded and sparse Cholesky factors for long chains and lattices.
 
 Column j of W, in the eigenbasis of CᵀC, solves A_j w = a g for A_j = s_j I + b P and
 s_j = a + c ν_j. Where P has a cheap factor (:mod:`propopt.solvers.factored`) that is
@@ -44,8 +44,7 @@ from propopt.results.curvature import Eigenbasis, Quadratic, curve_refusal
 from propopt.solvers.solver import Curve, Measurement, Prepared, Solution, Solver
 
 
-# ---- Cholesky factors of s I + b P for a sparse P, and what they cost, before any is
-# made
+# ---- The same losses as the closed form, by a factor of the graph for each weight
 
 
 _Kind: TypeAlias = Literal["banded", "sparse"]

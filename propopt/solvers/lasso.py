@@ -1,4 +1,4 @@
-"""Gradient matching, robustness and smoothness with an ℓ1 loss: sparse attributions.
+"""Sparsity beside quadratic losses: the path, one-signed and in an eigenbasis.
 
     min_W  a‖W − G‖² + b tr(Wᵀ P W) + c tr(W Q Wᵀ) + λ‖W‖₁,   P = BᵀB,  Q = CᵀC.
 
@@ -87,7 +87,7 @@ from propopt.solvers.lasso_newton import (
 from propopt.solvers.solver import Prepared, Solution, Solver
 
 
-# ---- The alternating direction method for a lasso whose quadratic is diagonal
+# ---- Gradient matching, robustness and smoothness with an ℓ1 loss: sparse attributions
 
 
 _MOST_STEPS = 20_000

@@ -1,4 +1,4 @@
-"""The lasso behind sparse attributions, divided by the weight of gradient matching.
+"""Newton's method for sparsity, with its gap proved.
 
     F(W) = q(W) + λ‖W‖₁,   q(W) = ‖W − G‖² + β tr(Wᵀ P W) + γ tr(W Q Wᵀ).
 
@@ -52,6 +52,9 @@ from propopt.losses.linear_algebra import Action, conjugate_gradients
 from propopt.losses.maps import dense_matrix
 from propopt.losses.operators import LatticeLaplacian, Operator, ProductKernelLaplacian
 from propopt.results.curvature import Quadratic
+
+
+# ---- The lasso behind sparse attributions, divided by the weight of gradient matching
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""What a solver is: it refuses with a reason, prepares once, and solves many times.
+"""What a solver is, what it refuses, and what is left out or tried in turn.
 
 How far optimal attributions scatter with the draws of their target: the jackknife.
 Where W is no linear function of its target, it is solved for again with each block of
@@ -28,6 +28,9 @@ from propopt.base.resources import few_threads
 from propopt.losses import GradientMatching, Program, PropertyLoss
 from propopt.losses.faithfulness import Estimate
 from propopt.results.certificate import certificate_of, values_at
+
+
+# ---- What a solver is: it refuses with a reason, prepares once, and solves many times
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

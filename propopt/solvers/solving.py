@@ -1,4 +1,4 @@
-"""One objective to one certified explanation.
+"""``solve``, and the worst target near the given one.
 
 The least that the worst target near the given one can cost: a scalar root. For every
 target within ‖G − Ĝ‖ ≤ δ (Frobenius) the matching loss is at most a(‖W − Ĝ‖ + δ)², and
@@ -41,7 +41,7 @@ from propopt.solvers.solver import Solution, Solver
 from propopt.solvers.task import FINEST, Task
 
 
-# ---- The least that the worst target near the given one can cost: a scalar root
+# ---- One objective to one certified explanation
 
 
 _DECADES = 300

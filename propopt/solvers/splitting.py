@@ -1,4 +1,4 @@
-"""Non-smooth losses beside gradient matching: ADMM, and Newton on the edge weights.
+"""Max-differences by alternating directions.
 
     a‖W − G‖² + b‖B W‖² + c‖W Cᵀ‖² + Σ_i c_i φ_i(A_i W),
 
@@ -53,7 +53,7 @@ from propopt.solvers.edge_newton import (
 from propopt.solvers.solver import Prepared, Solution, Solver
 
 
-# ---- ADMM on Z_i = A_i W, over-relaxed, with a penalty ρ_i for each term
+# ---- Non-smooth losses beside gradient matching: ADMM, and Newton on the edge weights
 
 
 _RELAXATION = 1.7

@@ -1,4 +1,4 @@
-"""From an objective to a certified explanation."""
+"""From an objective to a certified explanation, by the solver that takes it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ from propopt.solvers.solver import (
 from propopt.solvers.splitting import Splitting
 
 
-# ---- The choice of a solver, by name or by the structure of the program
+# ---- From an objective to a certified explanation
 
 
 MANY_FEATURES, WIDE = 1_000, 4

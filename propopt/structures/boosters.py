@@ -1,4 +1,4 @@
-"""Native boosters as estimators, where their own methods take no tables.
+"""Which step of a model jumps, and the scores of boosted models.
 
 Scores of boosted models, which some libraries give by no method of their own. Classes
 of other libraries are known by their names, so that none is imported for it.
@@ -19,6 +19,9 @@ from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingCla
 from sklearn.pipeline import Pipeline
 
 from propopt.base.arrays import Array
+
+
+# ---- Native boosters as estimators, where their own methods take no tables
 
 
 @final

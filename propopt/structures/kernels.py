@@ -1,4 +1,4 @@
-"""Scores that are weighted sums of a kernel at centers, z(x) = Σ_m k(x, z_m) a_m + b.
+"""Scores that are sums of kernels at centers, and densities of classes.
 
 A kernel is evaluated for all pairs of points and centers at once, and comes with the
 pullback of that matrix: cotangents C (n, M) to Σ_m C_nm ∂k(x_n, z_m)/∂x_n (n, D), by
@@ -16,6 +16,10 @@ from scipy.spatial.distance import cdist
 
 from propopt.base.arrays import Array, Points
 from propopt.structures.networks import Network, Pullback
+
+
+# ---- Scores that are weighted sums of a kernel at centers, z(x) = Σ_m k(x, z_m) a_m +
+# b
 
 
 class Kernel(ABC):

@@ -1,4 +1,4 @@
-"""What is read from scores: one number per point, and how it moves with each score."""
+"""Differentiable scores z(x), maps before them, and links after them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from scipy.special import expit, logsumexp, softmax
 
 from propopt.base.arrays import Array, Points, Positions, Values
 from propopt.base.resources import Budget
+
+
+# ---- What is read from scores: one number per point, and how it moves with each score
 
 
 class Link(ABC):

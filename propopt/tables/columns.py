@@ -1,4 +1,4 @@
-"""The values that a column of numbers takes, and how often."""
+"""Columns as people have them, the values they take, and numbers and codes."""
 
 from __future__ import annotations
 
@@ -23,6 +23,9 @@ from propopt.tables.frames import (
     row_name,
     with_room,
 )
+
+
+# ---- The values that a column of numbers takes, and how often
 
 
 MOST_ATOMS: Final = 10_000

@@ -1,4 +1,4 @@
-"""Texts as tables: words, documents, and the schema of a vocabulary.
+"""Documents as tables: words, texts, and the schema of a vocabulary.
 
 Any string is a text, and is never changed but by deleting words from it:
 
@@ -44,7 +44,7 @@ from propopt.base.resources import require_memory
 from propopt.tables.frames import Labels, as_frame, directions, listed
 
 
-# ---- What counts as a word: where words stand in a text
+# ---- Texts as tables: words, documents, and the schema of a vocabulary
 
 
 PACKAGE_FILLER: Final = "UNKWORDZ"

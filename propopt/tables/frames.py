@@ -1,4 +1,4 @@
-"""Names of points and features: read from DataFrames, written back to them.
+"""Names of points and features, cells, and frames of any library.
 
 Attributions of whatever carries them, their rows and columns put in order by name.
 Names decide where both sides have them: another order is put right, other names are
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
 
 
-# ---- Dtypes of columns: numbers behind them, and whether values may be missing
+# ---- Names of points and features: read from DataFrames, written back to them
 
 
 def refuse_dates(column: pd.Series[Any], what: str) -> None:

@@ -1,4 +1,4 @@
-"""What tables and texts have in common: both become rows of numbers, and come back.
+"""What a table holds, how it is encoded, and how a schema is saved.
 
 A schema as text, numbers and arrays, and back: nothing is pickled. Every value is a
 JSON value, or an object with one key that says what it is: a dtype, an index, a tuple,
@@ -31,6 +31,9 @@ from propopt.tables.columns import (
     spreads,
 )
 from propopt.tables.frames import Frame, Kind, Labels, as_frame, is_coded, listed
+
+
+# ---- What tables and texts have in common: both become rows of numbers, and come back
 
 
 class Encoding(Protocol):

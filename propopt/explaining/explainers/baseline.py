@@ -1,4 +1,4 @@
-"""What every baseline has in common: tables in, one :class:`Explanation` out.
+"""What a baseline is asked and answers; the gradient; documents one by one.
 
 Any baseline on documents: each by itself, as a function of its words. A document is a
 row of d words, each present or absent
@@ -38,7 +38,7 @@ from propopt.tables.documents import Document
 from propopt.tables.frames import Labels
 
 
-# ---- What a baseline is asked: a function, the points, and a source of randomness
+# ---- What every baseline has in common: tables in, one :class:`Explanation` out
 
 
 def _silently(n_points: float) -> None:

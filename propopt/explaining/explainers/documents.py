@@ -1,4 +1,4 @@
-"""What LIME on texts tends to, for one document of a baseline."""
+"""Baselines on documents: limits, samples, the package, Shapley values."""
 
 from __future__ import annotations
 
@@ -28,6 +28,9 @@ from propopt.structures.subsets.conjunctions import MOST_ENUMERATED
 from propopt.structures.subsets.sets import NoSetFunction, SetFunction
 from propopt.structures.subsets.words import WordShapley
 from propopt.tables.documents import Document, PatternWords
+
+
+# ---- What LIME on texts tends to, for one document of a baseline
 
 
 def limits_of_words(request: Request, law: TextLaw, n_samples: int) -> WordsFound:

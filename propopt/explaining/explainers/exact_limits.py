@@ -1,4 +1,4 @@
-"""Tabular LIME without sampling noise.
+"""Tabular LIME without sampling noise, at one width or many.
 
 - :class:`~propopt.explaining.explainers.exact_limits.ExactLime`: the baseline.
 - :mod:`propopt.explaining.explainers.exact_limits`: it at many kernel widths.
@@ -49,7 +49,7 @@ from propopt.structures.products.sums import NoProducts
 from propopt.tables.schema import TableSchema
 
 
-# ---- Limits of LIME as attributions: differences of outputs, or slopes
+# ---- Tabular LIME without sampling noise
 
 
 LEAST_STEP: Final = 0.02

@@ -1,4 +1,4 @@
-"""SmoothGrad: the gradient, averaged over noise."""
+"""SmoothGrad, and the best mixture of explanations that are there."""
 
 from __future__ import annotations
 
@@ -26,6 +26,9 @@ from propopt.tables.frames import Labels, aligned
 
 if TYPE_CHECKING:
     import cvxpy as cp
+
+
+# ---- SmoothGrad: the gradient, averaged over noise
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Background tables: the points that stand for "feature unknown"."""
+"""Shapley values: by orders and subsets, of trees exactly, and backgrounds."""
 
 from __future__ import annotations
 
@@ -31,6 +31,9 @@ from propopt.structures.boxes.boxes import Boxes, BoxShapley
 from propopt.structures.subsets.sets import NoSetFunction
 from propopt.structures.subsets.words import WordShapley
 from propopt.tables.frames import as_frame, read_points, text_in
+
+
+# ---- Background tables: the points that stand for "feature unknown"
 
 
 Background: TypeAlias = Array | pd.DataFrame | int | Literal["mean"]

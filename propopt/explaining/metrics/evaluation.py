@@ -1,4 +1,4 @@
-"""Many metrics of many methods, as one table."""
+"""Many methods by many metrics, as one table."""
 
 from __future__ import annotations
 
@@ -36,6 +36,9 @@ from propopt.functions import Function
 from propopt.functions.function import read_function
 from propopt.functions.texts import TextFunction
 from propopt.results.explanation import AttributionsLike, explanation_of
+
+
+# ---- Many metrics of many methods, as one table
 
 
 Named = TypeVar("Named")

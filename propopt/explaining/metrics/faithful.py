@@ -1,4 +1,4 @@
-"""Infidelity: whether Iᵀw foretells what the function does when x moves by I."""
+"""Faithfulness, completeness and complexity, as others measure them."""
 
 from __future__ import annotations
 
@@ -38,6 +38,9 @@ from propopt.functions import Function
 from propopt.laws.perturbations import Perturbations
 from propopt.results.explanation import AttributionsLike
 from propopt.tables.frames import aligned_vector
+
+
+# ---- Infidelity: whether Iᵀw foretells what the function does when x moves by I
 
 
 Rescaling: TypeAlias = Literal["none", "best"]

@@ -1,4 +1,4 @@
-"""What a metric is: one number per point; and the kinds, by what they need to know."""
+"""What a metric is, and the methods that it judges."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from propopt.tables.frames import (
 from propopt.tables.schema import TableSchema
 
 
-# ---- What the metrics are given, checked once
+# ---- What a metric is: one number per point; and the kinds, by what they need to know
 
 
 _STREAM = 0x6D657472

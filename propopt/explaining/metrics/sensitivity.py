@@ -1,4 +1,4 @@
-"""How far attributions move when the point moves: sensitivities and Lipschitz ratio."""
+"""How much explanations change near points."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from propopt.functions import Function
 from propopt.laws.perturbations import Distribution, Perturbations
 
 
-# ---- Statistics of perturbed points, streamed in blocks that fit into memory
+# ---- How far attributions move when the point moves: sensitivities and Lipschitz ratio
 
 
 Statistic: TypeAlias = Callable[[slice, Array], Array]

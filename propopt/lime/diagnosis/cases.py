@@ -1,4 +1,4 @@
-"""What rules of diagnosis look at: an explanation, and what is computed beside it."""
+"""What a rule of diagnosis is given, and what it finds."""
 
 from __future__ import annotations
 
@@ -25,6 +25,9 @@ from propopt.lime.surrogates import CommonDraws, evaluated
 
 if TYPE_CHECKING:
     from propopt.lime.explanation import LimeExplanation, LimeSubject
+
+
+# ---- What rules of diagnosis look at: an explanation, and what is computed beside it
 
 
 _IN_CELL: Final = 512

@@ -1,4 +1,4 @@
-"""What coefficients of LIME hide, as a table with a sentence for each thing found."""
+"""What LIME's coefficients hide: findings, notes, words, files."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from propopt.lime.explanation import LimeExplanation, RowLimits
 
 
-# ---- A diagnosis as a file, and back: JSON has no NaN, so what is not known is null
+# ---- What coefficients of LIME hide, as a table with a sentence for each thing found
 
 
 def write_diagnosis(path: str | Path, diagnosis: LimeDiagnosis) -> None:

@@ -1,4 +1,4 @@
-"""Alignment artifacts: coefficients of what is far from the row, in its row or column.
+"""The rules of diagnosis of tables.
 
 A bump that shares a bin with the row in one column, and lies anywhere in the others,
 gives that column a coefficient, though nothing changes near the row.
@@ -30,6 +30,10 @@ from propopt.lime.profiles import data_ends, inner_edges, own_width, with_bins
 from propopt.lime.single_runs import SingleRun, first_row_shift, ranking_chances
 from propopt.results.certain import plural
 from propopt.tables.frames import listed
+
+
+# ---- Alignment artifacts: coefficients of what is far from the row, in its row or
+# column
 
 
 _FLAT: Final = 0.1

@@ -1,4 +1,4 @@
-"""Normal samples, weighted by their distance from the row.
+"""Normal samples, weighted by distance.
 
 - :class:`~propopt.lime.laws.gaussian_law.GaussianLaw`: the law of the linear paper.
 - :class:`~propopt.lime.laws.gaussian_law.NormalColumn`: one column of numbers.
@@ -36,7 +36,7 @@ from propopt.tables.frames import Labels
 from propopt.tables.schema import TableSchema
 
 
-# ---- A column of normal numbers in bins, weighted by their distance from the row
+# ---- Normal samples, weighted by their distance from the row
 
 
 @final

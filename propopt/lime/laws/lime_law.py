@@ -1,4 +1,4 @@
-"""What a law of LIME is: how samples are drawn, coded as bits and weighted."""
+"""What a law of LIME is: columns, tilts, draws, widths; GLIME."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from propopt.structures.products.normals import Normals, Quantiles
 from propopt.tables.frames import Labels, order_of
 
 
-# ---- The weighted law of one column around rows, by the bit of the column
+# ---- What a law of LIME is: how samples are drawn, coded as bits and weighted
 
 
 @final

@@ -1,4 +1,4 @@
-"""Weights that depend on where a sample is, and not on its bin alone.
+"""Bins, weighted by distance along each column.
 
 - :class:`~propopt.lime.laws.smooth_law.SmoothLaw`: tabular LIME with these weights.
 - :class:`~propopt.lime.laws.smooth_law.SmoothColumn`: bins of one column of numbers.
@@ -29,7 +29,7 @@ from propopt.structures.products.normals import log_mass
 from propopt.tables.frames import listed
 
 
-# ---- Functions of one column that are lines of straight pieces
+# ---- Weights that depend on where a sample is, and not on its bin alone
 
 
 @final

@@ -1,4 +1,4 @@
-"""The law of tabular LIME: quantile bins, and weights by agreement of bins."""
+"""The law of the package on tables: bins, weighted by bits."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from propopt.tables.frames import Labels, is_frame, listed, read_points
 from propopt.tables.schema import TableSchema
 
 
-# ---- A column in bins: what tabular LIME makes of numbers and of categories
+# ---- The law of tabular LIME: quantile bins, and weights by agreement of bins
 
 
 @final

@@ -1,4 +1,4 @@
-"""What rules look at: limits at one document, and what is computed beside them."""
+"""What LIME's coefficients of words hide: cases and rules."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from propopt.lime.text.text_explanation import DocumentLimits, TextLimeExplanation
 
 
-# ---- How the words of a document are features of the model
+# ---- What rules look at: limits at one document, and what is computed beside them
 
 
 @final

@@ -1,4 +1,4 @@
-"""What LIME on texts tends to, as a result: tables, cards, files.
+"""What LIME tends to on documents, with all that can be asked of it.
 
 - :class:`~propopt.lime.text.text_explanation.TextLimeExplanation`: the result;
   :class:`~propopt.lime.text.text_explanation.DocumentLimits`: of one document;
@@ -71,10 +71,7 @@ from propopt.tables.documents import Document, Occurrence
 from propopt.tables.frames import Labels, listed
 
 
-# ---- Coefficients of one document over bandwidths
-
-
-# ---- What LIME tends to at one document
+# ---- What LIME on texts tends to, as a result: tables, cards, files
 
 
 NOTHING: Final = "none"

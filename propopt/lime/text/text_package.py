@@ -1,4 +1,4 @@
-"""The package ``lime`` itself on one text."""
+"""The package ``lime`` on texts."""
 
 from __future__ import annotations
 
@@ -24,6 +24,9 @@ from propopt.lime.text.text_reading import (
 from propopt.lime.text.text_runs import expected_run, kept_words
 from propopt.structures.subsets.sets import NoSetFunction, SetFunction, SizeMeans
 from propopt.tables.documents import Document, PatternWords
+
+
+# ---- The package ``lime`` itself on one text
 
 
 TEXT_WIDTH: Final = 25.0

@@ -1,4 +1,4 @@
-"""Coefficients of words as functions of the bandwidth.
+"""Coefficients of words over bandwidths.
 
 - :func:`~propopt.lime.text.text_paths.word_path`: a
   :class:`~propopt.lime.text.text_paths.WordPath`, exact at each bandwidth, with its
@@ -34,7 +34,7 @@ from propopt.lime.text.text_reading import (
 from propopt.structures.subsets.sets import SizeMeans
 
 
-# ---- Means of a function over the sets of each size, computed once for all bandwidths
+# ---- Coefficients of words as functions of the bandwidth
 
 
 _WIDTHS: Final = np.append(np.geomspace(1e-3, 1e3, 400), np.inf)

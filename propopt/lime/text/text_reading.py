@@ -1,4 +1,4 @@
-"""How LIME deletes words: how many, which, and what weight the rest has."""
+"""The law of deleted words, limits on texts, and how models of texts are read."""
 
 from __future__ import annotations
 
@@ -27,6 +27,9 @@ from propopt.structures.subsets.sets import (
 )
 from propopt.structures.subsets.sums import AddedSets, NormalisedSum
 from propopt.tables.documents import Document
+
+
+# ---- How LIME deletes words: how many, which, and what weight the rest has
 
 
 _MOST: Final = 1e100

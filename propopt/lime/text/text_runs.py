@@ -1,4 +1,4 @@
-"""Sets of words with values, and how much each counts in means over all samples."""
+"""What n samples make of limits on texts."""
 
 from __future__ import annotations
 
@@ -24,6 +24,9 @@ from propopt.lime.single_runs import (
 from propopt.lime.text.text_reading import ExactWordLimits, TextLaw, WordLimits
 from propopt.lime.text.word_patterns import Patterns, SizeSystem, used_words
 from propopt.structures.subsets.sets import SetFunction, SizeMeans
+
+
+# ---- Sets of words with values, and how much each counts in means over all samples
 
 
 @final

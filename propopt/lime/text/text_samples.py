@@ -1,4 +1,4 @@
-"""Limits of LIME on texts for functions that can only be called, from samples.
+"""Limits on texts that are sampled, with their errors.
 
 - :func:`~propopt.lime.text.text_samples.estimate_words`: samples of a function,
   :class:`~propopt.lime.text.text_samples.SampledWords`, whose coefficients at any
@@ -30,7 +30,7 @@ from propopt.structures.subsets.sets import random_sets, sets_of_size
 from propopt.structures.subsets.words import WordPairs
 
 
-# ---- What the samples of other blocks tell of a function, as one whose means are known
+# ---- Limits of LIME on texts for functions that can only be called, from samples
 
 
 _DRAWS_PER_TERM: Final = 4

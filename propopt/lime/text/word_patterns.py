@@ -1,4 +1,4 @@
-"""Means over all samples of a function of few of the words of a text, exactly."""
+"""Which words a fit tells apart, and sizes of sets that are drawn."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from propopt.base.arrays import Array, Positions, Truths, Values
 from propopt.lime.text.text_reading import exchangeable_matrix
 from propopt.structures.subsets.conjunctions import Conjunctions
 from propopt.structures.subsets.sets import SetFunction, all_sets
+
+
+# ---- Means over all samples of a function of few of the words of a text, exactly
 
 
 def used_words(function: SetFunction, kept: Truths | None = None) -> Positions:

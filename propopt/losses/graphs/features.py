@@ -1,4 +1,4 @@
-"""Similar features: graphs made of the columns of a table, or of their groups."""
+"""Similar features, directions and documents, as graphs."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ from propopt.losses.graphs.points import SimilarityGraph
 from propopt.losses.linear_algebra import Components
 from propopt.tables.documents import document_directions
 from propopt.tables.frames import directions, named_by, read_points, read_table
+
+
+# ---- Similar features: graphs made of the columns of a table, or of their groups
 
 
 @named_by("features")

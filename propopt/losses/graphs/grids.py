@@ -1,4 +1,4 @@
-"""Graphs of points on grids, known by the action of their Laplacian alone."""
+"""Graphs on regular grids, known by the action of their Laplacian."""
 
 from __future__ import annotations
 
@@ -25,6 +25,9 @@ from propopt.losses.linear_algebra import Components
 from propopt.losses.maps import ImplicitOverPoints, LinearMap, OverPoints
 from propopt.losses.operators import LatticeLaplacian, ProductKernelLaplacian
 from propopt.tables.frames import named_by, read_table
+
+
+# ---- Graphs of points on grids, known by the action of their Laplacian alone
 
 
 @final

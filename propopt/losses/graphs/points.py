@@ -1,4 +1,4 @@
-"""Similarity graphs of points or of features.
+"""Similar points: graphs by distances and neighbours, stored or by a pattern.
 
 A graph holds symmetric similarities S ≥ 0 with zero diagonal. Losses sum over *ordered*
 pairs, so that each edge counts twice: Σ_{n,n'} ‖w_n − w_n'‖² S_nn' = 2 tr(Wᵀ L W) with
@@ -51,6 +51,9 @@ from propopt.base.resources import Budget, require_memory
 from propopt.losses.linear_algebra import Components
 from propopt.losses.maps import LinearMap, OverPoints
 from propopt.tables.frames import named_by, read_points
+
+
+# ---- Similarity graphs of points or of features
 
 
 class Graph(ABC):

@@ -1,4 +1,4 @@
-"""The job of ``explain``: one explanation with stated defaults, written with names."""
+"""``propopt explain``."""
 
 from __future__ import annotations
 
@@ -69,6 +69,9 @@ from propopt.results.explanation import Explanation
 
 if TYPE_CHECKING:
     from propopt.problems.file import ProblemFile, ProblemSchema
+
+
+# ---- The job of ``explain``: one explanation with stated defaults, written with names
 
 
 class ExplainSection(Section):

@@ -1,4 +1,4 @@
-"""The job of ``interactions``: how much features matter jointly to a learner."""
+"""``propopt interactions``."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ if TYPE_CHECKING:
     from propopt.problems.file import ProblemFile, ProblemSchema
 
 
-# ---- How well the predictor does whose features are left out
+# ---- The job of ``interactions``: how much features matter jointly to a learner
 
 
 @final

@@ -1,4 +1,4 @@
-"""What a job is: keys of a problem file, and what is refused before it runs."""
+"""What a job is: artefacts, manifest, pages, printouts."""
 
 from __future__ import annotations
 
@@ -41,6 +41,9 @@ from propopt.results.shares import with_nulls
 if TYPE_CHECKING:
     from propopt.problems.extent import Extent
     from propopt.problems.file import ProblemFile, ProblemSchema
+
+
+# ---- What a job is: keys of a problem file, and what is refused before it runs
 
 
 class Job(ABC):

@@ -1,4 +1,4 @@
-"""The job of ``lime``: on tables, and on documents."""
+"""``propopt lime``."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from propopt.problems.file import ProblemFile, ProblemSchema
 
 
-# ---- The picture of a run of ``lime``: coefficients of the first rows, and their paths
+# ---- The job of ``lime``: on tables, and on documents
 
 
 DRAWN_ROWS: Final = 3

@@ -1,4 +1,4 @@
-"""The job of ``objective``: minimise it for many weights or limits."""
+"""``propopt sweep``."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from propopt.problems.file import ProblemFile, ProblemSchema
 
 
-# ---- What a sweep asks for and cannot have, seen before anything is fitted
+# ---- The job of ``objective``: minimise it for many weights or limits
 
 
 def check_sweep(schema: ProblemSchema, source: Source) -> None:

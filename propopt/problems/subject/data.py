@@ -1,4 +1,4 @@
-"""The subject of a problem file."""
+"""The subject of a file, read and checked."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from propopt.problems.file import ProblemSchema
 
 
-# ---- The function of a problem file: its formula, or its model fitted and wrapped
+# ---- The subject of a problem file
 
 
 Known: TypeAlias = Any

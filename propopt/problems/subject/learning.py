@@ -1,4 +1,4 @@
-"""Models of a problem file: what they can learn and give, and how they are fitted."""
+"""Models that are fitted here, and how good they are."""
 
 from __future__ import annotations
 
@@ -29,6 +29,9 @@ from propopt.problems.subject.model_sections import ModelSection, TaskKind, Task
 from propopt.problems.subject.tables import missing_numbers
 from propopt.structures.boosters import last_step
 from propopt.tables.frames import listed
+
+
+# ---- Models of a problem file: what they can learn and give, and how they are fitted
 
 
 _TASKS: Final[Mapping[str | None, TaskKind]] = {

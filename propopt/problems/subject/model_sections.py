@@ -1,4 +1,4 @@
-"""What all models of a problem file have in common."""
+"""Sections of models that are made here."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ from propopt.tables.frames import Labels, listed, read_points
 from propopt.tables.schema import TableSchema, array_scales
 
 
-# ---- The key ``vectorizer`` of a model: what it counts in documents
+# ---- What all models of a problem file have in common
 
 
 def _shape_of_words(value: Any) -> str | None:

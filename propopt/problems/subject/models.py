@@ -1,4 +1,4 @@
-"""A model of your own: an object of a Python module."""
+"""All sections of models, imported ones and ONNX files too."""
 
 from __future__ import annotations
 
@@ -39,6 +39,9 @@ from propopt.problems.subject.model_sections import (
     TreeModel,
 )
 from propopt.tables.frames import listed, read_table
+
+
+# ---- A model of your own: an object of a Python module
 
 
 def _module_and_object(path: str) -> str:

@@ -1,4 +1,4 @@
-"""What all jobs of a problem share: points, a table with its target, and a function."""
+"""What all jobs share: points, a table with its target, a function."""
 
 from __future__ import annotations
 
@@ -37,6 +37,9 @@ from propopt.problems.subject.model_sections import SmoothGradients
 from propopt.problems.subject.tables import order_of_rows
 from propopt.tables.documents import document_coordinates, is_documents, word_counts
 from propopt.tables.schema import TableSchema
+
+
+# ---- What all jobs of a problem share: points, a table with its target, and a function
 
 
 class ModelFunction(NamedTuple):

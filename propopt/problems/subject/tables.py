@@ -1,4 +1,4 @@
-"""CSV files: a cell in each row for each header, or one sentence why not."""
+"""Tables of problems: CSV files, their columns and rows."""
 
 from __future__ import annotations
 
@@ -38,6 +38,9 @@ from propopt.problems.sections import (
 )
 from propopt.problems.sources import Faults, Source
 from propopt.tables.frames import listed
+
+
+# ---- CSV files: a cell in each row for each header, or one sentence why not
 
 
 MOST_OF_A_LINE: Final = 2**24

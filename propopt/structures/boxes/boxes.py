@@ -1,4 +1,4 @@
-"""Functions that are sums of boxes: what trees and sums of trees are.
+"""Sums of boxes, what trees are, and their Shapley values.
 
 Shapley values of sums of boxes, exactly: every order of the columns, every row. v(S) is
 the mean over background rows b of f(x on S, b elsewhere). A box v Π 1[A_u] whose sets
@@ -35,6 +35,9 @@ from propopt.structures.boxes.sets import (
 )
 from propopt.structures.products.algebra import Measures, Products, padded_paths
 from propopt.structures.products.sums import SumOfProducts
+
+
+# ---- Functions that are sums of boxes: what trees and sums of trees are
 
 
 VALUES_AT_ONCE: Final = Budget(2**25)

@@ -1,4 +1,4 @@
-"""Sets of values of one column: intervals with or without missing, sets of codes."""
+"""Sets of values of one column, and the trees that are made of them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from propopt.base.arrays import Array, Points, Positions, Truths
 from propopt.base.errors import InvalidInput
 from propopt.structures.products.algebra import ranks
 from propopt.structures.products.normals import Normals
+
+
+# ---- Sets of values of one column: intervals with or without missing, sets of codes
 
 
 @final

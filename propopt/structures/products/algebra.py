@@ -1,4 +1,4 @@
-"""Sums of products of measures, Σ_l v_l Π_k P_u, and their contrasts in each column."""
+"""Sums of products of measures, and their contrasts in each column."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from propopt.structures.products.families import Factors
 from propopt.structures.products.normals import Normals
 
 
-# ---- Measures of sets at rows, each a difference of two entries of one table
+# ---- Sums of products of measures, Σ_l v_l Π_k P_u, and their contrasts in each column
 
 
 @final

@@ -1,4 +1,4 @@
-"""Functions of one column, of which products are made."""
+"""Functions of one column, by families: the factors of products."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ from propopt.structures.products.normals import (
     log_mass,
     normal_nodes,
 )
+
+
+# ---- Functions of one column, of which products are made
 
 
 class Factors(Protocol):

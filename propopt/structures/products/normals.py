@@ -1,4 +1,4 @@
-"""Truncated normal laws, and the logarithms of their masses.
+"""Truncated normal laws: masses, means, quantiles, quadrature.
 
 Masses and means of intervals of the standard normal law, with all their digits.
 Differences of distribution functions lose digits in narrow intervals, and in tails
@@ -17,7 +17,7 @@ from scipy.special import erfcx, ndtr, ndtri, roots_legendre
 from propopt.base.arrays import Array, Positions, Truths
 
 
-# ---- Masses and means of intervals of the standard normal law, with all their digits
+# ---- Truncated normal laws, and the logarithms of their masses
 
 
 NARROW_INTERVAL: Final = 0.1

@@ -1,4 +1,4 @@
-"""LightGBM: estimators, and boosters of its native interface.
+"""LightGBM, XGBoost, CatBoost and histogram boosting as trees.
 
 Numbers are compared in float64. Where a column had no missing value in training, one is
 the number 0.0.
@@ -49,7 +49,7 @@ from propopt.structures.readers.tree_nodes import (
 from propopt.tables.frames import as_frame
 
 
-# ---- CatBoost of numbers: trees that ask the same at each level, and others
+# ---- LightGBM: estimators, and boosters of its native interface
 
 
 _CATBOOST_LOGITS: Final = frozenset({"CrossEntropy", "Logloss"})

@@ -1,4 +1,4 @@
-"""Families of fitted estimators, read into networks and links: a file for each.
+"""Fitted estimators of scikit-learn as networks and links.
 
 Kernel machines of scikit-learn, read from fitted models. None stands for a kernel that
 we do not differentiate: the absolute exponential (Matérn with ν = 1/2, laplacian),
@@ -102,7 +102,7 @@ from propopt.structures.networks import (
 )
 
 
-# ---- How a fitted model is read: its scores, and what is made of them
+# ---- Families of fitted estimators, read into networks and links: a file for each
 
 
 @final

@@ -1,4 +1,4 @@
-"""Kernel machines as sums of products, where their kernels are."""
+"""Kernel machines and polynomials as sums of products."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from propopt.structures.products.families import Bumps, Powers
 from propopt.structures.products.sums import NoProducts, SumOfProducts
 
 
-# ---- Kernels as sums of gaussians and of powers of the inner product
+# ---- Kernel machines as sums of products, where their kernels are
 
 
 MOST_FACTORS: Final = 4

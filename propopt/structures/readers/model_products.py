@@ -1,4 +1,4 @@
-"""Sums of products of whatever fitted models are, by the columns of the table."""
+"""Fitted models as sums of products, by the columns of the table."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ from propopt.structures.readers.tree_models import SUMS, ModelSum, read_boxes
 from propopt.structures.readers.tree_nodes import Questions, TreeOutput
 
 
-# ---- Why functions are no sums of products: half sentences, with what would do
+# ---- Sums of products of whatever fitted models are, by the columns of the table
 
 
 SIGMOID: Final = (

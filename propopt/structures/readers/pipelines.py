@@ -1,4 +1,4 @@
-"""What trees behind steps of scikit-learn's pipelines see of each column.
+"""What trees behind steps of pipelines see of each column.
 
 - :class:`~propopt.structures.readers.pipelines.View`: where columns come
   from.
@@ -65,8 +65,7 @@ from propopt.tables.frames import Labels, as_frame
 from propopt.tables.schema import TableSchema
 
 
-# ---- What a part of a model sees of a table: each of its columns comes from one of
-# ours
+# ---- What trees behind steps of scikit-learn's pipelines see of each column
 
 
 @final

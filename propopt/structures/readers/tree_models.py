@@ -1,4 +1,4 @@
-"""Models of scikit-learn that add up what other models predict."""
+"""Whatever is a sum of trees, as boxes."""
 
 from __future__ import annotations
 
@@ -45,6 +45,9 @@ from propopt.structures.readers.tree_nodes import (
     TreeOutput,
     TreeRule,
 )
+
+
+# ---- Models of scikit-learn that add up what other models predict
 
 
 class Part(NamedTuple):

@@ -1,4 +1,4 @@
-"""Trees that are written node by node.
+"""Nodes of fitted trees: cuts, what they see of columns, scores; scikit-learn's.
 
 Trees, forests and gradient boosting of scikit-learn. A tree rounds what it is given to
 float32, and compares with thresholds in float64.
@@ -43,6 +43,9 @@ from propopt.structures.readers.pipelines import (
     View,
     table_numbers,
 )
+
+
+# ---- Trees that are written node by node
 
 
 class NodeList:

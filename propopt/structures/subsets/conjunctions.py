@@ -1,4 +1,4 @@
-"""Sums of products of bits: what trees on the presence of words are."""
+"""Trees on the presence of words, and any function of few words."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from propopt.base.arrays import Array, Positions, Truths, Values
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
 from propopt.structures.subsets.sets import all_sets, shares_keeping
+
+
+# ---- Sums of products of bits: what trees on the presence of words are
 
 
 _AT_ONCE: Final = Budget(2**25)

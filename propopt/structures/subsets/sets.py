@@ -1,4 +1,4 @@
-"""Sets of words: all, all of one size, or some of given sizes.
+"""Sets of words, and means over all sets of one size.
 
 Means of products over all sets of one size, and what each word adds to them. Of factors
 a_k, one for each word that is kept, let e_m be the mean of their product over the sets
@@ -26,6 +26,9 @@ from typing import Final, Protocol, final
 import numpy as np
 
 from propopt.base.arrays import Array, Positions, Truths, Values
+
+
+# ---- Sets of words: all, all of one size, or some of given sizes
 
 
 def all_sets(n_words: int) -> Truths:

@@ -1,4 +1,4 @@
-"""Powers as sums of exponentials, which turn functions of sums into products."""
+"""Sums over words, plain or behind a norm, and sums of these."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ from propopt.structures.subsets.sets import (
     SymmetricMeans,
     shares_drawn,
 )
+
+
+# ---- Powers as sums of exponentials, which turn functions of sums into products
 
 
 _STEP: Final = 0.26

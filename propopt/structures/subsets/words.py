@@ -1,4 +1,4 @@
-"""Functions of the number of words, of each word, and of pairs of words."""
+"""What single words and pairs of words add, and Shapley values."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ import numpy as np
 
 from propopt.base.arrays import Array, Truths, Values
 from propopt.structures.subsets.sets import SetFunction
+
+
+# ---- Functions of the number of words, of each word, and of pairs of words
 
 
 @final

@@ -1,4 +1,4 @@
-"""What a fitted model of texts is made of."""
+"""Linear models behind a vectoriser, and models that add up others."""
 
 from __future__ import annotations
 
@@ -60,6 +60,9 @@ from propopt.structures.tfidf.vectorisers import (
     document_features,
 )
 from propopt.tables.documents import Document
+
+
+# ---- What a fitted model of texts is made of
 
 
 class TextStructure(Protocol):

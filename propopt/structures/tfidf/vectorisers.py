@@ -1,4 +1,4 @@
-"""Fitted vectorisers of scikit-learn: what pipelines make of a text first."""
+"""Fitted vectorisers, and which features the words of a document feed."""
 
 from __future__ import annotations
 
@@ -26,6 +26,9 @@ from propopt.base.arrays import Array, Positions, Sparse, Truths, Values
 from propopt.structures.boosters import first_step, is_passthrough, working_steps
 from propopt.structures.subsets.sets import NoSetFunction, all_sets, random_sets
 from propopt.tables.documents import Document
+
+
+# ---- Fitted vectorisers of scikit-learn: what pipelines make of a text first
 
 
 VECTORISERS: Final = (CountVectorizer, TfidfVectorizer, HashingVectorizer)
