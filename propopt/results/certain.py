@@ -33,7 +33,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, final, get_args
+from typing import Any, Final, Literal, Protocol, TypeAlias, final, get_args
 
 import numpy as np
 import pandas as pd
@@ -60,12 +60,75 @@ from propopt.results.archive import (
 )
 from propopt.results.certificate import Certificate
 from propopt.results.hessian import ConstrainedPart, Hessian, QuadraticPart
-from propopt.results.target_error import Scatter
+from propopt.results.target_error import Scatter, TargetError
 from propopt.tables.frames import Labels
 
 
-if TYPE_CHECKING:
-    from propopt.results.explanation import Explanation
+class Optimum(Protocol):
+    """What conclusions are drawn of: an explanation, by what it knows of itself."""
+
+    @property
+    def attributions(self) -> Attributions:
+        """W (N, D)."""
+        ...
+
+    @property
+    def standard_errors(self) -> Array | None:
+        """Of W, where it was estimated."""
+        ...
+
+    @property
+    def target(self) -> TargetError | None:
+        """What the error of an estimated target costs."""
+        ...
+
+    @property
+    def certificate(self) -> Certificate | None:
+        """The proof."""
+        ...
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """N and D."""
+        ...
+
+    @property
+    def labels(self) -> Labels:
+        """Names of points and features."""
+        ...
+
+    @property
+    def method(self) -> str:
+        """Who made it."""
+        ...
+
+    @property
+    def weights(self) -> Mapping[str, float]:
+        """Of losses."""
+        ...
+
+    @property
+    def losses(self) -> Mapping[str, float]:
+        """Their values."""
+        ...
+
+    @property
+    def multipliers(self) -> Mapping[str, float]:
+        """Of bounds."""
+        ...
+
+    @property
+    def rates(self) -> dict[str, float]:
+        """Weights and multipliers."""
+        ...
+
+    def measured(self, losses: Objective) -> Optimum:
+        """With the value of each loss."""
+        ...
+
+    def certified(self, objective: Objective) -> Optimum:
+        """With the certificate of an objective."""
+        ...
 
 
 # ---- What holds in every near-optimal explanation: signs, orders, ranges
@@ -92,7 +155,7 @@ class NearOptimal:
     distance: float
 
     @classmethod
-    def around(cls, best: Explanation, program: Program) -> NearOptimal:
+    def around(cls, best: Optimum, program: Program) -> NearOptimal:
         """The set around an optimum of the program."""
         certificate = best.certificate
         if certificate is None:
@@ -129,7 +192,7 @@ class NearOptimal:
         return np.minimum(self.distance * lengths, np.sqrt(self.excess * variances))
 
 
-def _priced(best: Explanation, program: Program) -> Program:
+def _priced(best: Optimum, program: Program) -> Program:
     """All losses, those of bounds beside the others: what the Lagrangian weighs.
 
     What rows add up to stays a constraint.
@@ -156,13 +219,13 @@ def _squared(loss: PropertyLoss) -> bool:
     return isinstance(loss.penalty, Squared)
 
 
-def _excess(best: Explanation, program: Program, certificate: Certificate) -> float:
+def _excess(best: Optimum, program: Program, certificate: Certificate) -> float:
     """e: of F and of the Lagrangian F + Σ μ (loss − limit), over what is the least."""
     above = max(math.fsum(_slacks(best, program)), 0.0)
     return max(certificate.value + above - certificate.lower_bound, 0.0)
 
 
-def _slacks(best: Explanation, program: Program) -> Iterable[float]:
+def _slacks(best: Optimum, program: Program) -> Iterable[float]:
     for bound in program.bounds:
         if is_complete(bound):
             continue
@@ -322,7 +385,7 @@ class BlockScatter(TargetScatter):
         return float(stdtrit(B - 1, _LEVEL)) / math.sqrt(B * (B - 1))
 
 
-def scatter_of(best: Explanation, program: Program, near: NearOptimal) -> TargetScatter:
+def scatter_of(best: Optimum, program: Program, near: NearOptimal) -> TargetScatter:
     """What is known of the error of W that comes from its target."""
     targets = _targets(best, program)
     estimates = [target.estimate for target in targets]
@@ -336,7 +399,7 @@ def scatter_of(best: Explanation, program: Program, near: NearOptimal) -> Target
     return _given(best)
 
 
-def _targets(best: Explanation, program: Program) -> list[GradientMatching]:
+def _targets(best: Optimum, program: Program) -> list[GradientMatching]:
     return [
         loss
         for loss in program.losses
@@ -350,7 +413,7 @@ def _is_linear(program: Program) -> bool:
     return all(map(is_complete, program.bounds)) and all(squared)
 
 
-def _given(best: Explanation) -> TargetScatter:
+def _given(best: Optimum) -> TargetScatter:
     errors = best.standard_errors
     if errors is None or not np.isfinite(errors).all():
         return UnknownScatter()
@@ -760,7 +823,7 @@ class Certain:
 
 
 def certain_of(
-    best: Explanation,
+    best: Optimum,
     program: Program,
     *,
     budget: float,
@@ -790,7 +853,7 @@ def certain_of(
 class _Statements:
     """The statements about W, in the rows that were asked for or can be afforded."""
 
-    best: Explanation
+    best: Optimum
     near: NearOptimal
     beta: float
     scatter: TargetScatter
@@ -888,7 +951,7 @@ class _Statements:
             yield "orders are those of the rows that were named"
 
 
-def claimed(best: Explanation, objective: Objective) -> Explanation:
+def claimed(best: Optimum, objective: Objective) -> Optimum:
     """The explanation with a certificate for the objective: its own, or a new one."""
     same = best.measured(objective)  # without claims if a loss is another
     if same.weights == objective.weights and same.certificate is not None:

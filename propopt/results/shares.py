@@ -23,7 +23,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 import numpy as np
 import pandas as pd
@@ -63,12 +63,8 @@ from propopt.losses.restricted import (
     is_complete,
 )
 from propopt.results.archive import CheckedFile, Kinds, is_count, is_number, is_text
-from propopt.results.certain import plural, root_mean_square, without_dust
+from propopt.results.certain import Optimum, plural, root_mean_square, without_dust
 from propopt.results.hessian import smoothest
-
-
-if TYPE_CHECKING:
-    from propopt.results.explanation import Explanation
 
 
 # ---- The two ends of every trade-off: what shares of losses are measured against
@@ -543,7 +539,7 @@ class Shares:
 
 
 def shares_of(
-    explanation: Explanation, objective: Objective | None, program: Program
+    explanation: Optimum, objective: Objective | None, program: Program
 ) -> Shares:
     """See :meth:`propopt.Explanation.shares`."""
     own = read_for(
@@ -571,7 +567,7 @@ def shares_of(
 
 
 def weighted(
-    explanation: Explanation, objective: Objective | None, program: Program
+    explanation: Optimum, objective: Objective | None, program: Program
 ) -> set[str]:
     """Losses that had a weight above zero, or a bound."""
     weights = explanation.weights if objective is None else objective.weights

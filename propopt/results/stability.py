@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, final
+from typing import Any, TypeAlias, final
 
 import numpy as np
 import pandas as pd
@@ -32,13 +32,9 @@ from propopt.losses.graphs.points import Graph
 from propopt.losses.maps import Squared
 from propopt.losses.restricted import counted, is_complete
 from propopt.results.archive import CheckedFile, Kinds, is_number, is_positive, is_text
-from propopt.results.certain import plural, signs_of, without_dust
+from propopt.results.certain import Optimum, plural, signs_of, without_dust
 from propopt.results.hessian import ConstrainedPart, QuadraticPart
 from propopt.results.target_error import Scatter
-
-
-if TYPE_CHECKING:
-    from propopt.results.explanation import Explanation
 
 
 # ---- Whether conclusions survive another weight, another graph, another seed
@@ -283,7 +279,7 @@ class BySolver(Optima):
             yield from self.of(other, [weights])
 
 
-def optima_for(best: Explanation, program: Program, solve: Solve | None) -> Optima:
+def optima_for(best: Optimum, program: Program, solve: Solve | None) -> Optima:
     """How optima near the explanation are found."""
     if solve is not None:
         return BySolver(solve)
@@ -303,7 +299,7 @@ def optima_for(best: Explanation, program: Program, solve: Solve | None) -> Opti
 
 
 def families(
-    best: Explanation, program: Program, optima: Optima
+    best: Optimum, program: Program, optima: Optima
 ) -> Iterator[tuple[str, Settings]]:
     """What varies in words, and the attributions in each setting."""
     weights = np.array([best.weights.get(x.name, 0.0) for x in program.losses])
@@ -553,7 +549,7 @@ class ConclusionStability:
 
 
 def stability_of(
-    best: Explanation, program: Program, k: int, solve: Solve | None
+    best: Optimum, program: Program, k: int, solve: Solve | None
 ) -> ConclusionStability:
     """See :meth:`propopt.Explanation.stability`."""
     W = best.attributions
