@@ -292,6 +292,10 @@ def test_a_namespace_is_loaded_when_it_is_first_used():
     assert [name.rpartition(".")[2] for name in late] == list(NAMESPACES)
 
 
+def test_errors_are_there_before_anything_else_is_used():
+    assert _python("import propopt as po; print(po.errors.InvalidInput.__name__)")
+
+
 def test_importing_propopt_imports_nothing_heavy():
     code = "import sys, json, propopt; print(json.dumps(sorted(sys.modules)))"
     modules = set(json.loads(_python(code)))

@@ -1,1 +1,6 @@
 """Errors, checks, files, words, threads: what everything else stands on."""
+
+import lazy_loader
+
+
+__getattr__, __dir__, __all__ = lazy_loader.attach(__name__, submodules=["errors"])
