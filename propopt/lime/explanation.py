@@ -279,7 +279,7 @@ def _in_order(parts: list[EstimatedLimits], places: Positions) -> EstimatedLimit
     )
 
 
-# ---- Methods of an explanation that find a row, a column, the model behind it
+# ---- What finds a row, a column, the model behind it
 
 
 class RowLimits(Protocol):
@@ -421,7 +421,7 @@ def _variance_around(subject: LimeSubject, points: Points, widths: Values) -> Va
     return np.concatenate(parts)
 
 
-# ---- Methods of an explanation about single runs of LIME, with n samples each
+# ---- Single runs of LIME, with n samples each
 
 
 def run_of_samples(
@@ -683,7 +683,7 @@ def _flat(table: tuple[tuple[Any, ...], ...]) -> list[Any]:
     return [cell for row in table for cell in row]
 
 
-# ---- Methods of an explanation that the package ``lime`` has too
+# ---- Forms that the package ``lime`` has too
 
 
 def largest_first(coefficients: Values) -> list[tuple[int, float]]:

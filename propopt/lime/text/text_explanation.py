@@ -294,7 +294,7 @@ class TextSubject:
         )
 
 
-# ---- Methods of an explanation of texts: a row, its words, the model behind it
+# ---- What finds a document, its words, the model behind it
 
 
 def row_of_document(
@@ -304,7 +304,7 @@ def row_of_document(
     return explanation.rows[place_of_row(explanation, row)]
 
 
-# ---- Methods of an explanation of texts about single runs of LIME, with n samples each
+# ---- Single runs of LIME on texts, with n samples each
 
 
 @final
