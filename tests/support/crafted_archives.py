@@ -11,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
+from propopt.base.declared import digest_of
+
 
 Members = dict[str, bytes]
 Mutation = Callable[[np.random.Generator, Members], Members]
@@ -328,3 +330,15 @@ def craft(rng: np.random.Generator, sound: Path, target: Path) -> str:
         mutate = pick(rng, FILE_MUTATIONS)
         target.write_bytes(mutate(rng, sound.read_bytes()))
     return mutate.__name__
+
+
+def signed(members: Members) -> Members:
+    """The members with their digest computed again: what a liar writes."""
+    header = header_of(members)
+    arrays = {
+        name.removesuffix(".npy"): np.load(io.BytesIO(data))
+        for name, data in members.items()
+        if name != "header.npy"
+    }
+    told = {k: v for k, v in header.items() if k not in ("format", "version", "digest")}
+    return with_header(members, {**header, "digest": digest_of(told, arrays)})

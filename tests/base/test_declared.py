@@ -1,0 +1,354 @@
+"""Objects that are their fields: what goes in comes out of a file, and nothing else."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import io
+import math
+import pickle
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+from crafted_archives import (
+    ARRAYS,
+    WEIRD,
+    header_of,
+    members_of,
+    npy,
+    signed,
+    with_header,
+    write,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays as arrays_of
+from numpy.typing import NDArray
+
+from propopt.base.arrays import Array
+from propopt.base.declared import Declared, Lazy, left, stored
+from propopt.base.errors import InvalidInput
+
+
+class Part(Declared):
+    share: float = stored(low=0.0, high=1.0)
+    numbers: Array = stored("K", missing=True)
+
+
+@dataclasses.dataclass(frozen=True)
+class Plain:
+    kind: Literal["about", "at most"]
+    price: float = stored(default=0.0, infinite=True, missing=True)
+
+
+class Whole(Declared, kind="propopt test", noun="a saved test", version=2):
+    W: Array = stored("N D")
+    errors: Array | None = stored("N D", low=0.0, infinite=True, default=None)
+    orders: Array = stored("N D-1")
+    signs: NDArray[np.int8] = stored("N D", low=-1, high=1)
+    truths: NDArray[np.bool_] | None = stored("N", default=None)
+    names: tuple[str, ...] = stored(nonempty=True)
+    setting: float | str | bool | None = stored(default=None)
+    count: int = stored(low=1)
+    weights: Mapping[str, float] = stored(factory=dict, low=0.0)
+    details: Mapping[str, NDArray[Any]] = stored(factory=dict)
+    ragged: tuple[Array, ...] = stored(default=())
+    parts: tuple[Part, ...] = stored(default=())
+    plain: Plain | None = stored(default=None)
+    later: Array | None = stored("N", lazy=True, default=None)
+    model: Any = left()
+
+    def contradictions(self) -> None:
+        if len(self.names) > len(self.W):
+            raise InvalidInput("names: more than rows")
+
+    @classmethod
+    def upgraded(cls, version, header, arrays):
+        assert version == 1
+        return {"count": 1, **header}, arrays
+
+
+def whole(**changes: Any) -> Whole:
+    W = np.arange(6.0).reshape(3, 2)
+    fields = {
+        "W": W,
+        "errors": np.full((3, 2), np.inf),
+        "orders": np.ones((3, 1)),
+        "signs": np.sign(W).astype(np.int8),
+        "truths": np.array([True, False, True]),
+        "names": ("a", "\x1b[31mb"),
+        "setting": True,
+        "count": 3,
+        "weights": {"x": 0.5},
+        "details": {"r2": np.ones(2), "n": np.array([1, 2])},
+        "ragged": (np.ones(2), np.zeros(0), np.ones(1)),
+        "parts": tuple(
+            Part(share=0.5, numbers=np.array([np.nan, 1.0])) for _ in range(2)
+        ),
+        "plain": Plain("at most", math.inf),
+        "later": np.ones(3),
+        "model": print,
+    }
+    return Whole(**{**fields, **changes})
+
+
+def same(one: Any, other: Any) -> bool:
+    """Equal to the last bit and type, NaN equal to itself."""
+    if isinstance(one, np.ndarray):
+        return one.dtype == other.dtype and np.array_equal(
+            one, other, equal_nan=one.dtype.kind == "f"
+        )
+    if dataclasses.is_dataclass(one):
+        return type(one) is type(other) and same(vars(one), vars(other))
+    if isinstance(one, Mapping):
+        return one.keys() == other.keys() and all(same(one[k], other[k]) for k in one)
+    if isinstance(one, tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, float) and math.isnan(one):
+        return isinstance(other, float) and math.isnan(other)
+    return type(one) is type(other) and one == other
+
+
+def without_model(made: Whole) -> dict[str, Any]:
+    return {**vars(made), "model": None}
+
+
+@pytest.fixture
+def path(tmp_path):
+    whole().save(tmp_path / "whole.npz")
+    return tmp_path / "whole.npz"
+
+
+def test_a_file_gives_back_every_field(path):
+    found = Whole.load(path)
+    assert same(vars(found), without_model(whole()))
+    assert not found.W.flags.writeable
+    assert not found.parts[0].numbers.flags.writeable
+
+
+@given(
+    W=arrays_of(np.float64, (3, 2), elements=st.floats(-1e300, 1e300)),
+    weights=st.dictionaries(st.text(st.characters(codec="utf-8")), st.floats(0, 1e308)),
+    price=st.floats(),
+)
+def test_any_numbers_and_names_come_back(tmp_path_factory, W, weights, price):
+    made = whole(W=W, weights=weights, plain=Plain("about", price))
+    file = tmp_path_factory.mktemp("any") / "a.npz"
+    made.save(file)
+    assert same(vars(Whole.load(file)), without_model(made))
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda x: roundtrip(x)])
+def test_copies_and_pickles_have_the_fields_and_nobody_writes_to_them(again):
+    found = again(whole())
+    assert same(without_model(found), without_model(whole()))
+    for array in (found.W, found.details["r2"], found.ragged[0]):
+        assert not array.flags.writeable
+    assert roundtrip(whole()).model is None  # as in files
+
+
+def roundtrip(made):
+    return pickle.loads(pickle.dumps(made))
+
+
+def test_arrays_are_copied_where_somebody_could_write():
+    mine = np.zeros((3, 2))
+    made = whole(W=mine)
+    mine[:] = 7.0
+    assert (made.W == 0.0).all()
+    again = dataclasses.replace(made, count=4)
+    assert again.W is made.W  # sealed: trusted, and not copied
+
+
+REFUSED = {
+    "W: expected 2 dimensions": {"W": np.ones(3)},
+    "W: expected finite numbers": {"W": np.full((3, 2), np.nan)},
+    "W: expected numbers, got": {"W": "text"},
+    "errors: expected numbers >= 0, got -1.0": {"errors": -np.ones((3, 2))},
+    r"errors: expected shape \(3, 2\), got \(2, 2\)": {"errors": np.ones((2, 2))},
+    r"orders: expected shape \(3, 1\), got \(3, 2\)": {"orders": np.ones((3, 2))},
+    "signs: expected numbers from -1 to 1, got 2": {
+        "signs": np.full((3, 2), 2, np.int8)
+    },
+    "signs: expected integers": {"signs": np.full((3, 2), 0.5)},
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_arrays_that_are_none_are_refused_at_once(message):
+    with pytest.raises(InvalidInput, match=message):
+        whole(**REFUSED[message])
+
+
+def test_a_lazy_value_is_computed_once_when_read_and_checked_then():
+    calls = []
+
+    def compute():
+        calls.append(1)
+        return np.ones(3)
+
+    made = whole(later=Lazy(compute))
+    assert not calls
+    assert made.later is made.later
+    assert len(calls) == 1
+    assert not made.later.flags.writeable
+    with pytest.raises(InvalidInput, match=r"later: expected shape \(3,\), got \(4,\)"):
+        _ = whole(later=Lazy(lambda: np.ones(4))).later
+    pickled = roundtrip(whole(later=Lazy(compute)))
+    assert (vars(pickled)["later"] == 1.0).all()
+
+
+def test_saving_refuses_what_could_not_be_loaded(tmp_path):
+    odd = {
+        "count: expected an integer >= 1, got 0": {"count": 0},
+        "names: expected a list, each text": {"names": ()},
+        "names.*expected text": {"names": ("\ud800",)},
+        "weights.x: expected a finite number >= 0": {"weights": {"x": math.inf}},
+        "parts.0.share: expected a finite number from 0 to 1": {
+            "parts": (Part(share=1.001, numbers=np.ones(1)),)
+        },
+        "names: more than rows": {"names": tuple("abcd")},
+        "setting: expected .*, got": {"setting": [1]},
+    }
+    for message, change in odd.items():
+        with pytest.raises(InvalidInput, match=f"cannot be saved: {message}"):
+            whole(**change).save(tmp_path / "odd.npz")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_flipped_byte_is_found_by_the_digest(path, tmp_path):
+    data, rng = path.read_bytes(), np.random.default_rng(0)
+    crafted = tmp_path / "flipped.npz"
+    for place in rng.integers(len(data), size=300):
+        changed = bytearray(data)
+        changed[place] ^= 1 << int(rng.integers(8))
+        crafted.write_bytes(bytes(changed))
+        found = loaded(crafted)  # of a date, or what zip files do not read
+        assert found is None or same(vars(found), without_model(whole()))
+
+
+def test_members_that_are_exchanged_are_found_by_the_digest(path):
+    members = members_of(path)
+    members["errors.npy"], members["W.npy"] = members["W.npy"], members["errors.npy"]
+    write(path, members)
+    with pytest.raises(InvalidInput, match="digest"):
+        Whole.load(path)
+
+
+def loaded(path) -> Whole | None:
+    """What a file holds, or None where it is refused in one sentence about it."""
+    reason = ""
+    try:
+        return Whole.load(path)
+    except InvalidInput as error:
+        reason = str(error)
+    assert reason.startswith(f"{path}: ")
+    assert "\n" not in reason
+    return None
+
+
+def loads_or_refuses(path) -> bool:
+    found = loaded(path)
+    if found is not None:
+        found.save(path.with_name("again.npz"))  # sound: it can be saved again
+    return found is not None
+
+
+def test_forged_headers_load_as_what_they_say_or_not_at_all(path, tmp_path):
+    members, crafted = members_of(path), tmp_path / "crafted.npz"
+    outcomes = []
+    for key in header_of(members):
+        for value in WEIRD:
+            forged = with_header(members, {**header_of(members), key: value})
+            if key not in ("format", "version", "digest"):
+                forged = signed(forged)
+            write(crafted, forged)
+            outcomes.append(loads_or_refuses(crafted))
+    assert 0 < sum(outcomes) < 30  # null for what may be none, text for a setting
+
+
+def test_forged_arrays_load_as_what_they_say_or_not_at_all(path, tmp_path):
+    members, crafted = members_of(path), tmp_path / "crafted.npz"
+    for name in [name for name in members if name != "header.npy"]:
+        own = np.load(io.BytesIO(members[name]))
+        for array in ARRAYS:
+            forged = {**members, name: npy(array)}
+            write(crafted, forged)
+            is_own = npy(own) == npy(np.ascontiguousarray(array))
+            assert loads_or_refuses(crafted) == is_own, name  # by the digest
+            if np.asarray(array).dtype.kind in "fiubcU":
+                write(crafted, signed(forged))
+                loads_or_refuses(crafted)
+
+
+ODD = {
+    r"it has no W": lambda m: {k: v for k, v in m.items() if k != "W.npy"},
+    r"it also has the array 'more'": lambda m: {**m, "more.npy": npy(np.ones(2))},
+    r"W: expected numbers.*got float32": lambda m: {
+        **m,
+        "W.npy": npy(np.ones((3, 2), np.float32)),
+    },
+    r"orders: expected shape \(3, 1\)": lambda m: {
+        **m,
+        "orders.npy": npy(np.ones((3, 3))),
+    },
+    r"ragged: expected as many numbers": lambda m: {
+        **m,
+        "ragged.sizes.npy": npy(np.array([2, 0, 2])),
+    },
+    r"ragged.sizes: expected integers >= 0": lambda m: {
+        **m,
+        "ragged.sizes.npy": npy(np.array([4, -2, 1])),
+    },
+    r"names: more than rows": lambda m: with_header(
+        m, {**header_of(m), "names": list("abcd")}
+    ),
+    r"its header has no count": lambda m: with_header(
+        m, {k: v for k, v in header_of(m).items() if k != "count"}
+    ),
+    r"its header has also more": lambda m: with_header(m, {**header_of(m), "more": 1}),
+    r"plain: expected the fields of Plain": lambda m: with_header(
+        m, {**header_of(m), "plain": [1]}
+    ),
+    r"plain.kind: expected 'about' or 'at most', got 'x'": lambda m: with_header(
+        m, {**header_of(m), "plain": {"kind": "x", "price": 1.0}}
+    ),
+    r"its header has no parts.1.share": lambda m: with_header(
+        m, {**header_of(m), "parts": [{"share": 0.1}, {}]}
+    ),
+}
+
+
+@pytest.mark.parametrize("message", ODD)
+def test_what_no_such_object_has_is_named(message, path):
+    write(path, signed(ODD[message](members_of(path))))
+    with pytest.raises(InvalidInput, match=f"whole.npz: not a saved test: .*{message}"):
+        Whole.load(path)
+
+
+def test_an_earlier_version_is_upgraded_and_a_later_one_refused(path):
+    members = members_of(path)
+    before = header_of(members)
+    del before["digest"], before["count"]
+    write(path, with_header(members, {**before, "version": 1}))
+    assert Whole.load(path).count == 1
+    write(path, with_header(members, {**header_of(members), "version": 3}))
+    with pytest.raises(InvalidInput, match="version 3; this propopt reads version 2"):
+        Whole.load(path)
+    stripped = {k: v for k, v in header_of(members).items() if k != "digest"}
+    write(path, with_header(members, stripped))
+    with pytest.raises(InvalidInput, match="digest"):
+        Whole.load(path)
+
+
+class Other(Declared, kind="propopt other", noun="a saved other"):
+    count: int = stored(low=1)
+
+
+def test_a_file_of_another_kind_is_refused(tmp_path):
+    Other(count=2).save(tmp_path / "other.npz")
+    assert Other.load(tmp_path / "other.npz").count == 2
+    with pytest.raises(InvalidInput, match="not a saved test: its header is that of"):
+        Whole.load(tmp_path / "other.npz")
