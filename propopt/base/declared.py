@@ -572,7 +572,7 @@ def part_of(hint: Any, bounds: Bounds) -> Part:
     if origin is np.ndarray:
         (kind,) = get_args(inside[1])
         return _Numbers(None if kind is Any else kind, bounds)
-    if dataclasses.is_dataclass(hint):
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
         return _Record(hint)
     raise TypeError(f"no file has a field of type {hint!r}")
 

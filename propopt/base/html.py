@@ -15,8 +15,8 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import Any, Final, final
@@ -24,6 +24,14 @@ from typing import Any, Final, final
 import numpy as np
 
 from propopt.base.arrays import Array, Positions, Truths
+from propopt.base.cards import (
+    N_FEATURES,
+    N_PRINTED,
+    NUMBER_CELL,
+    TEXT_CELL,
+    Card,
+    CardRow,
+)
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.files import written_whole
 from propopt.base.text import (
@@ -37,210 +45,11 @@ from propopt.base.text import (
 )
 
 
-# ---- Cards of results: plain data, laid out as HTML for notebooks and as text for
-# print
+# ---- Cards of explanations
 
-
-N_FEATURES: Final = 10
-"""Features on a card, the largest."""
-
-N_PRINTED: Final = 5
-"""Features that ``print`` shows."""
 
 _MOST_ROWS: Final = 1_000
 """Rows whose certain signs are counted for a card."""
-
-BAR_RAISES, BAR_LOWERS = "#cc6a1b", "#3b82c9"
-"""Of bars: an orange and a blue with a contrast of 3 or more to white and to black."""
-
-TEXT_CELL = 'style="text-align:left;padding:1px 10px"'
-NUMBER_CELL = 'style="text-align:right;padding:1px 10px"'
-
-_QUIET = "opacity:.75"
-_CELL = (
-    "padding:2px 12px 2px 0;border:0;background:transparent;text-align:left;"
-    "vertical-align:middle;overflow-wrap:break-word;max-width:14em"
-)
-_NUMBER = (
-    f"{_CELL};text-align:right;white-space:nowrap;font-weight:600;"
-    "font-variant-numeric:tabular-nums"
-)
-_BAR = "position:absolute;top:0;height:100%;border-radius:2px"
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class CardRow:
-    """One line of a card: a name, a number, and what is to be said of it.
-
-    Parameters
-    ----------
-    name : str
-        Of the feature.
-    value : float
-        Its number.
-    note : str
-        Such as ``"always raises"``.
-    parts : (float, float), optional
-        How far the bar reaches below zero, and above it; by default to ``value``.
-    """
-
-    name: str
-    value: float
-    note: str = ""
-    parts: tuple[float, float] | None = None
-
-    @property
-    def reach(self) -> tuple[float, float]:
-        """Both ends of the bar, the first at most zero and the second at least."""
-        return self.parts or (min(self.value, 0.0), max(self.value, 0.0))
-
-    @property
-    def said(self) -> str:
-        """The note, with both ends of the bar where nothing is drawn."""
-        low, high = self.reach
-        ends = f"({low:+.3g} and {high:+.3g})" if low and high else ""
-        return " ".join(filter(None, [self.note, ends]))
-
-    @property
-    def number(self) -> str:
-        """The value with its sign, in three digits."""
-        return f"{self.value:+.3g}" if self.value else "0"
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class Card:
-    """What is shown of a result.
-
-    Parameters
-    ----------
-    title, subtitle : str
-        What was found, of whom; in which unit.
-    rows : sequence of CardRow
-        Numbers, the most important first.
-    rest : str
-        What is said of those that have no row.
-    proof : str
-        What is proved, and what is estimated.
-    settings : mapping
-        How it was made, by name; folded.
-
-    Examples
-    --------
-    >>> card = Card(
-    ...     title="What moves the log-odds of churn = 1, over 40 rows",
-    ...     subtitle="change per standard deviation; mean over rows",
-    ...     rows=[CardRow(name="age", value=0.54, note="always raises")],
-    ...     proof="optimal (gap 0)",
-    ... )
-    >>> print(card.text())
-    What moves the log-odds of churn = 1, over 40 rows
-    change per standard deviation; mean over rows
-      age  +0.54  always raises
-    optimal (gap 0)
-    """
-
-    title: str
-    subtitle: str = ""
-    rows: Sequence[CardRow] = ()
-    rest: str = ""
-    proof: str = ""
-    settings: Mapping[str, str] = field(default_factory=dict)
-
-    def text(self) -> str:
-        """Lines for a terminal, without settings."""
-        names = [printable(row.name) for row in self.rows]
-        wide = max(map(len, names), default=0)
-        digits = max((len(row.number) for row in self.rows), default=0)
-        lines = [
-            f"  {name:<{wide}}  {row.number:>{digits}}  {printable(row.said)}".rstrip()
-            for name, row in zip(names, self.rows, strict=True)
-        ]
-        head, tail = (self.title, self.subtitle), (self.rest, self.proof)
-        return "\n".join(
-            [
-                *map(printable, filter(None, head)),
-                *lines,
-                *map(printable, filter(None, tail)),
-            ]
-        )
-
-    def html(self) -> str:
-        """For notebooks: it takes the colours of the page around it."""
-        return (
-            '<div style="max-width:46em;line-height:1.45;margin:.4em 0">'
-            f'<div style="font-weight:600;font-size:1.08em">{in_html(self.title)}</div>'
-            f"{_quiet(self.subtitle)}{self._table()}{_quiet(self.rest)}"
-            f'<div style="margin-top:.6em">{in_html(self.proof)}</div>{self._folded()}'
-            "</div>"
-        )
-
-    def _table(self) -> str:
-        if not self.rows:
-            return ""
-        low = -min(row.reach[0] for row in self.rows)
-        high = max(row.reach[1] for row in self.rows)
-        rows = "".join(_row_html(row, low, high) for row in self.rows)
-        return (
-            '<table style="border-collapse:collapse;border:0;margin:.6em 0 0">'
-            f"{rows}</table>"
-        )
-
-    def _folded(self) -> str:
-        if not self.settings:
-            return ""
-        rows = "".join(
-            f'<tr style="background:transparent"><td style="{_CELL};{_QUIET};'
-            f'vertical-align:top">{in_html(name)}</td>'
-            f'<td style="{_CELL}">{in_html(text)}</td></tr>'
-            for name, text in self.settings.items()
-        )
-        return (
-            '<details style="margin-top:.4em"><summary style="cursor:pointer">Settings '
-            'and details</summary><table style="border-collapse:collapse;border:0">'
-            f"{rows}</table></details>"
-        )
-
-
-def _quiet(text: str) -> str:
-    return f'<div style="{_QUIET}">{in_html(text)}</div>' if text else ""
-
-
-def _row_html(row: CardRow, low: float, high: float) -> str:
-    """A name, a bar from ``-low`` to ``high``, a number, a note."""
-    return (
-        f'<tr style="background:transparent">'
-        f'<td style="{_CELL}">{in_html(row.name)}</td>'
-        f'<td style="{_CELL}">{_bar_html(row.reach, low, high)}</td>'
-        f'<td style="{_NUMBER}">{in_html(row.number.replace("-", "−"))}</td>'
-        f'<td style="{_CELL};{_QUIET}">{in_html(row.note)}</td></tr>'
-    )
-
-
-def _bar_html(reach: tuple[float, float], low: float, high: float) -> str:
-    size = max(low, high) or 1.0  # so that no sum overflows
-    whole = low / size + high / size or 1.0
-    zero = 100.0 * (low / size) / whole
-    below, above = (100.0 * (abs(end) / size) / whole for end in reach)
-    parts = ((zero - below, below, BAR_LOWERS), (zero, above, BAR_RAISES))
-    bars = "".join(
-        f'<span style="{_BAR};left:{left:.1f}%;width:{width:.1f}%;'
-        f'background:{colour}"></span>'
-        for left, width, colour in parts
-        if width > 0.0
-    )
-    axis = (
-        f'<span style="position:absolute;left:{zero:.1f}%;top:-15%;height:130%;'
-        'border-left:1px solid currentColor;opacity:.5"></span>'
-    )
-    return (
-        '<div style="position:relative;width:clamp(3em,16vw,14em);height:.85em">'
-        f"{bars}{axis}</div>"
-    )
-
-
-# ---- of explanations
 
 
 def explanation_text(explanation: Any) -> str:

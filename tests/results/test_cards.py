@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import propopt as po
-from propopt.base.html import BAR_LOWERS, BAR_RAISES, Card, CardRow
+from propopt.base.cards import BAR_LOWERS, BAR_RAISES, Card, CardRow
 from propopt.results.certificate import Certificate
 
 

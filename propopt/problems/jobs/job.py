@@ -18,7 +18,8 @@ import pandas as pd
 
 from propopt.base.errors import InvalidInput, Unwritten
 from propopt.base.files import require_free_name, writable_folder, written_whole
-from propopt.base.html import N_FEATURES, explanation_card
+from propopt.base.cards import N_FEATURES
+from propopt.base.html import explanation_card
 from propopt.base.terminal import PlainConsole, print_table
 from propopt.base.text import (
     in_percent,

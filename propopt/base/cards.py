@@ -1,0 +1,265 @@
+"""Cards: what is shown of a result, as plain data; laid out as HTML and as text.
+
+A card says first what was found, then the numbers, then what is proved; settings are
+folded. HTML is escaped and without scripts, and takes the colours of the page around
+it, light or dark.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, final
+
+from propopt.base.text import in_html, printable
+
+
+N_FEATURES: Final = 10
+"""Features on a card, the largest."""
+
+N_PRINTED: Final = 5
+"""Features that ``print`` shows."""
+
+BAR_RAISES, BAR_LOWERS = "#cc6a1b", "#3b82c9"
+"""Of bars: an orange and a blue with a contrast of 3 or more to white and to black."""
+
+TEXT_CELL = 'style="text-align:left;padding:1px 10px"'
+NUMBER_CELL = 'style="text-align:right;padding:1px 10px"'
+
+_QUIET = "opacity:.75"
+_CELL = (
+    "padding:2px 12px 2px 0;border:0;background:transparent;text-align:left;"
+    "vertical-align:middle;overflow-wrap:break-word;max-width:14em"
+)
+_NUMBER = (
+    f"{_CELL};text-align:right;white-space:nowrap;font-weight:600;"
+    "font-variant-numeric:tabular-nums"
+)
+_FIGURE = f"{_CELL};text-align:right;font-variant-numeric:tabular-nums"
+_BAR = "position:absolute;top:0;height:100%;border-radius:2px"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class CardRow:
+    """One line of a card: a name, a number, and what is to be said of it."""
+
+    name: str
+    value: float
+    note: str = ""  # such as "always raises"
+    parts: tuple[float, float] | None = None  # of the bar; by default to the value
+    interval: tuple[float, float] | None = None  # a line across the bar
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """Both ends of the bar, the first at most zero and the second at least."""
+        return self.parts or (min(self.value, 0.0), max(self.value, 0.0))
+
+    @property
+    def said(self) -> str:
+        """The note, with both ends of the bar where nothing is drawn."""
+        low, high = self.reach
+        ends = f"({low:+.3g} and {high:+.3g})" if low and high else ""
+        return " ".join(filter(None, [self.shown_note, ends]))
+
+    @property
+    def shown_note(self) -> str:
+        """The note, or else the interval."""
+        if self.note or self.interval is None or not _finite(*self.interval):
+            return self.note
+        return "{:+.3g} to {:+.3g}".format(*self.interval)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """What is drawn from where to where, the interval included."""
+        low, high = self.reach
+        if self.interval is None or not _finite(*self.interval):
+            return low, high
+        return min(low, self.interval[0]), max(high, self.interval[1])
+
+    @property
+    def number(self) -> str:
+        """The value with its sign, in three digits; a dash where it is not known."""
+        if not _finite(self.value):
+            return "–"
+        return f"{self.value:+.3g}" if self.value else "0"
+
+
+@final
+@dataclass(frozen=True)
+class CardTable:
+    """A small table of texts; the first column has names, the others have numbers."""
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+    def text(self) -> Iterator[str]:
+        """Lines with columns below each other."""
+        table = [[printable(cell) for cell in row] for row in (self.head, *self.rows)]
+        wide = [max(map(len, column)) for column in zip(*table, strict=True)]
+        for first, *others in table:
+            cells = [f"{cell:>{w}}" for cell, w in zip(others, wide[1:], strict=True)]
+            yield "  ".join([f"  {first:<{wide[0]}}", *cells]).rstrip()
+
+    def html(self) -> str:
+        """Cells escaped; in the colours of the page."""
+        head = "".join(
+            f'<th style="{style};font-weight:400;{_QUIET}">{in_html(cell)}</th>'
+            for cell, style in self._styled(self.head)
+        )
+        body = "".join(
+            '<tr style="background:transparent">'
+            + "".join(
+                f'<td style="{style}">{in_html(cell)}</td>'
+                for cell, style in self._styled(row)
+            )
+            + "</tr>"
+            for row in self.rows
+        )
+        return f'<tr style="background:transparent">{head}</tr>{body}'
+
+    @staticmethod
+    def _styled(cells: Sequence[str]) -> Iterator[tuple[str, str]]:
+        for place, cell in enumerate(cells):
+            yield cell, _FIGURE if place else _CELL
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """What is shown of a result.
+
+    Examples
+    --------
+    >>> card = Card(
+    ...     title="What moves the log-odds of churn = 1, over 40 rows",
+    ...     subtitle="change per standard deviation; mean over rows",
+    ...     rows=[CardRow(name="age", value=0.54, note="always raises")],
+    ...     proof="optimal (gap 0)",
+    ... )
+    >>> print(card.text())
+    What moves the log-odds of churn = 1, over 40 rows
+    change per standard deviation; mean over rows
+      age  +0.54  always raises
+    optimal (gap 0)
+    """
+
+    title: str  # what was found, of whom
+    subtitle: str = ""  # in which unit
+    rows: Sequence[CardRow] = ()  # the most important first
+    table: CardTable | None = None
+    rest: str = ""  # what is said of those that have no row
+    lines: Sequence[str] = ()  # a sentence each
+    proof: str = ""  # what is proved, and what is estimated
+    settings: Mapping[str, str] = field(default_factory=dict)  # folded
+    inside: str = ""  # HTML, escaped already, which stands before the proof
+
+    def text(self) -> str:
+        """Lines for a terminal, without settings."""
+        names = [printable(row.name) for row in self.rows]
+        wide = max(map(len, names), default=0)
+        digits = max((len(row.number) for row in self.rows), default=0)
+        lines = [
+            f"  {name:<{wide}}  {row.number:>{digits}}  {printable(row.said)}".rstrip()
+            for name, row in zip(names, self.rows, strict=True)
+        ]
+        if self.table is not None:
+            lines += self.table.text()
+        head, tail = (self.title, self.subtitle), (self.rest, *self.lines, self.proof)
+        return "\n".join(
+            [
+                *map(printable, filter(None, head)),
+                *lines,
+                *map(printable, filter(None, tail)),
+            ]
+        )
+
+    def html(self) -> str:
+        """For notebooks: it takes the colours of the page around it."""
+        return (
+            '<div style="max-width:46em;line-height:1.45;margin:.4em 0">'
+            f'<div style="font-weight:600;font-size:1.08em">{in_html(self.title)}</div>'
+            f"{_quiet(self.subtitle)}{self._table()}{_quiet(self.rest)}"
+            f"{''.join(map(_line, self.lines))}{self.inside}"
+            f"{_line(self.proof)}{self._folded()}</div>"
+        )
+
+    def _table(self) -> str:
+        if not self.rows and self.table is None:
+            return ""
+        low = -min((row.ends[0] for row in self.rows), default=0.0)
+        high = max((row.ends[1] for row in self.rows), default=0.0)
+        rows = "".join(_row_html(row, low, high) for row in self.rows)
+        rows += "" if self.table is None else self.table.html()
+        return (
+            '<table style="border-collapse:collapse;border:0;margin:.6em 0 0">'
+            f"{rows}</table>"
+        )
+
+    def _folded(self) -> str:
+        if not self.settings:
+            return ""
+        rows = "".join(
+            f'<tr style="background:transparent"><td style="{_CELL};{_QUIET};'
+            f'vertical-align:top">{in_html(name)}</td>'
+            f'<td style="{_CELL}">{in_html(text)}</td></tr>'
+            for name, text in self.settings.items()
+        )
+        return (
+            '<details style="margin-top:.4em"><summary style="cursor:pointer">Settings '
+            'and details</summary><table style="border-collapse:collapse;border:0">'
+            f"{rows}</table></details>"
+        )
+
+
+def _finite(*numbers: float) -> bool:
+    return all(map(math.isfinite, numbers))
+
+
+def _line(text: str) -> str:
+    return f'<div style="margin-top:.6em">{in_html(text)}</div>' if text else ""
+
+
+def _quiet(text: str) -> str:
+    return f'<div style="{_QUIET}">{in_html(text)}</div>' if text else ""
+
+
+def _row_html(row: CardRow, low: float, high: float) -> str:
+    """A name, a bar from ``-low`` to ``high``, a number, a note."""
+    return (
+        f'<tr style="background:transparent">'
+        f'<td style="{_CELL}">{in_html(row.name)}</td>'
+        f'<td style="{_CELL}">{_bar_html(row, low, high)}</td>'
+        f'<td style="{_NUMBER}">{in_html(row.number.replace("-", "−"))}</td>'
+        f'<td style="{_CELL};{_QUIET}">{in_html(row.shown_note)}</td></tr>'
+    )
+
+
+def _bar_html(row: CardRow, low: float, high: float) -> str:
+    size = max(low, high) or 1.0  # so that no sum overflows
+    whole = low / size + high / size or 1.0
+    zero = 100.0 * (low / size) / whole
+    below, above = (100.0 * (abs(end) / size) / whole for end in row.reach)
+    parts = ((zero - below, below, BAR_LOWERS), (zero, above, BAR_RAISES))
+    bars = "".join(
+        f'<span style="{_BAR};left:{left:.1f}%;width:{width:.1f}%;'
+        f'background:{colour}"></span>'
+        for left, width, colour in parts
+        if width > 0.0
+    )
+    if row.interval is not None and _finite(*row.interval):
+        start, end = (zero + 100.0 * (x / size) / whole for x in row.interval)
+        bars += (
+            f'<span style="position:absolute;top:44%;height:12%;min-height:1px;'
+            f'background:currentColor;left:{start:.1f}%;width:{end - start:.1f}%">'
+            "</span>"
+        )
+    axis = (
+        f'<span style="position:absolute;left:{zero:.1f}%;top:-15%;height:130%;'
+        'border-left:1px solid currentColor;opacity:.5"></span>'
+    )
+    return (
+        '<div style="position:relative;width:clamp(3em,16vw,14em);height:.85em">'
+        f"{bars}{axis}</div>"
+    )

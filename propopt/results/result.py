@@ -1,0 +1,81 @@
+"""What every result can do, be it an explanation or something else.
+
+A result is its declared fields (:mod:`propopt.base.declared`), and shows them: as a
+table, as a card for notebooks and terminals, and as files, one to read and one to load.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+
+import numpy as np
+import pandas as pd
+
+from propopt.base.cards import Card
+from propopt.base.declared import Declared
+from propopt.base.errors import no_such_name
+from propopt.base.files import as_json, write_csv, written_whole
+
+
+class Result(Declared, ABC):
+    """A table, a card in a notebook or terminal, and files to read and to load again.
+
+    A class of results declares its fields, and says what its table and its card are.
+    """
+
+    rows_are_named: ClassVar[bool] = False
+    """Whether a CSV file has the names of rows as its first column."""
+
+    @abstractmethod
+    def to_frame(self) -> pd.DataFrame:
+        """What is known, as a table with names."""
+
+    @abstractmethod
+    def card(self) -> Card:
+        """What is shown: a finding, numbers with their unit, what is proved."""
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write :meth:`to_frame`; every number reads back to the same value."""
+        write_csv(path, self.to_frame(), names_of_rows=self.rows_are_named)
+
+    def to_json(self, path: str | Path) -> None:
+        """Write :meth:`to_frame` as a list of objects; what is not known is null."""
+        table = self.to_frame()
+        if self.rows_are_named:
+            table = table.reset_index()
+        records = [
+            {str(key): _plain(value) for key, value in record.items()}
+            for record in table.to_dict(orient="records")
+        ]
+        text = json.dumps(json.loads(as_json(records)), indent=1, ensure_ascii=False)
+        with written_whole(Path(path)) as draft:
+            draft.write_text(text, encoding="utf-8")
+
+    def _repr_html_(self) -> str:
+        """The card for notebooks, escaped and without scripts."""
+        return self.card().html()
+
+    def __str__(self) -> str:
+        """The card for terminals."""
+        return self.card().text()
+
+    _names_of_others: ClassVar[dict[str, str]] = {}
+    """What results of other packages are asked for, and how that is called here."""
+
+    if not TYPE_CHECKING:  # which trusts whatever a class with __getattr__ is asked
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise no_such_name(self, name, self._names_of_others)
+
+
+def _plain(value: Any) -> object:
+    """JSON has no NaN, and names of any type are text."""
+    number = value.item() if isinstance(value, np.generic) else value
+    if isinstance(number, float) and not math.isfinite(number):
+        return None
+    plain = number is None or isinstance(number, bool | int | float | str)
+    return number if plain else str(number)
