@@ -58,49 +58,61 @@ def check(options: argparse.Namespace) -> int:
 
 def schema(options: argparse.Namespace) -> int:
     """``propopt schema``: print the JSON Schema of problem files."""
+    from propopt.problems.file import ProblemSchema
+
     del options
-    print(json.dumps(po.problems.ProblemSchema.model_json_schema(), indent=2))
+    print(json.dumps(ProblemSchema.model_json_schema(), indent=2))
     return DONE
 
 
 def _sweep_files(options: argparse.Namespace) -> int:
     """``propopt sweep FILE...``: solve, write tables and a plot, print the front."""
+    from propopt.problems.jobs.sweep import Sweep
+
     files = _read_files(options)
     for file in files:
-        file.require(po.problems.Sweep)
+        file.require(Sweep)
     return _run_all(files, partial(_sweep, options=options))
 
 
 def _explain_files(options: argparse.Namespace) -> int:
     """``propopt explain FILE...|--csv TABLE --target COLUMN``: one explanation each."""
+    from propopt.problems.jobs.explain import Explain
+
     files = _read_files(options)
     if any((options.csv, options.target, options.text)):
         files.append(_own_table(options))
     if not files:
         raise InvalidInput("explain: give a problem file, or --csv and --target")
     for file in files:
-        file.require(po.problems.Explain)
+        file.require(Explain)
     return _run_all(files, partial(_explain, options=options))
 
 
 def _lime_files(options: argparse.Namespace) -> int:
     """``propopt lime FILE...``: what LIME tends to at rows of a table."""
+    from propopt.problems.jobs.lime import LimeJob
+
     files = _read_files(options)
     for file in files:
-        file.require(po.problems.LimeJob)
+        file.require(LimeJob)
     return _run_all(files, partial(_lime, options=options))
 
 
 def _interactions_files(options: argparse.Namespace) -> int:
     """``propopt interactions FILE...``: how much features matter jointly."""
+    from propopt.problems.jobs.interactions import InteractionsJob
+
     files = _read_files(options)
     for file in files:
-        file.require(po.problems.InteractionsJob)
+        file.require(InteractionsJob)
     return _run_all(files, partial(_interactions, options=options))
 
 
 def _check(file: str, options: argparse.Namespace) -> int:
-    checked = po.problems.read_problem_and_table(file, _code(options))
+    from propopt.problems.file import read_problem_and_table
+
+    checked = read_problem_and_table(file, _code(options))
     checked.check_data()
     if options.deep:
         checked.check_all_data()
@@ -109,8 +121,9 @@ def _check(file: str, options: argparse.Namespace) -> int:
 
 
 def _read_files(options: argparse.Namespace) -> list[po.problems.ProblemFile]:
-    read = po.problems.read_problem_and_table
-    return [read(file, _code(options)) for file in options.files]
+    from propopt.problems.file import read_problem_and_table
+
+    return [read_problem_and_table(file, _code(options)) for file in options.files]
 
 
 def _code(options: argparse.Namespace) -> po.problems.Code:
@@ -164,28 +177,36 @@ def _sweep(file: po.problems.ProblemFile, options: argparse.Namespace) -> int:
 
 
 def _explain(file: po.problems.ProblemFile, options: argparse.Namespace) -> int:
-    look = po.problems.FirstLook.of(file)
-    po.problems.run_explain(look, Path(options.output), quiet=options.quiet)
+    from propopt.problems.jobs.explain import FirstLook, run_explain
+
+    look = FirstLook.of(file)
+    run_explain(look, Path(options.output), quiet=options.quiet)
     return DONE
 
 
 def _lime(file: po.problems.ProblemFile, options: argparse.Namespace) -> int:
-    look = po.problems.LimeLook.of(file, options.rows)
-    po.problems.run_limits(look, Path(options.output), quiet=options.quiet)
+    from propopt.problems.jobs.lime import LimeLook, run_limits
+
+    look = LimeLook.of(file, options.rows)
+    run_limits(look, Path(options.output), quiet=options.quiet)
     return DONE
 
 
 def _interactions(file: po.problems.ProblemFile, options: argparse.Namespace) -> int:
-    look = po.problems.InteractionsLook.of(file, options.jobs, options.resume)
-    po.problems.run_interactions(look, Path(options.output), quiet=options.quiet)
+    from propopt.problems.jobs.interactions import InteractionsLook, run_interactions
+
+    look = InteractionsLook.of(file, options.jobs, options.resume)
+    run_interactions(look, Path(options.output), quiet=options.quiet)
     return DONE
 
 
 def _own_table(options: argparse.Namespace) -> po.problems.ProblemFile:
     """A table from the command line, with a network on it."""
+    from propopt.problems.file import OwnTable
+
     if options.csv is None or options.target is None:
         raise InvalidInput("explain: --csv and --target belong together")
-    own = po.problems.OwnTable(
+    own = OwnTable(
         csv=Path(options.csv),
         target=options.target,
         task=options.task,

@@ -29,7 +29,8 @@ from propopt.laws.draws import N_BLOCKS
 from propopt.lime.text.explaining_texts import explanation_of_texts
 from propopt.lime.text.text_explanation import TextSubject
 from propopt.lime.text.text_reading import TextLaw
-from propopt.losses import Completeness, Constraint, GradientMatching, SharedRobustness
+from propopt.losses import Completeness, GradientMatching, SharedRobustness
+from propopt.losses.completeness import Constraint
 from propopt.losses.faithfulness import Estimate
 from propopt.losses.graphs.features import document_graph
 from propopt.losses.graphs.points import Graph

@@ -25,14 +25,8 @@ from propopt.base.errors import (
 from propopt.base.resources import in_workers, read_workers
 from propopt.base.terminal import progress_bar
 from propopt.explaining.trade_offs import TradeOffs
-from propopt.losses import (
-    Bound,
-    Constraint,
-    Objective,
-    Program,
-    PropertyLoss,
-    bounds_of,
-)
+from propopt.losses import Bound, Objective, Program, PropertyLoss
+from propopt.losses.completeness import Constraint, bounds_of
 from propopt.losses.faithfulness import units_of_target
 from propopt.results.explanation import (
     AttributionsLike,
@@ -41,17 +35,11 @@ from propopt.results.explanation import (
     explanations_of,
 )
 from propopt.results.shares import Ends
-from propopt.solvers import (
-    Complete,
-    Factored,
-    Krylov,
-    OneBound,
-    Solution,
-    Solver,
-    Spectral,
-    Task,
-    Transposed,
-)
+from propopt.solvers import Krylov, Solution, Solver, Task
+from propopt.solvers.centred import Transposed
+from propopt.solvers.complete import Complete
+from propopt.solvers.curves import OneBound, Spectral
+from propopt.solvers.factored import Factored
 
 
 # ---- Many optimal explanations: over weights, and over limits

@@ -18,7 +18,8 @@ from propopt.functions.cost import cost_of
 from propopt.functions.function import EXACT
 from propopt.functions.sampled_means import SampledMean
 from propopt.laws.data_law import Reference, constant_in_words
-from propopt.losses import Constraint, Objective, PairwiseRobustness, SharedRobustness
+from propopt.losses import Objective, PairwiseRobustness, SharedRobustness
+from propopt.losses.completeness import Constraint
 from propopt.losses.faithfulness import Estimate
 from propopt.losses.graphs.points import Graph, knn_graph, share_across_patterns
 from propopt.results.explanation import Explanation

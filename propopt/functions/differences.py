@@ -80,7 +80,7 @@ def central_differences(
     Examples
     --------
     >>> import numpy as np
-    >>> from propopt.functions import central_differences
+    >>> from propopt.functions.differences import central_differences
     >>> X = np.array([[0.0, 1.0]])
     >>> central_differences(lambda X: np.exp(X).sum(axis=1), X).round(6)
     array([[1.      , 2.718282]])
@@ -287,9 +287,9 @@ def jump_test(
     --------
     >>> import numpy as np, propopt as po
     >>> X = np.random.default_rng(0).normal(size=(50, 3))
-    >>> po.functions.jump_test(po.wrap(lambda X: np.sin(X).sum(axis=1)), X).kind
+    >>> jump_test(po.wrap(lambda X: np.sin(X).sum(axis=1)), X).kind
     'smooth'
-    >>> po.functions.jump_test(po.wrap(lambda X: np.round(X).sum(axis=1)), X).kind
+    >>> jump_test(po.wrap(lambda X: np.round(X).sum(axis=1)), X).kind
     'jumps'
     """
     function = read_function(function)

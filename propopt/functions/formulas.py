@@ -169,7 +169,7 @@ class Interactions(Function):
 
     Examples
     --------
-    >>> from propopt.functions import Interactions
+    >>> from propopt.functions.formulas import Interactions
     >>> Interactions().value([[1.0, 2.0]])
     array([14.])
     >>> Interactions().gradient([[1.0, 2.0]])
@@ -238,7 +238,7 @@ class SineOfExponential(Separable):
 
     Examples
     --------
-    >>> from propopt.functions import SineOfExponential
+    >>> from propopt.functions.formulas import SineOfExponential
     >>> SineOfExponential().value([[0.0]]).round(6)
     array([0.841471])
     """
@@ -256,7 +256,7 @@ class LinearPlusSineOfExponential(Separable):
 
     Examples
     --------
-    >>> from propopt.functions import LinearPlusSineOfExponential
+    >>> from propopt.functions.formulas import LinearPlusSineOfExponential
     >>> LinearPlusSineOfExponential().value([[0.0, 1.0]]).round(6)
     array([2.252252])
     """
@@ -274,7 +274,7 @@ class LinearPlusSine(SmoothableSeparable):
 
     Examples
     --------
-    >>> from propopt.functions import LinearPlusSine
+    >>> from propopt.functions.formulas import LinearPlusSine
     >>> LinearPlusSine().gradient([[0.0]])
     array([[4.]])
     """
@@ -295,7 +295,7 @@ class QuadraticPlusSine(SmoothableSeparable):
 
     Examples
     --------
-    >>> from propopt.functions import QuadraticPlusSine
+    >>> from propopt.functions.formulas import QuadraticPlusSine
     >>> QuadraticPlusSine().gradient([[0.0]])
     array([[3.]])
     """
@@ -316,7 +316,7 @@ class Exponential(SmoothableSeparable):
 
     Examples
     --------
-    >>> from propopt.functions import Exponential
+    >>> from propopt.functions.formulas import Exponential
     >>> Exponential().value([[0.0, 0.0]])
     array([2.])
     """

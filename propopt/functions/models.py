@@ -539,11 +539,12 @@ class GivenGradient(CalledModel):
     Examples
     --------
     >>> import numpy as np, propopt as po
+    >>> from propopt.functions.differences import central_differences
     >>> function = po.wrap(lambda X: (X**2).sum(axis=1), gradient=lambda X: 2 * X)
     >>> X = np.array([[1.0, -3.0]])
     >>> function.gradient(X)
     array([[ 2., -6.]])
-    >>> po.functions.central_differences(function.value, X).round(6)
+    >>> central_differences(function.value, X).round(6)
     array([[ 2., -6.]])
     """
 

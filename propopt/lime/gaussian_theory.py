@@ -278,7 +278,7 @@ def gains(law: LimeLaw, X: Any) -> Gains:
     --------
     >>> import propopt as po
     >>> law = po.lime.GaussianLaw.of([0.0, 0.0], scale=1.0, kernel_width=1.0)
-    >>> po.lime.gains(law, [[1.0, -0.5]]).gain.round(4)
+    >>> gains(law, [[1.0, -0.5]]).gain.round(4)
     array([[ 1.1378, -0.1271]])
 
     In the second column a function that increases has a negative coefficient.
@@ -388,7 +388,7 @@ def critical_bandwidths(law: LimeLaw, X: Any) -> CriticalBandwidths:
     --------
     >>> import propopt as po
     >>> law = po.lime.GaussianLaw.of([0.0, 0.0], scale=1.0, kernel_width=1.0)
-    >>> po.lime.critical_bandwidths(law, [[0.432, 0.1]]).widths.round(4)
+    >>> critical_bandwidths(law, [[0.432, 0.1]]).widths.round(4)
     array([[0.5301,    nan]])
     """
     law, points, labels = rows_of_law(law, X)
@@ -474,8 +474,8 @@ def linear_noise(
     >>> import propopt as po
     >>> law = po.lime.GaussianLaw.of([0.0] * 5, scale=1.0, kernel_width=0.5)
     >>> slopes, row = [1.0, -2.0, 0.0, 0.0, 0.0], [[1.0, 0.5, 1.0, 0.2, -1.0]]
-    >>> lime = po.lime.linear_noise(law, slopes, row)
-    >>> glime = po.lime.linear_noise(po.lime.GlimeLaw(law), slopes, row)
+    >>> lime = linear_noise(law, slopes, row)
+    >>> glime = linear_noise(po.lime.GlimeLaw(law), slopes, row)
     >>> (lime / glime).round(1)
     array([[4.5, 4.7, 4.5, 4.8, 4.5]])
     """

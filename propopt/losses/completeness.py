@@ -207,13 +207,7 @@ Constraint: TypeAlias = Bound | Completeness
 def bounds_of(
     constraints: Iterable[Constraint], losses: Sequence[PropertyLoss]
 ) -> tuple[Bound, ...]:
-    """Constraints as bounds; how many features add up, the losses know.
-
-    Raises
-    ------
-    InvalidInput
-        If something is neither, or no loss knows the number of features.
-    """
+    """Constraints as bounds; how many features add up, the losses know."""
     if isinstance(constraints, Bound | Completeness):
         raise InvalidInput(
             f"subject_to: expected a list of bounds, got one; [{constraints!r}] is one"

@@ -37,8 +37,9 @@ from propopt.base.files import write_csv
 from propopt.base.html import explanation_html, explanation_print, explanation_text
 from propopt.base.resources import require
 from propopt.base.text import Quantity
-from propopt.losses import Constraint, Objective, Program, PropertyLoss, bounds_of
+from propopt.losses import Objective, Program, PropertyLoss
 from propopt.losses.algebra import read_for
+from propopt.losses.completeness import Constraint, bounds_of
 from propopt.losses.faithfulness import Units, units_in_words
 from propopt.results.archive import (
     own_attributions,

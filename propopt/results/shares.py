@@ -34,7 +34,6 @@ from propopt.base.files import Format, write_csv
 from propopt.base.html import html_card, html_table
 from propopt.base.text import in_html, in_percent, printable
 from propopt.losses import (
-    Faithfulness,
     GradientMatching,
     MaxDifferenceRobustness,
     Objective,
@@ -43,7 +42,7 @@ from propopt.losses import (
     PropertyLoss,
     SharedRobustness,
 )
-from propopt.losses.algebra import read_for
+from propopt.losses.algebra import Faithfulness, read_for
 from propopt.losses.completeness import Totals, along
 from propopt.losses.graphs.points import Graph
 from propopt.losses.maps import (

@@ -21,13 +21,13 @@ from propopt.base.files import Format, write_csv
 from propopt.base.html import html_card, html_table
 from propopt.base.text import in_html, printable
 from propopt.losses import (
-    Faithfulness,
     GradientMatching,
     PairwiseRobustness,
     Program,
     PropertyLoss,
     SharedRobustness,
 )
+from propopt.losses.algebra import Faithfulness
 from propopt.losses.graphs.points import Graph
 from propopt.losses.maps import Squared
 from propopt.losses.restricted import counted, is_complete

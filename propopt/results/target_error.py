@@ -39,13 +39,8 @@ from scipy.special import fdtri
 from propopt.base.arrays import Array
 from propopt.base.checks import sealed
 from propopt.base.text import percent
-from propopt.losses import (
-    Faithfulness,
-    FunctionMatching,
-    GradientMatching,
-    Program,
-    PropertyLoss,
-)
+from propopt.losses import FunctionMatching, GradientMatching, Program, PropertyLoss
+from propopt.losses.algebra import Faithfulness
 from propopt.losses.faithfulness import Estimate
 from propopt.losses.maps import Squared
 from propopt.losses.restricted import is_complete

@@ -868,12 +868,7 @@ SLACK = 0.3  # of the tolerance, by which the free optimum may exceed the limit
 class OneBound(Dispatcher):
     """One bound, by a root search on the curve of the spectral or Krylov solver.
 
-    Parameters
-    ----------
-    curve : Curve, optional
-        The curve itself, where it has been prepared for other limits already.
-    solver : Solver, optional
-        What prepares the curve, where that has been chosen already.
+    ``curve`` is it where it was prepared for other limits, ``solver`` what prepares it.
     """
 
     curve: Curve | None = None

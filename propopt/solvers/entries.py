@@ -229,11 +229,6 @@ class Entries(Dispatcher):
 
     It takes losses of W itself, squared or absolute, and squared losses over entries,
     such as :class:`propopt.SharedRobustness`, and bounds on these.
-
-    Parameters
-    ----------
-    solver : Solver
-        What solves the program of the entries.
     """
 
     solver: Solver

@@ -27,14 +27,8 @@ import scipy.optimize as opt
 from propopt.base.arrays import Array, Attributions
 from propopt.base.checks import read_nonnegative, read_positive
 from propopt.base.errors import InvalidInput, Refused, SolverFailure
-from propopt.losses import (
-    Constraint,
-    GradientMatching,
-    Objective,
-    Program,
-    PropertyLoss,
-    bounds_of,
-)
+from propopt.losses import GradientMatching, Objective, Program, PropertyLoss
+from propopt.losses.completeness import Constraint, bounds_of
 from propopt.losses.maps import Squared
 from propopt.results.explanation import Explanation, Later
 from propopt.solvers.solver import Solution, Solver

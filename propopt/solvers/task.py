@@ -22,8 +22,8 @@ from propopt.base.errors import (
     UncertifiedWarning,
 )
 from propopt.base.resources import few_threads
-from propopt.losses import Faithfulness, MaxDifferenceRobustness, Program
-from propopt.losses.algebra import Effortless
+from propopt.losses import MaxDifferenceRobustness, Program
+from propopt.losses.algebra import Effortless, Faithfulness
 from propopt.losses.completeness import Totals
 from propopt.losses.faithfulness import Units, quantity_of_target, units_of_target
 from propopt.losses.restricted import Restriction, is_complete, zeros

@@ -629,25 +629,13 @@ def share_across_patterns(graph: Graph, X: object) -> float:
 
 
 def within_patterns(graph: Graph, X: object) -> SimilarityGraph:
-    """The graph without its edges between rows in which other columns are missing.
-
-    Parameters
-    ----------
-    graph : Graph
-        Of the rows of X.
-    X : array or DataFrame (n, D)
-        As for :func:`share_across_patterns`.
-
-    Raises
-    ------
-    InvalidInput
-        If the rows are not those of the graph.
+    """The graph without its edges between rows (n, D) that lack other columns.
 
     Examples
     --------
     >>> import numpy as np, propopt as po
     >>> X = np.array([[0.0, 1.0], [0.1, 1.0], [0.0, np.nan]])
-    >>> po.graphs.within_patterns(po.complete_graph(3), X)
+    >>> within_patterns(po.complete_graph(3), X)
     <complete graph: 3 nodes, 1 edges>
     """
     first, second = graph.edges[~_crosses(graph, X)].T

@@ -402,7 +402,7 @@ _NOT_OF_REFITS: Final = {
 
 
 class InteractionsJob(Job):
-    """``propopt interactions``: see :func:`propopt.problems.run_interactions`."""
+    """``propopt interactions``: see :func:`run_interactions`."""
 
     key: ClassVar[str] = "interactions"
     command: ClassVar[str] = "propopt interactions"
@@ -591,7 +591,7 @@ class InteractionsLook(SubjectLook[InteractionsSection]):
     ...         "interactions": {"scheme": {"kind": "split"}, "sets": [["bmi", "s5"]]},
     ...     }
     ... )
-    >>> found = po.problems.InteractionsLook.of(file).solve().result_
+    >>> found = InteractionsLook.of(file).solve().result_
     >>> found.to_frame()[["feature_1", "feature_2"]]
       feature_1 feature_2
     0       bmi        s5

@@ -332,7 +332,7 @@ class LimeKeys(Section):
 
 
 class LimeJob(Job):
-    """``propopt lime``: see :func:`propopt.problems.run_limits`."""
+    """``propopt lime``: see :func:`run_limits`."""
 
     key: ClassVar[str] = "lime"
     command: ClassVar[str] = "propopt lime"

@@ -63,7 +63,7 @@ from propopt.problems.sections import (
 )
 from propopt.problems.sources import Faults, Source
 from propopt.results.explanation import Explanation
-from propopt.solvers import find_solver
+from propopt.solvers.task import find_solver
 
 
 if TYPE_CHECKING:

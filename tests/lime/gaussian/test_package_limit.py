@@ -8,8 +8,9 @@ from linear_sums import linear
 from normal_samples import weighted_fit, with_intercept
 from sklearn.linear_model import LinearRegression
 
-from propopt.lime import GaussianLaw, TabularLaw, gains
+from propopt.lime import GaussianLaw, TabularLaw
 from propopt.lime.expectations import ExactLimits
+from propopt.lime.gaussian_theory import gains
 
 
 SLOPES = np.array([10.0, -10.0, 3.0, 0.0])

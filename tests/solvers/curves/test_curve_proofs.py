@@ -10,8 +10,8 @@ from propopt.base.errors import SolverFailure, UncertifiedWarning, UnsolvedWarni
 from propopt.losses import Program
 from propopt.results.curvature import Eigenbasis
 from propopt.results.explanation import is_deferred
-from propopt.solvers import Krylov, Spectral, Task
-from propopt.solvers.curves import Nodes
+from propopt.solvers import Krylov, Task
+from propopt.solvers.curves import Nodes, Spectral
 from propopt.solvers.solver import Measurement
 
 
