@@ -1,6 +1,6 @@
 """Sections on baselines: what may be said of each, and how it is made.
 
-A new baseline is a section here and its place in ``BASELINE_SECTIONS``. Fields that are
+A new baseline is a section here and its place in ``AnyBaseline``. Fields that are
 lists give one baseline for each combination of their values. Of documents words are
 deleted, by the law of LIME on texts, and settings of tables are refused.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias, get_args
 
 from pydantic import Field
 
@@ -30,7 +30,6 @@ from propopt.problems.sections import (
     Positive,
     Section,
     WidthRange,
-    one_of,
 )
 
 
@@ -239,16 +238,14 @@ class TreeShapBaseline(BaselineSection):
     background: BackgroundRows = 100
 
 
-BASELINE_SECTIONS: Final[tuple[type[BaselineSection], ...]] = (
-    GradientBaseline,
-    SmoothGradBaseline,
-    LimeBaseline,
-    LimePackageBaseline,
-    ExactLimeBaseline,
-    ShapBaseline,
-    TreeShapBaseline,
-)
-if TYPE_CHECKING:
-    AnyBaseline: TypeAlias = BaselineSection
-else:
-    AnyBaseline = one_of(BASELINE_SECTIONS, "method")
+AnyBaseline: TypeAlias = Annotated[
+    GradientBaseline
+    | SmoothGradBaseline
+    | LimeBaseline
+    | LimePackageBaseline
+    | ExactLimeBaseline
+    | ShapBaseline
+    | TreeShapBaseline,
+    Field(discriminator="method"),
+]
+BASELINE_SECTIONS: Final = get_args(get_args(AnyBaseline)[0])

@@ -1,19 +1,18 @@
 """Sections on inputs that come later: the prior, and what is known of gradients.
 
-A new rule for inducing inputs is a section here and its place in ``RULES``.
+A new rule for inducing inputs is a section here and its place in ``AnyInducing``.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias, get_args
 
 from pydantic import Field
 
 from propopt import inductive
 from propopt.base.errors import InvalidInput
-from propopt.problems.extent import Extent
 from propopt.problems.losses import KernelRobustnessLoss, LossSection
 from propopt.problems.problem import Inductive, Plan
 from propopt.problems.sections import (
@@ -22,9 +21,9 @@ from propopt.problems.sections import (
     Nonnegative,
     Positive,
     Section,
-    one_of,
     part,
 )
+from propopt.problems.subject.data import Extent
 
 
 class InducingSection(Section):
@@ -158,19 +157,17 @@ class GivenRule(InducingSection):
             )
 
 
-RULES: Final[tuple[type[InducingSection], ...]] = (
-    AllInputs,
-    SubsetInputs,
-    RandomRule,
-    KMeansRule,
-    FarthestRule,
-    GreedyRule,
-    GivenRule,
-)
-if TYPE_CHECKING:
-    AnyInducing: TypeAlias = InducingSection
-else:
-    AnyInducing = one_of(RULES, "rule")
+AnyInducing: TypeAlias = Annotated[
+    AllInputs
+    | SubsetInputs
+    | RandomRule
+    | KMeansRule
+    | FarthestRule
+    | GreedyRule
+    | GivenRule,
+    Field(discriminator="rule"),
+]
+RULES: Final = get_args(get_args(AnyInducing)[0])
 
 
 class InductiveSection(Section):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from math import isfinite
-from typing import Annotated, Any, Final, Literal, Self, TypeAlias, Union
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
 import numpy as np
 from pydantic import (
@@ -85,11 +85,6 @@ def refuse_settings(section: Section, chosen: str, names: tuple[str, ...]) -> No
             "{name} has no effect with {chosen}",
             {"name": name, "chosen": chosen},
         )
-
-
-def one_of(sections: Sequence[type[Section]], key: str) -> Any:
-    """The type of a section that is one of these, chosen by the word under ``key``."""
-    return Annotated[Union[tuple(sections)], Field(discriminator=key)]  # noqa: UP007
 
 
 # ---- Which part of a problem an error is of, in Python as in a file

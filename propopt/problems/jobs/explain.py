@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import (
-    TYPE_CHECKING,
     Annotated,
     Any,
     ClassVar,
@@ -39,9 +38,9 @@ from propopt.explaining.together import explained_members
 from propopt.functions import Function
 from propopt.interactions import InteractionScores
 from propopt.lime import TextLaw
-from propopt.problems.extent import Extent
 from propopt.problems.jobs.job import (
     Artefacts,
+    FileOfJob,
     Job,
     Writer,
     manifest,
@@ -62,13 +61,10 @@ from propopt.problems.sections import (
     part,
 )
 from propopt.problems.sources import Source
+from propopt.problems.subject.data import CommonKeys, Extent
 from propopt.problems.subject.model_sections import SmoothGradients
 from propopt.problems.subject.subject import Subject
 from propopt.results.explanation import Explanation
-
-
-if TYPE_CHECKING:
-    from propopt.problems.file import ProblemFile, ProblemSchema
 
 
 # ---- The job of ``explain``: one explanation with stated defaults, written with names
@@ -225,7 +221,7 @@ _NEEDS_SLOPES = "this is of slopes, and none are taken; leave it out"
 _OF_NEAREST = "a graph says itself who is similar; knn has same_pattern"
 
 
-class ExplainKeys(Section):
+class ExplainKeys(CommonKeys):
     """The keys of an explanation."""
 
     explain: ExplainSection | None = Field(
@@ -233,12 +229,12 @@ class ExplainKeys(Section):
     )
 
 
-class Explain(Job):
+class Explain(Job[ExplainKeys]):
     """``propopt explain``: see :func:`run_explain`."""
 
     key: ClassVar[str] = "explain"
     command: ClassVar[str] = "propopt explain"
-    keys: ClassVar[type[Section]] = ExplainKeys
+    keys: ClassVar[type[CommonKeys]] = ExplainKeys
     suffixes: ClassVar[tuple[str, ...]] = (
         ".npz",
         "_attributions.csv",
@@ -246,7 +242,7 @@ class Explain(Job):
         ".json",
     )
 
-    def check(self, schema: ProblemSchema, source: Source) -> None:
+    def check(self, schema: ExplainKeys, source: Source) -> None:
         assert schema.explain is not None
         _check_documents(schema.explain, schema.data.text is not None, source)
         smoothed = schema.model is not None and schema.model.smooth is not None
@@ -255,20 +251,20 @@ class Explain(Job):
                 ("explain", "law"), "model.smooth chooses a law too; leave one out"
             )
 
-    def check_extent(self, schema: ProblemSchema, extent: Extent) -> None:
+    def check_extent(self, schema: ExplainKeys, extent: Extent) -> None:
         assert schema.explain is not None
         graph = schema.explain.graph
         with part("explain", "graph"):
             if graph is not None:
                 graph.check(extent.n_points)
 
-    def check_files(self, schema: ProblemSchema, folder: Path, extent: Extent) -> None:
+    def check_files(self, schema: ExplainKeys, folder: Path, extent: Extent) -> None:
         assert schema.explain is not None
         with part("explain"):
             schema.explain.check_scores(folder, extent)
 
     def check_formula(
-        self, schema: ProblemSchema, function: Function, points: Any
+        self, schema: ExplainKeys, function: Function, points: Any
     ) -> None:
         del schema
         function.gradient(points)
@@ -370,7 +366,7 @@ class LookReport(ABC):
 
 def run_look(
     look: SubjectLook[Any],
-    job: type[Job],
+    job: type[Job[Any]],
     folder: str | Path,
     report: Callable[[bool | None], LookReport],
     *,
@@ -521,7 +517,7 @@ class FirstLook(SubjectLook[ExplainSection]):
     folder: Path = Path()
 
     @classmethod
-    def of(cls, file: ProblemFile) -> FirstLook:
+    def of(cls, file: FileOfJob) -> FirstLook:
         """The job of a problem file.
 
         Raises
@@ -529,9 +525,8 @@ class FirstLook(SubjectLook[ExplainSection]):
         ProblemFileError
             If the file has another one.
         """
-        file.require(Explain)
-        section, folder = file.schema.explain, file.source.path.parent
-        assert section is not None
+        section: ExplainSection = file.require(Explain)
+        folder = file.source.path.parent
         with file.source.blaming("explain"):
             scores = section.scores_file(folder)
         return cls(

@@ -9,7 +9,6 @@ from functools import partial
 from math import comb
 from pathlib import Path
 from typing import (
-    TYPE_CHECKING,
     Annotated,
     Any,
     ClassVar,
@@ -57,21 +56,20 @@ from propopt.interactions.scores import (
     level_in_words,
     units_of_scores,
 )
-from propopt.problems.extent import Extent
 from propopt.problems.jobs.explain import LookReport, SubjectLook, run_look
-from propopt.problems.jobs.job import Job, Writer, settings_in_words, write_json
+from propopt.problems.jobs.job import (
+    FileOfJob,
+    Job,
+    Writer,
+    settings_in_words,
+    write_json,
+)
 from propopt.problems.sections import Count, Section, part, refuse_settings
 from propopt.problems.sources import Source
+from propopt.problems.subject.data import CommonKeys, Extent
 from propopt.problems.subject.models import OnnxModel
 from propopt.problems.subject.subject import Subject
 from propopt.results.certain import plural
-
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from propopt.problems.file import ProblemFile, ProblemSchema
 
 
 # ---- The job of ``interactions``: how much features matter jointly to a learner
@@ -383,7 +381,7 @@ class InteractionsSection(Section):
         return groups
 
 
-class InteractionsKeys(Section):
+class InteractionsKeys(CommonKeys):
     """The keys of interactions."""
 
     interactions: InteractionsSection | None = Field(
@@ -401,13 +399,13 @@ _NOT_OF_REFITS: Final = {
 }
 
 
-class InteractionsJob(Job):
+class InteractionsJob(Job[InteractionsKeys]):
     """``propopt interactions``: see :func:`propopt.problems.run_interactions`."""
 
     key: ClassVar[str] = "interactions"
     command: ClassVar[str] = "propopt interactions"
-    keys: ClassVar[type[Section]] = InteractionsKeys
-    is_of_one_output: ClassVar[bool] = False
+    keys: ClassVar[type[CommonKeys]] = InteractionsKeys
+    refits: ClassVar[bool] = True
     suffixes: ClassVar[tuple[str, ...]] = (
         "_interactions.csv",
         "_main_effects.csv",
@@ -416,22 +414,22 @@ class InteractionsJob(Job):
         ".json",
     )
 
-    def check(self, schema: ProblemSchema, source: Source) -> None:
+    def check(self, schema: InteractionsKeys, source: Source) -> None:
         _check_learner(schema, source)
         _check_data(schema, source)
 
-    def check_extent(self, schema: ProblemSchema, extent: Extent) -> None:
+    def check_extent(self, schema: InteractionsKeys, extent: Extent) -> None:
         assert schema.interactions is not None
         with part("interactions"):
             schema.interactions.check(extent.columns, extent.n_rows, schema.data.groups)
 
     def check_formula(
-        self, schema: ProblemSchema, function: Function, points: Any
+        self, schema: InteractionsKeys, function: Function, points: Any
     ) -> None:
         """There is none: a formula is refused before."""
 
 
-def _check_learner(schema: ProblemSchema, source: Source) -> None:
+def _check_learner(schema: InteractionsKeys, source: Source) -> None:
     """Refuse what cannot be fitted again and again, and settings that are not used."""
     model = schema.model
     if model is None:
@@ -444,7 +442,7 @@ def _check_learner(schema: ProblemSchema, source: Source) -> None:
             raise source.error(("model", name), message)
 
 
-def _check_data(schema: ProblemSchema, source: Source) -> None:
+def _check_data(schema: InteractionsKeys, source: Source) -> None:
     data = schema.data
     if data.text is not None:
         message = "words of documents cannot be left out by refits; leave it out"
@@ -535,7 +533,7 @@ def _counted(found: InteractionScores, noun: str = "") -> str:
     return f"Pairs of the {strongest}" if noun else f"The {strongest}"
 
 
-def _one_legend(figure: Figure, panels: Sequence[Axes]) -> None:
+def _one_legend(figure: Any, panels: Sequence[Any]) -> None:
     """Below all panels, each look once, with what it means of sets and of features."""
     kinds: dict[str, tuple[Any, list[str]]] = {}
     for axes in panels:
@@ -605,7 +603,7 @@ class InteractionsLook(SubjectLook[InteractionsSection]):
     @classmethod
     def of(
         cls,
-        file: ProblemFile,
+        file: FileOfJob,
         n_jobs: int | None = None,
         resume: str | Path | None = None,
     ) -> InteractionsLook:
@@ -626,15 +624,14 @@ class InteractionsLook(SubjectLook[InteractionsSection]):
         ProblemFileError
             If the file has another job, or fits that cannot be kept.
         """
-        file.require(InteractionsJob)
-        assert file.schema.interactions is not None
+        section: InteractionsSection = file.require(InteractionsJob)
         own = None if resume is None else Path(resume) / file.name
         if own is not None:
             with file.source.blaming("interactions", "scheme"):
-                file.schema.interactions.scheme.resumed(own)
+                section.scheme.resumed(own)
         return cls(
             make=lambda: file.subject,
-            section=file.schema.interactions,
+            section=section,
             seed=file.schema.seed,
             name=file.name,
             files=file.files,

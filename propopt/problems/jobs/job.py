@@ -9,10 +9,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from math import isfinite, isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Generic, TypeVar
 
 import pandas as pd
 
@@ -33,20 +33,21 @@ from propopt.functions.texts import TextFunction
 from propopt.problems.problem import Pick
 from propopt.problems.sections import Section
 from propopt.problems.sources import Source
+from propopt.problems.subject.data import CommonKeys, Extent, read_subject
+from propopt.problems.subject.model_sections import Code
 from propopt.problems.subject.subject import Subject
 from propopt.results.explanation import Explanation, is_deferred
 from propopt.results.shares import with_nulls
 
 
-if TYPE_CHECKING:
-    from propopt.problems.extent import Extent
-    from propopt.problems.file import ProblemFile, ProblemSchema
-
-
 # ---- What a job is: keys of a problem file, and what is refused before it runs
 
 
-class Job(ABC):
+Keys = TypeVar("Keys", bound=CommonKeys)
+"""The keys that a job knows: those of the subject, and its own."""
+
+
+class Job(ABC, Generic[Keys]):
     """What a file asks to be done with its subject: one of ``JOBS``.
 
     A job is one file in ``jobs/``: its keys as a section, this class, and a function
@@ -57,25 +58,23 @@ class Job(ABC):
     """The section that says that this is the job."""
     command: ClassVar[str]
     """What runs it."""
-    keys: ClassVar[type[Section]]
-    """All that only this job knows: fields of the schema of problem files."""
+    keys: ClassVar[type[CommonKeys]]
+    """All that it knows: fields of the schema of problem files."""
     suffixes: ClassVar[tuple[str, ...]]
     """Of the files that it writes, behind the name of the problem."""
-    is_of_one_output: ClassVar[bool] = True
-    """Whether one output is explained; else the model is fitted again and again."""
+    refits: ClassVar[bool] = False
+    """Whether the model is fitted again and again, not one output explained."""
 
     @abstractmethod
-    def check(self, schema: ProblemSchema, source: Source) -> None:
+    def check(self, schema: Keys, source: Source) -> None:
         """Refuse what the file alone shows to fail."""
 
     @abstractmethod
-    def check_extent(self, schema: ProblemSchema, extent: Extent) -> None:
+    def check_extent(self, schema: Keys, extent: Extent) -> None:
         """Refuse, before any work, what does not fit the sizes of the subject."""
 
     @abstractmethod
-    def check_formula(
-        self, schema: ProblemSchema, function: Function, points: Any
-    ) -> None:
+    def check_formula(self, schema: Keys, function: Function, points: Any) -> None:
         """Refuse a formula that is not finite at some points, where it is asked there.
 
         Raises
@@ -84,21 +83,66 @@ class Job(ABC):
             With how many of the points.
         """
 
-    def check_files(self, schema: ProblemSchema, folder: Path, extent: Extent) -> None:
+    def check_files(self, schema: Keys, folder: Path, extent: Extent) -> None:
         """Refuse other files that do not go with the subject; by default nothing."""
         del schema, folder, extent
 
-    def check_data(self, schema: ProblemSchema, source: Source) -> None:
+    def check_data(self, schema: Keys, source: Source) -> None:
         """Refuse what would fail once the data are read; by default nothing."""
         del schema, source
 
-    def check_all(self, file: ProblemFile) -> None:
+    def check_all(self, schema: Keys, subject: Callable[[], Subject]) -> None:
         """Refuse what needs all rows and no fitted model; by default nothing."""
-        del file
+        del schema, subject
 
-    def artefacts(self, name: str) -> list[str]:
-        """The names of the files that it writes."""
-        return [f"{name}{suffix}" for suffix in self.suffixes]
+
+@dataclass(frozen=True, eq=False)
+class FileOfJob(ABC):
+    """What a problem file says of its subject, and which job it asks for."""
+
+    source: Source
+    schema: CommonKeys
+    code: Code = Code.REFUSED
+
+    @property
+    @abstractmethod
+    def job(self) -> Job[Any]:
+        """What is to be done."""
+
+    @property
+    def name(self) -> str:
+        """What the files written are called."""
+        return self.schema.name or self.source.name
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """What is read: the problem file, and its table if that is a CSV."""
+        csv = self.schema.data.csv
+        table = () if csv is None else (self.source.path.parent / csv,)
+        return (*self.source.files, *table)
+
+    @property
+    def artefacts(self) -> list[str]:
+        """The names of the files that its job writes."""
+        return [f"{self.name}{suffix}" for suffix in self.job.suffixes]
+
+    @cached_property
+    def subject(self) -> Subject:
+        """What is explained; all jobs share it."""
+        return read_subject(self.schema, self.source, self.code)
+
+    def require(self, job: type[Job[Any]]) -> Any:
+        """The section of a job; a file with another one is refused.
+
+        Raises
+        ------
+        ProblemFileError
+            With the section that says so, and what would run it.
+        """
+        if not isinstance(self.job, job):
+            message = f"is run by {self.job.command}"
+            raise self.source.error((self.job.key,), message)
+        return getattr(self.schema, job.key)
 
 
 # ---- What a job writes: names tried before any work, and whole files after it

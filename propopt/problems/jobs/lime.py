@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import (
-    TYPE_CHECKING,
     Annotated,
     Any,
     ClassVar,
@@ -42,9 +41,15 @@ from propopt.lime.diagnosis.diagnosis import LimeDiagnosis
 from propopt.lime.laws.lime_law import LimeLaw
 from propopt.lime.laws.named import law_named
 from propopt.problems.baselines import Bins, Samples
-from propopt.problems.extent import Extent
 from propopt.problems.jobs.explain import LookReport, SubjectLook, run_look
-from propopt.problems.jobs.job import MOST_SHOWN, Job, Writer, manifest, write_json
+from propopt.problems.jobs.job import (
+    MOST_SHOWN,
+    FileOfJob,
+    Job,
+    Writer,
+    manifest,
+    write_json,
+)
 from propopt.problems.sections import (
     MOST_NUMBERS,
     Count,
@@ -56,14 +61,11 @@ from propopt.problems.sections import (
     refuse_settings,
 )
 from propopt.problems.sources import Source
+from propopt.problems.subject.data import CommonKeys, Extent
 from propopt.problems.subject.subject import Subject
 from propopt.results.certain import plural
 from propopt.tables.documents import PatternWords, WordRule
 from propopt.tables.frames import listed
-
-
-if TYPE_CHECKING:
-    from propopt.problems.file import ProblemFile, ProblemSchema
 
 
 # ---- The job of ``lime``: on tables, and on documents
@@ -321,7 +323,7 @@ _NOT_OF_TEXTS: Final = {
 }
 
 
-class LimeKeys(Section):
+class LimeKeys(CommonKeys):
     """The keys of an explanation by LIME."""
 
     lime: LimeSection | None = Field(
@@ -331,12 +333,12 @@ class LimeKeys(Section):
     )
 
 
-class LimeJob(Job):
+class LimeJob(Job[LimeKeys]):
     """``propopt lime``: see :func:`propopt.problems.run_limits`."""
 
     key: ClassVar[str] = "lime"
     command: ClassVar[str] = "propopt lime"
-    keys: ClassVar[type[Section]] = LimeKeys
+    keys: ClassVar[type[CommonKeys]] = LimeKeys
     suffixes: ClassVar[tuple[str, ...]] = (
         "_lime.csv",
         "_diagnosis.csv",
@@ -347,21 +349,19 @@ class LimeJob(Job):
         ".json",
     )
 
-    def check(self, schema: ProblemSchema, source: Source) -> None:
+    def check(self, schema: LimeKeys, source: Source) -> None:
         assert schema.lime is not None
         unused = _NOT_OF_TABLES if schema.data.text is None else _NOT_OF_TEXTS
         for name, message in unused.items():
             if name in schema.lime.model_fields_set:
                 raise source.error(("lime", name), message)
 
-    def check_extent(self, schema: ProblemSchema, extent: Extent) -> None:
+    def check_extent(self, schema: LimeKeys, extent: Extent) -> None:
         assert schema.lime is not None
         with part("lime"):
             schema.lime.check(extent)
 
-    def check_formula(
-        self, schema: ProblemSchema, function: Function, points: Any
-    ) -> None:
+    def check_formula(self, schema: LimeKeys, function: Function, points: Any) -> None:
         del schema
         function.value(points)
 
@@ -391,7 +391,7 @@ class LimeLook(SubjectLook[LimeSection]):
     name: str = "lime"
 
     @classmethod
-    def of(cls, file: ProblemFile, rows: Sequence[int] | None = None) -> LimeLook:
+    def of(cls, file: FileOfJob, rows: Sequence[int] | None = None) -> LimeLook:
         """The job of a problem file, for its rows or for others.
 
         Parameters
@@ -406,9 +406,7 @@ class LimeLook(SubjectLook[LimeSection]):
         ProblemFileError
             If the file has another job.
         """
-        file.require(LimeJob)
-        section = file.schema.lime
-        assert section is not None
+        section: LimeSection = file.require(LimeJob)
         if rows is not None:
             section = section.model_copy(update={"rows": list(rows)})
         return cls(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 from pydantic import Discriminator, Field, Tag
 from rich.text import Text
@@ -22,7 +22,6 @@ from propopt.explaining.explainers import Baseline
 from propopt.explaining.trade_offs import TradeOffs
 from propopt.functions import Function
 from propopt.problems.baselines import AnyBaseline
-from propopt.problems.extent import Extent
 from propopt.problems.inductive import InductiveSection
 from propopt.problems.jobs.job import (
     Artefacts,
@@ -62,18 +61,16 @@ from propopt.problems.sections import (
     part,
 )
 from propopt.problems.sources import Faults, Source
+from propopt.problems.subject.data import CommonKeys, Extent
+from propopt.problems.subject.subject import Subject
 from propopt.results.explanation import Explanation
 from propopt.solvers import find_solver
-
-
-if TYPE_CHECKING:
-    from propopt.problems.file import ProblemFile, ProblemSchema
 
 
 # ---- The job of ``objective``: minimise it for many weights or limits
 
 
-def check_sweep(schema: ProblemSchema, source: Source) -> None:
+def check_sweep(schema: SweepKeys, source: Source) -> None:
     """Refuse what the file alone shows to fail."""
     faults = Faults()
     for check in (
@@ -92,7 +89,7 @@ def check_sweep(schema: ProblemSchema, source: Source) -> None:
     faults.refuse()
 
 
-def _check_solver(schema: ProblemSchema, source: Source) -> None:
+def _check_solver(schema: SweepKeys, source: Source) -> None:
     try:
         find_solver(schema.solver)
     except (InvalidInput, MissingExtra) as error:
@@ -100,7 +97,7 @@ def _check_solver(schema: ProblemSchema, source: Source) -> None:
         raise source.error(("solver",), message) from error
 
 
-def check_tied(schema: ProblemSchema, source: Source) -> None:
+def check_tied(schema: SweepKeys, source: Source) -> None:
     """Refuse an objective whose losses say nothing of the number of points."""
     if not any(loss.counts_points for loss in schema.losses.values()):
         raise source.error(
@@ -109,7 +106,7 @@ def check_tied(schema: ProblemSchema, source: Source) -> None:
         )
 
 
-def _check_names(schema: ProblemSchema, source: Source) -> None:
+def _check_names(schema: SweepKeys, source: Source) -> None:
     """Only losses of the objective have weights, limits and axes."""
     named = [(("sweep", name), name) for name in schema.sweep]
     named += [(("limits", name), name) for name in schema.limits]
@@ -129,7 +126,7 @@ def _check_names(schema: ProblemSchema, source: Source) -> None:
 
 
 def _check_loss(
-    location: Location, name: str, schema: ProblemSchema, source: Source
+    location: Location, name: str, schema: SweepKeys, source: Source
 ) -> None:
     names = list(schema.losses)
     if name not in names:
@@ -140,7 +137,7 @@ def _check_loss(
         )
 
 
-def _check_weights(schema: ProblemSchema, source: Source) -> None:
+def _check_weights(schema: SweepKeys, source: Source) -> None:
     """Some weight is above zero, and there are not too many combinations."""
     losses = schema.losses
     smallest = {n: loss.weight for n, loss in losses.items() if n not in schema.limits}
@@ -162,7 +159,7 @@ def _check_weights(schema: ProblemSchema, source: Source) -> None:
         )
 
 
-def _check_words(schema: ProblemSchema, source: Source) -> None:
+def _check_words(schema: SweepKeys, source: Source) -> None:
     """No words where there are columns, and no order of words."""
     is_text = schema.data.text is not None
     if "shared_robustness" in schema.losses and not is_text:
@@ -182,7 +179,7 @@ def _check_words(schema: ProblemSchema, source: Source) -> None:
             )
 
 
-def _check_baselines(schema: ProblemSchema, source: Source) -> None:
+def _check_baselines(schema: SweepKeys, source: Source) -> None:
     """No settings of tables where there are documents, and none of these elsewhere."""
     is_text, faults = schema.data.text is not None, Faults()
     for place, baseline in enumerate(schema.baselines):
@@ -202,7 +199,7 @@ _NO_NUMBERS: Final = ("categorical", "groups", "text")
 _OF_WORDS: Final = ("correlation", "complete")
 
 
-def _check_columns(schema: ProblemSchema, source: Source) -> None:
+def _check_columns(schema: SweepKeys, source: Source) -> None:
     """No categories where numbers are needed."""
     for name in _NO_NUMBERS:
         if not getattr(schema.data, name):
@@ -221,7 +218,7 @@ def _check_columns(schema: ProblemSchema, source: Source) -> None:
 _OF_INDUCTIVE = ("gradient_matching", *ROBUSTNESS, "smoothness")
 
 
-def _check_setting(schema: ProblemSchema, source: Source) -> None:
+def _check_setting(schema: SweepKeys, source: Source) -> None:
     """No ``inductive`` without its setting, and in it only what it knows."""
     if schema.setting == "transductive":
         if "inductive" in schema.model_fields_set:
@@ -242,7 +239,7 @@ def _check_setting(schema: ProblemSchema, source: Source) -> None:
             )
 
 
-def _check_inductive_losses(schema: ProblemSchema, source: Source) -> None:
+def _check_inductive_losses(schema: SweepKeys, source: Source) -> None:
     """Gradient matching, one robustness, and perhaps smoothness."""
     losses = schema.losses
     for name in losses:
@@ -266,7 +263,7 @@ def _check_inductive_losses(schema: ProblemSchema, source: Source) -> None:
         )
 
 
-def _check_inductive_weights(schema: ProblemSchema, source: Source) -> None:
+def _check_inductive_weights(schema: SweepKeys, source: Source) -> None:
     """No weight of zero for what carries from one input to another."""
     for name, loss in schema.losses.items():
         if name == "smoothness":
@@ -308,7 +305,7 @@ PickSection: TypeAlias = Annotated[
 ]
 
 
-class SweepKeys(Section):
+class SweepKeys(CommonKeys):
     """The keys of a sweep."""
 
     setting: Literal["transductive", "inductive"] = Field(
@@ -380,12 +377,12 @@ class SweepKeys(Section):
         return self.inductive.build(robustness)
 
 
-class Sweep(Job):
+class Sweep(Job[SweepKeys]):
     """``propopt sweep``: see :func:`propopt.problems.run_problem`."""
 
     key: ClassVar[str] = "objective"
     command: ClassVar[str] = "propopt sweep"
-    keys: ClassVar[type[Section]] = SweepKeys
+    keys: ClassVar[type[CommonKeys]] = SweepKeys
     suffixes: ClassVar[tuple[str, ...]] = (
         ".csv",
         ".svg",
@@ -395,7 +392,7 @@ class Sweep(Job):
         ".json",
     )
 
-    def check(self, schema: ProblemSchema, source: Source) -> None:
+    def check(self, schema: SweepKeys, source: Source) -> None:
         faults, is_text = Faults(), schema.data.text is not None
         with faults.noted():
             check_sweep(schema, source)
@@ -404,30 +401,27 @@ class Sweep(Job):
                 baseline.build(is_text=is_text)
         faults.refuse()
 
-    def check_extent(self, schema: ProblemSchema, extent: Extent) -> None:
+    def check_extent(self, schema: SweepKeys, extent: Extent) -> None:
         assert schema.objective is not None
         schema.objective.check(extent)
         if schema.setting == "inductive":
             schema.inductive.check(extent)
 
-    def check_formula(
-        self, schema: ProblemSchema, function: Function, points: Any
-    ) -> None:
+    def check_formula(self, schema: SweepKeys, function: Function, points: Any) -> None:
         if "gradient_matching" in schema.losses:
             function.gradient(points)
         if "function_matching" in schema.losses:
             function.value(points)
 
-    def check_data(self, schema: ProblemSchema, source: Source) -> None:
+    def check_data(self, schema: SweepKeys, source: Source) -> None:
         check_tied(schema, source)
 
-    def check_all(self, file: ProblemFile) -> None:
-        schema = file.schema
+    def check_all(self, schema: SweepKeys, subject: Callable[[], Subject]) -> None:
         for name, loss in schema.losses.items():
             of_words = schema.data.text is not None and loss.of_features
             if schema.function is not None or not (loss.of_function or of_words):
                 with part("objective", name):
-                    loss.build(file.subject)
+                    loss.build(subject())
 
 
 # ---- Which attributions of a sweep are written, and which are too many

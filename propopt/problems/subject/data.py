@@ -1,30 +1,33 @@
-"""The subject of a file, read and checked."""
+"""The subject of a file: the keys that all jobs share, sizes, reading and checks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
 
 import pandas as pd
-from pydantic import ValidationError
+from pydantic import Field, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
 
 from propopt.functions import Function
 from propopt.functions.wrapping import wrapped_by_margin
-from propopt.problems.extent import (
-    Extent,
-    check_explain,
-    check_extent,
-    extent_of_documents,
-    extent_of_formula,
-    learned_words,
-    vectorizer_of,
-)
+from propopt.losses.graphs.grids import grid_size
+from propopt.problems.sections import MOST_NUMBERS, Section, Seed
 from propopt.problems.sources import Faults, Source
 from propopt.problems.subject.learning import check_learning, check_refits, task_of
-from propopt.problems.subject.model_sections import Code, Making, ModelSection
-from propopt.problems.subject.subject import ModelFunction, Subject, learn
+from propopt.problems.subject.model_sections import (
+    TFIDF,
+    Code,
+    LearnedSection,
+    Making,
+    ModelSection,
+    VectorizerSection,
+)
+from propopt.problems.subject.models import AnyModel
+from propopt.problems.subject.subject import Formula, ModelFunction, Subject, learn
 from propopt.problems.subject.tables import (
     Data,
     Rows,
@@ -35,12 +38,200 @@ from propopt.problems.subject.tables import (
     split,
     standardized,
 )
+from propopt.tables.documents import PatternWords
 from propopt.tables.frames import listed
 from propopt.tables.schema import Groups, TableSchema
 
 
-if TYPE_CHECKING:
-    from propopt.problems.file import ProblemSchema
+# ---- How large a problem is, and what does not fit its size; nothing is fitted for it
+
+
+@dataclass(frozen=True, kw_only=True)
+class Extent:
+    """Sizes, known before any number is.
+
+    Parameters
+    ----------
+    n_rows : int
+        All points.
+    n_points : int
+        Points to explain, N.
+    n_known : int
+        Points that are not explained; N where all are.
+    n_columns : int
+        Of the table.
+    n_features : int
+        Attributions of each point: columns that encode one feature count once.
+    columns : tuple of str
+        Those of a table, by their names; none are known of a formula.
+    features : tuple of str
+        Those of attributions, by their names: columns that encode one are one.
+    """
+
+    n_rows: int
+    n_points: int
+    n_known: int
+    n_columns: int
+    n_features: int
+    columns: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls, data: Data, n_rows: int, n_columns: int, n_features: int | None = None
+    ) -> Extent:
+        """Of so many rows, perhaps split into those explained and others."""
+        return cls(
+            n_rows=n_rows,
+            n_points=data.explain or n_rows,
+            n_known=n_rows - (data.explain or 0),
+            n_columns=n_columns,
+            n_features=n_features or n_columns,
+        )
+
+
+def extent_of_formula(data: Data, source: Source) -> Extent:
+    """Of a grid or of random points, without making them."""
+    if data.uniform is not None:
+        place, rows, columns = "uniform", data.uniform.points, data.uniform.dimensions
+    else:
+        assert data.grid is not None
+        place, columns = "grid", data.grid.dimensions
+        with source.blaming("data", "grid"):
+            rows = grid_size(data.grid.per_dimension, columns, data.grid.first)
+    if rows * columns > MOST_NUMBERS:
+        raise source.error(
+            ("data", place),
+            f"expected at most {MOST_NUMBERS:,} numbers (points × dimensions), got "
+            f"{rows:,} × {columns:,}",
+        )
+    check_explain(data, rows, source)
+    return Extent.of(data, rows, columns)
+
+
+def check_explain(data: Data, n_rows: int, source: Source) -> None:
+    """Refuse to explain so many rows that none is left."""
+    if data.explain is not None and data.explain >= n_rows:
+        raise source.error(
+            ("data", "explain"),
+            f"expected fewer than the {n_rows} rows there are, so that some are left "
+            f"to fit on, got {data.explain}",
+        )
+
+
+# ---- The keys of a problem file that are on its subject
+
+
+class CommonKeys(Section):
+    """The keys that all jobs share: what is explained, and names."""
+
+    name: Annotated[str, Field(max_length=100, pattern=r"^\w[\w.-]*$")] | None = Field(
+        None, description="of the files written; by default the name of this file"
+    )
+    description: str | None = None
+    data: Data
+    function: Formula | None = None
+    model: AnyModel | None = None
+    seed: Seed = 0
+
+    @property
+    def explained(self) -> Formula | ModelSection:
+        """The function or the model: exactly one is given."""
+        parts = [part for part in (self.function, self.model) if part is not None]
+        if len(parts) != 1:
+            raise PydanticCustomError(
+                "one_function",
+                "expected exactly one of function and model, got {given}",
+                {"given": "both" if parts else "neither"},
+            )
+        return parts[0]
+
+    @property
+    def refits(self) -> bool:
+        """Whether the model is fitted again and again, not one output explained."""
+        return False
+
+    def check_sizes(self, extent: Extent, folder: Path) -> None:
+        """Refuse sizes that do not fit, and files of the folder of something else."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> CommonKeys:
+        learner = self.explained
+        if isinstance(learner, Formula) or not learner.needs_target:
+            return self
+        if self.data.grid is not None or self.data.uniform is not None:
+            raise PydanticCustomError(
+                "no_table",
+                "a model learns from sklearn or csv, and data has {came}",
+                {"came": "a grid" if self.data.grid else "uniform points"},
+            )
+        if self.data.csv is not None and self.data.target is None:
+            raise PydanticCustomError(
+                "no_target", "a model on a csv needs data.target, the column to learn"
+            )
+        return self
+
+
+# ---- Documents of a problem file: their sizes, and what a model learns of them
+
+
+def check_documents(schema: CommonKeys, source: Source) -> None:
+    """Refuse what explains no documents, and what is said of them where there are none.
+
+    Raises
+    ------
+    ProblemFileError
+        With the line of the setting.
+    """
+    spec = schema.model
+    if schema.data.text is None:
+        _refuse(spec, "vectorizer", "has no effect without data.text", source)
+        return
+    if spec is None or not spec.takes_texts:
+        place, words = (
+            ("function", "a formula") if spec is None else ("model", spec.words)
+        )
+        raise source.error(
+            (place,), f"{words} takes numbers, and data.text are documents"
+        )
+    _refuse(spec, "smooth", "words are there or not; leave it out", source)
+
+
+def _refuse(spec: ModelSection | None, name: str, message: str, source: Source) -> None:
+    if spec is not None and name in spec.model_fields_set:
+        raise source.error(("model", name), message)
+
+
+def extent_of_documents(data: Data, texts: pd.Series[str]) -> Extent:
+    """Sizes of documents, of which the first in this order are explained.
+
+    Words are those of the package ``lime``; a model may know fewer.
+    """
+    rule = PatternWords()
+    explained = texts.iloc[: data.explain]
+    words = {found.word for text in explained for found in rule.find(text)}
+    return Extent.of(data, len(texts), max(len(words), 1))
+
+
+def vectorizer_of(data: Data, spec: ModelSection | None) -> VectorizerSection | None:
+    """What makes numbers of documents for a model of a file; None where nothing does.
+
+    An imported model makes them itself.
+    """
+    if data.text is None or not isinstance(spec, LearnedSection):
+        return None
+    return spec.vectorizer or TFIDF
+
+
+def learned_words(
+    data: Data, spec: ModelSection | None, texts: pd.Series[str], source: Source
+) -> list[str]:
+    """The columns that a model learns: words that are counted in these documents."""
+    vectorizer = vectorizer_of(data, spec)
+    if vectorizer is None:
+        return []
+    with source.blaming("model", "vectorizer"):
+        return vectorizer.vocabulary(texts.tolist())
 
 
 # ---- The subject of a problem file
@@ -51,7 +242,7 @@ Known: TypeAlias = Any
 
 
 def maker(
-    schema: ProblemSchema,
+    schema: CommonKeys,
     source: Source,
     code: Code,
     table: Any,
@@ -70,7 +261,7 @@ def maker(
 
 
 def _model_function(
-    schema: ProblemSchema,
+    schema: CommonKeys,
     spec: ModelSection,
     source: Source,
     code: Code,
@@ -84,7 +275,7 @@ def _model_function(
 
 
 def learner_of(
-    schema: ProblemSchema, source: Source, code: Code, table: Any
+    schema: CommonKeys, source: Source, code: Code, table: Any
 ) -> Any | None:
     """The model of a file before it is fitted, to be seeded at each fit."""
     spec = schema.model
@@ -102,7 +293,7 @@ def _names(table: Any) -> list[str]:
 
 
 def _wrapped(
-    schema: ProblemSchema,
+    schema: CommonKeys,
     spec: ModelSection,
     table: Any,
     known: Known,
@@ -124,7 +315,7 @@ def _wrapped(
 
 
 def model_of(
-    schema: ProblemSchema,
+    schema: CommonKeys,
     spec: ModelSection,
     source: Source,
     code: Code,
@@ -148,7 +339,7 @@ def model_of(
 
 
 def read_subject(
-    schema: ProblemSchema, source: Source, code: Code = Code.REFUSED
+    schema: CommonKeys, source: Source, code: Code = Code.REFUSED
 ) -> Subject:
     """What a problem file explains; no model is fitted yet."""
     rows, data = check_subject(schema, source, None, code), schema.data
@@ -174,7 +365,7 @@ def read_subject(
 
 
 def check_subject(
-    schema: ProblemSchema,
+    schema: CommonKeys,
     source: Source,
     n_rows: int | None,
     code: Code = Code.REFUSED,
@@ -205,7 +396,7 @@ def check_subject(
     data = schema.data
     if not data.is_table:
         extent = extent_of_formula(data, source)
-        check_extent(schema, extent, source)
+        _check_sizes(schema, extent, source)
         names = [str(number) for number in range(extent.n_columns)]
         _check_model(schema, source, code, names, None)
         return None
@@ -220,19 +411,24 @@ def check_subject(
     if data.text is not None:
         texts = rows.features
         with faults.noted():
-            check_extent(schema, extent_of_documents(data, texts.iloc[order]), source)
+            _check_sizes(schema, extent_of_documents(data, texts.iloc[order]), source)
         with faults.noted():
             names = learned_words(data, schema.model, texts.iloc[learned], source)
             _check_model(schema, source, code, names, target)
     else:
         with faults.noted():
-            check_extent(schema, _extent(data, rows, source), source)
+            _check_sizes(schema, _extent(data, rows, source), source)
         with faults.noted():
             _check_model(schema, source, code, [*map(str, rows.features)], target)
         with faults.noted():
             _check_missing(schema, source, missing_numbers(rows.features))
     faults.refuse()
     return rows
+
+
+def _check_sizes(schema: CommonKeys, extent: Extent, source: Source) -> None:
+    with source.blaming():
+        schema.check_sizes(extent, source.path.parent)
 
 
 def check_table(source: Source, n_rows: int) -> None:
@@ -254,7 +450,7 @@ def _extent(data: Data, rows: Rows, source: Source) -> Extent:
     return replace(extent, columns=columns, features=features)
 
 
-def _check_missing(schema: ProblemSchema, source: Source, columns: list[str]) -> None:
+def _check_missing(schema: CommonKeys, source: Source, columns: list[str]) -> None:
     """Refuse columns with missing numbers, where what is explained takes none."""
     if schema.model is not None:
         with source.blaming("model"):
@@ -264,7 +460,7 @@ def _check_missing(schema: ProblemSchema, source: Source, columns: list[str]) ->
         raise source.error(("data", "csv"), message)
 
 
-def first_points(schema: ProblemSchema, rows: Rows | None, count: int) -> Any:
+def first_points(schema: CommonKeys, rows: Rows | None, count: int) -> Any:
     """Some of the points, the last of a whole grid among them."""
     if rows is None:
         return schema.data.some_points(count, schema.seed)
@@ -275,7 +471,7 @@ def first_points(schema: ProblemSchema, rows: Rows | None, count: int) -> Any:
 
 
 def _check_model(
-    schema: ProblemSchema,
+    schema: CommonKeys,
     source: Source,
     code: Code,
     columns: list[str],
@@ -285,10 +481,8 @@ def _check_model(
     if spec is None:
         return
     model = model_of(schema, spec, source, code, columns)
-    if schema.job.is_of_one_output:
-        check_learning(model, spec, target, len(columns), source)
-    else:
-        check_refits(model, spec, target, len(columns), source)
+    check = check_refits if schema.refits else check_learning
+    check(model, spec, target, len(columns), source)
     if spec.smooth is not None:
         with source.blaming("model", "smooth", "n_samples"):
             spec.smooth.check(len(schema.data.numeric(columns)))

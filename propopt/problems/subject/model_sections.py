@@ -11,7 +11,6 @@ from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import (
-    TYPE_CHECKING,
     Annotated,
     Any,
     ClassVar,
@@ -19,6 +18,7 @@ from typing import (
     Literal,
     Self,
     TypeAlias,
+    get_args,
 )
 
 import numpy as np
@@ -50,7 +50,6 @@ from propopt.problems.sections import (
     Nonnegative,
     Positive,
     Section,
-    one_of,
     part,
 )
 from propopt.structures.boxes.boxes import Boxes
@@ -160,17 +159,13 @@ class TfidfVectorizerSection(VectorizerSection):
         return TfidfVectorizer(**self._settings())
 
 
-VECTORIZERS: Final[tuple[type[VectorizerSection], ...]] = (
-    CountVectorizerSection,
-    TfidfVectorizerSection,
-)
+AnyVectorizer: TypeAlias = Annotated[
+    CountVectorizerSection | TfidfVectorizerSection,
+    Field(discriminator="kind"),
+]
+VECTORIZERS: Final = get_args(get_args(AnyVectorizer)[0])
 TFIDF: Final = TfidfVectorizerSection.model_validate({"kind": "tfidf"})
 """What documents are learned by where nothing else is said."""
-
-if TYPE_CHECKING:
-    AnyVectorizer: TypeAlias = VectorizerSection
-else:
-    AnyVectorizer = one_of(VECTORIZERS, "kind")
 
 
 # ---- The key ``smooth`` of a model: gradients of its mean under noise
