@@ -8,13 +8,9 @@ from propopt.problems.file import (
     read_problem_and_table,
     read_sections,
 )
-from propopt.problems.jobs.explain import Explain, FirstLook, run_explain
-from propopt.problems.jobs.interactions import (
-    InteractionsJob,
-    InteractionsLook,
-    run_interactions,
-)
-from propopt.problems.jobs.lime import LimeJob, LimeLook, run_limits
+from propopt.problems.jobs.explain import Explain, FirstLook
+from propopt.problems.jobs.interactions import InteractionsJob, InteractionsLook
+from propopt.problems.jobs.lime import LimeJob, LimeLook
 from propopt.problems.jobs.sweep import Sweep, run_problem
 from propopt.problems.problem import Inductive, Plan, Problem, Setting, Transductive
 from propopt.problems.subject.model_sections import Code
@@ -42,8 +38,5 @@ __all__ = [
     "read_problem",
     "read_problem_and_table",
     "read_sections",
-    "run_explain",
-    "run_interactions",
-    "run_limits",
     "run_problem",
 ]

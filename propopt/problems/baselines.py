@@ -29,7 +29,7 @@ from propopt.problems.sections import (
     Nonnegative,
     Positive,
     Section,
-    WidthRange,
+    listed_values,
 )
 
 
@@ -76,7 +76,7 @@ class BaselineSection(Section):
     def _settings(self, is_text: bool) -> Iterator[dict[str, Any]]:
         unused = {"method", *(self.of_tables if is_text else self.of_texts)}
         fields = {name: value for name, value in self if name not in unused}
-        choices = [_listed(value) for value in fields.values()]
+        choices = [listed_values(value) for value in fields.values()]
         for combination in itertools.product(*choices):
             yield dict(zip(fields, combination, strict=True))
 
@@ -107,13 +107,6 @@ class LawSection(BaselineSection):
     def _of_texts(self, settings: dict[str, Any]) -> Baseline:
         settings["law"] = TextLaw(settings.pop("bandwidth"))
         return self.makes(**settings)
-
-
-def _listed(value: Any) -> list[Any]:
-    """What a setting is to be, in turn."""
-    if isinstance(value, WidthRange):
-        return value.build()
-    return value if isinstance(value, list) else [value]
 
 
 class GradientBaseline(BaselineSection):

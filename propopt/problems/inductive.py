@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Annotated, Final, Literal, TypeAlias, get_args
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias, get_args
 
 from pydantic import Field
 
@@ -63,6 +63,8 @@ class InducingSection(Section):
 class CountedSection(InducingSection):
     """One explanation for each of some numbers of inputs."""
 
+    makes: ClassVar[Any]
+
     counts: Annotated[list[Count], Field(min_length=1)]
 
     def _choices(self) -> Iterator[tuple[int | None, inductive.InducingRule | None]]:
@@ -70,7 +72,8 @@ class CountedSection(InducingSection):
             yield None, self._rule(count)
 
     def _rule(self, count: int) -> inductive.InducingRule:
-        raise NotImplementedError
+        rule: inductive.InducingRule = self.makes(count)
+        return rule
 
     def check(self, extent: Extent) -> None:
         for number, count in enumerate(self.counts):
@@ -103,28 +106,25 @@ class SubsetInputs(CountedSection):
 class RandomRule(CountedSection):
     """Observed inputs, uniformly at random."""
 
-    rule: Literal["random"]
+    makes = inductive.RandomInputs
 
-    def _rule(self, count: int) -> inductive.InducingRule:
-        return inductive.RandomInputs(count)
+    rule: Literal["random"]
 
 
 class KMeansRule(CountedSection):
     """Centres of k-means."""
 
-    rule: Literal["kmeans"]
+    makes = inductive.KMeansInputs
 
-    def _rule(self, count: int) -> inductive.InducingRule:
-        return inductive.KMeansInputs(count)
+    rule: Literal["kmeans"]
 
 
 class FarthestRule(CountedSection):
     """Each the observed input farthest from those before it."""
 
-    rule: Literal["farthest"]
+    makes = inductive.FarthestInputs
 
-    def _rule(self, count: int) -> inductive.InducingRule:
-        return inductive.FarthestInputs(count)
+    rule: Literal["farthest"]
 
 
 class GreedyRule(CountedSection):

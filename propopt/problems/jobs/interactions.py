@@ -56,19 +56,20 @@ from propopt.interactions.scores import (
     level_in_words,
     units_of_scores,
 )
-from propopt.problems.jobs.explain import LookReport, SubjectLook, run_look
 from propopt.problems.jobs.job import (
+    Answer,
     FileOfJob,
     Job,
+    SubjectLook,
     Writer,
     settings_in_words,
     write_json,
 )
-from propopt.problems.sections import Count, Section, part, refuse_settings
+from propopt.problems.sections import Count, Section, part, refuse_settings, shaped
 from propopt.problems.sources import Source
 from propopt.problems.subject.data import CommonKeys, Extent
 from propopt.problems.subject.models import OnnxModel
-from propopt.problems.subject.subject import Subject
+from propopt.problems.subject.subject import Subject, rows_of
 from propopt.results.certain import plural
 
 
@@ -78,20 +79,10 @@ from propopt.results.certain import plural
 @final
 @dataclass(frozen=True)
 class Judged:
-    """Mean errors at rows that a predictor did not see.
+    """Mean errors at rows that a predictor did not see."""
 
-    Parameters
-    ----------
-    mean : float
-        Of the predictor that has all features.
-    constant : float
-        Of the mean of the target, or of how often classes come, at all rows.
-    name : str
-        Of the error.
-    """
-
-    mean: float
-    constant: float
+    mean: float  # of the predictor that has all features
+    constant: float  # of the mean of the target, or of how often classes come
     name: str
 
     @classmethod
@@ -269,17 +260,6 @@ class ScreenSection(Section):
         return Screen(n_sets=self.n_sets)
 
 
-def _shape_of_sets(value: Any) -> str | None:
-    match value:
-        case "all":
-            return "all"
-        case list():
-            return "list"
-        case dict() | ScreenSection():
-            return "screen"
-    return None
-
-
 _MOST_SETS: Final = 1_000_000
 
 SetOfNames: TypeAlias = Annotated[list[str], Field(min_length=1)]
@@ -287,11 +267,13 @@ SetsToScore: TypeAlias = Annotated[
     Annotated[Literal["all"], Tag("all")]
     | Annotated[list[SetOfNames], Field(min_length=1), Tag("list")]
     | Annotated[ScreenSection, Tag("screen")],
-    Discriminator(
-        _shape_of_sets,
-        custom_error_type="sets_type",
-        custom_error_message="expected all, a list of sets of names, or "
-        "{n_sets: }, the number of those that are chosen",
+    shaped(
+        "sets_type",
+        "expected all, a list of sets of names, or {n_sets: }, the number of those "
+        "that are chosen",
+        all="all",
+        list=list,
+        screen=(dict, ScreenSection),
     ),
 ]
 
@@ -400,7 +382,7 @@ _NOT_OF_REFITS: Final = {
 
 
 class InteractionsJob(Job[InteractionsKeys]):
-    """``propopt interactions``: see :func:`propopt.problems.run_interactions`."""
+    """``propopt interactions``: see :class:`propopt.problems.InteractionsLook`."""
 
     key: ClassVar[str] = "interactions"
     command: ClassVar[str] = "propopt interactions"
@@ -558,7 +540,16 @@ def _one_legend(figure: Any, panels: Sequence[Any]) -> None:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class InteractionsLook(SubjectLook[InteractionsSection]):
-    """Sets of features of a subject, of which all rows are judged.
+    """Sets of features of a subject, all rows judged; ``run`` writes these files.
+
+    ============================ ======================================================
+    ``<name>_interactions.csv``  a line for each set: score, errors, interval, p-values
+    ``<name>_main_effects.csv``  the same of each feature by itself, which is LOCO
+    ``<name>.svg``               pairs as cells, the strongest sets, and features by
+                                 themselves, with their intervals
+    ``<name>.npz``               the scores, by their ``save``
+    ``<name>.json``              what was fitted and how, and how well it predicts
+    ============================ ======================================================
 
     Parameters
     ----------
@@ -595,8 +586,9 @@ class InteractionsLook(SubjectLook[InteractionsSection]):
     0       bmi        s5
     """
 
+    job: ClassVar[type[Job[Any]]] = InteractionsJob
+
     name: str = "interactions"
-    model: str = ""
     n_jobs: int | None = None
     resume: Path | None = None
 
@@ -629,12 +621,8 @@ class InteractionsLook(SubjectLook[InteractionsSection]):
         if own is not None:
             with file.source.blaming("interactions", "scheme"):
                 section.scheme.resumed(own)
-        return cls(
-            make=lambda: file.subject,
-            section=section,
-            seed=file.schema.seed,
-            name=file.name,
-            files=file.files,
+        return cls.asked(
+            file,
             model=settings_in_words(file.schema.model, frozenset({"output"})),
             n_jobs=n_jobs,
             resume=own,
@@ -676,6 +664,46 @@ class InteractionsLook(SubjectLook[InteractionsSection]):
         schema = self.subject.columns
         return self.section.all_groups({} if schema is None else encoded_groups(schema))
 
+    def answer(self, progress: bool | None) -> Answer:
+        """Tables with the intervals that the section asks for, and what was done."""
+        fitted, section = self.solve(progress), self.section
+        found, main_effects = fitted.result_, fitted.main_effects_
+        interrupted = not section.scheme.is_whole(fitted.left_out_)
+        judged = Judged.of(fitted, all_rows(self.subject)[1])
+        content = {  # no model is fitted to all rows
+            "job": self.job.key,
+            "name": self.name,
+            "model": self.model,
+            "seed": self.seed,
+            "settings": section.model_dump(exclude_none=True),
+            "method": found.method,
+            "error": found.error,
+            "units": found.units,
+            "n_rows": found.n_rows,
+            "features": list(map(str, found.names)),
+            "n_sets": len(found.sets),
+            "n_candidates": found.n_candidates,
+            "mean_error": judged.mean,
+            "mean_error_of_a_constant": judged.constant,
+            "interrupted": interrupted,
+            "notes": [*found.notes, *found.cautions],
+        }
+
+        def table(scores: InteractionScores, path: str) -> None:
+            frame = scores.to_frame(**section.inference)
+            write_csv(path, frame, names_of_rows=False)
+
+        drawn_as = (found, main_effects, section, self.name)
+        writers: dict[str, Writer] = {
+            "_interactions.csv": partial(table, found),
+            "_main_effects.csv": partial(table, main_effects),
+            ".svg": partial(write_interactions_figure, *drawn_as),
+            ".npz": found.save,
+            ".json": partial(write_json, content),
+        }
+        show = partial(print_interactions, section, fitted, judged)
+        return Answer(found, writers, show, interrupted)
+
     def introduce(self, console: PlainConsole) -> None:
         """Sizes alone: no model is fitted to all rows, so that none has a score."""
         n_rows, n_columns = all_rows(self.subject)[0].shape
@@ -689,13 +717,7 @@ def all_rows(subject: Subject) -> tuple[Any, Any]:
         raise InvalidInput("there is no target to be fitted to; give y too")
     if subject.others is points:
         return points, target
-    return _joined(points, subject.others), _joined(target, subject.others_target)
-
-
-def _joined(first: Any, second: Any) -> Any:
-    if isinstance(first, pd.DataFrame | pd.Series):
-        return pd.concat([first, second])
-    return np.concatenate([first, second])
+    return subject.all_points, rows_of(target, subject.others_target)
 
 
 # ---- What interactions print: how they were had, and the strongest sets of features
@@ -719,7 +741,7 @@ def print_interactions(
         aim_of_intervals(found),
     )
     for line in (*how, *found.notes, *found.cautions):
-        console.print(line, markup=False)
+        console.print(line)
     if found.order > 1:
         _print_sets(_Scores(found, section, console))
     _print_features(_Scores(fitted.main_effects_, section, console))
@@ -745,7 +767,7 @@ def _print_features(scores: _Scores) -> None:
     rest = len(scores.found) - len(frame)
     if rest > 0:
         words = f"{plural(rest, 'more feature')} in the files"
-        scores.console.print(words, markup=False)
+        scores.console.print(words)
 
 
 @final
@@ -800,118 +822,3 @@ class _Scores:
 
 def _number(value: float) -> str:
     return "–" if np.isnan(value) else f"{value:.4g}"
-
-
-# ---- What is written and printed of interactions
-
-
-@final
-class InteractionsReport(LookReport):
-    """A run of ``interactions`` as files and as a printout.
-
-    Parameters
-    ----------
-    look : InteractionsLook
-        What was asked.
-    fitted : ILOCO
-        What answers it.
-    """
-
-    def __init__(self, look: InteractionsLook, fitted: ILOCO) -> None:
-        self.look, self.fitted = look, fitted
-        self.found = fitted.result_
-        scheme = look.section.scheme
-        self.interrupted = not scheme.is_whole(fitted.left_out_)
-        self.judged = Judged.of(fitted, all_rows(look.subject)[1])
-
-    def writers(self) -> dict[str, Writer]:
-        content = self._manifest()
-        return {
-            "_interactions.csv": partial(self._write_csv, self.found),
-            "_main_effects.csv": partial(self._write_csv, self.fitted.main_effects_),
-            ".svg": self._draw,
-            ".npz": self.found.save,
-            ".json": partial(write_json, content),
-        }
-
-    def print(self, console: PlainConsole) -> None:
-        print_interactions(self.look.section, self.fitted, self.judged, console)
-
-    def _write_csv(self, scores: InteractionScores, path: str) -> None:
-        """With intervals and p-values as the section asks for them."""
-        frame = scores.to_frame(**self.look.section.inference)
-        write_csv(path, frame, names_of_rows=False)
-
-    def _draw(self, path: str) -> None:
-        section, name = self.look.section, self.look.name
-        main_effects = self.fitted.main_effects_
-        write_interactions_figure(self.found, main_effects, section, name, path)
-
-    def _manifest(self) -> dict[str, Any]:
-        """What was done, in plain values: no model is fitted to all rows."""
-        found, section = self.found, self.look.section
-        return {
-            "job": InteractionsJob.key,
-            "name": self.look.name,
-            "model": self.look.model,
-            "seed": self.look.seed,
-            "settings": section.model_dump(exclude_none=True),
-            "method": found.method,
-            "error": found.error,
-            "units": found.units,
-            "n_rows": found.n_rows,
-            "features": list(map(str, found.names)),
-            "n_sets": len(found.sets),
-            "n_candidates": found.n_candidates,
-            "mean_error": self.judged.mean,
-            "mean_error_of_a_constant": self.judged.constant,
-            "interrupted": self.interrupted,
-            "notes": [*found.notes, *found.cautions],
-        }
-
-
-# ---- Interactions that are run: what is fitted, what is written
-
-
-def run_interactions(
-    look: InteractionsLook, folder: str | Path, *, quiet: bool = False
-) -> InteractionScores:
-    """Score sets of features, write tables, print the strongest sets.
-
-    ============================ ======================================================
-    ``<name>_interactions.csv``  a line for each set: score, errors, interval, p-values
-    ``<name>_main_effects.csv``  the same of each feature by itself, which is LOCO
-    ``<name>.svg``               pairs as cells, the strongest sets, and features by
-                                 themselves, with their intervals
-    ``<name>.npz``               the scores, by their ``save``
-    ``<name>.json``              what was fitted and how, and how well it predicts
-    ============================ ======================================================
-
-    Parameters
-    ----------
-    look : InteractionsLook
-        What is asked.
-    folder : path
-        Where to write; made if it is not there.
-    quiet : bool
-        Print nothing but warnings, which go to standard error.
-
-    Raises
-    ------
-    InvalidInput
-        If the folder or the names cannot be written, before any work, or the model
-        cannot be fitted without features.
-    Unwritten
-        If a file cannot be written at the end; the error has the scores as ``result``.
-    KeyboardInterrupt
-        After Ctrl-C; where enough patches had been fitted, once files are written.
-    """
-
-    def report(progress: bool | None) -> InteractionsReport:
-        return InteractionsReport(look, look.solve(progress))
-
-    facts = [f"model: {look.model}"] if look.model else []
-    found: InteractionScores = run_look(
-        look, InteractionsJob, folder, report, facts=facts, quiet=quiet
-    )
-    return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -10,7 +9,7 @@ from math import prod
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Field, Tag
 from rich.text import Text
 
 from propopt.base.checks import did_you_mean
@@ -24,14 +23,13 @@ from propopt.functions import Function
 from propopt.problems.baselines import AnyBaseline
 from propopt.problems.inductive import InductiveSection
 from propopt.problems.jobs.job import (
-    Artefacts,
     Job,
+    Run,
     Writer,
     manifest,
     page_writers,
     print_finding,
     print_subject,
-    print_title,
     print_trade_offs,
     warnings_printed,
     write_json,
@@ -57,8 +55,9 @@ from propopt.problems.sections import (
     Section,
     Weights,
     count_weights,
-    listed_weights,
+    listed_values,
     part,
+    shaped,
 )
 from propopt.problems.sources import Faults, Source
 from propopt.problems.subject.data import CommonKeys, Extent
@@ -142,7 +141,7 @@ def _check_weights(schema: SweepKeys, source: Source) -> None:
     losses = schema.losses
     smallest = {n: loss.weight for n, loss in losses.items() if n not in schema.limits}
     smallest |= {
-        name: min(listed_weights(values)) for name, values in schema.sweep.items()
+        name: min(listed_values(values)) for name, values in schema.sweep.items()
     }
     if not any(smallest.values()):
         raise source.error(
@@ -268,7 +267,7 @@ def _check_inductive_weights(schema: SweepKeys, source: Source) -> None:
     for name, loss in schema.losses.items():
         if name == "smoothness":
             continue
-        if min(listed_weights(schema.sweep.get(name, [loss.weight]))) == 0.0:
+        if min(listed_values(schema.sweep.get(name, [loss.weight]))) == 0.0:
             place = "sweep" if name in schema.sweep else "objective"
             raise source.error(
                 (place, name),
@@ -285,23 +284,10 @@ class Plot(Section):
     scale: Literal["linear", "log"] = "linear"
 
 
-def _shape_of_pick(value: Any) -> str | None:
-    match value:
-        case "knee":
-            return "knee"
-        case dict():
-            return "values"
-    return None
-
-
 PickSection: TypeAlias = Annotated[
     Annotated[Literal["knee"], Tag("knee")]
     | Annotated[dict[str, Nonnegative], Tag("values")],
-    Discriminator(
-        _shape_of_pick,
-        custom_error_type="pick_type",
-        custom_error_message="expected knee or a mapping",
-    ),
+    shaped("pick_type", "expected knee or a mapping", knee="knee", values=dict),
 ]
 
 
@@ -353,11 +339,11 @@ class SweepKeys(CommonKeys):
 
     def build_weights(self) -> dict[str, list[float]]:
         """The weights to sweep, by loss name."""
-        return {name: listed_weights(values) for name, values in self.sweep.items()}
+        return {name: listed_values(values) for name, values in self.sweep.items()}
 
     def build_limits(self) -> dict[str, list[float]]:
         """The limits to sweep, by loss name."""
-        return {name: listed_weights(values) for name, values in self.limits.items()}
+        return {name: listed_values(values) for name, values in self.limits.items()}
 
     def build_baselines(self, *, is_text: bool = False) -> list[list[Baseline]]:
         """The baselines of each entry, one for each combination of listed settings."""
@@ -436,33 +422,21 @@ _MOST_OF_A_TABLE = 1_000_000
 
 @dataclass(frozen=True, eq=False)
 class KeptAttributions:
-    """What is written of the attributions of a sweep.
-
-    Parameters
-    ----------
-    writers : dict
-        For each suffix what writes the file.
-    picked : Explanation or None
-        The optimum at the knee, or at what the problem picks.
-    left_out : tuple of str
-        Sentences on what is not written.
-    interrupted : bool
-        Whether writing was stopped.
-    """
+    """What is written of the attributions of a sweep."""
 
     writers: dict[str, Writer]
     picked: Explanation | None
-    left_out: tuple[str, ...]
+    left_out: tuple[str, ...]  # sentences on what is not written
     interrupted: bool = False
 
-    def write(self, artefacts: Artefacts) -> tuple[KeptAttributions, list[str]]:
-        """Write them; what was kept after all, and the reasons of what was not."""
+    def write(self, run: Run) -> KeptAttributions:
+        """Write them; what was kept after all."""
         try:
-            return self, artefacts.write(self.writers)
+            run.write(self.writers)
         except KeyboardInterrupt:
             left_out = (*self.left_out, "attributions: interrupted")
-            stopped = replace(self, writers={}, left_out=left_out, interrupted=True)
-            return stopped, []
+            return replace(self, writers={}, left_out=left_out, interrupted=True)
+        return self
 
     @classmethod
     def of(cls, trade_offs: TradeOffs, problem: Problem) -> KeptAttributions:
@@ -475,8 +449,9 @@ class KeptAttributions:
             return cls({}, None, (f"attributions are not written: {error}",))
         front = trade_offs.front()
         n_numbers = len(problem.points) * problem.subject.n_features
+        of_front = n_numbers * (len(front.optimized) + len(front.baselines))
         files = (
-            _File(".npz", "of the front", n_numbers * _count(front), _MOST_OF_A_FRONT),
+            _File(".npz", "of the front", of_front, _MOST_OF_A_FRONT),
             _File("_attributions.csv", "picked", n_numbers, _MOST_OF_A_TABLE),
         )
         kept = [f for f in files if f.is_small or problem.attributions == "all"]
@@ -510,10 +485,6 @@ class _File:
             f"{self.n_numbers:,} numbers are more than {self.most:,}; "
             "`attributions: all` writes them"
         )
-
-
-def _count(front: TradeOffs) -> int:
-    return len(front.optimized) + len(front.baselines)
 
 
 def _write_table(best: Explanation, path: str) -> None:
@@ -575,39 +546,24 @@ def run_problem(
         If a file cannot be written at the end: the front is printed, and the error has
         the trade-offs as ``result``.
     """
-    began = time.perf_counter()
     find_solver(solver or problem.solver)  # a typo costs no work
-    artefacts = Artefacts.tried(folder, problem.name, Sweep.suffixes, problem.files)
-    console = PlainConsole(quiet=quiet)
-    print_title(problem.name, problem.files, console)
+    run = Run(Sweep, problem.name, problem.files, folder, quiet=quiet)
+    console = run.console
     with warnings_printed(), silent(quiet):
         trade_offs = _solved(problem, console, n_jobs, solver)
-        unwritten = artefacts.write(_of_losses(trade_offs, problem))
-        # what no file holds is shown at least
-        console.quiet = quiet and not unwritten
+        run.write(_of_losses(trade_offs, problem))
+        run.show_unwritten()
         print_trade_offs(trade_offs, problem.swept, console)
-        kept, reasons = _kept(trade_offs, problem, artefacts, console)
+        with console.status("attributions"):
+            kept = KeptAttributions.of(trade_offs, problem).write(run)
+        for sentence in kept.left_out:
+            console.print(sentence)
+        run.write({".json": partial(write_json, _manifest(problem, kept))})
         print_finding(trade_offs, kept.picked, problem.pick, console)
     if kept.interrupted:
         trade_offs = replace(trade_offs, interrupted=True)
-    if unwritten or reasons:
-        raise Unwritten("; ".join([*unwritten, *reasons]), trade_offs)
-    seconds = time.perf_counter() - began
-    files = artefacts.in_words([".csv", ".svg", *kept.writers, ".json"])
-    console.print(f"{_asked(problem)}wrote {files} in {seconds:.1f} s\n")
+    run.end(trade_offs, [".csv", ".svg", *kept.writers, ".json"], _asked(problem))
     return trade_offs
-
-
-def _kept(
-    trade_offs: TradeOffs, problem: Problem, artefacts: Artefacts, console: PlainConsole
-) -> tuple[KeptAttributions, list[str]]:
-    """Write attributions, and what the run was; the reasons of what is not written."""
-    with console.status("attributions"):
-        kept, reasons = KeptAttributions.of(trade_offs, problem).write(artefacts)
-    for sentence in kept.left_out:
-        console.print(sentence, markup=False)
-    content = _manifest(problem, kept)
-    return kept, reasons + artefacts.write({".json": partial(write_json, content)})
 
 
 def _asked(problem: Problem) -> str:

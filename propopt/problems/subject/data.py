@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -48,32 +48,14 @@ from propopt.tables.schema import Groups, TableSchema
 
 @dataclass(frozen=True, kw_only=True)
 class Extent:
-    """Sizes, known before any number is.
-
-    Parameters
-    ----------
-    n_rows : int
-        All points.
-    n_points : int
-        Points to explain, N.
-    n_known : int
-        Points that are not explained; N where all are.
-    n_columns : int
-        Of the table.
-    n_features : int
-        Attributions of each point: columns that encode one feature count once.
-    columns : tuple of str
-        Those of a table, by their names; none are known of a formula.
-    features : tuple of str
-        Those of attributions, by their names: columns that encode one are one.
-    """
+    """Sizes, known before any number is."""
 
     n_rows: int
-    n_points: int
-    n_known: int
+    n_points: int  # to explain, N
+    n_known: int  # not explained; N where all are
     n_columns: int
-    n_features: int
-    columns: tuple[str, ...] = ()
+    n_features: int  # attributions of a point: columns that encode one count once
+    columns: tuple[str, ...] = ()  # none are known of a formula
     features: tuple[str, ...] = ()
 
     @classmethod
@@ -176,13 +158,7 @@ class CommonKeys(Section):
 
 
 def check_documents(schema: CommonKeys, source: Source) -> None:
-    """Refuse what explains no documents, and what is said of them where there are none.
-
-    Raises
-    ------
-    ProblemFileError
-        With the line of the setting.
-    """
+    """Refuse what explains no documents, and what is of them where there are none."""
     spec = schema.model
     if schema.data.text is None:
         _refuse(spec, "vectorizer", "has no effect without data.text", source)
@@ -241,47 +217,66 @@ Known: TypeAlias = Any
 """What ``data`` of :func:`propopt.wrap` is: a schema, a Series of documents, None."""
 
 
-def maker(
-    schema: CommonKeys,
-    source: Source,
-    code: Code,
-    table: Any,
-    target: Any,
-    known: Known,
-) -> Callable[[], ModelFunction]:
-    """What makes the function of a file."""
-    if schema.function is not None:
-        formula = schema.function
-        return lambda: ModelFunction(formula.build())
-    assert schema.model is not None  # by the schema
-    wrapped = partial(_wrapped, schema, schema.model, table, known)
-    return partial(
-        _model_function, schema, schema.model, source, code, table, target, wrapped
-    )
+@dataclass(frozen=True, eq=False)
+class _Maker:
+    """What makes the model of a file, and the function that it computes."""
 
+    schema: CommonKeys
+    source: Source
+    code: Code
 
-def _model_function(
-    schema: CommonKeys,
-    spec: ModelSection,
-    source: Source,
-    code: Code,
-    table: Any,
-    target: Any,
-    wrapped: Callable[[Any], Function],
-) -> ModelFunction:
-    model = model_of(schema, spec, source, code, _names(table))
-    with source.blaming("model"):
-        return learn(model, table, target, wrapped, schema.seed)
+    def model(self, columns: Sequence[str], *, is_seeded: bool = True) -> Any:
+        """An estimator that is fitted or not, or a callable; None of a formula."""
+        schema, data, spec = self.schema, self.schema.data, self.schema.model
+        if spec is None:
+            return None
+        making = Making(
+            folder=self.source.path.parent,
+            seed=schema.seed if is_seeded else None,
+            task=task_of(spec, data.sklearn, self.source),
+            columns=tuple(columns),
+            categorical=tuple(data.categorical),
+            code=self.code,
+            vectorizer=vectorizer_of(data, spec),
+        )
+        with self.source.blaming("model"):
+            return spec.make(making)
 
+    def learner(self, table: Any) -> Any | None:
+        """The model before it is fitted, to be seeded at each fit."""
+        return self.model(_names(table), is_seeded=False)
 
-def learner_of(
-    schema: CommonKeys, source: Source, code: Code, table: Any
-) -> Any | None:
-    """The model of a file before it is fitted, to be seeded at each fit."""
-    spec = schema.model
-    if spec is None:
-        return None
-    return model_of(schema, spec, source, code, _names(table), is_seeded=False)
+    def function(self, table: Any, target: Any, known: Known) -> ModelFunction:
+        """The formula, or the model, fitted to a table if it is not yet."""
+        if self.schema.function is not None:
+            return ModelFunction(self.schema.function.build())
+        model, wrapped = self.model(_names(table)), partial(self._wrapped, table, known)
+        with self.source.blaming("model"):
+            return learn(model, table, target, wrapped, self.schema.seed)
+
+    def _wrapped(self, table: Any, known: Known, model: Any) -> Function:
+        spec, outcome = self.schema.model, self.schema.data.outcome
+        assert spec is not None  # by the schema
+        function = wrapped_by_margin(
+            model, spec.chosen_class, spec.output, data=known, outcome=outcome
+        )
+        if getattr(model, "is_flat", False):
+            function = replace(function, piecewise_constant=True)  # type: ignore[type-var]
+        if spec.smooth is None:
+            spec.check_table(model, table)
+            return function
+        return spec.smooth.build(function, table, self.schema.seed)
+
+    def check(self, columns: list[str], target: pd.Series[Any] | None) -> None:
+        """Refuse a model that cannot learn the target, or not give its output."""
+        schema, source, spec = self.schema, self.source, self.schema.model
+        if spec is None:
+            return
+        check = check_refits if schema.refits else check_learning
+        check(self.model(columns), spec, target, len(columns), source)
+        if spec.smooth is not None:
+            with source.blaming("model", "smooth", "n_samples"):
+                spec.smooth.check(len(schema.data.numeric(columns)))
 
 
 def _names(table: Any) -> list[str]:
@@ -292,74 +287,28 @@ def _names(table: Any) -> list[str]:
     return [str(name) for name in names]
 
 
-def _wrapped(
-    schema: CommonKeys,
-    spec: ModelSection,
-    table: Any,
-    known: Known,
-    model: Any,
-) -> Function:
-    function = wrapped_by_margin(
-        model,
-        spec.chosen_class,
-        spec.output,
-        data=known,
-        outcome=schema.data.outcome,
-    )
-    if getattr(model, "is_flat", False):
-        function = replace(function, piecewise_constant=True)  # type: ignore[type-var]
-    if spec.smooth is None:
-        spec.check_table(model, table)
-        return function
-    return spec.smooth.build(function, table, schema.seed)
-
-
-def model_of(
-    schema: CommonKeys,
-    spec: ModelSection,
-    source: Source,
-    code: Code,
-    columns: list[str],
-    *,
-    is_seeded: bool = True,
-) -> Any:
-    """The model of a file: an estimator that is fitted or not, or a callable."""
-    data = schema.data
-    making = Making(
-        folder=source.path.parent,
-        seed=schema.seed if is_seeded else None,
-        task=task_of(spec, data.sklearn, source),
-        columns=tuple(columns),
-        categorical=tuple(data.categorical),
-        code=code,
-        vectorizer=vectorizer_of(data, spec),
-    )
-    with source.blaming("model"):
-        return spec.make(making)
-
-
 def read_subject(
     schema: CommonKeys, source: Source, code: Code = Code.REFUSED
 ) -> Subject:
     """What a problem file explains; no model is fitted yet."""
     rows, data = check_subject(schema, source, None, code), schema.data
+    maker = _Maker(schema, source, code)
     if rows is None:
         points, others = data.points(schema.seed)
-        make = maker(schema, source, code, others, None, None)
+        make = partial(maker.function, others, None, None)
         return Subject(points=points, others=others, make=make, seed=schema.seed)
     table = split(rows, data, schema.seed)
     with source.blaming("data"):
         columns = None if data.text else _coded(data, table)
     known = table.explained if data.text else columns
-    make = maker(schema, source, code, table.fitted, table.fitted_target, known)
     return Subject(
         points=table.explained,
         others=table.fitted,
-        make=make,
+        make=partial(maker.function, table.fitted, table.fitted_target, known),
         columns=columns,
         target=table.target,
         others_target=table.fitted_target,
-        make_learner=partial(learner_of, schema, source, code, table.fitted),
+        make_learner=partial(maker.learner, table.fitted),
         seed=schema.seed,
     )
 
@@ -372,54 +321,33 @@ def check_subject(
 ) -> Rows | None:
     """Refuse what cannot be explained, as far as that shows before anything is fitted.
 
-    Parameters
-    ----------
-    schema, source
-        The file.
-    n_rows : int or None
-        So many rows of a CSV are read, from the first, and of its target all; None is
-        all rows.
-    code : Code
-        Whether Python objects that it names may be imported.
-
-    Returns
-    -------
-    Rows or None
-        What was read of the table, if there is one.
-
-    Raises
-    ------
-    ProblemFileError
-        For tables, columns, targets and outputs that cannot be, for models that are not
-        there, and for sizes that do not fit each other.
+    So many rows of a CSV are read, from the first, and of its target all; None is all.
     """
-    data = schema.data
+    data, maker = schema.data, _Maker(schema, source, code)
     if not data.is_table:
         extent = extent_of_formula(data, source)
         _check_sizes(schema, extent, source)
         names = [str(number) for number in range(extent.n_columns)]
-        _check_model(schema, source, code, names, None)
+        maker.check(names, None)
         return None
     rows = read_rows(data, source, n_rows)
     check_explain(data, rows.n_rows, source)
     order = order_of_rows(schema.seed, rows.n_rows)
     learned = order[data.explain or 0 :]
-    target, faults = (
-        None if rows.target is None else rows.target.iloc[learned],
-        Faults(),
-    )
+    target = None if rows.target is None else rows.target.iloc[learned]
+    faults = Faults()
     if data.text is not None:
         texts = rows.features
         with faults.noted():
             _check_sizes(schema, extent_of_documents(data, texts.iloc[order]), source)
         with faults.noted():
             names = learned_words(data, schema.model, texts.iloc[learned], source)
-            _check_model(schema, source, code, names, target)
+            maker.check(names, target)
     else:
         with faults.noted():
             _check_sizes(schema, _extent(data, rows, source), source)
         with faults.noted():
-            _check_model(schema, source, code, [*map(str, rows.features)], target)
+            maker.check([*map(str, rows.features)], target)
         with faults.noted():
             _check_missing(schema, source, missing_numbers(rows.features))
     faults.refuse()
@@ -468,24 +396,6 @@ def first_points(schema: CommonKeys, rows: Rows | None, count: int) -> Any:
     if schema.data.standardize:
         return standardized(first, first, schema.data)[0]
     return first
-
-
-def _check_model(
-    schema: CommonKeys,
-    source: Source,
-    code: Code,
-    columns: list[str],
-    target: pd.Series[Any] | None,
-) -> None:
-    spec = schema.model
-    if spec is None:
-        return
-    model = model_of(schema, spec, source, code, columns)
-    check = check_refits if schema.refits else check_learning
-    check(model, spec, target, len(columns), source)
-    if spec.smooth is not None:
-        with source.blaming("model", "smooth", "n_samples"):
-            spec.smooth.check(len(schema.data.numeric(columns)))
 
 
 def _coded(data: Data, table: Split) -> TableSchema | None:
