@@ -237,7 +237,7 @@ def _task_of(labels: pd.Series) -> Literal["classification", "regression"]:
 def _network(task: str, labels: pd.Series) -> dict[str, Any]:
     network = {"kind": "mlp", "task": task, "hidden": [32, 16], "activation": "tanh"}
     if task == "regression":
-        return {**network, **_REGRESSION}
+        return {**network, "regularization": 10, "target": "standardized"}
     return {**network, "regularization": 1, **_log_odds(labels)}
 
 
@@ -253,9 +253,6 @@ def _of_words(task: str, labels: pd.Series) -> dict[str, Any]:
         return {**logistic, "vectorizer": {"kind": "tfidf"}}
     presence = {"kind": "counts", "binary": True}
     return {"kind": "forest", "task": task, "vectorizer": presence}
-
-
-_REGRESSION: Final = {"regularization": 10, "target": "standardized"}
 
 
 def _log_odds(labels: pd.Series) -> dict[str, Any]:

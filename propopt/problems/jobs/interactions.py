@@ -69,7 +69,7 @@ from propopt.problems.sections import Count, Section, part, refuse_settings, sha
 from propopt.problems.sources import Source
 from propopt.problems.subject.data import CommonKeys, Extent
 from propopt.problems.subject.models import OnnxModel
-from propopt.problems.subject.subject import Subject, rows_of
+from propopt.problems.subject.subject import Subject, joined_rows
 from propopt.results.certain import plural
 
 
@@ -717,7 +717,7 @@ def all_rows(subject: Subject) -> tuple[Any, Any]:
         raise InvalidInput("there is no target to be fitted to; give y too")
     if subject.others is points:
         return points, target
-    return subject.all_points, rows_of(target, subject.others_target)
+    return subject.all_points, joined_rows(target, subject.others_target)
 
 
 # ---- What interactions print: how they were had, and the strongest sets of features

@@ -146,7 +146,7 @@ class FileOfJob(ABC):
 Writer = Callable[[str], None]
 
 
-class Run:
+class JobRun:
     """The files of one run, a suffix for each, and what it prints."""
 
     def __init__(
@@ -269,7 +269,7 @@ class SubjectLook(ABC, Generic[SectionOfJob]):
         KeyboardInterrupt
             After Ctrl-C; where enough had been finished, once files are written.
         """
-        run = Run(self.job, self.name, self.files, folder, quiet=quiet)
+        run = JobRun(self.job, self.name, self.files, folder, quiet=quiet)
         with warnings_printed(), silent(quiet):
             self.introduce(run.console)
             for fact in (self.description, self.model and f"model: {self.model}"):

@@ -652,38 +652,36 @@ def path_frame(
     """A line for each row, kernel width and feature; or document, bandwidth, word."""
     if isinstance(found, TextLimeExplanation):
         known = zip(found.document_names, found.rows, strict=True)
+        names = [name for name, row in known if row.is_known]
+        head = ("document", "bandwidth", "word")
+        paths = ((name, found.path(name, widths)) for name in names)
         return pd.concat(
-            [_path_of_text(found, n, widths) for n, row in known if row.is_known]
+            _long(head, [name], path.bandwidths, found.row(name).words, path)
+            for name, path in paths
         )
-    subject = found.subject
+    subject, N = found.subject, len(found.values)
     assert subject is not None
-    N, D = found.shape
-    M = len(widths)
-    points = np.repeat(subject.points, M, axis=0)
+    points = np.repeat(subject.points, len(widths), axis=0)
     at = subject.limits(points, np.tile(np.asarray(widths, float), N))
-    rows = found.labels.points or tuple(range(N))
-    errors = getattr(at, "standard_errors", None)
-    columns: dict[str, Any] = {
-        "row": [row for row in rows for _ in range(M * D)],
-        "kernel_width": np.tile(np.repeat(widths, D), N),
-        "feature": list(found.labels.feature_names(D)) * (N * M),
-        "coefficient": at.coefficients.ravel(),
-        "standard_error": 0.0 if errors is None else errors.ravel(),
-    }
-    return pd.DataFrame(columns)
+    rows = found.labels.points or range(N)
+    features = found.labels.feature_names(found.shape[1])
+    return _long(("row", "kernel_width", "feature"), rows, widths, features, at)
 
 
-def _path_of_text(
-    found: TextLimeExplanation, name: Any, widths: Sequence[float]
+def _long(
+    head: tuple[str, str, str],
+    rows: Sequence[Hashable],
+    widths: Any,
+    features: Sequence[str],
+    path: Any,
 ) -> pd.DataFrame:
-    """A line for each bandwidth and word of one document."""
-    path = found.path(name, widths)
-    M, d = path.coefficients.shape
-    errors = path.standard_errors
+    """Coefficients (N·M, D), row by row and then by width, a line for each."""
+    N, M, D = len(rows), len(widths), len(features)
+    errors = getattr(path, "standard_errors", None)
     columns: dict[str, Any] = {
-        "document": [name] * (M * d),
-        "bandwidth": np.repeat(path.bandwidths, d),
-        "word": list(found.row(name).words) * M,
+        head[0]: [row for row in rows for _ in range(M * D)],
+        head[1]: np.tile(np.repeat(widths, D), N),
+        head[2]: list(features) * (N * M),
         "coefficient": path.coefficients.ravel(),
         "standard_error": 0.0 if errors is None else errors.ravel(),
     }

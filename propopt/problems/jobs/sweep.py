@@ -24,7 +24,7 @@ from propopt.problems.baselines import AnyBaseline
 from propopt.problems.inductive import InductiveSection
 from propopt.problems.jobs.job import (
     Job,
-    Run,
+    JobRun,
     Writer,
     manifest,
     page_writers,
@@ -94,15 +94,6 @@ def _check_solver(schema: SweepKeys, source: Source) -> None:
     except (InvalidInput, MissingExtra) as error:
         message = str(error).removeprefix("solver: ")
         raise source.error(("solver",), message) from error
-
-
-def check_tied(schema: SweepKeys, source: Source) -> None:
-    """Refuse an objective whose losses say nothing of the number of points."""
-    if not any(loss.counts_points for loss in schema.losses.values()):
-        raise source.error(
-            ("objective",),
-            "no loss tells the number of points; add gradient_matching or another",
-        )
 
 
 def _check_names(schema: SweepKeys, source: Source) -> None:
@@ -400,7 +391,11 @@ class Sweep(Job[SweepKeys]):
             function.value(points)
 
     def check_data(self, schema: SweepKeys, source: Source) -> None:
-        check_tied(schema, source)
+        if not any(loss.counts_points for loss in schema.losses.values()):
+            message = "no loss tells the number of points"
+            raise source.error(
+                ("objective",), f"{message}; add gradient_matching or another"
+            )
 
     def check_all(self, schema: SweepKeys, subject: Callable[[], Subject]) -> None:
         for name, loss in schema.losses.items():
@@ -429,7 +424,7 @@ class KeptAttributions:
     left_out: tuple[str, ...]  # sentences on what is not written
     interrupted: bool = False
 
-    def write(self, run: Run) -> KeptAttributions:
+    def write(self, run: JobRun) -> KeptAttributions:
         """Write them; what was kept after all."""
         try:
             run.write(self.writers)
@@ -454,7 +449,8 @@ class KeptAttributions:
             _File(".npz", "of the front", of_front, _MOST_OF_A_FRONT),
             _File("_attributions.csv", "picked", n_numbers, _MOST_OF_A_TABLE),
         )
-        kept = [f for f in files if f.is_small or problem.attributions == "all"]
+        whole = problem.attributions == "all"
+        kept = [file for file in files if whole or file.n_numbers <= file.most]
         writers: dict[str, Writer] = {
             ".npz": front.save,
             "_attributions.csv": partial(_write_table, best),
@@ -473,10 +469,6 @@ class _File:
     what: str
     n_numbers: int
     most: int
-
-    @property
-    def is_small(self) -> bool:
-        return self.n_numbers <= self.most
 
     @property
     def left_out(self) -> str:
@@ -547,7 +539,7 @@ def run_problem(
         the trade-offs as ``result``.
     """
     find_solver(solver or problem.solver)  # a typo costs no work
-    run = Run(Sweep, problem.name, problem.files, folder, quiet=quiet)
+    run = JobRun(Sweep, problem.name, problem.files, folder, quiet=quiet)
     console = run.console
     with warnings_printed(), silent(quiet):
         trade_offs = _solved(problem, console, n_jobs, solver)
@@ -558,7 +550,16 @@ def run_problem(
             kept = KeptAttributions.of(trade_offs, problem).write(run)
         for sentence in kept.left_out:
             console.print(sentence)
-        run.write({".json": partial(write_json, _manifest(problem, kept))})
+        content = manifest(
+            Sweep.key,
+            problem.name,
+            problem.subject,
+            kept.picked,
+            gradient=problem.subject.sloped.gradient_method,
+            pick=problem.pick,
+            left_out=kept.left_out,
+        )
+        run.write({".json": partial(write_json, content)})
         print_finding(trade_offs, kept.picked, problem.pick, console)
     if kept.interrupted:
         trade_offs = replace(trade_offs, interrupted=True)
@@ -633,15 +634,3 @@ def _of_losses(trade_offs: TradeOffs, problem: Problem) -> dict[str, Writer]:
         write_svg(figure, path, salt=printable(problem.name))
 
     return {".csv": trade_offs.to_csv, ".svg": plot}
-
-
-def _manifest(problem: Problem, kept: KeptAttributions) -> dict[str, Any]:
-    return manifest(
-        Sweep.key,
-        problem.name,
-        problem.subject,
-        kept.picked,
-        gradient=problem.subject.sloped.gradient_method,
-        pick=problem.pick,
-        left_out=kept.left_out,
-    )

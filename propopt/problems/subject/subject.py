@@ -182,7 +182,7 @@ class Subject:
     def all_points(self) -> Any:
         """What is explained, then the others."""
         points, others = self.points, self.others
-        return points if others is points else rows_of(points, others)
+        return points if others is points else joined_rows(points, others)
 
     @property
     def n_rows(self) -> int:
@@ -359,7 +359,7 @@ def _taken(table: Any, rows: Any) -> Any:
     return np.asarray(table)[rows]
 
 
-def rows_of(first: Any, second: Any) -> Any:
+def joined_rows(first: Any, second: Any) -> Any:
     """The rows of two tables, or targets."""
     if isinstance(first, pd.DataFrame | pd.Series):
         return pd.concat([first, second])
