@@ -33,9 +33,9 @@ from propopt.interactions.inference import ErrorRange, set_scores
 from propopt.interactions.learning import read_learning_table
 from propopt.interactions.left_out import LeftOut, Refits, Scheme
 from propopt.interactions.minipatches import Minipatches, PatchErrors
+from propopt.interactions.patch_draws import additive_leak
 from propopt.interactions.scores import InteractionScores, counted_sets
 from propopt.interactions.splitting import DataSplit, SplitErrors
-from propopt.interactions.theory import additive_leak
 from propopt.results.certain import plural
 from propopt.tables.frames import names_of
 
