@@ -24,8 +24,7 @@ against them, a :class:`PackageComparison`, :func:`compare_text_with_package` th
 texts.
 
 Of linear functions under normal samples all is known in closed form: :func:`gains` (a
-:class:`Gains`), :func:`critical_bandwidths` (:class:`CriticalBandwidths`) and
-:func:`linear_noise`.
+:class:`Gains`) and :func:`critical_bandwidths` (:class:`CriticalBandwidths`).
 """
 
 from propopt.lime.diagnosis.diagnosis import LimeDiagnosis
@@ -36,7 +35,6 @@ from propopt.lime.gaussian_theory import (
     Gains,
     critical_bandwidths,
     gains,
-    linear_noise,
 )
 from propopt.lime.laws.gaussian_law import GaussianLaw
 from propopt.lime.laws.lime_law import GlimeLaw, LimeLaw, default_kernel_width
@@ -71,6 +69,5 @@ __all__ = [
     "default_kernel_width",
     "gains",
     "limits",
-    "linear_noise",
     "text_limits",
 ]
