@@ -46,14 +46,6 @@ class Calls:
         Rows that it was given besides, when it was asked for the first time, to see
         how precise its answers are, whether they are the same twice, and whether they
         jump between the rows.
-
-    Examples
-    --------
-    >>> import numpy as np, propopt as po
-    >>> function = po.wrap(lambda X: X[:, 0] * X[:, 1])
-    >>> _ = function.gradient(np.ones((10, 2)))
-    >>> function.calls
-    Calls(rows=40, batches=1, trials=6)
     """
 
     rows: int = 0

@@ -144,11 +144,6 @@ class Strata:
         """One stratum for each label, or one of all rows.
 
         labels (N,).
-
-        Examples
-        --------
-        >>> Strata.of(10, 4, np.array([0] * 7 + [1] * 3)).sizes
-        (3, 1)
         """
         if labels is None:
             return cls((np.arange(n_table),), (n_rows,))
@@ -336,14 +331,6 @@ class Usable:
         m.
     columns : {"fixed", "bernoulli"}
         How features are drawn.
-
-    Examples
-    --------
-    >>> usable = Usable(row_share=1 / 4, n_features=8, n_kept=3, columns="fixed")
-    >>> [round(usable.without(t), 6) for t in range(3)]
-    [0.75, 0.46875, 0.267857]
-    >>> usable.patches_needed(2, n_predictions=500 * 28)
-    46
     """
 
     row_share: float

@@ -920,27 +920,6 @@ def places_of_columns(
     decides.
 
     names (D,).
-
-    Examples
-    --------
-    >>> from propopt.interactions import InteractionScores
-    >>> one = np.ones(1)
-    >>> scores = InteractionScores(
-    ...     sets=np.array([[0, 1]]),
-    ...     names=("a", "bc"),
-    ...     columns=(("a",), ("b", "c")),
-    ...     estimates=one,
-    ...     standard_errors=one,
-    ...     monte_carlo=one,
-    ...     counts=one,
-    ...     n_rows=10,
-    ...     n_candidates=1,
-    ...     method="split",
-    ...     error="squared",
-    ...     units="u²",
-    ... )
-    >>> places_of_columns(scores, ["c", "b", "a"], 3, "X")
-    [array([2]), array([1, 0])]
     """
     members = _members(result, names)
     own = list(chain.from_iterable(members))
@@ -1021,20 +1000,6 @@ class ClearScores:
         What the intervals are.
     used : array of bool (Q,), optional
         False of sets with a feature that no learner uses; by default all are.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> found = ClearScores(
-    ...     names=(("a", "b"), ("a", "c"), ("b", "c")),
-    ...     estimates=np.array([2.0, 0.5, -0.2]),
-    ...     low=np.array([1.5, 0.2, -0.3]),
-    ...     high=np.array([2.5, 0.8, -0.1]),
-    ...     leak=np.array([0.1, 0.4, -0.4]),
-    ...     in_words="90 % intervals",
-    ... )
-    >>> found.above, found.below
-    (array([ True, False, False]), array([False, False, False]))
     """
 
     names: tuple[tuple[str, ...], ...]

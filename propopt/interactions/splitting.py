@@ -54,11 +54,6 @@ def held_out(
     """One part of the rows that is judged; of each label about the same share.
 
     labels (N,).
-
-    Examples
-    --------
-    >>> held_out(6, 2, seed=0, labels=np.array([0, 0, 0, 1, 1, 1])).test
-    array([1, 4])
     """
     order = _drawn(n_rows, seed, labels)
     # n_test of N evenly spaced places: where i n_test / N passes a whole number

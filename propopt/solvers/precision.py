@@ -15,21 +15,6 @@ def target_error_of(objective: Objective | PropertyLoss, estimate: Estimate) -> 
 
     It is what more draws are to bring down: the optimum is solved for, as its objective
     is what the error is relative to.
-
-    Examples
-    --------
-    >>> import numpy as np, propopt as po
-    >>> from propopt.losses.faithfulness import Estimate
-    >>> from propopt.solvers.precision import target_error_of
-    >>> noise = np.random.default_rng(0).normal(size=(10, 5, 2))
-    >>> slopes = np.arange(10.0).reshape(5, 2)
-    >>> few, many = (
-    ...     Estimate.of_blocks(slopes + size * noise, source="noise", n_draws=n)
-    ...     for n, size in ((100, 0.2), (400, 0.1))
-    ... )
-    >>> objective = po.GradientMatching(few) + po.PairwiseRobustness(po.chain_graph(5))
-    >>> round(target_error_of(objective, few) / target_error_of(objective, many), 1)
-    4.0
     """
     weighed = Objective.of(objective)
     own = [loss for loss in weighed.losses if isinstance(loss, GradientMatching)]

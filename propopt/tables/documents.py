@@ -85,11 +85,6 @@ class PatternWords:
         The expression.
     filler : str
         What stands where a word was deleted.
-
-    Examples
-    --------
-    >>> [found.word for found in PatternWords().find("It's good, GOOD!")]
-    ['It', 's', 'good', 'GOOD']
     """
 
     pattern: str = r"\w+"
@@ -132,12 +127,6 @@ class EachOccurrence:
         What a word is.
     filler : str
         What stands where a word was deleted.
-
-    Examples
-    --------
-    >>> rule = EachOccurrence(PatternWords())
-    >>> [found.word for found in rule.find("no, no!")]
-    ['no', 'no[2]']
     """
 
     rule: WordRule
@@ -185,12 +174,6 @@ class VectoriserWords:
         Those that are none.
     filler : str
         What stands where a word was deleted.
-
-    Examples
-    --------
-    >>> rule = VectoriserWords(strip_accents="unicode")
-    >>> rule.find("A Café, a CAFE!")
-    [Occurrence(start=2, end=6, word='cafe'), Occurrence(start=10, end=14, word='cafe')]
     """
 
     lowercase: bool = True
@@ -374,15 +357,6 @@ class Document:
         Which of the words each is.
     filler : str
         What stands where a word was deleted.
-
-    Examples
-    --------
-    >>> from propopt.tables.documents import Document, PatternWords
-    >>> note = Document.of("Good food, good price.", PatternWords())
-    >>> note.words
-    ('Good', 'food', 'good', 'price')
-    >>> note.without([True, False, True, True])
-    'Good , good price.'
     """
 
     text: str
@@ -753,17 +727,7 @@ class TextSchema:
 
 
 def pack_texts(schema: TextSchema) -> dict[str, Any]:
-    """A text schema as a JSON value.
-
-    Examples
-    --------
-    >>> import propopt as po
-    >>> packed = pack_texts(po.TextSchema.of(["good food"]))
-    >>> packed["documents"], packed["rule"]["kind"]
-    (['good food'], 'PatternWords')
-    >>> unpack_texts(packed).vocabulary
-    ('good', 'food')
-    """
+    """A text schema as a JSON value."""
     return {
         "rule": _packed(schema.rule),
         "vocabulary": list(schema.vocabulary),
@@ -851,14 +815,6 @@ def document_coordinates(counts: Array) -> Points:
     share none.
 
     counts (N, V).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from propopt.tables.documents import document_coordinates
-    >>> X = document_coordinates(np.array([[1, 1, 0], [2, 2, 0], [0, 0, 3]]))
-    >>> ((X[0] - X[1]) ** 2).sum().round(12), ((X[0] - X[2]) ** 2).sum().round(12)
-    (np.float64(0.0), np.float64(2.0))
     """
     found = document_directions(sp.csr_array(np.asarray(counts, float)))
     return np.asarray(found.toarray())
