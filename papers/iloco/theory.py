@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import combinations
 from typing import Protocol, TypeAlias, final
 
 import numpy as np
@@ -20,7 +21,6 @@ from propopt.base.checks import (
 from propopt.base.errors import InvalidInput
 from propopt.interactions.errors_of_rows import AbsoluteError, RowError, SquaredError
 from propopt.interactions.features import Places
-from propopt.interactions.left_out import signed_subsets
 from propopt.interactions.patch_draws import coefficient, shortfall
 
 
@@ -119,6 +119,23 @@ def linear_refit_scores(
     for subset, sign in signed_subsets(places.shape[1]):
         found += sign * mean(_missed(b, sigma, places[:, list(subset)]))
     return found
+
+
+def signed_subsets(order: int) -> Iterator[tuple[tuple[int, ...], int]]:
+    """Subsets T of a set S of so many features, by places in it, with (−1)^(|T| + 1).
+
+    iLOCO_S = Σ_{T ⊆ S} (−1)^(|T| + 1) E[Err(f^(−T))], (Little, Zheng & Allen,
+    Definition 2): of one feature LOCO, of two Err_j + Err_k − Err_jk − Err. It is the
+    co-Möbius transform, at S, of the game v(A) = −E[Err(f on A)].
+
+    Examples
+    --------
+    >>> list(signed_subsets(2))
+    [((), -1), ((0,), 1), ((1,), 1), ((0, 1), -1)]
+    """
+    for size in range(order + 1):
+        for subset in combinations(range(order), size):
+            yield subset, (-1) ** (size + 1)
 
 
 def _missed(b: Values, sigma: Array, sets: Places) -> Values:

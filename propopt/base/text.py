@@ -29,7 +29,6 @@ HIDDEN = re.compile(
     "\ufeff\ufff9-\ufffb\ufffe\uffff"  # marks, and what no XML may hold
     "\ud800-\udfff]"  # halves of characters: bytes of file names that are no UTF-8
 )
-_MARKDOWN = re.compile(r"[\\`*_\[\]<&$~]")
 
 
 def printable(name: object) -> str:
@@ -45,11 +44,6 @@ def printable_lines(text: object) -> str:
 def drawn(name: object) -> str:
     r"""The name for matplotlib, to which a pair of ``$`` would be a formula."""
     return printable(name).replace("$", r"\$")
-
-
-def in_markdown(text: object) -> str:
-    """The text for a Markdown page, where nothing in it is markup or HTML."""
-    return _MARKDOWN.sub(r"\\\g<0>", printable(text))
 
 
 def in_html(text: object) -> str:

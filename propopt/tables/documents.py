@@ -723,68 +723,6 @@ class TextSchema:
         return tuple(forms.get(word, word) for word in self.vocabulary)
 
 
-# ---- A text schema as JSON, and back: its documents as they are, and the rule of words
-
-
-def pack_texts(schema: TextSchema) -> dict[str, Any]:
-    """A text schema as a JSON value."""
-    return {
-        "rule": _packed(schema.rule),
-        "vocabulary": list(schema.vocabulary),
-        "documents": [document.text for document in schema.documents],
-    }
-
-
-def unpack_texts(content: Any) -> TextSchema:
-    """The schema that :func:`pack_texts` packed."""
-    try:
-        rule = _unpacked(content["rule"])
-        schema = TextSchema.of(list(content["documents"]), rule)
-        same = list(schema.vocabulary) == content["vocabulary"]
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
-        raise InvalidInput(f"its documents make no sense: {error}") from None
-    if not same:
-        raise InvalidInput(
-            "its documents make no sense: they have other words than were saved"
-        )
-    return schema
-
-
-def _packed(rule: WordRule) -> dict[str, Any]:
-    match rule:
-        case PatternWords():
-            told: dict[str, Any] = {"pattern": rule.pattern}
-        case EachOccurrence():
-            told = {"rule": _packed(rule.rule)}
-        case VectoriserWords():
-            told = {
-                "lowercase": rule.lowercase,
-                "strip_accents": rule.strip_accents,
-                "token_pattern": rule.token_pattern,
-                "stop_words": sorted(rule.stop_words),
-            }
-        case _:
-            raise InvalidInput(
-                f"words: a rule of class {type(rule).__name__} is not saved; "
-                "PatternWords, VectoriserWords and EachOccurrence are"
-            )
-    return {"kind": type(rule).__name__, "filler": rule.filler, **told}
-
-
-def _unpacked(content: dict[str, Any]) -> WordRule:
-    told = dict(content)
-    match told.pop("kind"):
-        case "PatternWords":
-            return PatternWords(**told)
-        case "EachOccurrence":
-            return EachOccurrence(**{**told, "rule": _unpacked(told["rule"])})
-        case "VectoriserWords":
-            words = frozenset(told.pop("stop_words"))
-            return VectoriserWords(**told, stop_words=words)
-        case kind:
-            raise ValueError(f"no rule {kind!r}")
-
-
 # ---- Where documents lie, for distances and angles between them
 
 

@@ -119,11 +119,6 @@ class Span(NamedTuple):
     high: float = np.inf
     missing: bool = True
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing is in it."""
-        return not (self.missing or self.low < self.high)
-
     def up_to(self, end: float, *, missing: bool) -> Span:
         """Its numbers up to an end."""
         return Span(self.low, min(self.high, end), self.missing and missing)

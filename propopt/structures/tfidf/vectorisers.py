@@ -293,12 +293,6 @@ class DocumentFeatures:
         """The features that several words feed, increasing."""
         return np.flatnonzero(np.bincount(self.feature, minlength=1) > 1)
 
-    @property
-    def one_to_one(self) -> bool:
-        """Whether no two words feed one feature, and no word feeds two."""
-        alone = len(np.unique(self.word)) == len(self.word)
-        return alone and len(self.shared) == 0
-
     def words_of(self, feature: int) -> tuple[Positions, Values]:
         """The words that feed a feature, and how often each counts."""
         start, end = np.searchsorted(self.feature, [feature, feature + 1])
