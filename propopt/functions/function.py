@@ -507,3 +507,29 @@ def read_function(function: object) -> Function:
             "propopt.wrap makes one of a model or a callable"
         )
     return function
+
+
+class MeanOfFunction(Function):
+    """A mean of a function under a law: it is of what the function is of."""
+
+    function: Function
+
+    @cached_property
+    def quantity(self) -> Quantity:
+        """That of the function, whose mean it is."""
+        return self.function.quantity
+
+    @property
+    def schema(self) -> TableSchema | None:
+        """That of the function."""
+        return self.function.schema
+
+    @property
+    def features(self) -> tuple[str, ...] | None:
+        """Those of the function."""
+        return self.function.features
+
+    @cached_property
+    def calls(self) -> Calls:
+        """Those of the function."""
+        return self.function.calls

@@ -107,11 +107,6 @@ def write_scores(path: str | Path, scores: InteractionScores) -> None:
     _FILE.write(path, header, arrays)
 
 
-def read_scores(path: str | Path) -> dict[str, Any]:
-    """The fields that :func:`write_scores` wrote; ``main`` is fields, too, or None."""
-    return _FILE.read(path)
-
-
 def _header(scores: InteractionScores) -> dict[str, Any]:
     bound = scores.error_range
     return {
@@ -275,9 +270,8 @@ def scores_text(scores: InteractionScores) -> str:
     ]
     if len(scores) > 0 and not np.isnan(scores.estimates).all():
         best = int(np.nanargmax(scores.estimates))
-        words.append(
-            f"largest {set_in_words(scores, best)} {_words_number(scores, best)}"
-        )
+        value, error = scores.estimates[best], scores.total_errors[best]
+        words.append(f"largest {set_in_words(scores, best)} {value:.4g} ± {error:.2g}")
     return f"InteractionScores({printable('; '.join(words))})"
 
 
@@ -468,10 +462,6 @@ def aim_of_intervals(scores: InteractionScores) -> str:
             "and the predictors as they are fitted here"
         )
     return "intervals are for new rows and the predictors as they are fitted here"
-
-
-def _words_number(scores: InteractionScores, q: int) -> str:
-    return f"{scores.estimates[q]:.4g} ± {scores.total_errors[q]:.2g}"
 
 
 # ---- A card of scores for notebooks: escaped, and without scripts
@@ -845,7 +835,7 @@ class InteractionScores:
         FileNotFoundError
             If there is none.
         """
-        fields = read_scores(path)
+        fields = _FILE.read(path)
         main = fields.pop("main")
         return cls(**fields, main=None if main is None else cls(**main))
 
