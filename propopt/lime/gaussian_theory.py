@@ -271,36 +271,18 @@ def gains_at(geometry: Geometry, points: Points, labels: Labels) -> Gains:
 @final
 @dataclass(frozen=True, eq=False)
 class CriticalBandwidths:
-    """Where gains g_j(ν) of rows are zero, and what they are on both sides.
+    """Where gains g_j(ν) of rows are zero.
 
     Parameters
     ----------
     widths : array (n, D)
         ν_crit; NaN where the gain never changes its sign.
-    gain : array (n, D)
-        g at the kernel width of the law.
-    narrow, wide : array (n, D)
-        Its limits as ν → 0 and as ν → ∞. A narrow kernel leaves the distance from the
-        value to the nearer end of its bin: positive to the lower one, negative to the
-        upper one. A wide one leaves the law of the samples: negative in bins below the
-        mean.
-    kernel_width : float
-        That of the law.
     labels : Labels
         Names of rows and columns.
     """
 
     widths: Array
-    gain: Attributions
-    narrow: Attributions
-    wide: Attributions
-    kernel_width: float
     labels: Labels = Labels()
-
-    @property
-    def distance(self) -> Array:
-        """|ν / ν_crit − 1|: how near the law's width is; NaN where there is none."""
-        return np.asarray(np.abs(self.kernel_width / self.widths - 1.0))
 
     def to_frame(self) -> pd.DataFrame:
         """The widths, with the names of rows and columns."""
@@ -345,24 +327,7 @@ def critical_bandwidths(law: LimeLaw, X: Any) -> CriticalBandwidths:
     """
     law, points, labels = rows_of_law(law, X)
     geometry = Geometry.of(law)
-    return critical_at(geometry, points, gains_at(geometry, points, labels))
-
-
-def critical_at(geometry: Geometry, points: Points, found: Gains) -> CriticalBandwidths:
-    """As :func:`critical_bandwidths`, at rows of which the gains are known."""
-    low, high = geometry.ends(points)
-    return CriticalBandwidths(
-        _roots(geometry, points, low, high),
-        found.gain,
-        _narrow(points, low, high),
-        geometry.scale
-        * tails(
-            (low - geometry.mean) / geometry.scale,
-            (high - geometry.mean) / geometry.scale,
-        ).contrast,
-        geometry.law.kernel_width,
-        found.labels,
-    )
+    return CriticalBandwidths(_roots(geometry, points, *geometry.ends(points)), labels)
 
 
 def _roots(geometry: Geometry, points: Points, low: Array, high: Array) -> Array:
@@ -377,11 +342,3 @@ def _roots(geometry: Geometry, points: Points, low: Array, high: Array) -> Array
     unit = geometry.width / geometry.law.kernel_width
     root = np.sqrt(np.where(square > 0.0, square, np.nan))
     return np.asarray(root * geometry.scale / unit)
-
-
-def _narrow(points: Points, low: Array, high: Array) -> Array:
-    """The way from the nearer end of the bin to the value; 0 in the middle."""
-    below, above = points - low, high - points
-    ends = np.where(below < above, below, -above)
-    tied = (below == above) | (np.isinf(below) & np.isinf(above))
-    return np.where(tied, 0.0, ends)
