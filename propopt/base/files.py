@@ -18,7 +18,7 @@ import sys
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -360,35 +360,3 @@ def write_svg(figure: Figure, path: str | Path, *, salt: str) -> None:
 
     with rc_context({"svg.hashsalt": salt}), written_whole(path) as draft:
         figure.savefig(draft, format="svg", metadata={"Date": None})
-
-
-# ---- Markdown pages: paragraphs and tables, written whole
-
-
-def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    r"""A table; bars within cells are no edges.
-
-    Examples
-    --------
-    >>> print(markdown_table(("name", "value"), [("|w|", "1")]))
-    | name | value |
-    | --- | --- |
-    | \|w\| | 1 |
-    """
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(map(_cell, line))} |" for line in lines)
-
-
-def markdown_list(items: Iterable[str]) -> str:
-    """One line for each item."""
-    return "\n".join(f"- {item}" for item in items)
-
-
-def write_markdown(path: str | Path, paragraphs: Iterable[str]) -> None:
-    """Write a page of paragraphs, whole or not at all."""
-    with written_whole(path) as draft:
-        draft.write_text("\n\n".join(paragraphs) + "\n", encoding="utf-8")
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")

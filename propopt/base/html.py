@@ -125,20 +125,6 @@ class Card:
         What is proved, and what is estimated.
     settings : mapping
         How it was made, by name; folded.
-
-    Examples
-    --------
-    >>> card = Card(
-    ...     title="What moves the log-odds of churn = 1, over 40 rows",
-    ...     subtitle="change per standard deviation; mean over rows",
-    ...     rows=[CardRow(name="age", value=0.54, note="always raises")],
-    ...     proof="optimal (gap 0)",
-    ... )
-    >>> print(card.text())
-    What moves the log-odds of churn = 1, over 40 rows
-    change per standard deviation; mean over rows
-      age  +0.54  always raises
-    optimal (gap 0)
     """
 
     title: str
@@ -461,15 +447,7 @@ _LINES: Final = re.compile("\r\n|\r|\n")
 
 
 def visible(text: str) -> str:
-    r"""A text as HTML, with its lines; characters that act are shown as escapes.
-
-    Examples
-    --------
-    >>> visible("a < b\r\nc\td")
-    'a &lt; b\nc\td'
-    >>> print(visible("\x00"))
-    <span style="border:1px dotted" title="U+0000">\x00</span>
-    """
+    r"""A text as HTML, with its lines; characters that act are shown as escapes."""
     return _ACTS.sub(_seen, escape(_LINES.sub("\n", text)))
 
 
@@ -480,13 +458,7 @@ def _seen(sign: re.Match[str]) -> str:
 
 
 def signed(number: float) -> str:
-    """A number with its sign, in four digits.
-
-    Examples
-    --------
-    >>> signed(0.25), signed(-1.0), signed(0.0), signed(float("nan"))
-    ('+0.25', '−1', '0', '–')
-    """
+    """A number with its sign, in four digits."""
     if math.isnan(number):
         return "–"
     sign = "+" if number > 0.0 else "−" if number < 0.0 else ""
@@ -590,11 +562,6 @@ def levels(values: Array, reach: float) -> Positions:
     """The shade of each number: −5 to −1, 0 for none, 1 to 5.
 
     values (n,).
-
-    Examples
-    --------
-    >>> levels(np.array([1.0, -0.3, 0.01, 0.0]), 1.0)
-    array([ 5, -2,  0,  0])
     """
     sizes = np.nan_to_num(np.abs(values)) / (reach if reach > 0.0 else 1.0)
     steps = np.searchsorted(EDGES, sizes, side="left")
@@ -672,11 +639,6 @@ class HighlightedText:
         A part of a page, with its own style sheet and without scripts.
     title : str
         Of the page.
-
-    Examples
-    --------
-    >>> HighlightedText("<b>good</b>", "a page").page().startswith("<!DOCTYPE html>")
-    True
     """
 
     html: str

@@ -311,13 +311,6 @@ class Budget:
         The largest table; a single row may take more.
     n_rows : int
         The most rows of a table, however small they are.
-
-    Examples
-    --------
-    >>> list(Budget(n_bytes=100).blocks(7, row_bytes=32))
-    [slice(0, 3, None), slice(3, 6, None), slice(6, 7, None)]
-    >>> Budget(n_bytes=100, n_rows=2).rows(row_bytes=1)
-    2
     """
 
     n_bytes: int

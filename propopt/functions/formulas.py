@@ -94,13 +94,6 @@ class SmoothableSeparable(Separable):
         LIME with an intercept and gaussian perturbations converges to (Stein's lemma).
 
         X (N, D), gives (N, D).
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from propopt.functions import Power
-        >>> Power(degree=3).smoothed_gradient(np.array([[1.0]]), scale=2.0)
-        array([[15.]])
         """
         points, labels = read_table(X, "X")
         width = np.float64(read_nonnegative(scale, "scale"))  # its powers may reach ∞

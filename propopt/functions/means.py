@@ -11,15 +11,13 @@ import numpy as np
 
 from propopt.base.arrays import Attributions, Points, Positions, Truths, Values
 from propopt.base.errors import InexactBoxesWarning, Refused
-from propopt.base.text import Quantity
-from propopt.functions.function import Calls, Function
+from propopt.functions.function import Function, MeanOfFunction
 from propopt.functions.jumps import DOUBLE, SINGLE, allowed_difference
 from propopt.laws.data_law import BoxMeans, DataLaw
 from propopt.losses.faithfulness import Estimate
 from propopt.structures.boxes.boxes import SINGLE_TOLERANCE, Boxes
 from propopt.structures.products.sums import NoProducts, SumOfProducts
 from propopt.tables.frames import Labels
-from propopt.tables.schema import TableSchema
 
 
 # ---- What a function is read as, believed once it is what the function answers
@@ -162,12 +160,9 @@ class ComparedRows:
         else:
             first = np.zeros(0, np.intp)
             absent &= ~self.known_missing
-        new = [np.flatnonzero(absent[:, j])[:EACH_MISSING] for j in _any(absent)]
+        columns = np.flatnonzero(absent.any(axis=0))
+        new = [np.flatnonzero(absent[:, j])[:EACH_MISSING] for j in columns]
         return np.unique(np.concatenate([first, *new]))
-
-
-def _any(absent: Truths) -> Positions:
-    return np.flatnonzero(absent.any(axis=0))
 
 
 def _difference(
@@ -212,7 +207,7 @@ def _warn(difference: str) -> None:
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class ExactMean(Function):
+class ExactMean(MeanOfFunction):
     """The mean of a sum of boxes under the data law, E f(V), and its contrasts.
 
     Its "gradient" at x is Σ_v r_j(v) E f(v, V_−j) with the contrast r_j of each column
@@ -240,30 +235,10 @@ class ExactMean(Function):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.function!r}, {self.law!r})"
 
-    @cached_property
-    def quantity(self) -> Quantity:
-        """That of the function, whose mean it is."""
-        return self.function.quantity
-
     @property
     def gradient_method(self) -> str:
         """Exact, and the rows that the law is made of."""
         return f"{EXACT_BOXES}, data law of {self.law.reference.in_words()}"
-
-    @property
-    def schema(self) -> TableSchema | None:
-        """That of the function."""
-        return self.function.schema
-
-    @property
-    def features(self) -> tuple[str, ...] | None:
-        """Those of the function."""
-        return self.function.features
-
-    @cached_property
-    def calls(self) -> Calls:
-        """Those of the function, which is hardly called any more."""
-        return self.function.calls
 
     def estimate_at(self, points: Points, labels: Labels) -> Estimate:
         return Estimate(

@@ -451,13 +451,6 @@ class ComplexStep(CalledModel):
         A table (n, D), real or complex, to (n,) or (n, K) numbers.
     index : int or None
         The column that is read; None if there can be only one.
-
-    Examples
-    --------
-    >>> import numpy as np, propopt as po
-    >>> function = po.wrap(lambda X: np.exp(X[:, 0]) * X[:, 1], step="complex")
-    >>> function.gradient([[0.0, 3.0]])
-    array([[3., 1.]])
     """
 
     model: Callable[[Any], Any]
@@ -535,17 +528,6 @@ class GivenGradient(CalledModel):
         The gradient: a table (n, D) to numbers (n, D).
     table : callable
         Makes the table that ``slopes`` is given from points and labels.
-
-    Examples
-    --------
-    >>> import numpy as np, propopt as po
-    >>> from propopt.functions.differences import central_differences
-    >>> function = po.wrap(lambda X: (X**2).sum(axis=1), gradient=lambda X: 2 * X)
-    >>> X = np.array([[1.0, -3.0]])
-    >>> function.gradient(X)
-    array([[ 2., -6.]])
-    >>> central_differences(function.value, X).round(6)
-    array([[ 2., -6.]])
     """
 
     slopes: Callable[[Any], object]

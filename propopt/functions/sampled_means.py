@@ -14,14 +14,12 @@ from propopt.base.arrays import Attributions, Points, Values
 from propopt.base.checks import read_count, read_positive
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import require_memory
-from propopt.base.text import Quantity
-from propopt.functions.function import Calls, Function
+from propopt.functions.function import Function, MeanOfFunction
 from propopt.laws.data_law import BoxMeans, DataLaw
 from propopt.laws.draws import N_BLOCKS, Control, Design, Sample
 from propopt.losses.faithfulness import Estimate
 from propopt.structures.boxes.boxes import Boxes
 from propopt.tables.frames import Labels
-from propopt.tables.schema import TableSchema
 
 
 # ---- Means of any function under the data law, by draws
@@ -182,7 +180,7 @@ def require_draws(n_rows: int, n_draws: int) -> None:
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class SampledMean(Function):
+class SampledMean(MeanOfFunction):
     """The mean of any function under the data law, E f(V), by draws of V.
 
     Its "gradient" is that of :class:`ExactMean`, estimated: of numbers by least squares
@@ -220,30 +218,10 @@ class SampledMean(Function):
         draws = f"n_samples={self.n_samples}"
         return f"{type(self).__name__}({self.function!r}, {self.law!r}, {draws})"
 
-    @cached_property
-    def quantity(self) -> Quantity:
-        """That of the function, whose mean it is."""
-        return self.function.quantity
-
     @property
     def gradient_method(self) -> str:
         """The number of draws, what is made of them, and the rows of the law."""
         return f"{self.n_samples} draws, {self._source}"
-
-    @property
-    def schema(self) -> TableSchema | None:
-        """That of the function."""
-        return self.function.schema
-
-    @property
-    def features(self) -> tuple[str, ...] | None:
-        """Those of the function."""
-        return self.function.features
-
-    @cached_property
-    def calls(self) -> Calls:
-        """Those of the function."""
-        return self.function.calls
 
     def estimate_at(self, points: Points, labels: Labels) -> Estimate:
         return self._growing_at(points, labels, self.n_samples, None).estimate

@@ -16,7 +16,6 @@ from propopt.interactions.iloco import ILOCO, Screen
 from propopt.interactions.minipatches import Minipatches
 from propopt.interactions.scores import InteractionScores
 from propopt.interactions.splitting import DataSplit
-from propopt.interactions.theory import linear_refit_scores
 
 
 __all__ = [
@@ -29,6 +28,5 @@ __all__ = [
     "faith_shap",
     "h_statistic",
     "interaction_graph",
-    "linear_refit_scores",
     "shap_interactions",
 ]

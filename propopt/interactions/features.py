@@ -45,14 +45,6 @@ class Features:
         Places of the columns of each feature; each column is in one feature.
     column_names : tuple of tuple (M,)
         Their names.
-
-    Examples
-    --------
-    >>> features = Features.of(["a", "b", "c"], groups={"bc": ["b", "c"]})
-    >>> features.names, features.columns
-    (('a', 'bc'), ((0,), (1, 2)))
-    >>> features.columns_of([True, False])
-    array([0])
     """
 
     names: tuple[Hashable, ...]
@@ -173,14 +165,7 @@ SetChoice: TypeAlias = Literal["all"] | Sequence[Sequence[Hashable]]
 
 
 def read_sets(sets: SetChoice, order: int, features: Features) -> Places:
-    """The places of the features of each set, (Q, r), ascending in each row.
-
-    Examples
-    --------
-    >>> features = Features.of(["age", "height", "weight"])
-    >>> read_sets([("weight", "age")], 2, features)
-    array([[0, 2]])
-    """
+    """The places of the features of each set, (Q, r), ascending in each row."""
     if isinstance(sets, str):
         if sets != "all":
             raise InvalidInput(f"sets: expected 'all' or sets of names, got {sets!r}")

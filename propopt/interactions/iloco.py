@@ -33,9 +33,9 @@ from propopt.interactions.inference import ErrorRange, set_scores
 from propopt.interactions.learning import read_learning_table
 from propopt.interactions.left_out import LeftOut, Refits, Scheme
 from propopt.interactions.minipatches import Minipatches, PatchErrors
+from propopt.interactions.patch_draws import additive_leak
 from propopt.interactions.scores import InteractionScores, counted_sets
 from propopt.interactions.splitting import DataSplit, SplitErrors
-from propopt.interactions.theory import additive_leak
 from propopt.results.certain import plural
 from propopt.tables.frames import names_of
 
@@ -89,7 +89,8 @@ class Scoring:
 
         sets (Q, r).
         """
-        found, not_used = set_scores(self.source, sets), self._not_used()
+        source = self.source
+        found, not_used = set_scores(source, sets), self._not_used()
         counted = ~np.isin(sets, np.array(not_used, np.intp)).any(axis=1)
         effects = found.estimates if main is None else main.estimates
         return InteractionScores(
@@ -102,7 +103,7 @@ class Scoring:
             counts=found.counts,
             effective_rows=np.where(counted, found.effective_rows, np.nan),
             n_groups=found.n_groups,
-            n_rows=int(np.count_nonzero(self.source.row_weights)),
+            n_rows=int(np.count_nonzero(source.row_weights)),
             n_candidates=n_candidates,
             method=self.method or self._method(),
             error=self.error.name,
@@ -112,7 +113,7 @@ class Scoring:
             leak=np.where(counted, self._leak(effects, sets), 0.0),
             notes=notes,
             main=main,
-            n_patches=self._n_patches(),
+            n_patches=len(source.patches) if isinstance(source, PatchErrors) else 0,
             n_row_groups=self._n_row_groups(),
             not_used=not_used,
         )
@@ -135,9 +136,6 @@ class Scoring:
     @property
     def _of_one_size(self) -> bool:
         return isinstance(self.scheme, Minipatches) and self.scheme.columns == "fixed"
-
-    def _n_patches(self) -> int:
-        return len(self.source.patches) if isinstance(self.source, PatchErrors) else 0
 
     def _n_row_groups(self) -> int:
         groups, weights = self.source.row_groups, self.source.row_weights

@@ -92,12 +92,6 @@ def adjusted_p_values(p: Values, adjust: Adjustment, n_candidates: int) -> Value
     which stay NaN.
 
     p (Q,).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> adjusted_p_values(np.array([0.01, 0.04, 0.03]), "holm", 3)
-    array([0.03, 0.06, 0.06])
     """
     rule = _CORRECTIONS[known_word(adjust, Adjustment, "adjust")]
     order = np.argsort(p, kind="stable")  # NaN come last
@@ -385,17 +379,6 @@ def moments(
     """Moments of q columns of scores (N, q); the weights (N,) sum to N.
 
     scores (N, q), weights (N,), groups (N,).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> outlier = np.array([[0.0], [0.0], [0.0], [0.0], [1.0]])
-    >>> found = moments(outlier, np.ones(5))
-    >>> found.means, found.standard_errors.round(3), found.effective_rows.round(1)
-    (array([0.2]), array([0.2]), array([1.7]))
-    >>> twice = moments(np.repeat(outlier, 2, axis=0), np.ones(10), np.arange(10) // 2)
-    >>> twice.standard_errors.round(3)
-    array([0.2])
     """
     counted = weights > 0.0
     if not counted.all():

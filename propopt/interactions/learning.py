@@ -281,16 +281,6 @@ def sees_numbers_alone(estimator: Any) -> bool:
 
     It is all scikit-learn's own, and nothing in it chooses columns by name: functions
     that a user wrote, or estimators, may look at names.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import Ridge
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import FunctionTransformer, StandardScaler
-    >>> sees_numbers_alone(make_pipeline(StandardScaler(), Ridge()))
-    True
-    >>> sees_numbers_alone(make_pipeline(FunctionTransformer(), Ridge()))
-    False
     """
     return is_of_scikit_learn(estimator) and not mentions_columns(estimator)
 
@@ -316,14 +306,6 @@ def array_of_numbers(table: Any) -> NDArray[Any] | None:
     """The array that a DataFrame of numbers is; None of any other.
 
     Columns of several dtypes are numbers of floating point, if these can say the same.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> array_of_numbers(pd.DataFrame({"age": [31, 47], "size": [1.6, 1.8]})).tolist()
-    [[31.0, 1.6], [47.0, 1.8]]
-    >>> array_of_numbers(pd.DataFrame({"age": [31, 47], "city": ["A", "B"]})) is None
-    True
     """
     frame = as_frame(table, "X")
     if frame is None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations
 from typing import Any, Protocol, Self, final
 
 import numpy as np
@@ -102,23 +101,6 @@ class LeftOut(Protocol):
 
         table (n, D).
         """
-
-
-def signed_subsets(order: int) -> Iterator[tuple[tuple[int, ...], int]]:
-    """Subsets T of a set S of so many features, by places in it, with (−1)^(|T| + 1).
-
-    iLOCO_S = Σ_{T ⊆ S} (−1)^(|T| + 1) E[Err(f^(−T))], (Little, Zheng & Allen,
-    Definition 2): of one feature LOCO, of two Err_j + Err_k − Err_jk − Err. It is the
-    co-Möbius transform, at S, of the game v(A) = −E[Err(f on A)].
-
-    Examples
-    --------
-    >>> list(signed_subsets(2))
-    [((), -1), ((0,), 1), ((1,), 1), ((0, 1), -1)]
-    """
-    for size in range(order + 1):
-        for subset in combinations(range(order), size):
-            yield subset, (-1) ** (size + 1)
 
 
 def inclusion_exclusion(source: LeftOut, sets: Places) -> LeftOutErrors:

@@ -220,7 +220,8 @@ def fingerprint(refits: Refits, drawn: Mapping[str, object]) -> Fingerprint:
     weights = refits.sample_weight
     return {
         "table": _of_table(refits.table),
-        "target": _of_arrays(refits.y) + _of_labels(classes),
+        "target": _of_arrays(refits.y)
+        + ("" if classes is None else _digest(repr(classes.tolist()))),
         "sample_weight": "none" if weights is None else _of_arrays(weights),
         "features": _digest(repr(refits.features.columns)),
         "error": _of_arrays(_probe(refits)),
@@ -292,10 +293,6 @@ def _of_column(column: Any) -> str:
             f"folder: the column {column.name!r} cannot be told from another: {error}"
         ) from None
     return _of_arrays(hashes.to_numpy())
-
-
-def _of_labels(classes: Any) -> str:
-    return "" if classes is None else _digest(repr(classes.tolist()))
 
 
 def of_learner(learner: Any) -> str:

@@ -54,11 +54,6 @@ def held_out(
     """One part of the rows that is judged; of each label about the same share.
 
     labels (N,).
-
-    Examples
-    --------
-    >>> held_out(6, 2, seed=0, labels=np.array([0, 0, 0, 1, 1, 1])).test
-    array([1, 4])
     """
     order = _drawn(n_rows, seed, labels)
     # n_test of N evenly spaced places: where i n_test / N passes a whole number
@@ -495,7 +490,7 @@ class DataSplit:
         else:
             folds = self._given_folds(refits, seed)
         _check_folds(folds, codes)
-        judged = _judged_rows(folds)
+        judged = np.sort(np.concatenate([fold.test for fold in folds]))
         errors = SplitErrors(
             refits=refits,
             judges=_judges(refits, folds, judged),
@@ -746,7 +741,3 @@ def _recoded(
     if len(np.unique(own[weights[judged] > 0.0])) < 2:
         raise InvalidInput("sample_weight: it is zero in all judged groups but one")
     return np.asarray(np.unique(own, return_inverse=True)[1], dtype=np.intp)
-
-
-def _judged_rows(folds: tuple[Fold, ...]) -> NDArray[np.intp]:
-    return np.sort(np.concatenate([fold.test for fold in folds]))

@@ -46,13 +46,6 @@ class Reference:
         Names of rows and columns.
     n_rows : int
         Those of the table, before it was thinned.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> reference = Reference.of(np.array([[0.0, 1.0], [1.0, 1.0], [2.0, 1.0]]))
-    >>> reference, reference.digest[:8]
-    (Reference(3 rows, 2 columns), '...')
     """
 
     points: Points
@@ -391,19 +384,6 @@ class BoxMeans:
         f.
     law : Law
         Of the columns, and their contrasts.
-
-    Examples
-    --------
-    The slope of the mean of 1[x > 0] under noise of deviation ½ is a normal density.
-
-    >>> import numpy as np
-    >>> from propopt.laws.data_law import NoiseLaw
-    >>> from propopt.structures.boxes.sets import Tree
-    >>> step = Tree.of([0, -1, -1], [0, 0, 0], [1, -1, -1], [2, -1, -1], [0, 0, 1])
-    >>> law = NoiseLaw(np.array([0.5]), (None,))
-    >>> means = BoxMeans(Boxes.of_trees([step], n_columns=1), law)
-    >>> means.of(np.array([[0.0]]))[1] * 0.5 * np.sqrt(2 * np.pi)
-    array([[1.]])
     """
 
     boxes: Boxes

@@ -265,13 +265,6 @@ class Uniforms:
         That of all streams.
     n_columns : int
         D.
-
-    Examples
-    --------
-    >>> uniforms = Uniforms(seed=3, n_columns=2)
-    >>> few, more = uniforms.draws(0, 5), uniforms.draws(0, 9)
-    >>> few.shape, bool((more[:, :5] == few).all())
-    ((10, 5, 2), True)
     """
 
     seed: int
@@ -621,19 +614,6 @@ class Sample:
         Contrasts by pairs.
     fit : BlockSlopes
         Means and slopes by least squares.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from propopt.laws.data_law import DataLaw, Reference
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(200, 2))
-    >>> design = Design(DataLaw(Reference.of(X)), X[:3], seed=0)
-    >>> sample = Sample.of(design, lambda P: P @ [2.0, -1.0], n_draws=50)
-    >>> sample.blocks().slopes.mean(axis=0).round(9)
-    array([[ 2., -1.],
-           [ 2., -1.],
-           [ 2., -1.]])
     """
 
     design: Design

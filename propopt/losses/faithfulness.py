@@ -98,15 +98,6 @@ class Estimate:
         missing everywhere.
     quantity : Quantity, optional
         What is explained; None where that is not known.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from propopt.losses.faithfulness import Estimate
-    >>> blocks = np.array([[[1.0, 2.0]], [[3.0, 2.0]]])
-    >>> estimate = Estimate.of_blocks(blocks, source="two blocks", n_draws=20)
-    >>> estimate.values, estimate.standard_errors
-    (array([[2., 2.]]), array([[1., 0.]]))
     """
 
     values: Attributions
@@ -160,15 +151,6 @@ class Estimate:
         """Blocks of an estimate that is no mean of blocks, such as least squares.
 
         values (N, D), left_out (B, N, D), gives (B, N, D).
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from propopt.losses.faithfulness import Estimate
-        >>> blocks = np.array([1.0, 5.0, 9.0]).reshape(3, 1, 1)
-        >>> left_out = np.array([7.0, 5.0, 3.0]).reshape(3, 1, 1)
-        >>> Estimate.blocks_of_left_out(np.array([[5.0]]), left_out).ravel()
-        array([1., 5., 9.])
         """
         apart = left_out - left_out.mean(axis=0)
         return np.asarray(values - (len(left_out) - 1) * apart)

@@ -207,25 +207,7 @@ def conjugate_gradients(
     reduction: float = 0.0,
     systems: Systems = ONE_SYSTEM,
 ) -> bool:
-    """Solve Hx = b from a start, in place, until the caller's need is met.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> H, b = np.diag([1.0, 2.0, 4.0]), np.ones(3)
-    >>> x = np.zeros(3)
-    >>> conjugate_gradients(
-    ...     lambda v: H @ v,
-    ...     x,
-    ...     b.copy(),
-    ...     precondition=np.copy,
-    ...     most_steps=3,
-    ...     reduction=1e-20,
-    ... )
-    True
-    >>> x.round(6)
-    array([1.  , 0.5 , 0.25])
-    """
+    """Solve Hx = b from a start, in place, until the caller's need is met."""
     direction, work = np.zeros_like(x), np.empty_like(x)
     energy: Number = 1.0
     goal: Number | None = None
@@ -315,17 +297,7 @@ def inverse_size(parts: Components) -> float:
 
 
 def inverse_by_parts(H: Sparse, parts: Components) -> Sparse:
-    """H⁻¹ (P, P) of a matrix that couples no two parts, in Σ n_c³ operations.
-
-    Examples
-    --------
-    >>> import numpy as np, scipy.sparse as sp
-    >>> H = sp.csr_array(np.array([[2.0, 0, 1], [0, 4, 0], [1, 0, 2]]))
-    >>> inverse_by_parts(H, Components.of(H)).toarray().round(3) + 0.0
-    array([[ 0.667,  0.   , -0.333],
-           [ 0.   ,  0.25 ,  0.   ],
-           [-0.333,  0.   ,  0.667]])
-    """
+    """H⁻¹ (P, P) of a matrix that couples no two parts, in Σ n_c³ operations."""
     sizes = parts.sizes.astype(np.intp)
     of_node = sizes[parts.labels]
     order = np.argsort(parts.labels, kind="stable")

@@ -96,7 +96,7 @@ class LatticeLaplacian(Operator):
     def energy(self, w: Array) -> float:
         block = w.reshape(self.box)
         return 2.0 * math.fsum(
-            _sum_of_squares(step)
+            float(np.vdot(step, step))
             for first, last in self._slabs()
             for step in self._steps(block, first, last)
         )
@@ -248,7 +248,3 @@ def _pair_energy(lines: Array, kernel: Array, weights: Array) -> float:
             squares *= squares
             parts.append(float(near @ (squares @ weights[first : first + size])))
     return 2.0 * math.fsum(parts)
-
-
-def _sum_of_squares(R: Array) -> float:
-    return float(np.vdot(R, R))

@@ -79,10 +79,6 @@ def missing_backend(backend: str) -> str | None:
     return f"{backend} is not installed; {remedy(_PACKAGES[backend])}"
 
 
-def _accuracy_options(backend: str, accuracy: float) -> dict[str, Any]:
-    return _OPTIONS[backend](accuracy) if backend in _OPTIONS else {}
-
-
 @final
 @dataclass(frozen=True)
 class Conic(Solver):
@@ -246,7 +242,8 @@ class _Compiled(Prepared):
         import cvxpy as cp
 
         accuracy = max(1e-3 * tolerance, 1e-12)
-        options = _accuracy_options(self._backend, accuracy)
+        told = _OPTIONS.get(self._backend)
+        options = {} if told is None else told(accuracy)
         with warnings.catch_warnings():
             # accuracy is judged by our certificate, not by the backend's status
             warnings.filterwarnings("ignore", message="Solution may be inaccurate")

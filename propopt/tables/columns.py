@@ -47,13 +47,6 @@ class Atoms:
         Those that are not missing, in order.
     counts : array of int (m,)
         How often.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> atoms = Atoms.of(np.array([3.0, 1.0, np.nan, 3.0]))
-    >>> atoms.values, atoms.shares.round(2)
-    (array([1., 3.]), array([0.33, 0.67]))
     """
 
     values: Array

@@ -85,11 +85,6 @@ class PatternWords:
         The expression.
     filler : str
         What stands where a word was deleted.
-
-    Examples
-    --------
-    >>> [found.word for found in PatternWords().find("It's good, GOOD!")]
-    ['It', 's', 'good', 'GOOD']
     """
 
     pattern: str = r"\w+"
@@ -132,12 +127,6 @@ class EachOccurrence:
         What a word is.
     filler : str
         What stands where a word was deleted.
-
-    Examples
-    --------
-    >>> rule = EachOccurrence(PatternWords())
-    >>> [found.word for found in rule.find("no, no!")]
-    ['no', 'no[2]']
     """
 
     rule: WordRule
@@ -185,12 +174,6 @@ class VectoriserWords:
         Those that are none.
     filler : str
         What stands where a word was deleted.
-
-    Examples
-    --------
-    >>> rule = VectoriserWords(strip_accents="unicode")
-    >>> rule.find("A Café, a CAFE!")
-    [Occurrence(start=2, end=6, word='cafe'), Occurrence(start=10, end=14, word='cafe')]
     """
 
     lowercase: bool = True
@@ -374,15 +357,6 @@ class Document:
         Which of the words each is.
     filler : str
         What stands where a word was deleted.
-
-    Examples
-    --------
-    >>> from propopt.tables.documents import Document, PatternWords
-    >>> note = Document.of("Good food, good price.", PatternWords())
-    >>> note.words
-    ('Good', 'food', 'good', 'price')
-    >>> note.without([True, False, True, True])
-    'Good , good price.'
     """
 
     text: str
@@ -749,78 +723,6 @@ class TextSchema:
         return tuple(forms.get(word, word) for word in self.vocabulary)
 
 
-# ---- A text schema as JSON, and back: its documents as they are, and the rule of words
-
-
-def pack_texts(schema: TextSchema) -> dict[str, Any]:
-    """A text schema as a JSON value.
-
-    Examples
-    --------
-    >>> import propopt as po
-    >>> packed = pack_texts(po.TextSchema.of(["good food"]))
-    >>> packed["documents"], packed["rule"]["kind"]
-    (['good food'], 'PatternWords')
-    >>> unpack_texts(packed).vocabulary
-    ('good', 'food')
-    """
-    return {
-        "rule": _packed(schema.rule),
-        "vocabulary": list(schema.vocabulary),
-        "documents": [document.text for document in schema.documents],
-    }
-
-
-def unpack_texts(content: Any) -> TextSchema:
-    """The schema that :func:`pack_texts` packed."""
-    try:
-        rule = _unpacked(content["rule"])
-        schema = TextSchema.of(list(content["documents"]), rule)
-        same = list(schema.vocabulary) == content["vocabulary"]
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
-        raise InvalidInput(f"its documents make no sense: {error}") from None
-    if not same:
-        raise InvalidInput(
-            "its documents make no sense: they have other words than were saved"
-        )
-    return schema
-
-
-def _packed(rule: WordRule) -> dict[str, Any]:
-    match rule:
-        case PatternWords():
-            told: dict[str, Any] = {"pattern": rule.pattern}
-        case EachOccurrence():
-            told = {"rule": _packed(rule.rule)}
-        case VectoriserWords():
-            told = {
-                "lowercase": rule.lowercase,
-                "strip_accents": rule.strip_accents,
-                "token_pattern": rule.token_pattern,
-                "stop_words": sorted(rule.stop_words),
-            }
-        case _:
-            raise InvalidInput(
-                f"words: a rule of class {type(rule).__name__} is not saved; "
-                "PatternWords, VectoriserWords and EachOccurrence are"
-            )
-    return {"kind": type(rule).__name__, "filler": rule.filler, **told}
-
-
-def _unpacked(content: dict[str, Any]) -> WordRule:
-    told = dict(content)
-    match told.pop("kind"):
-        case "PatternWords":
-            return PatternWords(**told)
-        case "EachOccurrence":
-            return EachOccurrence(**{**told, "rule": _unpacked(told["rule"])})
-        case "VectoriserWords":
-            words = frozenset(told.pop("stop_words"))
-            return VectoriserWords(**told, stop_words=words)
-        case kind:
-            raise ValueError(f"no rule {kind!r}")
-
-
 # ---- Where documents lie, for distances and angles between them
 
 
@@ -851,14 +753,6 @@ def document_coordinates(counts: Array) -> Points:
     share none.
 
     counts (N, V).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from propopt.tables.documents import document_coordinates
-    >>> X = document_coordinates(np.array([[1, 1, 0], [2, 2, 0], [0, 0, 3]]))
-    >>> ((X[0] - X[1]) ** 2).sum().round(12), ((X[0] - X[2]) ** 2).sum().round(12)
-    (np.float64(0.0), np.float64(2.0))
     """
     found = document_directions(sp.csr_array(np.asarray(counts, float)))
     return np.asarray(found.toarray())

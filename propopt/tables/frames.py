@@ -668,16 +668,7 @@ def named_by(noun: Literal["points", "features"]) -> Callable[[Builder], Builder
 
 
 def directions(rows: Sparse) -> Sparse:
-    """Rows (N, M) at length one, those of zeros as they are.
-
-    Examples
-    --------
-    >>> import scipy.sparse as sp
-    >>> directions(sp.csr_array([[3.0, 4.0], [0.0, 0.0], [0.0, 1e200]])).toarray()
-    array([[0.6, 0.8],
-           [0. , 0. ],
-           [0. , 1. ]])
-    """
+    """Rows (N, M) at length one, those of zeros as they are."""
     sizes = np.asarray(abs(rows).max(axis=1).toarray(), float).ravel()
     near_one = _divided(rows, sizes)  # whose squares neither overflow nor vanish
     return _divided(near_one, np.sqrt(near_one.power(2).sum(axis=1)))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from papers.lime.linear_bounds import linear_theorem_samples
+from papers.lime.linear_limits import linear_limits
 from propopt.base.errors import InvalidInput
 from propopt.lime import GaussianLaw, GlimeLaw, gaussian_theory
 
@@ -48,7 +49,7 @@ def test_the_repaired_bound_is_what_its_proof_asks_for():
     C = np.exp(found.log_weight[0])
     K = np.linalg.norm(inverse, 2) / C
     np.testing.assert_allclose(bound.inverse_norm, K, rtol=1e-10)
-    limits = found.of_linear(SLOPES)
+    limits = linear_limits(found, SLOPES)
     beta = np.append(limits.intercept, limits.coefficients)
     Gamma = C * np.linalg.norm(Sigma @ beta)
     N, a = 1 + 10 + 45, np.sqrt(200.0)

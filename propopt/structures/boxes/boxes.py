@@ -73,18 +73,6 @@ class Boxes:
         D, the number of columns of the table.
     tolerance : float
         How far the boxes may be from the model, over the range of f.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from propopt.structures.boxes.boxes import Boxes
-    >>> from propopt.structures.boxes.sets import Tree
-    >>> stump = Tree.of([0, -1, -1], [0.5, 0, 0], [1, -1, -1], [2, -1, -1], [0, 1, 3])
-    >>> boxes = Boxes.of_trees([stump, stump], n_columns=2)
-    >>> boxes
-    Boxes(4 boxes of 2 sets in 2 columns)
-    >>> (0.5 * boxes + boxes).value(np.array([[0.0, 7.0], [1.0, 7.0]]))
-    array([3., 9.])
     """
 
     base: float
@@ -273,17 +261,6 @@ class BoxShapley:
         f.
     background : array (B, D)
         The rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from propopt.structures.boxes.boxes import Boxes
-    >>> from propopt.structures.boxes.sets import Tree
-    >>> stump = Tree.of([0, -1, -1], [0.5, 0, 0], [1, -1, -1], [2, -1, -1], [0, 1, 3])
-    >>> f = Boxes.of_trees([stump], n_columns=2)
-    >>> shap = BoxShapley.of(f, background=np.array([[0.0, 0.0], [1.0, 0.0]]))
-    >>> shap.values(np.array([[1.0, 5.0]]))
-    array([[1., 0.]])
     """
 
     boxes: Boxes

@@ -39,16 +39,6 @@ class Sets:
         The row of ``members`` that holds the codes; −1 for sets of numbers.
     members : array (C, K)
         Which codes are in; False beyond the last code of a column.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> sets = Sets.of_numbers(
-    ...     column=[0, 0], low=[-np.inf, 0.5], high=[0.5, np.inf], missing=[True, False]
-    ... )
-    >>> sets.contain(np.array([[0.5], [0.7], [np.nan]]))
-    array([[ True, False,  True],
-           [False,  True, False]])
     """
 
     column: Positions
@@ -330,14 +320,6 @@ class Tree:
         What a leaf adds to the output; not read elsewhere.
     left_codes : mapping of a node to an array (K,)
         Which codes go left; codes that are not in the array go right.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from propopt.structures.boxes.boxes import Boxes
-    >>> stump = Tree.of([0, -1, -1], [0.5, 0, 0], [1, -1, -1], [2, -1, -1], [0, 1, 3])
-    >>> Boxes.of_trees([stump], base=10.0, n_columns=1).value(np.array([[0.5], [0.6]]))
-    array([11., 13.])
     """
 
     feature: Positions

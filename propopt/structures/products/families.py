@@ -139,16 +139,6 @@ class Curves:
         g.
     knots : tuple of arrays (U,)
         Where g has kinks or jumps, increasing.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from propopt.structures.products.families import Curves
-    >>> from propopt.structures.products.normals import Normals
-    >>> absolute = Curves(np.array([0]), (np.abs,), (np.array([0.0]),))
-    >>> mean = absolute.under(Normals.of(0.0, 1.0, -np.inf, np.inf))
-    >>> bool(np.isclose(mean[0, 0], np.sqrt(2 / np.pi), rtol=1e-12))
-    True
     """
 
     column: Positions
@@ -399,14 +389,6 @@ class Tables:
         The values at the keys.
     other, missing : array (U,)
         The values elsewhere.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from propopt.structures.products.families import Tables
-    >>> color = Tables.of_codes(0, np.array([[1.5, -2.0, 0.5]]))
-    >>> color.at(np.array([2.0, 0.0]))
-    array([[0.5, 1.5]])
     """
 
     column: Positions

@@ -192,13 +192,6 @@ class Normals:
         Of the normal law before it is restricted; sd > 0.
     low, high : array (S)
         low < high, infinite where there is no end.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> half = Normals.of(0.0, 1.0, 0.0, np.inf)
-    >>> half.means * np.sqrt(np.pi / 2)
-    array([1.])
     """
 
     mean: Array
@@ -264,13 +257,6 @@ class Quantiles:
     ----------
     normals : Normals
         The laws, (B,).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> quantiles = Quantiles(Normals.of(0.0, 1.0, [-np.inf, 0.0], np.inf))
-    >>> quantiles.at(np.array([0, 1]), np.array([0.5, 0.5])).round(4)
-    array([0.    , 0.6745])
     """
 
     normals: Normals

@@ -53,15 +53,6 @@ class NodeList:
 
     A place is where a node is put: 2 i for the left of node i, 2 i + 1 for its right,
     and :attr:`root`.
-
-    Examples
-    --------
-    >>> nodes = NodeList()
-    >>> left, right = nodes.split(nodes.root, 3, 0.5, False)
-    >>> nodes.leaf(left, 1.0)
-    >>> nodes.leaf(right, 2.0)
-    >>> nodes.tree().left
-    array([ 1, -1, -1])
     """
 
     root = -1
@@ -127,11 +118,6 @@ class Span(NamedTuple):
     low: float = -np.inf
     high: float = np.inf
     missing: bool = True
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing is in it."""
-        return not (self.missing or self.low < self.high)
 
     def up_to(self, end: float, *, missing: bool) -> Span:
         """Its numbers up to an end."""
@@ -289,13 +275,6 @@ def at_most_in_single(thresholds: ArrayLike) -> Array:
     number before it where the middle is rounded up.
 
     thresholds (n,).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> x = at_most_in_single([1.0])
-    >>> np.float32(x) <= 1.0, np.float32(np.nextafter(x, 2.0)) <= 1.0
-    (array([ True]), array([False]))
     """
     exact = np.asarray(thresholds, dtype=np.float64)
     with np.errstate(over="ignore"):

@@ -44,12 +44,6 @@ class Conjunctions:
         P and A, padded with −1; no word is twice in a row of both.
     n_words : int
         d.
-
-    Examples
-    --------
-    >>> f = Conjunctions.of([1.0, 1.0], [[0], [1, 2]], [[], [0]], 3)
-    >>> f.value(np.array([[1, 0, 0], [0, 1, 1], [0, 1, 0]]))
-    array([1., 1., 0.])
     """
 
     base: float
@@ -176,12 +170,6 @@ class Enumerated:
     ----------
     values : array (2^d,)
         In the order of :func:`all_sets`.
-
-    Examples
-    --------
-    >>> f = Enumerated.of(lambda bits: bits[:, 0] & ~bits[:, 1], n_words=3)
-    >>> f.mean_by_size().round(4)
-    array([0.    , 0.3333, 0.3333, 0.    ])
     """
 
     values: Values

@@ -50,15 +50,6 @@ class ExponentialSum:
     ----------
     rates, weights : array (Q,)
         u and w, all positive.
-
-    Examples
-    --------
-    >>> powers = ExponentialSum.of(0.5, 0.01)
-    >>> len(powers.rates)
-    48
-    >>> R = np.array([0.01, 0.3, 1.0])
-    >>> np.exp(-np.outer(R, powers.rates)) @ powers.weights
-    array([10.        ,  1.82574186,  1.        ])
     """
 
     rates: Values
@@ -100,13 +91,6 @@ class PlainSum:
         g, in their ``values``.
     n_words : int
         d.
-
-    Examples
-    --------
-    >>> words = Blocks.of_words(np.array([2.0, -1.0]), np.zeros(2), np.arange(2))
-    >>> f = PlainSum(0.5, (words,), 3)
-    >>> f.value(np.array([[1, 0, 0], [1, 1, 1]]))
-    array([2.5, 1.5])
     """
 
     base: float
@@ -187,19 +171,6 @@ class NormalisedSum:
         v and r, in their ``values`` and ``sizes``; each word is in one block.
     power : float
         s.
-
-    Examples
-    --------
-    The words have TF-IDF 3 and 4, and only the first counts:
-
-    >>> words = Blocks.of_words(
-    ...     np.array([3.0, 0.0]), np.array([9.0, 16.0]), np.arange(2)
-    ... )
-    >>> f = NormalisedSum(0.0, (words,), 0.5)
-    >>> f.value(np.array([[1, 1], [1, 0], [0, 0]]))
-    array([0.6, 1. , 0. ])
-    >>> f.mean_by_size()
-    array([0. , 0.5, 0.6])
     """
 
     base: float
@@ -305,14 +276,6 @@ class AddedSets:
         At least one weight and function, all of the same words.
     base : float
         What is added to them.
-
-    Examples
-    --------
-    >>> from propopt.structures.subsets.conjunctions import Conjunctions
-    >>> first = Conjunctions.of([1.0], [[0]], [[]], n_words=2)
-    >>> both = AddedSets([(2.0, first), (-1.0, first)], base=3.0)
-    >>> both.value(np.array([[True, False], [False, True]]))
-    array([4., 3.])
     """
 
     parts: Sequence[tuple[float, SetFunction]]

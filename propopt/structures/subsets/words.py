@@ -36,13 +36,6 @@ class WordPairs:
         γ.
     pairs : array (d, d), optional
         B, symmetric with zeros on its diagonal; by default zeros, which take no room.
-
-    Examples
-    --------
-    >>> both = np.array([[0.0, 1.0], [1.0, 0.0]])
-    >>> f = WordPairs(np.zeros(3), np.array([2.0, 0.0]), both)
-    >>> f.value(np.array([[1, 0], [1, 1]])), f.mean_by_size()
-    (array([2., 3.]), array([0., 1., 3.]))
     """
 
     levels: Values
@@ -121,13 +114,6 @@ class WordShapley:
     ----------
     function : SetFunction
         f, of d ≥ 1 words.
-
-    Examples
-    --------
-    >>> from propopt.structures.subsets.conjunctions import Conjunctions
-    >>> f = Conjunctions.of([1.0, 1.0], [[0], [1, 2]], [[], [0]], 3)
-    >>> WordShapley(f).values.round(4)
-    array([0.6667, 0.1667, 0.1667])
     """
 
     function: SetFunction

@@ -55,20 +55,6 @@ class Vectoriser:
         What features are divided by at last.
     rest : estimator or None
         The model behind; None where the vectoriser stands alone.
-
-    Examples
-    --------
-    >>> from sklearn.feature_extraction.text import TfidfVectorizer
-    >>> from sklearn.linear_model import Ridge
-    >>> from sklearn.pipeline import make_pipeline
-    >>> model = make_pipeline(TfidfVectorizer(norm=None), Ridge())
-    >>> _ = model.fit(["good food", "bad food"], [1.0, 0.0])
-    >>> vectoriser = Vectoriser.of(model)
-    >>> counts = vectoriser.counts(["food, good food"])
-    >>> counts.toarray()
-    array([[0., 2., 1.]])
-    >>> vectoriser.values(counts).toarray().round(3)
-    array([[0.   , 2.   , 1.405]])
     """
 
     counter: Any
@@ -306,12 +292,6 @@ class DocumentFeatures:
     def shared(self) -> Positions:
         """The features that several words feed, increasing."""
         return np.flatnonzero(np.bincount(self.feature, minlength=1) > 1)
-
-    @property
-    def one_to_one(self) -> bool:
-        """Whether no two words feed one feature, and no word feeds two."""
-        alone = len(np.unique(self.word)) == len(self.word)
-        return alone and len(self.shared) == 0
 
     def words_of(self, feature: int) -> tuple[Positions, Values]:
         """The words that feed a feature, and how often each counts."""

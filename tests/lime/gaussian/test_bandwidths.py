@@ -44,16 +44,14 @@ def test_gains_change_their_sign_where_the_critical_width_is_and_nowhere_else(
 def test_limits_of_narrow_and_wide_kernels():
     law = GaussianLaw.of([0.0], 1.0, 1.0)
     x = np.array([-1.5, -0.3, 0.3, 0.35, 1.5])[:, None]
-    found = gaussian_theory.critical_bandwidths(law, x)
-    np.testing.assert_allclose(found.wide[:, 0], WIDE[[0, 1, 2, 2, 3]], atol=5.1e-9)
-    narrow = gains_at(law.with_width(1e-7), x[0], [1e-7])[0, 0]
-    np.testing.assert_allclose(found.narrow[0, 0], narrow, rtol=1e-9)
+    wide = gaussian_theory.gains(law.with_width(1e7), x).gain
+    np.testing.assert_allclose(wide[:, 0], WIDE[[0, 1, 2, 2, 3]], atol=5.1e-9)
+    narrow = gaussian_theory.gains(law.with_width(1e-7), x).gain
     edge = law.columns[0].edges[2]
     expected = [edge - 1.5, 0.3, 0.3, 0.35 - edge, 1.5 - edge]
     np.testing.assert_allclose(
-        found.narrow[:, 0], [1.0, -1.0, 1.0, 1.0, 1.0] * np.array(expected)
+        narrow[:, 0], [1.0, -1.0, 1.0, 1.0, 1.0] * np.array(expected)
     )
-    np.testing.assert_array_equal(found.gain, gaussian_theory.gains(law, x).gain)
 
 
 def test_a_narrow_kernel_at_an_outer_value_leaves_its_distance():
@@ -68,23 +66,31 @@ def test_units_of_distance_are_units_of_the_critical_width():
     a = gaussian_theory.critical_bandwidths(one, [[0.432]])
     b = gaussian_theory.critical_bandwidths(other, [[4.32]])
     np.testing.assert_allclose(a.widths, b.widths, rtol=1e-14)
-    np.testing.assert_allclose(10.0 * a.gain, b.gain, rtol=1e-12)
+    here, there = (
+        gaussian_theory.gains(one, [[0.432]]),
+        gaussian_theory.gains(other, [[4.32]]),
+    )
+    np.testing.assert_allclose(10.0 * here.gain, there.gain, rtol=1e-12)
 
 
 def test_the_middle_bin_of_three_has_no_critical_width():
     law = GaussianLaw.of([0.0], 1.0, 1.0, n_bins=3)
-    found = gaussian_theory.critical_bandwidths(law, [[0.0], [0.1], [-0.1]])
-    assert np.isnan(found.widths).all()
-    np.testing.assert_allclose(found.gain[0, 0], 0.0, atol=1e-16)
-    np.testing.assert_allclose(found.wide[0, 0], 0.0, atol=1e-15)
-    assert found.gain[1, 0] * found.narrow[1, 0] != 0.0
+    rows = [[0.0], [0.1], [-0.1]]
+    assert np.isnan(gaussian_theory.critical_bandwidths(law, rows).widths).all()
+    narrow, own, wide = (
+        gaussian_theory.gains(law.with_width(width), rows).gain
+        for width in (1e-7, 1.0, 1e9)
+    )
+    np.testing.assert_allclose(own[0, 0], 0.0, atol=1e-16)
+    np.testing.assert_allclose(wide[0, 0], 0.0, atol=1e-15)
+    assert own[1, 0] * narrow[1, 0] != 0.0
 
 
-def test_distance_and_table():
+def test_a_width_in_a_table():
     law = GaussianLaw.of([0.0, 0.0], 1.0, 0.55)
     found = gaussian_theory.critical_bandwidths(GlimeLaw(law), [[0.43198, 0.1]])
-    np.testing.assert_allclose(found.distance[0, 0], 0.55 / 0.53 - 1.0, atol=5e-4)
-    assert np.isnan(found.distance[0, 1])
+    np.testing.assert_allclose(0.55 / found.widths[0, 0], 0.55 / 0.53, atol=5e-4)
+    assert np.isnan(found.widths[0, 1])
     assert found.to_frame().loc[0, "x0"] == found.widths[0, 0]
 
 
@@ -92,7 +98,7 @@ def test_distance_and_table():
 def test_columns_that_are_no_numbers_have_no_width(missing):
     column = np.array([1.0, 2.0, np.nan, 4.0]) if missing else np.ones(4)
     X = np.column_stack([np.arange(4.0), column])
-    found = gaussian_theory.critical_bandwidths(GaussianLaw.from_data(X), X)
-    assert np.isnan(found.widths[:, 1]).all()
-    assert np.isnan(found.gain[:, 1]).all()
-    assert np.isnan(found.narrow[:, 1]).all()
+    law = GaussianLaw.from_data(X)
+    assert np.isnan(gaussian_theory.critical_bandwidths(law, X).widths[:, 1]).all()
+    assert np.isnan(gaussian_theory.gains(law, X).gain[:, 1]).all()
+    assert np.isnan(gaussian_theory.gains(law.with_width(1e-7), X).gain[:, 1]).all()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from linear_sums import linear, wavy
 
+from papers.lime.linear_limits import linear_limits
 from propopt.lime import GaussianLaw, GlimeLaw, gaussian_theory
 from propopt.lime.expectations import ExactLimits
 from propopt.lime.fidelity import effective_share
@@ -53,7 +54,7 @@ def test_a_column_below_its_critical_width_has_the_other_sign():
 def test_ten_columns_of_the_fourth_figure():
     law = GaussianLaw.of(np.zeros(10), 1.0, 1.0)
     x = np.append([0.9607, 0.0892], np.linspace(-1.0, 1.0, 8))[None]
-    found = gaussian_theory.gains(law, x).of_linear([10.0, -10.0, *[0.0] * 8])
+    found = linear_limits(gaussian_theory.gains(law, x), [10.0, -10.0, *[0.0] * 8])
     np.testing.assert_allclose(
         found.coefficients[0, :2], [11.400, -4.1002], rtol=0, atol=5.1e-4
     )
@@ -66,8 +67,8 @@ def test_ten_columns_of_the_fourth_figure():
 )
 def test_a_column_is_switched_off_in_the_seventh_figure(first, expected, atol):
     law = GaussianLaw.of(np.zeros(3), 1.0, 0.53)
-    found = gaussian_theory.gains(law, [[first, 0.43198, 0.7]]).of_linear(
-        [10.0, -10.0, 0.0]
+    found = linear_limits(
+        gaussian_theory.gains(law, [[first, 0.43198, 0.7]]), [10.0, -10.0, 0.0]
     )
     # the paper's 0.53 is ν_crit to two digits only
     exact = law.with_width(
@@ -75,6 +76,9 @@ def test_a_column_is_switched_off_in_the_seventh_figure(first, expected, atol):
     )
     off = gaussian_theory.gains(exact, [[first, 0.43198, 0.7]]).of_linear(
         [10.0, -10.0, 0.0]
+    )
+    off = linear_limits(
+        gaussian_theory.gains(exact, [[first, 0.43198, 0.7]]), [10.0, -10.0, 0.0]
     )
     np.testing.assert_allclose(off.coefficients[0, 1], 0.0, atol=1e-13)
     assert abs(found.coefficients[0, 1]) < 2e-3

@@ -18,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
+from papers.lime.linear_limits import linear_limits, linear_noise
 from propopt.lime import GaussianLaw, GlimeLaw, gaussian_theory
 from propopt.lime.expectations import ExactLimits
 from propopt.structures.products.algebra import Products
@@ -190,7 +191,7 @@ def test_moments_of_bits_and_of_the_function(width, of_matrix, of_vector, rng):
     Sigma = np.outer(full, full)
     np.fill_diagonal(Sigma, full)
     np.testing.assert_allclose(Z.T @ scores / n, Sigma, rtol=0, atol=3 * of_matrix)
-    mean = found.of_linear(a, 0.7).mean[0]
+    mean = linear_limits(found, a, 0.7).mean[0]
     Gamma = np.append(mean, found.alpha[0] * mean - a * found.theta[0])
     values = draws.samples[0] @ a + 0.7
     np.testing.assert_allclose(values @ scores / n, Gamma, rtol=0, atol=3 * of_vector)
@@ -206,5 +207,5 @@ def test_scatter_of_runs_is_what_the_narrow_law_tells(width, rng):
     x, a = np.array([0.5, -0.3, 0.2, 1.0, -0.8]), np.array([1.0, -2.0, 0.5, 0.0, 3.0])
     f = linear(a)
     found = runs(law, f, x, 10_000, 200, rng).std(axis=0, ddof=1)[1:]
-    told = gaussian_theory.linear_noise(law, a, x[None], 10_000)[0]
+    told = linear_noise(law, a, x[None], 10_000)[0]
     np.testing.assert_allclose(found / told, np.ones(5), rtol=0, atol=0.25)
