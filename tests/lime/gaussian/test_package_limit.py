@@ -9,7 +9,7 @@ from normal_samples import weighted_fit, with_intercept
 from sklearn.linear_model import LinearRegression
 
 from papers.lime.linear_limits import linear_limits
-from propopt.lime import GaussianLaw, TabularLaw, gains
+from propopt.lime import GaussianLaw, TabularLaw
 from propopt.lime.expectations import ExactLimits
 from propopt.lime.gaussian_theory import gains
 
