@@ -30,7 +30,6 @@ from propopt.lime.lime_subject import (
     checked_products,
     limits_or_estimates,
 )
-from propopt.lime.surrogates import EstimatedLimits
 from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.documents import is_documents
 
@@ -275,7 +274,7 @@ def explanation_of_subject(
     if values is None:
         values = subject.function.value_at(subject.points, subject.labels)
     _check_size(values)
-    errors = found.standard_errors if isinstance(found, EstimatedLimits) else None
+    errors = found.standard_errors
     law = subject.law
     as_package = isinstance(law, TabularLaw)
     return LimeExplanation(

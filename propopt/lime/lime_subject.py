@@ -26,7 +26,6 @@ from propopt.lime.profiles import bin_profiles, profile_means
 from propopt.lime.single_runs import N_DRAWS
 from propopt.lime.surrogates import (
     CommonDraws,
-    EstimatedLimits,
     estimate_limits,
     evaluated,
     stratified_uniforms,
@@ -144,7 +143,7 @@ class LimeSubject:
         widths: Values | None = None,
         *,
         progress: bool | None = False,
-    ) -> Limits | EstimatedLimits:
+    ) -> Limits:
         """The limits at these rows, or at others, with widths of their own.
 
         points (n, D), widths (n,).
@@ -160,7 +159,7 @@ class LimeSubject:
             for w in several
         ]
         order = np.concatenate([np.flatnonzero(widths == w) for w in several])
-        return _in_order(parts, np.argsort(order))
+        return Limits.joined(parts).at(np.argsort(order))
 
     def profiles(self, points: Points) -> tuple[Array, ...]:
         """For each column h_j(b) = E_Q[f | b_j = b] at rows (n, D), (n, B_j) each.
@@ -174,9 +173,7 @@ class LimeSubject:
         columns = range(points.shape[1])
         return tuple(profile_means(self.limits, self.law, points, j) for j in columns)
 
-    def _estimated(
-        self, law: LimeLaw, points: Points, progress: bool | None
-    ) -> EstimatedLimits:
+    def _estimated(self, law: LimeLaw, points: Points, progress: bool | None) -> Limits:
         rng = np.random.default_rng(self.seed)
         return estimate_limits(
             self.function, law, points, self.labels, self.n_draws, rng, progress
@@ -221,7 +218,7 @@ class LimeSubject:
 
 def limits_or_estimates(
     subject: LimeSubject, progress: bool | None = False
-) -> tuple[LimeSubject, Limits | EstimatedLimits]:
+) -> tuple[LimeSubject, Limits]:
     """The limits at the rows of a subject, estimated where exact ones are refused.
 
     A function may be a sum of products whose factors have means that quadrature does
@@ -235,20 +232,3 @@ def limits_or_estimates(
             raise
         estimated = replace(subject, products=NoProducts(str(refused)))
         return estimated, estimated.limits(progress=progress)
-
-
-def _in_order(parts: list[EstimatedLimits], places: Positions) -> EstimatedLimits:
-    """All rows of several estimates, put where they were."""
-
-    def joined(name: str) -> Array:
-        arrays = [getattr(part, name) for part in parts]
-        return np.concatenate(arrays)[places]
-
-    names = ("coefficients", "mean", "alpha", "log_weight")
-    return replace(
-        parts[0],
-        limits=Limits(*map(joined, names)),
-        standard_errors=joined("standard_errors"),
-        intercept_error=joined("intercept_error"),
-        evaluations=sum(part.evaluations for part in parts),
-    )

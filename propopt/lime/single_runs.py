@@ -15,7 +15,7 @@ from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
 from propopt.lime.expectations import Limits
 from propopt.lime.laws.lime_law import LimeLaw, draws_at
-from propopt.lime.moments import BitLimits
+from propopt.lime.moments import Surrogate
 from propopt.lime.surrogates import CommonDraws, evaluated, stratified_uniforms
 
 
@@ -156,7 +156,7 @@ class FiniteFit:
 
     Parameters
     ----------
-    limits : BitLimits
+    limits : Surrogate
         β, E_Q f, and the moments of bits, α, S and log C, in n situations.
     values : array (n,) or None
         f(ξ); None where the row itself is no sample.
@@ -168,7 +168,7 @@ class FiniteFit:
         The columns that are fitted; by default all.
     """
 
-    limits: BitLimits
+    limits: Surrogate
     values: Values | None
     n_samples: int
     ridge: float = 1.0
@@ -177,7 +177,7 @@ class FiniteFit:
     @classmethod
     def of(
         cls,
-        limits: BitLimits,
+        limits: Surrogate,
         values: Values | None,
         n_samples: int,
         ridge: float,

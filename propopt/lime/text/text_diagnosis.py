@@ -28,7 +28,7 @@ from propopt.lime.text.text_reading import (
     ExplainedDocument,
     TextLaw,
     TextMoments,
-    WordLimits,
+    WordCoefficients,
     announce_norms,
 )
 from propopt.lime.text.text_runs import (
@@ -149,7 +149,7 @@ class TextEvidence:
 
     limits: ExplainedDocument
     function: SetFunction | None
-    at: Callable[[Values], WordLimits]
+    at: Callable[[Values], WordCoefficients]
     law: TextLaw
     seen: SeenWords | None
     n_samples: int
@@ -212,7 +212,7 @@ class TextEvidence:
         return widths, self.at(widths).coefficients
 
     @cached_property
-    def at_zero(self) -> WordLimits:
+    def at_zero(self) -> WordCoefficients:
         """The limits as ν → 0."""
         return self.at(np.array([1e-100]))
 
@@ -227,7 +227,7 @@ class TextEvidence:
         )
 
     @property
-    def known(self) -> SetFunction | WordLimits:
+    def known(self) -> SetFunction | WordCoefficients:
         """f; or its limits, where it is not known."""
         if self.function is not None:
             return self.function

@@ -41,10 +41,10 @@ from propopt.lime.text.text_paths import MeansBySize, WordPath, word_path
 from propopt.lime.text.text_reading import (
     NOTHING,
     DocumentReading,
-    ExactWordLimits,
     ExplainedDocument,
     TextLaw,
-    WordLimits,
+    WordCoefficients,
+    WordRegression,
     read_documents,
 )
 from propopt.lime.text.text_runs import expected_run, single_text_run
@@ -156,11 +156,11 @@ WordMeans: TypeAlias = SetFunction | SampledWords
 """What knows the coefficients of a document at any bandwidth."""
 
 
-def limits_of(means: WordMeans, bandwidths: Values) -> WordLimits:
+def limits_of(means: WordMeans, bandwidths: Values) -> WordCoefficients:
     """Coefficients at bandwidths (K,), with standard errors where they have some."""
     if isinstance(means, SampledWords):
         return means.at(bandwidths)
-    return ExactWordLimits(means).at(bandwidths)
+    return WordRegression(means).at(bandwidths)
 
 
 @final
@@ -954,7 +954,7 @@ class TextLimeExplanation(LimeResult):
                 if isinstance(means, SampledWords):
                     function, at = None, means.at
                 else:
-                    function, at = means, ExactWordLimits(means).at
+                    function, at = means, WordRegression(means).at
                 found[n] = TextEvidence(row, function, at, self.law, seen, n_samples)
         return found
 

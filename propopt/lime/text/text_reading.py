@@ -293,7 +293,7 @@ _NOTHING: Final = 1e-290
 
 @final
 @dataclass(frozen=True, eq=False)
-class WordLimits:
+class WordCoefficients:
     """Coefficients of infinitely many samples, at K bandwidths, for one document.
 
     Parameters
@@ -316,7 +316,7 @@ class WordLimits:
 
 @final
 @dataclass(frozen=True, eq=False)
-class ExactWordLimits:
+class WordRegression:
     """Limits of a function of words under laws that know the number of words kept.
 
     (β_0, mean of β) are intercept and slope of the weighted regression of E_m f on m,
@@ -342,7 +342,7 @@ class ExactWordLimits:
                 "intercept cannot be told apart, as it is always deleted"
             )
 
-    def at(self, bandwidths: Values) -> WordLimits:
+    def at(self, bandwidths: Values) -> WordCoefficients:
         """The limits at bandwidths ν (K,).
 
         bandwidths (K,).
@@ -351,7 +351,7 @@ class ExactWordLimits:
         shares = np.array([TextLaw(float(nu)).shares(d) for nu in bandwidths])
         return self.weighed(shares)
 
-    def weighed(self, shares: Array) -> WordLimits:
+    def weighed(self, shares: Array) -> WordCoefficients:
         """The limits for weights of sizes (K, d + 1), of m = 0, ..., d words kept.
 
         shares (K, d + 1).
@@ -375,7 +375,7 @@ class ExactWordLimits:
         apart = (shares @ (m * (d - m))) / (d * (d - 1.0))  # d (α_1 − α_2)
         contrast = gamma - gamma.mean(axis=1, keepdims=True)
         coefficients = slope[:, None] + contrast / apart[:, None]
-        return WordLimits(coefficients, at_full - slope * (d - 1.0))
+        return WordCoefficients(coefficients, at_full - slope * (d - 1.0))
 
     @cached_property
     def _means(self) -> Values:
