@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Final, final
+from typing import Any, ClassVar, Final, Generic, Self, TypeVar, final
 
 import numpy as np
 import pandas as pd
@@ -258,18 +258,6 @@ def _flat(table: tuple[tuple[Any, ...], ...]) -> list[Any]:
     return [cell for row in table for cell in row]
 
 
-# ---- Forms that the package ``lime`` has too
-
-
-def largest_first(coefficients: Values) -> list[tuple[int, float]]:
-    """Positions and coefficients (d,), the largest first; equal ones in their order.
-
-    coefficients (d,).
-    """
-    order = np.argsort(-np.abs(coefficients), kind="stable").tolist()
-    return [(j, float(coefficients[j])) for j in order]
-
-
 # ---- What is shown of limits of LIME: what is exact, what is estimated, and the units
 
 
@@ -342,13 +330,20 @@ def _number(x: float) -> str:
 # ---- What results of tables and of documents share
 
 
-class LimeResult(ABC):
+Subject = TypeVar("Subject")
+"""What is asked about rows of a table, or about documents."""
+
+
+class LimeResult(ABC, Generic[Subject]):
     """What LIME tends to at N rows of a table, or documents, that may have names."""
 
     units: ClassVar[str] = "units of the output"
 
+    _file: ClassVar[CheckedFile]
+    _left_behind: ClassVar[str]
+
     n_samples: int
-    subject: Any
+    subject: Subject | None
 
     @property
     @abstractmethod
@@ -370,9 +365,8 @@ class LimeResult(ABC):
 
         "output" where a loaded result has no model.
         """
-        if self.subject is None:
-            return "output"
-        return str(self.subject.function.quantity.in_words())
+        subject: Any = self.subject
+        return "output" if subject is None else subject.function.quantity.in_words()
 
     def to_csv(self, path: str | Path) -> None:
         """Write :meth:`to_frame`; numbers read back to the same value."""
@@ -386,6 +380,70 @@ class LimeResult(ABC):
         )
         with written_whole(Path(path)) as draft:
             draft.write_text(text, encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read what :meth:`save` wrote.
+
+        Raises
+        ------
+        InvalidInput
+            If the file is another one, or holds what no such result has.
+        FileNotFoundError
+            If there is none.
+        """
+        return cls(**cls._file.read(path))
+
+    def asked(self, what: str) -> Subject:
+        """The model and the law.
+
+        Parameters
+        ----------
+        what : str
+            What they are needed for.
+
+        Raises
+        ------
+        Refused
+            If the explanation was loaded.
+        """
+        if self.subject is None:
+            raise Refused(f"{what}: {self._left_behind}")
+        return self.subject
+
+    def as_list(self, row: Hashable | None = None) -> list[tuple[str, float]]:
+        """Names and coefficients; the largest first, as the package ``lime`` has it.
+
+        Names are those of words, or of columns with their bins.
+
+        Parameters
+        ----------
+        row : label or int, optional
+            Its name in the index of X, or its position where X had no names; by default
+            the first.
+        """
+        names, _ = self._at(self.position(row))
+        return [(names[j], weight) for j, weight in self.as_map(row)[1]]
+
+    def as_map(self, row: Hashable | None = None) -> dict[int, list[tuple[int, float]]]:
+        """Under the key 1 positions and coefficients, the largest first.
+
+        Words are numbered in the order in which they first come, as ``lime`` does it;
+        of equal coefficients the first comes first.
+
+        Parameters
+        ----------
+        row : label or int, optional
+            Its name in the index of X, or its position where X had no names; by default
+            the first.
+        """
+        _, coefficients = self._at(self.position(row))
+        order = np.argsort(-np.abs(coefficients), kind="stable").tolist()
+        return {1: [(j, float(coefficients[j])) for j in order]}
+
+    @abstractmethod
+    def _at(self, n: int) -> tuple[Sequence[str], Values]:
+        """Names of the columns of a row, or of the words, and their coefficients."""
 
     def position(self, row: Hashable | None = None) -> int:
         """Where a row, or document, stands; the first by default.
@@ -434,7 +492,7 @@ _BY_ROWS = (
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class LimeExplanation(LimeResult):
+class LimeExplanation(LimeResult[LimeSubject]):
     """The coefficients that LIME tends to, for each row of a table.
 
     g(z) = β_0 + Σ_j β_j z_j, where bit z_j says whether a sample is in the bin of the
@@ -486,6 +544,12 @@ class LimeExplanation(LimeResult):
     subject : LimeSubject or None
         The model and the law. They are not saved: of a loaded explanation it is None.
     """
+
+    _file: ClassVar[CheckedFile] = _FILE
+    _left_behind: ClassVar[str] = (
+        "the model and the law are not saved with an explanation; make it anew with "
+        "propopt.lime.limits"
+    )
 
     coefficients: Attributions
     intercept: Values
@@ -644,19 +708,6 @@ class LimeExplanation(LimeResult):
             header["n_draws"] = runs.n_draws
         _FILE.write(path, header, arrays)
 
-    @classmethod
-    def load(cls, path: str | Path) -> LimeExplanation:
-        """Read what :meth:`save` wrote.
-
-        Raises
-        ------
-        InvalidInput
-            If the file is another one, or holds what no such result has.
-        FileNotFoundError
-            If there is none.
-        """
-        return cls(**_FILE.read(path))
-
     def single_run(self, n_samples: int | None = None) -> SingleRun:
         """The mean and the covariance of the coefficients of one run of LIME.
 
@@ -797,26 +848,6 @@ class LimeExplanation(LimeResult):
             subject=None if subject is None else subject.of_rows(places),
         )
 
-    def asked(self, what: str) -> LimeSubject:
-        """The model and the law.
-
-        Parameters
-        ----------
-        what : str
-            What they are needed for.
-
-        Raises
-        ------
-        Refused
-            If the explanation was loaded.
-        """
-        if self.subject is None:
-            raise Refused(
-                f"{what}: the model and the law are not saved with an explanation; "
-                "make it anew with propopt.lime.limits"
-            )
-        return self.subject
-
     def diagnose(
         self,
         n_samples: int | None = None,
@@ -951,29 +982,8 @@ class LimeExplanation(LimeResult):
             raise Refused(f"path: coefficients are estimated, as {self.reason}")
         return bandwidth_path(subject.exact, subject.points[self.position(row)], widths)
 
-    def as_list(self, row: Hashable | None = None) -> list[tuple[str, float]]:
-        """Column and bin in words, and coefficient; the largest first, as lime has it.
-
-        Parameters
-        ----------
-        row : label or int, optional
-            Its name in the index of X, or its position where X had no names; by default
-            the first.
-        """
-        n = self.position(row)
-        names = named_coefficients(self, n)
-        return [(names[j], weight) for j, weight in self.as_map(row)[1]]
-
-    def as_map(self, row: Hashable | None = None) -> dict[int, list[tuple[int, float]]]:
-        """Under the key 1 positions of columns and coefficients, the largest first.
-
-        Parameters
-        ----------
-        row : label or int, optional
-            Its name in the index of X, or its position where X had no names; by default
-            the first.
-        """
-        return {1: largest_first(self.coefficients[self.position(row)])}
+    def _at(self, n: int) -> tuple[Sequence[str], Values]:
+        return named_coefficients(self, n), self.coefficients[n]
 
     def __repr__(self) -> str:
         """One line."""

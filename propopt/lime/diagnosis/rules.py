@@ -846,10 +846,7 @@ def _noise_check(case: Evidence) -> Checked:
         )
         if case.explanation.standard_errors is not None:
             return f"{needed:.2g} samples put it at two standard deviations"
-        return (
-            "the exact coefficient has no noise; a run needs "
-            f"{needed:.2g} samples for two standard deviations"
-        )
+        return exact_instead(needed)
 
     return Checked(
         numbers=ratio,
@@ -862,6 +859,14 @@ def _noise_check(case: Evidence) -> Checked:
 NOISE: Final = Rule(
     name="noise", threshold=2.0, below=True, weight=0.85, check=_noise_check
 )
+
+
+def exact_instead(needed: float) -> str:
+    """What would do where a run has noise."""
+    return (
+        "the exact coefficient has no noise; a run needs "
+        f"{needed:.2g} samples for two standard deviations"
+    )
 
 
 def wrong_signs(sizes: Array, noise: Array) -> Array:

@@ -20,6 +20,7 @@ from propopt.lime.diagnosis.evidence import (
 from propopt.lime.diagnosis.rules import (
     MOST_NAMED,
     counting_samples,
+    exact_instead,
     naming_largest,
     wrong_signs,
 )
@@ -517,11 +518,7 @@ def _check_noise(case: TextEvidence) -> Checked | str:
 
     def remedy(n: int, j: int) -> str:
         del n
-        needed = case.n_samples * (2.0 / max(ratio[j], 1e-9)) ** 2
-        return (
-            "the exact coefficient has no noise; a run needs "
-            f"{needed:.2g} samples for two standard deviations"
-        )
+        return exact_instead(case.n_samples * (2.0 / max(ratio[j], 1e-9)) ** 2)
 
     return Checked(
         numbers=ratio[None],

@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, TypeAlias, cast, final
+from typing import Any, ClassVar, Final, TypeAlias, cast, final
 
 import numpy as np
 import pandas as pd
@@ -28,7 +28,7 @@ from propopt.base.text import printable
 from propopt.functions.function import EXACT
 from propopt.functions.texts import TextFunction
 from propopt.lime.diagnosis.diagnosis import LimeDiagnosis
-from propopt.lime.explanation import ROWS_SHOWN, LimeResult, largest_first
+from propopt.lime.explanation import ROWS_SHOWN, LimeResult
 from propopt.lime.paths import read_widths
 from propopt.lime.single_runs import SingleRun, required_samples
 from propopt.lime.text.text_diagnosis import (
@@ -411,7 +411,7 @@ _FILE: Final = CheckedFile(
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class TextLimeExplanation(LimeResult):
+class TextLimeExplanation(LimeResult[TextSubject]):
     """The coefficients that LIME tends to, for each distinct word of each document.
 
     g(z) = β_0 + Σ_j β_j z_j, where bit z_j says whether all occurrences of a word are
@@ -439,6 +439,12 @@ class TextLimeExplanation(LimeResult):
         The model, and what was found. They are not saved: of a loaded explanation it is
         None.
     """
+
+    _file: ClassVar[CheckedFile] = _FILE
+    _left_behind: ClassVar[str] = (
+        "the model is not saved with explanations; make it anew with "
+        "propopt.lime.text_limits"
+    )
 
     rows: tuple[ExplainedDocument, ...]
     law: TextLaw
@@ -626,19 +632,6 @@ class TextLimeExplanation(LimeResult):
             raise _FILE.form.unsavable(archive_path(path), halves)
         _FILE.write(path, header, arrays)
 
-    @classmethod
-    def load(cls, path: str | Path) -> TextLimeExplanation:
-        """Read what :meth:`save` wrote.
-
-        Raises
-        ------
-        InvalidInput
-            If the file is another one, or holds what no such result has.
-        FileNotFoundError
-            If there is none.
-        """
-        return cls(**_FILE.read(path))
-
     def single_run(
         self,
         row: Hashable | None = None,
@@ -772,51 +765,6 @@ class TextLimeExplanation(LimeResult):
             scatter=None if scatter is None else scatter.of_rows(places),
             subject=None if subject is None else subject.of_rows(places),
         )
-
-    def asked(self, what: str) -> TextSubject:
-        """The model, the law and what was found.
-
-        Parameters
-        ----------
-        what : str
-            What they are needed for.
-
-        Raises
-        ------
-        Refused
-            If the explanation was loaded.
-        """
-        if self.subject is None:
-            raise Refused(
-                f"{what}: the model is not saved with explanations; make it anew with "
-                "propopt.lime.text_limits"
-            )
-        return self.subject
-
-    def as_list(self, row: Hashable | None = None) -> list[tuple[str, float]]:
-        """Words and coefficients; the largest first, as the package ``lime`` has it.
-
-        Parameters
-        ----------
-        row : label or int, optional
-            Its name in the index of a Series, or its position where documents had no
-            names; by default the first.
-        """
-        words = self.row(row).words
-        return [(words[j], weight) for j, weight in self.as_map(row)[1]]
-
-    def as_map(self, row: Hashable | None = None) -> dict[int, list[tuple[int, float]]]:
-        """Under the key 1 positions of words and coefficients, the largest first.
-
-        Words are numbered in the order in which they first come, as ``lime`` does it.
-
-        Parameters
-        ----------
-        row : label or int, optional
-            Its name in the index of a Series, or its position where documents had no
-            names; by default the first.
-        """
-        return {1: largest_first(self.row(row).coefficients)}
 
     def path(
         self,
@@ -957,6 +905,9 @@ class TextLimeExplanation(LimeResult):
                     function, at = means, WordRegression(means).at
                 found[n] = TextEvidence(row, function, at, self.law, seen, n_samples)
         return found
+
+    def _at(self, n: int) -> tuple[Sequence[str], Values]:
+        return self.rows[n].words, self.rows[n].coefficients
 
     def __repr__(self) -> str:
         """One line."""
