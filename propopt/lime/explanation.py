@@ -270,59 +270,6 @@ ROWS_SAMPLED = 100
 _HEAD = ("feature and bin", "coefficient", "sd of one run", "mean of runs")
 
 
-def size(explanation: LimeExplanation) -> str:
-    """Rows and columns."""
-    N, D = explanation.shape
-    return f"{plural(N, 'row')}, {plural(D, 'feature')}"
-
-
-def claims(explanation: LimeExplanation) -> Iterator[str]:
-    """What is proved, what is estimated, and the units."""
-    errors = explanation.standard_errors
-    if errors is None:
-        yield "coefficients exact, without samples or a seed"
-    else:
-        called = explanation.evaluations
-        evaluations = f", {called:,} evaluations" if called else ""
-        yield (
-            f"coefficients: {explanation.source}, standard errors up to "
-            f"{np.nanmax(errors):.2g}{evaluations}; not exact because "
-            f"{explanation.reason}"
-        )
-    yield f"in {explanation.units}"
-    yield explanation.law_in_words
-    scatter = explanation.__dict__.get("runs", explanation.scatter)
-    if scatter is not None:
-        yield (
-            f"one run of {explanation.n_samples:,} samples has sd up to "
-            f"{explanation.noise().max():.2g} (estimated from {scatter.n_draws:,} "
-            "samples a row)"
-        )
-
-
-def _noise_for_card(explanation: LimeExplanation) -> Array:
-    """The scatter of single runs; NaN where looking at a card would take long."""
-    known = "runs" in vars(explanation) or explanation.scatter is not None
-    if known or explanation.shape[0] <= ROWS_SAMPLED:
-        return known_noise(explanation)
-    return np.full(explanation.shape, np.nan)
-
-
-def _largest(
-    explanation: LimeExplanation, scatter: Array, n: int
-) -> Iterable[list[str]]:
-    own = explanation.coefficients[n]
-    noise, mean = scatter[n], explanation.expected()[n]
-    names = named_coefficients(explanation, n)
-    order = np.argsort(-np.abs(own), kind="stable")
-    for j in order[:COLUMNS_SHOWN]:
-        numbers = (own[j], noise[j], mean[j])
-        yield [in_html(names[j]), *(_number(x) for x in numbers)]
-    if len(order) > COLUMNS_SHOWN:
-        rest = np.abs(own[order[COLUMNS_SHOWN:]]).max()
-        yield [f"{len(order) - COLUMNS_SHOWN} others", f"at most {rest:.4g}", "", ""]
-
-
 def _number(x: float) -> str:
     return "" if np.isnan(x) else f"{x:.4g}"
 
@@ -987,22 +934,74 @@ class LimeExplanation(LimeResult[LimeSubject]):
 
     def __repr__(self) -> str:
         """One line."""
-        facts = "; ".join(map(printable, claims(self)))
-        return f"LimeExplanation({size(self)}; {facts})"
+        facts = "; ".join(map(printable, self._claims()))
+        return f"LimeExplanation({self._size()}; {facts})"
 
     def _repr_html_(self) -> str:
         """A title, facts, and the largest coefficients of the first rows."""
         N, _ = self.shape
-        noise = _noise_for_card(self)
-        facts = [*claims(self), *self.notes]
+        noise = self._noise_for_card()
+        facts = [*self._claims(), *self.notes]
         if np.isnan(noise).all() and self.subject is not None:
             facts.append("sd of one run: estimated from samples when noise() is asked")
         parts = [
-            f"<b>{in_html(f'LIME, its limits: {size(self)}')}</b>",
+            f"<b>{in_html(f'LIME, its limits: {self._size()}')}</b>",
             "<br>".join(map(in_html, facts)),
         ]
         shown = range(min(N, ROWS_SHOWN))
-        parts += [html_table(_HEAD, _largest(self, noise, n)) for n in shown]
+        parts += [html_table(_HEAD, self._largest(noise, n)) for n in shown]
         if N > ROWS_SHOWN:
             parts.append(in_html(f"{plural(N - ROWS_SHOWN, 'more row')}"))
         return html_card(parts)
+
+    def _size(self) -> str:
+        """Rows and columns."""
+        N, D = self.shape
+        return f"{plural(N, 'row')}, {plural(D, 'feature')}"
+
+    def _claims(self) -> Iterator[str]:
+        """What is proved, what is estimated, and the units."""
+        errors = self.standard_errors
+        if errors is None:
+            yield "coefficients exact, without samples or a seed"
+        else:
+            called = self.evaluations
+            evaluations = f", {called:,} evaluations" if called else ""
+            yield (
+                f"coefficients: {self.source}, standard errors up to "
+                f"{np.nanmax(errors):.2g}{evaluations}; not exact because "
+                f"{self.reason}"
+            )
+        yield f"in {self.units}"
+        yield self.law_in_words
+        scatter = vars(self).get("runs", self.scatter)
+        if scatter is not None:
+            yield (
+                f"one run of {self.n_samples:,} samples has sd up to "
+                f"{self.noise().max():.2g} (estimated from {scatter.n_draws:,} "
+                "samples a row)"
+            )
+
+    def _noise_for_card(self) -> Array:
+        """The scatter of single runs; NaN where looking at a card would take long."""
+        known = "runs" in vars(self) or self.scatter is not None
+        if known or self.shape[0] <= ROWS_SAMPLED:
+            return known_noise(self)
+        return np.full(self.shape, np.nan)
+
+    def _largest(self, scatter: Array, n: int) -> Iterable[list[str]]:
+        own = self.coefficients[n]
+        noise, mean = scatter[n], self.expected()[n]
+        names = named_coefficients(self, n)
+        order = np.argsort(-np.abs(own), kind="stable")
+        for j in order[:COLUMNS_SHOWN]:
+            numbers = (own[j], noise[j], mean[j])
+            yield [in_html(names[j]), *(_number(x) for x in numbers)]
+        if len(order) > COLUMNS_SHOWN:
+            rest = np.abs(own[order[COLUMNS_SHOWN:]]).max()
+            yield [
+                f"{len(order) - COLUMNS_SHOWN} others",
+                f"at most {rest:.4g}",
+                "",
+                "",
+            ]

@@ -49,7 +49,7 @@ from propopt.tables.documents import Document
 
 @final
 @dataclass(frozen=True, eq=False)
-class SeenWords:
+class ObservedWords:
     """What a model sees of each of the d words of a document.
 
     Parameters
@@ -69,7 +69,7 @@ class SeenWords:
     >>> from propopt.tables.documents import PatternWords
     >>> vectoriser = CountVectorizer().fit(["good food"])
     >>> document = Document.of("Good, good food I say", PatternWords())
-    >>> seen = SeenWords.of([vectoriser], document)
+    >>> seen = ObservedWords.of([vectoriser], document)
     >>> dict(zip(document.words, seen.alike.tolist()))
     {'Good': 2, 'good': 2, 'food': 1, 'I': 0, 'say': 0}
     """
@@ -80,7 +80,7 @@ class SeenWords:
     crossing: tuple[str, ...]
 
     @classmethod
-    def of(cls, vectorisers: Sequence[Any], document: Document) -> SeenWords:
+    def of(cls, vectorisers: Sequence[Any], document: Document) -> ObservedWords:
         """What some vectorisers, all that the model sees of texts, make of the words.
 
         Parameters
@@ -142,7 +142,7 @@ class TextEvidence:
         From bandwidths (K,) to the limits there.
     law : TextLaw
         How words are deleted.
-    seen : SeenWords or None
+    seen : ObservedWords or None
         What the model sees of the words; None where that is not known.
     n_samples : int
         Of one run.
@@ -152,7 +152,7 @@ class TextEvidence:
     function: SetFunction | None
     at: Callable[[Values], WordCoefficients]
     law: TextLaw
-    seen: SeenWords | None
+    seen: ObservedWords | None
     n_samples: int
 
     @property

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -18,14 +18,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from propopt.base.arrays import Array, Positions, Truths, Values
+from propopt.base.arrays import Array, Positions, Values
 from propopt.base.checks import read_positive
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.files import Format, archive_path, as_json
 from propopt.base.html import HighlightedText, MarkedText, highlighted
-from propopt.base.resources import Budget
 from propopt.base.text import printable
-from propopt.functions.function import EXACT
 from propopt.functions.texts import TextFunction
 from propopt.lime.diagnosis.diagnosis import LimeDiagnosis
 from propopt.lime.explanation import ROWS_SHOWN, LimeResult
@@ -33,22 +31,19 @@ from propopt.lime.paths import read_widths
 from propopt.lime.single_runs import SingleRun, required_samples
 from propopt.lime.text.text_diagnosis import (
     MANY_WORDS,
-    SeenWords,
+    ObservedWords,
     TextEvidence,
     told_of_documents,
 )
 from propopt.lime.text.text_paths import MeansBySize, WordPath, word_path
 from propopt.lime.text.text_reading import (
     NOTHING,
-    DocumentReading,
     ExplainedDocument,
     TextLaw,
-    WordCoefficients,
     WordRegression,
-    read_documents,
 )
 from propopt.lime.text.text_runs import expected_run, single_text_run
-from propopt.lime.text.text_samples import SampledWords, SizePlan, estimate_words
+from propopt.lime.text.text_samples import SampledWords
 from propopt.results.archive import (
     Arrays,
     CheckedFile,
@@ -63,8 +58,7 @@ from propopt.results.archive import (
 )
 from propopt.results.certain import plural
 from propopt.results.explanation import Explanation
-from propopt.structures.subsets.conjunctions import MOST_ENUMERATED, Enumerated
-from propopt.structures.subsets.sets import NoSetFunction, SetFunction
+from propopt.structures.subsets.sets import SetFunction
 from propopt.tables.documents import Document, Occurrence
 from propopt.tables.frames import Labels, listed
 
@@ -154,13 +148,6 @@ def spans_of(document: Document) -> list[tuple[int, int, int]]:
 
 WordMeans: TypeAlias = SetFunction | SampledWords
 """What knows the coefficients of a document at any bandwidth."""
-
-
-def limits_of(means: WordMeans, bandwidths: Values) -> WordCoefficients:
-    """Coefficients at bandwidths (K,), with standard errors where they have some."""
-    if isinstance(means, SampledWords):
-        return means.at(bandwidths)
-    return WordRegression(means).at(bandwidths)
 
 
 @final
@@ -898,7 +885,9 @@ class TextLimeExplanation(LimeResult[TextSubject]):
         found = {}
         for n, (row, means) in enumerate(zip(self.rows, subject.means, strict=True)):
             if means is not None:
-                seen = SeenWords.of(vectorisers, row.document) if vectorisers else None
+                seen = (
+                    ObservedWords.of(vectorisers, row.document) if vectorisers else None
+                )
                 if isinstance(means, SampledWords):
                     function, at = None, means.at
                 else:
@@ -922,145 +911,3 @@ class TextLimeExplanation(LimeResult[TextSubject]):
             facts.append(f"{plural(N - ROWS_SHOWN, 'more document')} not shown")
         shown = range(min(N, ROWS_SHOWN))
         return highlighted_rows(self, shown, facts=facts).html
-
-
-# ---- From a document to what LIME tends to there: looked at first, then asked for
-
-
-Told: TypeAlias = Callable[[int], None]
-"""Told how many texts were asked for, or documents read, each time."""
-
-_CALLS: Final = Budget(2**24, 2**11)
-"""Bits of one call, after which a bar moves on."""
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class DocumentTask:
-    """A document that was looked at, and what is still to be asked for it.
-
-    Parameters
-    ----------
-    subject : TextSubject
-        What it belongs to.
-    document : Document
-        The text.
-    value : float
-        f there; NaN if it is not known.
-    read : SetFunction or NoSetFunction
-        What f is, as far as it is read.
-    refusal : str
-        Why LIME says nothing of it; empty if it does.
-    """
-
-    subject: TextSubject
-    document: Document
-    value: float
-    read: SetFunction | NoSetFunction
-    refusal: str = ""
-
-    @classmethod
-    def all_of(cls, subject: TextSubject, told: Told) -> list[DocumentTask]:
-        """The documents, with f there, and what f was read as and found to be."""
-        found = read_documents(subject.function, subject.documents, told)
-        return [
-            cls._of(subject, document, own)
-            for document, own in zip(subject.documents, found, strict=True)
-        ]
-
-    @classmethod
-    def _of(
-        cls, subject: TextSubject, document: Document, found: DocumentReading
-    ) -> DocumentTask:
-        refusal = found.refusal
-        if not refusal and document.n_words < 2:
-            refusal = _TOO_SHORT[document.n_words]
-        return cls(subject, document, found.value, found.words, refusal)
-
-    @property
-    def plan(self) -> SizePlan | None:
-        """Which sets are sampled; None where nothing is."""
-        d, n = self.document.n_words, self.subject.n_samples
-        is_read = not isinstance(self.read, NoSetFunction)
-        few = d <= max(
-            self.subject.max_enumerated, min(MOST_ENUMERATED, n.bit_length() - 1)
-        )
-        if self.refusal or is_read or few:
-            return None
-        return SizePlan.of(d, self.subject.law, n)
-
-    @property
-    def evaluations(self) -> int:
-        """Texts that are still to be asked for."""
-        if self.refusal or not isinstance(self.read, NoSetFunction):
-            return 0
-        plan = self.plan
-        return 2**self.document.n_words if plan is None else plan.evaluations
-
-    def done(
-        self, told: Told, each: int = 0
-    ) -> tuple[ExplainedDocument, WordMeans | None]:
-        """The limits, and what they are made of."""
-        found = self._done(told)
-        told(each)
-        return found
-
-    def _done(self, told: Told) -> tuple[ExplainedDocument, WordMeans | None]:
-        if self.refusal:
-            return self._without(self.refusal)
-        try:
-            means = self._means(told)
-        except InvalidInput as error:
-            return self._without(str(error))
-        found = limits_of(means, np.array([self.subject.law.bandwidth]))
-        errors, intercept_error = found.standard_errors, found.intercept_error
-        limits = ExplainedDocument(
-            document=self.document,
-            coefficients=found.coefficients[0].copy(),
-            intercept=float(found.intercept[0]),
-            value=self.value,
-            standard_errors=None if errors is None else errors[0].copy(),
-            intercept_error=0.0 if intercept_error is None else intercept_error[0],
-            source=self._source(means),
-            reason=self.read.reason if isinstance(self.read, NoSetFunction) else "",
-        )
-        return limits, means
-
-    def _source(self, means: WordMeans) -> str:
-        if isinstance(means, SampledWords):
-            return f"estimate ({means.plan.evaluations:,} sets of words)"
-        if isinstance(self.read, NoSetFunction):
-            return f"{EXACT} (all {2**self.document.n_words:,} sets of words)"
-        return EXACT
-
-    def _means(self, told: Told) -> WordMeans:
-        if not isinstance(self.read, NoSetFunction):
-            return self.read
-        evaluate = self._evaluate(told)
-        plan = self.plan
-        if plan is None:
-            return Enumerated.of(evaluate, self.document.n_words)
-        # the same numbers for all documents: answers do not depend on the others
-        return estimate_words(evaluate, plan, np.random.default_rng(self.subject.seed))
-
-    def _evaluate(self, told: Told) -> Callable[[Truths], Values]:
-        def evaluate(bits: Truths) -> Values:
-            parts = []
-            for some in _CALLS.blocks(len(bits), bits.shape[1]):
-                texts = self.document.each(bits[some])
-                parts.append(self.subject.function.texts_value(texts))
-                told(len(parts[-1]))
-            return np.concatenate(parts)
-
-        return evaluate
-
-    def _without(self, reason: str) -> tuple[ExplainedDocument, None]:
-        return ExplainedDocument.without(self.document, self.value, reason), None
-
-
-_TOO_SHORT: Final = (
-    "there is no word in it",
-    "of one word the coefficient and the intercept cannot be told apart, as LIME "
-    "always deletes it; f less f of the text without it is its effect",
-)
-"""Texts of no word, and of one."""

@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from propopt.base.errors import Refused
 from propopt.functions import wrap
 from propopt.lime import TextLaw, text_limits
-from propopt.lime.text.text_diagnosis import SeenWords
+from propopt.lime.text.text_diagnosis import ObservedWords
 from propopt.lime.text.text_runs import expected_run, kept_words, single_text_run
 from propopt.structures.subsets.conjunctions import Enumerated
 from propopt.tables.documents import Document, PatternWords
@@ -195,11 +195,11 @@ def test_result_is_saved(tmp_path):
 def test_what_a_model_sees():
     document = Document.of("Good, good food I say", PatternWords())
     hashed = HashingVectorizer(n_features=2, norm=None)
-    seen = SeenWords.of([CountVectorizer().fit(["good food"]), hashed], document)
+    seen = ObservedWords.of([CountVectorizer().fit(["good food"]), hashed], document)
     assert seen.known.tolist() == [True, True, True, False, True]
     assert seen.alike.max() >= 2
     assert not seen.crossing
-    unread = SeenWords.of([Ridge()], document)
+    unread = ObservedWords.of([Ridge()], document)
     assert unread.known.all()
     assert "no pipeline" in unread.crossing[0]
     assert wrap(pipeline(CountVectorizer()), data=NOTES).vectorisers
