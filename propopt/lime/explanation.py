@@ -277,11 +277,11 @@ def _number(x: float) -> str:
 # ---- What results of tables and of documents share
 
 
-Subject = TypeVar("Subject")
+AskedAbout = TypeVar("AskedAbout")
 """What is asked about rows of a table, or about documents."""
 
 
-class LimeResult(ABC, Generic[Subject]):
+class LimeResult(ABC, Generic[AskedAbout]):
     """What LIME tends to at N rows of a table, or documents, that may have names."""
 
     units: ClassVar[str] = "units of the output"
@@ -290,7 +290,7 @@ class LimeResult(ABC, Generic[Subject]):
     _left_behind: ClassVar[str]
 
     n_samples: int
-    subject: Subject | None
+    subject: AskedAbout | None
 
     @property
     @abstractmethod
@@ -341,7 +341,7 @@ class LimeResult(ABC, Generic[Subject]):
         """
         return cls(**cls._file.read(path))
 
-    def asked(self, what: str) -> Subject:
+    def asked(self, what: str) -> AskedAbout:
         """The model and the law.
 
         Parameters

@@ -23,7 +23,7 @@ from propopt.lime.fidelity import PAIRS_AT_MOST, exact_variance, n_pairs
 from propopt.lime.laws.lime_law import LimeLaw, draws_at
 from propopt.lime.laws.tabular_law import binned_columns
 from propopt.lime.profiles import bin_profiles, profile_means
-from propopt.lime.single_runs import N_DRAWS
+from propopt.lime.single_runs import RUN_DRAWS
 from propopt.lime.surrogates import (
     CommonDraws,
     estimate_limits,
@@ -207,7 +207,7 @@ class LimeSubject:
     def _variance_around(self, points: Points, widths: Values) -> Values:
         """From even draws of the weighted law of each row."""
         rng, parts = np.random.default_rng(self.seed), []
-        uniforms = stratified_uniforms(1, N_DRAWS, points.shape[1], rng)
+        uniforms = stratified_uniforms(1, RUN_DRAWS, points.shape[1], rng)
         for rows in _TABLES.blocks(len(points), 3 * uniforms.nbytes):
             around = points[rows]
             copies = np.broadcast_to(uniforms[0], (len(around), *uniforms.shape[1:]))

@@ -98,7 +98,7 @@ def required_samples(n_samples: int, deviations: Array, wanted: Array | float) -
         return np.asarray(np.ceil(np.maximum(1.0, n_samples * ratio**2)))
 
 
-N_DRAWS: Final = 4096
+RUN_DRAWS: Final = 4096
 """Of each row, for deviations that are known to 2 %."""
 
 
@@ -122,7 +122,7 @@ class RunScatter:
     deviations: Array
     variance: Values
     n_samples: int
-    n_draws: int = N_DRAWS
+    n_draws: int = RUN_DRAWS
 
     def of_rows(self, rows: Positions) -> RunScatter:
         """The same of some rows."""
@@ -352,7 +352,7 @@ def single_run(
     kept: Truths | None = None,
     *,
     widths: Values | None = None,
-    n_draws: int = N_DRAWS,
+    n_draws: int = RUN_DRAWS,
     rng: np.random.Generator | None = None,
     common: CommonDraws | None = None,
 ) -> SingleRun:
