@@ -63,7 +63,7 @@ from propopt.losses.graphs.points import (
     knn_graph,
 )
 from propopt.results.certificate import Certificate
-from propopt.results.explanation import Explanation, Later, Parameter
+from propopt.results.explanation import Explanation, Lazy, Parameter
 from propopt.results.target_error import (
     Aim,
     Excess,
@@ -338,8 +338,8 @@ class FittedRows:
         c = np.array(list(weights.values()))
         return replace(
             bare,
-            target=Later(partial(errors.error, c, certificate.scale)),
-            standard_errors=Later(partial(errors.standard_errors, c)),
+            target=Lazy(partial(errors.error, c, certificate.scale)),
+            standard_errors=Lazy(partial(errors.standard_errors, c)),
             program=program,
         )
 

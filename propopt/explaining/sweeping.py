@@ -31,7 +31,7 @@ from propopt.losses.faithfulness import units_of_target
 from propopt.results.explanation import (
     AttributionsLike,
     Explanation,
-    Later,
+    Lazy,
     explanations_of,
 )
 from propopt.results.shares import Ends
@@ -274,7 +274,7 @@ def sweep(
         if not (done.optimized or done.baselines):
             raise
         done.interrupted = True
-    ends = Later(partial(_ends, plan, bounds))
+    ends = Lazy(partial(_ends, plan, bounds))
     limits_kept = {bound.loss.name: bound.limit for bound in bounds}
     trade_offs = done.trade_offs(plan.measured, ends, limits_kept)
     _warn_of_missing(trade_offs, len(plan.points))
@@ -298,7 +298,7 @@ class _Done:
             self.optimized.append(result)
 
     def trade_offs(
-        self, measured: Objective, ends: Later[Ends], bounds: Mapping[str, float]
+        self, measured: Objective, ends: Lazy[Ends], bounds: Mapping[str, float]
     ) -> TradeOffs:
         """All of it; the first failure is raised where there is nothing else."""
         if self.failures and not (self.optimized or self.interrupted):

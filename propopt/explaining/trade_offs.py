@@ -51,7 +51,7 @@ from propopt.results.archive import (
     refuse_contradiction,
     unpacked,
 )
-from propopt.results.explanation import Explanation, WhenAsked, is_deferred, settled
+from propopt.results.explanation import Explanation, LazyField, is_lazy, settled
 from propopt.results.shares import Ends, are_ends, ends_of, plain_ends
 
 
@@ -476,7 +476,7 @@ class TradeOffs:
     losses: tuple[str, ...]
     failures: tuple[str, ...] = ()
     interrupted: bool = False
-    ends: WhenAsked[Ends] = WhenAsked()
+    ends: LazyField[Ends | None] = LazyField()
     units: Units | None = None
     bounds: Mapping[str, float] = field(default_factory=dict)
 
@@ -799,8 +799,8 @@ class TradeOffs:
         """
         _require_room(self.optimized)
         self.prove(len(self.optimized))
-        proved = [best for best in self.optimized if not is_deferred(best)]
-        missing = [best for best in self.optimized if is_deferred(best)]
+        proved = [best for best in self.optimized if not is_lazy(best)]
+        missing = [best for best in self.optimized if is_lazy(best)]
         unread = [f"no attributions were found for {best!r}" for best in missing]
         header = {
             "losses": self.losses,
@@ -967,7 +967,7 @@ def _target(explanation: Explanation) -> str | None:
 
 def _require_room(optimized: Sequence[Explanation]) -> None:
     """Refuse to compute more attributions than fit into memory."""
-    unread = [best.shape for best in optimized if is_deferred(best)]
+    unread = [best.shape for best in optimized if is_lazy(best)]
     require_memory(
         8.0 * sum(N * D for N, D in unread),
         f"the attributions of {len(unread)} explanations",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, NamedTuple, final
+from typing import Any, Final, NamedTuple, final
 
 import numpy as np
 
@@ -90,6 +90,16 @@ class FactorMeans:
 SITUATIONS_AT_ONCE: Final = Budget(2**26, 32)
 
 
+_OF_SITUATIONS: Final = (
+    "coefficients",
+    "mean",
+    "alpha",
+    "log_weight",
+    "standard_errors",
+    "intercept_error",
+)
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class Limits:
@@ -105,12 +115,46 @@ class Limits:
         Q(z_j = 1).
     log_weight : array (n,)
         log C, C = E π: the mean weight of a sample.
+    standard_errors : array (n, D) or None
+        Of coefficients that are estimated, from the scatter of 20 independent blocks of
+        draws; α and log C are exact. None where all is.
+    intercept_error : array (n,) or None
+        Of the intercept.
+    evaluations : int
+        Of the function.
     """
 
     coefficients: Attributions
     mean: Values
     alpha: Array
     log_weight: Values
+    standard_errors: Attributions | None = None
+    intercept_error: Values | None = None
+    evaluations: int = 0
+
+    @classmethod
+    def joined(cls, parts: Sequence[Limits]) -> Limits:
+        """Those of all situations of some parts, one part behind the other."""
+
+        def joined(name: str) -> Any:
+            arrays = [getattr(part, name) for part in parts]
+            return None if arrays[0] is None else np.concatenate(arrays)
+
+        return cls(
+            **{name: joined(name) for name in _OF_SITUATIONS},
+            evaluations=sum(part.evaluations for part in parts),
+        )
+
+    def at(self, rows: slice | Positions) -> Limits:
+        """Those of some situations."""
+        return replace(
+            self,
+            **{
+                name: getattr(self, name)[rows]
+                for name in _OF_SITUATIONS
+                if getattr(self, name) is not None
+            },
+        )
 
     @property
     def bits(self) -> IndependentBits:
@@ -190,12 +234,8 @@ class ExactLimits:
 
     def _in_blocks(self, points: Points, widths: Values) -> Limits:
         blocks = self.blocks(len(points))
-        parts = [self._block(points[rows], widths[rows]) for rows in blocks]
-        return Limits(
-            np.concatenate([part.coefficients for part in parts]),
-            np.concatenate([part.mean for part in parts]),
-            np.concatenate([part.alpha for part in parts]),
-            np.concatenate([part.log_weight for part in parts]),
+        return Limits.joined(
+            [self._block(points[rows], widths[rows]) for rows in blocks]
         )
 
     def blocks(self, n: int) -> Iterator[slice]:

@@ -1,7 +1,7 @@
 """Moments of bits: independent, or exchangeable.
 
 - :class:`~propopt.lime.moments.BitMoments`: what is asked of them;
-  :class:`~propopt.lime.moments.BitLimits`: limits of LIME that have them.
+  :class:`~propopt.lime.moments.Surrogate`: limits of LIME that have them.
 - :class:`~propopt.lime.moments.IndependentBits`: of tables.
 - :class:`~propopt.lime.moments.ExchangeableBits`: of texts.
 """
@@ -48,7 +48,7 @@ class BitMoments(Protocol):
         """What ρ leaves of a coefficient: the diagonal of (Cov_Q + ρ I)⁻¹ Cov_Q."""
 
 
-class BitLimits(Protocol):
+class Surrogate(Protocol):
     """What LIME tends to in n situations, with the bits it is fitted to."""
 
     @property

@@ -726,7 +726,7 @@ _HALVINGS: Final = 40
 
 @final
 @dataclass(frozen=True, eq=False)
-class SignsAround:
+class NeighbouringSigns:
     """Whether coefficients change their sign beside a kernel width.
 
     Parameters
@@ -745,7 +745,7 @@ class SignsAround:
     wide: Array
 
 
-def signs_around(exact: ExactLimits, points: Points) -> SignsAround:
+def signs_around(exact: ExactLimits, points: Points) -> NeighbouringSigns:
     """Changes of sign around the law's kernel width ν_0, for all rows.
 
     Coefficients are interpolated in a bounded variable of the width, by as many widths
@@ -776,7 +776,7 @@ def signs_around(exact: ExactLimits, points: Points) -> SignsAround:
             if nearest is not None and nearest > own / REACH:
                 roots[n, j] = nearest
                 turned[n, j] = found.sign_at(own) != found.signs[-1]
-    return SignsAround(roots, turned, wide)
+    return NeighbouringSigns(roots, turned, wide)
 
 
 @final

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol, TypeAlias, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ import pandas as pd
 from propopt.base.arrays import Array, Points, Positions, Values
 from propopt.base.errors import InvalidInput
 from propopt.lime.bins import BinRule, NumberBins
-from propopt.lime.expectations import ExactLimits
+from propopt.lime.expectations import ExactLimits, Limits
 from propopt.lime.laws.gaussian_law import NormalColumn
 from propopt.lime.laws.lime_law import LimeColumn, LimeLaw, without_glime
 from propopt.lime.laws.smooth_law import SmoothColumn
@@ -227,26 +227,6 @@ def with_bins(
 # ---- Means of a function over the bins of a column, the other columns as LIME has them
 
 
-class LimitsLike(Protocol):
-    """Limits, exact or estimated."""
-
-    @property
-    def coefficients(self) -> Array:
-        """β, (n, D)."""
-
-    @property
-    def mean(self) -> Values:
-        """E_Q f, (n,)."""
-
-    @property
-    def alpha(self) -> Array:
-        """Q(z_j = 1), (n, D)."""
-
-
-LimitsAt: TypeAlias = Callable[[Points], LimitsLike]
-"""Limits at encoded rows (n, D)."""
-
-
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RowProfile:
@@ -287,7 +267,9 @@ class RowProfile:
         return pd.DataFrame(rows, columns=["feature", "bin", "mean", "own"])
 
 
-def profile_means(limits: LimitsAt, law: LimeLaw, points: Points, j: int) -> Array:
+def profile_means(
+    limits: Callable[[Points], Limits], law: LimeLaw, points: Points, j: int
+) -> Array:
     """h_j(b) = E_Q f + (1 − α_j) β_j with rows moved to bin b of column j, (N, B_j).
 
     points (N, D).
@@ -345,7 +327,10 @@ class RowCells:
 
 
 def cell_coefficients(
-    limits: LimitsAt, law: LimeLaw, point: Points, pair: tuple[int, int]
+    limits: Callable[[Points], Limits],
+    law: LimeLaw,
+    point: Points,
+    pair: tuple[int, int],
 ) -> Array:
     """β of a pair of columns with one row (1, D) moved to each cell, (B_1, B_2, 2).
 

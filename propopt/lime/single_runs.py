@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, Literal, NamedTuple, TypeAlias, final, get_args
 
@@ -15,7 +15,7 @@ from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
 from propopt.lime.expectations import Limits
 from propopt.lime.laws.lime_law import LimeLaw, draws_at
-from propopt.lime.moments import BitLimits
+from propopt.lime.moments import Surrogate
 from propopt.lime.surrogates import CommonDraws, evaluated, stratified_uniforms
 
 
@@ -98,6 +98,39 @@ def required_samples(n_samples: int, deviations: Array, wanted: Array | float) -
         return np.asarray(np.ceil(np.maximum(1.0, n_samples * ratio**2)))
 
 
+RUN_DRAWS: Final = 4096
+"""Of each row, for deviations that are known to 2 %."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class RunScatter:
+    """What samples tell of runs, for each of N rows.
+
+    Parameters
+    ----------
+    deviations : array (N, D)
+        The standard deviations of the coefficients of one run.
+    variance : array (N,)
+        Var_Q f; exact for sums of products that are not too many.
+    n_samples : int
+        Of the run.
+    n_draws : int
+        Samples of each row that deviations, and other variances, were estimated from.
+    """
+
+    deviations: Array
+    variance: Values
+    n_samples: int
+    n_draws: int = RUN_DRAWS
+
+    def of_rows(self, rows: Positions) -> RunScatter:
+        """The same of some rows."""
+        return replace(
+            self, deviations=self.deviations[rows], variance=self.variance[rows]
+        )
+
+
 # ---- The fit to n samples in their mean, solved by hand, for many rows at once
 
 
@@ -123,7 +156,7 @@ class FiniteFit:
 
     Parameters
     ----------
-    limits : BitLimits
+    limits : Surrogate
         β, E_Q f, and the moments of bits, α, S and log C, in n situations.
     values : array (n,) or None
         f(ξ); None where the row itself is no sample.
@@ -135,7 +168,7 @@ class FiniteFit:
         The columns that are fitted; by default all.
     """
 
-    limits: BitLimits
+    limits: Surrogate
     values: Values | None
     n_samples: int
     ridge: float = 1.0
@@ -144,7 +177,7 @@ class FiniteFit:
     @classmethod
     def of(
         cls,
-        limits: BitLimits,
+        limits: Surrogate,
         values: Values | None,
         n_samples: int,
         ridge: float,
@@ -319,7 +352,7 @@ def single_run(
     kept: Truths | None = None,
     *,
     widths: Values | None = None,
-    n_draws: int = 4096,
+    n_draws: int = RUN_DRAWS,
     rng: np.random.Generator | None = None,
     common: CommonDraws | None = None,
 ) -> SingleRun:

@@ -16,7 +16,8 @@ from propopt.base.errors import InvalidInput, Refused
 from propopt.base.text import drawn
 from propopt.lime.explanation import LimeExplanation, known_noise, named_coefficients
 from propopt.lime.paths import SignChanges
-from propopt.lime.text.text_explanation import DocumentLimits, TextLimeExplanation
+from propopt.lime.text.text_explanation import TextLimeExplanation
+from propopt.lime.text.text_reading import ExplainedDocument
 from propopt.plots.attributions import (
     LOWERS,
     OPTIMIZED_COLOUR,
@@ -647,7 +648,7 @@ def lime_words(
 
 def known_row(
     explanation: TextLimeExplanation, row: Hashable | None, what: str
-) -> DocumentLimits:
+) -> ExplainedDocument:
     """What is known of a document, refused where LIME says nothing of it."""
     found = explanation.row(row)
     if not found.is_known:

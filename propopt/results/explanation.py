@@ -2,7 +2,7 @@
 
 Attributions that are computed when they are first read. A curve knows the losses of
 hundreds of optima without one attribution. Each is an explanation whose attributions
-are a :class:`Deferred`, until somebody reads them.
+are a :class:`LazyAttributions`, until somebody reads them.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import (
     Protocol,
     TypeAlias,
     TypeVar,
+    cast,
     final,
     runtime_checkable,
 )
@@ -318,7 +319,7 @@ _PROVED = ("attributions", "losses", "certificate", "details", "target")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Deferred:
+class LazyAttributions:
     """Attributions (N, D) to be computed.
 
     Parameters
@@ -361,39 +362,21 @@ class Deferred:
             )
 
 
-def is_deferred(explanation: Explanation) -> bool:
+def is_lazy(explanation: Explanation) -> bool:
     """Whether nobody has read its attributions yet."""
-    return isinstance(vars(explanation)["attributions"], Deferred)
-
-
-class WhenRead:
-    """The field of an explanation that holds attributions, or a :class:`Deferred`.
-
-    As a field of a dataclass it has no default: it is asked of the class, and refuses.
-    """
-
-    def __get__(self, owner: Any, kind: type | None = None) -> Attributions:
-        if owner is None:
-            raise AttributeError("attributions")
-        fields = vars(owner)
-        if isinstance(fields["attributions"], Deferred):
-            fields.update(fields["attributions"].proved(fields["certificate"]))
-        W: Attributions = fields["attributions"]
-        return W
-
-    def __set__(self, owner: Any, W: Attributions | Deferred) -> None:
-        vars(owner)["attributions"] = W
+    return isinstance(vars(explanation)["attributions"], LazyAttributions)
 
 
 # ---- Fields of an explanation that cost work, done when somebody first asks for them
 
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class Later(Generic[T]):
+class Lazy(Generic[T_co]):
     """A value that is computed when it is first asked for.
 
     Parameters
@@ -402,29 +385,38 @@ class Later(Generic[T]):
         Gives the value.
     """
 
-    compute: Callable[[], T]
+    compute: Callable[[], T_co]
 
 
 @final
-class WhenAsked(Generic[T]):
-    """A field that holds a value, or what is to be computed :class:`Later`.
+class LazyField(Generic[T]):
+    """A field that holds a value, or what is computed when it is first read.
 
-    As a field of a dataclass its default is None.
+    As a field of a dataclass its default is None, or none where it is required: it is
+    asked of the class, and refuses.
     """
+
+    def __init__(self, *, required: bool = False) -> None:
+        self._required = required
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    def __get__(self, owner: Any, kind: type | None = None) -> T | None:
+    def __get__(self, owner: Any, kind: type | None = None) -> T:
         if owner is None:
-            return None  # the default
+            if self._required:
+                raise AttributeError(self._name)
+            return cast("T", None)  # the default
         fields = vars(owner)
-        if isinstance(fields[self._name], Later):
-            fields[self._name] = fields[self._name].compute()
-        value: T | None = fields[self._name]
+        held = fields[self._name]
+        if isinstance(held, Lazy):
+            fields[self._name] = held.compute()
+        elif isinstance(held, LazyAttributions):
+            fields.update(held.proved(fields["certificate"]))
+        value: T = fields[self._name]
         return value
 
-    def __set__(self, owner: Any, value: T | Later[T] | Later[T | None] | None) -> None:
+    def __set__(self, owner: Any, value: T | Lazy[T] | LazyAttributions) -> None:
         vars(owner)[self._name] = value
 
 
@@ -432,7 +424,7 @@ def settled(owner: Any) -> dict[str, Any]:
     """The fields of an object, none of them to be computed any more."""
     fields = vars(owner)
     for name, value in list(fields.items()):
-        if isinstance(value, Later):
+        if isinstance(value, Lazy):
             getattr(owner, name)
     return fields
 
@@ -485,7 +477,7 @@ class Explanation:
 
     Parameters
     ----------
-    attributions : array (N, D) or Deferred
+    attributions : array (N, D) or LazyAttributions
         Row n explains point n. Arrays are read-only: one that can be written to is
         copied. Those of a point on an exact curve are computed when they are first
         read. Until then losses and certificate are those of the curve, and from then on
@@ -532,7 +524,7 @@ class Explanation:
         behind where the explanation is pickled.
     """
 
-    attributions: WhenRead = WhenRead()
+    attributions: LazyField[Attributions] = LazyField(required=True)
     method: str
     labels: Labels = Labels()
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
@@ -540,23 +532,23 @@ class Explanation:
     losses: Mapping[str, float] = field(default_factory=dict)
     certificate: Certificate | None = None
     multipliers: Mapping[str, float] = field(default_factory=dict)
-    standard_errors: WhenAsked[Array] = WhenAsked()
+    standard_errors: LazyField[Array | None] = LazyField()
     details: Mapping[str, Array] = field(default_factory=dict)
     solver: str | None = None
     seconds: float = 0.0
     units: Units = "gradient"
     evaluations: int = 0
-    target: WhenAsked[TargetError] = WhenAsked()
+    target: LazyField[TargetError | None] = LazyField()
     quantity: Quantity | None = None
     program: Program | None = None
 
     def __post_init__(self) -> None:
         fields = vars(self)
-        if not isinstance(fields["attributions"], Deferred):
+        if not isinstance(fields["attributions"], LazyAttributions):
             fields["attributions"] = own_attributions(fields["attributions"])
         self.labels.check(self.shape, "labels")
         errors = fields["standard_errors"]
-        if not isinstance(errors, Later):
+        if not isinstance(errors, Lazy):
             fields["standard_errors"] = own_standard_errors(errors, self.shape)
         fields["details"] = own_details(self.details)
 

@@ -30,7 +30,7 @@ from propopt.base.errors import InvalidInput, Refused, SolverFailure
 from propopt.losses import GradientMatching, Objective, Program, PropertyLoss
 from propopt.losses.completeness import Constraint, bounds_of
 from propopt.losses.maps import Squared
-from propopt.results.explanation import Explanation, Later
+from propopt.results.explanation import Explanation, Lazy
 from propopt.solvers.solver import Solution, Solver
 from propopt.solvers.task import FINEST, Task
 
@@ -269,5 +269,5 @@ def solve(
         delta = read_nonnegative(target_radius, "target_radius")
         return solve_worst_case(task, weights, delta, goal, began)
     solution = task.solve(weights, goal)
-    errors = Later(partial(task.standard_errors, weights, goal, solution))
+    errors = Lazy(partial(task.standard_errors, weights, goal, solution))
     return task.explain(solution, weights, goal, began, errors)

@@ -25,10 +25,10 @@ from propopt.lime.paths import (
     roots_of,
 )
 from propopt.lime.text.text_reading import (
-    ExactWordLimits,
     TextLaw,
     TextMoments,
-    WordLimits,
+    WordCoefficients,
+    WordRegression,
     announce_norms,
 )
 from propopt.structures.subsets.sets import SizeMeans
@@ -186,8 +186,8 @@ class WordCurve:
         return self._limits.at(self.variable.widths(u, rest)).coefficients
 
     @cached_property
-    def _limits(self) -> ExactWordLimits:
-        return ExactWordLimits(self.function)
+    def _limits(self) -> WordRegression:
+        return WordRegression(self.function)
 
     def _rounding(self, widths: Values) -> Array:
         """Of slopes, and of Γ_j less their mean over α_1 − α_2, (n, d)."""
@@ -244,7 +244,7 @@ class WordPath:
         )
 
     @cached_property
-    def at_zero(self) -> WordLimits:
+    def at_zero(self) -> WordCoefficients:
         """The limit ν → 0: leaving one word out, and a constant added to all words.
 
         β_j = 2 E_(d−1) f − E_(d−2) f − f(ξ less w_j), in K = 1 rows.
@@ -252,7 +252,7 @@ class WordPath:
         return self._at(_ALL_BUT_ONE)
 
     @cached_property
-    def at_infinity(self) -> WordLimits:
+    def at_infinity(self) -> WordCoefficients:
         """The limit ν → ∞, where all samples count alike, in K = 1 rows."""
         return self._at(np.inf)
 
@@ -276,8 +276,8 @@ class WordPath:
         announce_norms("signs of coefficients", [self.function.function], _ALL)
         return roots_of(WordCurve(self.function.tabled), self.function.n_words)
 
-    def _at(self, bandwidth: float) -> WordLimits:
-        return ExactWordLimits(self.function).at(np.array([bandwidth]))
+    def _at(self, bandwidth: float) -> WordCoefficients:
+        return WordRegression(self.function).at(np.array([bandwidth]))
 
     @property
     def _moments(self) -> list[TextMoments]:
@@ -309,5 +309,5 @@ def word_path(function: SizeMeans, bandwidths: ArrayLike | None = None) -> WordP
     known = MeansBySize(function)
     grid = read_widths(bandwidths, TextLaw().bandwidth)
     announce_norms("path", [function], min(len(grid), _DIRECTIONS))
-    limits = ExactWordLimits(known).at(grid)
+    limits = WordRegression(known).at(grid)
     return WordPath(grid, limits.coefficients, limits.intercept, known)

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from propopt.base.arrays import Array, Truths, Values
-from propopt.base.checks import read_positive
+from propopt.base.checks import read_positive, sealed
 from propopt.base.errors import InvalidInput
 from propopt.base.terminal import PlainConsole
 from propopt.functions.cost import WORTH_SAYING, in_time
+from propopt.functions.function import EXACT
 from propopt.functions.jumps import allowed_difference, precision_of
 from propopt.functions.texts import TextFunction
 from propopt.lime.moments import ExchangeableBits
@@ -292,7 +293,7 @@ _NOTHING: Final = 1e-290
 
 @final
 @dataclass(frozen=True, eq=False)
-class WordLimits:
+class WordCoefficients:
     """Coefficients of infinitely many samples, at K bandwidths, for one document.
 
     Parameters
@@ -315,7 +316,7 @@ class WordLimits:
 
 @final
 @dataclass(frozen=True, eq=False)
-class ExactWordLimits:
+class WordRegression:
     """Limits of a function of words under laws that know the number of words kept.
 
     (β_0, mean of β) are intercept and slope of the weighted regression of E_m f on m,
@@ -341,7 +342,7 @@ class ExactWordLimits:
                 "intercept cannot be told apart, as it is always deleted"
             )
 
-    def at(self, bandwidths: Values) -> WordLimits:
+    def at(self, bandwidths: Values) -> WordCoefficients:
         """The limits at bandwidths ν (K,).
 
         bandwidths (K,).
@@ -350,7 +351,7 @@ class ExactWordLimits:
         shares = np.array([TextLaw(float(nu)).shares(d) for nu in bandwidths])
         return self.weighed(shares)
 
-    def weighed(self, shares: Array) -> WordLimits:
+    def weighed(self, shares: Array) -> WordCoefficients:
         """The limits for weights of sizes (K, d + 1), of m = 0, ..., d words kept.
 
         shares (K, d + 1).
@@ -374,11 +375,97 @@ class ExactWordLimits:
         apart = (shares @ (m * (d - m))) / (d * (d - 1.0))  # d (α_1 − α_2)
         contrast = gamma - gamma.mean(axis=1, keepdims=True)
         coefficients = slope[:, None] + contrast / apart[:, None]
-        return WordLimits(coefficients, at_full - slope * (d - 1.0))
+        return WordCoefficients(coefficients, at_full - slope * (d - 1.0))
 
     @cached_property
     def _means(self) -> Values:
         return self.function.mean_by_size()
+
+
+NOTHING: Final = "none"
+"""The source of limits that there are none of."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ExplainedDocument:
+    """The coefficients that LIME tends to for one document, with their error.
+
+    Parameters
+    ----------
+    document : Document
+        The text, and its d words.
+    coefficients : array (d,)
+        β of its words; NaN where there are none.
+    intercept : float
+        β_0.
+    value : float
+        f of the document.
+    standard_errors : array (d,) or None
+        Of estimated coefficients; None where they are exact.
+    intercept_error : float
+        Of the intercept.
+    source : str
+        ``"exact"``, how they were estimated, or ``"none"``.
+    reason : str
+        Why they are not exact, or why there are none; empty where they are exact.
+    """
+
+    document: Document
+    coefficients: Array
+    intercept: float
+    value: float
+    standard_errors: Array | None = None
+    intercept_error: float = 0.0
+    source: str = EXACT
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        sealed(self.coefficients)
+        if self.standard_errors is not None:
+            sealed(self.standard_errors)
+
+    @classmethod
+    def without(
+        cls, document: Document, value: float, reason: str
+    ) -> ExplainedDocument:
+        """Of a document that LIME says nothing of."""
+        return cls(
+            document=document,
+            coefficients=np.full(document.n_words, np.nan),
+            intercept=np.nan,
+            value=value,
+            intercept_error=np.nan,
+            source=NOTHING,
+            reason=reason,
+        )
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The distinct words, in the order in which they first come."""
+        return self.document.words
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether coefficients have no error but rounding."""
+        return self.source.startswith(EXACT)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there are coefficients."""
+        return self.source != NOTHING
+
+    @property
+    def at_row(self) -> float:
+        """The surrogate at the document itself, β_0 + Σ_j β_j."""
+        return float(self.intercept + self.coefficients.sum())
+
+    @property
+    def errors(self) -> Array:
+        """Standard errors, 0 of what is exact and NaN of what is not known, (d,)."""
+        if self.standard_errors is not None:
+            return self.standard_errors
+        return np.where(np.isnan(self.coefficients), np.nan, 0.0)
 
 
 # ---- How long means of sums behind a norm take, said before they are computed

@@ -21,7 +21,7 @@ from propopt.lime.single_runs import (
     covariances_of,
     named_selection,
 )
-from propopt.lime.text.text_reading import ExactWordLimits, TextLaw, WordLimits
+from propopt.lime.text.text_reading import TextLaw, WordCoefficients, WordRegression
 from propopt.lime.text.word_patterns import Patterns, SizeSystem, used_words
 from propopt.structures.subsets.sets import SetFunction, SizeMeans
 
@@ -169,11 +169,11 @@ class WeighedWords:
     def of(cls, function: SizeMeans, log_weights: Array) -> WeighedWords:
         """Those of a function under log weights of sizes (n, d + 1)."""
         shares = np.exp(log_weights - log_weights.max(axis=1, keepdims=True))
-        limits = ExactWordLimits(function).weighed(shares)
+        limits = WordRegression(function).weighed(shares)
         return cls.of_limits(limits, log_weights)
 
     @classmethod
-    def of_limits(cls, limits: WordLimits, log_weights: Array) -> WeighedWords:
+    def of_limits(cls, limits: WordCoefficients, log_weights: Array) -> WeighedWords:
         """The same where limits are known."""
         bits = ExchangeableBits.of_sizes(log_weights - np.log(log_weights.shape[1] - 1))
         return cls(limits.coefficients, limits.intercept, bits)
@@ -210,7 +210,7 @@ class TextFit:
     @classmethod
     def of(
         cls,
-        function: SizeMeans | WordLimits,
+        function: SizeMeans | WordCoefficients,
         law: TextLaw,
         value: float | None,
         n_samples: int,
@@ -220,14 +220,14 @@ class TextFit:
         leverage: bool = True,
     ) -> TextFit:
         """That of :func:`expected_run`: see there."""
-        if isinstance(function, WordLimits):
+        if isinstance(function, WordCoefficients):
             n_words, own = function.coefficients.shape[1], value
         else:
             n_words = function.n_words
             own = float(function.mean_by_size()[-1]) if value is None else value
         some = None if kept is None else read_kept(kept, n_words)
         logs = law.log_weights(n_words)
-        if isinstance(function, WordLimits):
+        if isinstance(function, WordCoefficients):
             limits = WeighedWords.of_limits(function, logs[None])
         else:
             if leverage:
@@ -275,7 +275,7 @@ class ExpectedWords(NamedTuple):
 
 
 def expected_run(
-    function: SizeMeans | WordLimits,
+    function: SizeMeans | WordCoefficients,
     law: TextLaw,
     value: float | None,
     n_samples: int,
@@ -428,7 +428,7 @@ _ALIKE = 1e-12
 
 
 def kept_words(
-    function: SizeMeans | WordLimits,
+    function: SizeMeans | WordCoefficients,
     law: TextLaw,
     value: float | None,
     n_kept: int,

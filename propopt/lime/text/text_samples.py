@@ -24,7 +24,7 @@ from scipy.special import comb, ndtr, stdtrit
 
 from propopt.base.arrays import Array, Positions, Truths, Values
 from propopt.base.errors import InvalidInput
-from propopt.lime.text.text_reading import ExactWordLimits, TextLaw, WordLimits
+from propopt.lime.text.text_reading import TextLaw, WordCoefficients, WordRegression
 from propopt.lime.text.text_runs import WordDraws
 from propopt.structures.subsets.sets import random_sets, sets_of_size
 from propopt.structures.subsets.words import WordPairs
@@ -271,7 +271,7 @@ class SampledWords:
         """Σ_m w_m E_m[z_j f] for weights (K, d + 1) of sizes, without bias: (K, d)."""
         return np.mean([block.kept(weights) for block in self.blocks], axis=0)
 
-    def at(self, bandwidths: Values) -> WordLimits:
+    def at(self, bandwidths: Values) -> WordCoefficients:
         """Coefficients at bandwidths ν (K,), with standard errors.
 
         Each block gives an estimate without bias; errors are the scatter of the blocks,
@@ -280,11 +280,11 @@ class SampledWords:
 
         bandwidths (K,).
         """
-        found = [ExactWordLimits(block).at(bandwidths) for block in self.blocks]
+        found = [WordRegression(block).at(bandwidths) for block in self.blocks]
         coefficients = np.array([limits.coefficients for limits in found])
         intercept = np.array([limits.intercept for limits in found])
         correction = _correction(coefficients)
-        return WordLimits(
+        return WordCoefficients(
             coefficients.mean(axis=0),
             intercept.mean(axis=0),
             correction[:, None] * _error(coefficients),

@@ -37,7 +37,7 @@ from propopt.problems.sources import Source
 from propopt.problems.subject.data import CommonKeys, Extent, read_subject
 from propopt.problems.subject.model_sections import Code
 from propopt.problems.subject.subject import Subject
-from propopt.results.explanation import Explanation, is_deferred
+from propopt.results.explanation import Explanation, is_lazy
 from propopt.results.shares import with_nulls
 
 
@@ -462,7 +462,7 @@ def print_finding(
         return
     where = "At the knee" if pick == "knee" else "At the pick"
     console.print()
-    if not is_deferred(picked):
+    if not is_lazy(picked):
         console.print(explanation_card(picked, N_FEATURES).text())
         console.print()
     words = trade_offs.in_words(picked)

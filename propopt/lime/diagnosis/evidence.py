@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar, final
+from typing import Final, Generic, Protocol, TypeAlias, TypeVar, final
 
 import numpy as np
 
@@ -15,16 +15,15 @@ from propopt.base.errors import Refused
 from propopt.base.resources import Budget
 from propopt.base.terminal import progress_bar
 from propopt.functions.cost import cost_of
+from propopt.lime.expectations import Limits
 from propopt.lime.fidelity import additive_variance
 from propopt.lime.laws.lime_law import LimeLaw, draws_at, without_glime
 from propopt.lime.laws.tabular_law import BinnedColumn
+from propopt.lime.lime_subject import LimeSubject
 from propopt.lime.profiles import nearest_edge
-from propopt.lime.single_runs import FiniteFit, SingleRun
+from propopt.lime.single_runs import FiniteFit, RunScatter, SingleRun
 from propopt.lime.surrogates import CommonDraws, evaluated
-
-
-if TYPE_CHECKING:
-    from propopt.lime.explanation import LimeExplanation, LimeSubject
+from propopt.tables.frames import Labels
 
 
 # ---- What rules of diagnosis look at: an explanation, and what is computed beside it
@@ -42,22 +41,85 @@ _WORTH_TIMING: Final = 10_000
 _TABLES: Final = Budget(2**26)
 
 
+class ExplainedRows(Protocol):
+    """What rules look at: an explanation, by what it knows of its rows."""
+
+    @property
+    def limits(self) -> Limits:
+        """β, E_Q f, α and log C."""
+        ...
+
+    @property
+    def standard_errors(self) -> Array | None:
+        """Of β, where it is estimated."""
+        ...
+
+    @property
+    def values(self) -> Values:
+        """F at the rows, (N,)."""
+        ...
+
+    @property
+    def at_row(self) -> Values:
+        """The surrogate at the rows, (N,)."""
+        ...
+
+    @property
+    def local_gap(self) -> Values:
+        """F less the surrogate at the rows, (N,)."""
+        ...
+
+    @property
+    def r2(self) -> Values:
+        """The share of Var_Q f that the surrogate explains, (N,)."""
+        ...
+
+    @property
+    def effective_share(self) -> Values:
+        """(E π)² / E π², (N,)."""
+        ...
+
+    @property
+    def ridge(self) -> float:
+        """λ of one run."""
+        ...
+
+    @property
+    def first_row(self) -> bool:
+        """Whether the row itself is the first sample of a run."""
+        ...
+
+    @property
+    def labels(self) -> Labels:
+        """Names of rows and columns."""
+        ...
+
+    @property
+    def runs(self) -> RunScatter:
+        """How single runs scatter."""
+        ...
+
+    def single_run(self, n_samples: int | None = None) -> SingleRun:
+        """The mean and the covariance of the coefficients of one run of LIME."""
+        ...
+
+
 @final
 @dataclass(frozen=True, eq=False)
-class Case:
+class Evidence:
     """An explanation under diagnosis, for runs of n samples.
 
     Parameters
     ----------
-    explanation : LimeExplanation
-        With its model and its law.
+    explanation : ExplainedRows
+        A :class:`~propopt.lime.explanation.LimeExplanation`.
     subject : LimeSubject
-        These.
+        Its model and its law.
     n_samples : int
         Of one run.
     """
 
-    explanation: LimeExplanation
+    explanation: ExplainedRows
     subject: LimeSubject
     n_samples: int
 
@@ -74,7 +136,7 @@ class Case:
     @property
     def beta(self) -> Attributions:
         """Coefficients (N, D)."""
-        return self.explanation.coefficients
+        return self.explanation.limits.coefficients
 
     @cached_property
     def largest(self) -> Array:
@@ -107,7 +169,7 @@ class Case:
     def cell_sd(self, rows: Positions) -> Values:
         """The standard deviation of f in the cell of each of some rows."""
         uniforms = np.random.default_rng(0).random((_IN_CELL, self.beta.shape[1]))
-        points, alpha = self.points[rows], self.explanation.alpha[rows]
+        points, alpha = self.points[rows], self.explanation.limits.alpha[rows]
         widths, parts = self.law.widths(points), [np.zeros(0)]
         for some in _TABLES.blocks(len(rows), 3 * uniforms.nbytes):
             # bits are 1 where u < α
@@ -179,7 +241,7 @@ class Case:
     @property
     def about(self) -> str:
         """What is said before numbers that are estimated beside the coefficients."""
-        return "" if self.explanation.is_exact else "an estimated "
+        return "" if self.explanation.standard_errors is None else "an estimated "
 
     @cached_property
     def common(self) -> CommonDraws | None:
