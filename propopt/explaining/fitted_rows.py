@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
+from typing import Any, Literal, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +43,12 @@ from propopt.explaining.targets import (
     sizes_of,
     target_rule,
 )
-from propopt.explaining.together import note_on_interactions, notes_of, with_note
+from propopt.explaining.together import (
+    InteractionScores,
+    note_on_interactions,
+    notes_of,
+    with_note,
+)
 from propopt.functions import Function
 from propopt.laws.data_law import Reference
 from propopt.losses import (
@@ -73,10 +78,6 @@ from propopt.results.target_error import (
 )
 from propopt.tables.frames import Labels, rows_of
 from propopt.tables.schema import ColumnScale
-
-
-if TYPE_CHECKING:
-    from propopt.interactions.scores import InteractionScores
 
 
 # ---- How reference rows are explained together, so that others can be beside them

@@ -26,7 +26,11 @@ from propopt.results.explanation import Explanation, Parameter
 
 
 if TYPE_CHECKING:
-    from propopt.interactions.scores import ClearScores, InteractionScores
+    from propopt.interactions.scores import ClearScores
+    from propopt.interactions.scores import InteractionScores as InteractionScores
+    from propopt.lime.text.text_reading import TextLaw as TextLaw
+else:  # rooms that explaining a table has no use for, and does not load
+    InteractionScores = TextLaw = Any
 
 
 # ---- Rows that are explained together: what they aim at, and who is alike
