@@ -78,7 +78,7 @@ def _is_row_name(value: object) -> bool:
     return number or is_text(value)
 
 
-def _named(fits: Callable[[object], bool]) -> Callable[[object], bool]:
+def are_named(fits: Callable[[object], bool]) -> Callable[[object], bool]:
     """Whether a value is a mapping from text to what fits."""
 
     def named(value: object) -> bool:
@@ -170,11 +170,11 @@ Kinds: TypeAlias = Mapping[str, tuple[Callable[[object], bool], str]]
 KINDS: Kinds = {
     "method": (is_text, "text"),
     "labels": (are_labels, "names of points and features, or null"),
-    "parameters": (_named(_is_setting), "settings by name"),
-    "weights": (_named(is_size), "finite numbers >= 0 by name"),
-    "losses": (_named(is_number), "finite numbers by name"),
+    "parameters": (are_named(_is_setting), "settings by name"),
+    "weights": (are_named(is_size), "finite numbers >= 0 by name"),
+    "losses": (are_named(is_number), "finite numbers by name"),
     "certificate": (_is_certificate, "the numbers of a certificate, or null"),
-    "multipliers": (_named(_is_price), "numbers >= 0 by name"),
+    "multipliers": (are_named(_is_price), "numbers >= 0 by name"),
     "solver": (_is_solver, "text or null"),
     "seconds": (is_size, "a finite number >= 0"),
     "units": (_is_unit, "'gradient', 'output' or 'scaled'"),

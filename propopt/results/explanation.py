@@ -100,14 +100,6 @@ class NoBaseValue:
     shape = ()
 
 
-def _base_values(explanation: Explanation) -> Array | None:
-    """One number per row, or None: slopes are added to nothing."""
-    base = explanation.details.get(BASE_VALUE)
-    if explanation.units != "output" or base is None:
-        return None
-    return np.array(base, dtype=np.float64)
-
-
 def _base_detail(base: object, n_points: int) -> Array | None:
     """One number per row from what the package has: a number, a row or a column."""
     if base is None or isinstance(base, NoBaseValue):
@@ -314,36 +306,11 @@ def settled(owner: Any) -> dict[str, Any]:
     return fields
 
 
-# ---- Attributions in other coordinates: per scale of the features, summed over groups
+# ---- One attribution vector per point, with what was measured about them
 
 
 EFFECTS: Final = "effects"
 """The detail that says which attributions are effects, in units of the output."""
-
-
-def sizes_for(
-    scale: Any, shape: tuple[int, int], labels: Labels, details: Mapping[str, Array]
-) -> Array:
-    """What each slope is multiplied by, shape (D,) or (N, D); effects by one."""
-    sizes = aligned_vector(scale, labels.features, "scale", "the explanation")
-    if sizes.shape != shape[1:]:
-        raise InvalidInput(
-            f"scale: expected {shape[1]} numbers, one for each feature, got "
-            f"{len(sizes)}"
-        )
-    return np.where(details[EFFECTS], 1.0, sizes) if EFFECTS in details else sizes
-
-
-def sums_over(
-    groups: Mapping[str, Sequence[str]], W: Attributions, labels: Labels
-) -> tuple[Attributions, Labels]:
-    """Signed sums over each group of features, and the names of what is left."""
-    names = read_groups(groups, labels.feature_names(W.shape[1]))
-    place = {name: j for j, name in enumerate(dict.fromkeys(names))}
-    sums = np.zeros((len(W), len(place)))
-    np.add.at(sums.T, [place[name] for name in names], W.T)
-    return sums, Labels(points=labels.points, features=tuple(place))
-
 
 Parameter: TypeAlias = float | int | str | bool | None
 _NAMES_OF_OTHERS = {
@@ -540,7 +507,14 @@ class Explanation:
             raise InvalidInput(
                 f"scaled: expected attributions in units 'gradient', got {self.units!r}"
             )
-        sizes = sizes_for(scale, self.shape, self.labels, self.details)
+        D, own = self.shape[1], self.labels.features
+        sizes = aligned_vector(scale, own, "scale", "the explanation")
+        if sizes.shape != (D,):
+            raise InvalidInput(
+                f"scale: expected {D} numbers, one for each feature, got {len(sizes)}"
+            )
+        if EFFECTS in self.details:
+            sizes = np.where(self.details[EFFECTS], 1.0, sizes)
         errors = self.standard_errors
         return replace(
             self._elsewhere(self.attributions * sizes),
@@ -579,7 +553,14 @@ class Explanation:
            pair   x1
         0   5.0  2.0
         """
-        return self._elsewhere(*sums_over(groups, self.attributions, self.labels))
+        W, labels = self.attributions, self.labels
+        names = read_groups(groups, labels.feature_names(W.shape[1]))
+        place = {name: j for j, name in enumerate(dict.fromkeys(names))}
+        sums = np.zeros((len(W), len(place)))
+        np.add.at(sums.T, [place[name] for name in names], W.T)
+        return self._elsewhere(
+            sums, Labels(points=labels.points, features=tuple(place))
+        )
 
     def _elsewhere(
         self, attributions: Attributions, labels: Labels | None = None
@@ -761,10 +742,10 @@ class Explanation:
         data, shown = _inputs(X, self)
         package = require("shap")
         D = self.shape[1]
-        base = _base_values(self)
+        base = self.details.get(BASE_VALUE) if self.units == "output" else None
         return package.Explanation(
             values=np.array(self.attributions),
-            base_values=NoBaseValue() if base is None else base,
+            base_values=NoBaseValue() if base is None else np.array(base, float),
             data=data,
             display_data=shown,
             feature_names=list(self.labels.feature_names(D)),

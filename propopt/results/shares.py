@@ -22,7 +22,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import Any, Final, final
 
 import numpy as np
 import pandas as pd
@@ -65,6 +65,7 @@ from propopt.results.archive import (
     CheckedFile,
     Conclusion,
     Kinds,
+    are_named,
     is_count,
     is_number,
     is_text,
@@ -380,12 +381,8 @@ def _defined(value: object) -> bool:
     return value is None or is_number(value)
 
 
-def are_shares(value: object) -> bool:
-    """True for finite numbers, or null, by name."""
-    return isinstance(value, dict) and all(
-        is_text(name) and _defined(item) for name, item in value.items()
-    )
-
+are_shares: Final = are_named(_defined)
+"""True for finite numbers, or null, by name."""
 
 _Kind = tuple[Callable[[object], bool], str]
 _MAPPING: _Kind = (are_shares, "numbers, or null, by name")
