@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -30,10 +30,6 @@ from numpy.typing import NDArray
 
 from propopt.base.arrays import Array
 from propopt.base.errors import InvalidInput, Unwritten
-
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 # ---- Files that are either the old ones or the new ones, never half of each
@@ -354,7 +350,14 @@ def _is_number(text: str) -> bool:
 # ---- Pictures as SVG: whole files, the same for the same run
 
 
-def write_svg(figure: Figure, path: str | Path, *, salt: str) -> None:
+class Drawing(Protocol):
+    """What pictures are written of: a figure of matplotlib."""
+
+    def savefig(self, fname: Path, *, format: str, metadata: Any) -> object:
+        """Write it to a file."""
+
+
+def write_svg(figure: Drawing, path: str | Path, *, salt: str) -> None:
     """Write a figure as SVG, without a date, whole or not at all."""
     from matplotlib import rc_context
 

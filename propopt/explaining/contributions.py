@@ -76,6 +76,15 @@ class Contributions:
         size = np.linalg.norm(self.total)
         return float(gap / size) if size > 0.0 else float(gap > 0.0)
 
+    def details_beside(self, W: Attributions) -> dict[str, Array]:
+        """What complete attributions W (N, D) are made of, and what they miss."""
+        return {
+            "contributions": self.estimate.values,
+            "base_value": self.base,
+            "prediction": self.prediction,
+            "completeness_gap": W.sum(axis=1) - self.total,
+        }
+
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -423,19 +432,13 @@ def complete_explanation(
     best = _best(contributions, graph, roots, robustness, progress)
     if metric == "effects":
         best = _turned(best, roots)
-    gap = best.attributions.sum(axis=1) - contributions.total
+    own = contributions.details_beside(best.attributions)
     return replace(
         best,
         labels=contributions.estimate.labels,
         units="output",
         evaluations=contributions.estimate.evaluations,
-        details={
-            **best.details,
-            "contributions": contributions.estimate.values,
-            "base_value": contributions.base,
-            "prediction": contributions.prediction,
-            "completeness_gap": gap,
-        },
+        details={**best.details, **own},
     )
 
 

@@ -1,9 +1,4 @@
-"""Documents, explained together: targets, optimum, the one line.
-
-- :mod:`propopt.explaining.documents`: documents, explained together.
-- :mod:`propopt.explaining.documents`: what attributions of words aim at.
-- :mod:`propopt.explaining.documents`: the best that are robust over shared words.
-"""
+"""Documents, explained together: targets, optimum, the one line."""
 
 from __future__ import annotations
 
@@ -20,7 +15,7 @@ from propopt.base.errors import InvalidInput
 from propopt.explaining.contributions import Contributions, ContributionsLike
 from propopt.explaining.explainers.documents import N_PAIRS, DocumentShapley
 from propopt.explaining.targets import optimum
-from propopt.explaining.together import stability_in_words
+from propopt.explaining.together import beside_target, stability_in_words
 from propopt.functions import Function
 from propopt.functions.outputs import Output, Target
 from propopt.functions.texts import TextFunction
@@ -80,17 +75,7 @@ class SharedOptimum:
             best = optimum(
                 matching, robust, self.robustness, self.progress, constraints
             )
-        return replace(
-            best,
-            labels=aim.labels,
-            units="output",
-            evaluations=aim.evaluations,
-            details={**best.details, "gradient": aim.values},
-            parameters={
-                "gradient": aim.source,
-                **({"notes": "; ".join(aim.notes)} if aim.notes else {}),
-            },
-        )
+        return beside_target(best, aim)
 
     def complete(self, known: Contributions) -> Explanation:
         """The best that add up to f(x) less f of no word, over the words of x."""
@@ -114,13 +99,7 @@ class SharedOptimum:
         }
         return replace(
             best,
-            details={
-                **details,
-                "contributions": known.estimate.values,
-                "base_value": known.base,
-                "prediction": known.prediction,
-                "completeness_gap": best.attributions.sum(axis=1) - known.total,
-            },
+            details={**details, **known.details_beside(best.attributions)},
             parameters={**parameters, "contributions miss": known.missed},
         )
 

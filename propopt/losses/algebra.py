@@ -17,7 +17,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from propopt.base.checks import read_nonnegative, refuse_overflow, refuse_underf
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.text import Quantity
 from propopt.losses.maps import (
+    CvxpyExpression,
     Identity,
     ImplicitOverPoints,
     LinearMap,
@@ -34,10 +35,6 @@ from propopt.losses.maps import (
     Squared,
 )
 from propopt.tables.frames import Labels, aligned, differ
-
-
-if TYPE_CHECKING:
-    import cvxpy as cp
 
 
 # ---- Property losses and the algebra that composes them
@@ -149,7 +146,7 @@ class PropertyLoss(ABC):
         target = self.target
         return self.penalty.value(-target) if isinstance(target, np.ndarray) else 0.0
 
-    def expression(self, W: cp.Expression) -> cp.Expression:
+    def expression(self, W: CvxpyExpression) -> CvxpyExpression:
         """The loss of a cvxpy expression W (N, D): a convex expression."""
         self.check_shape(W.shape)
         return self.penalty.expression(self.residual(W))
@@ -313,7 +310,7 @@ class Objective:
         values = self.breakdown(W)
         return math.fsum(weight * values[loss.name] for weight, loss in self.terms)
 
-    def expression(self, W: cp.Expression) -> cp.Expression:
+    def expression(self, W: CvxpyExpression) -> CvxpyExpression:
         """Σ weight · loss(W) as a cvxpy expression."""
         return sum(weight * loss.expression(W) for weight, loss in self.terms)
 

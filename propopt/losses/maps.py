@@ -40,6 +40,9 @@ from propopt.losses.operators import Operator
 if TYPE_CHECKING:
     import cvxpy as cp
 
+CvxpyExpression: TypeAlias = "cp.Expression"
+CvxpyConstraint: TypeAlias = "cp.Constraint"
+
 
 # ---- Linear maps W ↦ A(W), typed by the axis on which they act
 
@@ -474,14 +477,14 @@ class Penalty(ABC):
         """φ(R)."""
 
     @final
-    def expression(self, R: cp.Expression) -> cp.Expression:
+    def expression(self, R: CvxpyExpression) -> CvxpyExpression:
         """φ(R) for a cvxpy expression; without entries it is zero, not a variable."""
         import cvxpy as cp
 
         return self._expression(R) if R.size else cp.Constant(0.0)
 
     @abstractmethod
-    def _expression(self, R: cp.Expression) -> cp.Expression:
+    def _expression(self, R: CvxpyExpression) -> CvxpyExpression:
         """φ(R) for a cvxpy expression with entries."""
 
     @abstractmethod
@@ -511,7 +514,7 @@ class Squared(Penalty):
     def value(self, R: Array) -> float:
         return float(np.vdot(R, R))
 
-    def _expression(self, R: cp.Expression) -> cp.Expression:
+    def _expression(self, R: CvxpyExpression) -> CvxpyExpression:
         import cvxpy as cp
 
         return cp.sum_squares(R)
@@ -541,7 +544,7 @@ class Absolute(Penalty):
     def value(self, R: Array) -> float:
         return float(np.abs(R).sum())
 
-    def _expression(self, R: cp.Expression) -> cp.Expression:
+    def _expression(self, R: CvxpyExpression) -> CvxpyExpression:
         import cvxpy as cp
 
         return cp.sum(cp.abs(R))
@@ -588,7 +591,7 @@ class GroupMax(Penalty):
     def value(self, R: Array) -> float:
         return float((self._max(_row_norms(R, self.norm)) ** self.degree).sum())
 
-    def _expression(self, R: cp.Expression) -> cp.Expression:
+    def _expression(self, R: CvxpyExpression) -> CvxpyExpression:
         import cvxpy as cp
 
         order = {"l2": 2, "l1": 1, "linf": "inf"}[self.norm]

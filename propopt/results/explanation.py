@@ -7,7 +7,6 @@ are a :class:`LazyAttributions`, until somebody reads them.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -77,15 +76,6 @@ _NEGLIGIBLE = 1e-8
 """|x − r| ≤ this · max(|x|, |r|) counts as x = r: the quotient is not defined."""
 
 
-def _check(points: Array, origin: Array, shape: tuple[int, int]) -> None:
-    for name, array, expected in (
-        ("X", points, shape),
-        ("reference", origin, shape[1:]),
-    ):
-        if array.shape != expected:
-            raise InvalidInput(f"{name}: expected shape {expected}, got {array.shape}")
-
-
 # ---- Explanations to and from the ``shap`` package, whose plots many readers know
 
 
@@ -110,14 +100,6 @@ class NoBaseValue:
     __float__ = __array__ = __getitem__ = __format__ = _refused
     __add__ = __radd__ = _refused
     shape = ()
-
-
-def _base_values(explanation: Explanation) -> Array | None:
-    """One number per row, or None: slopes are added to nothing."""
-    base = explanation.details.get(BASE_VALUE)
-    if explanation.units != "output" or base is None:
-        return None
-    return np.array(base, dtype=np.float64)
 
 
 def _base_detail(base: object, n_points: int) -> Array | None:
@@ -197,118 +179,6 @@ class Result(Protocol):
 
     def _repr_html_(self) -> str:
         """A card for notebooks, escaped and without scripts."""
-
-
-# ---- What an explanation can be asked beside its numbers: methods of its class
-
-
-def certain(
-    best: Explanation,
-    budget: float = BUDGET,
-    objective: Objective | PropertyLoss | None = None,
-    *,
-    rows: Sequence[Hashable] | None = None,
-    order: OrderBy = "size",
-) -> Certain:
-    """What holds in every explanation whose objective is almost as good.
-
-    All V with F(V) ≤ F(W) + β lie within √(β [H⁻¹]_nd,nd) of an optimal w_nd, where
-    H is half the Hessian of the squared losses; with further convex losses no
-    farther. The price of a sign is w²/[H⁻¹]: the least rise of the objective at
-    which another explanation has another sign.
-
-    Examples
-    --------
-    >>> import numpy as np, propopt as po
-    >>> objective = po.GradientMatching(np.array([[3.0, 0.01], [2.0, -0.02]]))
-    >>> best = po.solve(objective + po.PairwiseRobustness(po.chain_graph(2)))
-    >>> best.certain().to_frame()[["certain", "positive"]]
-             certain  positive
-    feature
-    x0           1.0       1.0
-    x1           0.0       0.0
-    """
-    _ = best.attributions  # losses and certificate are then theirs
-    given = None if objective is None else Objective.of(objective)
-    program = known_program(best, given, "certain")
-    known = best if given is None else claimed(best, given)
-    return certain_of(known, program, budget=budget, rows=rows, order=order)
-
-
-def shares(
-    explanation: Explanation, objective: Objective | PropertyLoss | None = None
-) -> Shares:
-    """Losses as shares kept and removed, and as differences in units of attributions.
-
-    Examples
-    --------
-    >>> import numpy as np, propopt as po
-    >>> G = np.array([[0.0, 1.0], [2.0, 1.0]])
-    >>> objective = po.GradientMatching(G) + po.PairwiseRobustness(po.chain_graph(2))
-    >>> mine = po.Explanation(attributions=G + 0.5, method="mine")
-    >>> mine.shares(objective)
-    Shares(50.0 % of faithfulness kept (gradient_matching); 0.0 % of ...
-    """
-    given = None if objective is None else Objective.of(objective)
-    _ = explanation.attributions  # weights are then those of what was computed
-    return shares_of(explanation, given, known_program(explanation, given, "shares"))
-
-
-def stability(
-    best: Explanation,
-    k: int = TOP,
-    objective: Objective | PropertyLoss | None = None,
-    *,
-    solve: Solve | None = None,
-) -> ConclusionStability:
-    """Whether signs, largest features and order survive other settings.
-
-    The weight of each loss beside faithfulness goes from a half to two, in nine steps;
-    a graph of nearest neighbours has half and twice as many, at the same weight times
-    mean degree; a target that was drawn is drawn again, as far as its blocks tell.
-
-    Examples
-    --------
-    >>> import numpy as np, propopt as po
-    >>> X = np.linspace(-1, 1, 12)[:, None] * [1.0, 2.0]
-    >>> objective = po.GradientMatching(X**2 - 0.3) + po.PairwiseRobustness(
-    ...     po.knn_graph(X, 2)
-    ... )
-    >>> [a.varied for a in po.solve(objective).stability().agreements]
-    ['weight of pairwise_robustness', 'neighbours in pairwise_robustness']
-    """
-    _ = best.attributions  # weights are then those of what was computed
-    given = None if objective is None else Objective.of(objective)
-    program = known_program(best, given, "stability")
-    known = best if given is None else replace(best, weights=given.weights)
-    return stability_of(known, program, k, solve)
-
-
-def loss_shares(explanation: Explanation) -> dict[str, float]:
-    """By name what is kept of each faithfulness loss, and removed of every other.
-
-    Of the losses as they are known, without attributions; see
-    :class:`propopt.Shares`. Nothing after loading, where the objective is not known.
-    """
-    program = explanation.program
-    if program is None:
-        return {}
-    ends = Ends.of(program, weighted(explanation, None, program))
-    return ends.shares(explanation.losses)
-
-
-def known_program(
-    explanation: Explanation, objective: Objective | None, question: str
-) -> Program:
-    """What the explanation was optimized for, or what the caller gave."""
-    if objective is not None:
-        return Program(objective.losses, (), explanation.shape)
-    if explanation.program is None:
-        raise InvalidInput(
-            "objective: a loaded explanation has none, and a baseline was optimized "
-            f"for none; give the objective, as in {question}(objective=...)"
-        )
-    return explanation.program
 
 
 # ---- Attributions that are computed when they are first read
@@ -429,36 +299,11 @@ def settled(owner: Any) -> dict[str, Any]:
     return fields
 
 
-# ---- Attributions in other coordinates: per scale of the features, summed over groups
+# ---- One attribution vector per point, with what was measured about them
 
 
 EFFECTS: Final = "effects"
 """The detail that says which attributions are effects, in units of the output."""
-
-
-def sizes_for(
-    scale: Any, shape: tuple[int, int], labels: Labels, details: Mapping[str, Array]
-) -> Array:
-    """What each slope is multiplied by, shape (D,) or (N, D); effects by one."""
-    sizes = aligned_vector(scale, labels.features, "scale", "the explanation")
-    if sizes.shape != shape[1:]:
-        raise InvalidInput(
-            f"scale: expected {shape[1]} numbers, one for each feature, got "
-            f"{len(sizes)}"
-        )
-    return np.where(details[EFFECTS], 1.0, sizes) if EFFECTS in details else sizes
-
-
-def sums_over(
-    groups: Mapping[str, Sequence[str]], W: Attributions, labels: Labels
-) -> tuple[Attributions, Labels]:
-    """Signed sums over each group of features, and the names of what is left."""
-    names = read_groups(groups, labels.feature_names(W.shape[1]))
-    place = {name: j for j, name in enumerate(dict.fromkeys(names))}
-    sums = np.zeros((len(W), len(place)))
-    np.add.at(sums.T, [place[name] for name in names], W.T)
-    return sums, Labels(points=labels.points, features=tuple(place))
-
 
 Parameter: TypeAlias = float | int | str | bool | None
 _NAMES_OF_OTHERS = {
@@ -612,7 +457,7 @@ class Explanation:
         """
         values = self._values(Objective.of(losses).losses)
         own = self if self._agrees(values) else self._unclaimed()
-        return dataclasses.replace(own, losses={**own.losses, **values})
+        return replace(own, losses={**own.losses, **values})
 
     def _values(self, losses: Sequence[PropertyLoss]) -> dict[str, float]:
         array = read_for(losses, self, f"{self.method}: attributions")
@@ -655,9 +500,16 @@ class Explanation:
             raise InvalidInput(
                 f"scaled: expected attributions in units 'gradient', got {self.units!r}"
             )
-        sizes = sizes_for(scale, self.shape, self.labels, self.details)
+        D, own = self.shape[1], self.labels.features
+        sizes = aligned_vector(scale, own, "scale", "the explanation")
+        if sizes.shape != (D,):
+            raise InvalidInput(
+                f"scale: expected {D} numbers, one for each feature, got {len(sizes)}"
+            )
+        if EFFECTS in self.details:
+            sizes = np.where(self.details[EFFECTS], 1.0, sizes)
         errors = self.standard_errors
-        return dataclasses.replace(
+        return replace(
             self._elsewhere(self.attributions * sizes),
             units="scaled",
             standard_errors=None if errors is None else sealed(errors * np.abs(sizes)),
@@ -694,13 +546,20 @@ class Explanation:
            pair   x1
         0   5.0  2.0
         """
-        return self._elsewhere(*sums_over(groups, self.attributions, self.labels))
+        W, labels = self.attributions, self.labels
+        names = read_groups(groups, labels.feature_names(W.shape[1]))
+        place = {name: j for j, name in enumerate(dict.fromkeys(names))}
+        sums = np.zeros((len(W), len(place)))
+        np.add.at(sums.T, [place[name] for name in names], W.T)
+        return self._elsewhere(
+            sums, Labels(points=labels.points, features=tuple(place))
+        )
 
     def _elsewhere(
         self, attributions: Attributions, labels: Labels | None = None
     ) -> Explanation:
         """Attributions in other coordinates, without what was measured in these."""
-        return dataclasses.replace(
+        return replace(
             self._unclaimed(),
             attributions=sealed(attributions),
             labels=labels or self.labels,
@@ -711,8 +570,8 @@ class Explanation:
 
     def _unclaimed(self) -> Explanation:
         """The same attributions, without a claim to be optimal."""
-        optimum = dataclasses.replace(self, weights={}, multipliers={}, target=None)
-        return dataclasses.replace(optimum, certificate=None, program=None)
+        optimum = replace(self, weights={}, multipliers={}, target=None)
+        return replace(optimum, certificate=None, program=None)
 
     def to_frame(self) -> pd.DataFrame:
         """The attributions as a DataFrame, with the names of the input."""
@@ -775,7 +634,7 @@ class Explanation:
         )
         program = Program(objective.losses, bounds)
         aim = Aim(program)
-        return dataclasses.replace(
+        return replace(
             self,
             weights=objective.weights,
             losses={**self.losses, **values},
@@ -876,10 +735,10 @@ class Explanation:
         data, shown = _inputs(X, self)
         package = require("shap")
         D = self.shape[1]
-        base = _base_values(self)
+        base = self.details.get(BASE_VALUE) if self.units == "output" else None
         return package.Explanation(
             values=np.array(self.attributions),
-            base_values=NoBaseValue() if base is None else base,
+            base_values=NoBaseValue() if base is None else np.array(base, float),
             data=data,
             display_data=shown,
             feature_names=list(self.labels.feature_names(D)),
@@ -926,13 +785,20 @@ class Explanation:
         points = aligned(X, self.labels, "X", "the explanation")
         features = self.labels.features
         origin = aligned_vector(reference, features, "reference", "the explanation")
-        _check(points, origin, self.shape)
+        for name, array, expected in (
+            ("X", points, self.shape),
+            ("reference", origin, self.shape[1:]),
+        ):
+            if array.shape != expected:
+                raise InvalidInput(
+                    f"{name}: expected shape {expected}, got {array.shape}"
+                )
         steps = points - origin
         size = np.maximum(np.abs(points), np.abs(origin))
         undefined = np.abs(steps) <= _NEGLIGIBLE * size
         slopes = np.zeros(self.shape)
         np.divide(self.attributions, steps, out=slopes, where=~undefined)
-        return dataclasses.replace(
+        return replace(
             self,
             attributions=sealed(read_array(slopes, "slopes", ndim=2)),
             units="gradient",
@@ -1035,7 +901,11 @@ class Explanation:
         x0           1.0       1.0
         x1           0.0       0.0
         """
-        return certain(self, budget, objective, rows=rows, order=order)
+        _ = self.attributions  # losses and certificate are then theirs
+        given = None if objective is None else Objective.of(objective)
+        program = self._program_of(given, "certain")
+        known = self if given is None else claimed(self, given)
+        return certain_of(known, program, budget=budget, rows=rows, order=order)
 
     def shares(self, objective: Objective | PropertyLoss | None = None) -> Shares:
         """Losses as shares kept and removed, and in units of attributions.
@@ -1067,7 +937,9 @@ class Explanation:
         >>> mine.shares(objective)
         Shares(50.0 % of faithfulness kept (gradient_matching); 0.0 % of ...
         """
-        return shares(self, objective)
+        given = None if objective is None else Objective.of(objective)
+        _ = self.attributions  # weights are then those of what was computed
+        return shares_of(self, given, self._program_of(given, "shares"))
 
     @property
     def loss_shares(self) -> dict[str, float]:
@@ -1077,7 +949,11 @@ class Explanation:
         :class:`propopt.Shares`. Nothing after loading, where the objective is not
         known.
         """
-        return loss_shares(self)
+        program = self.program
+        if program is None:
+            return {}
+        ends = Ends.of(program, weighted(self, None, program))
+        return ends.shares(self.losses)
 
     def stability(
         self,
@@ -1127,7 +1003,23 @@ class Explanation:
         >>> [a.varied for a in po.solve(objective).stability().agreements]
         ['weight of pairwise_robustness', 'neighbours in pairwise_robustness']
         """
-        return stability(self, k, objective, solve=solve)
+        _ = self.attributions  # weights are then those of what was computed
+        given = None if objective is None else Objective.of(objective)
+        program = self._program_of(given, "stability")
+        known = self if given is None else replace(self, weights=given.weights)
+        return stability_of(known, program, k, solve)
+
+    def _program_of(self, objective: Objective | None, question: str) -> Program:
+        """What the explanation was optimized for, or what the caller gave."""
+        if objective is not None:
+            return Program(objective.losses, (), self.shape)
+        if self.program is None:
+            raise InvalidInput(
+                "objective: a loaded explanation has none, and a baseline was "
+                "optimized for none; give the objective, as in "
+                f"{question}(objective=...)"
+            )
+        return self.program
 
     def _repr_html_(self) -> str:
         """What is explained, the largest features, the proof; settings are folded."""
@@ -1181,7 +1073,7 @@ def explanations_of(
     own = units or "gradient"
     if isinstance(many, Mapping):
         for name, given in many.items():
-            yield dataclasses.replace(explanation_of(given, name, own), method=name)
+            yield replace(explanation_of(given, name, own), method=name)
         return
     if hasattr(many, "shape") or isinstance(many, Explanation):
         raise InvalidInput(f"{noun}s: expected a list of them, got one: put it in [ ]")

@@ -1,9 +1,4 @@
-"""Tabular LIME without sampling noise, at one width or many.
-
-- :class:`~propopt.explaining.explainers.exact_limits.ExactLime`: the baseline.
-- :mod:`propopt.explaining.explainers.exact_limits`: it at many kernel widths.
-- :mod:`propopt.explaining.explainers.exact_limits`: its limits in the units asked for.
-"""
+"""Tabular LIME without sampling noise, at one width or many."""
 
 from __future__ import annotations
 
