@@ -162,21 +162,11 @@ def archive_path(path: str | Path) -> Path:
 
 @dataclass(frozen=True)
 class Format:
-    """What an archive says that it is.
+    """What an archive says that it is."""
 
-    Parameters
-    ----------
-    name : str
-        Under ``format`` in its header.
-    noun : str
-        What errors call it.
-    version : int
-        The latest; earlier ones are read too.
-    """
-
-    name: str
-    noun: str
-    version: int
+    name: str  # under format in its header
+    noun: str  # what errors call it
+    version: int  # the latest; earlier ones are read too
 
     def write(
         self, path: Path, header: Mapping[str, Any], arrays: Mapping[str, Array]

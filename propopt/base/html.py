@@ -71,23 +71,12 @@ _BAR = "position:absolute;top:0;height:100%;border-radius:2px"
 @final
 @dataclass(frozen=True, kw_only=True)
 class CardRow:
-    """One line of a card: a name, a number, and what is to be said of it.
+    """One line of a card: a name, a number, and what is to be said of it."""
 
-    Parameters
-    ----------
-    name : str
-        Of the feature.
-    value : float
-        Its number.
-    note : str
-        Such as ``"always raises"``.
-    parts : (float, float), optional
-        How far the bar reaches below zero, and above it; by default to ``value``.
-    """
-
-    name: str
+    name: str  # of the feature
     value: float
-    note: str = ""
+    note: str = ""  # such as "always raises"
+    # how far the bar reaches below zero, and above it; by default to value
     parts: tuple[float, float] | None = None
 
     @property
@@ -111,27 +100,14 @@ class CardRow:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Card:
-    """What is shown of a result.
+    """What is shown of a result."""
 
-    Parameters
-    ----------
-    title, subtitle : str
-        What was found, of whom; in which unit.
-    rows : sequence of CardRow
-        Numbers, the most important first.
-    rest : str
-        What is said of those that have no row.
-    proof : str
-        What is proved, and what is estimated.
-    settings : mapping
-        How it was made, by name; folded.
-    """
-
-    title: str
+    title: str  # what was found, of whom; in which unit
     subtitle: str = ""
-    rows: Sequence[CardRow] = ()
-    rest: str = ""
-    proof: str = ""
+    rows: Sequence[CardRow] = ()  # numbers, the most important first
+    rest: str = ""  # what is said of those that have no row
+    proof: str = ""  # what is proved, and what is estimated
+    # how it was made, by name; folded
     settings: Mapping[str, str] = field(default_factory=dict)
 
     def text(self) -> str:
@@ -471,32 +447,16 @@ def signed(number: float) -> str:
 @final
 @dataclass(frozen=True, eq=False)
 class MarkedText:
-    """A text, the words in it, and a number for each.
+    """A text, the words in it, and a number for each."""
 
-    Parameters
-    ----------
-    name : str
-        What the document is called.
-    facts : tuple of str
-        What is said of it, a line each.
-    text : str
-        As it is.
-    spans : sequence of (int, int, int)
-        Where words stand, from the first, and which of the words each is.
-    words : tuple of str (d,)
-        The distinct words.
-    weights : array (d,)
-        Their numbers; NaN where there is none.
-    errors : array (d,) or None
-        Standard errors; a word whose number is within two of them of zero is plain.
-    """
-
-    name: str
-    facts: tuple[str, ...]
+    name: str  # what the document is called
+    facts: tuple[str, ...]  # what is said of it, a line each
     text: str
+    # where words stand, from the first, and which of the words each is
     spans: Sequence[tuple[int, int, int]]
-    words: tuple[str, ...]
-    weights: Array
+    words: tuple[str, ...]  # (d,): the distinct words
+    weights: Array  # (d,): their numbers; NaN where there is none
+    # (d,): standard errors; a word whose number is within two of them of zero is plain
     errors: Array | None = None
 
     @property
@@ -518,17 +478,10 @@ class MarkedText:
 @final
 @dataclass(frozen=True)
 class Theme:
-    """Shades of one kind of page.
+    """Shades of one kind of page."""
 
-    Parameters
-    ----------
-    ink : str
-        The colour of words on all shades.
-    above, below : tuple of str
-        Shades of positive and of negative numbers, from small to large ones.
-    """
-
-    ink: str
+    ink: str  # the colour of words on all shades
+    # shades of positive and of negative numbers, from small to large ones
     above: tuple[str, ...]
     below: tuple[str, ...]
 
@@ -559,10 +512,7 @@ EDGES: Final = (0.05, 0.2, 0.4, 0.6, 0.8)
 
 
 def levels(values: Array, reach: float) -> Positions:
-    """The shade of each number: −5 to −1, 0 for none, 1 to 5.
-
-    values (n,).
-    """
+    """The shade of each number: −5 to −1, 0 for none, 1 to 5; values (n,)."""
     sizes = np.nan_to_num(np.abs(values)) / (reach if reach > 0.0 else 1.0)
     steps = np.searchsorted(EDGES, sizes, side="left")
     return np.asarray(np.where(np.nan_to_num(values) < 0.0, -steps, steps))
@@ -631,18 +581,10 @@ WORDS_LISTED: Final = 10
 @final
 @dataclass(frozen=True)
 class HighlightedText:
-    """Highlighted texts: what a notebook shows, and a page of it as a file.
+    """Highlighted texts: what a notebook shows, and a page of it as a file."""
 
-    Parameters
-    ----------
-    html : str
-        A part of a page, with its own style sheet and without scripts.
-    title : str
-        Of the page.
-    """
-
-    html: str
-    title: str
+    html: str  # a part of a page, with its own style sheet and without scripts
+    title: str  # of the page
 
     def _repr_html_(self) -> str:
         return self.html

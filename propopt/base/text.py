@@ -149,26 +149,15 @@ _NOUNS: Final[Mapping[str, str]] = {
 @final
 @dataclass(frozen=True, kw_only=True)
 class Quantity:
-    """One number that a model gives for each row, such as the log-odds of a class.
+    """One number that a model gives for each row, such as the log-odds of a class."""
 
-    Parameters
-    ----------
-    model : str
-        The model's name, such as that of its class.
-    kind : {"value", "probability", "log_odds", "margin"}
-        What the number is. A margin that equals the log-odds is log-odds.
-    label : str, int, float or bool, optional
-        The class, of a classifier; None for other models.
-    position : int, optional
-        Which of several numbers, of a model that gives several.
-    outcome : str, optional
-        The name of the column that the model was taught to predict.
-    """
-
-    model: str
+    model: str  # the model's name, such as that of its class
+    # what the number is; a margin that equals the log-odds is log-odds
     kind: QuantityKind = "value"
-    label: ClassLabel | None = None
+    label: ClassLabel | None = None  # the class, of a classifier; None for other models
+    # which of several numbers, of a model that gives several
     position: int | None = None
+    # the name of the column that the model was taught to predict
     outcome: str | None = None
 
     @property

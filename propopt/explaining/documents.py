@@ -45,24 +45,12 @@ _ROUNDING: Final = 1e-9
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SharedOptimum:
-    """Documents, how they are compared, and how much that counts.
+    """Documents, how they are compared, and how much that counts."""
 
-    Parameters
-    ----------
-    present : array (N, V)
-        Which words a document has.
-    graph : Graph
-        Which documents are similar.
-    robustness : float or None
-        The weight, if not at the knee of the curve.
-    progress : bool or None
-        Whether to show a bar.
-    """
-
-    present: Truths
-    graph: Graph
-    robustness: float | None
-    progress: bool | None
+    present: Truths  # (N, V): which words a document has
+    graph: Graph  # which documents are similar
+    robustness: float | None  # the weight, if not at the knee of the curve
+    progress: bool | None  # whether to show a bar
 
     def nearest(self, aim: Estimate, *constraints: Constraint) -> Explanation:
         """The best for a target, with the target beside it."""
@@ -129,27 +117,13 @@ EFFECTS_OF_WORDS: Final = "exact (f less f of the document without the word)"
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WordTargets:
-    """The targets of documents: numbers for their words, and 0 for all others.
+    """The targets of documents: numbers for their words, and 0 for all others."""
 
-    Parameters
-    ----------
-    function : TextFunction
-        f.
-    documents : sequence of Document (N,)
-        The texts.
-    points : array (N, V)
-        Counts of the words of the vocabulary.
-    labels : Labels
-        Names of documents and words.
-    rng : int, numpy.random.Generator or None
-        For what is sampled.
-    """
-
-    function: TextFunction
-    documents: Sequence[Document]
-    points: Points
-    labels: Labels
-    rng: int | np.random.Generator | None = None
+    function: TextFunction  # f
+    documents: Sequence[Document]  # (N,): the texts
+    points: Points  # (N, V): counts of the words of the vocabulary
+    labels: Labels  # names of documents and words
+    rng: int | np.random.Generator | None = None  # for what is sampled
 
     @classmethod
     def of(
@@ -308,33 +282,15 @@ def _of_short(places: Sequence[int]) -> tuple[str, ...]:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DocumentRequest:
-    """What is asked about documents; the settings of :func:`propopt.explain`.
+    """What is asked about documents; the settings of :func:`propopt.explain`."""
 
-    Parameters
-    ----------
-    function : TextFunction
-        f.
-    X : sequence of str, Series or array (N,)
-        The documents.
-    law : "auto", "none" or TextLaw
-        Effects of deleting single words, or limits of LIME.
-    graph : Graph or None
-        Who is similar, if not by :func:`propopt.graphs.document_graph`.
-    robustness : float or None
-        The weight, if not at the knee.
-    rng : int, numpy.random.Generator or None
-        For what is sampled.
-    progress : bool or None
-        Whether to show bars.
-    """
-
-    function: TextFunction
-    X: Any
-    law: Any = "auto"
-    graph: Graph | None = None
-    robustness: float | None = None
-    rng: int | np.random.Generator | None = None
-    progress: bool | None = None
+    function: TextFunction  # f
+    X: Any  # (N,): the documents
+    law: Any = "auto"  # effects of deleting single words, or limits of LIME
+    graph: Graph | None = None  # who is similar, if not by document_graph
+    robustness: float | None = None  # the weight, if not at the knee
+    rng: int | np.random.Generator | None = None  # for what is sampled
+    progress: bool | None = None  # whether to show bars
 
     def explained(self, units: str, contributions: ContributionsLike) -> Explanation:
         """In the units that are asked for."""

@@ -90,18 +90,11 @@ _UNSCALED = 1e-9
 @final
 @dataclass(frozen=True, eq=False)
 class RowAnswers:
-    """Optima of rows that do not know of each other.
+    """Optima of rows that do not know of each other."""
 
-    Parameters
-    ----------
-    rows : sequence of ConditionalRow (m,)
-        Each with the reference rows that it was compared with.
-    near : array (m, k)
-        Their places.
-    """
-
+    # (m,): each with the reference rows that it was compared with
     rows: Sequence[ConditionalRow]
-    near: NDArray[np.intp]
+    near: NDArray[np.intp]  # (m, k): their places
 
     @property
     def attributions(self) -> Array:
@@ -152,16 +145,6 @@ class RowAnswers:
 class NearestRows:
     """The rule of the reference graph, for rows that are not in it.
 
-    Parameters
-    ----------
-    coordinates : array (n, M)
-        Where the reference rows lie.
-    n_neighbors : int
-        How many of them a new row is compared with; of several at the same distance
-        those that come first.
-    lengthscale : float or None
-        Λ of the similarities exp(−d²/2Λ²); None for similarities of one.
-
     Examples
     --------
     >>> import numpy as np
@@ -172,8 +155,9 @@ class NearestRows:
     (array([2, 1]), array([1., 1.]))
     """
 
-    coordinates: Points
-    n_neighbors: int
+    coordinates: Points  # (n, M): where the reference rows lie
+    n_neighbors: int  # how many of them a new row is compared with
+    # Λ of the similarities exp(−d²/2Λ²); None for similarities of one
     lengthscale: float | None
 
     @property
@@ -204,45 +188,20 @@ class NearestRows:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FittedRows:
-    """What a fit leaves: everything that an answer depends on, but for the row.
+    """What a fit leaves: everything that an answer depends on, but for the row."""
 
-    Parameters
-    ----------
-    function : Function
-        The model.
-    wrapped : bool
-        Whether the model was given as a Function.
-    table : Reference
-        The rows that scales and laws are made of.
-    rows : array (n, D)
-        The reference rows, encoded.
-    rule : TargetRule
-        How the target of a row is made.
-    nearest : NearestRows
-        Who is similar to a new row.
-    reference : Explanation
-        The joint optimum of the reference rows.
-    names : tuple of str
-        The three losses: gradient matching, robustness, smoothness.
-    weights : (float, float, float)
-        Theirs: a, b and c.
-    smooth : Smoothness or None
-        Which features are similar.
-    settings : mapping
-        What an explanation says of how it was made.
-    """
-
-    function: Function
-    wrapped: bool
-    table: Reference
-    rows: Points
-    rule: TargetRule
-    nearest: NearestRows
-    reference: Explanation
+    function: Function  # the model
+    wrapped: bool  # whether the model was given as a Function
+    table: Reference  # the rows that scales and laws are made of
+    rows: Points  # (n, D): the reference rows, encoded
+    rule: TargetRule  # how the target of a row is made
+    nearest: NearestRows  # who is similar to a new row
+    reference: Explanation  # the joint optimum of the reference rows
+    # the three losses: gradient matching, robustness, smoothness
     names: tuple[str, str, str]
-    weights: tuple[float, float, float]
-    smooth: Smoothness | None
-    settings: Mapping[str, Parameter]
+    weights: tuple[float, float, float]  # theirs: a, b and c
+    smooth: Smoothness | None  # which features are similar
+    settings: Mapping[str, Parameter]  # what an explanation says of how it was made
 
     @cached_property
     def modes(self) -> FeatureModes | None:
@@ -365,19 +324,11 @@ class FittedParts(FittedRows):
     the optimum of
 
         ‖w − Φ‖² + 2b Σ_j s_j ‖w − w_j‖²  subject to  Σ_d √ω_d w_d = t.
-
-    Parameters
-    ----------
-    parts : ContributionRule
-        How Φ is made, settled.
-    kind : {"shapley", "slopes"}
-        Which Φ.
-    metric : {"uniform", "effects"}
-        Whether ω_d is one, or the mean of Φ_nd² over the reference rows.
     """
 
-    parts: ContributionRule
-    kind: ContributionChoice
+    parts: ContributionRule  # how Φ is made, settled
+    kind: ContributionChoice  # which Φ
+    # whether ω_d is one, or the mean of Φ_nd² over the reference rows
     metric: FeatureMetric
 
     @cached_property
@@ -570,42 +521,24 @@ NeighborWeights: TypeAlias = Literal["uniform", "gaussian"]
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FitPlan:
-    """All that a fit of reference rows depends on.
+    """All that a fit of reference rows depends on."""
 
-    Parameters
-    ----------
-    function : Function
-        The model.
-    wrapped : bool
-        Whether it was given as a Function.
-    table : DataFrame or array
-        Where scales come from.
-    rows : DataFrame or array (n, D)
-        The reference rows.
-    scale, units, contributions, metric
-        As for :class:`propopt.Explainer`.
-    n_neighbors, weights, lengthscale, robustness, smoothness, law, interactions
-        So are these.
-    seed : int
-        For targets that are sampled.
-    """
-
-    function: Function
-    wrapped: bool
-    table: Any
-    rows: Any
-    scale: ColumnScale
+    function: Function  # the model
+    wrapped: bool  # whether it was given as a Function
+    table: Any  # where scales come from
+    rows: Any  # (n, D): the reference rows
+    scale: ColumnScale  # as for Explainer
     units: Literal["scaled", "output"]
     contributions: ContributionChoice
     metric: FeatureMetric
-    n_neighbors: int
+    n_neighbors: int  # so are these
     weights: NeighborWeights
     lengthscale: float | None
     robustness: float | None
     smoothness: Objective | PropertyLoss | None
     law: LawChoice
     interactions: InteractionScores | None
-    seed: int
+    seed: int  # for targets that are sampled
 
     def fitted(self, progress: bool | None) -> FittedRows:
         """The reference rows, explained together."""

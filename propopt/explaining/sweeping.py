@@ -57,18 +57,10 @@ _Read: TypeAlias = dict[PropertyLoss, Array]
 
 @dataclass(frozen=True, eq=False)
 class SweepPoint:
-    """One combination of weights and limits.
+    """One combination of weights and limits."""
 
-    Parameters
-    ----------
-    weights : array (k,)
-        In the order of the losses of the plan.
-    bounds : tuple of Bound
-        One for each loss with limits.
-    """
-
-    weights: Array
-    bounds: tuple[Bound, ...]
+    weights: Array  # (k,): in the order of the losses of the plan
+    bounds: tuple[Bound, ...]  # one for each loss with limits
 
     @property
     def has_zero(self) -> bool:
@@ -78,17 +70,10 @@ class SweepPoint:
 
 @dataclass(frozen=True, eq=False)
 class SweepPlan:
-    """All combinations, each checked before any is solved.
+    """All combinations, each checked before any is solved."""
 
-    Parameters
-    ----------
-    losses : tuple of PropertyLoss
-        Those with a weight.
-    points : tuple of SweepPoint
-        The last weight varies fastest, and limits faster than weights.
-    """
-
-    losses: tuple[PropertyLoss, ...]
+    losses: tuple[PropertyLoss, ...]  # those with a weight
+    # the last weight varies fastest, and limits faster than weights
     points: tuple[SweepPoint, ...]
 
     @classmethod

@@ -43,24 +43,12 @@ MOST_STABLE = 1_000
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Together:
-    """Rows, and how they are compared.
+    """Rows, and how they are compared."""
 
-    Parameters
-    ----------
-    X : array or DataFrame (N, D)
-        The rows.
-    graph : Graph
-        Who is similar.
-    robustness : float or None
-        The weight, if not at the knee of the curve.
-    progress : bool or None
-        Whether to show bars.
-    """
-
-    X: Any
-    graph: Graph
-    robustness: float | None
-    progress: bool | None
+    X: Any  # shape (N, D)
+    graph: Graph  # who is similar
+    robustness: float | None  # the weight, if not at the knee of the curve
+    progress: bool | None  # whether to show bars
 
     def slopes(self, rule: TargetRule, effort: Effort) -> Explanation:
         """Robust slopes per scale."""

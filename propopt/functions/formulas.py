@@ -180,17 +180,7 @@ class Interactions(Function):
         return any_number_of_columns(self)
 
     def products_in(self, n_columns: int) -> SumOfProducts:
-        """Monomials of degree two.
-
-        Parameters
-        ----------
-        n_columns : int
-            D.
-
-        Returns
-        -------
-        SumOfProducts
-        """
+        """Monomials of degree two."""
         forms = [np.ones((n_columns, n_columns)) + np.eye(n_columns)]
         means = np.zeros((1, n_columns))
         return quadratic_sum(means, forms, np.ones(1), 0.0)
@@ -343,22 +333,13 @@ a parameter, ``degree``."""
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OfColumns(Function):
-    """A function that is made of D functions of one column each.
+    """A function that is made of D functions of one column each."""
 
-    Parameters
-    ----------
-    terms : sequence of callables or None (D,)
-        f_j, from values (n,) of column j to numbers (n,); None of columns that the
-        function does not depend on.
-    slopes : sequence of callables or None (D,), optional
-        f_j′; where they are left out they are central differences.
-    knots : mapping of int to sequence of float
-        By positions of columns, where their functions have kinks or jumps: means are
-        found by quadrature between them.
-    """
-
+    # (D,): f_j, from values (n,) of column j to numbers (n,)
     terms: Sequence[CurveRule | None]
+    # (D,): f_j′; where they are left out they are central differences
     slopes: Sequence[CurveRule | None] | None = field(default=None, kw_only=True)
+    # by positions of columns, where their functions have kinks or jumps
     knots: Mapping[int, Sequence[float]] = field(default_factory=dict, kw_only=True)
 
     def __post_init__(self) -> None:

@@ -34,23 +34,11 @@ Hearer: TypeAlias = Callable[[int], None]
 @final
 @dataclass
 class Calls:
-    """How often a model was asked; not exact if several threads ask at once.
+    """How often a model was asked; not exact if several threads ask at once."""
 
-    Parameters
-    ----------
-    rows : int
-        Rows given to the model.
-    batches : int
-        Tables that they were given in.
-    trials : int
-        Rows that it was given besides, when it was asked for the first time, to see
-        how precise its answers are, whether they are the same twice, and whether they
-        jump between the rows.
-    """
-
-    rows: int = 0
-    batches: int = 0
-    trials: int = 0
+    rows: int = 0  # rows given to the model
+    batches: int = 0  # tables that they were given in
+    trials: int = 0  # rows that it was given besides
     is_trial: bool = field(default=False, init=False, repr=False, compare=False)
     """Whether what is asked now is a trial, of a few rows."""
 

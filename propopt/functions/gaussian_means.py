@@ -40,21 +40,11 @@ _NONE = np.zeros(0, dtype=np.intp)
 @final
 @dataclass(frozen=True, eq=False)
 class PairedValues:
-    """What was drawn around n rows.
+    """What was drawn around n rows."""
 
-    Parameters
-    ----------
-    pairs : AntitheticPairs
-        S of them.
-    odd : array (n, S)
-        (f(x + e_s) − f(x − e_s))/2.
-    effects : tuple of Effects
-        Of what has no slope.
-    """
-
-    pairs: AntitheticPairs
-    odd: Array
-    effects: tuple[Effects, ...]
+    pairs: AntitheticPairs  # S of them
+    odd: Array  # (n, S): (f(x + e_s) − f(x − e_s))/2
+    effects: tuple[Effects, ...]  # of what has no slope
 
     def slopes(self, left_out: NDArray[np.intp] = _NONE) -> Attributions:
         """Slopes and effects, (n, D); some of the pairs may be left out."""

@@ -41,18 +41,10 @@ DIFFERS: Final = (
 @final
 @dataclass
 class CheckedBoxes:
-    """The boxes of a function, compared with it at the first rows that are at hand.
+    """The boxes of a function, compared with it at the first rows that are at hand."""
 
-    Parameters
-    ----------
-    rows : ComparedRows
-        Of the function.
-    boxes : Boxes or None
-        What it was read as; None if it was not, or if that was wrong.
-    """
-
-    rows: ComparedRows
-    boxes: Boxes | None
+    rows: ComparedRows  # of the function
+    boxes: Boxes | None  # what it was read as; None if it was not, or if that was wrong
 
     @classmethod
     def of(cls, function: Function) -> CheckedBoxes:
@@ -76,18 +68,10 @@ class CheckedBoxes:
 @final
 @dataclass
 class CheckedProducts:
-    """The sum of products of a function, compared with it as boxes are.
+    """The sum of products of a function, compared with it as boxes are."""
 
-    Parameters
-    ----------
-    rows : ComparedRows
-        Of the function.
-    products : SumOfProducts, NoProducts or None
-        What it was read as; the reason if it was not, or if that was wrong. None
-        before it was asked, as some functions know it of a given number of columns.
-    """
-
-    rows: ComparedRows
+    rows: ComparedRows  # of the function
+    # what it was read as; the reason if it was not, or if that was wrong
     products: SumOfProducts | NoProducts | None = None
 
     @classmethod
@@ -121,16 +105,10 @@ class ComparedRows:
 
     Among them are some of the first rows in which a column is missing that was there
     before: what a function makes of missing values is its own, and may be an error.
-
-    Parameters
-    ----------
-    function : Function
-        f.
-    known_missing : array of bool (D,) or None
-        Columns that were missing in rows that were compared; None before any was.
     """
 
-    function: Function
+    function: Function  # f
+    # (D,): columns that were missing in rows that were compared; None before any was
     known_missing: Truths | None = field(default=None)
 
     def difference(
@@ -214,23 +192,12 @@ class ExactMean(MeanOfFunction):
     (:class:`~propopt.laws.data_law.DataLaw`): Cov(V_j, f(V)) / Var(V_j) of numbers,
     f(x) less its mean over all categories, or over observed numbers where x_j is
     missing. Make it by :func:`smoothed`.
-
-    Parameters
-    ----------
-    function : Function
-        f.
-    law : DataLaw
-        The law of the columns.
-    sum_of_boxes : Boxes
-        What f is.
-    checked : CheckedBoxes
-        The same, compared with f at the reference rows.
     """
 
-    function: Function
+    function: Function  # f
     law: DataLaw
-    sum_of_boxes: Boxes
-    checked: CheckedBoxes
+    sum_of_boxes: Boxes  # what f is
+    checked: CheckedBoxes  # the same, compared with f at the reference rows
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.function!r}, {self.law!r})"

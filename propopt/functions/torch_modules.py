@@ -64,33 +64,19 @@ class TorchModel(Function):
     4 MiB of input and 16,384 rows. Its mode, its parameters and their ``.grad`` are
     left as they were. Rows must not influence one another, as in evaluation mode they
     hardly ever do.
-
-    Parameters
-    ----------
-    quantity : Quantity
-        What f is.
-    module : torch.nn.Module
-        Takes (n, D), or n inputs of ``input_shape``; returns (n,), (n, 1) or (n, K).
-    output : str
-        ``"value"``, or what class scores mean: ``"probability"``, ``"log_odds"``,
-        ``"margin"``.
-    index : int or None
-        The column, or the class, that is explained.
-    input_shape : tuple of int or None
-        The shape of one point as the module takes it; None is (D,).
-    table : TableSchema or None
-        The table of numbers that the function takes, where one was given.
-    batch_rows : int
-        The most rows of one call.
     """
 
-    quantity: Quantity = field()
+    quantity: Quantity = field()  # what f is
+    # takes (n, D), or n inputs of input_shape; returns (n,), (n, 1) or (n, K)
     module: Module
+    # "value", or what class scores mean: "probability", "log_odds", "margin"
     output: str
-    index: int | None
+    index: int | None  # the column, or the class, that is explained
+    # the shape of one point as the module takes it; None is (D,)
     input_shape: tuple[int, ...] | None
+    # the table of numbers that the function takes, where one was given
     table: TableSchema | None = None
-    batch_rows: int = sys.maxsize
+    batch_rows: int = sys.maxsize  # the most rows of one call
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.quantity})"

@@ -35,30 +35,18 @@ WHOLE: Final[Places] = np.zeros((1, 0), dtype=np.intp)
 @final
 @dataclass(frozen=True, eq=False)
 class Features:
-    """M features; columns of one feature are left out, and drawn, together.
+    """M features; columns of one feature are left out, and drawn, together."""
 
-    Parameters
-    ----------
-    names : tuple (M,)
-        As columns are called, or groups of them.
-    columns : tuple of tuple of int (M,)
-        Places of the columns of each feature; each column is in one feature.
-    column_names : tuple of tuple (M,)
-        Their names.
-    """
-
-    names: tuple[Hashable, ...]
+    names: tuple[Hashable, ...]  # (M,): as columns are called, or groups of them
+    # (M,): places of the columns of each feature; each column is in one feature
     columns: tuple[tuple[int, ...], ...]
-    column_names: tuple[tuple[Hashable, ...], ...]
+    column_names: tuple[tuple[Hashable, ...], ...]  # shape (M,)
 
     @classmethod
     def of(
         cls, names: Sequence[Hashable], groups: FeatureGroups | None = None
     ) -> Features:
-        """One feature for each column, but one for each group.
-
-        names (D,).
-        """
+        """One feature for each column, but one for each group; names (D,)."""
         if isinstance(groups, TableSchema):
             groups = _one_hot_groups(groups, names)
         group_of = _group_of({} if groups is None else groups, names)

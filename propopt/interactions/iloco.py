@@ -46,27 +46,14 @@ from propopt.tables.frames import names_of
 @final
 @dataclass(frozen=True, eq=False)
 class Scoring:
-    """Fitted predictors, and how they were had.
+    """Fitted predictors, and how they were had."""
 
-    Parameters
-    ----------
-    source : LeftOut
-        The predictors.
-    scheme : Scheme
-        How they were had.
-    error : RowError
-        Err.
-    method : str
-        How predictors were had, where the source is of other rows than the fit was.
-    quantity : Quantity or None
-        What the learner predicts.
-    """
-
-    source: LeftOut
-    scheme: Scheme
-    error: RowError
+    source: LeftOut  # the predictors
+    scheme: Scheme  # how they were had
+    error: RowError  # err
+    # how predictors were had, where the source is of other rows than the fit was
     method: str = ""
-    quantity: Quantity | None = None
+    quantity: Quantity | None = None  # what the learner predicts
 
     @property
     def features(self) -> Features:
@@ -79,16 +66,13 @@ class Scoring:
 
     def of(
         self,
-        sets: Places,
+        sets: Places,  # shape (Q, r)
         main: InteractionScores | None,
         *,
         n_candidates: int,
         notes: tuple[str, ...] = (),
     ) -> InteractionScores:
-        """Scores of Q sets.
-
-        sets (Q, r).
-        """
+        """Scores of Q sets."""
         source = self.source
         found, not_used = set_scores(source, sets), self._not_used()
         counted = ~np.isin(sets, np.array(not_used, np.intp)).any(axis=1)
@@ -189,21 +173,11 @@ def warn_of_equal_rows(scores: InteractionScores) -> None:
 @final
 @dataclass(frozen=True, eq=False)
 class ChosenSets:
-    """Sets that are scored, and how many there were to choose from.
+    """Sets that are scored, and how many there were to choose from."""
 
-    Parameters
-    ----------
-    places : array of int (Q, r)
-        The sets.
-    n_candidates : int
-        For how many sets p-values and intervals are corrected.
-    notes : tuple of str
-        How they were chosen, a sentence each.
-    """
-
-    places: Places
-    n_candidates: int
-    notes: tuple[str, ...] = ()
+    places: Places  # (Q, r): the sets
+    n_candidates: int  # for how many sets p-values and intervals are corrected
+    notes: tuple[str, ...] = ()  # how they were chosen, a sentence each
 
 
 @final

@@ -335,27 +335,14 @@ def array_of(table: Any) -> NDArray[Any]:
 @final
 @dataclass(frozen=True, eq=False)
 class Learner:
-    """An estimator of which clones are fitted, on tables without some columns.
+    """An estimator of which clones are fitted, on tables without some columns."""
 
-    Parameters
-    ----------
-    estimator : estimator
-        Not changed.
-    n_columns : int
-        D, of its table.
-    names : tuple (D,) or None
-        Of the columns; None of an array.
-    """
-
-    estimator: Any
-    n_columns: int
-    names: tuple[Hashable, ...] | None
+    estimator: Any  # not changed
+    n_columns: int  # D, of its table
+    names: tuple[Hashable, ...] | None  # (D,): of the columns; None of an array
 
     def fresh(self, kept: NDArray[np.bool_], table: Any, seed: int) -> Any:
-        """A clone for a table without some columns.
-
-        kept (D,).
-        """
+        """A clone for a table without some columns; kept (D,)."""
         if self._alone:
             return self._seeded_copy(seed)
         model = unfitted_copy(self.estimator)
@@ -507,27 +494,13 @@ Predictor: TypeAlias = Callable[[Any], Array]
 @final
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """A fitted model, asked with a table of all columns.
+    """A fitted model, asked with a table of all columns."""
 
-    Parameters
-    ----------
-    model : estimator
-        Fitted.
-    columns : array of int
-        Which it sees.
-    places : array of int or None
-        Of the classes that it knows, among all K.
-    n_classes : int
-        K.
-    of_numbers : bool
-        Whether it was fitted to an array, also of a table.
-    """
-
-    model: Any
-    columns: NDArray[np.intp]
-    places: NDArray[np.intp] | None
-    n_classes: int
-    of_numbers: bool = False
+    model: Any  # fitted
+    columns: NDArray[np.intp]  # which it sees
+    places: NDArray[np.intp] | None  # of the classes that it knows, among all K
+    n_classes: int  # K
+    of_numbers: bool = False  # whether it was fitted to an array, also of a table
 
     def __call__(self, table: Any) -> Array:
         own = taken(table, None, self.columns)

@@ -126,25 +126,14 @@ def _ceil(number: float) -> int:
 @final
 @dataclass(frozen=True, eq=False)
 class Strata:
-    """Disjoint sets of rows, and how many of each are in a patch.
-
-    Parameters
-    ----------
-    members : tuple of array of int
-        Rows of each.
-    sizes : tuple of int
-        Rows of each that a patch has: at least one, and never all.
-    """
+    """Disjoint sets of rows, and how many of each are in a patch."""
 
     members: tuple[NDArray[np.intp], ...]
-    sizes: tuple[int, ...]
+    sizes: tuple[int, ...]  # rows of each that a patch has: at least one, and never all
 
     @classmethod
     def of(cls, n_table: int, n_rows: int, labels: NDArray[Any] | None) -> Strata:
-        """One stratum for each label, or one of all rows.
-
-        labels (N,).
-        """
+        """One stratum for each label, or one of all rows; labels (N,)."""
         if labels is None:
             return cls((np.arange(n_table),), (n_rows,))
         _, place, counts = np.unique(labels, return_inverse=True, return_counts=True)
@@ -199,24 +188,12 @@ BLOCK = 2**16
 @final
 @dataclass(frozen=True, eq=False)
 class Patches:
-    """B minipatches, drawn once.
+    """B minipatches, drawn once."""
 
-    Parameters
-    ----------
-    rows : array of int (B, n)
-        The rows I_b of each, ascending.
-    features : array of bool (B, M)
-        Whether a feature is in F_b.
-    seeds : array of int (B,)
-        For the learners.
-    n_table : int
-        N, rows of the table.
-    """
-
-    rows: NDArray[np.intp]
-    features: NDArray[np.bool_]
-    seeds: NDArray[np.int64]
-    n_table: int
+    rows: NDArray[np.intp]  # (B, n): the rows I_b of each, ascending
+    features: NDArray[np.bool_]  # (B, M): whether a feature is in F_b
+    seeds: NDArray[np.int64]  # (B,): for the learners
+    n_table: int  # N, rows of the table
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -238,13 +215,7 @@ class Patches:
         )
 
     def seen_by_none(self, n_table: int) -> Patches:
-        """The same patches beside a table of new rows: each row is out of each patch.
-
-        Parameters
-        ----------
-        n_table : int
-            Rows of that table.
-        """
+        """The same patches beside a table of new rows: each is out of all patches."""
         return replace(self, rows=self.rows[:, :0], n_table=n_table)
 
 
@@ -256,14 +227,12 @@ def draw_patches(
     n_kept: float,
     sampling: ColumnSampling,
     seed: int,
-    labels: NDArray[Any] | None = None,
+    labels: NDArray[Any] | None = None,  # shape (N,)
 ) -> Patches:
     """Rows and features of each patch, uniformly without replacement.
 
     Patch b is the same however many are drawn: blocks of patches, whose size depends on
     the table alone, have a stream each.
-
-    labels (N,).
     """
     strata = Strata.of(n_table, n_rows, labels)
     parts = [
@@ -320,23 +289,12 @@ class Usable:
     The row has to be out of the patch and the set disjoint from its features, which has
     the probability (1 − n/N) C(M − t, m)/C(M, m) for t features; of B patches so many
     times B are of use on average. With ``"bernoulli"`` it is (1 − n/N)(1 − m/M)^t.
-
-    Parameters
-    ----------
-    row_share : float
-        n/N.
-    n_features : int
-        M.
-    n_kept : float
-        m.
-    columns : {"fixed", "bernoulli"}
-        How features are drawn.
     """
 
-    row_share: float
-    n_features: int
-    n_kept: float
-    columns: ColumnSampling
+    row_share: float  # n/N
+    n_features: int  # M
+    n_kept: float  # m
+    columns: ColumnSampling  # how features are drawn
 
     @classmethod
     def of(cls, patches: Patches) -> Usable:

@@ -899,7 +899,7 @@ class InteractionScores:
 
 def places_of_columns(
     result: InteractionScores,
-    names: Sequence[Hashable] | None,
+    names: Sequence[Hashable] | None,  # shape (D,)
     n_columns: int,
     whose: str,
 ) -> list[Positions]:
@@ -908,8 +908,6 @@ def places_of_columns(
     Names decide where both sides have them; a feature of many columns may be one among
     the others, as of a schema. The columns of an array are counted: then position
     decides.
-
-    names (D,).
     """
     members = _members(result, names)
     own = list(chain.from_iterable(members))
@@ -976,28 +974,17 @@ _ADJUSTED: Final = {
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ClearScores:
-    """Scores of Q sets, their intervals, and which of them are beyond zero and leak.
+    """Scores of Q sets, their intervals, and which of them are beyond zero and leak."""
 
-    Parameters
-    ----------
-    names : tuple of tuple of str (Q,)
-        Of the features of each set.
-    estimates, low, high : array (Q,)
-        Scores and the ends of their intervals; NaN where an error is not known.
-    leak : array (Q,)
-        What a model without interactions would show; zero where that is not known.
-    in_words : str
-        What the intervals are.
-    used : array of bool (Q,), optional
-        False of sets with a feature that no learner uses; by default all are.
-    """
-
-    names: tuple[tuple[str, ...], ...]
+    names: tuple[tuple[str, ...], ...]  # (Q,): of the features of each set
+    # (Q,): scores and the ends of their intervals; NaN where an error is not known
     estimates: Values
-    low: Values
-    high: Values
+    low: Values  # shape (Q,)
+    high: Values  # shape (Q,)
+    # (Q,): what a model without interactions would show; zero where that is not known
     leak: Values
-    in_words: str
+    in_words: str  # what the intervals are
+    # (Q,): false of sets with a feature that no learner uses; by default all are
     used: Truths = field(default_factory=lambda: np.array(True))
 
     def __post_init__(self) -> None:

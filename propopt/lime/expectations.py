@@ -24,22 +24,13 @@ from propopt.structures.products.sums import SumOfProducts
 @final
 @dataclass(frozen=True, eq=False)
 class FactorMeans:
-    """What the weighted law makes of U factors in n situations.
+    """What the weighted law makes of U factors in n situations."""
 
-    Parameters
-    ----------
-    tilts : tuple of Tilt (D,)
-        The law of each column.
-    column : array (U,)
-        The column of each factor.
-    one, zero : array (U, n)
-        E_Q[g_u | z_j = 1] and E_Q[g_u | z_j = 0], j the column of factor u.
-    """
-
-    tilts: tuple[Tilt, ...]
-    column: Positions
+    tilts: tuple[Tilt, ...]  # (D,): the law of each column
+    column: Positions  # (U,): the column of each factor
+    # (U, n): E_Q[g_u | z_j = 1] and E_Q[g_u | z_j = 0], j the column of factor u
     one: Array
-    zero: Array
+    zero: Array  # shape (U, n)
 
     @cached_property
     def alpha(self) -> Array:
@@ -103,34 +94,16 @@ _OF_SITUATIONS: Final = (
 @final
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """Coefficients of infinitely many samples, in n situations.
+    """Coefficients of infinitely many samples, in n situations."""
 
-    Parameters
-    ----------
-    coefficients : array (n, D)
-        β_j; exactly 0.0 where f does not depend on column j.
-    mean : array (n,)
-        E_Q f.
-    alpha : array (n, D)
-        Q(z_j = 1).
-    log_weight : array (n,)
-        log C, C = E π: the mean weight of a sample.
-    standard_errors : array (n, D) or None
-        Of coefficients that are estimated, from the scatter of 20 independent blocks of
-        draws; α and log C are exact. None where all is.
-    intercept_error : array (n,) or None
-        Of the intercept.
-    evaluations : int
-        Of the function.
-    """
-
+    # (n, D): β_j; exactly 0.0 where f does not depend on column j
     coefficients: Attributions
-    mean: Values
-    alpha: Array
-    log_weight: Values
+    mean: Values  # (n,): E_Q f
+    alpha: Array  # (n, D): Q(z_j = 1)
+    log_weight: Values  # (n,): log C, C = E π: the mean weight of a sample
     standard_errors: Attributions | None = None
-    intercept_error: Values | None = None
-    evaluations: int = 0
+    intercept_error: Values | None = None  # shape (n,)
+    evaluations: int = 0  # of the function
 
     @classmethod
     def joined(cls, parts: Sequence[Limits]) -> Limits:
@@ -176,18 +149,10 @@ class Limits:
 @final
 @dataclass(frozen=True, eq=False)
 class ExactLimits:
-    """Limits of a sum of products under a law; tables of fixed bins are made once.
+    """Limits of a sum of products under a law; tables of fixed bins are made once."""
 
-    Parameters
-    ----------
-    function : SumOfProducts
-        f.
-    law : LimeLaw
-        Of the samples, bits and weights.
-    """
-
-    function: SumOfProducts
-    law: LimeLaw
+    function: SumOfProducts  # f
+    law: LimeLaw  # of the samples, bits and weights
 
     def with_law(self, law: LimeLaw) -> ExactLimits:
         """The limits under another law; tables of columns that stay are shared."""

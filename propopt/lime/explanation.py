@@ -330,30 +330,11 @@ class LimeResult(ABC, Generic[AskedAbout]):
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read what :meth:`save` wrote.
-
-        Raises
-        ------
-        InvalidInput
-            If the file is another one, or holds what no such result has.
-        FileNotFoundError
-            If there is none.
-        """
+        """Read what :meth:`save` wrote."""
         return cls(**cls._file.read(path))
 
     def asked(self, what: str) -> AskedAbout:
-        """The model and the law.
-
-        Parameters
-        ----------
-        what : str
-            What they are needed for.
-
-        Raises
-        ------
-        Refused
-            If the explanation was loaded.
-        """
+        """The model and the law."""
         if self.subject is None:
             raise Refused(f"{what}: {self._left_behind}")
         return self.subject
@@ -362,12 +343,6 @@ class LimeResult(ABC, Generic[AskedAbout]):
         """Names and coefficients; the largest first, as the package ``lime`` has it.
 
         Names are those of words, or of columns with their bins.
-
-        Parameters
-        ----------
-        row : label or int, optional
-            Its name in the index of X, or its position where X had no names; by default
-            the first.
         """
         names, _ = self._at(self.position(row))
         return [(names[j], weight) for j, weight in self.as_map(row)[1]]
@@ -377,12 +352,6 @@ class LimeResult(ABC, Generic[AskedAbout]):
 
         Words are numbered in the order in which they first come, as ``lime`` does it;
         of equal coefficients the first comes first.
-
-        Parameters
-        ----------
-        row : label or int, optional
-            Its name in the index of X, or its position where X had no names; by default
-            the first.
         """
         _, coefficients = self._at(self.position(row))
         order = np.argsort(-np.abs(coefficients), kind="stable").tolist()
@@ -393,18 +362,7 @@ class LimeResult(ABC, Generic[AskedAbout]):
         """Names of the columns of a row, or of the words, and their coefficients."""
 
     def position(self, row: Hashable | None = None) -> int:
-        """Where a row, or document, stands; the first by default.
-
-        Parameters
-        ----------
-        row : label or int, optional
-            Its name in the index of X, or its position where X had no names.
-
-        Raises
-        ------
-        InvalidInput
-            If there is none.
-        """
+        """Where a row, or document, stands; the first by default."""
         return 0 if row is None else self.labels.position(row, self.shape[0])
 
     def _positions(self, rows: Sequence[Hashable]) -> Positions:

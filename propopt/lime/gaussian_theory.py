@@ -42,25 +42,13 @@ class Near(NamedTuple):
 @final
 @dataclass(frozen=True, eq=False)
 class Geometry:
-    """The numbers of a gaussian law, by columns, for closed forms.
-
-    Parameters
-    ----------
-    law : GaussianLaw
-        The law.
-    normal : array of bool (D,)
-        Which columns are of normal numbers that are never missing.
-    mean, scale : array (D,)
-        μ and σ; NaN for other columns.
-    width : array (D,)
-        u_j ν, the width of the kernel in units of the column.
-    """
+    """The numbers of a gaussian law, by columns, for closed forms."""
 
     law: GaussianLaw
-    normal: Truths
-    mean: Array
-    scale: Array
-    width: Array
+    normal: Truths  # (D,): which columns are of normal numbers that are never missing
+    mean: Array  # (D,): μ; NaN for other columns
+    scale: Array  # (D,): σ; NaN for other columns
+    width: Array  # (D,): u_j ν, the width of the kernel in units of the column
 
     @classmethod
     def of(cls, law: LimeLaw) -> Geometry:
@@ -175,31 +163,16 @@ class Gains:
     different columns do not compare, and it is negative where the bin lies left of the
     mean μ̃_j of the weighted samples: then the coefficient has the sign that the
     gradient has not.
-
-    Parameters
-    ----------
-    gain : array (n, D)
-        g; NaN where a column or a value is not a number.
-    alpha, complement : array (n, D)
-        α, the probability of the bin under weighted samples, and 1 − α.
-    theta : array (n, D)
-        σ̃ (φ(hi) − φ(lo)): the step of the weighted density between the ends of the
-        bin, times σ̃².
-    mean, deviation : array (n, D)
-        μ̃ and σ̃ of the weighted samples.
-    log_weight : array (n,)
-        log C, the mean weight of a sample.
-    labels : Labels
-        Names of rows and columns.
     """
 
-    gain: Attributions
+    gain: Attributions  # (n, D): g; NaN where a column or a value is not a number
+    # (n, D): α, the probability of the bin under weighted samples, and 1 − α
     alpha: Array
-    complement: Array
-    theta: Array
-    mean: Array
-    deviation: Array
-    log_weight: Values
+    complement: Array  # shape (n, D)
+    theta: Array  # (n, D): σ̃ (φ(hi) − φ(lo))
+    mean: Array  # (n, D): μ̃
+    deviation: Array  # (n, D): σ̃ of the weighted samples
+    log_weight: Values  # (n,): log C, the mean weight of a sample
     labels: Labels = Labels()
 
     def to_frame(self) -> pd.DataFrame:
@@ -210,21 +183,7 @@ class Gains:
 def gains(law: LimeLaw, X: Any) -> Gains:
     """What LIME with normal samples makes of the slopes of linear functions.
 
-    Parameters
-    ----------
-    law : GaussianLaw or GlimeLaw
-        GLIME's law of a gaussian law has the same gains.
-    X : DataFrame or array (n, D)
-        The rows; categories as codes.
-
-    Returns
-    -------
-    Gains
-
-    Raises
-    ------
-    InvalidInput
-        If the law has no normal samples, or X is no table of its columns.
+    X (n, D).
 
     Examples
     --------
@@ -271,17 +230,9 @@ def gains_at(geometry: Geometry, points: Points, labels: Labels) -> Gains:
 @final
 @dataclass(frozen=True, eq=False)
 class CriticalBandwidths:
-    """Where gains g_j(ν) of rows are zero.
+    """Where gains g_j(ν) of rows are zero."""
 
-    Parameters
-    ----------
-    widths : array (n, D)
-        ν_crit; NaN where the gain never changes its sign.
-    labels : Labels
-        Names of rows and columns.
-    """
-
-    widths: Array
+    widths: Array  # (n, D): ν_crit; NaN where the gain never changes its sign
     labels: Labels = Labels()
 
     def to_frame(self) -> pd.DataFrame:
@@ -302,21 +253,7 @@ def critical_bandwidths(law: LimeLaw, X: Any) -> CriticalBandwidths:
     wider ones. Functions that are not linear may have other roots, and several: see the
     path of their coefficients.
 
-    Parameters
-    ----------
-    law : GaussianLaw or GlimeLaw
-        The law, of any kernel width.
-    X : DataFrame or array (n, D)
-        The rows; categories as codes.
-
-    Returns
-    -------
-    CriticalBandwidths
-
-    Raises
-    ------
-    InvalidInput
-        If the law has no normal samples, or X is no table of its columns.
+    X (n, D).
 
     Examples
     --------

@@ -57,42 +57,19 @@ _TABLES: Final = Budget(2**26)
 @final
 @dataclass(frozen=True, eq=False)
 class LimeSubject:
-    """A function, a law and rows; not saved with what was found about them.
+    """A function, a law and rows; not saved with what was found about them."""
 
-    Parameters
-    ----------
-    function : Function
-        f.
-    law : LimeLaw
-        Of the samples.
-    products : SumOfProducts or NoProducts
-        What f was read as, and found to be at the rows at hand.
-    points : array (N, D)
-        The rows, encoded.
-    labels : Labels
-        Their names.
-    reference : array (R, D)
-        Rows of the table that the law was made of, encoded; those of X where no table
-        is known.
-    n_draws : int
-        Samples for each row of limits that are estimated.
-    seed : int
-        Of these samples.
-    has_table : bool
-        Whether a table is known, and ``reference`` is not X.
-    known : dict
-        What depends on the function and the law alone, made once for all rows.
-    """
-
-    function: Function
-    law: LimeLaw
+    function: Function  # f
+    law: LimeLaw  # of the samples
+    # what f was read as, and found to be at the rows at hand
     products: SumOfProducts | NoProducts
-    points: Points
+    points: Points  # (N, D): the rows, encoded
     labels: Labels
-    reference: Points
-    n_draws: int
-    seed: int
-    has_table: bool = True
+    reference: Points  # (R, D): rows of the table that the law was made of, encoded
+    n_draws: int  # samples for each row of limits that are estimated
+    seed: int  # of these samples
+    has_table: bool = True  # whether a table is known, and reference is not X
+    # what depends on the function and the law alone, made once for all rows
     known: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def of_rows(self, rows: Positions) -> LimeSubject:
@@ -139,15 +116,12 @@ class LimeSubject:
 
     def limits(
         self,
-        points: Points | None = None,
-        widths: Values | None = None,
+        points: Points | None = None,  # shape (n, D)
+        widths: Values | None = None,  # shape (n,)
         *,
         progress: bool | None = False,
     ) -> Limits:
-        """The limits at these rows, or at others, with widths of their own.
-
-        points (n, D), widths (n,).
-        """
+        """The limits at these rows, or at others, with widths of their own."""
         points = self.points if points is None else points
         if self.exact is not None:
             return self.exact.of(points, widths)

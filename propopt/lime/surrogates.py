@@ -47,20 +47,11 @@ def evaluated(evaluate: Callable[[Points], Values], samples: Array) -> Array:
 @final
 @dataclass(frozen=True, eq=False)
 class LawNeighbourhoods:
-    """Samples of a law, with their bits as regressors.
+    """Samples of a law, with their bits as regressors."""
 
-    Parameters
-    ----------
-    law : LimeLaw
-        How samples are drawn, coded and weighted.
-    n_samples : int
-        S.
-    first_row : bool
-        Whether the row itself is the first of them, with weight one and all its bits.
-    """
-
-    law: LimeLaw
-    n_samples: int
+    law: LimeLaw  # how samples are drawn, coded and weighted
+    n_samples: int  # S
+    # whether the row itself is the first of them, with weight one and all its bits
     first_row: bool
 
     def around(
@@ -177,20 +168,11 @@ class CommonDraws:
     π depends on the bits of a sample alone, so the mean of h under the weighted law Q
     of a row is Σ π h / Σ π over the same samples for all rows. It is a good one where
     most of the samples count.
-
-    Parameters
-    ----------
-    columns : tuple of BinnedColumn (D,)
-        The law.
-    samples : array (S, D)
-        Of the law without weights.
-    values : array (S,)
-        f there.
     """
 
-    columns: tuple[BinnedColumn, ...]
-    samples: Points
-    values: Values
+    columns: tuple[BinnedColumn, ...]  # (D,): the law
+    samples: Points  # (S, D): of the law without weights
+    values: Values  # (S,): f there
 
     @classmethod
     def of(
@@ -367,12 +349,12 @@ _TABLES: Final = Budget(2**26)
 def estimate_limits(
     function: Function,
     law: LimeLaw,
-    points: Points,
+    points: Points,  # shape (n, D)
     labels: Labels | None = None,
     n_samples: int = 5000,
     rng: np.random.Generator | None = None,
     progress: bool | None = None,
-    widths: Values | None = None,
+    widths: Values | None = None,  # shape (n,)
 ) -> Limits:
     """What LIME tends to for any function, from samples of the weighted law itself.
 
@@ -384,8 +366,6 @@ def estimate_limits(
 
     All rows have the same uniform numbers: rows with the same bins get the same
     answers, and the answers of one row do not depend on the others.
-
-    points (n, D), widths (n,).
 
     Examples
     --------
@@ -443,24 +423,12 @@ def _n_outside(size: int, n_columns: int) -> int:
 @final
 @dataclass(frozen=True, eq=False)
 class _Sampler:
-    """Draws of Q around rows, and what each block of them says.
+    """Draws of Q around rows, and what each block of them says."""
 
-    Parameters
-    ----------
-    evaluate : callable
-        f at points (m, D).
-    law : LimeLaw
-        Of them.
-    uniforms : array (B, s, D)
-        What is made samples, around each row.
-    n_outside : int
-        See :func:`terms`.
-    """
-
-    evaluate: Callable[[Points], Values]
-    law: LimeLaw
-    uniforms: Array
-    n_outside: int
+    evaluate: Callable[[Points], Values]  # f at points (m, D)
+    law: LimeLaw  # of them
+    uniforms: Array  # (B, s, D): what is made samples, around each row
+    n_outside: int  # see terms
 
     def blocks(self, n_rows: int) -> list[slice]:
         n_terms = 1 + (self.n_outside > 0) * (1 + self.n_outside)

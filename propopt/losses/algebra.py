@@ -450,38 +450,18 @@ _NO_DIGITS = 1e-20
 
 
 def objective_scale(value: float, zero: float, mean: float = math.inf) -> float:
-    """What a gap is relative to: the value, or the size of nothing if that is larger.
-
-    Parameters
-    ----------
-    value : float
-        The objective of an explanation.
-    zero, mean : float
-        The objective of zero attributions, and of the mean gradient for all points,
-        where that is known.
-    """
+    """What a gap is relative to: the value, or the size of nothing if larger."""
     return max(value, _SHARE * min(zero, mean), _NO_DIGITS * zero)
 
 
 @final
 @dataclass(frozen=True)
 class Effortless:
-    """What two explanations without work cost, by the name of each loss.
+    """What two explanations without work cost, by the name of each loss."""
 
-    Parameters
-    ----------
-    zero : mapping
-        The loss of zero attributions, φ(−T).
-    mean : mapping
-        The loss where the mean gradient explains each point; that of zero where there
-        are no gradients.
-    sizes : mapping
-        max |T| of the losses that have a target.
-    """
-
-    zero: Mapping[str, float]
-    mean: Mapping[str, float]
-    sizes: Mapping[str, float]
+    zero: Mapping[str, float]  # the loss of zero attributions, φ(−T)
+    mean: Mapping[str, float]  # the loss where the mean gradient explains each point
+    sizes: Mapping[str, float]  # max |T| of the losses that have a target
 
     @classmethod
     def of(cls, losses: Sequence[PropertyLoss]) -> Effortless:

@@ -45,14 +45,9 @@ from propopt.base.errors import SolverFailure
 @final
 @dataclass(frozen=True, eq=False)
 class Components:
-    """A partition of nodes.
+    """A partition of nodes."""
 
-    Parameters
-    ----------
-    labels : array of int (N,)
-        The part, 0 to p − 1, that each node belongs to; no part is empty.
-    """
-
+    # (N,): the part, 0 to p − 1, that each node belongs to; no part is empty
     labels: NDArray[np.integer]
 
     @classmethod
@@ -248,10 +243,7 @@ def positive_inverse(matrix: Array) -> Array:
 
 
 def tridiagonalised(matrix: Array) -> tuple[Array, Array, Array, Array]:
-    """K = Q T Qᵀ of a symmetric matrix, which is overwritten.
-
-    gives (n − 1, n − 1).
-    """
+    """K = Q T Qᵀ of a symmetric matrix, which is overwritten; gives (n − 1, n − 1)."""
     work, info = lapack.dsytrd_lwork(len(matrix), lower=1)
     _require_done("dsytrd_lwork", info)
     reduced, diagonal, beside, factors, info = lapack.dsytrd(

@@ -114,17 +114,10 @@ class Identity(LinearMap):
 @final
 @dataclass(frozen=True, eq=False)
 class OverPoints(LinearMap):
-    """W ↦ B W with B (E, N): couples points, each feature alike.
+    """W ↦ B W with B (E, N): couples points, each feature alike."""
 
-    Parameters
-    ----------
-    matrix : matrix (E, N)
-        B.
-    components : Components, optional
-        Parts of the points; B maps what is constant on each to zero.
-    """
-
-    matrix: Sparse | Array
+    matrix: Sparse | Array  # (E, N): B
+    # parts of the points; B maps what is constant on each to zero
     components: Components | None = None
 
     def __call__(self, W: Any) -> Any:
@@ -170,20 +163,12 @@ class OverPoints(LinearMap):
 @final
 @dataclass(frozen=True, eq=False)
 class ImplicitOverPoints(LinearMap):
-    """W ↦ B W, known by BᵀB alone: for graphs too large to list their edges.
+    """W ↦ B W, known by BᵀB alone: for graphs too large to list their edges."""
 
-    Parameters
-    ----------
-    gram : Operator (N, N)
-        BᵀB.
-    explicit : callable
-        Gives the same map with its edges listed, for programs that need them.
-    components : Components, optional
-        Parts of the points; B maps what is constant on each to zero.
-    """
-
-    gram: Operator
+    gram: Operator  # (N, N): BᵀB
+    # gives the same map with its edges listed, for programs that need them
     explicit: Callable[[], OverPoints]
+    # parts of the points; B maps what is constant on each to zero
     components: Components | None = None
 
     def __call__(self, W: Any) -> Any:
@@ -216,17 +201,10 @@ class ImplicitOverPoints(LinearMap):
 @final
 @dataclass(frozen=True, eq=False)
 class OverFeatures(LinearMap):
-    """W ↦ W Cᵀ with C (E, D): couples features, each point alike.
+    """W ↦ W Cᵀ with C (E, D): couples features, each point alike."""
 
-    Parameters
-    ----------
-    matrix : matrix (E, D)
-        C.
-    components : Components, optional
-        Parts of the features; C maps what is constant on each to zero.
-    """
-
-    matrix: Sparse | Array
+    matrix: Sparse | Array  # (E, D): C
+    # parts of the features; C maps what is constant on each to zero
     components: Components | None = None
 
     def __call__(self, W: Any) -> Any:
@@ -278,22 +256,13 @@ class OverEntries(LinearMap):
 
     What W is elsewhere counts nothing. On its entries B is what the matrix of
     :class:`OverPoints` is on points.
-
-    Parameters
-    ----------
-    matrix : sparse matrix (E, P)
-        B, whose rows are differences of entries.
-    entries : array of int (P,)
-        Where the entries stand in W, row by row, in increasing order.
-    shape : (int, int)
-        That of W.
-    components : Components
-        Parts of the entries; B maps what is constant on each to zero.
     """
 
-    matrix: Sparse
+    matrix: Sparse  # (E, P): B, whose rows are differences of entries
+    # (P,): where the entries stand in W, row by row, in increasing order
     entries: NDArray[np.intp]
-    shape: tuple[int, int]
+    shape: tuple[int, int]  # that of W
+    # parts of the entries; B maps what is constant on each to zero
     components: Components
 
     def __call__(self, W: Any) -> Any:
@@ -349,15 +318,9 @@ class OverEntries(LinearMap):
 @final
 @dataclass(frozen=True, eq=False)
 class RowSums(LinearMap):
-    """W ↦ W v, one column: weighted sums over features, each point by itself.
+    """W ↦ W v, one column: weighted sums over features, each point by itself."""
 
-    Parameters
-    ----------
-    weights : array (D,) or (N, D)
-        v, or v_n of each point: then W ↦ Σ_d v_nd w_nd.
-    """
-
-    weights: Array
+    weights: Array  # (D,) or (N, D): v, or v_n of each point: then W ↦ Σ_d v_nd w_nd
 
     def __call__(self, W: Any) -> Any:
         if self.weights.ndim == 1:
@@ -569,19 +532,10 @@ class GroupMax(Penalty):
     """Σ_g max_{e ∈ g} h(r_e) over groups of consecutive rows r_e of R (E, D).
 
     h is ‖·‖₂² (degree 2), or ‖·‖₁ or ‖·‖_∞ (degree 1, so that programs stay linear).
-
-    Parameters
-    ----------
-    starts : array of int
-        The first row of each group; groups are not empty.
-    n_rows : int
-        E.
-    norm : {"l2", "l1", "linf"}
-        The norm of a row.
     """
 
-    starts: NDArray[np.intp]
-    n_rows: int
+    starts: NDArray[np.intp]  # the first row of each group; groups are not empty
+    n_rows: int  # E
     norm: RowNorm
 
     @property

@@ -136,14 +136,9 @@ class ProductKernelLaplacian(Operator):
 
     The kernel matrix is the Kronecker product of one small matrix per axis, so a
     product costs O(N Σ n_d) and nothing of size N² is formed.
-
-    Parameters
-    ----------
-    kernels : tuple of arrays (n_d, n_d)
-        k_d with ones on the diagonal, in the order of the axes; row-major points.
     """
 
-    kernels: tuple[Array, ...]
+    kernels: tuple[Array, ...]  # (n_d, n_d): k_d with ones on the diagonal
 
     @property
     def size(self) -> int:

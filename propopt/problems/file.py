@@ -110,25 +110,13 @@ EXPLAINED = 150
 
 @dataclass(frozen=True, kw_only=True)
 class OwnTable:
-    """A CSV table and the column to learn.
+    """A CSV table and the column to learn."""
 
-    Parameters
-    ----------
-    csv : path
-        Columns of numbers, and of text, which are categories; or of documents.
-    target : str
-        The column to learn.
-    text : str, optional
-        A column of documents, which are then explained word by word, and no other
-        column is; by default the only column, where it holds some.
-    task : {"classification", "regression"}, optional
-        By default classification where the target is text or has two values.
-    """
-
-    csv: Path
-    target: str
+    csv: Path  # columns of numbers, and of text, which are categories; or of documents
+    target: str  # the column to learn
+    # by default classification where the target is text or has two values
     task: Literal["classification", "regression"] | None = None
-    text: str | None = None
+    text: str | None = None  # a column of documents
 
     @property
     def name(self) -> str:
@@ -145,11 +133,6 @@ class OwnTable:
         missing, which a network does not take, the model is gradient boosting. Of
         documents it is a logistic regression of the TF-IDF of their words, or a forest
         of which words are there.
-
-        Raises
-        ------
-        InvalidInput
-            If the table cannot be read, or has no such columns.
         """
         table = self._read()
         columns, labels = table.drop(columns=self.target), table[self.target]
@@ -405,16 +388,6 @@ def read_problem_and_table(path: str | Path, code: Code = Code.REFUSED) -> Probl
     """As :func:`read_problem`; what is wrong with a file and its table is told in one.
 
     Of a file that is right the table is not read here.
-
-    Parameters
-    ----------
-    path, code
-        As for :func:`read_problem`.
-
-    Raises
-    ------
-    ProblemFileError
-        With the mistakes in the file and in its table, one line per mistake.
     """
     source = YamlSource.read(path)
     try:

@@ -212,22 +212,11 @@ def without_arrays(header: Header, arrays: Arrays) -> dict[str, Any]:
 @final
 @dataclass(frozen=True, kw_only=True)
 class CheckedFile:
-    """Files of one format: what cannot be loaded is not saved.
+    """Files of one format: what cannot be loaded is not saved."""
 
-    Parameters
-    ----------
-    form : Format
-        What the files are called, and their version.
-    kinds : mapping
-        What each key of the header may hold.
-    fields : callable
-        From such a header and arrays to the fields of a result; it raises InvalidInput
-        where no result has them. By default there are no arrays, and fields are the
-        header.
-    """
-
-    form: Format
-    kinds: Kinds
+    form: Format  # what the files are called, and their version
+    kinds: Kinds  # what each key of the header may hold
+    # from such a header and arrays to the fields of a result
     fields: Callable[[Header, Arrays], dict[str, Any]] = without_arrays
 
     def write(
@@ -270,26 +259,12 @@ class Conclusion(ABC):
         write_csv(path, self.to_frame(), names_of_rows=False)
 
     def save(self, path: str | Path) -> None:
-        """Write to an ``.npz`` file: arrays, and one JSON header; no pickles.
-
-        Raises
-        ------
-        InvalidInput
-            If the folder is not there, or a field is not what can be loaded again.
-        """
+        """Write to an ``.npz`` file: arrays, and one JSON header; no pickles."""
         self._file.write(path, *self._packed())
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read what :meth:`save` wrote.
-
-        Raises
-        ------
-        InvalidInput
-            If the file is another one, or holds what no such result has.
-        FileNotFoundError
-            If there is none.
-        """
+        """Read what :meth:`save` wrote."""
         return cls(**cls._file.read(path))
 
     @abstractmethod
@@ -405,13 +380,7 @@ def trusted_fields(path: str | Path) -> dict[str, Any]:
 
 
 def packed(fields: Fields) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Header and arrays of an explanation, refused where they could not be read again.
-
-    Raises
-    ------
-    InvalidInput, TypeError, ValueError, RecursionError
-        With the reason.
-    """
+    """Header and arrays of an explanation, refused if they could not be read again."""
     header = {key: fields[key] for key in KINDS}
     certificate = fields["certificate"]
     header["labels"] = plain_labels(fields["labels"])

@@ -104,22 +104,12 @@ class Optimum(Protocol):
 @final
 @dataclass(frozen=True, eq=False)
 class NearOptimal:
-    """The set of all V that are at most β worse than W, for any β ≥ 0.
+    """The set of all V that are at most β worse than W, for any β ≥ 0."""
 
-    Parameters
-    ----------
-    hessian : Hessian
-        H⁻¹, where it is asked for.
-    modulus : float
-        a, the weight of gradient matching: H ≥ aI.
-    excess, distance : float
-        e and d; d is infinite where it is not known.
-    """
-
-    hessian: Hessian
-    modulus: float
-    excess: float
-    distance: float
+    hessian: Hessian  # H⁻¹, where it is asked for
+    modulus: float  # a, the weight of gradient matching: H ≥ aI
+    excess: float  # e; d is infinite where it is not known
+    distance: float  # d; d is infinite where it is not known
 
     @classmethod
     def around(cls, best: Optimum, program: Program) -> NearOptimal:
@@ -290,17 +280,10 @@ class UnknownScatter(NothingAdded):
 @final
 @dataclass(frozen=True, eq=False)
 class GivenErrors(TargetScatter):
-    """Standard errors (N, D) of W alone: those of a pair add up at most.
+    """Standard errors (N, D) of W alone: those of a pair add up at most."""
 
-    Parameters
-    ----------
-    errors : array (N, D)
-        The standard errors.
-    n_blocks : int
-        Of the draws that they were estimated from; 0 where that is not known.
-    """
-
-    errors: Attributions
+    errors: Attributions  # (N, D): the standard errors
+    # of the draws that they were estimated from; 0 where that is not known
     n_blocks: int
 
     words = "standard errors of the target are included"
@@ -400,17 +383,9 @@ _LENGTH = np.sqrt(2.0)  # of a form with two entries ±1
 @final
 @dataclass(frozen=True, eq=False)
 class RowOrder:
-    """All pairs of the features that are compared in one row.
+    """All pairs of the features that are compared in one row."""
 
-    Parameters
-    ----------
-    prices : array (d, d)
-        The least rise of the objective at which feature d is no longer above e; zero
-        where it is not.
-    above : array of bool (d, d)
-        Whether d is above e in every near-optimal explanation, with the target's error.
-    """
-
+    # (d, d): the least rise of the objective at which feature d is no longer above e
     prices: Array
     above: NDArray[np.bool_]
 

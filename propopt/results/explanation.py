@@ -190,20 +190,12 @@ _PROVED = ("attributions", "losses", "certificate", "details", "target")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LazyAttributions:
-    """Attributions (N, D) to be computed.
+    """Attributions (N, D) to be computed."""
 
-    Parameters
-    ----------
-    shape : (int, int)
-        N and D.
-    compute : callable
-        Gives the explanation, with losses and certificate of its own attributions.
-    tolerance : float
-        By how much, relatively, what is claimed of them may err without a warning.
-    """
-
-    shape: tuple[int, int]
+    shape: tuple[int, int]  # N and D
+    # gives the explanation, with losses and certificate of its own attributions
     compute: Callable[[], Explanation]
+    # by how much, relatively, what is claimed of them may err without a warning
     tolerance: float
 
     def proved(self, claim: Certificate | None) -> dict[str, Any]:
@@ -247,15 +239,9 @@ T_co = TypeVar("T_co", covariant=True)
 @final
 @dataclass(frozen=True, eq=False)
 class Lazy(Generic[T_co]):
-    """A value that is computed when it is first asked for.
+    """A value that is computed when it is first asked for."""
 
-    Parameters
-    ----------
-    compute : callable
-        Gives the value.
-    """
-
-    compute: Callable[[], T_co]
+    compute: Callable[[], T_co]  # gives the value
 
 
 @final

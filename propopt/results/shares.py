@@ -89,27 +89,14 @@ _EXACT = 1e-12
 @final
 @dataclass(frozen=True)
 class Ends:
-    """Losses at both ends, by name; NaN where they are not known.
+    """Losses at both ends, by name; NaN where they are not known."""
 
-    Parameters
-    ----------
-    faithful : tuple of str
-        Which losses are of faithfulness: the others are what is to be removed.
-    at_target : mapping
-        Of the losses at G, and least ones of faithfulness; NaN for a loss that had no
-        weight.
-    far : mapping
-        Of the losses at W_∞.
-    sizes : mapping
-        Of the faithfulness losses at zero attributions, ‖G‖².
-    roots : tuple of str
-        Losses that are squares of one largest difference: shares are of the difference.
-    """
-
+    # which losses are of faithfulness: the others are what is to be removed
     faithful: tuple[str, ...]
-    at_target: Mapping[str, float]
-    far: Mapping[str, float]
-    sizes: Mapping[str, float]
+    at_target: Mapping[str, float]  # of the losses at G, and least ones of faithfulness
+    far: Mapping[str, float]  # of the losses at W_∞
+    sizes: Mapping[str, float]  # of the faithfulness losses at zero attributions, ‖G‖²
+    # losses that are squares of one largest difference: shares are of the difference
     roots: tuple[str, ...] = ()
 
     @classmethod

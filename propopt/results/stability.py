@@ -58,29 +58,16 @@ _FEW_COLUMNS = 100
 @final
 @dataclass(frozen=True, kw_only=True)
 class Agreement:
-    """What survives when one thing varies: numbers from 0 to 1.
+    """What survives when one thing varies: numbers from 0 to 1."""
 
-    Parameters
-    ----------
-    varied : str
-        What varies, and from where to where.
-    signs, weighted_signs : float
-        The share of attributions, or of Σ|w|, whose sign is the same in all settings.
-    top : float
-        The k largest |w| of a row as a set: its least Jaccard overlap with that in a
-        setting, the mean over rows.
-    ranks : float
-        The least Kendall τ_b of |w| in a row, the mean over rows; 0 where negative.
-    worst : mapping
-        By measure the setting that breaks most.
-    """
-
-    varied: str
+    varied: str  # what varies, and from where to where
+    # the share of attributions, or of Σ|w|, whose sign is the same in all settings
     signs: float
     weighted_signs: float
-    top: float
+    top: float  # the k largest |w| of a row as a set
+    # the least Kendall τ_b of |w| in a row, the mean over rows; 0 where negative
     ranks: float
-    worst: Mapping[str, str]
+    worst: Mapping[str, str]  # by measure the setting that breaks most
 
     @classmethod
     def of(

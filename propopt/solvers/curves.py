@@ -109,10 +109,7 @@ _TOLERANCE = 1e-10
 def energy_on_curve(
     program: Program, solver: Solver, E: Array
 ) -> Callable[[Array], float]:
-    """Weights to a² ⟨E, H⁻¹E⟩.
-
-    E (N, D).
-    """
+    """Weights to a² ⟨E, H⁻¹E⟩; E (N, D)."""
     own = [isinstance(loss, GradientMatching) for loss in program.losses].index(True)
     losses = list(program.losses)
     losses[own] = GradientMatching(E, name=losses[own].name)
@@ -143,26 +140,14 @@ _RESTARTS = 3
 
 @dataclass(frozen=True, eq=False)
 class ShiftedSystem:
-    """min_w a‖w − g‖² + (s − a)‖w‖² + b wᵀP w, which (s + b P) w = a g solves.
+    """min_w a‖w − g‖² + (s − a)‖w‖² + b wᵀP w, which (s + b P) w = a g solves."""
 
-    Parameters
-    ----------
-    P : matrix (N, N)
-        Positive semidefinite: sparse, dense or an operator.
-    a, b, s : float
-        Weights; s ≥ a > 0.
-    g : array (N,)
-        The target.
-    most_steps : int
-        After which it fails.
-    """
-
-    P: Any
-    a: float
+    P: Any  # (N, N): positive semidefinite: sparse, dense or an operator
+    a: float  # weights; s ≥ a > 0
     b: float
     s: float
-    g: Array
-    most_steps: int = MOST_GRADIENTS
+    g: Array  # (N,): the target
+    most_steps: int = MOST_GRADIENTS  # after which it fails
 
     def solve(self, w: Array, tolerance: float, name: PreconditionerName) -> Array:
         """The minimiser to a relative excess of a tenth of ``tolerance``."""
@@ -254,22 +239,13 @@ _DIGITS = 1e-13
 
 @dataclass(frozen=True, eq=False)
 class Nodes:
-    """Masses τ at nodes (θ, ν), and to what the nodes are known; arrays that broadcast.
+    """Masses τ at nodes (θ, ν), and what the nodes are known to; they broadcast."""
 
-    Parameters
-    ----------
-    theta, nu : array
-        Eigenvalues over points and over features, ≥ 0; what costs nothing is at zero.
-    tau : array
-        The masses, which add up to ‖G‖².
-    theta_error, nu_error : array
-        θ and ν are known to within these; zero for constants.
-    """
-
+    # eigenvalues over points and over features, ≥ 0; what costs nothing is at zero
     theta: Array
     nu: Array
-    tau: Array
-    theta_error: Array
+    tau: Array  # the masses, which add up to ‖G‖²
+    theta_error: Array  # θ and ν are known to within these; zero for constants
     nu_error: Array
 
     @classmethod

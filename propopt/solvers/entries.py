@@ -95,21 +95,11 @@ class _CompleteEntries(Prepared):
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GivenSums:
-    """What entries add up to in their rows.
+    """What entries add up to in their rows."""
 
-    Parameters
-    ----------
-    of : array of int (P,)
-        The row n of each entry.
-    weights : array (P,)
-        v.
-    totals : array (N,)
-        t.
-    """
-
-    of: Positions
-    weights: Array
-    totals: Array
+    of: Positions  # (P,): the row n of each entry
+    weights: Array  # (P,): v
+    totals: Array  # (N,): t
 
     def sums(self, w: Array) -> Array:
         """A w (N,), of a column (P, 1)."""

@@ -45,21 +45,12 @@ _DECADES = 300
 @final
 @dataclass(frozen=True, eq=False)
 class WorstCase:
-    """The worst of all targets within a radius of the given one.
+    """The worst of all targets within a radius of the given one."""
 
-    Parameters
-    ----------
-    program : Program
-        Squared losses, one of which is gradient matching, without bounds.
-    weights : array (k,)
-        In their order.
-    radius : float
-        δ > 0.
-    """
-
+    # squared losses, one of which is gradient matching, without bounds
     program: Program
-    weights: Array
-    radius: float
+    weights: Array  # (k,): in their order
+    radius: float  # δ > 0
 
     def refusal(self) -> str | None:
         """Why the worst case is not on a curve, in a sentence; None if it is."""

@@ -78,17 +78,10 @@ class PatternWords:
     ``\w+`` gives the words of the package ``lime``, which parts texts by ``\W+``: upper
     and lower case are other words, one letter is a word, and so are digits. An accent
     that is a character of its own, and most emoji, part words and belong to none.
-
-    Parameters
-    ----------
-    pattern : str
-        The expression.
-    filler : str
-        What stands where a word was deleted.
     """
 
-    pattern: str = r"\w+"
-    filler: str = ""
+    pattern: str = r"\w+"  # the expression
+    filler: str = ""  # what stands where a word was deleted
 
     def __post_init__(self) -> None:
         compiled(self.pattern)
@@ -120,17 +113,10 @@ class EachOccurrence:
 
     With :data:`PACKAGE_FILLER` this is ``bow=False`` of the package ``lime``: other
     words stay in their places. Columns are aligned by the number of the occurrence.
-
-    Parameters
-    ----------
-    rule : WordRule
-        What a word is.
-    filler : str
-        What stands where a word was deleted.
     """
 
-    rule: WordRule
-    filler: str = PACKAGE_FILLER
+    rule: WordRule  # what a word is
+    filler: str = PACKAGE_FILLER  # what stands where a word was deleted
 
     def find(self, text: str, /) -> list[Occurrence]:
         """The words of a text where they stand, from the first."""
@@ -161,26 +147,14 @@ class VectoriserWords:
     makes them so. Its place is that in the text as it is written, which may have more
     or fewer characters: ``İ`` is two in lower case, and ``é`` can be written as two.
     Words that stand in one character, such as those of ``½``, are one.
-
-    Parameters
-    ----------
-    lowercase : bool
-        Whether upper case does not matter.
-    strip_accents : "ascii", "unicode" or None
-        Which accents do not matter.
-    token_pattern : str
-        What a word is; of an expression with a group the group.
-    stop_words : frozenset of str
-        Those that are none.
-    filler : str
-        What stands where a word was deleted.
     """
 
-    lowercase: bool = True
-    strip_accents: Accents = None
+    lowercase: bool = True  # whether upper case does not matter
+    strip_accents: Accents = None  # which accents do not matter
+    # what a word is; of an expression with a group the group
     token_pattern: str = _WORD
-    stop_words: frozenset[str] = frozenset()
-    filler: str = ""
+    stop_words: frozenset[str] = frozenset()  # those that are none
+    filler: str = ""  # what stands where a word was deleted
 
     def __post_init__(self) -> None:
         if compiled(self.token_pattern).groups > 1:
@@ -344,26 +318,13 @@ class Document:
     """A text and its d distinct words, in the order in which they first come.
 
     A text may have no words, d = 0: it is empty, or nothing in it is a word.
-
-    Parameters
-    ----------
-    text : str
-        As it is.
-    words : tuple of str (d,)
-        The distinct words.
-    occurrences : tuple of Occurrence (T,)
-        Where they stand.
-    places : array (T,)
-        Which of the words each is.
-    filler : str
-        What stands where a word was deleted.
     """
 
     text: str
-    words: tuple[str, ...]
-    occurrences: tuple[Occurrence, ...]
-    places: Positions
-    filler: str = ""
+    words: tuple[str, ...]  # (d,): the distinct words
+    occurrences: tuple[Occurrence, ...]  # (T,): where they stand
+    places: Positions  # (T,): which of the words each is
+    filler: str = ""  # what stands where a word was deleted
 
     @classmethod
     def of(cls, text: str, rule: WordRule) -> Document:
@@ -433,18 +394,10 @@ Key: TypeAlias = bytes
 @final
 @dataclass(frozen=True, eq=False)
 class Lookup:
-    """Documents by their counts, of which several may be alike.
+    """Documents by their counts, of which several may be alike."""
 
-    Parameters
-    ----------
-    documents : sequence of Document
-        All of them.
-    places : mapping of str to int
-        The column of each word.
-    """
-
-    documents: Sequence[Document]
-    places: Mapping[str, int]
+    documents: Sequence[Document]  # all of them
+    places: Mapping[str, int]  # the column of each word
 
     def alike(self, point: Points) -> list[int]:
         """The positions of the documents that have such counts (D,)."""

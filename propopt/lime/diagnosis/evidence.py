@@ -107,21 +107,11 @@ class ExplainedRows(Protocol):
 @final
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """An explanation under diagnosis, for runs of n samples.
+    """An explanation under diagnosis, for runs of n samples."""
 
-    Parameters
-    ----------
-    explanation : ExplainedRows
-        A :class:`~propopt.lime.explanation.LimeExplanation`.
-    subject : LimeSubject
-        Its model and its law.
-    n_samples : int
-        Of one run.
-    """
-
-    explanation: ExplainedRows
-    subject: LimeSubject
-    n_samples: int
+    explanation: ExplainedRows  # A LimeExplanation
+    subject: LimeSubject  # its model and its law
+    n_samples: int  # of one run
 
     @property
     def law(self) -> LimeLaw:
@@ -358,32 +348,16 @@ NOTE: Final = 0.25
 @final
 @dataclass(frozen=True, kw_only=True)
 class LimeFinding:
-    """Where a rule found something, with its number.
-
-    Parameters
-    ----------
-    rule : str
-        Its name.
-    row, column : int or None
-        Positions; None where it is about all of them.
-    number, threshold : float
-        What was measured, and from where on it is told.
-    sentence : str
-        What it means here.
-    remedy : str
-        What would do.
-    severity : float
-        From 0 to 1: how much it misleads; below 0.25 it is a note.
-    """
+    """Where a rule found something, with its number."""
 
     rule: str
-    row: int | None
+    row: int | None  # positions; None where it is about all of them
     column: int | None
-    number: float
+    number: float  # what was measured, and from where on it is told
     threshold: float
-    sentence: str
-    remedy: str
-    severity: float
+    sentence: str  # what it means here
+    remedy: str  # what would do
+    severity: float  # from 0 to 1: how much it misleads; below 0.25 it is a note
 
     @property
     def is_note(self) -> bool:
@@ -394,26 +368,14 @@ class LimeFinding:
 @final
 @dataclass(frozen=True, kw_only=True)
 class QuietRule:
-    """A rule that found nothing, and how near it came.
-
-    Parameters
-    ----------
-    rule : str
-        Its name.
-    row, column : int or None
-        Where it was nearest to its threshold.
-    number, threshold : float
-        What was measured there; NaN where the rule does not apply.
-    sentence : str
-        That nothing was found, or why it was not looked for.
-    """
+    """A rule that found nothing, and how near it came."""
 
     rule: str
-    row: int | None
+    row: int | None  # where it was nearest to its threshold
     column: int | None
-    number: float
+    number: float  # what was measured there; NaN where the rule does not apply
     threshold: float
-    sentence: str
+    sentence: str  # that nothing was found, or why it was not looked for
 
 
 # ---- What a rule of diagnosis is: numbers at rows and columns, and what to say of them
@@ -426,31 +388,16 @@ Sentence: TypeAlias = str | Callable[[int, int], str]
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Checked:
-    """What one rule measured.
+    """What one rule measured."""
 
-    Parameters
-    ----------
-    numbers : array (N, D), (N, 1), (1, D) or (1, 1)
-        For rows and columns, rows, columns, or all; NaN where there is none.
-    stakes : array
-        How much of the largest coefficient of the row it is about, 0 to 1; of a shape
-        that can be broadcast to that of ``numbers``.
-    sentence : str or callable
-        What it means; of a row and a column where it depends on them.
-    remedy : str or callable
-        What would do there.
-    excuses : dict of str to array of bool
-        Why nothing is found at a place though its number passes the threshold, and
-        where.
-    also : array of bool, optional
-        Where something is found though the number does not pass.
-    """
-
+    # (N, D) or (N, 1) or (1, D) or (1, 1): for rows and columns, rows, columns, or all
     numbers: Array
-    stakes: Array
-    sentence: Sentence
-    remedy: Sentence
+    stakes: Array  # how much of the largest coefficient of the row it is about, 0 to 1
+    sentence: Sentence  # what it means; of a row and a column where it depends on them
+    remedy: Sentence  # what would do there
+    # why nothing is found at a place though its number passes the threshold, and where
     excuses: Mapping[str, Truths] = field(default_factory=dict)
+    # where something is found though the number does not pass
     also: Truths | None = None
 
 
@@ -461,31 +408,17 @@ Looked = TypeVar("Looked")
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Rule(Generic[Looked]):
-    """One thing to look for.
+    """One thing to look for."""
 
-    Parameters
-    ----------
-    name : str
-        In tables.
-    threshold : float
-        From where on something is found.
-    below : bool
-        Whether numbers below it are found, and not those above.
-    weight, least : float
-        How much it misleads where all is at stake, 0 to 1, and where nothing is.
-    per_row, per_column : bool
-        Whether there is a number for each.
-    check : callable
-        Measures; gives a sentence in place of numbers where the rule does not apply.
-    """
-
-    name: str
-    threshold: float
-    below: bool = False
+    name: str  # in tables
+    threshold: float  # from where on something is found
+    below: bool = False  # whether numbers below it are found, and not those above
+    # how much it misleads where all is at stake, 0 to 1, and where nothing is
     weight: float
     least: float = 0.0
-    per_row: bool = True
+    per_row: bool = True  # whether there is a number for each
     per_column: bool = True
+    # measures; gives a sentence in place of numbers where the rule does not apply
     check: Callable[[Looked], Checked | str]
 
     def findings(self, case: Looked) -> Iterator[LimeFinding | QuietRule]:

@@ -273,27 +273,13 @@ _CALLS: Final = Budget(2**24, 2**11)
 @final
 @dataclass(frozen=True, eq=False)
 class DocumentTask:
-    """A document that was looked at, and what is still to be asked for it.
+    """A document that was looked at, and what is still to be asked for it."""
 
-    Parameters
-    ----------
-    subject : TextSubject
-        What it belongs to.
-    document : Document
-        The text.
-    value : float
-        f there; NaN if it is not known.
-    read : SetFunction or NoSetFunction
-        What f is, as far as it is read.
-    refusal : str
-        Why LIME says nothing of it; empty if it does.
-    """
-
-    subject: TextSubject
+    subject: TextSubject  # what it belongs to
     document: Document
-    value: float
-    read: SetFunction | NoSetFunction
-    refusal: str = ""
+    value: float  # f there; NaN if it is not known
+    read: SetFunction | NoSetFunction  # what f is, as far as it is read
+    refusal: str = ""  # why LIME says nothing of it; empty if it does
 
     @classmethod
     def all_of(cls, subject: TextSubject, told: Told) -> list[DocumentTask]:

@@ -52,17 +52,6 @@ from propopt.tables.documents import Document
 class ObservedWords:
     """What a model sees of each of the d words of a document.
 
-    Parameters
-    ----------
-    known : array of bool (d,)
-        Whether it feeds any feature.
-    alike : array (d,)
-        How many words, itself among them, feed a feature that it feeds: the most.
-    beside : tuple of str (d,)
-        That feature; empty where there is none.
-    crossing : tuple of str
-        Why features are not made of single words, a sentence for each vectoriser.
-
     Examples
     --------
     >>> from sklearn.feature_extraction.text import CountVectorizer
@@ -74,22 +63,16 @@ class ObservedWords:
     {'Good': 2, 'good': 2, 'food': 1, 'I': 0, 'say': 0}
     """
 
-    known: Truths
+    known: Truths  # (d,): whether it feeds any feature
+    # (d,): how many words, itself among them, feed a feature that it feeds: the most
     alike: Positions
-    beside: tuple[str, ...]
+    beside: tuple[str, ...]  # (d,): that feature; empty where there is none
+    # why features are not made of single words, a sentence for each vectoriser
     crossing: tuple[str, ...]
 
     @classmethod
     def of(cls, vectorisers: Sequence[Any], document: Document) -> ObservedWords:
-        """What some vectorisers, all that the model sees of texts, make of the words.
-
-        Parameters
-        ----------
-        vectorisers : sequence of estimator
-            Fitted.
-        document : Document
-            Any.
-        """
+        """What vectorisers, all that the model sees of texts, make of the words."""
         d = document.n_words
         alike, beside, crossing = np.zeros(d, np.intp), [""] * d, []
         for one in vectorisers:
@@ -130,30 +113,15 @@ _GRID: Final = 2.0 ** np.linspace(-1.0, 1.0, 65)
 @final
 @dataclass(frozen=True, eq=False)
 class TextEvidence:
-    """One document under diagnosis, for runs of n samples.
+    """One document under diagnosis, for runs of n samples."""
 
-    Parameters
-    ----------
-    limits : ExplainedDocument
-        β, with f at the document.
-    function : SetFunction or None
-        f, where it is known for all sets of words.
-    at : callable
-        From bandwidths (K,) to the limits there.
-    law : TextLaw
-        How words are deleted.
-    seen : ObservedWords or None
-        What the model sees of the words; None where that is not known.
-    n_samples : int
-        Of one run.
-    """
-
-    limits: ExplainedDocument
-    function: SetFunction | None
-    at: Callable[[Values], WordCoefficients]
-    law: TextLaw
+    limits: ExplainedDocument  # β, with f at the document
+    function: SetFunction | None  # f, where it is known for all sets of words
+    at: Callable[[Values], WordCoefficients]  # from bandwidths (K,) to the limits there
+    law: TextLaw  # how words are deleted
+    # what the model sees of the words; None where that is not known
     seen: ObservedWords | None
-    n_samples: int
+    n_samples: int  # of one run
 
     @property
     def words(self) -> tuple[str, ...]:

@@ -153,34 +153,15 @@ WordMeans: TypeAlias = SetFunction | SampledWords
 @final
 @dataclass(frozen=True, eq=False)
 class TextSubject:
-    """A function, a law and documents; not saved with what was found about them.
+    """A function, a law and documents; not saved with what was found about them."""
 
-    Parameters
-    ----------
-    function : TextFunction
-        f.
-    law : TextLaw
-        Of the samples.
-    documents : tuple of Document (N,)
-        The texts.
-    n_samples : int
-        Texts for each document whose limits are estimated.
-    seed : int
-        Of these samples.
-    max_enumerated : int
-        So many words have all their sets asked for, where f is not read; texts with no
-        more sets than samples have anyway.
-    means : tuple (N,)
-        What is known of each document at any bandwidth; None of one that LIME says
-        nothing of.
-    """
-
-    function: TextFunction
-    law: TextLaw
-    documents: tuple[Document, ...]
-    n_samples: int
-    seed: int
-    max_enumerated: int = 0
+    function: TextFunction  # f
+    law: TextLaw  # of the samples
+    documents: tuple[Document, ...]  # (N,): the texts
+    n_samples: int  # texts for each document whose limits are estimated
+    seed: int  # of these samples
+    max_enumerated: int = 0  # so many words have all their sets asked for
+    # (N,): what is known of each document at any bandwidth
     means: tuple[WordMeans | None, ...] = ()
 
     def of_rows(self, rows: Positions) -> TextSubject:
@@ -198,18 +179,10 @@ class TextSubject:
 @final
 @dataclass(frozen=True, eq=False)
 class WordRuns:
-    """How runs of n samples come out for each document, (d,) each.
+    """How runs of n samples come out for each document, (d,) each."""
 
-    Parameters
-    ----------
-    n_samples : int
-        Of a run.
-    means, deviations : tuples of arrays
-        Of its coefficients; NaN where they are not known.
-    """
-
-    n_samples: int
-    means: tuple[Array, ...]
+    n_samples: int  # of a run
+    means: tuple[Array, ...]  # of its coefficients; NaN where they are not known
     deviations: tuple[Array, ...]
 
     def of_rows(self, rows: Positions) -> WordRuns:

@@ -49,16 +49,13 @@ class PackageFit(NamedTuple):
 def package_run(
     values_of: Callable[[list[str]], Values],
     text: str,
-    words: Sequence[str],
+    words: Sequence[str],  # shape (d,)
     n_samples: int,
     kernel_width: float,
     seed: int,
     n_kept: int | None = None,
 ) -> PackageFit:
-    """One run of the package.
-
-    words (d,).
-    """
+    """One run of the package."""
     explainer = require("lime.lime_text").LimeTextExplainer(
         kernel_width=kernel_width,
         feature_selection="none" if n_kept is None else "auto",

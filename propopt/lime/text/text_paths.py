@@ -50,15 +50,9 @@ _APART: Final = 1e-12
 @final
 @dataclass(frozen=True, eq=False)
 class MeansBySize:
-    """A function with E_m f at hand; with bandwidths weights change.
+    """A function with E_m f at hand; with bandwidths weights change."""
 
-    Parameters
-    ----------
-    function : SizeMeans
-        f, or what samples told of it.
-    """
-
-    function: SizeMeans
+    function: SizeMeans  # f, or what samples told of it
 
     @property
     def n_words(self) -> int:
@@ -96,14 +90,9 @@ class TabledMeans:
     These weights vary so smoothly that R directions hold them to rounding, 40 for 50
     words and 80 for 5,000: Σ_m w_m E_m[z_j f] is known from R sums for each word, not
     from d + 1. Other weights are seen to be others, and have sums of their own.
-
-    Parameters
-    ----------
-    means : MeansBySize
-        Of f.
     """
 
-    means: MeansBySize
+    means: MeansBySize  # of f
 
     @property
     def n_words(self) -> int:
@@ -156,15 +145,9 @@ _NOTHING: Final = 40.0
 @final
 @dataclass(frozen=True, eq=False)
 class WordCurve:
-    """β_j as functions of u = ν² / (ν² + s²) in (0, 1).
+    """β_j as functions of u = ν² / (ν² + s²) in (0, 1)."""
 
-    Parameters
-    ----------
-    function : TabledMeans
-        f.
-    """
-
-    function: TabledMeans
+    function: TabledMeans  # f
 
     @cached_property
     def variable(self) -> RationalVariable:
@@ -214,26 +197,13 @@ _ALL_BUT_ONE: Final = 1e-100
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class WordPath:
-    """What LIME tends to for one document, at many bandwidths.
+    """What LIME tends to for one document, at many bandwidths."""
 
-    Parameters
-    ----------
-    bandwidths : array (M,)
-        ν, increasing.
-    coefficients : array (M, d)
-        β_j, exact at each bandwidth where f was read.
-    intercept : array (M,)
-        β_0.
-    function : MeansBySize
-        What they are made of.
-    standard_errors : array (M, d) or None
-        Of coefficients that samples told; None where they are exact.
-    """
-
-    bandwidths: Values
-    coefficients: Array
-    intercept: Values
-    function: MeansBySize
+    bandwidths: Values  # (M,): ν, increasing
+    coefficients: Array  # (M, d): β_j, exact at each bandwidth where f was read
+    intercept: Values  # (M,): β_0
+    function: MeansBySize  # what they are made of
+    # (M, d): of coefficients that samples told; None where they are exact
     standard_errors: Array | None = None
 
     def __repr__(self) -> str:

@@ -164,18 +164,6 @@ class TextMoments:
     9). With these nothing cancels, as it does in c_d as it is printed, which is 0 in
     float64 for d = 2 and ν ≤ 0.1.
 
-    Parameters
-    ----------
-    law : TextLaw
-        How words are deleted.
-    n_words : int
-        d ≥ 2.
-
-    Raises
-    ------
-    InvalidInput
-        If there are less than two words: Σ is singular.
-
     Examples
     --------
     >>> constants = TextMoments(TextLaw(0.25), 29)
@@ -183,8 +171,8 @@ class TextMoments:
     (0.27028198, 11.21927719)
     """
 
-    law: TextLaw
-    n_words: int
+    law: TextLaw  # how words are deleted
+    n_words: int  # d ≥ 2
 
     def __post_init__(self) -> None:
         if self.n_words < 2:
@@ -294,24 +282,13 @@ _NOTHING: Final = 1e-290
 @final
 @dataclass(frozen=True, eq=False)
 class WordCoefficients:
-    """Coefficients of infinitely many samples, at K bandwidths, for one document.
+    """Coefficients of infinitely many samples, at K bandwidths, for one document."""
 
-    Parameters
-    ----------
-    coefficients : array (K, d)
-        β_1, ..., β_d.
-    intercept : array (K,)
-        β_0.
-    standard_errors : array (K, d) or None
-        Of coefficients that samples told; None where they are exact.
-    intercept_error : array (K,) or None
-        Of the intercept.
-    """
-
-    coefficients: Array
-    intercept: Values
+    coefficients: Array  # (K, d): β_1, ..., β_d
+    intercept: Values  # (K,): β_0
+    # (K, d): of coefficients that samples told; None where they are exact
     standard_errors: Array | None = None
-    intercept_error: Values | None = None
+    intercept_error: Values | None = None  # shape (K,)
 
 
 @final
@@ -326,13 +303,9 @@ class WordRegression:
 
     Σ⁻¹Γ of Mardaoui and Garreau (2021, Eq. 12), without the differences of large
     numbers that cancel in their σ_0, ..., σ_3 and c_d.
-
-    Parameters
-    ----------
-    function : SizeMeans
-        f, of d ≥ 2 words: a set function, or what samples told of one.
     """
 
+    # f, of d ≥ 2 words: a set function, or what samples told of one
     function: SizeMeans
 
     def __post_init__(self) -> None:
@@ -343,10 +316,7 @@ class WordRegression:
             )
 
     def at(self, bandwidths: Values) -> WordCoefficients:
-        """The limits at bandwidths ν (K,).
-
-        bandwidths (K,).
-        """
+        """The limits at bandwidths ν (K,); bandwidths (K,)."""
         d = self.function.n_words
         shares = np.array([TextLaw(float(nu)).shares(d) for nu in bandwidths])
         return self.weighed(shares)
@@ -389,35 +359,17 @@ NOTHING: Final = "none"
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ExplainedDocument:
-    """The coefficients that LIME tends to for one document, with their error.
+    """The coefficients that LIME tends to for one document, with their error."""
 
-    Parameters
-    ----------
-    document : Document
-        The text, and its d words.
-    coefficients : array (d,)
-        β of its words; NaN where there are none.
-    intercept : float
-        β_0.
-    value : float
-        f of the document.
-    standard_errors : array (d,) or None
-        Of estimated coefficients; None where they are exact.
-    intercept_error : float
-        Of the intercept.
-    source : str
-        ``"exact"``, how they were estimated, or ``"none"``.
-    reason : str
-        Why they are not exact, or why there are none; empty where they are exact.
-    """
-
-    document: Document
-    coefficients: Array
-    intercept: float
-    value: float
+    document: Document  # the text, and its d words
+    coefficients: Array  # (d,): β of its words; NaN where there are none
+    intercept: float  # β_0
+    value: float  # f of the document
+    # (d,): of estimated coefficients; None where they are exact
     standard_errors: Array | None = None
     intercept_error: float = 0.0
-    source: str = EXACT
+    source: str = EXACT  # "exact", how they were estimated, or "none"
+    # why they are not exact, or why there are none; empty where they are exact
     reason: str = ""
 
     def __post_init__(self) -> None:
@@ -476,14 +428,7 @@ _STEP: Final = 1.2e-8
 
 
 def n_steps(function: SizeMeans | NoSetFunction | None) -> float:
-    """Steps of the means of a function for one row of weights; 0 where they are quick.
-
-    Parameters
-    ----------
-    function : SizeMeans, NoSetFunction or None
-        Sums behind a norm take Q d² of them; trees, plain sums and sets that were asked
-        for nothing that counts beside.
-    """
+    """Steps of the means of a function for one row of weights; 0 if quick."""
     if isinstance(function, NormalisedSum):
         return function.n_steps
     if isinstance(function, AddedSets):
@@ -519,21 +464,12 @@ _TOLERANCE: Final = 1e-5
 @final
 @dataclass(frozen=True, eq=False)
 class DocumentReading:
-    """What is known of a function at a document before more of it is asked.
+    """What is known of a function at a document before more of it is asked."""
 
-    Parameters
-    ----------
-    value : float
-        f of the document; NaN where it is not finite.
-    words : SetFunction or NoSetFunction
-        What f is there, as a function of which words are kept, or why that is not
-        known.
-    refusal : str
-        The text for which f has no finite value; empty if there is none.
-    """
-
-    value: float
+    value: float  # f of the document; NaN where it is not finite
+    # what f is there, as a function of which words are kept, or why that is not known
     words: SetFunction | NoSetFunction
+    # the text for which f has no finite value; empty if there is none
     refusal: str = ""
 
     def refuse(self) -> None:

@@ -358,17 +358,10 @@ class RoundedSquares:
     With m = 1 where there is a number, and x = 0 where there is none,
 
     Σ_d δ_d = x²·m' + m·x'² − 2 x·x' + a² (m·1 + m'·1 − 2 m·m').
-
-    Parameters
-    ----------
-    points : array (N, D)
-        Between −1 and 1, or missing.
-    mismatch : float
-        a².
     """
 
-    points: Points
-    mismatch: float
+    points: Points  # (N, D): between −1 and 1, or missing
+    mismatch: float  # a²
 
     @property
     def rounding(self) -> float:
@@ -553,21 +546,11 @@ def _by_products(points: Points, count: int) -> NDArray[np.intp]:
 @final
 @dataclass(frozen=True, eq=False)
 class Unit:
-    """Points divided by a power of two.
+    """Points divided by a power of two."""
 
-    Parameters
-    ----------
-    points : array (n, D)
-        Between −1 and 1, NaN where a number is missing.
-    exponent : int
-        Of the power of two.
-    complete : bool
-        Whether no number is missing.
-    """
-
-    points: Points
-    exponent: int
-    complete: bool
+    points: Points  # (n, D): between −1 and 1, NaN where a number is missing
+    exponent: int  # of the power of two
+    complete: bool  # whether no number is missing
 
     @classmethod
     def of(cls, points: Points) -> Unit:

@@ -396,41 +396,16 @@ class FirstLook(SubjectLook[ExplainSection]):
     ``<name>.html``       of documents: the first with their words highlighted
     ``<name>.json``       what was explained and how, and the score of the model
     ===================== =============================================================
-
-    Parameters
-    ----------
-    make : callable
-        Gives the subject when it is first asked for.
-    section : ExplainSection
-        The settings of :func:`propopt.explain`.
-    seed : int
-        For the noise on piecewise-constant models.
-    name : str
-        What the files written are called.
-    files : sequence of paths
-        What it was read from: not to be written over.
-    model : str
-        What the model is, in words; for the printout.
-    description : str
-        What the file says of itself; for the printout.
-    folder : path
-        From which the section names a file of interactions.
     """
 
     job: ClassVar[type[Job[Any]]] = Explain
 
-    name: str = "explanation"
-    folder: Path = Path()
+    name: str = "explanation"  # what the files written are called
+    folder: Path = Path()  # from which the section names a file of interactions
 
     @classmethod
     def of(cls, file: FileOfJob) -> FirstLook:
-        """The job of a problem file.
-
-        Raises
-        ------
-        ProblemFileError
-            If the file has another one.
-        """
+        """The job of a problem file."""
         section, folder = file.require(Explain), file.source.path.parent
         with file.source.blaming("explain"):
             scores = section.scores_file(folder)

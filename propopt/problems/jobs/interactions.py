@@ -551,25 +551,6 @@ class InteractionsLook(SubjectLook[InteractionsSection]):
     ``<name>.json``              what was fitted and how, and how well it predicts
     ============================ ======================================================
 
-    Parameters
-    ----------
-    make : callable
-        Gives the subject when it is first asked for.
-    section : InteractionsSection
-        The settings.
-    seed : int
-        Of rows, patches and fits.
-    name : str
-        What the files written are called.
-    files : sequence of paths
-        What it was read from: not to be written over.
-    model : str
-        What the model is, in words; for the printout.
-    n_jobs : int or None
-        Workers that fit.
-    resume : Path or None
-        A folder in which fits are kept, so that a run that ended early goes on.
-
     Examples
     --------
     >>> import propopt as po
@@ -588,34 +569,19 @@ class InteractionsLook(SubjectLook[InteractionsSection]):
 
     job: ClassVar[type[Job[Any]]] = InteractionsJob
 
-    name: str = "interactions"
-    n_jobs: int | None = None
+    name: str = "interactions"  # what the files written are called
+    n_jobs: int | None = None  # workers that fit
+    # a folder in which fits are kept, so that a run that ended early goes on
     resume: Path | None = None
 
     @classmethod
     def of(
         cls,
-        file: FileOfJob,
-        n_jobs: int | None = None,
+        file: FileOfJob,  # with interactions
+        n_jobs: int | None = None,  # workers that fit; numbers do not depend on them
         resume: str | Path | None = None,
     ) -> InteractionsLook:
-        """The job of a problem file.
-
-        Parameters
-        ----------
-        file : ProblemFile
-            With ``interactions``.
-        n_jobs : int, optional
-            Workers that fit; numbers do not depend on them.
-        resume : path, optional
-            A folder in which fits are kept, in one of its own by the name of the
-            problem, so that a run that ended early goes on from there.
-
-        Raises
-        ------
-        ProblemFileError
-            If the file has another job, or fits that cannot be kept.
-        """
+        """The job of a problem file."""
         section: InteractionsSection = file.require(InteractionsJob)
         own = None if resume is None else Path(resume) / file.name
         if own is not None:
@@ -629,13 +595,7 @@ class InteractionsLook(SubjectLook[InteractionsSection]):
         )
 
     def solve(self, progress: bool | None = None) -> ILOCO:
-        """The fitted estimator, with scores of the sets and of each feature.
-
-        Raises
-        ------
-        InvalidInput
-            If the model cannot be fitted again, or a set cannot be judged.
-        """
+        """The fitted estimator, with scores of the sets and of each feature."""
         section = self.section
         with part("model"):
             learner = self.subject.learner

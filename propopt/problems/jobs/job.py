@@ -127,13 +127,7 @@ class FileOfJob(ABC):
         return read_subject(self.schema, self.source, self.code)
 
     def require(self, job: type[Job[Any]]) -> Any:
-        """The section of a job; a file with another one is refused.
-
-        Raises
-        ------
-        ProblemFileError
-            With the section that says so, and what would run it.
-        """
+        """The section of a job; a file with another one is refused."""
         if not isinstance(self.job, job):
             message = f"is run by {self.job.command}"
             raise self.source.error((self.job.key,), message)
@@ -249,26 +243,7 @@ class SubjectLook(ABC, Generic[SectionOfJob]):
         """What was found, what writes it, and what prints it."""
 
     def run(self, folder: str | Path, *, quiet: bool = False) -> Any:
-        """Answer, write files, print what is read first.
-
-        Parameters
-        ----------
-        folder : path
-            Where to write; made if it is not there.
-        quiet : bool
-            Print nothing but warnings, which go to standard error.
-
-        Raises
-        ------
-        InvalidInput
-            If the folder or the names cannot be written, before any work, or there is
-            no answer.
-        Unwritten
-            If a file cannot be written at the end; the error has what was found as
-            ``result``.
-        KeyboardInterrupt
-            After Ctrl-C; where enough had been finished, once files are written.
-        """
+        """Answer, write files, print what is read first."""
         run = JobRun(self.job, self.name, self.files, folder, quiet=quiet)
         with warnings_printed(), silent(quiet):
             self.introduce(run.console)

@@ -443,41 +443,15 @@ class LimeLook(SubjectLook[LimeSection]):
     ``<name>.npz``       the explanation, by its ``save``
     ``<name>.json``      what was explained and how, and the score of the model
     ==================== ==============================================================
-
-    Parameters
-    ----------
-    make : callable
-        Gives the subject when it is first asked for.
-    section : LimeSection
-        The settings.
-    seed : int
-        Of what has to be estimated.
-    name : str
-        What the files written are called.
-    files : sequence of paths
-        What it was read from: not to be written over.
     """
 
     job: ClassVar[type[Job[Any]]] = LimeJob
 
-    name: str = "lime"
+    name: str = "lime"  # what the files written are called
 
     @classmethod
     def of(cls, file: FileOfJob, rows: Sequence[int] | None = None) -> LimeLook:
-        """The job of a problem file, for its rows or for others.
-
-        Parameters
-        ----------
-        file : ProblemFile
-            With ``lime``.
-        rows : sequence of int, optional
-            Numbers of rows of the table, instead of those of the file.
-
-        Raises
-        ------
-        ProblemFileError
-            If the file has another job.
-        """
+        """The job of a problem file, for its rows or for others."""
         look = cls.asked(file)
         if rows is None:
             return look
