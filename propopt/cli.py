@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import propopt as po
 from propopt.base.errors import (
@@ -58,49 +58,32 @@ def check(options: argparse.Namespace) -> int:
 
 def schema(options: argparse.Namespace) -> int:
     """``propopt schema``: print the JSON Schema of problem files."""
+    from propopt.problems.file import ProblemSchema
+
     del options
-    print(json.dumps(po.problems.ProblemSchema.model_json_schema(), indent=2))
+    print(json.dumps(ProblemSchema.model_json_schema(), indent=2))
     return DONE
 
 
-def _sweep_files(options: argparse.Namespace) -> int:
-    """``propopt sweep FILE...``: solve, write tables and a plot, print the front."""
-    files = _read_files(options)
-    for file in files:
-        file.require(po.problems.Sweep)
-    return _run_all(files, partial(_sweep, options=options))
+def _run_files(options: argparse.Namespace) -> int:
+    """``propopt sweep|explain|lime|interactions FILE...``: a job for each file."""
+    from propopt.problems.jobs import JOBS
 
-
-def _explain_files(options: argparse.Namespace) -> int:
-    """``propopt explain FILE...|--csv TABLE --target COLUMN``: one explanation each."""
     files = _read_files(options)
-    if any((options.csv, options.target, options.text)):
+    if any(getattr(options, name, None) for name in ("csv", "target", "text")):
         files.append(_own_table(options))
     if not files:
         raise InvalidInput("explain: give a problem file, or --csv and --target")
+    job = next(type(job) for job in JOBS if job.key == options.job)
     for file in files:
-        file.require(po.problems.Explain)
-    return _run_all(files, partial(_explain, options=options))
-
-
-def _lime_files(options: argparse.Namespace) -> int:
-    """``propopt lime FILE...``: what LIME tends to at rows of a table."""
-    files = _read_files(options)
-    for file in files:
-        file.require(po.problems.LimeJob)
-    return _run_all(files, partial(_lime, options=options))
-
-
-def _interactions_files(options: argparse.Namespace) -> int:
-    """``propopt interactions FILE...``: how much features matter jointly."""
-    files = _read_files(options)
-    for file in files:
-        file.require(po.problems.InteractionsJob)
-    return _run_all(files, partial(_interactions, options=options))
+        file.require(job)
+    return _run_all(files, partial(options.run, options=options))
 
 
 def _check(file: str, options: argparse.Namespace) -> int:
-    checked = po.problems.read_problem_and_table(file, _code(options))
+    from propopt.problems.file import read_problem_and_table
+
+    checked = read_problem_and_table(file, _code(options))
     checked.check_data()
     if options.deep:
         checked.check_all_data()
@@ -109,8 +92,9 @@ def _check(file: str, options: argparse.Namespace) -> int:
 
 
 def _read_files(options: argparse.Namespace) -> list[po.problems.ProblemFile]:
-    read = po.problems.read_problem_and_table
-    return [read(file, _code(options)) for file in options.files]
+    from propopt.problems.file import read_problem_and_table
+
+    return [read_problem_and_table(file, _code(options)) for file in options.files]
 
 
 def _code(options: argparse.Namespace) -> po.problems.Code:
@@ -164,28 +148,36 @@ def _sweep(file: po.problems.ProblemFile, options: argparse.Namespace) -> int:
 
 
 def _explain(file: po.problems.ProblemFile, options: argparse.Namespace) -> int:
-    look = po.problems.FirstLook.of(file)
-    po.problems.run_explain(look, Path(options.output), quiet=options.quiet)
-    return DONE
+    from propopt.problems.jobs.explain import FirstLook
+
+    return _look(FirstLook.of(file), options)
 
 
 def _lime(file: po.problems.ProblemFile, options: argparse.Namespace) -> int:
-    look = po.problems.LimeLook.of(file, options.rows)
-    po.problems.run_limits(look, Path(options.output), quiet=options.quiet)
-    return DONE
+    from propopt.problems.jobs.lime import LimeLook
+
+    return _look(LimeLook.of(file, options.rows), options)
 
 
 def _interactions(file: po.problems.ProblemFile, options: argparse.Namespace) -> int:
-    look = po.problems.InteractionsLook.of(file, options.jobs, options.resume)
-    po.problems.run_interactions(look, Path(options.output), quiet=options.quiet)
+    from propopt.problems.jobs.interactions import InteractionsLook
+
+    look = InteractionsLook.of(file, options.jobs, options.resume)
+    return _look(look, options)
+
+
+def _look(look: Any, options: argparse.Namespace) -> int:
+    look.run(Path(options.output), quiet=options.quiet)
     return DONE
 
 
 def _own_table(options: argparse.Namespace) -> po.problems.ProblemFile:
     """A table from the command line, with a network on it."""
+    from propopt.problems.file import OwnTable
+
     if options.csv is None or options.target is None:
         raise InvalidInput("explain: --csv and --target belong together")
-    own = po.problems.OwnTable(
+    own = OwnTable(
         csv=Path(options.csv),
         target=options.target,
         task=options.task,
@@ -293,9 +285,10 @@ def _parser() -> argparse.ArgumentParser:
         ("lime", "what LIME tends to at rows, and what it hides", _add_lime),
         ("interactions", "how much features matter jointly", _add_interactions),
         ("check", "check problem files without running them", _add_check),
-        ("schema", "print the JSON Schema of problem files", _add_schema),
     ):
         add_arguments(commands.add_parser(name, help=help_text))
+    sub = commands.add_parser("schema", help="print the JSON Schema of problem files")
+    sub.set_defaults(command=schema)
     return parser
 
 
@@ -305,7 +298,7 @@ def _add_sweep(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("-j", "--jobs", type=worker_count, metavar="N", help="workers")
     sub.add_argument("--solver", metavar="NAME", help="instead of the one in the file")
     _add_allow_code(sub)
-    sub.set_defaults(command=_sweep_files)
+    sub.set_defaults(command=_run_files, job="objective", run=_sweep)
 
 
 def _add_explain(sub: argparse.ArgumentParser) -> None:
@@ -320,7 +313,7 @@ def _add_explain(sub: argparse.ArgumentParser) -> None:
         metavar="COLUMN",
         help="a column of documents, to be explained word by word",
     )
-    sub.set_defaults(command=_explain_files)
+    sub.set_defaults(command=_run_files, job="explain", run=_explain)
 
 
 def _add_lime(sub: argparse.ArgumentParser) -> None:
@@ -334,7 +327,7 @@ def _add_lime(sub: argparse.ArgumentParser) -> None:
     )
     _add_output(sub)
     _add_allow_code(sub)
-    sub.set_defaults(command=_lime_files)
+    sub.set_defaults(command=_run_files, job="lime", run=_lime)
 
 
 def _add_interactions(sub: argparse.ArgumentParser) -> None:
@@ -347,7 +340,7 @@ def _add_interactions(sub: argparse.ArgumentParser) -> None:
         help="keep fits of minipatches in DIR, and go on from those that are there",
     )
     _add_allow_code(sub)
-    sub.set_defaults(command=_interactions_files)
+    sub.set_defaults(command=_run_files, job="interactions", run=_interactions)
 
 
 def _add_check(sub: argparse.ArgumentParser) -> None:
@@ -357,10 +350,6 @@ def _add_check(sub: argparse.ArgumentParser) -> None:
     )
     _add_allow_code(sub)
     sub.set_defaults(command=check)
-
-
-def _add_schema(sub: argparse.ArgumentParser) -> None:
-    sub.set_defaults(command=schema)
 
 
 def _add_output(sub: argparse.ArgumentParser) -> None:

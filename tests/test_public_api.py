@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,9 +21,11 @@ from propopt.inductive import FeatureBasis, InducingRule
 from propopt.losses import PropertyLoss
 from propopt.losses.graphs import Graph
 from propopt.solvers import Solver
+from propopt.solvers.task import find_solver
 
 
 ROOT = Path(po.__file__).parent
+REPOSITORY = ROOT.parent
 STUB = ROOT / "__init__.pyi"
 NAMES = sorted(po.__all__)
 NAMESPACES = (
@@ -87,7 +90,6 @@ KINDS = {
     "inductive": {FeatureBasis, InducingRule},
     "losses": {PropertyLoss},
     "metrics": {Metric},
-    "solvers": {Solver},
 }
 """Base classes of which a namespace shows every kind."""
 
@@ -203,11 +205,54 @@ def test_a_namespace_has_every_kind_of_what_it_is_for(namespace):
         child
         for kind in KINDS[namespace]
         for child in (kind, *descendants(kind))
-        if child.__module__.startswith(f"propopt.{namespace}.")
+        if child.__module__.startswith(f"{getattr(po, namespace).__name__}.")
         and not child.__name__.startswith("_")
         and (child is kind or not inspect.isabstract(child))
     }
     assert {kind.__name__ for kind in kinds} <= set(getattr(po, namespace).__all__)
+
+
+INSIDE = {"Complete", "CompleteEntries", "Entries", "Restricted", "Transposed"}
+"""Solvers that put a program in other words; nobody asks for them."""
+
+
+def test_every_other_solver_is_asked_for_by_its_name():
+    kinds = {
+        kind
+        for kind in descendants(Solver)
+        if kind.__module__.startswith("propopt.solvers.")
+        and not inspect.isabstract(kind)
+        and kind.__name__ not in INSIDE
+    }
+    assert len(kinds) >= 10
+    assert {type(find_solver(kind().name)) for kind in kinds} == kinds
+
+
+def names_in_pages() -> set[str]:
+    """Words that stand as code in the pages and the examples."""
+    words: set[str] = set()
+    for page in [REPOSITORY / "README.md", *REPOSITORY.glob("docs/*.md")]:
+        text = page.read_text(encoding="utf-8")
+        parts = text.split("```")  # every other one is a block of code
+        spans = re.findall(r"`([^`]+)`", " ".join(parts[::2]))
+        words |= set(re.findall(r"\w+", " ".join([*parts[1::2], *spans])))
+    for path in REPOSITORY.glob("examples/*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            match node:
+                case ast.Attribute(attr=name):
+                    words.add(name)
+                case ast.Name(id=name):
+                    words.add(name)
+                case _:
+                    pass
+    return words
+
+
+def test_every_public_name_is_in_a_page_or_an_example():
+    public = {name.rpartition(".")[2] for name in THINGS} | {
+        name for package in PACKAGES for name in package.__all__
+    }
+    assert sorted(public - names_in_pages()) == []
 
 
 def public_definitions(tree: ast.Module) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -21,13 +22,10 @@ from papers.engine.tally import (
     values_table,
 )
 from propopt.base.files import (
-    markdown_list,
-    markdown_table,
-    write_markdown,
     write_svg,
     written_whole,
 )
-from propopt.base.text import in_markdown
+from propopt.base.text import printable
 
 
 def write_figure(report: FigureReport, folder: Path) -> None:
@@ -310,3 +308,35 @@ def _value(finding: Finding) -> str:
 
 def _number(value: float) -> str:
     return f"{value + 0.0:.4g}"  # no −0
+
+
+# ---- Markdown: paragraphs and tables, written whole
+
+
+_MARKDOWN = re.compile(r"[\\`*_\[\]<&$~]")
+
+
+def in_markdown(text: object) -> str:
+    """The text for a Markdown page, where nothing in it is markup or HTML."""
+    return _MARKDOWN.sub(r"\\\g<0>", printable(text))
+
+
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    r"""A table; bars within cells are no edges."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(map(_edged, line))} |" for line in lines)
+
+
+def markdown_list(items: Iterable[str]) -> str:
+    """One line for each item."""
+    return "\n".join(f"- {item}" for item in items)
+
+
+def write_markdown(path: str | Path, paragraphs: Iterable[str]) -> None:
+    """Write a page of paragraphs, whole or not at all."""
+    with written_whole(path) as draft:
+        draft.write_text("\n\n".join(paragraphs) + "\n", encoding="utf-8")
+
+
+def _edged(text: str) -> str:
+    return text.replace("|", "\\|")

@@ -12,6 +12,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike
 
+from papers.lime.linear_limits import linear_limits
 from propopt.base.arrays import Array, Values
 from propopt.base.checks import read_array, read_positive
 from propopt.base.errors import InvalidInput
@@ -91,7 +92,7 @@ def linear_theorem_samples(
     geometry = Geometry.of(law)
     unit = _one_unit(law, geometry)
     found = gains_at(geometry, points, labels)
-    mean = found.of_linear(a, intercept).mean
+    mean = linear_limits(found, a, intercept).mean
     size = float(np.linalg.norm(a)) * unit
     steepest = 2.0 * size * law.kernel_width * math.exp(-0.5)
     largest = np.abs(points @ a + intercept) + steepest

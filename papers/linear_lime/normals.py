@@ -18,7 +18,8 @@ from papers.lime.statements import BAND, equals, formula_as_printed
 from papers.lime.studies import study_of_runs
 from papers.linear_lime.formulas import printed_linear_limit
 from propopt.base.arrays import Values
-from propopt.lime import GaussianLaw, critical_bandwidths
+from propopt.lime import GaussianLaw
+from propopt.lime.gaussian_theory import critical_bandwidths
 from propopt.tables.frames import Labels
 
 

@@ -9,7 +9,8 @@ from papers.engine.panels import Panel
 from papers.properties.tables import network_panel
 from propopt.base.errors import InvalidInput, ProblemFileError
 from propopt.base.text import printable
-from propopt.problems import OwnTable, read_sections
+from propopt.problems import read_sections
+from propopt.problems.file import OwnTable
 
 
 def panel_of_table(csv: Path, target: str, task: str | None) -> Panel:

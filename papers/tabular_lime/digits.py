@@ -16,7 +16,8 @@ from papers.lime.lines import DrawnLine, Lines
 from papers.lime.statements import FORMULA, equals
 from papers.tabular_lime.formulas import printed_smooth_step
 from propopt.base.arrays import Array, Values
-from propopt.lime import GaussianLaw, gains
+from propopt.lime import GaussianLaw
+from propopt.lime.gaussian_theory import gains
 
 
 _MEAN, _SCALE, _WIDTH = 0.5, 1.3, 0.8

@@ -21,7 +21,7 @@ from papers.text_lime.corpus import review_of
 from papers.text_lime.runs import drawn_runs, expected_words
 from papers.text_lime.trees import tree
 from propopt.base.arrays import Array, Values
-from propopt.lime.text.text_reading import ExactWordLimits, TextLaw
+from propopt.lime.text.text_reading import TextLaw, WordRegression
 from propopt.structures.subsets.conjunctions import Conjunctions
 
 
@@ -114,7 +114,7 @@ def came_curves() -> CameCurves:
         expected = expected_words(f, TextLaw(nu), many)
         scores.append((found.mean(axis=0) - expected) / errors)
     return CameCurves(
-        limits=ExactWordLimits(f).at(_WIDTHS).coefficients[:, place],
+        limits=WordRegression(f).at(_WIDTHS).coefficients[:, place],
         few=_runs_at(f, _WIDTHS, few)[:, :, 1 + place],
         scores=np.array(scores),
         root=float(brentq(_limit_of_came, 0.05, 0.5)),
@@ -125,7 +125,7 @@ def products_are_known(curves: CameCurves) -> Invariant:
     """Seven numbers."""
     del curves
     pair = Conjunctions.of([1.0], [[0, 1]], [[]], 20)
-    found = ExactWordLimits(pair).at(np.array([*_KNOWN])).coefficients[:, 0]
+    found = WordRegression(pair).at(np.array([*_KNOWN])).coefficients[:, 0]
     known = np.array([*_KNOWN.values()])
     return equals("1{a} 1{b} gives a the known coefficients", found, known, 5.1e-4)
 
@@ -181,7 +181,7 @@ def tree_by_width() -> Array:
     """Intercept, food, about and the other words, by ν, (4, K)."""
     words = review_of(29).words
     f = tree("small", words)
-    limits = ExactWordLimits(f).at(_TREE_WIDTHS)
+    limits = WordRegression(f).at(_TREE_WIDTHS)
     places = [words.index(word) for word in ("food", "about", "soup")]
     return np.stack([limits.intercept, *limits.coefficients[:, places].T])
 
@@ -190,7 +190,7 @@ def tree_is_known(found: Array) -> Invariant:
     """Of food, and of words that the tree does not use."""
     del found
     words = review_of(29).words
-    limits = ExactWordLimits(tree("small", words)).at(np.array([0.01, 0.05, 0.25]))
+    limits = WordRegression(tree("small", words)).at(np.array([0.01, 0.05, 0.25]))
     places = [words.index("food"), words.index("soup")]
     known = np.array([[0.0062, 0.0048], [0.1656, 0.0019], [0.5576, 0.0007]])
     return equals(
@@ -227,7 +227,7 @@ def _came() -> tuple[Conjunctions, int]:
 
 def _limit_of_came(nu: float) -> float:
     f, place = _came()
-    return float(ExactWordLimits(f).at(np.array([nu])).coefficients[0, place])
+    return float(WordRegression(f).at(np.array([nu])).coefficients[0, place])
 
 
 def _runs_at(f: Conjunctions, widths: Values, settings: RunSettings) -> Array:

@@ -18,7 +18,7 @@ from papers.lime.statements import equals
 from papers.text_lime import formulas
 from papers.text_lime.linear import RULE
 from propopt.base.arrays import Array, Values
-from propopt.lime.text.text_reading import ExactWordLimits
+from propopt.lime.text.text_reading import WordRegression
 from propopt.structures.subsets.sets import Blocks
 from propopt.structures.subsets.sums import NormalisedSum
 
@@ -88,7 +88,7 @@ def rule_figure() -> PaperFigure:
 def one_of_many() -> OneOfMany:
     """At nine bandwidths."""
     f = _equal_words(np.r_[1.0, np.zeros(_WORDS - 1)])
-    limits = ExactWordLimits(f).at(_WIDTHS)
+    limits = WordRegression(f).at(_WIDTHS)
     found = np.column_stack([limits.intercept, limits.coefficients[:, :2]])
     return OneOfMany(
         limits=found * np.sqrt(_WORDS),
@@ -229,7 +229,7 @@ def intercept_is_known(found: OneOfMany) -> Invariant:
 def all_alike() -> Values:
     """β_j / φ_j of Σ φ of 29 words that are alike, by the bandwidth, (K,)."""
     d = 29
-    limits = ExactWordLimits(_equal_words(np.ones(d))).at(_WIDTHS)
+    limits = WordRegression(_equal_words(np.ones(d))).at(_WIDTHS)
     return np.asarray(limits.coefficients[:, 0] * np.sqrt(d))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from papers.lime.runs import Runs, RunSettings, fit_bits, runs_together
 from propopt.base.arrays import Array, Truths, Values
-from propopt.lime.text.text_reading import ExactWordLimits, TextLaw
+from propopt.lime.text.text_reading import TextLaw, WordRegression
 from propopt.lime.text.text_runs import expected_run
 from propopt.structures.subsets.sets import SetFunction
 
@@ -41,7 +41,7 @@ def run_words(
 
 def limit_of(f: SetFunction, law: TextLaw) -> Values:
     """β_0, β_1, ..., β_d of infinitely many samples, (d + 1,)."""
-    limits = ExactWordLimits(f).at(np.array([law.bandwidth]))
+    limits = WordRegression(f).at(np.array([law.bandwidth]))
     return np.concatenate([limits.intercept, limits.coefficients[0]])
 
 

@@ -231,14 +231,7 @@ def read_rng(rng: object) -> np.random.Generator:
 
 
 def known_word(given: _Word, kinds: Any, what: str) -> _Word:
-    """``given``, if it is one of the words of a ``Literal``.
-
-    Examples
-    --------
-    >>> from typing import Literal
-    >>> known_word("lower", Literal["lower", "upper"], "side")
-    'lower'
-    """
+    """``given``, if it is one of the words of a ``Literal``."""
     known = list(get_args(kinds))
     if given in known:
         return given
@@ -254,13 +247,7 @@ _SHORT, _MANY = 60, 1_000
 
 
 def did_you_mean(word: object, known: Sequence[str]) -> str:
-    """A hint, to stand behind a word, at the name nearest to it; nothing if none is.
-
-    Examples
-    --------
-    >>> did_you_mean("Sparsty", ["smoothness", "sparsity"])
-    " (did you mean 'sparsity'?)"
-    """
+    """A hint, to stand behind a word, at the name nearest to it; nothing if none is."""
     names = {name.lower(): name for name in reversed(known[:_MANY])}
     near = get_close_matches(str(word).lower()[:_SHORT], list(names), n=1)
     return f" (did you mean {names[near[0]]!r}?)" if near else ""

@@ -35,15 +35,7 @@ class MissingExtra(PropoptError, ImportError):
 
 
 class Unwritten(PropoptError, OSError):
-    """A file could not be written; the message names it, and says why.
-
-    Parameters
-    ----------
-    message : str
-        What was not written.
-    result : object
-        What is lost with it otherwise, such as the trade-offs of a sweep.
-    """
+    """A file could not be written; the message names it, and says why."""
 
     def __init__(self, message: str, result: object = None) -> None:
         super().__init__(message)

@@ -18,11 +18,11 @@ import sys
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -30,10 +30,6 @@ from numpy.typing import NDArray
 
 from propopt.base.arrays import Array
 from propopt.base.errors import InvalidInput, Unwritten
-
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 # ---- Files that are either the old ones or the new ones, never half of each
@@ -166,21 +162,11 @@ def archive_path(path: str | Path) -> Path:
 
 @dataclass(frozen=True)
 class Format:
-    """What an archive says that it is.
+    """What an archive says that it is."""
 
-    Parameters
-    ----------
-    name : str
-        Under ``format`` in its header.
-    noun : str
-        What errors call it.
-    version : int
-        The latest; earlier ones are read too.
-    """
-
-    name: str
-    noun: str
-    version: int
+    name: str  # under format in its header
+    noun: str  # what errors call it
+    version: int  # the latest; earlier ones are read too
 
     def write(
         self, path: Path, header: Mapping[str, Any], arrays: Mapping[str, Array]
@@ -354,41 +340,16 @@ def _is_number(text: str) -> bool:
 # ---- Pictures as SVG: whole files, the same for the same run
 
 
-def write_svg(figure: Figure, path: str | Path, *, salt: str) -> None:
+class Drawing(Protocol):
+    """What pictures are written of: a figure of matplotlib."""
+
+    def savefig(self, fname: Path, *, format: str, metadata: Any) -> object:
+        """Write it to a file."""
+
+
+def write_svg(figure: Drawing, path: str | Path, *, salt: str) -> None:
     """Write a figure as SVG, without a date, whole or not at all."""
     from matplotlib import rc_context
 
     with rc_context({"svg.hashsalt": salt}), written_whole(path) as draft:
         figure.savefig(draft, format="svg", metadata={"Date": None})
-
-
-# ---- Markdown pages: paragraphs and tables, written whole
-
-
-def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    r"""A table; bars within cells are no edges.
-
-    Examples
-    --------
-    >>> print(markdown_table(("name", "value"), [("|w|", "1")]))
-    | name | value |
-    | --- | --- |
-    | \|w\| | 1 |
-    """
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(map(_cell, line))} |" for line in lines)
-
-
-def markdown_list(items: Iterable[str]) -> str:
-    """One line for each item."""
-    return "\n".join(f"- {item}" for item in items)
-
-
-def write_markdown(path: str | Path, paragraphs: Iterable[str]) -> None:
-    """Write a page of paragraphs, whole or not at all."""
-    with written_whole(path) as draft:
-        draft.write_text("\n\n".join(paragraphs) + "\n", encoding="utf-8")
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")

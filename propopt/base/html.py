@@ -270,15 +270,7 @@ _LINES: Final = re.compile("\r\n|\r|\n")
 
 
 def visible(text: str) -> str:
-    r"""A text as HTML, with its lines; characters that act are shown as escapes.
-
-    Examples
-    --------
-    >>> visible("a < b\r\nc\td")
-    'a &lt; b\nc\td'
-    >>> print(visible("\x00"))
-    <span style="border:1px dotted" title="U+0000">\x00</span>
-    """
+    r"""A text as HTML, with its lines; characters that act are shown as escapes."""
     return _ACTS.sub(_seen, escape(_LINES.sub("\n", text)))
 
 
@@ -289,13 +281,7 @@ def _seen(sign: re.Match[str]) -> str:
 
 
 def signed(number: float) -> str:
-    """A number with its sign, in four digits.
-
-    Examples
-    --------
-    >>> signed(0.25), signed(-1.0), signed(0.0), signed(float("nan"))
-    ('+0.25', '−1', '0', '–')
-    """
+    """A number with its sign, in four digits."""
     if math.isnan(number):
         return "–"
     sign = "+" if number > 0.0 else "−" if number < 0.0 else ""
@@ -308,32 +294,16 @@ def signed(number: float) -> str:
 @final
 @dataclass(frozen=True, eq=False)
 class MarkedText:
-    """A text, the words in it, and a number for each.
+    """A text, the words in it, and a number for each."""
 
-    Parameters
-    ----------
-    name : str
-        What the document is called.
-    facts : tuple of str
-        What is said of it, a line each.
-    text : str
-        As it is.
-    spans : sequence of (int, int, int)
-        Where words stand, from the first, and which of the words each is.
-    words : tuple of str (d,)
-        The distinct words.
-    weights : array (d,)
-        Their numbers; NaN where there is none.
-    errors : array (d,) or None
-        Standard errors; a word whose number is within two of them of zero is plain.
-    """
-
-    name: str
-    facts: tuple[str, ...]
+    name: str  # what the document is called
+    facts: tuple[str, ...]  # what is said of it, a line each
     text: str
+    # where words stand, from the first, and which of the words each is
     spans: Sequence[tuple[int, int, int]]
-    words: tuple[str, ...]
-    weights: Array
+    words: tuple[str, ...]  # (d,): the distinct words
+    weights: Array  # (d,): their numbers; NaN where there is none
+    # (d,): standard errors; a word whose number is within two of them of zero is plain
     errors: Array | None = None
 
     @property
@@ -355,17 +325,10 @@ class MarkedText:
 @final
 @dataclass(frozen=True)
 class Theme:
-    """Shades of one kind of page.
+    """Shades of one kind of page."""
 
-    Parameters
-    ----------
-    ink : str
-        The colour of words on all shades.
-    above, below : tuple of str
-        Shades of positive and of negative numbers, from small to large ones.
-    """
-
-    ink: str
+    ink: str  # the colour of words on all shades
+    # shades of positive and of negative numbers, from small to large ones
     above: tuple[str, ...]
     below: tuple[str, ...]
 
@@ -396,15 +359,7 @@ EDGES: Final = (0.05, 0.2, 0.4, 0.6, 0.8)
 
 
 def levels(values: Array, reach: float) -> Positions:
-    """The shade of each number: −5 to −1, 0 for none, 1 to 5.
-
-    values (n,).
-
-    Examples
-    --------
-    >>> levels(np.array([1.0, -0.3, 0.01, 0.0]), 1.0)
-    array([ 5, -2,  0,  0])
-    """
+    """The shade of each number: −5 to −1, 0 for none, 1 to 5; values (n,)."""
     sizes = np.nan_to_num(np.abs(values)) / (reach if reach > 0.0 else 1.0)
     steps = np.searchsorted(EDGES, sizes, side="left")
     return np.asarray(np.where(np.nan_to_num(values) < 0.0, -steps, steps))
@@ -473,23 +428,10 @@ WORDS_LISTED: Final = 10
 @final
 @dataclass(frozen=True)
 class HighlightedText:
-    """Highlighted texts: what a notebook shows, and a page of it as a file.
+    """Highlighted texts: what a notebook shows, and a page of it as a file."""
 
-    Parameters
-    ----------
-    html : str
-        A part of a page, with its own style sheet and without scripts.
-    title : str
-        Of the page.
-
-    Examples
-    --------
-    >>> HighlightedText("<b>good</b>", "a page").page().startswith("<!DOCTYPE html>")
-    True
-    """
-
-    html: str
-    title: str
+    html: str  # a part of a page, with its own style sheet and without scripts
+    title: str  # of the page
 
     def _repr_html_(self) -> str:
         return self.html

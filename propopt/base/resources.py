@@ -303,25 +303,10 @@ def _reclaimable(group: Path) -> float:
 @final
 @dataclass(frozen=True)
 class Budget:
-    """How much is built at once.
+    """How much is built at once."""
 
-    Parameters
-    ----------
-    n_bytes : int
-        The largest table; a single row may take more.
-    n_rows : int
-        The most rows of a table, however small they are.
-
-    Examples
-    --------
-    >>> list(Budget(n_bytes=100).blocks(7, row_bytes=32))
-    [slice(0, 3, None), slice(3, 6, None), slice(6, 7, None)]
-    >>> Budget(n_bytes=100, n_rows=2).rows(row_bytes=1)
-    2
-    """
-
-    n_bytes: int
-    n_rows: int = sys.maxsize
+    n_bytes: int  # the largest table; a single row may take more
+    n_rows: int = sys.maxsize  # the most rows of a table, however small they are
 
     def rows(self, row_bytes: int, copies: int = 1) -> int:
         """How many rows of so many bytes, ``copies`` of each; one at least."""

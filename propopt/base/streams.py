@@ -15,11 +15,6 @@ class PatientStream(io.TextIOBase):
 
     Characters that its encoding does not have become escapes. After a failure it is
     silent; the failure is kept for whoever wants to tell of it.
-
-    Parameters
-    ----------
-    stream : text stream or None
-        Where to write; None, as Python has it for a stream that is closed, is nowhere.
     """
 
     def __init__(self, stream: TextIO | None) -> None:

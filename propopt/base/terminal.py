@@ -56,14 +56,7 @@ _SILENT: Final = ContextVar("silent", default=False)
 
 @contextmanager
 def silent(wanted: bool = True) -> Iterator[None]:
-    """Within, nothing is said of work unless it is asked for: no costs, no bars.
-
-    Examples
-    --------
-    >>> with silent():
-    ...     is_silent()
-    True
-    """
+    """Within, nothing is said of work unless it is asked for: no costs, no bars."""
     token = _SILENT.set(wanted or _SILENT.get())
     try:
         yield

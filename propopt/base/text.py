@@ -29,17 +29,10 @@ HIDDEN = re.compile(
     "\ufeff\ufff9-\ufffb\ufffe\uffff"  # marks, and what no XML may hold
     "\ud800-\udfff]"  # halves of characters: bytes of file names that are no UTF-8
 )
-_MARKDOWN = re.compile(r"[\\`*_\[\]<&$~]")
 
 
 def printable(name: object) -> str:
-    r"""The name on one line, with a visible escape for each character that acts.
-
-    Examples
-    --------
-    >>> printable("a\x1b[31mb\n")
-    'a\\x1b[31mb\\n'
-    """
+    r"""The name on one line, with a visible escape for each character that acts."""
     return HIDDEN.sub(_escaped, str(name))
 
 
@@ -49,19 +42,8 @@ def printable_lines(text: object) -> str:
 
 
 def drawn(name: object) -> str:
-    r"""The name for matplotlib, to which a pair of ``$`` would be a formula.
-
-    Examples
-    --------
-    >>> print(drawn("income in $, debt in $"))
-    income in \$, debt in \$
-    """
+    r"""The name for matplotlib, to which a pair of ``$`` would be a formula."""
     return printable(name).replace("$", r"\$")
-
-
-def in_markdown(text: object) -> str:
-    """The text for a Markdown page, where nothing in it is markup or HTML."""
-    return _MARKDOWN.sub(r"\\\g<0>", printable(text))
 
 
 def in_html(text: object) -> str:
@@ -167,41 +149,15 @@ _NOUNS: Final[Mapping[str, str]] = {
 @final
 @dataclass(frozen=True, kw_only=True)
 class Quantity:
-    """One number that a model gives for each row, such as the log-odds of a class.
+    """One number that a model gives for each row, such as the log-odds of a class."""
 
-    Parameters
-    ----------
-    model : str
-        The model's name, such as that of its class.
-    kind : {"value", "probability", "log_odds", "margin"}
-        What the number is. A margin that equals the log-odds is log-odds.
-    label : str, int, float or bool, optional
-        The class, of a classifier; None for other models.
-    position : int, optional
-        Which of several numbers, of a model that gives several.
-    outcome : str, optional
-        The name of the column that the model was taught to predict.
-
-    Examples
-    --------
-    >>> from propopt.base.text import Quantity
-    >>> print(Quantity(model="LGBMClassifier", kind="log_odds", label=1))
-    log-odds of class 1, by LGBMClassifier
-    >>> Quantity(model="SVC", kind="probability", label="malignant").in_words()
-    'probability of malignant'
-    >>> churn = Quantity(model="SVC", kind="margin", label=1, outcome="churn")
-    >>> churn.in_words()
-    'margin of churn = 1'
-    >>> Quantity(model="Ridge").in_words()
-    'prediction of Ridge'
-    >>> Quantity(model="Ridge", outcome="price").in_words()
-    'predicted price'
-    """
-
-    model: str
+    model: str  # the model's name, such as that of its class
+    # what the number is; a margin that equals the log-odds is log-odds
     kind: QuantityKind = "value"
-    label: ClassLabel | None = None
+    label: ClassLabel | None = None  # the class, of a classifier; None for other models
+    # which of several numbers, of a model that gives several
     position: int | None = None
+    # the name of the column that the model was taught to predict
     outcome: str | None = None
 
     @property

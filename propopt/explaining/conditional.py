@@ -38,21 +38,11 @@ from propopt.results.curvature import Eigenbasis
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FeatureModes:
-    """The eigenbasis of a graph of features, taken apart once.
+    """The eigenbasis of a graph of features, taken apart once."""
 
-    Parameters
-    ----------
-    similarities : array (D, D)
-        S, symmetric with zero diagonal.
-    values : array (D,)
-        ν, of twice the Laplacian.
-    vectors : array (D, D)
-        V, in columns.
-    """
-
-    similarities: Array
-    values: Array
-    vectors: Array
+    similarities: Array  # (D, D): S, symmetric with zero diagonal
+    values: Array  # (D,): ν, of twice the Laplacian
+    vectors: Array  # (D, D): V, in columns
 
     @classmethod
     def of(cls, graph: Graph) -> FeatureModes:
@@ -87,22 +77,12 @@ class FeatureModes:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RowTotal:
-    """What a row adds up to, beside fixed rows that add up too.
+    """What a row adds up to, beside fixed rows that add up too."""
 
-    Parameters
-    ----------
-    axis : array (D,)
-        v, not all zero; where it is zero, so are the row and the fixed rows.
-    fixed_axis : array (D,)
-        v of the fixed rows, zero in columns that contribute to none of them: there they
-        stay zero, whatever the row has.
-    total : float
-        t.
-    """
-
+    # (D,): v, not all zero; where it is zero, so are the row and the fixed rows
     axis: Array
-    fixed_axis: Array
-    total: float
+    fixed_axis: Array  # (D,): v of the fixed rows
+    total: float  # t
 
     def missed(self, w: Array) -> float:
         """Vᵀw − t."""
@@ -129,21 +109,6 @@ def off_axis(E: Array, axis: Array) -> Array:
 class ConditionalRow:
     """What is asked for one row, and its optimum.
 
-    Parameters
-    ----------
-    target : array (D,) or None
-        g; None for a row without a target of its own, whose first term is left out.
-    similarities : array (k,)
-        s_j ≥ 0, some above zero where there is no target.
-    fixed : array (k, D)
-        w_j.
-    weights : (float, float, float)
-        a > 0, b and c ≥ 0.
-    modes : FeatureModes or None
-        Those of the feature graph, where c is above zero.
-    adds_up : RowTotal or None
-        What w has to add up to; without feature graphs.
-
     Examples
     --------
     >>> import numpy as np
@@ -157,12 +122,14 @@ class ConditionalRow:
     (array([0.5]), 0.5, 0.5)
     """
 
+    # (D,): g; None for a row without a target of its own, whose first term is left out
     target: Array | None
-    similarities: Array
-    fixed: Attributions
-    weights: tuple[float, float, float]
+    similarities: Array  # (k,): s_j ≥ 0, some above zero where there is no target
+    fixed: Attributions  # (k, D): w_j
+    weights: tuple[float, float, float]  # a > 0, b and c ≥ 0
+    # those of the feature graph, where c is above zero
     modes: FeatureModes | None = None
-    adds_up: RowTotal | None = None
+    adds_up: RowTotal | None = None  # what w has to add up to; without feature graphs
 
     @cached_property
     def stiffness(self) -> float:
@@ -312,17 +279,6 @@ class AnchoredRobustness(PropertyLoss):
     What the ordered pairs of :class:`propopt.PairwiseRobustness` are where one of two
     is fixed.
 
-    Parameters
-    ----------
-    fixed : array (n, D)
-        v_j.
-    near : array (m, k)
-        Places of the fixed rows to which each row is drawn.
-    similarities : array (m, k)
-        s_nj ≥ 0, not all of them zero.
-    name : str
-        What the loss is called in weights and results.
-
     Examples
     --------
     >>> import numpy as np
@@ -335,10 +291,12 @@ class AnchoredRobustness(PropertyLoss):
 
     def __init__(
         self,
-        fixed: Attributions,
+        fixed: Attributions,  # (n, D): v_j
+        # (m, k): places of the fixed rows to which each row is drawn
         near: NDArray[np.intp],
-        similarities: Array,
+        similarities: Array,  # (m, k): s_nj ≥ 0, not all of them zero
         *,
+        # what the loss is called in weights and results
         name: str = "pairwise_robustness",
     ) -> None:
         self.name = name

@@ -43,21 +43,11 @@ N_BACKGROUND = 100
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Contributions:
-    """What each feature contributes to f(x) − base, as a target.
+    """What each feature contributes to f(x) − base, as a target."""
 
-    Parameters
-    ----------
-    estimate : Estimate
-        Φ (N, D), in units of the output.
-    base : array (N,)
-        What f is without x.
-    prediction : array (N,)
-        f(x).
-    """
-
-    estimate: Estimate
-    base: Array
-    prediction: Values
+    estimate: Estimate  # Φ (N, D), in units of the output
+    base: Array  # (N,): what f is without x
+    prediction: Values  # (N,): f(x)
 
     @property
     def total(self) -> Array:
@@ -76,22 +66,23 @@ class Contributions:
         size = np.linalg.norm(self.total)
         return float(gap / size) if size > 0.0 else float(gap > 0.0)
 
+    def details_beside(self, W: Attributions) -> dict[str, Array]:
+        """What complete attributions W (N, D) are made of, and what they miss."""
+        return {
+            "contributions": self.estimate.values,
+            "base_value": self.base,
+            "prediction": self.prediction,
+            "completeness_gap": W.sum(axis=1) - self.total,
+        }
+
 
 @final
 @dataclass(frozen=True, eq=False)
 class TreeContributions:
-    """Shapley values of a function that is read as a sum of trees.
+    """Shapley values of a function that is read as a sum of trees."""
 
-    Parameters
-    ----------
-    checked : CheckedBoxes
-        What it is read as.
-    background : array (B, D)
-        Rows that stand for "feature unknown".
-    """
-
-    checked: CheckedBoxes
-    background: Points
+    checked: CheckedBoxes  # what it is read as
+    background: Points  # (B, D): rows that stand for "feature unknown"
 
     def values(
         self, points: Points, labels: Labels, *, alone: bool
@@ -120,29 +111,15 @@ class TreeContributions:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ContributionRule:
-    """How contributions are made of a function.
+    """How contributions are made of a function."""
 
-    Parameters
-    ----------
-    function : Function
-        f.
-    reference : Reference
-        The rows that backgrounds, means and laws are made of.
-    law : {"auto", "data", "gaussian", "none"}
-        Of the slopes, if they are asked for.
-    n_pairs : int
-        Orders that are drawn for each point, where Shapley values are sampled.
-    rng : int, numpy.random.Generator or None
-        For all draws.
-    background : array (B, D), optional
-        Rows that stand for "feature unknown"; drawn from the reference by default.
-    """
-
-    function: Function
-    reference: Reference
-    law: LawChoice = "auto"
+    function: Function  # f
+    reference: Reference  # the rows that backgrounds, means and laws are made of
+    law: LawChoice = "auto"  # of the slopes, if they are asked for
+    # orders that are drawn for each point, where Shapley values are sampled
     n_pairs: int = 100
-    rng: int | np.random.Generator | None = None
+    rng: int | np.random.Generator | None = None  # for all draws
+    # (B, D): rows that stand for "feature unknown"; drawn from the reference by default
     background: Points | None = None
 
     def of(self, X: Any, contributions: ContributionsLike) -> Contributions:
@@ -423,19 +400,13 @@ def complete_explanation(
     best = _best(contributions, graph, roots, robustness, progress)
     if metric == "effects":
         best = _turned(best, roots)
-    gap = best.attributions.sum(axis=1) - contributions.total
+    own = contributions.details_beside(best.attributions)
     return replace(
         best,
         labels=contributions.estimate.labels,
         units="output",
         evaluations=contributions.estimate.evaluations,
-        details={
-            **best.details,
-            "contributions": contributions.estimate.values,
-            "base_value": contributions.base,
-            "prediction": contributions.prediction,
-            "completeness_gap": gap,
-        },
+        details={**best.details, **own},
     )
 
 

@@ -1,9 +1,4 @@
-"""Documents, explained together: targets, optimum, the one line.
-
-- :mod:`propopt.explaining.documents`: documents, explained together.
-- :mod:`propopt.explaining.documents`: what attributions of words aim at.
-- :mod:`propopt.explaining.documents`: the best that are robust over shared words.
-"""
+"""Documents, explained together: targets, optimum, the one line."""
 
 from __future__ import annotations
 
@@ -20,7 +15,7 @@ from propopt.base.errors import InvalidInput
 from propopt.explaining.contributions import Contributions, ContributionsLike
 from propopt.explaining.explainers.documents import N_PAIRS, DocumentShapley
 from propopt.explaining.targets import optimum
-from propopt.explaining.together import stability_in_words
+from propopt.explaining.together import beside_target, stability_in_words
 from propopt.functions import Function
 from propopt.functions.outputs import Output, Target
 from propopt.functions.texts import TextFunction
@@ -29,7 +24,8 @@ from propopt.laws.draws import N_BLOCKS
 from propopt.lime.text.explaining_texts import explanation_of_texts
 from propopt.lime.text.text_explanation import TextSubject
 from propopt.lime.text.text_reading import TextLaw
-from propopt.losses import Completeness, Constraint, GradientMatching, SharedRobustness
+from propopt.losses import Completeness, GradientMatching, SharedRobustness
+from propopt.losses.completeness import Constraint
 from propopt.losses.faithfulness import Estimate
 from propopt.losses.graphs.features import document_graph
 from propopt.losses.graphs.points import Graph
@@ -49,24 +45,12 @@ _ROUNDING: Final = 1e-9
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SharedOptimum:
-    """Documents, how they are compared, and how much that counts.
+    """Documents, how they are compared, and how much that counts."""
 
-    Parameters
-    ----------
-    present : array (N, V)
-        Which words a document has.
-    graph : Graph
-        Which documents are similar.
-    robustness : float or None
-        The weight, if not at the knee of the curve.
-    progress : bool or None
-        Whether to show a bar.
-    """
-
-    present: Truths
-    graph: Graph
-    robustness: float | None
-    progress: bool | None
+    present: Truths  # (N, V): which words a document has
+    graph: Graph  # which documents are similar
+    robustness: float | None  # the weight, if not at the knee of the curve
+    progress: bool | None  # whether to show a bar
 
     def nearest(self, aim: Estimate, *constraints: Constraint) -> Explanation:
         """The best for a target, with the target beside it."""
@@ -79,17 +63,7 @@ class SharedOptimum:
             best = optimum(
                 matching, robust, self.robustness, self.progress, constraints
             )
-        return replace(
-            best,
-            labels=aim.labels,
-            units="output",
-            evaluations=aim.evaluations,
-            details={**best.details, "gradient": aim.values},
-            parameters={
-                "gradient": aim.source,
-                **({"notes": "; ".join(aim.notes)} if aim.notes else {}),
-            },
-        )
+        return beside_target(best, aim)
 
     def complete(self, known: Contributions) -> Explanation:
         """The best that add up to f(x) less f of no word, over the words of x."""
@@ -113,13 +87,7 @@ class SharedOptimum:
         }
         return replace(
             best,
-            details={
-                **details,
-                "contributions": known.estimate.values,
-                "base_value": known.base,
-                "prediction": known.prediction,
-                "completeness_gap": best.attributions.sum(axis=1) - known.total,
-            },
+            details={**details, **known.details_beside(best.attributions)},
             parameters={**parameters, "contributions miss": known.missed},
         )
 
@@ -149,27 +117,13 @@ EFFECTS_OF_WORDS: Final = "exact (f less f of the document without the word)"
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WordTargets:
-    """The targets of documents: numbers for their words, and 0 for all others.
+    """The targets of documents: numbers for their words, and 0 for all others."""
 
-    Parameters
-    ----------
-    function : TextFunction
-        f.
-    documents : sequence of Document (N,)
-        The texts.
-    points : array (N, V)
-        Counts of the words of the vocabulary.
-    labels : Labels
-        Names of documents and words.
-    rng : int, numpy.random.Generator or None
-        For what is sampled.
-    """
-
-    function: TextFunction
-    documents: Sequence[Document]
-    points: Points
-    labels: Labels
-    rng: int | np.random.Generator | None = None
+    function: TextFunction  # f
+    documents: Sequence[Document]  # (N,): the texts
+    points: Points  # (N, V): counts of the words of the vocabulary
+    labels: Labels  # names of documents and words
+    rng: int | np.random.Generator | None = None  # for what is sampled
 
     @classmethod
     def of(
@@ -328,33 +282,15 @@ def _of_short(places: Sequence[int]) -> tuple[str, ...]:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DocumentRequest:
-    """What is asked about documents; the settings of :func:`propopt.explain`.
+    """What is asked about documents; the settings of :func:`propopt.explain`."""
 
-    Parameters
-    ----------
-    function : TextFunction
-        f.
-    X : sequence of str, Series or array (N,)
-        The documents.
-    law : "auto", "none" or TextLaw
-        Effects of deleting single words, or limits of LIME.
-    graph : Graph or None
-        Who is similar, if not by :func:`propopt.graphs.document_graph`.
-    robustness : float or None
-        The weight, if not at the knee.
-    rng : int, numpy.random.Generator or None
-        For what is sampled.
-    progress : bool or None
-        Whether to show bars.
-    """
-
-    function: TextFunction
-    X: Any
-    law: Any = "auto"
-    graph: Graph | None = None
-    robustness: float | None = None
-    rng: int | np.random.Generator | None = None
-    progress: bool | None = None
+    function: TextFunction  # f
+    X: Any  # (N,): the documents
+    law: Any = "auto"  # effects of deleting single words, or limits of LIME
+    graph: Graph | None = None  # who is similar, if not by document_graph
+    robustness: float | None = None  # the weight, if not at the knee
+    rng: int | np.random.Generator | None = None  # for what is sampled
+    progress: bool | None = None  # whether to show bars
 
     def explained(self, units: str, contributions: ContributionsLike) -> Explanation:
         """In the units that are asked for."""

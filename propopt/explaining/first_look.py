@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -30,6 +30,8 @@ from propopt.explaining.targets import (
     warn_of_patterns,
 )
 from propopt.explaining.together import (
+    InteractionScores,
+    TextLaw,
     Together,
     note_on_interactions,
     stability_in_words,
@@ -42,11 +44,6 @@ from propopt.losses.graphs.points import Graph, read_graph
 from propopt.results.explanation import Explanation
 from propopt.tables.documents import TextSchema, is_documents
 from propopt.tables.schema import ColumnScale, TableSchema
-
-
-if TYPE_CHECKING:
-    from propopt.interactions.scores import InteractionScores
-    from propopt.lime.text.text_reading import TextLaw
 
 
 def explain(
@@ -229,9 +226,9 @@ def explain(
         )
         return asked.explained(units, contributions)
     if not isinstance(law, str):
-        from propopt.lime.text.text_reading import TextLaw
+        from propopt.lime.text import text_reading
 
-        if isinstance(law, TextLaw):
+        if isinstance(law, text_reading.TextLaw):
             raise InvalidInput(
                 "law: a TextLaw deletes words of documents, and X is a table of rows"
             )

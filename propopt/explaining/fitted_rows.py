@@ -5,19 +5,18 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
+from typing import Any, Literal, TypeAlias, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Points, Positions, Truths
+from propopt.base.arrays import Array, Points, Truths
 from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
 from propopt.base.terminal import progress_bar
-from propopt.base.text import Quantity
 from propopt.explaining.conditional import (
     AnchoredRobustness,
     ConditionalRow,
@@ -43,7 +42,13 @@ from propopt.explaining.targets import (
     sizes_of,
     target_rule,
 )
-from propopt.explaining.together import note_on_interactions, notes_of, with_note
+from propopt.explaining.together import (
+    InteractionScores,
+    beside_target,
+    note_on_interactions,
+    notes_of,
+    with_note,
+)
 from propopt.functions import Function
 from propopt.laws.data_law import Reference
 from propopt.losses import (
@@ -63,7 +68,7 @@ from propopt.losses.graphs.points import (
     knn_graph,
 )
 from propopt.results.certificate import Certificate
-from propopt.results.explanation import Explanation, Later, Parameter
+from propopt.results.explanation import Explanation, Lazy, Parameter
 from propopt.results.target_error import (
     Aim,
     Excess,
@@ -73,10 +78,6 @@ from propopt.results.target_error import (
 )
 from propopt.tables.frames import Labels, rows_of
 from propopt.tables.schema import ColumnScale
-
-
-if TYPE_CHECKING:
-    from propopt.interactions.scores import InteractionScores
 
 
 # ---- How reference rows are explained together, so that others can be beside them
@@ -89,18 +90,11 @@ _UNSCALED = 1e-9
 @final
 @dataclass(frozen=True, eq=False)
 class RowAnswers:
-    """Optima of rows that do not know of each other.
+    """Optima of rows that do not know of each other."""
 
-    Parameters
-    ----------
-    rows : sequence of ConditionalRow (m,)
-        Each with the reference rows that it was compared with.
-    near : array (m, k)
-        Their places.
-    """
-
+    # (m,): each with the reference rows that it was compared with
     rows: Sequence[ConditionalRow]
-    near: NDArray[np.intp]
+    near: NDArray[np.intp]  # (m, k): their places
 
     @property
     def attributions(self) -> Array:
@@ -151,16 +145,6 @@ class RowAnswers:
 class NearestRows:
     """The rule of the reference graph, for rows that are not in it.
 
-    Parameters
-    ----------
-    coordinates : array (n, M)
-        Where the reference rows lie.
-    n_neighbors : int
-        How many of them a new row is compared with; of several at the same distance
-        those that come first.
-    lengthscale : float or None
-        Λ of the similarities exp(−d²/2Λ²); None for similarities of one.
-
     Examples
     --------
     >>> import numpy as np
@@ -171,8 +155,9 @@ class NearestRows:
     (array([2, 1]), array([1., 1.]))
     """
 
-    coordinates: Points
-    n_neighbors: int
+    coordinates: Points  # (n, M): where the reference rows lie
+    n_neighbors: int  # how many of them a new row is compared with
+    # Λ of the similarities exp(−d²/2Λ²); None for similarities of one
     lengthscale: float | None
 
     @property
@@ -203,45 +188,20 @@ class NearestRows:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FittedRows:
-    """What a fit leaves: everything that an answer depends on, but for the row.
+    """What a fit leaves: everything that an answer depends on, but for the row."""
 
-    Parameters
-    ----------
-    function : Function
-        The model.
-    wrapped : bool
-        Whether the model was given as a Function.
-    table : Reference
-        The rows that scales and laws are made of.
-    rows : array (n, D)
-        The reference rows, encoded.
-    rule : TargetRule
-        How the target of a row is made.
-    nearest : NearestRows
-        Who is similar to a new row.
-    reference : Explanation
-        The joint optimum of the reference rows.
-    names : tuple of str
-        The three losses: gradient matching, robustness, smoothness.
-    weights : (float, float, float)
-        Theirs: a, b and c.
-    smooth : Smoothness or None
-        Which features are similar.
-    settings : mapping
-        What an explanation says of how it was made.
-    """
-
-    function: Function
-    wrapped: bool
-    table: Reference
-    rows: Points
-    rule: TargetRule
-    nearest: NearestRows
-    reference: Explanation
+    function: Function  # the model
+    wrapped: bool  # whether the model was given as a Function
+    table: Reference  # the rows that scales and laws are made of
+    rows: Points  # (n, D): the reference rows, encoded
+    rule: TargetRule  # how the target of a row is made
+    nearest: NearestRows  # who is similar to a new row
+    reference: Explanation  # the joint optimum of the reference rows
+    # the three losses: gradient matching, robustness, smoothness
     names: tuple[str, str, str]
-    weights: tuple[float, float, float]
-    smooth: Smoothness | None
-    settings: Mapping[str, Parameter]
+    weights: tuple[float, float, float]  # theirs: a, b and c
+    smooth: Smoothness | None  # which features are similar
+    settings: Mapping[str, Parameter]  # what an explanation says of how it was made
 
     @cached_property
     def modes(self) -> FeatureModes | None:
@@ -252,13 +212,10 @@ class FittedRows:
         """Each row of X with its own target."""
         began = time.perf_counter()
         _, labels = self.function.read(X, "X_new")
-        with progress_bar("explain", _length(X), progress) as bar:
-            targets = []
-            for row in _single_rows(X):
-                targets.append(self._target(row))
-                bar.advance(bar.task_ids[0])
-        aim = estimate_of_rows(targets, labels)
-        return self._explanation(self._answers(X, aim.values), labels, aim, began)
+        # a model may answer many rows in other digits than one asked alone
+        aim = estimate_of_rows(_of_each_row(X, self.rule.of, progress), labels)
+        answers = self._answers(X, aim.values, self.reference.attributions)
+        return self._explanation(answers, labels, aim, began)
 
     def interpolate(self, X: object) -> Explanation:
         """Each row of X from the reference rows alone: the model is not asked."""
@@ -269,7 +226,7 @@ class FittedRows:
                 "row without a target to the reference rows"
             )
         _, labels = self.function.read(X, "X_new")
-        answers = self._answers(X, None)
+        answers = self._answers(X, None, self.reference.attributions)
         for n, row in enumerate(answers.rows):
             if not row.similarities.any():
                 name = n if labels.points is None else labels.points[n]
@@ -280,29 +237,28 @@ class FittedRows:
                 )
         return self._explanation(answers, labels, None, began)
 
-    def _target(self, row: Any) -> Estimate:
-        """That of one row asked alone: a model may answer many in other digits."""
-        return self.rule.of(row)
-
-    def _answers(self, X: object, targets: Array | None) -> RowAnswers:
-        rows, near = [], []
-        for n, (places, similarities) in enumerate(self._neighbours(X)):
-            near.append(places)
-            rows.append(
-                ConditionalRow(
-                    target=None if targets is None else targets[n],
-                    similarities=similarities,
-                    fixed=self.reference.attributions[places],
-                    weights=self.weights,
-                    modes=self.modes,
-                )
-            )
-        return RowAnswers(rows, np.stack(near))
-
-    def _neighbours(self, X: object) -> Iterator[tuple[Positions, Array]]:
-        """Places of the reference rows near each row, and their similarities."""
+    def _answers(
+        self,
+        X: object,
+        targets: Array | None,
+        fixed: Array,
+        totals: Sequence[RowTotal | None] | None = None,
+    ) -> RowAnswers:
+        """Each row beside the attributions (n, D) of the reference rows near it."""
         points = coordinates_of(self.function, X, self.rule.sizes)
-        return map(self.nearest.of, points)
+        places, similarities = zip(*map(self.nearest.of, points), strict=True)
+        rows = [
+            ConditionalRow(
+                target=None if targets is None else targets[n],
+                similarities=similarities[n],
+                fixed=fixed[near],
+                weights=self.weights,
+                modes=self.modes,
+                adds_up=None if totals is None else totals[n],
+            )
+            for n, near in enumerate(places)
+        ]
+        return RowAnswers(rows, np.stack(places))
 
     def _explanation(
         self,
@@ -338,8 +294,8 @@ class FittedRows:
         c = np.array(list(weights.values()))
         return replace(
             bare,
-            target=Later(partial(errors.error, c, certificate.scale)),
-            standard_errors=Later(partial(errors.standard_errors, c)),
+            target=Lazy(partial(errors.error, c, certificate.scale)),
+            standard_errors=Lazy(partial(errors.standard_errors, c)),
             program=program,
         )
 
@@ -368,19 +324,11 @@ class FittedParts(FittedRows):
     the optimum of
 
         ‖w − Φ‖² + 2b Σ_j s_j ‖w − w_j‖²  subject to  Σ_d √ω_d w_d = t.
-
-    Parameters
-    ----------
-    parts : ContributionRule
-        How Φ is made, settled.
-    kind : {"shapley", "slopes"}
-        Which Φ.
-    metric : {"uniform", "effects"}
-        Whether ω_d is one, or the mean of Φ_nd² over the reference rows.
     """
 
-    parts: ContributionRule
-    kind: ContributionChoice
+    parts: ContributionRule  # how Φ is made, settled
+    kind: ContributionChoice  # which Φ
+    # whether ω_d is one, or the mean of Φ_nd² over the reference rows
     metric: FeatureMetric
 
     @cached_property
@@ -402,13 +350,18 @@ class FittedParts(FittedRows):
         """Each row of X with its own contributions and prediction."""
         began = time.perf_counter()
         _, labels = self.function.read(X, "X_new")
-        known = []
-        with progress_bar("explain", _length(X), progress) as bar:
-            for row in _single_rows(X):
-                known.append(self.contributions(row))
-                bar.advance(bar.task_ids[0])
-        answers = self._complete(X, known, labels)
-        return self._in_parts(answers, known, labels, began)
+        parts = _of_each_row(X, self.contributions, progress)
+        known = Contributions(
+            estimate=estimate_of_rows([one.estimate for one in parts], labels),
+            base=np.concatenate([one.base for one in parts]),
+            prediction=np.concatenate([one.prediction for one in parts]),
+        )
+        names = labels.points or range(len(parts))
+        totals = [self._total(*pair) for pair in zip(parts, names, strict=True)]
+        fixed = self.reference.attributions / self.roots
+        targets = known.estimate.values / self.roots
+        answers = self._answers(X, targets, fixed, totals)
+        return self._in_parts(answers, known, began)
 
     def interpolate(self, X: object) -> Explanation:
         """Refused: only the model knows what a row adds up to."""
@@ -421,25 +374,6 @@ class FittedParts(FittedRows):
     def contributions(self, row: object) -> Contributions:
         """Those of one row asked alone."""
         return self.parts.of_row(row, self.kind, self.base)
-
-    def _complete(
-        self, X: object, known: Sequence[Contributions], labels: Labels
-    ) -> RowAnswers:
-        fixed = self.reference.attributions / self.roots
-        rows, near = [], []
-        for n, (places, similarities) in enumerate(self._neighbours(X)):
-            near.append(places)
-            name = n if labels.points is None else labels.points[n]
-            rows.append(
-                ConditionalRow(
-                    target=known[n].estimate.values[0] / self.roots,
-                    similarities=similarities,
-                    fixed=fixed[places],
-                    weights=self.weights,
-                    adds_up=self._total(known[n], name),
-                )
-            )
-        return RowAnswers(rows, np.stack(near))
 
     def _total(self, known: Contributions, name: object) -> RowTotal | None:
         """What a row adds up to, over columns that some reference row or it uses."""
@@ -458,36 +392,24 @@ class FittedParts(FittedRows):
         return None
 
     def _in_parts(
-        self,
-        answers: RowAnswers,
-        known: Sequence[Contributions],
-        labels: Labels,
-        began: float,
+        self, answers: RowAnswers, known: Contributions, began: float
     ) -> Explanation:
-        W = answers.attributions * self.roots
-        aim = estimate_of_rows([one.estimate for one in known], labels)
-        total = np.concatenate([one.total for one in known])
+        W, aim = answers.attributions * self.roots, known.estimate
         own, pairs, _ = self.names
         largest = float(self.roots.max())  # from w/√ω back to w
-        proof, known_of_rows = answers.certificate, answers.details
+        proof, details = answers.certificate, answers.details
         assert proof.distance is not None, "each row knows its own"
         certificate = replace(proof, distance=largest * proof.distance)
-        known_of_rows["joint_distance"] = largest * known_of_rows["joint_distance"]
+        details["joint_distance"] = largest * details["joint_distance"]
         return Explanation(
             attributions=W,
             method="optimized",
-            labels=labels,
+            labels=aim.labels,
             parameters=self.settings,
             weights={own: self.weights[0], pairs: self.weights[1]},
             losses=dict(zip((own, pairs), answers.losses.tolist(), strict=False)),
             certificate=certificate,
-            details={
-                **known_of_rows,
-                "contributions": aim.values,
-                "base_value": np.full(len(W), self.base),
-                "prediction": np.concatenate([one.prediction for one in known]),
-                "completeness_gap": W.sum(axis=1) - total,
-            },
+            details={**details, **known.details_beside(W)},
             solver="conditional",
             quantity=self.function.quantity,
             units="output",
@@ -495,7 +417,7 @@ class FittedParts(FittedRows):
             seconds=time.perf_counter() - began,
             target=self._target_error(answers, aim, certificate.scale),
             standard_errors=self._standard_errors(answers, aim),
-            program=self._complete_program(answers, aim, total),
+            program=self._complete_program(answers, aim, known.total),
         )
 
     def _target_error(
@@ -578,14 +500,19 @@ def _blocks(part: Estimate, n_blocks: int) -> Array | None:
     return part.blocks
 
 
-def _length(X: Any) -> int:
-    return len(X)
+_Made = TypeVar("_Made")
 
 
-def _single_rows(X: Any) -> Iterator[Any]:
-    """Tables of one row each."""
-    for n in range(len(X)):
-        yield rows_of(X, [n])
+def _of_each_row(
+    X: Any, made: Callable[[Any], _Made], progress: bool | None
+) -> list[_Made]:
+    """What is made of each row as a table of one."""
+    found = []
+    with progress_bar("explain", len(X), progress) as bar:
+        for n in range(len(X)):
+            found.append(made(rows_of(X, [n])))
+            bar.advance(bar.task_ids[0])
+    return found
 
 
 NeighborWeights: TypeAlias = Literal["uniform", "gaussian"]
@@ -594,42 +521,24 @@ NeighborWeights: TypeAlias = Literal["uniform", "gaussian"]
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FitPlan:
-    """All that a fit of reference rows depends on.
+    """All that a fit of reference rows depends on."""
 
-    Parameters
-    ----------
-    function : Function
-        The model.
-    wrapped : bool
-        Whether it was given as a Function.
-    table : DataFrame or array
-        Where scales come from.
-    rows : DataFrame or array (n, D)
-        The reference rows.
-    scale, units, contributions, metric
-        As for :class:`propopt.Explainer`.
-    n_neighbors, weights, lengthscale, robustness, smoothness, law, interactions
-        So are these.
-    seed : int
-        For targets that are sampled.
-    """
-
-    function: Function
-    wrapped: bool
-    table: Any
-    rows: Any
-    scale: ColumnScale
+    function: Function  # the model
+    wrapped: bool  # whether it was given as a Function
+    table: Any  # where scales come from
+    rows: Any  # (n, D): the reference rows
+    scale: ColumnScale  # as for Explainer
     units: Literal["scaled", "output"]
     contributions: ContributionChoice
     metric: FeatureMetric
-    n_neighbors: int
+    n_neighbors: int  # so are these
     weights: NeighborWeights
     lengthscale: float | None
     robustness: float | None
     smoothness: Objective | PropertyLoss | None
     law: LawChoice
     interactions: InteractionScores | None
-    seed: int
+    seed: int  # for targets that are sampled
 
     def fitted(self, progress: bool | None) -> FittedRows:
         """The reference rows, explained together."""
@@ -655,6 +564,7 @@ class FitPlan:
         smooth, c = _read_smoothness(self.smoothness)
         rest = 1.0 * matching if smooth is None else matching + c * smooth
         best = optimum(rest, robust, self.robustness, progress)
+        _ = best.attributions  # proved now: all answers depend on them
         name = "smoothness" if smooth is None else smooth.name
         nearest = self._nearest(coordinates, graph)
         settings = {
@@ -669,7 +579,11 @@ class FitPlan:
             rows=self.function.read(self.rows)[0],
             rule=rule,
             nearest=nearest,
-            reference=_reference(best, aim, settings, self.function.quantity),
+            reference=replace(
+                beside_target(best, aim),
+                parameters=settings,
+                quantity=self.function.quantity,
+            ),
             names=(matching.name, robust.name, name),
             weights=(1.0, best.weights[robust.name], c),
             smooth=smooth,
@@ -756,26 +670,8 @@ class FitPlan:
             "function": repr(self.function),
             "scale": in_words(self.scale),
             **nearest.settings,
-            "weight rule": _weight_rule(self.robustness),
+            "weight rule": "knee of the curve" if self.robustness is None else "given",
         }
-
-
-def _reference(
-    best: Explanation,
-    aim: Estimate,
-    settings: dict[str, Parameter],
-    quantity: Quantity,
-) -> Explanation:
-    _ = best.attributions  # proved now: all answers depend on them
-    return replace(
-        best,
-        labels=aim.labels,
-        units=aim.units,
-        evaluations=aim.evaluations,
-        details={**best.details, "gradient": aim.values},
-        parameters=settings,
-        quantity=quantity,
-    )
 
 
 def _read_smoothness(
@@ -793,7 +689,3 @@ def _read_smoothness(
             "all rows together by po.solve"
         )
     return loss, weight
-
-
-def _weight_rule(robustness: float | None) -> str:
-    return "knee of the curve" if robustness is None else "given"

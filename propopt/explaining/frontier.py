@@ -51,18 +51,10 @@ _CLOSE, _SAME = 1e-2, 1e-7
 
 @dataclass(frozen=True, kw_only=True)
 class Enclosure:
-    """The best A at the other losses of an explanation, beside its own A.
+    """The best A at the other losses of an explanation, beside its own A."""
 
-    Parameters
-    ----------
-    cost : float
-        A(b).
-    lower, upper : float
-        A* is between them.
-    """
-
-    cost: float
-    lower: float
+    cost: float  # A(b)
+    lower: float  # A* is between them
     upper: float
 
     @property
@@ -87,15 +79,6 @@ class _Optimum:
 class Frontier:
     """Certified optima of an objective whose first loss is traded against the others.
 
-    Parameters
-    ----------
-    objective : Objective
-        Its first loss is A; the others are the B_i.
-    optima : iterable of Explanation
-        Optima that are known already; more are added where they are needed.
-    tolerance : float
-        Certified relative gap of those that are added.
-
     Examples
     --------
     >>> import numpy as np, propopt as po
@@ -114,9 +97,10 @@ class Frontier:
 
     def __init__(
         self,
-        objective: Objective,
+        objective: Objective,  # its first loss is A; the others are the B_i
+        # optima that are known already; more are added where they are needed
         optima: Iterable[Explanation],
-        tolerance: float = 1e-6,
+        tolerance: float = 1e-6,  # certified relative gap of those that are added
     ) -> None:
         self._objective = objective
         self._tolerance = tolerance

@@ -23,6 +23,7 @@ from propopt.explaining.saved_explainer import (
     write_explainer,
 )
 from propopt.explaining.targets import N_NEIGHBORS, LawChoice
+from propopt.explaining.together import InteractionScores
 from propopt.functions import Function
 from propopt.functions.outputs import Output, Target
 from propopt.functions.texts import TextFunction
@@ -33,9 +34,6 @@ from propopt.tables.documents import is_documents
 from propopt.tables.frames import is_frame, rows_of
 from propopt.tables.schema import ColumnScale, TableSchema
 
-
-if TYPE_CHECKING:
-    from propopt.interactions.scores import InteractionScores
 
 MOST_REFERENCE_ROWS = 500
 _NAMES_OF_OTHERS = {

@@ -88,22 +88,12 @@ _NONSENSE = (
 @final
 @dataclass(frozen=True, kw_only=True)
 class ModelChoice:
-    """What was asked of a model.
+    """What was asked of a model."""
 
-    Parameters
-    ----------
-    target, output
-        Of :func:`propopt.wrap`.
-    law : str
-        Of the target.
-    seed : int
-        For targets that are sampled.
-    """
-
-    target: Target
+    target: Target  # of wrap
     output: Output
-    law: LawChoice
-    seed: int
+    law: LawChoice  # of the target
+    seed: int  # for targets that are sampled
 
 
 def write_explainer(path: str | Path, fitted: FittedRows, choice: ModelChoice) -> None:

@@ -25,33 +25,21 @@ from propopt.base.errors import (
 from propopt.base.resources import in_workers, read_workers
 from propopt.base.terminal import progress_bar
 from propopt.explaining.trade_offs import TradeOffs
-from propopt.losses import (
-    Bound,
-    Constraint,
-    Objective,
-    Program,
-    PropertyLoss,
-    bounds_of,
-)
+from propopt.losses import Bound, Objective, Program, PropertyLoss
+from propopt.losses.completeness import Constraint, bounds_of
 from propopt.losses.faithfulness import units_of_target
 from propopt.results.explanation import (
     AttributionsLike,
     Explanation,
-    Later,
+    Lazy,
     explanations_of,
 )
 from propopt.results.shares import Ends
-from propopt.solvers import (
-    Complete,
-    Factored,
-    Krylov,
-    OneBound,
-    Solution,
-    Solver,
-    Spectral,
-    Task,
-    Transposed,
-)
+from propopt.solvers import Krylov, Solution, Solver, Task
+from propopt.solvers.centred import Transposed
+from propopt.solvers.complete import Complete
+from propopt.solvers.curves import OneBound, Spectral
+from propopt.solvers.factored import Factored
 
 
 # ---- Many optimal explanations: over weights, and over limits
@@ -69,18 +57,10 @@ _Read: TypeAlias = dict[PropertyLoss, Array]
 
 @dataclass(frozen=True, eq=False)
 class SweepPoint:
-    """One combination of weights and limits.
+    """One combination of weights and limits."""
 
-    Parameters
-    ----------
-    weights : array (k,)
-        In the order of the losses of the plan.
-    bounds : tuple of Bound
-        One for each loss with limits.
-    """
-
-    weights: Array
-    bounds: tuple[Bound, ...]
+    weights: Array  # (k,): in the order of the losses of the plan
+    bounds: tuple[Bound, ...]  # one for each loss with limits
 
     @property
     def has_zero(self) -> bool:
@@ -90,17 +70,10 @@ class SweepPoint:
 
 @dataclass(frozen=True, eq=False)
 class SweepPlan:
-    """All combinations, each checked before any is solved.
+    """All combinations, each checked before any is solved."""
 
-    Parameters
-    ----------
-    losses : tuple of PropertyLoss
-        Those with a weight.
-    points : tuple of SweepPoint
-        The last weight varies fastest, and limits faster than weights.
-    """
-
-    losses: tuple[PropertyLoss, ...]
+    losses: tuple[PropertyLoss, ...]  # those with a weight
+    # the last weight varies fastest, and limits faster than weights
     points: tuple[SweepPoint, ...]
 
     @classmethod
@@ -286,7 +259,7 @@ def sweep(
         if not (done.optimized or done.baselines):
             raise
         done.interrupted = True
-    ends = Later(partial(_ends, plan, bounds))
+    ends = Lazy(partial(_ends, plan, bounds))
     limits_kept = {bound.loss.name: bound.limit for bound in bounds}
     trade_offs = done.trade_offs(plan.measured, ends, limits_kept)
     _warn_of_missing(trade_offs, len(plan.points))
@@ -310,7 +283,7 @@ class _Done:
             self.optimized.append(result)
 
     def trade_offs(
-        self, measured: Objective, ends: Later[Ends], bounds: Mapping[str, float]
+        self, measured: Objective, ends: Lazy[Ends], bounds: Mapping[str, float]
     ) -> TradeOffs:
         """All of it; the first failure is raised where there is nothing else."""
         if self.failures and not (self.optimized or self.interrupted):

@@ -18,7 +18,8 @@ from propopt.functions.cost import cost_of
 from propopt.functions.function import EXACT
 from propopt.functions.sampled_means import SampledMean
 from propopt.laws.data_law import Reference, constant_in_words
-from propopt.losses import Constraint, Objective, PairwiseRobustness, SharedRobustness
+from propopt.losses import Objective, PairwiseRobustness, SharedRobustness
+from propopt.losses.completeness import Constraint
 from propopt.losses.faithfulness import Estimate
 from propopt.losses.graphs.points import Graph, knn_graph, share_across_patterns
 from propopt.results.explanation import Explanation
@@ -39,21 +40,13 @@ GAUSSIAN_SCALE = 0.5
 @final
 @dataclass(frozen=True, eq=False)
 class TargetRule:
-    """How the target of any row is made: once chosen, the same for all.
+    """How the target of any row is made: once chosen, the same for all."""
 
-    Parameters
-    ----------
-    function : Function
-        That whose gradient is the target: the model, or its mean under a law.
-    sizes : array (D,)
-        The scale of each feature, such as its standard deviation; 0 if constant.
-    notes : tuple of str
-        The columns that are constant, a sentence each.
-    """
-
+    # that whose gradient is the target: the model, or its mean under a law
     function: Function
+    # (D,): the scale of each feature, such as its standard deviation; 0 if constant
     sizes: Array
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # the columns that are constant, a sentence each
 
     def of(self, X: Any) -> Estimate:
         """Slopes per scale at the rows of X, with what is known of their error."""
@@ -69,15 +62,12 @@ class TargetRule:
 def target_rule(
     function: Function,
     reference: Reference,
-    sizes: Array,
+    sizes: Array,  # shape (D,)
     *,
     law: LawChoice = "auto",
     rng: int | np.random.Generator | None = None,
 ) -> TargetRule:
-    """The slopes of a function, or of its mean near each row where it jumps.
-
-    sizes (D,).
-    """
+    """The slopes of a function, or of its mean near each row where it jumps."""
     match law:
         case "none":
             aim = function
@@ -120,20 +110,13 @@ def jumps(function: Function, reference: Reference) -> bool:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Effort:
-    """How precise a target has to be, and what that may cost.
+    """How precise a target has to be, and what that may cost."""
 
-    Parameters
-    ----------
-    precision : float or None
-        The relative target error that is wanted; None takes what the first draws give.
-    max_evaluations : int or None
-        The most rows that the model is given for draws.
-    progress : bool or None
-        Whether to say before what they cost; by default where they take long.
-    """
-
+    # the relative target error that is wanted; None takes what the first draws give
     precision: float | None = None
+    # the most rows that the model is given for draws
     max_evaluations: int | None = None
+    # whether to say before what they cost; by default where they take long
     progress: bool | None = None
 
     def spent(
@@ -142,11 +125,6 @@ class Effort:
         """The explanation of a target that is precise, or of the best one affordable.
 
         X (N, D).
-
-        Warns
-        -----
-        ImpreciseWarning
-            If the target error is larger than wanted, or not known.
         """
         if isinstance(rule.function, SampledMean):
             best = explain(self._drawn(rule, rule.function, X, explain))
@@ -262,21 +240,13 @@ def warn_of_patterns(graph: Graph, coordinates: Array) -> None:
 
 
 def optimum(
-    rest: Objective,
+    rest: Objective,  # all but robustness, faithfulness first
     robust: PairwiseRobustness | SharedRobustness,
     weight: float | None,
     progress: bool | None,
     subject_to: Sequence[Constraint] = (),
 ) -> Explanation:
-    """The best for a weight of robustness; for that at the knee, where none is given.
-
-    Parameters
-    ----------
-    rest : Objective
-        All but robustness, faithfulness first.
-    subject_to : sequence of Bound or Completeness
-        Constraints.
-    """
+    """The best for a weight of robustness; of that at the knee if None."""
     if weight is not None:
         objective = rest + read_nonnegative(weight, "robustness") * robust
         return solve(objective, subject_to=subject_to)

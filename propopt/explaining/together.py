@@ -26,7 +26,11 @@ from propopt.results.explanation import Explanation, Parameter
 
 
 if TYPE_CHECKING:
-    from propopt.interactions.scores import ClearScores, InteractionScores
+    from propopt.interactions.scores import ClearScores
+    from propopt.interactions.scores import InteractionScores as InteractionScores
+    from propopt.lime.text.text_reading import TextLaw as TextLaw
+else:  # rooms that explaining a table has no use for, and does not load
+    InteractionScores = TextLaw = Any
 
 
 # ---- Rows that are explained together: what they aim at, and who is alike
@@ -39,24 +43,12 @@ MOST_STABLE = 1_000
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Together:
-    """Rows, and how they are compared.
+    """Rows, and how they are compared."""
 
-    Parameters
-    ----------
-    X : array or DataFrame (N, D)
-        The rows.
-    graph : Graph
-        Who is similar.
-    robustness : float or None
-        The weight, if not at the knee of the curve.
-    progress : bool or None
-        Whether to show bars.
-    """
-
-    X: Any
-    graph: Graph
-    robustness: float | None
-    progress: bool | None
+    X: Any  # shape (N, D)
+    graph: Graph  # who is similar
+    robustness: float | None  # the weight, if not at the knee of the curve
+    progress: bool | None  # whether to show bars
 
     def slopes(self, rule: TargetRule, effort: Effort) -> Explanation:
         """Robust slopes per scale."""
@@ -88,14 +80,19 @@ class Together:
         """The optimum for slopes, with the slopes beside it."""
         matching, robust = 1.0 * GradientMatching(aim), PairwiseRobustness(self.graph)
         best = optimum(matching, robust, self.robustness, self.progress)
-        return replace(
-            best,
-            labels=aim.labels,
-            units=aim.units,
-            evaluations=aim.evaluations,
-            details={**best.details, "gradient": aim.values},
-            parameters={"gradient": aim.source, **notes_of(aim)},
-        )
+        return beside_target(best, aim)
+
+
+def beside_target(best: Explanation, aim: Estimate) -> Explanation:
+    """An optimum with the target that it is nearest to, in its units."""
+    return replace(
+        best,
+        labels=aim.labels,
+        units=aim.units,
+        evaluations=aim.evaluations,
+        details={**best.details, "gradient": aim.values},
+        parameters={"gradient": aim.source, **notes_of(aim)},
+    )
 
 
 def notes_of(aim: Estimate) -> dict[str, Parameter]:

@@ -43,6 +43,7 @@ from propopt.results.archive import (
     WITHOUT_TARGET,
     Kinds,
     are_labels,
+    are_named,
     check_header,
     is_count,
     is_size,
@@ -51,7 +52,7 @@ from propopt.results.archive import (
     refuse_contradiction,
     unpacked,
 )
-from propopt.results.explanation import Explanation, WhenAsked, is_deferred, settled
+from propopt.results.explanation import Explanation, LazyField, is_lazy, settled
 from propopt.results.shares import Ends, are_ends, ends_of, plain_ends
 
 
@@ -400,14 +401,6 @@ def _are_names(value: object) -> bool:
     return _are_texts(value) and 0 < len(set(value)) == len(value)  # type: ignore[call-overload,arg-type]
 
 
-def _are_limits(value: object) -> bool:
-    return (
-        isinstance(value, dict)
-        and all(map(is_text, value))
-        and all(map(is_size, value.values()))
-    )
-
-
 _OWN: Kinds = {
     "losses": (_are_names, "names of losses"),
     "failures": (_are_texts, "a list of text"),
@@ -418,7 +411,7 @@ _OWN: Kinds = {
         lambda value: value in (None, "gradient", "output", "scaled"),
         "'gradient', 'output', 'scaled' or null",
     ),
-    "bounds": (_are_limits, "limits >= 0 by name"),
+    "bounds": (are_named(is_size), "limits >= 0 by name"),
 }
 _KINDS: Kinds = {
     **_OWN,
@@ -476,7 +469,7 @@ class TradeOffs:
     losses: tuple[str, ...]
     failures: tuple[str, ...] = ()
     interrupted: bool = False
-    ends: WhenAsked[Ends] = WhenAsked()
+    ends: LazyField[Ends | None] = LazyField()
     units: Units | None = None
     bounds: Mapping[str, float] = field(default_factory=dict)
 
@@ -642,7 +635,7 @@ class TradeOffs:
     def _excess_at(self, best: Explanation, baseline: Explanation) -> float:
         """F(baseline)/F(best) − 1, F that of an optimum; NaN if not compared."""
         reason = why_not_compared(baseline, self.units, self.bounds)
-        rates = {name: best.rates[name] for name in self.losses if name in best.rates}
+        rates = _rates(best, self.losses)
         value, optimum = (
             sum(rate * one.losses[name] for name, rate in rates.items())
             for one in (baseline, best)
@@ -799,8 +792,8 @@ class TradeOffs:
         """
         _require_room(self.optimized)
         self.prove(len(self.optimized))
-        proved = [best for best in self.optimized if not is_deferred(best)]
-        missing = [best for best in self.optimized if is_deferred(best)]
+        proved = [best for best in self.optimized if not is_lazy(best)]
+        missing = [best for best in self.optimized if is_lazy(best)]
         unread = [f"no attributions were found for {best!r}" for best in missing]
         header = {
             "losses": self.losses,
@@ -935,7 +928,7 @@ class TradeOffs:
             "target_error": explanation.target_error,
             "on_front": on_front,
             "seconds": explanation.seconds,
-            "target": _target(explanation),
+            "target": None if explanation.gap is None else target_in_words(explanation),
             **self.shares(explanation),
         }
 
@@ -960,14 +953,9 @@ class TradeOffs:
         return {column: shares[name] for name, column in self.share_columns.items()}
 
 
-def _target(explanation: Explanation) -> str | None:
-    """What is known of the error of its target, in words; None for a baseline."""
-    return None if explanation.gap is None else target_in_words(explanation)
-
-
 def _require_room(optimized: Sequence[Explanation]) -> None:
     """Refuse to compute more attributions than fit into memory."""
-    unread = [best.shape for best in optimized if is_deferred(best)]
+    unread = [best.shape for best in optimized if is_lazy(best)]
     require_memory(
         8.0 * sum(N * D for N, D in unread),
         f"the attributions of {len(unread)} explanations",

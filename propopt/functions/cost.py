@@ -53,17 +53,6 @@ class Cost:
 
     A call of n rows takes ``overhead`` + n/``rate`` seconds.
 
-    Parameters
-    ----------
-    evaluations : int
-        Rows that the function is given.
-    rate : float
-        Rows per second, as measured, within a call.
-    overhead : float
-        Seconds that each call takes besides.
-    calls : int
-        Tables that the rows are given in.
-
     Examples
     --------
     >>> Cost(evaluations=3_150_000, rate=131_250.0).in_words()
@@ -72,10 +61,10 @@ class Cost:
     20.0
     """
 
-    evaluations: int
-    rate: float
-    overhead: float = 0.0
-    calls: int = 1
+    evaluations: int  # rows that the function is given
+    rate: float  # rows per second, as measured, within a call
+    overhead: float = 0.0  # seconds that each call takes besides
+    calls: int = 1  # tables that the rows are given in
 
     @property
     def seconds(self) -> float:
@@ -90,21 +79,7 @@ class Cost:
         )
 
     def announce(self, what: str, wanted: bool | None = None) -> bool:
-        """Say on standard error what work will cost, where it is long.
-
-        Parameters
-        ----------
-        what : str
-            The work.
-        wanted : bool, optional
-            Whether to say it whatever it costs, or not at all; by default where it
-            takes longer than 10 s, and nothing is done in silence.
-
-        Returns
-        -------
-        bool
-            Whether it was said.
-        """
+        """Say on standard error what work will cost, where it is long."""
         said = self.seconds > WORTH_SAYING and not is_silent()
         if self.seconds > 0.0 and (said if wanted is None else wanted):
             _say(f"{what}: {self.in_words()}")
@@ -120,15 +95,6 @@ class Cost:
         What is left is said again where all of it turns out to take more than twice
         what was said, or less than half; of work that seemed to be short, where it
         takes longer than 10 s after all.
-
-        Parameters
-        ----------
-        what : str
-            The work.
-        calls : Calls
-            Those of the function, which tell how far the work is.
-        wanted : bool, optional
-            As for :meth:`announce`.
         """
         said = self.seconds if self.announce(what, wanted) else None
         if wanted is False or (wanted is None and is_silent()):
@@ -169,11 +135,11 @@ class _Course:
 
 
 def cost_of(
-    function: Function,
-    points: Points,
+    function: Function,  # f
+    points: Points,  # (N, D): rows of the kind that it will be given
     labels: Labels,
-    evaluations: int,
-    calls: int = 1,
+    evaluations: int,  # how many there will be
+    calls: int = 1,  # in how many tables they will come, at least
 ) -> Cost:
     """What so many evaluations of a function cost, by timing calls of two lengths.
 
@@ -182,20 +148,6 @@ def cost_of(
     until a row can be told from a call, or a call is as long as calls will be. Calls
     below 0.5 s are repeated, and the shortest counts: other work on the machine only
     makes them longer. All are counted as ``calls.trials``.
-
-    Parameters
-    ----------
-    function : Function
-        f.
-    points : array (N, D)
-        Rows of the kind that it will be given.
-    labels : Labels
-        Their names.
-    evaluations : int
-        How many there will be.
-    calls : int
-        In how many tables they will come, at least; more where these are too large for
-        one call.
     """
     largest = MODEL_CALLS.rows(8 * max(points.shape[1], 1))
     rows = min(largest, getattr(function, "batch_rows", largest))

@@ -42,9 +42,10 @@ FLAT = (
 
 
 def central_differences(
+    # takes an array (m, D), returns an array (m,)
     evaluate: Callable[[Points], Values],
-    X: ArrayLike | pd.DataFrame,
-    step: float | None = None,
+    X: ArrayLike | pd.DataFrame,  # (N, D): the points
+    step: float | None = None,  # the relative step; ε^(1/3) ≈ 6.1e-06 by default
 ) -> Attributions:
     """Central differences of a function, (f(x + h e_d) − f(x − h e_d)) / 2h.
 
@@ -52,35 +53,10 @@ def central_differences(
     shifted points as they are represented, so that rounding them costs nothing. The
     2·N·D evaluations are made in batches of at most 32 MiB and 16,384 rows.
 
-    Parameters
-    ----------
-    evaluate : callable
-        Takes an array (m, D), returns an array (m,).
-    X : array or DataFrame (N, D)
-        The points.
-    step : float, optional
-        The relative step; ε^(1/3) ≈ 6.1e-06 by default.
-
-    Returns
-    -------
-    array (N, D)
-        The approximate gradients.
-
-    Raises
-    ------
-    InvalidInput
-        If X is not a finite table, the step is below ε or not finite, or ``evaluate``
-        does not return one value for each row.
-
-    Warns
-    -----
-    FlatFunctionWarning
-        If every difference is exactly zero.
-
     Examples
     --------
     >>> import numpy as np
-    >>> from propopt.functions import central_differences
+    >>> from propopt.functions.differences import central_differences
     >>> X = np.array([[0.0, 1.0]])
     >>> central_differences(lambda X: np.exp(X).sum(axis=1), X).round(6)
     array([[1.      , 2.718282]])
@@ -188,16 +164,14 @@ MISSING_EFFECT = "of a missing number f(x) − Σ_v p_v f(x with v)"
 
 def missing_effects(
     evaluate: Callable[[Points], Values],
-    points: Points,
-    values: Values,
-    observed: Sequence[Atoms | None],
+    points: Points,  # shape (N, D)
+    values: Values,  # shape (N,)
+    observed: Sequence[Atoms | None],  # shape (D,)
 ) -> Attributions:
     """f(x) − Σ_v p_v f(x with v) where a number is missing, zero elsewhere, (N, D).
 
     The mean is over all values v that were observed in the column, each as often as it
     was; where none was, the effect is zero.
-
-    points (N, D), values (N,), observed (D,).
     """
     effects = np.zeros(points.shape)
     for j, rows in missing_rows(points):
@@ -246,9 +220,10 @@ def observed_in(table: Array) -> tuple[Atoms | None, ...]:
 
 
 def jump_test(
-    function: Function,
+    function: Function,  # f
+    # (N, D): rows, from which segments go a quarter of the way to others
     X: ArrayLike | pd.DataFrame,
-    rng: int | np.random.Generator | None = 0,
+    rng: int | np.random.Generator | None = 0,  # what rows are drawn by; None is seed 0
 ) -> Jumps:
     """Whether a function jumps, so that its gradient misses much of its change.
 
@@ -262,34 +237,13 @@ def jump_test(
     number of features; they are counted as ``calls.trials``. :func:`propopt.wrap` makes
     this test by itself before it differentiates a model that it does not know.
 
-    Parameters
-    ----------
-    function : Function
-        f.
-    X : array or DataFrame (N, D)
-        Rows, from which segments go a quarter of the way to others; there must be a
-        numeric column of three values or more.
-    rng : int, Generator or None
-        What rows are drawn by; None is seed 0.
-
-    Returns
-    -------
-    Jumps
-        ``kind``, ``J`` and ``evaluations``.
-
-    Raises
-    ------
-    InvalidInput
-        If no rows of X can be moved, if a value between rows is not finite, or if the
-        function answers the same question differently.
-
     Examples
     --------
     >>> import numpy as np, propopt as po
     >>> X = np.random.default_rng(0).normal(size=(50, 3))
-    >>> po.functions.jump_test(po.wrap(lambda X: np.sin(X).sum(axis=1)), X).kind
+    >>> jump_test(po.wrap(lambda X: np.sin(X).sum(axis=1)), X).kind
     'smooth'
-    >>> po.functions.jump_test(po.wrap(lambda X: np.round(X).sum(axis=1)), X).kind
+    >>> jump_test(po.wrap(lambda X: np.round(X).sum(axis=1)), X).kind
     'jumps'
     """
     function = read_function(function)

@@ -94,13 +94,6 @@ class SmoothableSeparable(Separable):
         LIME with an intercept and gaussian perturbations converges to (Stein's lemma).
 
         X (N, D), gives (N, D).
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from propopt.functions import Power
-        >>> Power(degree=3).smoothed_gradient(np.array([[1.0]]), scale=2.0)
-        array([[15.]])
         """
         points, labels = read_table(X, "X")
         width = np.float64(read_nonnegative(scale, "scale"))  # its powers may reach ∞
@@ -169,7 +162,7 @@ class Interactions(Function):
 
     Examples
     --------
-    >>> from propopt.functions import Interactions
+    >>> from propopt.functions.formulas import Interactions
     >>> Interactions().value([[1.0, 2.0]])
     array([14.])
     >>> Interactions().gradient([[1.0, 2.0]])
@@ -187,17 +180,7 @@ class Interactions(Function):
         return any_number_of_columns(self)
 
     def products_in(self, n_columns: int) -> SumOfProducts:
-        """Monomials of degree two.
-
-        Parameters
-        ----------
-        n_columns : int
-            D.
-
-        Returns
-        -------
-        SumOfProducts
-        """
+        """Monomials of degree two."""
         forms = [np.ones((n_columns, n_columns)) + np.eye(n_columns)]
         means = np.zeros((1, n_columns))
         return quadratic_sum(means, forms, np.ones(1), 0.0)
@@ -238,7 +221,7 @@ class SineOfExponential(Separable):
 
     Examples
     --------
-    >>> from propopt.functions import SineOfExponential
+    >>> from propopt.functions.formulas import SineOfExponential
     >>> SineOfExponential().value([[0.0]]).round(6)
     array([0.841471])
     """
@@ -256,7 +239,7 @@ class LinearPlusSineOfExponential(Separable):
 
     Examples
     --------
-    >>> from propopt.functions import LinearPlusSineOfExponential
+    >>> from propopt.functions.formulas import LinearPlusSineOfExponential
     >>> LinearPlusSineOfExponential().value([[0.0, 1.0]]).round(6)
     array([2.252252])
     """
@@ -274,7 +257,7 @@ class LinearPlusSine(SmoothableSeparable):
 
     Examples
     --------
-    >>> from propopt.functions import LinearPlusSine
+    >>> from propopt.functions.formulas import LinearPlusSine
     >>> LinearPlusSine().gradient([[0.0]])
     array([[4.]])
     """
@@ -295,7 +278,7 @@ class QuadraticPlusSine(SmoothableSeparable):
 
     Examples
     --------
-    >>> from propopt.functions import QuadraticPlusSine
+    >>> from propopt.functions.formulas import QuadraticPlusSine
     >>> QuadraticPlusSine().gradient([[0.0]])
     array([[3.]])
     """
@@ -316,7 +299,7 @@ class Exponential(SmoothableSeparable):
 
     Examples
     --------
-    >>> from propopt.functions import Exponential
+    >>> from propopt.functions.formulas import Exponential
     >>> Exponential().value([[0.0, 0.0]])
     array([2.])
     """
@@ -350,22 +333,13 @@ a parameter, ``degree``."""
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OfColumns(Function):
-    """A function that is made of D functions of one column each.
+    """A function that is made of D functions of one column each."""
 
-    Parameters
-    ----------
-    terms : sequence of callables or None (D,)
-        f_j, from values (n,) of column j to numbers (n,); None of columns that the
-        function does not depend on.
-    slopes : sequence of callables or None (D,), optional
-        f_j′; where they are left out they are central differences.
-    knots : mapping of int to sequence of float
-        By positions of columns, where their functions have kinks or jumps: means are
-        found by quadrature between them.
-    """
-
+    # (D,): f_j, from values (n,) of column j to numbers (n,)
     terms: Sequence[CurveRule | None]
+    # (D,): f_j′; where they are left out they are central differences
     slopes: Sequence[CurveRule | None] | None = field(default=None, kw_only=True)
+    # by positions of columns, where their functions have kinks or jumps
     knots: Mapping[int, Sequence[float]] = field(default_factory=dict, kw_only=True)
 
     def __post_init__(self) -> None:

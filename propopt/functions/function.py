@@ -34,31 +34,11 @@ Hearer: TypeAlias = Callable[[int], None]
 @final
 @dataclass
 class Calls:
-    """How often a model was asked; not exact if several threads ask at once.
+    """How often a model was asked; not exact if several threads ask at once."""
 
-    Parameters
-    ----------
-    rows : int
-        Rows given to the model.
-    batches : int
-        Tables that they were given in.
-    trials : int
-        Rows that it was given besides, when it was asked for the first time, to see
-        how precise its answers are, whether they are the same twice, and whether they
-        jump between the rows.
-
-    Examples
-    --------
-    >>> import numpy as np, propopt as po
-    >>> function = po.wrap(lambda X: X[:, 0] * X[:, 1])
-    >>> _ = function.gradient(np.ones((10, 2)))
-    >>> function.calls
-    Calls(rows=40, batches=1, trials=6)
-    """
-
-    rows: int = 0
-    batches: int = 0
-    trials: int = 0
+    rows: int = 0  # rows given to the model
+    batches: int = 0  # tables that they were given in
+    trials: int = 0  # rows that it was given besides
     is_trial: bool = field(default=False, init=False, repr=False, compare=False)
     """Whether what is asked now is a trial, of a few rows."""
 
@@ -515,3 +495,29 @@ def read_function(function: object) -> Function:
             "propopt.wrap makes one of a model or a callable"
         )
     return function
+
+
+class MeanOfFunction(Function):
+    """A mean of a function under a law: it is of what the function is of."""
+
+    function: Function
+
+    @cached_property
+    def quantity(self) -> Quantity:
+        """That of the function, whose mean it is."""
+        return self.function.quantity
+
+    @property
+    def schema(self) -> TableSchema | None:
+        """That of the function."""
+        return self.function.schema
+
+    @property
+    def features(self) -> tuple[str, ...] | None:
+        """Those of the function."""
+        return self.function.features
+
+    @cached_property
+    def calls(self) -> Calls:
+        """Those of the function."""
+        return self.function.calls

@@ -15,9 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import require_memory, row_blocks
-from propopt.base.text import Quantity
 from propopt.functions.differences import missing_rows, refuse_missing
-from propopt.functions.function import Calls, Function
+from propopt.functions.function import Function, MeanOfFunction
 from propopt.functions.means import EXACT_BOXES, CheckedBoxes
 from propopt.functions.models import CATEGORY_EFFECT
 from propopt.laws.data_law import BoxMeans, NoiseLaw
@@ -41,21 +40,11 @@ _NONE = np.zeros(0, dtype=np.intp)
 @final
 @dataclass(frozen=True, eq=False)
 class PairedValues:
-    """What was drawn around n rows.
+    """What was drawn around n rows."""
 
-    Parameters
-    ----------
-    pairs : AntitheticPairs
-        S of them.
-    odd : array (n, S)
-        (f(x + e_s) − f(x − e_s))/2.
-    effects : tuple of Effects
-        Of what has no slope.
-    """
-
-    pairs: AntitheticPairs
-    odd: Array
-    effects: tuple[Effects, ...]
+    pairs: AntitheticPairs  # S of them
+    odd: Array  # (n, S): (f(x + e_s) − f(x − e_s))/2
+    effects: tuple[Effects, ...]  # of what has no slope
 
     def slopes(self, left_out: NDArray[np.intp] = _NONE) -> Attributions:
         """Slopes and effects, (n, D); some of the pairs may be left out."""
@@ -91,7 +80,7 @@ class Changes(NamedTuple):
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class SmoothedFunction(Function):
+class SmoothedFunction(MeanOfFunction):
     """The mean of a function under noise, f_δ(x) = E f(x + δ ∘ ε), ε ~ N(0, I).
 
     It is smooth whatever f is, and its gradient needs only values of f: Stein's
@@ -135,11 +124,6 @@ class SmoothedFunction(Function):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.function!r}, {self._settings})"
 
-    @cached_property
-    def quantity(self) -> Quantity:
-        """That of the function, whose mean it is."""
-        return self.function.quantity
-
     @property
     def gradient_method(self) -> str:
         """Exact for boxes; else Stein's identity, its scale and number of pairs."""
@@ -149,16 +133,6 @@ class SmoothedFunction(Function):
         if self.schema is None or not self.schema.categorical.any():
             return rule
         return f"{rule}; {CATEGORY_EFFECT}"
-
-    @property
-    def features(self) -> tuple[str, ...] | None:
-        """Those of the function that is smoothed."""
-        return self.function.features
-
-    @cached_property
-    def calls(self) -> Calls:
-        """Those of the function that is smoothed."""
-        return self.function.calls
 
     @cached_property
     def read_boxes(self) -> CheckedBoxes:

@@ -6,7 +6,7 @@ import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,6 +22,9 @@ from propopt.tables.frames import listed
 
 if TYPE_CHECKING:
     import torch
+
+Module: TypeAlias = "torch.nn.Module"
+Tensor: TypeAlias = "torch.Tensor"
 
 
 # ---- Images as points: every image is a row, every explanation of a row an image
@@ -138,7 +141,7 @@ def torchvision_model(
     weights: str | Path | None = None,
     *,
     n_classes: int = 1000,
-) -> torch.nn.Module:
+) -> Module:
     """A classifier of torchvision for RGB images in [0, 1], in evaluation mode.
 
     Its first layer is the normalisation by ImageNet's mean and standard deviation, so
@@ -188,7 +191,7 @@ def torchvision_model(
     return torch.nn.Sequential(*layers).eval().requires_grad_(False)
 
 
-def normalisation(mean: Sequence[float], std: Sequence[float]) -> torch.nn.Module:
+def normalisation(mean: Sequence[float], std: Sequence[float]) -> Module:
     """A layer that takes channel c of an image to (x_c − mean_c) / std_c.
 
     Parameters
@@ -217,7 +220,7 @@ def normalisation(mean: Sequence[float], std: Sequence[float]) -> torch.nn.Modul
     return layer
 
 
-def load_weights(module: torch.nn.Module, path: str | Path) -> None:
+def load_weights(module: Module, path: str | Path) -> None:
     """Give ``module`` the weights in a file: tensors by name, and nothing executable.
 
     Parameters
@@ -245,7 +248,7 @@ def load_weights(module: torch.nn.Module, path: str | Path) -> None:
     module.load_state_dict(weights)
 
 
-def _read_weights(path: Path) -> Mapping[str, torch.Tensor]:
+def _read_weights(path: Path) -> Mapping[str, Tensor]:
     torch = require("torch")
     try:
         contents = torch.load(path, map_location="cpu", weights_only=True)

@@ -49,18 +49,10 @@ MOST_TERMS_SINGLE: Final = 168
 @final
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Values, and the relative rounding ε of what they were made of.
+    """Values, and the relative rounding ε of what they were made of."""
 
-    Parameters
-    ----------
-    values : array (n,)
-        One for each row.
-    epsilon : float
-        That of the precision in which the model computed.
-    """
-
-    values: Values
-    epsilon: float
+    values: Values  # (n,): one for each row
+    epsilon: float  # that of the precision in which the model computed
 
 
 def as_numbers(answer: object, source: str = "the model") -> Array:
@@ -192,16 +184,6 @@ MOST: Final = FEWEST + N_SEGMENTS * 2 * MANY_NODES
 class Jumps:
     """What the jump test found.
 
-    Parameters
-    ----------
-    kind : {"smooth", "strongly curved", "jumps", "constant"}
-        ``"strongly curved"`` is smooth too, between nodes that are closer; of a
-        function that is ``"constant"`` on all segments nothing is known.
-    J : float
-        The share of the change of f that its slopes do not explain; nan if constant.
-    evaluations : int
-        Rows that f was evaluated at.
-
     Examples
     --------
     >>> from propopt.functions.jumps import Jumps
@@ -209,9 +191,10 @@ class Jumps:
     'jumps: its slopes miss 43 % of its change between rows (J = 0.431)'
     """
 
-    kind: JumpKind
+    kind: JumpKind  # "strongly curved" is smooth too, between nodes that are closer
+    # the share of the change of f that its slopes do not explain; nan if constant
     J: float
-    evaluations: int
+    evaluations: int  # rows that f was evaluated at
 
     def in_words(self) -> str:
         """The verdict in one line."""
@@ -225,18 +208,10 @@ class Jumps:
 @final
 @dataclass(frozen=True, eq=False)
 class Segments:
-    """Straight ways between rows, x + τd for 0 ≤ τ ≤ 1.
+    """Straight ways between rows, x + τd for 0 ≤ τ ≤ 1."""
 
-    Parameters
-    ----------
-    starts : array (n, D)
-        x.
-    ways : array (n, D)
-        d.
-    """
-
-    starts: Points
-    ways: Points
+    starts: Points  # (n, D): x
+    ways: Points  # (n, D): d
 
     @classmethod
     def between(

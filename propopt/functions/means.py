@@ -11,15 +11,13 @@ import numpy as np
 
 from propopt.base.arrays import Attributions, Points, Positions, Truths, Values
 from propopt.base.errors import InexactBoxesWarning, Refused
-from propopt.base.text import Quantity
-from propopt.functions.function import Calls, Function
+from propopt.functions.function import Function, MeanOfFunction
 from propopt.functions.jumps import DOUBLE, SINGLE, allowed_difference
 from propopt.laws.data_law import BoxMeans, DataLaw
 from propopt.losses.faithfulness import Estimate
 from propopt.structures.boxes.boxes import SINGLE_TOLERANCE, Boxes
 from propopt.structures.products.sums import NoProducts, SumOfProducts
 from propopt.tables.frames import Labels
-from propopt.tables.schema import TableSchema
 
 
 # ---- What a function is read as, believed once it is what the function answers
@@ -43,18 +41,10 @@ DIFFERS: Final = (
 @final
 @dataclass
 class CheckedBoxes:
-    """The boxes of a function, compared with it at the first rows that are at hand.
+    """The boxes of a function, compared with it at the first rows that are at hand."""
 
-    Parameters
-    ----------
-    rows : ComparedRows
-        Of the function.
-    boxes : Boxes or None
-        What it was read as; None if it was not, or if that was wrong.
-    """
-
-    rows: ComparedRows
-    boxes: Boxes | None
+    rows: ComparedRows  # of the function
+    boxes: Boxes | None  # what it was read as; None if it was not, or if that was wrong
 
     @classmethod
     def of(cls, function: Function) -> CheckedBoxes:
@@ -78,18 +68,10 @@ class CheckedBoxes:
 @final
 @dataclass
 class CheckedProducts:
-    """The sum of products of a function, compared with it as boxes are.
+    """The sum of products of a function, compared with it as boxes are."""
 
-    Parameters
-    ----------
-    rows : ComparedRows
-        Of the function.
-    products : SumOfProducts, NoProducts or None
-        What it was read as; the reason if it was not, or if that was wrong. None
-        before it was asked, as some functions know it of a given number of columns.
-    """
-
-    rows: ComparedRows
+    rows: ComparedRows  # of the function
+    # what it was read as; the reason if it was not, or if that was wrong
     products: SumOfProducts | NoProducts | None = None
 
     @classmethod
@@ -123,16 +105,10 @@ class ComparedRows:
 
     Among them are some of the first rows in which a column is missing that was there
     before: what a function makes of missing values is its own, and may be an error.
-
-    Parameters
-    ----------
-    function : Function
-        f.
-    known_missing : array of bool (D,) or None
-        Columns that were missing in rows that were compared; None before any was.
     """
 
-    function: Function
+    function: Function  # f
+    # (D,): columns that were missing in rows that were compared; None before any was
     known_missing: Truths | None = field(default=None)
 
     def difference(
@@ -162,12 +138,9 @@ class ComparedRows:
         else:
             first = np.zeros(0, np.intp)
             absent &= ~self.known_missing
-        new = [np.flatnonzero(absent[:, j])[:EACH_MISSING] for j in _any(absent)]
+        columns = np.flatnonzero(absent.any(axis=0))
+        new = [np.flatnonzero(absent[:, j])[:EACH_MISSING] for j in columns]
         return np.unique(np.concatenate([first, *new]))
-
-
-def _any(absent: Truths) -> Positions:
-    return np.flatnonzero(absent.any(axis=0))
 
 
 def _difference(
@@ -212,58 +185,27 @@ def _warn(difference: str) -> None:
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class ExactMean(Function):
+class ExactMean(MeanOfFunction):
     """The mean of a sum of boxes under the data law, E f(V), and its contrasts.
 
     Its "gradient" at x is Σ_v r_j(v) E f(v, V_−j) with the contrast r_j of each column
     (:class:`~propopt.laws.data_law.DataLaw`): Cov(V_j, f(V)) / Var(V_j) of numbers,
     f(x) less its mean over all categories, or over observed numbers where x_j is
     missing. Make it by :func:`smoothed`.
-
-    Parameters
-    ----------
-    function : Function
-        f.
-    law : DataLaw
-        The law of the columns.
-    sum_of_boxes : Boxes
-        What f is.
-    checked : CheckedBoxes
-        The same, compared with f at the reference rows.
     """
 
-    function: Function
+    function: Function  # f
     law: DataLaw
-    sum_of_boxes: Boxes
-    checked: CheckedBoxes
+    sum_of_boxes: Boxes  # what f is
+    checked: CheckedBoxes  # the same, compared with f at the reference rows
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.function!r}, {self.law!r})"
-
-    @cached_property
-    def quantity(self) -> Quantity:
-        """That of the function, whose mean it is."""
-        return self.function.quantity
 
     @property
     def gradient_method(self) -> str:
         """Exact, and the rows that the law is made of."""
         return f"{EXACT_BOXES}, data law of {self.law.reference.in_words()}"
-
-    @property
-    def schema(self) -> TableSchema | None:
-        """That of the function."""
-        return self.function.schema
-
-    @property
-    def features(self) -> tuple[str, ...] | None:
-        """Those of the function."""
-        return self.function.features
-
-    @cached_property
-    def calls(self) -> Calls:
-        """Those of the function, which is hardly called any more."""
-        return self.function.calls
 
     def estimate_at(self, points: Points, labels: Labels) -> Estimate:
         return Estimate(

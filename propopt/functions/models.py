@@ -93,48 +93,25 @@ TRIAL_ROWS = 3
 @final
 @dataclass
 class Trial:
-    """What a few rows told of a model.
+    """What a few rows told of a model."""
 
-    Parameters
-    ----------
-    done : bool
-        Whether it has answered some rows twice, and alike.
-    answered : bool
-        Whether it has answered all rows of some call: it takes such tables.
-    epsilon : float
-        The relative rounding of its answers at points that are no whole numbers.
-    jumps : Jumps
-        Whether it jumps between rows.
-    told : bool
-        Whether a warning has said so.
-    seconds : float
-        What one row takes, where the model is given a few.
-    """
-
-    done: bool = False
+    done: bool = False  # whether it has answered some rows twice, and alike
+    # whether it has answered all rows of some call: it takes such tables
     answered: bool = False
+    # the relative rounding of its answers at points that are no whole numbers
     epsilon: float | None = None
-    jumps: Jumps | None = None
-    told: bool = False
-    seconds: float = 0.0
+    jumps: Jumps | None = None  # whether it jumps between rows
+    told: bool = False  # whether a warning has said so
+    seconds: float = 0.0  # what one row takes, where the model is given a few
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CalledModel(Function):
-    """A model that is called, in batches that are counted.
+    """A model that is called, in batches that are counted."""
 
-    Parameters
-    ----------
-    quantity : Quantity
-        What f is.
-    readout : Readout
-        f of points (n, D), with their labels.
-    batch_rows : int
-        The most rows of one call.
-    """
-
-    quantity: Quantity = field()
-    readout: Readout
+    quantity: Quantity = field()  # what f is
+    readout: Readout  # f of points (n, D), with their labels
+    # the most rows of one call
     batch_rows: int = field(default=sys.maxsize, kw_only=True)
 
     def __repr__(self) -> str:
@@ -205,21 +182,11 @@ class CalledModel(Function):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DifferencedModel(CalledModel):
-    """A model that is differentiated by central differences.
+    """A model that is differentiated by central differences."""
 
-    Parameters
-    ----------
-    step : float or None
-        The relative step of the differences; None is the best for the precision in
-        which the model computes.
-    piecewise_constant : bool
-        Whether the model is known to be, as trees are.
-    trees : ReadTrees or None
-        The sum of trees that the model may be.
-    """
-
-    step: float | None = None
-    piecewise_constant: bool = False
+    step: float | None = None  # the relative step of the differences
+    piecewise_constant: bool = False  # whether the model is known to be, as trees are
+    # the sum of trees that the model may be
     trees: ReadTrees | None = field(default=None, kw_only=True)
 
     @property
@@ -385,15 +352,9 @@ class ExactModel(Function):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NumericalModel(DifferencedModel):
-    """A model that can only be called, so its gradient is by central differences.
+    """A model that can only be called, so its gradient is by central differences."""
 
-    Parameters
-    ----------
-    atoms : tuple of Atoms (D,) or None
-        The values of each column in a table, which effects of missing numbers are
-        measured against; None where no table was given.
-    """
-
+    # (D,): the values of each column in a table
     atoms: tuple[Atoms | None, ...] | None = None
 
     @property
@@ -444,24 +405,11 @@ class ComplexStep(CalledModel):
     analytic ones; ``abs``, ``maximum`` of a complex number and conjugation are not, and
     where they do not drop the imaginary part altogether they make the result wrong:
     :func:`central_differences` tells.
-
-    Parameters
-    ----------
-    model : callable
-        A table (n, D), real or complex, to (n,) or (n, K) numbers.
-    index : int or None
-        The column that is read; None if there can be only one.
-
-    Examples
-    --------
-    >>> import numpy as np, propopt as po
-    >>> function = po.wrap(lambda X: np.exp(X[:, 0]) * X[:, 1], step="complex")
-    >>> function.gradient([[0.0, 3.0]])
-    array([[3., 1.]])
     """
 
+    # a table (n, D), real or complex, to (n,) or (n, K) numbers
     model: Callable[[Any], Any]
-    index: int | None
+    index: int | None  # the column that is read; None if there can be only one
 
     @property
     def gradient_method(self) -> str:
@@ -527,27 +475,10 @@ def _table(points: Any, labels: Labels) -> object:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GivenGradient(CalledModel):
-    """A model, and a callable for its gradient; central differences can check it.
+    """A model, and a callable for its gradient; central differences can check it."""
 
-    Parameters
-    ----------
-    slopes : callable
-        The gradient: a table (n, D) to numbers (n, D).
-    table : callable
-        Makes the table that ``slopes`` is given from points and labels.
-
-    Examples
-    --------
-    >>> import numpy as np, propopt as po
-    >>> function = po.wrap(lambda X: (X**2).sum(axis=1), gradient=lambda X: 2 * X)
-    >>> X = np.array([[1.0, -3.0]])
-    >>> function.gradient(X)
-    array([[ 2., -6.]])
-    >>> po.functions.central_differences(function.value, X).round(6)
-    array([[ 2., -6.]])
-    """
-
-    slopes: Callable[[Any], object]
+    slopes: Callable[[Any], object]  # the gradient: a table (n, D) to numbers (n, D)
+    # makes the table that slopes is given from points and labels
     table: Callable[[Points, Labels], Array | pd.DataFrame]
 
     @property
@@ -592,11 +523,6 @@ class TabularModel(DifferencedModel):
     is linear in indicators this is Σ_c β_c (1[x = c] − p_c), whichever of them is left
     out as reference. Of a number that is missing it is the effect of that, likewise
     f(x) − Σ_v p_v f(x with v), with p_v the shares of the values that are not missing.
-
-    Parameters
-    ----------
-    table : TableSchema
-        The columns.
     """
 
     table: TableSchema = field(kw_only=True)
@@ -680,21 +606,11 @@ class TabularModel(DifferencedModel):
 
 @dataclass(frozen=True, eq=False)
 class Alternatives:
-    """Every category of every categorical column that has a frequency above zero.
+    """Every category of every categorical column that has a frequency above zero."""
 
-    Parameters
-    ----------
-    columns : array (M,)
-        The positions of their columns.
-    codes : array (M,)
-        Their codes.
-    shares : array (M,)
-        Their frequencies.
-    """
-
-    columns: NDArray[np.intp]
-    codes: Array
-    shares: Array
+    columns: NDArray[np.intp]  # (M,): the positions of their columns
+    codes: Array  # shape (M,)
+    shares: Array  # (M,): their frequencies
 
     @classmethod
     def of_schema(cls, schema: TableSchema) -> Alternatives:

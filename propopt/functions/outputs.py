@@ -365,18 +365,10 @@ def _check_margin_per_class(model: Any, n_classes: int) -> None:
 
 @dataclass(frozen=True)
 class FittedColumns:
-    """The columns that an estimator was fitted on.
+    """The columns that an estimator was fitted on."""
 
-    Parameters
-    ----------
-    names : tuple of str or None
-        Their names; None for a model fitted on an array.
-    count : int or None
-        Their number; None where the model does not tell.
-    """
-
-    names: tuple[str, ...] | None
-    count: int | None
+    names: tuple[str, ...] | None  # their names; None for a model fitted on an array
+    count: int | None  # their number; None where the model does not tell
 
     @classmethod
     def of(cls, model: Any) -> FittedColumns:
@@ -482,29 +474,14 @@ _NEW_LINE: Final = "\n"
 
 @dataclass(frozen=True)
 class Readout:
-    """One output of a model, by calling it.
+    """One output of a model, by calling it."""
 
-    Parameters
-    ----------
-    method : callable
-        A method of the model, or a plain callable: a table of n rows, or n texts, to
-        (n,) or (n, K).
-    table : callable
-        Makes the table that ``method`` is given from points and labels; of texts a
-        list.
-    output : str
-        What the numbers are: ``"value"``, ``"probability"``, ``"log_odds"`` or
-        ``"margin"``.
-    index : int or None
-        The column that is read; None if there can be only one.
-    features : tuple of str or None
-        The columns that the model was fitted on, where it tells.
-    """
-
-    method: Callable[[Any], object]
+    method: Callable[[Any], object]  # a method of the model, or a plain callable
+    # makes the table that method is given from points and labels; of texts a list
     table: Callable[[Any, Labels], Any]
-    output: str
-    index: int | None
+    output: str  # what the numbers are: "value", "probability", "log_odds" or "margin"
+    index: int | None  # the column that is read; None if there can be only one
+    # the columns that the model was fitted on, where it tells
     features: tuple[str, ...] | None = None
 
     def __call__(self, points: Points | list[str], labels: Labels) -> Values:
@@ -596,23 +573,12 @@ def _log_odds(probabilities: Array, index: int) -> Values:
 @final
 @dataclass(frozen=True, eq=False)
 class ReadTrees:
-    """An output of a model, as the sum of trees that it may be; read when asked for.
-
-    Parameters
-    ----------
-    model : estimator or callable
-        Any model.
-    output : str
-        Such as ``"probability"``.
-    index : int or None
-        The class, or the column of the output.
-    schema : TableSchema or None
-        The table that the model is given; None for a table of numbers.
-    """
+    """An output of a model, as the sum of trees that it may be; read when asked for."""
 
     model: Any
-    output: str
-    index: int | None
+    output: str  # such as "probability"
+    index: int | None  # the class, or the column of the output
+    # the table that the model is given; None for a table of numbers
     schema: TableSchema | None = None
 
     @cached_property

@@ -14,14 +14,12 @@ from propopt.base.arrays import Attributions, Points, Values
 from propopt.base.checks import read_count, read_positive
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import require_memory
-from propopt.base.text import Quantity
-from propopt.functions.function import Calls, Function
+from propopt.functions.function import Function, MeanOfFunction
 from propopt.laws.data_law import BoxMeans, DataLaw
 from propopt.laws.draws import N_BLOCKS, Control, Design, Sample
 from propopt.losses.faithfulness import Estimate
 from propopt.structures.boxes.boxes import Boxes
 from propopt.tables.frames import Labels
-from propopt.tables.schema import TableSchema
 
 
 # ---- Means of any function under the data law, by draws
@@ -39,17 +37,6 @@ _LEAST_GROWTH, _MOST_GROWTH = 1.5, 4.0
 class GrowingEstimate:
     """An estimate from draws, to which more can be added; none of them are wasted.
 
-    Parameters
-    ----------
-    sample : Sample
-        The draws, and the values there.
-    source : str
-        How the estimate is made, without the number of draws.
-    labels : Labels
-        Names of points and features.
-    notes : tuple of str
-        What a reader has to know.
-
     Examples
     --------
     >>> import numpy as np, propopt as po
@@ -64,10 +51,10 @@ class GrowingEstimate:
     (250, 1000)
     """
 
-    sample: Sample
-    source: str
-    labels: Labels
-    notes: tuple[str, ...]
+    sample: Sample  # the draws, and the values there
+    source: str  # how the estimate is made, without the number of draws
+    labels: Labels  # names of points and features
+    notes: tuple[str, ...]  # what a reader has to know
 
     @property
     def n_draws(self) -> int:
@@ -96,47 +83,22 @@ class GrowingEstimate:
         )
 
     def extended(self, n_draws: int) -> GrowingEstimate:
-        """The same with more draws: equal, bit for bit, to so many drawn at once.
-
-        Parameters
-        ----------
-        n_draws : int
-            Around each row, those that are there included; a multiple of 10.
-
-        Raises
-        ------
-        InvalidInput
-            If it is no such number, or smaller than what is there.
-        """
+        """The same with more draws: equal, bit for bit, to so many drawn at once."""
         require_draws(len(self.sample.values), n_draws)
         grown = self.sample.extended(n_draws)
         return GrowingEstimate(grown, self.source, self.labels, self.notes)
 
     def until(
         self,
-        error: Callable[[Estimate], float],
-        precision: float,
+        error: Callable[[Estimate], float],  # of an estimate
+        precision: float,  # where to stop: the first time that the error is not larger
+        # the most rows that the model is given, all draws together
         max_evaluations: int | None = None,
     ) -> GrowingEstimate:
         """Draw on until an error is small enough, or evaluations would be too many.
 
         The error is taken to fall as 1/draws, as that of an objective does; it is
         looked at again whenever the draws have grown by a factor of 1.5 to 4.
-
-        Parameters
-        ----------
-        error : callable
-            Of an estimate, such as the relative target error of the explanation that is
-            optimal for it.
-        precision : float
-            Where to stop: the first time that the error is not larger.
-        max_evaluations : int, optional
-            The most rows that the model is given, all draws together.
-
-        Returns
-        -------
-        GrowingEstimate
-            The last one; ``error`` of its estimate tells whether it is precise.
         """
         goal = read_positive(precision, "precision")
         affordable = self._affordable(max_evaluations)
@@ -182,7 +144,7 @@ def require_draws(n_rows: int, n_draws: int) -> None:
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class SampledMean(Function):
+class SampledMean(MeanOfFunction):
     """The mean of any function under the data law, E f(V), by draws of V.
 
     Its "gradient" is that of :class:`ExactMean`, estimated: of numbers by least squares
@@ -190,87 +152,35 @@ class SampledMean(Function):
     columns of two values, of categories and of missing numbers by pairs of draws that
     differ in nothing else, so that columns that f does not use have exactly 0. Draws
     are the same for all rows and in all calls. Make it by :func:`smoothed`.
-
-    Parameters
-    ----------
-    function : Function
-        f.
-    law : DataLaw
-        The law of the columns.
-    n_samples : int
-        Draws around each row, a multiple of 10.
-    seed : int
-        That of the draws.
-    paired : bool
-        Whether numbers are taken by pairs too: exact zeros of unused columns, for 1 + D
-        evaluations per draw.
-    control : Boxes or None
-        A score that f is nearly a multiple of, such as the margin of a probability: its
-        exact means and slopes take chance off those of f.
     """
 
-    function: Function
+    function: Function  # f
     law: DataLaw
-    n_samples: int
-    seed: int
-    paired: bool = False
-    control: Boxes | None = None
+    n_samples: int  # draws around each row, a multiple of 10
+    seed: int  # that of the draws
+    paired: bool = False  # whether numbers are taken by pairs too
+    control: Boxes | None = None  # a score that f is nearly a multiple of
 
     def __repr__(self) -> str:
         draws = f"n_samples={self.n_samples}"
         return f"{type(self).__name__}({self.function!r}, {self.law!r}, {draws})"
-
-    @cached_property
-    def quantity(self) -> Quantity:
-        """That of the function, whose mean it is."""
-        return self.function.quantity
 
     @property
     def gradient_method(self) -> str:
         """The number of draws, what is made of them, and the rows of the law."""
         return f"{self.n_samples} draws, {self._source}"
 
-    @property
-    def schema(self) -> TableSchema | None:
-        """That of the function."""
-        return self.function.schema
-
-    @property
-    def features(self) -> tuple[str, ...] | None:
-        """Those of the function."""
-        return self.function.features
-
-    @cached_property
-    def calls(self) -> Calls:
-        """Those of the function."""
-        return self.function.calls
-
     def estimate_at(self, points: Points, labels: Labels) -> Estimate:
         return self._growing_at(points, labels, self.n_samples, None).estimate
 
     def growing(
         self,
-        X: ArrayLike | pd.DataFrame,
-        n_draws: int | None = None,
+        X: ArrayLike | pd.DataFrame,  # shape (N, D)
+        n_draws: int | None = None,  # to begin with; n_samples by default
+        # begin with fewer draws where those would take more
         max_evaluations: int | None = None,
     ) -> GrowingEstimate:
-        """The estimate at some rows, which can be drawn on.
-
-        Parameters
-        ----------
-        X : array or DataFrame (N, D)
-            The rows.
-        n_draws : int, optional
-            To begin with; ``n_samples`` by default.
-        max_evaluations : int, optional
-            Begin with fewer draws where those would take more, but no fewer than slopes
-            need.
-
-        Raises
-        ------
-        InvalidInput
-            If these draws are too few for slopes, or evaluations too few for draws.
-        """
+        """The estimate at some rows, which can be drawn on."""
         first = self.n_samples if n_draws is None else n_draws
         return self._growing_at(*self.read(X), first, max_evaluations)
 
@@ -290,17 +200,7 @@ class SampledMean(Function):
     ) -> Iterator[Estimate]:
         """Estimates from more and more draws, each twice as many, while there are some.
 
-        Parameters
-        ----------
-        X : array or DataFrame (N, D)
-            The rows.
-        max_evaluations : int
-            The most rows that the model is given for the last of them.
-
-        Yields
-        ------
-        Estimate
-            From the draws of the last one and as many more.
+        X (N, D).
         """
         growing = self.growing(X, max_evaluations=max_evaluations)
         most = affordable_draws(growing.sample.design.per_draw, max_evaluations)

@@ -77,13 +77,6 @@ class DocumentFunction(Function):
     a word is f(x) less f of x without it, and whatever takes a function of categories
     takes this one. Texts that the model is given are counted by the text function.
 
-    Parameters
-    ----------
-    function : TextFunction
-        f.
-    document : Document
-        x, with d words.
-
     Examples
     --------
     >>> import numpy as np, propopt as po
@@ -95,8 +88,8 @@ class DocumentFunction(Function):
     array([[4., 4.]])
     """
 
-    function: TextFunction
-    document: Document
+    function: TextFunction  # f
+    document: Document  # x, with d words
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.quantity}, {self.n_words} words)"
@@ -191,15 +184,9 @@ _REFERENCE.setflags(write=False)
 @final
 @dataclass(frozen=True, eq=False)
 class TorchTexts:
-    """One output of a torch module that is given lists of texts, in evaluation mode.
+    """One output of a torch module that is given lists of texts, in evaluation mode."""
 
-    Parameters
-    ----------
-    model : TorchModel
-        The module, and what its scores mean.
-    """
-
-    model: TorchModel
+    model: TorchModel  # the module, and what its scores mean
 
     def __call__(self, texts: list[str], _: Labels) -> Values:
         """Values, shape (n,)."""
@@ -223,27 +210,14 @@ SHOWN = 60
 @final
 @dataclass(frozen=True, eq=False)
 class AskedModel:
-    """One output of a model of texts; what it is asked is counted.
+    """One output of a model of texts; what it is asked is counted."""
 
-    Parameters
-    ----------
-    name : str
-        For messages.
-    readout : Readout or TorchTexts
-        Its method and output; the method is given a list of texts.
-    calls : Calls
-        Where texts are counted.
-    batch_rows : int
-        The most texts of one call.
-    trial : Trial
-        What is known of the model so far.
-    """
-
-    name: str
+    name: str  # for messages
+    # its method and output; the method is given a list of texts
     readout: Readout | TorchTexts
-    calls: Calls
-    batch_rows: int = sys.maxsize
-    trial: Trial = field(default_factory=Trial)
+    calls: Calls  # where texts are counted
+    batch_rows: int = sys.maxsize  # the most texts of one call
+    trial: Trial = field(default_factory=Trial)  # what is known of the model so far
 
     def values(self, texts: Iterable[str]) -> Values:
         """Values of texts (n,), which may be made one after the other."""

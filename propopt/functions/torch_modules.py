@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from math import prod
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
 from propopt.base.text import Quantity
 from propopt.functions.function import EXACT, Function
-from propopt.functions.images import ImageShape
+from propopt.functions.images import ImageShape, Module, Tensor
 from propopt.functions.jumps import Answers, refuse_other_answers
 from propopt.functions.models import TRIAL_ROWS, Trial
 from propopt.functions.outputs import (
@@ -41,9 +41,6 @@ from propopt.structures.products.sums import NoProducts
 from propopt.tables.frames import Labels, listed
 from propopt.tables.schema import TableSchema
 
-
-if TYPE_CHECKING:
-    import torch
 
 AUTOGRAD_CALLS: Final = Budget(2**22, 2**14)
 """Input of one call; what layers keep for gradients is often 100 times it."""
@@ -67,33 +64,19 @@ class TorchModel(Function):
     4 MiB of input and 16,384 rows. Its mode, its parameters and their ``.grad`` are
     left as they were. Rows must not influence one another, as in evaluation mode they
     hardly ever do.
-
-    Parameters
-    ----------
-    quantity : Quantity
-        What f is.
-    module : torch.nn.Module
-        Takes (n, D), or n inputs of ``input_shape``; returns (n,), (n, 1) or (n, K).
-    output : str
-        ``"value"``, or what class scores mean: ``"probability"``, ``"log_odds"``,
-        ``"margin"``.
-    index : int or None
-        The column, or the class, that is explained.
-    input_shape : tuple of int or None
-        The shape of one point as the module takes it; None is (D,).
-    table : TableSchema or None
-        The table of numbers that the function takes, where one was given.
-    batch_rows : int
-        The most rows of one call.
     """
 
-    quantity: Quantity = field()
-    module: torch.nn.Module
+    quantity: Quantity = field()  # what f is
+    # takes (n, D), or n inputs of input_shape; returns (n,), (n, 1) or (n, K)
+    module: Module
+    # "value", or what class scores mean: "probability", "log_odds", "margin"
     output: str
-    index: int | None
+    index: int | None  # the column, or the class, that is explained
+    # the shape of one point as the module takes it; None is (D,)
     input_shape: tuple[int, ...] | None
+    # the table of numbers that the function takes, where one was given
     table: TableSchema | None = None
-    batch_rows: int = sys.maxsize
+    batch_rows: int = sys.maxsize  # the most rows of one call
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.quantity})"
@@ -182,14 +165,14 @@ class TorchModel(Function):
         budget = replace(AUTOGRAD_CALLS, n_rows=most)
         return budget.blocks(len(points), points.shape[1] * points.itemsize)
 
-    def _tensor(self, points: Points) -> torch.Tensor:
+    def _tensor(self, points: Points) -> Tensor:
         """A copy of some points, on the module's device and in its precision."""
         import torch
 
         like = _like(self.module)
         return torch.tensor(points, dtype=like.dtype, device=like.device)
 
-    def _scores(self, tensor: torch.Tensor) -> torch.Tensor:
+    def _scores(self, tensor: Tensor) -> Tensor:
         """What the module says of points (n, D): scores (n, K)."""
         import torch
 
@@ -223,7 +206,7 @@ class TorchModel(Function):
             "wrap(model, input_shape=...) for inputs of another shape"
         )
 
-    def _slopes(self, tensor: torch.Tensor, scores: torch.Tensor) -> Array:
+    def _slopes(self, tensor: Tensor, scores: Tensor) -> Array:
         """(∂z/∂x)ᵀ ∇g(z) for each point, shape (n, D)."""
         import torch
 
@@ -297,7 +280,7 @@ def _second_of_two(index: int | None) -> int:
 
 
 @contextmanager
-def _evaluating(module: torch.nn.Module) -> Iterator[None]:
+def _evaluating(module: Module) -> Iterator[None]:
     """Evaluation mode, with the mode of each part given back to it afterwards."""
     modes = [(part, part.training) for part in module.modules()]
     module.eval()
@@ -308,7 +291,7 @@ def _evaluating(module: torch.nn.Module) -> Iterator[None]:
             part.training = training
 
 
-def _like(module: torch.nn.Module) -> torch.Tensor:
+def _like(module: Module) -> Tensor:
     """A tensor with the device and the precision of a module: its first one."""
     import torch
 
@@ -318,7 +301,7 @@ def _like(module: torch.nn.Module) -> torch.Tensor:
     return torch.empty(0)
 
 
-def _matrix(answer: object, n_rows: int) -> torch.Tensor:
+def _matrix(answer: object, n_rows: int) -> Tensor:
     """What a module returned as scores (n, K)."""
     import torch
 
@@ -342,5 +325,5 @@ def _kind(answer: object) -> str:
     return f"a {type(answer).__name__}"
 
 
-def _numbers(tensor: torch.Tensor) -> Array:
+def _numbers(tensor: Tensor) -> Array:
     return np.asarray(tensor.detach().cpu().double().numpy())

@@ -73,24 +73,13 @@ from propopt.tables.schema import TableSchema
 @final
 @dataclass(frozen=True)
 class NoWords:
-    """Why the words of a model are not known, in a sentence.
+    """Why the words of a model are not known, in a sentence."""
 
-    Parameters
-    ----------
-    reason : str
-        Such as ``"its vectoriser counts characters"``.
-    """
-
-    reason: str
+    reason: str  # such as "its vectoriser counts characters"
 
 
 def word_rule_of(model: Any) -> WordRule | NoWords:
     """The words that a model sees; the reason where that cannot be told.
-
-    Parameters
-    ----------
-    model : estimator or callable
-        Such as a pipeline that begins with a vectoriser of scikit-learn.
 
     Examples
     --------

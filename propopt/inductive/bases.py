@@ -97,25 +97,12 @@ def _is_symmetric(matrix: Array) -> bool:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class KernelEigenbasis:
-    """K = U diag(κ) Uᵀ, with U = Q S.
+    """K = U diag(κ) Uᵀ, with U = Q S."""
 
-    Parameters
-    ----------
-    eigenvalues : array (n,)
-        κ ≥ 0, ascending.
-    reflectors : array (n − 1, n − 1)
-        Of Q below its first row and column, which are those of the identity, as
-        LAPACK keeps them: reflector i in column i, below a diagonal of ones.
-    tau : array (n − 1,)
-        Their factors τ, I − τ v vᵀ.
-    tridiagonal : array (n, n)
-        S.
-    """
-
-    eigenvalues: Array
-    reflectors: Array
-    tau: Array
-    tridiagonal: Array
+    eigenvalues: Array  # (n,): κ ≥ 0, ascending
+    reflectors: Array  # (n − 1, n − 1): of Q below its first row and column
+    tau: Array  # (n − 1,): their factors τ, I − τ v vᵀ
+    tridiagonal: Array  # (n, n): S
 
     @classmethod
     def of(cls, matrix: Array) -> KernelEigenbasis:

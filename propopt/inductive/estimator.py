@@ -65,16 +65,7 @@ class AttributionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # 
         return np.array(self.explain(X).attributions)
 
     def remember_columns(self, X: object, function: object) -> None:
-        """Set ``n_features_in_``, and ``feature_names_in_`` where columns have names.
-
-        Raises
-        ------
-        InvalidInput
-            In scikit-learn's words, if X is no table of finite numbers, and no
-            function has a schema for it.
-        TypeError
-            Where X holds objects that are no numbers, as scikit-learn has it.
-        """
+        """Set ``n_features_in_``, and names of columns where there are."""
         self._has_schema = isinstance(function, Function) and (
             function.schema is not None
         )
@@ -139,18 +130,10 @@ def read_restarts(n_restarts: object) -> int:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Targets:
-    """What a fit is conditioned on.
+    """What a fit is conditioned on."""
 
-    Parameters
-    ----------
-    values : array (N, T)
-        In the order of X.
-    labels : Labels
-        The names of the rows, and of the T things that have attributions.
-    """
-
-    values: Attributions
-    labels: Labels
+    values: Attributions  # (N, T): in the order of X
+    labels: Labels  # the names of the rows, and of the T things that have attributions
 
 
 def read_targets(
@@ -226,26 +209,13 @@ def _refuse_shape(G: Attributions, shape: tuple[int, ...]) -> None:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FittedProcess:
-    """A Gaussian process with the table that it was fitted to.
+    """A Gaussian process with the table that it was fitted to."""
 
-    Parameters
-    ----------
-    inputs : Inputs
-        How new inputs are read.
-    targets : Labels
-        The names of what has attributions.
-    process : GaussianProcess
-        Conditioned, with its weights free.
-    weights : pair
-        Those in use.
-    settings : mapping
-        What an explanation says of how it was made, beside the weights.
-    """
-
-    inputs: Inputs
-    targets: Labels
-    process: GaussianProcess
-    weights: WeightPair
+    inputs: Inputs  # how new inputs are read
+    targets: Labels  # the names of what has attributions
+    process: GaussianProcess  # conditioned, with its weights free
+    weights: WeightPair  # those in use
+    # what an explanation says of how it was made, beside the weights
     settings: Mapping[str, Parameter]
 
     def explain_path(

@@ -41,21 +41,11 @@ class Inputs(ABC):
 @final
 @dataclass(frozen=True, eq=False)
 class NumericInputs(Inputs):
-    """Tables of numbers.
+    """Tables of numbers."""
 
-    Parameters
-    ----------
-    count : int
-        D.
-    names : tuple of str or None
-        Of the columns.
-    sizes : array (D,) or None
-        What columns are divided by, 0 for those that have no part in distances; None
-        leaves them, and makes no copy.
-    """
-
-    count: int
+    count: int  # D
     names: tuple[str, ...] | None
+    # (D,): what columns are divided by, 0 for those that have no part in distances
     sizes: Array | None
 
     @property
@@ -81,18 +71,10 @@ class NumericInputs(Inputs):
 @final
 @dataclass(frozen=True, eq=False)
 class TableInputs(Inputs):
-    """DataFrames of a schema: categories are one-hot over √2.
+    """DataFrames of a schema: categories are one-hot over √2."""
 
-    Parameters
-    ----------
-    schema : TableSchema
-        That of the function.
-    scale : "std", None, mapping or array
-        What numeric columns are divided by.
-    """
-
-    schema: TableSchema
-    scale: ColumnScale
+    schema: TableSchema  # that of the function
+    scale: ColumnScale  # what numeric columns are divided by
 
     @property
     def n_features(self) -> int:
@@ -212,18 +194,11 @@ class PointKernel(ABC):
 
     Two rows with equal numbers are still two points: the jitter is that of
     ``KernelRobustness(K + jitter * np.eye(len(K)))``.
-
-    Parameters
-    ----------
-    function : sklearn.gaussian_process.kernels.Kernel
-        k. What it adds on the diagonal of ``k(X)`` alone (a ``WhiteKernel``) acts as
-        jitter does.
-    jitter : float
-        At least zero.
     """
 
+    # k; what it adds on the diagonal of k(X) alone (a WhiteKernel) acts as jitter does
     function: Any
-    jitter: float
+    jitter: float  # at least zero
 
     @abstractmethod
     def matrix(self, X: Points) -> Array:

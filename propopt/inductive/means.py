@@ -24,24 +24,14 @@ from propopt.inductive.bases import FeatureBasis
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NormalLaws:
-    """Gaussian laws N(m, diag(v) + d dᵀ/s), one per point, in rotated features.
+    """Gaussian laws N(m, diag(v) + d dᵀ/s), one per point, in rotated features."""
 
-    Parameters
-    ----------
-    mean : array (m, D)
-        In the basis V of the features.
-    variance : array (m, D) or (m, 1)
-        v ≥ 0; one column where all features have the same.
-    direction : array (m, D) or (1, 1)
-        d, how the mean moves with a constant that all features share; zero without one.
-    precision : array (m, 1) or (1, 1)
-        s > 0, how well that constant is known.
-    """
-
-    mean: Array
+    mean: Array  # (m, D): in the basis V of the features
+    # (m, D) or (m, 1): v ≥ 0; one column where all features have the same
     variance: Array
+    # (m, D) or (1, 1): d, how the mean moves with a constant that all features share
     direction: Array
-    precision: Array
+    precision: Array  # (m, 1) or (1, 1): s > 0, how well that constant is known
 
     def observe(self, precision: Array, weighted: Array) -> NormalLaws:
         """The law once y_j = w_j + N(0, 1/q_j) is seen at every point.
@@ -95,41 +85,21 @@ MeanName: TypeAlias = Literal["none", "per_feature", "common"]
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Constants:
-    """What the observations say of a constant, for each rotated feature.
+    """What the observations say of a constant, for each rotated feature."""
 
-    Parameters
-    ----------
-    ones : array (D,) or (1,)
-        s_j = 1ᵀA_j⁻¹1.
-    targets : array (D,)
-        r_j = 1ᵀA_j⁻¹y_j.
-    """
-
-    ones: Array
-    targets: Array
+    ones: Array  # (D,) or (1,): s_j = 1ᵀA_j⁻¹1
+    targets: Array  # (D,): r_j = 1ᵀA_j⁻¹y_j
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Kriging:
-    """Simple kriging at m points, and what a constant would change.
+    """Simple kriging at m points, and what a constant would change."""
 
-    Parameters
-    ----------
-    mean : array (m, D)
-        κᵀA⁻¹y.
-    variance : array (m, D) or (m, 1)
-        v.
-    slope : array (m, D) or (m, 1)
-        u = 1 − 1ᵀA⁻¹κ.
-    constants : Constants
-        s and r.
-    """
-
-    mean: Array
-    variance: Array
-    slope: Array
-    constants: Constants
+    mean: Array  # (m, D): κᵀA⁻¹y
+    variance: Array  # (m, D) or (m, 1): v
+    slope: Array  # (m, D) or (m, 1): u = 1 − 1ᵀA⁻¹κ
+    constants: Constants  # s and r
 
 
 @final
@@ -139,20 +109,11 @@ class LeaveOneOut:
 
     The inverse covariance C⁻¹ of all observations is that of T less a rank one matrix:
     C_j⁻¹ = T_j⁻¹ − z_j z_jᵀ/s_j for constants per feature.
-
-    Parameters
-    ----------
-    residual : array (n, D)
-        T⁻¹y.
-    leverage : array (n, D) or (n, 1)
-        The diagonal of T⁻¹.
-    slope : array (n, D) or (n, 1)
-        z = T⁻¹h, with h the effect of the constant.
     """
 
-    residual: Array
-    leverage: Array
-    slope: Array
+    residual: Array  # (n, D): T⁻¹y
+    leverage: Array  # (n, D) or (n, 1): the diagonal of T⁻¹
+    slope: Array  # (n, D) or (n, 1): z = T⁻¹h, with h the effect of the constant
 
     def cost(self) -> float:
         """−2 Σ log density, less constants: with C⁻¹ diagonal over features."""
@@ -254,15 +215,9 @@ class MeanPerFeature(Mean):
 @final
 @dataclass(frozen=True, eq=False)
 class CommonMean(Mean):
-    """One constant for all features, pooled over them.
+    """One constant for all features, pooled over them."""
 
-    Parameters
-    ----------
-    loadings : array (D,)
-        c = Vᵀ1: how the constant shows in each rotated feature.
-    """
-
-    loadings: Array
+    loadings: Array  # (D,): c = Vᵀ1: how the constant shows in each rotated feature
 
     def predict(self, kriging: Kriging, /) -> NormalLaws:
         ones, targets = self._pooled(kriging.constants)

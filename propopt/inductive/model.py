@@ -38,21 +38,11 @@ WeightPair: TypeAlias = tuple[float, float]
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GaussianProcess:
-    """A conditioned prior whose weights are still free.
+    """A conditioned prior whose weights are still free."""
 
-    Parameters
-    ----------
-    state : Posterior
-        Inducing inputs and gradients, in one eigenbasis.
-    basis : FeatureBasis
-        V and ς.
-    mean : Mean
-        The constant of the prior.
-    """
-
-    state: Posterior
-    basis: FeatureBasis
-    mean: Mean
+    state: Posterior  # inducing inputs and gradients, in one eigenbasis
+    basis: FeatureBasis  # V and ς
+    mean: Mean  # the constant of the prior
 
     def under(self, weights: WeightPair) -> WeightedPosterior:
         """The model under one pair of weights, in O(r·D)."""
@@ -71,20 +61,11 @@ class GaussianProcess:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WeightedPosterior:
-    """A model under one pair of weights.
+    """A model under one pair of weights."""
 
-    Parameters
-    ----------
-    model : GaussianProcess
-        The rest.
-    lam : float
-        λ = 2 w_r.
-    pull : array (D,) or (1,)
-        w_s ς_j: how strongly smoothness draws rotated feature j to zero.
-    """
-
-    model: GaussianProcess
-    lam: float
+    model: GaussianProcess  # the rest
+    lam: float  # λ = 2 w_r
+    # (D,) or (1,): w_s ς_j: how strongly smoothness draws rotated feature j to zero
     pull: Array
 
     @property
@@ -118,10 +99,7 @@ class WeightedPosterior:
         return self.model.state.covariance(X, queries, p, self.lam)
 
     def law(self, queries: Queries, rotated: Array | None) -> NormalLaws:
-        """The posterior at each new point alone.
-
-        rotated (m, D).
-        """
+        """The posterior at each new point alone; rotated (m, D)."""
         before = self.before(queries)
         if rotated is None:
             return before.observe(self.pull, np.zeros((1, 1)))
@@ -158,21 +136,11 @@ def read_weights(weights: object, basis: FeatureBasis) -> WeightPair:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NewInputs:
-    """New inputs of which a model is asked.
+    """New inputs of which a model is asked."""
 
-    Parameters
-    ----------
-    model : GaussianProcess
-        With its weights still free.
-    points : array (m, C)
-        Where the new inputs lie.
-    rotated : array (m, D) or None
-        Their rotated gradients, where these are to be used.
-    """
-
-    model: GaussianProcess
-    points: Points
-    rotated: Array | None
+    model: GaussianProcess  # with its weights still free
+    points: Points  # (m, C): where the new inputs lie
+    rotated: Array | None  # (m, D): their rotated gradients, where these are to be used
 
     def answers(
         self, weights: Sequence[WeightPair], return_std: bool
@@ -243,30 +211,14 @@ def joint(posterior: WeightedPosterior, X: Points) -> Array:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Prior:
-    """Everything that a fit starts from.
+    """Everything that a fit starts from."""
 
-    Parameters
-    ----------
-    points : array (n, C)
-        Where the inputs lie.
-    rotated : array (n, D)
-        Rotated gradients.
-    basis : FeatureBasis
-        V and ς.
-    mean : Mean
-        The constant of the prior.
-    kernel : PointKernel
-        k.
-    weights : pair
-        Of robustness and of smoothness.
-    """
-
-    points: Points
-    rotated: Attributions
-    basis: FeatureBasis
-    mean: Mean
-    kernel: PointKernel
-    weights: WeightPair
+    points: Points  # (n, C): where the inputs lie
+    rotated: Attributions  # (n, D): rotated gradients
+    basis: FeatureBasis  # V and ς
+    mean: Mean  # the constant of the prior
+    kernel: PointKernel  # k
+    weights: WeightPair  # of robustness and of smoothness
 
     @property
     def lam(self) -> float:
@@ -323,18 +275,10 @@ class TunedPrior:
 @final
 @dataclass(kw_only=True, eq=False)
 class Tuning:
-    """A search over log weights and the kernel's log hyper-parameters.
+    """A search over log weights and the kernel's log hyper-parameters."""
 
-    Parameters
-    ----------
-    prior : Prior
-        Where the search starts. A weight of zero for smoothness stays.
-    criterion : callable
-        What is maximized.
-    """
-
-    prior: Prior
-    criterion: Criterion
+    prior: Prior  # where the search starts; a weight of zero for smoothness stays
+    criterion: Criterion  # what is maximized
     _latest: tuple[bytes, ExactPosterior] | None = field(default=None, init=False)
 
     def best(self, n_restarts: int, rng: np.random.Generator) -> TunedPrior:

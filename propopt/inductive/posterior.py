@@ -66,42 +66,21 @@ _WORST_CONDITION = 1e13
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Queries:
-    """New points, in the coordinates of a :class:`Posterior`.
+    """New points, in the coordinates of a :class:`Posterior`."""
 
-    Parameters
-    ----------
-    coordinates : array (m, r)
-        Their covariances with the inducing inputs, in the eigenbasis.
-    remainder : array (m,)
-        What the prior variance is counted from.
-    """
-
+    # (m, r): their covariances with the inducing inputs, in the eigenbasis
     coordinates: Array
-    remainder: Array
+    remainder: Array  # (m,): what the prior variance is counted from
 
 
 class Posterior(ABC):
-    """A prior that has seen gradients at its inducing inputs.
-
-    Attributes
-    ----------
-    kernel : PointKernel
-        Of the points.
-    inducing : array (M, D)
-        The inducing inputs.
-    eigenvalues : array (r,)
-        κ ≥ 0.
-    targets : array (r, D)
-        The rotated gradients in the eigenbasis.
-    ones : array (r,)
-        The constant vector in the eigenbasis.
-    """
+    """A prior that has seen gradients at its inducing inputs."""
 
     kernel: PointKernel
-    inducing: Points
-    eigenvalues: Array
-    targets: Array
-    ones: Array
+    inducing: Points  # (M, D): the inducing inputs
+    eigenvalues: Array  # (r,): κ ≥ 0
+    targets: Array  # (r, D): the rotated gradients in the eigenbasis
+    ones: Array  # (r,): the constant vector in the eigenbasis
 
     @abstractmethod
     def queries(self, X: Points) -> Queries:
@@ -280,31 +259,18 @@ class SparsePosterior(Posterior):
     ``coordinates`` are φ(x), ``remainder`` is k(x, x) − ‖φ(x)‖² ≥ 0, the part of the
     prior variance that no inducing input knows of. Jitter belongs to that part: Q is
     made of the kernel without it.
-
-    Parameters
-    ----------
-    kernel, inducing, eigenvalues, targets, ones
-        As for :class:`Posterior`, with κ of ΦᵀΦ, targets Φᵀĝ and ones Φᵀ1.
-    projection : array (M, r)
-        φ(x) = k(x, Z) projection.
-    n_points : int
-        N.
-    sums, squares : array (D,)
-        1ᵀĝ_j and ‖ĝ_j‖².
-    residual : float
-        tr(K − Q) ≥ 0.
     """
 
-    kernel: PointKernel
+    kernel: PointKernel  # as for Posterior, with κ of ΦᵀΦ, targets Φᵀĝ and ones Φᵀ1
     inducing: Points
-    projection: Array
+    projection: Array  # (M, r): φ(x) = k(x, Z) projection
     eigenvalues: Array
     targets: Array
     ones: Array
-    n_points: int
-    sums: Array
-    squares: Array
-    residual: float
+    n_points: int  # N
+    sums: Array  # (D,): 1ᵀĝ_j
+    squares: Array  # (D,): ‖ĝ_j‖²
+    residual: float  # tr(K − Q) ≥ 0
 
     @classmethod
     def of(

@@ -11,48 +11,22 @@ from propopt.interactions.comparisons import (
     h_statistic,
     shap_interactions,
 )
-from propopt.interactions.errors_of_rows import (
-    AbsoluteError,
-    ProbabilityError,
-    SquaredError,
-)
 from propopt.interactions.graph import interaction_graph
 from propopt.interactions.iloco import ILOCO, Screen
-from propopt.interactions.inference import ErrorRange
 from propopt.interactions.minipatches import Minipatches
 from propopt.interactions.scores import InteractionScores
 from propopt.interactions.splitting import DataSplit
-from propopt.interactions.theory import (
-    BernoulliColumns,
-    FixedColumns,
-    Refitted,
-    additive_leak,
-    detectable_ratio,
-    ideal_scores,
-    linear_refit_scores,
-)
 
 
 __all__ = [
     "ILOCO",
-    "AbsoluteError",
-    "BernoulliColumns",
     "DataSplit",
-    "ErrorRange",
-    "FixedColumns",
     "InteractionScores",
     "Minipatches",
     "PairScores",
-    "ProbabilityError",
-    "Refitted",
     "Screen",
-    "SquaredError",
-    "additive_leak",
-    "detectable_ratio",
     "faith_shap",
     "h_statistic",
-    "ideal_scores",
     "interaction_graph",
-    "linear_refit_scores",
     "shap_interactions",
 ]

@@ -36,32 +36,16 @@ class RowGames:
 
     Of one feature and of two it is the partial dependence at the row (Friedman 2001),
     and v_i is the game of Shapley values with a marginal background.
-
-    Parameters
-    ----------
-    function : Function
-        f.
-    points : array (n, D)
-        The rows x_i.
-    background : array (B, D)
-        What stands for features that are not known.
-    labels : Labels
-        Names of columns.
-    features : Features
-        M features, each of one or several columns.
     """
 
-    function: Function
-    points: Points
-    background: Points
+    function: Function  # f
+    points: Points  # (n, D): the rows x_i
+    background: Points  # (B, D): what stands for features that are not known
     labels: Labels
-    features: Features
+    features: Features  # M features, each of one or several columns
 
     def values(self, known: Truths) -> Array:
-        """Of q sets A of features, shape (n, q).
-
-        known (q, M).
-        """
+        """Of q sets A of features, shape (n, q); known (q, M)."""
         n_rows, n_background = len(self.points), len(self.background)
         found = np.empty((n_rows, len(known)))
         columns = self._columns(known)
@@ -101,7 +85,7 @@ class RowGames:
 
 def read_games(
     model: Any,
-    X: Any,
+    X: Any,  # shape (N, D)
     *,
     target: Any,
     groups: Mapping[Hashable, Sequence[Hashable]] | None,
@@ -109,10 +93,7 @@ def read_games(
     n_background: int,
     rng: int | np.random.Generator | None,
 ) -> RowGames:
-    """The games of rows of X that are drawn, against others that are drawn.
-
-    X (N, D).
-    """
+    """The games of rows of X that are drawn, against others that are drawn."""
     function = wrap(model, target, data=X if is_frame(X, "X") else None)
     points, labels = function.read(X)
     names = labels.columns or tuple(range(points.shape[1]))

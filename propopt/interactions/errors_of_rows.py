@@ -32,16 +32,10 @@ class RowError(Protocol):
         """Of the error, in words."""
 
     def known(self, predicted: Array, y: NDArray[Any]) -> Array:
-        """What is kept of the predictions of n rows, (n, R).
-
-        predicted (n,), y (n,).
-        """
+        """What is kept of the predictions of n rows, (n, R); predicted (n,), y (n,)."""
 
     def of(self, y: NDArray[Any], known: Array) -> Array:
-        """Err of N rows and q predictors, (N, q).
-
-        y (N,), known (N, q, R).
-        """
+        """Err of N rows and q predictors, (N, q); y (N,), known (N, q, R)."""
 
 
 @final
@@ -100,20 +94,10 @@ class ProbabilityError(RowError):
 @final
 @dataclass(frozen=True)
 class GivenError:
-    """An error of the user, called once for many rows and predictors.
-
-    Parameters
-    ----------
-    function : callable
-        From targets (n,) and predictions (n,), of a classifier labels (n,) and
-        probabilities (n, K), to errors (n,), each of its own row: rows of several
-        predictors come in one call.
-    classes : array (K,) or None
-        What the targets of a classifier are.
-    """
+    """An error of the user, called once for many rows and predictors."""
 
     function: Callable[[Any, Any], Any]
-    classes: NDArray[Any] | None = None
+    classes: NDArray[Any] | None = None  # (K,): what the targets of a classifier are
     units: str = "units of the error function"
 
     @property
@@ -160,11 +144,6 @@ def read_error(choice: ErrorChoice, classes: NDArray[Any] | None) -> RowError:
     """The error that is meant; by default squared, of classes their probability.
 
     classes (K,).
-
-    Warns
-    -----
-    AdditiveErrorWarning
-        For absolute errors.
     """
     if callable(choice):
         return GivenError(choice, classes)

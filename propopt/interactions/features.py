@@ -35,38 +35,18 @@ WHOLE: Final[Places] = np.zeros((1, 0), dtype=np.intp)
 @final
 @dataclass(frozen=True, eq=False)
 class Features:
-    """M features; columns of one feature are left out, and drawn, together.
+    """M features; columns of one feature are left out, and drawn, together."""
 
-    Parameters
-    ----------
-    names : tuple (M,)
-        As columns are called, or groups of them.
-    columns : tuple of tuple of int (M,)
-        Places of the columns of each feature; each column is in one feature.
-    column_names : tuple of tuple (M,)
-        Their names.
-
-    Examples
-    --------
-    >>> features = Features.of(["a", "b", "c"], groups={"bc": ["b", "c"]})
-    >>> features.names, features.columns
-    (('a', 'bc'), ((0,), (1, 2)))
-    >>> features.columns_of([True, False])
-    array([0])
-    """
-
-    names: tuple[Hashable, ...]
+    names: tuple[Hashable, ...]  # (M,): as columns are called, or groups of them
+    # (M,): places of the columns of each feature; each column is in one feature
     columns: tuple[tuple[int, ...], ...]
-    column_names: tuple[tuple[Hashable, ...], ...]
+    column_names: tuple[tuple[Hashable, ...], ...]  # shape (M,)
 
     @classmethod
     def of(
         cls, names: Sequence[Hashable], groups: FeatureGroups | None = None
     ) -> Features:
-        """One feature for each column, but one for each group.
-
-        names (D,).
-        """
+        """One feature for each column, but one for each group; names (D,)."""
         if isinstance(groups, TableSchema):
             groups = _one_hot_groups(groups, names)
         group_of = _group_of({} if groups is None else groups, names)
@@ -173,14 +153,7 @@ SetChoice: TypeAlias = Literal["all"] | Sequence[Sequence[Hashable]]
 
 
 def read_sets(sets: SetChoice, order: int, features: Features) -> Places:
-    """The places of the features of each set, (Q, r), ascending in each row.
-
-    Examples
-    --------
-    >>> features = Features.of(["age", "height", "weight"])
-    >>> read_sets([("weight", "age")], 2, features)
-    array([[0, 2]])
-    """
+    """The places of the features of each set, (Q, r), ascending in each row."""
     if isinstance(sets, str):
         if sets != "all":
             raise InvalidInput(f"sets: expected 'all' or sets of names, got {sets!r}")

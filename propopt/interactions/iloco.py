@@ -33,9 +33,9 @@ from propopt.interactions.inference import ErrorRange, set_scores
 from propopt.interactions.learning import read_learning_table
 from propopt.interactions.left_out import LeftOut, Refits, Scheme
 from propopt.interactions.minipatches import Minipatches, PatchErrors
+from propopt.interactions.patch_draws import additive_leak
 from propopt.interactions.scores import InteractionScores, counted_sets
 from propopt.interactions.splitting import DataSplit, SplitErrors
-from propopt.interactions.theory import additive_leak
 from propopt.results.certain import plural
 from propopt.tables.frames import names_of
 
@@ -46,27 +46,14 @@ from propopt.tables.frames import names_of
 @final
 @dataclass(frozen=True, eq=False)
 class Scoring:
-    """Fitted predictors, and how they were had.
+    """Fitted predictors, and how they were had."""
 
-    Parameters
-    ----------
-    source : LeftOut
-        The predictors.
-    scheme : Scheme
-        How they were had.
-    error : RowError
-        Err.
-    method : str
-        How predictors were had, where the source is of other rows than the fit was.
-    quantity : Quantity or None
-        What the learner predicts.
-    """
-
-    source: LeftOut
-    scheme: Scheme
-    error: RowError
+    source: LeftOut  # the predictors
+    scheme: Scheme  # how they were had
+    error: RowError  # err
+    # how predictors were had, where the source is of other rows than the fit was
     method: str = ""
-    quantity: Quantity | None = None
+    quantity: Quantity | None = None  # what the learner predicts
 
     @property
     def features(self) -> Features:
@@ -79,17 +66,15 @@ class Scoring:
 
     def of(
         self,
-        sets: Places,
+        sets: Places,  # shape (Q, r)
         main: InteractionScores | None,
         *,
         n_candidates: int,
         notes: tuple[str, ...] = (),
     ) -> InteractionScores:
-        """Scores of Q sets.
-
-        sets (Q, r).
-        """
-        found, not_used = set_scores(self.source, sets), self._not_used()
+        """Scores of Q sets."""
+        source = self.source
+        found, not_used = set_scores(source, sets), self._not_used()
         counted = ~np.isin(sets, np.array(not_used, np.intp)).any(axis=1)
         effects = found.estimates if main is None else main.estimates
         return InteractionScores(
@@ -102,7 +87,7 @@ class Scoring:
             counts=found.counts,
             effective_rows=np.where(counted, found.effective_rows, np.nan),
             n_groups=found.n_groups,
-            n_rows=int(np.count_nonzero(self.source.row_weights)),
+            n_rows=int(np.count_nonzero(source.row_weights)),
             n_candidates=n_candidates,
             method=self.method or self._method(),
             error=self.error.name,
@@ -112,7 +97,7 @@ class Scoring:
             leak=np.where(counted, self._leak(effects, sets), 0.0),
             notes=notes,
             main=main,
-            n_patches=self._n_patches(),
+            n_patches=len(source.patches) if isinstance(source, PatchErrors) else 0,
             n_row_groups=self._n_row_groups(),
             not_used=not_used,
         )
@@ -135,9 +120,6 @@ class Scoring:
     @property
     def _of_one_size(self) -> bool:
         return isinstance(self.scheme, Minipatches) and self.scheme.columns == "fixed"
-
-    def _n_patches(self) -> int:
-        return len(self.source.patches) if isinstance(self.source, PatchErrors) else 0
 
     def _n_row_groups(self) -> int:
         groups, weights = self.source.row_groups, self.source.row_weights
@@ -191,21 +173,11 @@ def warn_of_equal_rows(scores: InteractionScores) -> None:
 @final
 @dataclass(frozen=True, eq=False)
 class ChosenSets:
-    """Sets that are scored, and how many there were to choose from.
+    """Sets that are scored, and how many there were to choose from."""
 
-    Parameters
-    ----------
-    places : array of int (Q, r)
-        The sets.
-    n_candidates : int
-        For how many sets p-values and intervals are corrected.
-    notes : tuple of str
-        How they were chosen, a sentence each.
-    """
-
-    places: Places
-    n_candidates: int
-    notes: tuple[str, ...] = ()
+    places: Places  # (Q, r): the sets
+    n_candidates: int  # for how many sets p-values and intervals are corrected
+    notes: tuple[str, ...] = ()  # how they were chosen, a sentence each
 
 
 @final

@@ -36,20 +36,13 @@ Yekutieli, bound the share of false ones among the sets that are found.
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Correction:
-    """How m candidates count.
+    """How m candidates count."""
 
-    Parameters
-    ----------
-    factors : callable
-        Of p-values of ranks (Q,), 1 the smallest, among m.
-    share : callable
-        Of α, for one interval, where so many sets are found of m.
-    steps_up : bool
-        Whether a larger p-value that is rejected rejects all that are smaller.
-    """
-
+    # of p-values of ranks (Q,), 1 the smallest, among m
     factors: Callable[[Positions, int], Values]
+    # of α, for one interval, where so many sets are found of m
     share: Callable[[int, int], float]
+    # whether a larger p-value that is rejected rejects all that are smaller
     steps_up: bool = False
 
 
@@ -92,12 +85,6 @@ def adjusted_p_values(p: Values, adjust: Adjustment, n_candidates: int) -> Value
     which stay NaN.
 
     p (Q,).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> adjusted_p_values(np.array([0.01, 0.04, 0.03]), "holm", 3)
-    array([0.03, 0.06, 0.06])
     """
     rule = _CORRECTIONS[known_word(adjust, Adjustment, "adjust")]
     order = np.argsort(p, kind="stable")  # NaN come last
@@ -135,20 +122,11 @@ ROUNDING_OF_ERRORS: Final = 1e-12
 @final
 @dataclass(frozen=True)
 class ErrorRange:
-    """Between what an error of one row lies.
+    """Between what an error of one row lies."""
 
-    Parameters
-    ----------
-    low, high : float
-        The ends.
-    proved : bool
-        Whether no error can be outside, as of probabilities; else these are the ends of
-        what was seen.
-    """
-
-    low: float
+    low: float  # the ends
     high: float
-    proved: bool
+    proved: bool  # whether no error can be outside, as of probabilities
 
     def of_score(self, order: int) -> float:
         """The largest |Σ_T ± Err| of a set of so many features: 2^(r − 1) (high − low).
@@ -176,20 +154,11 @@ class EqualRows:
     probability of at most (1 − p)^(N − 1), whatever the law. So p is at most
     1 − α^(1/(N − 1)) at the level 1 − α, and the mean is no farther from z̄ than that
     share of the way to the end of the range, on either side.
-
-    Parameters
-    ----------
-    means : array (Q,)
-        z̄.
-    half_range : float
-        Scores lie between −half_range and half_range.
-    n_rows : int
-        N, at least 2.
     """
 
-    means: Values
-    half_range: float
-    n_rows: int
+    means: Values  # (Q,): z̄
+    half_range: float  # scores lie between −half_range and half_range
+    n_rows: int  # N, at least 2
 
     def low(self, alpha: float) -> Values:
         """The lower end of the interval, shape (Q,)."""
@@ -261,27 +230,14 @@ class ScoreLaw:
 
     Where all rows are equal, what holds is the weaker of this law and of
     :class:`EqualRows`.
-
-    Parameters
-    ----------
-    estimates, errors : array (Q,)
-        Scores and their standard errors.
-    degrees : array (Q,)
-        Of freedom, with which the errors are known.
-    null : array (Q,)
-        What is tested.
-    equal : array of bool (Q,)
-        Where all rows are equal.
-    equal_rows : EqualRows
-        Of the Q scores, read where they are.
     """
 
-    estimates: Values
-    errors: Values
-    degrees: Values
-    null: Values
-    equal: Truths
-    equal_rows: EqualRows
+    estimates: Values  # (Q,): scores
+    errors: Values  # (Q,): their standard errors
+    degrees: Values  # (Q,): of freedom, with which the errors are known
+    null: Values  # (Q,): what is tested
+    equal: Truths  # (Q,): where all rows are equal
+    equal_rows: EqualRows  # of the Q scores, read where they are
 
     @property
     def statistics(self) -> Values:
@@ -354,29 +310,16 @@ FEW_ROWS: Final = 10
 class Moments:
     """Of q columns of N scores z, one for each row.
 
-    Parameters
-    ----------
-    means : array (q,)
-        z̄ = Σ w z/N.
-    standard_errors : array (q,)
-        √(Σ w² (z − z̄)²/(N (N − 1))): with weights of one s/√N, s with N − 1. Rows
-        without weight do not count, as if they were not there.
-    effective_rows : array (q,)
-        (Σ d²)³/(Σ |d|³)² with d = w (z − z̄): N/ρ², with the normalised third moment ρ
-        that has to be bounded. So many rows of one size would be as far from normal.
-        NaN where all rows are equal.
-
-    Notes
-    -----
     Of rows in C groups of which only the groups are independent, d_c = Σ_{i ∈ c} w_i
     (z_i − z̄) stands for d, and the standard error is √(C/(C − 1) Σ d_c²)/N (Liang and
     Zeger 1986; the factor is that of C independent sums). It grows with whatever rows
     of a group have in common, and with groups of one row it is that above.
     """
 
-    means: Values
+    means: Values  # (q,): z̄ = Σ w z/N
+    # (q,): √(Σ w² (z − z̄)²/(N (N − 1))): with weights of one s/√N, s with N − 1
     standard_errors: Values
-    effective_rows: Values
+    effective_rows: Values  # (q,): (Σ d²)³/(Σ |d|³)² with d = w (z − z̄)
 
 
 def moments(
@@ -385,17 +328,6 @@ def moments(
     """Moments of q columns of scores (N, q); the weights (N,) sum to N.
 
     scores (N, q), weights (N,), groups (N,).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> outlier = np.array([[0.0], [0.0], [0.0], [0.0], [1.0]])
-    >>> found = moments(outlier, np.ones(5))
-    >>> found.means, found.standard_errors.round(3), found.effective_rows.round(1)
-    (array([0.2]), array([0.2]), array([1.7]))
-    >>> twice = moments(np.repeat(outlier, 2, axis=0), np.ones(10), np.arange(10) // 2)
-    >>> twice.standard_errors.round(3)
-    array([0.2])
     """
     counted = weights > 0.0
     if not counted.all():
@@ -429,30 +361,18 @@ SCORES_AT_ONCE: Final = Budget(2**25)
 @final
 @dataclass(frozen=True, eq=False)
 class SetScores:
-    """iLOCO of Q sets of one size, with what is known of the error.
+    """iLOCO of Q sets of one size, with what is known of the error."""
 
-    Parameters
-    ----------
-    estimates : array (Q,)
-        z̄_S, the mean over the rows of Σ_T (−1)^(|T| + 1) Err(f^(−T)).
-    standard_errors : array (Q,)
-        s/√N, s with the divisor N − 1: of other rows, the predictors as they are.
-    monte_carlo : array (Q,)
-        Of other patches: the jackknife over groups of them; zero without patches.
-    counts : array (Q,)
-        Over how many patches a prediction is averaged, where they are fewest.
-    effective_rows : array (Q,)
-        Rows that carry the standard error: see :class:`Moments`.
-    n_groups : int
-        G, groups of patches; 0 without patches.
-    """
-
+    # (Q,): z̄_S, the mean over the rows of Σ_T (−1)^(|T| + 1) Err(f^(−T))
     estimates: Values
+    # (Q,): s/√N, s with the divisor N − 1: of other rows, the predictors as they are
     standard_errors: Values
+    # (Q,): of other patches: the jackknife over groups of them; zero without patches
     monte_carlo: Values
+    # (Q,): over how many patches a prediction is averaged, where they are fewest
     counts: Values
-    effective_rows: Values
-    n_groups: int
+    effective_rows: Values  # (Q,): rows that carry the standard error: see Moments
+    n_groups: int  # G, groups of patches; 0 without patches
 
 
 def set_scores(source: LeftOut, sets: Places) -> SetScores:

@@ -25,18 +25,10 @@ from propopt.tables.frames import listed
 @final
 @dataclass(frozen=True, eq=False)
 class LearningTarget:
-    """What a learner learns.
+    """What a learner learns."""
 
-    Parameters
-    ----------
-    values : array (N,)
-        Numbers; of a classifier the places of classes.
-    classes : array (K,) or None
-        Sorted; None of a regressor.
-    """
-
-    values: NDArray[Any]
-    classes: NDArray[Any] | None = None
+    values: NDArray[Any]  # (N,): numbers; of a classifier the places of classes
+    classes: NDArray[Any] | None = None  # (K,): sorted; None of a regressor
 
 
 def read_target(y: object, n_rows: int, of_classes: bool) -> LearningTarget:
@@ -169,25 +161,13 @@ ColumnChoice: TypeAlias = Any
 @final
 @dataclass(frozen=True, eq=False)
 class SomeColumns:
-    """The D columns that an estimator was written for, and which of them it sees.
+    """The D columns that an estimator was written for, and which of them it sees."""
 
-    Parameters
-    ----------
-    names : tuple (D,) or None
-        None of an array.
-    kept : array of bool (D,)
-        Which are left.
-    table : table or None
-        Those that are left, where it is known: callables choose from it.
-    counted : bool
-        Whether numbers mean these columns; behind a step that makes other columns they
-        do not, but names may have been kept.
-    """
-
-    names: tuple[Hashable, ...] | None
-    kept: NDArray[np.bool_]
+    names: tuple[Hashable, ...] | None  # (D,): none of an array
+    kept: NDArray[np.bool_]  # (D,): which are left
+    # those that are left, where it is known: callables choose from it
     table: Any = None
-    counted: bool = True
+    counted: bool = True  # whether numbers mean these columns
 
     @cached_property
     def dropped(self) -> frozenset[Hashable]:

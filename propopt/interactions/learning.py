@@ -281,16 +281,6 @@ def sees_numbers_alone(estimator: Any) -> bool:
 
     It is all scikit-learn's own, and nothing in it chooses columns by name: functions
     that a user wrote, or estimators, may look at names.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import Ridge
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import FunctionTransformer, StandardScaler
-    >>> sees_numbers_alone(make_pipeline(StandardScaler(), Ridge()))
-    True
-    >>> sees_numbers_alone(make_pipeline(FunctionTransformer(), Ridge()))
-    False
     """
     return is_of_scikit_learn(estimator) and not mentions_columns(estimator)
 
@@ -316,14 +306,6 @@ def array_of_numbers(table: Any) -> NDArray[Any] | None:
     """The array that a DataFrame of numbers is; None of any other.
 
     Columns of several dtypes are numbers of floating point, if these can say the same.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> array_of_numbers(pd.DataFrame({"age": [31, 47], "size": [1.6, 1.8]})).tolist()
-    [[31.0, 1.6], [47.0, 1.8]]
-    >>> array_of_numbers(pd.DataFrame({"age": [31, 47], "city": ["A", "B"]})) is None
-    True
     """
     frame = as_frame(table, "X")
     if frame is None:
@@ -353,27 +335,14 @@ def array_of(table: Any) -> NDArray[Any]:
 @final
 @dataclass(frozen=True, eq=False)
 class Learner:
-    """An estimator of which clones are fitted, on tables without some columns.
+    """An estimator of which clones are fitted, on tables without some columns."""
 
-    Parameters
-    ----------
-    estimator : estimator
-        Not changed.
-    n_columns : int
-        D, of its table.
-    names : tuple (D,) or None
-        Of the columns; None of an array.
-    """
-
-    estimator: Any
-    n_columns: int
-    names: tuple[Hashable, ...] | None
+    estimator: Any  # not changed
+    n_columns: int  # D, of its table
+    names: tuple[Hashable, ...] | None  # (D,): of the columns; None of an array
 
     def fresh(self, kept: NDArray[np.bool_], table: Any, seed: int) -> Any:
-        """A clone for a table without some columns.
-
-        kept (D,).
-        """
+        """A clone for a table without some columns; kept (D,)."""
         if self._alone:
             return self._seeded_copy(seed)
         model = unfitted_copy(self.estimator)
@@ -525,27 +494,13 @@ Predictor: TypeAlias = Callable[[Any], Array]
 @final
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """A fitted model, asked with a table of all columns.
+    """A fitted model, asked with a table of all columns."""
 
-    Parameters
-    ----------
-    model : estimator
-        Fitted.
-    columns : array of int
-        Which it sees.
-    places : array of int or None
-        Of the classes that it knows, among all K.
-    n_classes : int
-        K.
-    of_numbers : bool
-        Whether it was fitted to an array, also of a table.
-    """
-
-    model: Any
-    columns: NDArray[np.intp]
-    places: NDArray[np.intp] | None
-    n_classes: int
-    of_numbers: bool = False
+    model: Any  # fitted
+    columns: NDArray[np.intp]  # which it sees
+    places: NDArray[np.intp] | None  # of the classes that it knows, among all K
+    n_classes: int  # K
+    of_numbers: bool = False  # whether it was fitted to an array, also of a table
 
     def __call__(self, table: Any) -> Array:
         own = taken(table, None, self.columns)

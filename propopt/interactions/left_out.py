@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations
 from typing import Any, Protocol, Self, final
 
 import numpy as np
@@ -42,21 +41,13 @@ from propopt.tables.frames import listed, names_of, rows_of, with_exchanged
 @final
 @dataclass(frozen=True, eq=False)
 class LeftOutErrors:
-    """Of q sets T of features, the errors of f^(−T), the predictor without them.
+    """Of q sets T of features, the errors of f^(−T), the predictor without them."""
 
-    Parameters
-    ----------
-    rows : array (N, q)
-        Err(y_i, f^(−T)(x_i)), where row i had no part in that predictor.
-    replicates : array (G, q)
-        Means over the rows with one of G groups of patches left out; G is 0 where a
-        predictor is no mean of patches.
-    counts : array (q,)
-        Over how many patches a prediction is averaged, in the row that has fewest.
-    """
-
+    # (N, q): err(y_i, f^(−T)(x_i)), where row i had no part in that predictor
     rows: Array
+    # (G, q): means over the rows with one of G groups of patches left out
     replicates: Array
+    # (q,): over how many patches a prediction is averaged, in the row that has fewest
     counts: Array
 
 
@@ -84,10 +75,7 @@ class LeftOut(Protocol):
         """
 
     def errors(self, sets: Places) -> LeftOutErrors:
-        """Errors without each of q sets of one size t.
-
-        sets (q, t).
-        """
+        """Errors without each of q sets of one size t; sets (q, t)."""
 
     def judged_on(self, table: Any, y: NDArray[Any]) -> LeftOut:
         """The same predictors, judged on new rows, of which none had a part in them.
@@ -98,27 +86,7 @@ class LeftOut(Protocol):
         """
 
     def predict(self, table: Any) -> Array:
-        """What the whole predictor says, (n,) or probabilities (n, K).
-
-        table (n, D).
-        """
-
-
-def signed_subsets(order: int) -> Iterator[tuple[tuple[int, ...], int]]:
-    """Subsets T of a set S of so many features, by places in it, with (−1)^(|T| + 1).
-
-    iLOCO_S = Σ_{T ⊆ S} (−1)^(|T| + 1) E[Err(f^(−T))], (Little, Zheng & Allen,
-    Definition 2): of one feature LOCO, of two Err_j + Err_k − Err_jk − Err. It is the
-    co-Möbius transform, at S, of the game v(A) = −E[Err(f on A)].
-
-    Examples
-    --------
-    >>> list(signed_subsets(2))
-    [((), -1), ((0,), 1), ((1,), 1), ((0, 1), -1)]
-    """
-    for size in range(order + 1):
-        for subset in combinations(range(order), size):
-            yield subset, (-1) ** (size + 1)
+        """What the whole predictor says, (n,) or probabilities (n, K); table (n, D)."""
 
 
 def inclusion_exclusion(source: LeftOut, sets: Places) -> LeftOutErrors:
@@ -147,49 +115,29 @@ def inclusion_exclusion(source: LeftOut, sets: Places) -> LeftOutErrors:
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Refits:
-    """A learner, its table and target: what is fitted without some rows or columns.
+    """A learner, its table and target: what is fitted without some rows or columns."""
 
-    Parameters
-    ----------
-    estimator : estimator
-        Of scikit-learn's kind; clones of it are fitted.
-    table : array or DataFrame (N, D)
-        X, as it came: missing values and dtypes are kept.
-    y : array (N,)
-        The target; of a classifier the places of classes.
-    classes : array (K,) or None
-        Those of a classifier, sorted.
-    features : Features
-        Of the columns.
-    error : RowError
-        Err.
-    sample_weight : array (N,) or None
-        Of rows, for the fits and for means of errors.
-    """
-
-    estimator: Any
-    table: Any
-    y: NDArray[Any]
-    classes: NDArray[Any] | None
+    estimator: Any  # of scikit-learn's kind; clones of it are fitted
+    table: Any  # (N, D): X, as it came: missing values and dtypes are kept
+    y: NDArray[Any]  # (N,): the target; of a classifier the places of classes
+    classes: NDArray[Any] | None  # (K,): those of a classifier, sorted
     features: Features
-    error: RowError
+    error: RowError  # err
+    # (N,): of rows, for the fits and for means of errors
     sample_weight: Values | None = None
 
     @classmethod
     def of(
         cls,
         estimator: Any,
-        X: Any,
-        y: Any,
+        X: Any,  # shape (N, D)
+        y: Any,  # shape (N,)
         *,
         groups: FeatureGroups | None = None,
         error: ErrorChoice = "auto",
-        sample_weight: Any = None,
+        sample_weight: Any = None,  # shape (N,)
     ) -> Self:
-        """Read what a user gave, and refuse what cannot be fitted again and again.
-
-        X (N, D), y (N,), sample_weight (N,).
-        """
+        """Read what a user gave, and refuse what cannot be fitted again and again."""
         check_estimator_kind(estimator)
         table, names = read_learning_table(X)
         n_rows = table.shape[0]
@@ -360,11 +308,8 @@ class Scheme(Protocol):
         refits: Refits,
         *,
         seed: int,
-        sets: Places | None = None,
+        sets: Places | None = None,  # shape (Q, r)
         n_jobs: int | None = None,
         progress: bool | None = None,
     ) -> LeftOut:
-        """Predictors without sets of features, and their errors.
-
-        sets (Q, r).
-        """
+        """Predictors without sets of features, and their errors."""

@@ -63,18 +63,10 @@ Counts: TypeAlias = NDArray[np.float32]
 @final
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """Over the patches that are without each of q sets, at n rows.
+    """Over the patches that are without each of q sets, at n rows."""
 
-    Parameters
-    ----------
-    known : array (q, R, n)
-        Sums of what is known of the predictions.
-    counts : array (q, n)
-        How many patches they are.
-    """
-
-    known: Array
-    counts: Counts
+    known: Array  # (q, R, n): sums of what is known of the predictions
+    counts: Counts  # (q, n): how many patches they are
 
     @classmethod
     def total(cls, groups: Sequence[Sums]) -> Sums:
@@ -108,10 +100,7 @@ class PatchesWithout(Protocol):
     """Which of b patches have none of the features T, of q sets T of one size."""
 
     def sums(self, summed: NDArray[_Float]) -> NDArray[_Float]:
-        """Σ_b 1{T ∩ F_b = ∅} a_b, (q, L), in the precision of a.
-
-        summed (b, L).
-        """
+        """Σ_b 1{T ∩ F_b = ∅} a_b, (q, L), in the precision of a; summed (b, L)."""
 
 
 def patches_without(
@@ -155,20 +144,12 @@ class SparseWithout:
 
     With S_u = Σ_b 1{u ⊆ F_b} a_b, the sum without two features is S − S_j − S_k + S_jk,
     and without any number Σ_{u ⊆ T} (−1)^|u| S_u.
-
-    Parameters
-    ----------
-    subsets : Subsets
-        Of the sets T.
-    proper : tuple of sparse array (n_s, b)
-        1{u ⊆ F_b} of the proper subsets, by their sizes.
-    whole : sparse array (q, b)
-        1{T ⊆ F_b}.
     """
 
-    subsets: Subsets
+    subsets: Subsets  # of the sets T
+    # (n_s, b): 1{u ⊆ F_b} of the proper subsets, by their sizes
     proper: tuple[Sparse, ...]
-    whole: Sparse
+    whole: Sparse  # (q, b): 1{T ⊆ F_b}
 
     @classmethod
     def of(cls, subsets: Subsets, present: Truths) -> SparseWithout:
@@ -188,21 +169,12 @@ class SparseWithout:
 @final
 @dataclass(frozen=True, eq=False)
 class Subsets:
-    """The subsets of q sets of one size, each once.
+    """The subsets of q sets of one size, each once."""
 
-    Parameters
-    ----------
-    sets : array of int (q, t)
-        T.
-    proper : tuple of array of int (n_s, s)
-        Smaller subsets u, by their sizes s = 0, ..., t − 1.
-    signs : sparse array (q, Σ n_s)
-        (−1)^|u| where u is in T.
-    """
-
-    sets: Places
+    sets: Places  # (q, t): T
+    # (n_s, s): smaller subsets u, by their sizes s = 0, ..., t − 1
     proper: tuple[Places, ...]
-    signs: Sparse
+    signs: Sparse  # (q, Σ n_s): (−1)^|u| where u is in T
 
     @classmethod
     def of(cls, sets: Places) -> Subsets:
@@ -252,45 +224,23 @@ class PatchErrors:
     Zheng & Allen, Algorithm 2), as matrix products over all rows and sets. The patches
     are summed in G groups, so that the means without one group come with them.
 
-    Parameters
-    ----------
-    patches : Patches
-        B patches.
-    predictions : array (B, N, R)
-        What is known of each prediction; of rows in the patch it is not read. It may be
-        memory-mapped: blocks of it are read.
-    y : array (N,)
-        The target.
-    error : RowError
-        Err.
-    features : Features
-        M features.
-    row_weights : array (N,)
-        Of rows in means.
-    n_groups : int
-        G, of patches that follow each other, for the jackknife.
-    used : frozenset of int or None
-        Places of features that a learner uses; None of all.
-    learners : Learners or None
-        Those that predicted, where they were kept.
-
-    Notes
-    -----
     Beside the predictions, 8 B N R bytes in memory or on disk, are held: the errors of
     q sets, 8 q (N + G + 1) bytes, and those without none or one of the M features from
     then on; which rows and features a patch has, B (N/8 + M); and at most 128 MiB of
     sums and masks, whatever B, N, M, R and q.
     """
 
-    patches: Patches
+    patches: Patches  # B patches
+    # (B, N, R): what is known of each prediction; of rows in the patch it is not read
     predictions: Array
-    y: NDArray[Any]
-    error: RowError
-    features: Features
-    row_weights: Array
-    n_groups: int = 20
+    y: NDArray[Any]  # (N,): the target
+    error: RowError  # err
+    features: Features  # M features
+    row_weights: Array  # (N,): of rows in means
+    n_groups: int = 20  # G, of patches that follow each other, for the jackknife
+    # places of features that a learner uses; None of all
     used: frozenset[int] | None = None
-    learners: Learners | None = None
+    learners: Learners | None = None  # those that predicted, where they were kept
 
     @property
     def row_groups(self) -> None:

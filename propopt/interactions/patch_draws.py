@@ -1,10 +1,10 @@
-"""Which patches are drawn, and whether they are enough."""
+"""Which patches are drawn, whether they are enough, and what they leak."""
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, Final, Literal, TypeAlias, final
@@ -13,10 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from propopt.base.arrays import Positions
+from propopt.base.arrays import Positions, Values
 from propopt.base.checks import read_count
 from propopt.base.errors import FewPatchesWarning, InvalidInput
 from propopt.base.resources import Budget
+from propopt.interactions.errors_of_rows import (
+    ProbabilityError,
+    RowError,
+    SquaredError,
+)
 from propopt.interactions.features import Places
 from propopt.tables.frames import listed
 
@@ -121,30 +126,14 @@ def _ceil(number: float) -> int:
 @final
 @dataclass(frozen=True, eq=False)
 class Strata:
-    """Disjoint sets of rows, and how many of each are in a patch.
-
-    Parameters
-    ----------
-    members : tuple of array of int
-        Rows of each.
-    sizes : tuple of int
-        Rows of each that a patch has: at least one, and never all.
-    """
+    """Disjoint sets of rows, and how many of each are in a patch."""
 
     members: tuple[NDArray[np.intp], ...]
-    sizes: tuple[int, ...]
+    sizes: tuple[int, ...]  # rows of each that a patch has: at least one, and never all
 
     @classmethod
     def of(cls, n_table: int, n_rows: int, labels: NDArray[Any] | None) -> Strata:
-        """One stratum for each label, or one of all rows.
-
-        labels (N,).
-
-        Examples
-        --------
-        >>> Strata.of(10, 4, np.array([0] * 7 + [1] * 3)).sizes
-        (3, 1)
-        """
+        """One stratum for each label, or one of all rows; labels (N,)."""
         if labels is None:
             return cls((np.arange(n_table),), (n_rows,))
         _, place, counts = np.unique(labels, return_inverse=True, return_counts=True)
@@ -199,24 +188,12 @@ BLOCK = 2**16
 @final
 @dataclass(frozen=True, eq=False)
 class Patches:
-    """B minipatches, drawn once.
+    """B minipatches, drawn once."""
 
-    Parameters
-    ----------
-    rows : array of int (B, n)
-        The rows I_b of each, ascending.
-    features : array of bool (B, M)
-        Whether a feature is in F_b.
-    seeds : array of int (B,)
-        For the learners.
-    n_table : int
-        N, rows of the table.
-    """
-
-    rows: NDArray[np.intp]
-    features: NDArray[np.bool_]
-    seeds: NDArray[np.int64]
-    n_table: int
+    rows: NDArray[np.intp]  # (B, n): the rows I_b of each, ascending
+    features: NDArray[np.bool_]  # (B, M): whether a feature is in F_b
+    seeds: NDArray[np.int64]  # (B,): for the learners
+    n_table: int  # N, rows of the table
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -238,13 +215,7 @@ class Patches:
         )
 
     def seen_by_none(self, n_table: int) -> Patches:
-        """The same patches beside a table of new rows: each row is out of each patch.
-
-        Parameters
-        ----------
-        n_table : int
-            Rows of that table.
-        """
+        """The same patches beside a table of new rows: each is out of all patches."""
         return replace(self, rows=self.rows[:, :0], n_table=n_table)
 
 
@@ -256,14 +227,12 @@ def draw_patches(
     n_kept: float,
     sampling: ColumnSampling,
     seed: int,
-    labels: NDArray[Any] | None = None,
+    labels: NDArray[Any] | None = None,  # shape (N,)
 ) -> Patches:
     """Rows and features of each patch, uniformly without replacement.
 
     Patch b is the same however many are drawn: blocks of patches, whose size depends on
     the table alone, have a stream each.
-
-    labels (N,).
     """
     strata = Strata.of(n_table, n_rows, labels)
     parts = [
@@ -320,31 +289,12 @@ class Usable:
     The row has to be out of the patch and the set disjoint from its features, which has
     the probability (1 − n/N) C(M − t, m)/C(M, m) for t features; of B patches so many
     times B are of use on average. With ``"bernoulli"`` it is (1 − n/N)(1 − m/M)^t.
-
-    Parameters
-    ----------
-    row_share : float
-        n/N.
-    n_features : int
-        M.
-    n_kept : float
-        m.
-    columns : {"fixed", "bernoulli"}
-        How features are drawn.
-
-    Examples
-    --------
-    >>> usable = Usable(row_share=1 / 4, n_features=8, n_kept=3, columns="fixed")
-    >>> [round(usable.without(t), 6) for t in range(3)]
-    [0.75, 0.46875, 0.267857]
-    >>> usable.patches_needed(2, n_predictions=500 * 28)
-    46
     """
 
-    row_share: float
-    n_features: int
-    n_kept: float
-    columns: ColumnSampling
+    row_share: float  # n/N
+    n_features: int  # M
+    n_kept: float  # m
+    columns: ColumnSampling  # how features are drawn
 
     @classmethod
     def of(cls, patches: Patches) -> Usable:
@@ -527,3 +477,90 @@ def _counts(patches: Patches, sets: Places) -> NDArray[np.int64]:
         for q in _BLOCK.blocks(len(sets), row_bytes)
     ]
     return np.concatenate(parts).astype(np.int64)
+
+
+# ---- What main effects alone make of the scores of larger sets, by patches of one size
+
+
+def additive_leak(
+    effects: Values, n_kept: int, sets: Places, error: RowError
+) -> Values:
+    """Scores that sets (Q, r) would have if no features interacted, by patches of m.
+
+    Without one feature the others are in more of the patches, and their effects are
+    shrunk less: the target of a pair without interaction is not zero. V_j ≥ 0 are those
+    of an additive f* whose own LOCO by such patches comes nearest to the main effects
+    (M,), and the leak is what it makes of each set; of single features, what the others
+    make of one that has no effect. Exact for ideal learners and independent features;
+    NaN where the error has no closed form.
+    """
+    phi, order = shortfall(error), sets.shape[1]
+    if phi is None:
+        return np.full(len(sets), np.nan)
+
+    def kept(n_left_out: int) -> float:
+        return n_kept / (len(effects) - n_left_out)
+
+    variances = _main_variances(
+        effects, coefficient(kept, phi, 0), coefficient(kept, phi, 1)
+    )
+    inside = variances[sets].sum(axis=1)
+    leak = coefficient(kept, phi, order) * (variances.sum() - inside)
+    if order > 1:
+        leak += coefficient(kept, phi, order - 1) * inside
+    return np.asarray(leak)
+
+
+def coefficient(
+    kept: Callable[[int], float], phi: Callable[[float], float], free: int
+) -> float:
+    """What V_u counts in the score of S, of which ``free`` features are not in u.
+
+    Σ_{T ⊆ S} (−1)^(|T| + 1) φ(p_u^T), where p_u^T = kept(|T|), and 0 if T meets u. With
+    φ(p_u) taken off each φ(p_u^T) this is φ(0) − φ(p_u) if u ⊇ S, and what leaks: a sum
+    over T disjoint from u of terms that are zero unless p_u^T depends on T.
+    """
+    whole = phi(kept(0))
+    leaks = (
+        math.comb(free, t) * (-1) ** (t + 1) * (phi(kept(t)) - whole)
+        for t in range(1, free + 1)
+    )
+    return (phi(0.0) - whole if free == 0 else 0.0) + sum(leaks)
+
+
+def shortfall(error: RowError) -> Callable[[float], float] | None:
+    """φ: a predictor Σ_u p_u g_u has the expected error Σ_u V_u φ(p_u), and a constant.
+
+    Squared: E(Y − Σ p_u g_u)² = σ² + Σ V_u (1 − p_u)². Of Y ~ Bernoulli(f*),
+    E|Y − f| = E[f* + f − 2 f f*], which is a constant + 2 Σ V_u (1 − p_u). None where
+    no such identity holds.
+    """
+    match error:
+        case SquaredError():
+            return lambda share: (1.0 - share) ** 2
+        case ProbabilityError():
+            return lambda share: 2.0 * (1.0 - share)
+    return None
+
+
+_ROUNDING: Final = 1e-9
+"""Of 1 + Mκ, which is zero for probabilities and else of the order of m/M."""
+
+
+def _main_variances(effects: Values, own: float, other: float) -> Values:
+    """V ≥ 0 with the least Σ_j (Δ_j − a V_j − c Σ_{l ≠ j} V_l)², a = own, c = other.
+
+    A = (a − c) I + c J gives AᵀA = (a − c)² (I + κ J), with κ ≤ 0. So the optimum is
+    V_j = max(0, h_j − κ Σ V), where h = AᵀΔ/(a − c)²: the k largest h are in it, with
+    Σ V = (h_1 + ... + h_k)/(1 + kκ). For probabilities 1 + Mκ = 0: V is known but for a
+    constant, which no score depends on, and the least is taken.
+    """
+    gap, n = own - other, len(effects)
+    kappa = (2.0 * gap + n * other) * other / gap**2
+    h = effects / gap + other * effects.sum() / gap**2
+    ordered = -np.sort(-h)
+    shrunk = 1.0 + kappa * np.arange(n + 1)
+    most = n if shrunk[n] > _ROUNDING else n - 1
+    sums = np.concatenate([[0.0], np.cumsum(ordered)])[: most + 1] / shrunk[: most + 1]
+    done = ordered[:most] - kappa * sums[:most] <= 0.0  # the next is not positive
+    return np.maximum(h - kappa * sums[np.argmax(np.append(done, True))], 0.0)

@@ -60,23 +60,13 @@ CALL_SECONDS: Final = 2.0
 @final
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """What comes of some patches.
+    """What comes of some patches."""
 
-    Parameters
-    ----------
-    known : array (b, N, R)
-        Of the predictions at rows out of each; zero at rows in it.
-    used : frozenset of int
-        Suspects that one of the learners uses.
-    seconds : float
-        That it took.
-    predictors : tuple of callable
-        The learners, or none where they are not kept.
-    """
-
+    # (b, N, R): of the predictions at rows out of each; zero at rows in it
     known: Array
-    used: frozenset[int]
-    seconds: float
+    used: frozenset[int]  # suspects that one of the learners uses
+    seconds: float  # that it took
+    # the learners, or none where they are not kept
     predictors: tuple[Predictor, ...] = ()
 
 
@@ -87,28 +77,14 @@ class Chunk:
 
     One thread of BLAS and OpenMP fits, whatever the number of workers, so that numbers
     do not depend on it.
-
-    Parameters
-    ----------
-    refits : Refits
-        Learner, table, target.
-    patches : Patches
-        Those that are fitted.
-    first : int
-        Number of the first of them.
-    outputs : int
-        R.
-    keep : bool
-        Send the learners back, too.
-    suspects : frozenset of int
-        Places of features that no learner before was seen to use.
     """
 
-    refits: Refits
-    patches: Patches
-    first: int
-    outputs: int
-    keep: bool
+    refits: Refits  # learner, table, target
+    patches: Patches  # those that are fitted
+    first: int  # number of the first of them
+    outputs: int  # R
+    keep: bool  # send the learners back, too
+    # places of features that no learner before was seen to use
     suspects: frozenset[int]
 
     def __call__(self) -> Fitted:
@@ -164,17 +140,10 @@ class Pace:
 
     It begins with one, and at most doubles, as nothing is known of the others. No
     number depends on it.
-
-    Parameters
-    ----------
-    most : int
-        Patches of one call.
-    size : int
-        Of the next.
     """
 
-    most: int
-    size: int = 1
+    most: int  # patches of one call
+    size: int = 1  # of the next
 
     @classmethod
     def of(cls, refits: Refits, outputs: int, *, streams: bool) -> Pace:
@@ -220,7 +189,8 @@ def fingerprint(refits: Refits, drawn: Mapping[str, object]) -> Fingerprint:
     weights = refits.sample_weight
     return {
         "table": _of_table(refits.table),
-        "target": _of_arrays(refits.y) + _of_labels(classes),
+        "target": _of_arrays(refits.y)
+        + ("" if classes is None else _digest(repr(classes.tolist()))),
         "sample_weight": "none" if weights is None else _of_arrays(weights),
         "features": _digest(repr(refits.features.columns)),
         "error": _of_arrays(_probe(refits)),
@@ -292,10 +262,6 @@ def _of_column(column: Any) -> str:
             f"folder: the column {column.name!r} cannot be told from another: {error}"
         ) from None
     return _of_arrays(hashes.to_numpy())
-
-
-def _of_labels(classes: Any) -> str:
-    return "" if classes is None else _digest(repr(classes.tolist()))
 
 
 def of_learner(learner: Any) -> str:
@@ -419,10 +385,7 @@ class Store(Protocol):
         """Places of features that learners of these use."""
 
     def write(self, first: int, known: Array, used: Collection[int] = ()) -> None:
-        """Keep what is known of some patches.
-
-        known (b, N, R).
-        """
+        """Keep what is known of some patches; known (b, N, R)."""
 
     def read(self, n_patches: int) -> Array:
         """What is known of the first patches, (n_patches, N, R)."""
@@ -465,18 +428,10 @@ class MemoryStore:
 @final
 @dataclass(frozen=True, eq=False)
 class FileStore:
-    """A file of float64 numbers, patch after patch, mapped to memory when read.
+    """A file of float64 numbers, patch after patch, mapped to memory when read."""
 
-    Parameters
-    ----------
-    file : binary file
-        Open for reading and writing.
-    shape : (B, N, R)
-        Of all that it will hold.
-    """
-
-    file: IO[bytes]
-    shape: Shape
+    file: IO[bytes]  # open for reading and writing
+    shape: Shape  # (B, N, R): of all that it will hold
 
     @property
     def finished(self) -> Truths:
@@ -553,18 +508,10 @@ def require_disk(n_bytes: int, folder: Path, what: str) -> None:
 @final
 @dataclass(frozen=True, eq=False)
 class Learners:
-    """B fitted learners.
+    """B fitted learners."""
 
-    Parameters
-    ----------
-    predictors : tuple of callable (B,)
-        In the order of the patches.
-    error : RowError
-        Says what is kept of a prediction.
-    """
-
-    predictors: tuple[Predictor, ...]
-    error: RowError
+    predictors: tuple[Predictor, ...]  # (B,): in the order of the patches
+    error: RowError  # says what is kept of a prediction
 
     def mean(self, table: Any) -> Array:
         """The mean prediction of all learners: what the scores explain.
@@ -605,50 +552,25 @@ def kept(learners: Learners | None) -> Learners:
 @final
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    """What the patches that were fitted know.
+    """What the patches that were fitted know."""
 
-    Parameters
-    ----------
-    patches : Patches
-        B of them: the first of those that were drawn, or all.
-    predictions : array (B, N, R)
-        What is known of each prediction, zero at rows in the patch.
-    used : frozenset of int
-        Places of features that a learner uses.
-    learners : Learners or None
-        Where they are kept.
-    """
-
-    patches: Patches
+    patches: Patches  # B of them: the first of those that were drawn, or all
+    # (B, N, R): what is known of each prediction, zero at rows in the patch
     predictions: Array
-    used: frozenset[int]
-    learners: Learners | None
+    used: frozenset[int]  # places of features that a learner uses
+    learners: Learners | None  # where they are kept
 
 
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Run:
-    """Fits of all patches.
+    """Fits of all patches."""
 
-    Parameters
-    ----------
-    refits : Refits
-        Learner, table, target.
-    patches : Patches
-        B patches.
-    keep : bool
-        Keep the learners.
-    n_jobs : int or None
-        Workers.
-    progress : bool or None
-        Show a bar.
-    """
-
-    refits: Refits
-    patches: Patches
-    keep: bool
-    n_jobs: int | None
-    progress: bool | None
+    refits: Refits  # learner, table, target
+    patches: Patches  # B patches
+    keep: bool  # keep the learners
+    n_jobs: int | None  # workers
+    progress: bool | None  # show a bar
 
     def fitted(self, store: Store) -> Ensemble:
         """What the patches know; of those that were finished, after Ctrl-C."""
@@ -725,23 +647,12 @@ class FolderStore:
     Numbers come to the disk before the line that says so, so that a run that is killed,
     or a machine that stops, loses only what was on its way. A line with another
     checksum than the numbers is not believed.
-
-    Parameters
-    ----------
-    folder : Path
-        Its own.
-    own : FileStore
-        The numbers.
-    finished : array of bool (B,)
-        Which patches were there when it was opened.
-    used : frozenset of int
-        Places of features that learners of these use.
     """
 
-    folder: Path
+    folder: Path  # its own
     own: FileStore
-    finished: Truths
-    used: frozenset[int]
+    finished: Truths  # (B,): which patches were there when it was opened
+    used: frozenset[int]  # places of features that learners of these use
 
     @classmethod
     def opened(

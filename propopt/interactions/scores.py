@@ -107,11 +107,6 @@ def write_scores(path: str | Path, scores: InteractionScores) -> None:
     _FILE.write(path, header, arrays)
 
 
-def read_scores(path: str | Path) -> dict[str, Any]:
-    """The fields that :func:`write_scores` wrote; ``main`` is fields, too, or None."""
-    return _FILE.read(path)
-
-
 def _header(scores: InteractionScores) -> dict[str, Any]:
     bound = scores.error_range
     return {
@@ -275,9 +270,8 @@ def scores_text(scores: InteractionScores) -> str:
     ]
     if len(scores) > 0 and not np.isnan(scores.estimates).all():
         best = int(np.nanargmax(scores.estimates))
-        words.append(
-            f"largest {set_in_words(scores, best)} {_words_number(scores, best)}"
-        )
+        value, error = scores.estimates[best], scores.total_errors[best]
+        words.append(f"largest {set_in_words(scores, best)} {value:.4g} ± {error:.2g}")
     return f"InteractionScores({printable('; '.join(words))})"
 
 
@@ -468,10 +462,6 @@ def aim_of_intervals(scores: InteractionScores) -> str:
             "and the predictors as they are fitted here"
         )
     return "intervals are for new rows and the predictors as they are fitted here"
-
-
-def _words_number(scores: InteractionScores, q: int) -> str:
-    return f"{scores.estimates[q]:.4g} ± {scores.total_errors[q]:.2g}"
 
 
 # ---- A card of scores for notebooks: escaped, and without scripts
@@ -845,7 +835,7 @@ class InteractionScores:
         FileNotFoundError
             If there is none.
         """
-        fields = read_scores(path)
+        fields = _FILE.read(path)
         main = fields.pop("main")
         return cls(**fields, main=None if main is None else cls(**main))
 
@@ -909,7 +899,7 @@ class InteractionScores:
 
 def places_of_columns(
     result: InteractionScores,
-    names: Sequence[Hashable] | None,
+    names: Sequence[Hashable] | None,  # shape (D,)
     n_columns: int,
     whose: str,
 ) -> list[Positions]:
@@ -918,29 +908,6 @@ def places_of_columns(
     Names decide where both sides have them; a feature of many columns may be one among
     the others, as of a schema. The columns of an array are counted: then position
     decides.
-
-    names (D,).
-
-    Examples
-    --------
-    >>> from propopt.interactions import InteractionScores
-    >>> one = np.ones(1)
-    >>> scores = InteractionScores(
-    ...     sets=np.array([[0, 1]]),
-    ...     names=("a", "bc"),
-    ...     columns=(("a",), ("b", "c")),
-    ...     estimates=one,
-    ...     standard_errors=one,
-    ...     monte_carlo=one,
-    ...     counts=one,
-    ...     n_rows=10,
-    ...     n_candidates=1,
-    ...     method="split",
-    ...     error="squared",
-    ...     units="u²",
-    ... )
-    >>> places_of_columns(scores, ["c", "b", "a"], 3, "X")
-    [array([2]), array([1, 0])]
     """
     members = _members(result, names)
     own = list(chain.from_iterable(members))
@@ -1007,42 +974,17 @@ _ADJUSTED: Final = {
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ClearScores:
-    """Scores of Q sets, their intervals, and which of them are beyond zero and leak.
+    """Scores of Q sets, their intervals, and which of them are beyond zero and leak."""
 
-    Parameters
-    ----------
-    names : tuple of tuple of str (Q,)
-        Of the features of each set.
-    estimates, low, high : array (Q,)
-        Scores and the ends of their intervals; NaN where an error is not known.
-    leak : array (Q,)
-        What a model without interactions would show; zero where that is not known.
-    in_words : str
-        What the intervals are.
-    used : array of bool (Q,), optional
-        False of sets with a feature that no learner uses; by default all are.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> found = ClearScores(
-    ...     names=(("a", "b"), ("a", "c"), ("b", "c")),
-    ...     estimates=np.array([2.0, 0.5, -0.2]),
-    ...     low=np.array([1.5, 0.2, -0.3]),
-    ...     high=np.array([2.5, 0.8, -0.1]),
-    ...     leak=np.array([0.1, 0.4, -0.4]),
-    ...     in_words="90 % intervals",
-    ... )
-    >>> found.above, found.below
-    (array([ True, False, False]), array([False, False, False]))
-    """
-
-    names: tuple[tuple[str, ...], ...]
+    names: tuple[tuple[str, ...], ...]  # (Q,): of the features of each set
+    # (Q,): scores and the ends of their intervals; NaN where an error is not known
     estimates: Values
-    low: Values
-    high: Values
+    low: Values  # shape (Q,)
+    high: Values  # shape (Q,)
+    # (Q,): what a model without interactions would show; zero where that is not known
     leak: Values
-    in_words: str
+    in_words: str  # what the intervals are
+    # (Q,): false of sets with a feature that no learner uses; by default all are
     used: Truths = field(default_factory=lambda: np.array(True))
 
     def __post_init__(self) -> None:

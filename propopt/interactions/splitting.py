@@ -31,14 +31,9 @@ from propopt.tables.frames import rows_of
 @final
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """Rows of a table, parted.
+    """Rows of a table, parted."""
 
-    Parameters
-    ----------
-    training, test : array of int
-        Rows that are fitted and rows that are judged, both ascending.
-    """
-
+    # rows that are fitted and rows that are judged, both ascending
     training: NDArray[np.intp]
     test: NDArray[np.intp]
 
@@ -54,11 +49,6 @@ def held_out(
     """One part of the rows that is judged; of each label about the same share.
 
     labels (N,).
-
-    Examples
-    --------
-    >>> held_out(6, 2, seed=0, labels=np.array([0, 0, 0, 1, 1, 1])).test
-    array([1, 4])
     """
     order = _drawn(n_rows, seed, labels)
     # n_test of N evenly spaced places: where i n_test / N passes a whole number
@@ -138,30 +128,15 @@ def _drawn(n_rows: int, seed: int, labels: NDArray[Any] | None) -> NDArray[np.in
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Judge:
-    """Rows that are fitted, and others on which what was fitted is judged.
+    """Rows that are fitted, and others on which what was fitted is judged."""
 
-    Parameters
-    ----------
-    training : array of int
-        Rows that are fitted.
-    table : array or DataFrame (n, D)
-        Rows that are judged.
-    y : array (n,)
-        Their target.
-    places : array of int (n,)
-        Where their errors stand among those of all judges.
-    n_judged : int
-        Rows that it judged in the fit, by which it counts in what is predicted.
-    share : float
-        Of these errors there: 1, or less where several judge one row.
-    """
-
-    training: NDArray[np.intp]
-    table: Any
-    y: NDArray[Any]
-    places: NDArray[np.intp]
+    training: NDArray[np.intp]  # rows that are fitted
+    table: Any  # (n, D): rows that are judged
+    y: NDArray[Any]  # (n,): their target
+    places: NDArray[np.intp]  # (n,): where their errors stand among those of all judges
+    # rows that it judged in the fit, by which it counts in what is predicted
     n_judged: int
-    share: float = 1.0
+    share: float = 1.0  # of these errors there: 1, or less where several judge one row
 
     def predictor(
         self, refits: Refits, left_out: tuple[int, ...], seed: int
@@ -184,28 +159,15 @@ class Verdicts:
 
     One thread of BLAS and OpenMP fits, whatever the number of workers, so that numbers
     do not depend on it.
-
-    Parameters
-    ----------
-    refits : Refits
-        Learner, table, target.
-    judges : tuple of Judge
-        Each fits each predictor.
-    left_out : tuple of tuple of int
-        The sets T without which predictors are fitted.
-    seed : int
-        The same for each fit.
-    n_rows : int
-        That are judged, by all judges together.
-    suspects : frozenset of int
-        Places of features that no predictor before was seen to use.
     """
 
-    refits: Refits
-    judges: tuple[Judge, ...]
+    refits: Refits  # learner, table, target
+    judges: tuple[Judge, ...]  # each fits each predictor
+    # the sets T without which predictors are fitted
     left_out: tuple[tuple[int, ...], ...]
-    seed: int
-    n_rows: int
+    seed: int  # the same for each fit
+    n_rows: int  # that are judged, by all judges together
+    # places of features that no predictor before was seen to use
     suspects: frozenset[int]
 
     def __call__(self) -> tuple[Array, frozenset[int]]:
@@ -235,32 +197,17 @@ class SplitErrors:
     """Errors at held-out rows; a set is fitted when it is first asked for.
 
     Errors of a set are kept: 8 bytes for each set and row that is judged.
-
-    Parameters
-    ----------
-    refits : Refits
-        Learner, table, target.
-    judges : tuple of Judge
-        Rows that are fitted and rows that are judged: one, or one for each fold.
-    row_weights : array (N,)
-        Of the rows that are judged, in means over them.
-    seed : int
-        The same for each fit.
-    row_groups : array of int (N,) or None
-        Which rows that are judged belong together, where not each is its own.
-    n_jobs : int or None
-        Workers.
-    progress : bool or None
-        Show a bar.
     """
 
-    refits: Refits
+    refits: Refits  # learner, table, target
+    # rows that are fitted and rows that are judged: one, or one for each fold
     judges: tuple[Judge, ...]
-    row_weights: Values
-    seed: int
+    row_weights: Values  # (N,): of the rows that are judged, in means over them
+    seed: int  # the same for each fit
+    # (N,): which rows that are judged belong together, where not each is its own
     row_groups: NDArray[np.intp] | None = None
-    n_jobs: int | None = None
-    progress: bool | None = None
+    n_jobs: int | None = None  # workers
+    progress: bool | None = None  # show a bar
     _known: dict[tuple[int, ...], Values] = field(default_factory=dict, repr=False)
     _used: set[int] = field(default_factory=set, repr=False)
 
@@ -495,7 +442,7 @@ class DataSplit:
         else:
             folds = self._given_folds(refits, seed)
         _check_folds(folds, codes)
-        judged = _judged_rows(folds)
+        judged = np.sort(np.concatenate([fold.test for fold in folds]))
         errors = SplitErrors(
             refits=refits,
             judges=_judges(refits, folds, judged),
@@ -746,7 +693,3 @@ def _recoded(
     if len(np.unique(own[weights[judged] > 0.0])) < 2:
         raise InvalidInput("sample_weight: it is zero in all judged groups but one")
     return np.asarray(np.unique(own, return_inverse=True)[1], dtype=np.intp)
-
-
-def _judged_rows(folds: tuple[Fold, ...]) -> NDArray[np.intp]:
-    return np.sort(np.concatenate([fold.test for fold in folds]))

@@ -77,10 +77,7 @@ def deviation(values: Array, shares: Array) -> float:
 
 
 def temper(values: Array, shares: Array, unit: float, x: Array) -> Tempered:
-    """Weights of observed values at places x.
-
-    values (m,), shares (m,), x (n,).
-    """
+    """Weights of observed values at places x; values (m,), shares (m,), x (n,)."""
     nearest = _nearest(values, x)
     offsets = (values - values[nearest, None]) / unit
     with np.errstate(over="ignore"):
@@ -154,17 +151,10 @@ class NumericLaw:
     none: always missing         on missing            0
     missing                      on missing            δ_missing − p: an effect
     ============================ ===================== ================================
-
-    Parameters
-    ----------
-    values : array (m,)
-        The different values of the reference rows, increasing.
-    shares : array (m,)
-        The share p of each among the rows that are not missing.
     """
 
-    values: Array
-    shares: Array
+    values: Array  # (m,): the different values of the reference rows, increasing
+    shares: Array  # (m,): the share p of each among the rows that are not missing
 
     @classmethod
     def of(cls, column: Array, name: str) -> NumericLaw:
@@ -323,22 +313,13 @@ class NumericLaw:
 @final
 @dataclass(frozen=True, eq=False)
 class NumericCells:
-    """Sets of a column of numbers: runs of its values, with or without missing.
-
-    Parameters
-    ----------
-    law : NumericLaw
-        That of the column.
-    start, stop : array (U,)
-        Positions of values: from ``start`` on, before ``stop``; 0, 0 for none.
-    missing : array (U,)
-        Whether NaN is in.
-    """
+    """Sets of a column of numbers: runs of its values, with or without missing."""
 
     law: NumericLaw
+    # (U,): positions of values: from start on, before stop; 0, 0 for none
     start: Positions
-    stop: Positions
-    missing: Truths
+    stop: Positions  # shape (U,)
+    missing: Truths  # (U,): whether NaN is in
 
     @property
     def keys(self) -> tuple[Positions, Positions, Positions]:
@@ -430,15 +411,9 @@ def _summed(masses: Array, cuts: Positions) -> Array:
 @final
 @dataclass(frozen=True, eq=False)
 class CodedLaw:
-    """A category stays what it is; its contrast is δ_x − p: an effect.
+    """A category stays what it is; its contrast is δ_x − p: an effect."""
 
-    Parameters
-    ----------
-    shares : array (K,)
-        The share p of each code among the reference rows.
-    """
-
-    shares: Array
+    shares: Array  # (K,): the share p of each code among the reference rows
 
     @classmethod
     def of(cls, column: Array, n_codes: int) -> CodedLaw:
@@ -481,18 +456,10 @@ class CodedLaw:
 @final
 @dataclass(frozen=True, eq=False)
 class CodedCells:
-    """Sets of codes of a column.
-
-    Parameters
-    ----------
-    law : CodedLaw
-        That of the column.
-    members : array (U, K)
-        Which codes are in.
-    """
+    """Sets of codes of a column."""
 
     law: CodedLaw
-    members: Truths
+    members: Truths  # (U, K): which codes are in
 
     @property
     def keys(self) -> tuple[Positions]:
@@ -544,27 +511,14 @@ class CodedCells:
 @final
 @dataclass(frozen=True, eq=False)
 class IntervalCells:
-    """Sets low < V ≤ high, with or without missing, of V ~ N(x, δ²), V = x if δ = 0.
+    """Sets low < V ≤ high, with or without missing, of V ~ N(x, δ²), V = x if δ = 0."""
 
-    Parameters
-    ----------
-    low, high : array (U,)
-        Ends, low ≤ high.
-    missing : array (U,)
-        Whether NaN is in.
-    scale : float
-        δ.
-    column : int
-        The position of the column.
-    observed : tuple of Atoms or None (D,), optional
-        The observed values of numbers, against which a missing one is held.
-    """
-
-    low: Array
-    high: Array
-    missing: Truths
-    scale: float
-    column: int
+    low: Array  # (U,): ends, low ≤ high
+    high: Array  # shape (U,)
+    missing: Truths  # (U,): whether NaN is in
+    scale: float  # δ
+    column: int  # the position of the column
+    # (D,): the observed values of numbers, against which a missing one is held
     observed: tuple[Atoms | None, ...] | None
 
     @classmethod

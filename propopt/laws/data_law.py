@@ -34,43 +34,22 @@ MOST_ROWS: Final = 10_000
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Reference:
-    """Rows of a table, such as that which a model was fitted on, as encoded points.
+    """Rows of a table, such as that which a model was fitted on, as encoded points."""
 
-    Parameters
-    ----------
-    points : array (R, D)
-        Numbers, NaN where they are missing, and codes.
-    n_codes : tuple of int or None (D,)
-        How many codes each column has; None for numbers.
-    labels : Labels
-        Names of rows and columns.
-    n_rows : int
-        Those of the table, before it was thinned.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> reference = Reference.of(np.array([[0.0, 1.0], [1.0, 1.0], [2.0, 1.0]]))
-    >>> reference, reference.digest[:8]
-    (Reference(3 rows, 2 columns), '...')
-    """
-
-    points: Points
+    points: Points  # (R, D): numbers, NaN where they are missing, and codes
+    # (D,): how many codes each column has; None for numbers
     n_codes: tuple[int | None, ...]
     labels: Labels
-    n_rows: int
+    n_rows: int  # those of the table, before it was thinned
 
     @classmethod
     def of(
         cls,
-        data: Any,
+        data: Any,  # shape (R, D)
         schema: TableSchema | None = None,
         rng: int | np.random.Generator | None = 0,
     ) -> Reference:
-        """The rows of a table; of more than 10,000 as many, drawn without replacement.
-
-        data (R, D).
-        """
+        """The rows of a table; of more than 10,000 as many, drawn at random."""
         if schema is None:
             points, labels = read_points(data, "data")
         else:
@@ -168,21 +147,12 @@ class Cells(Protocol):
 @final
 @dataclass(frozen=True, eq=False)
 class KnownCells:
-    """The sets of all columns that a law tells apart.
+    """The sets of all columns that a law tells apart."""
 
-    Parameters
-    ----------
-    places : array (U,)
-        The place of each set that was given among them; −1 if it holds everything.
-    dropped : array (U,)
-        Which sets that were given have no probability.
-    parts : tuple of (int, Cells)
-        The sets of each column.
-    """
-
+    # (U,): the place of each set that was given among them; −1 if it holds everything
     places: Positions
-    dropped: Truths
-    parts: Sequence[tuple[int, Cells]]
+    dropped: Truths  # (U,): which sets that were given have no probability
+    parts: Sequence[tuple[int, Cells]]  # the sets of each column
 
     @classmethod
     def of(cls, sets: Sets, cells_of: Callable[[int, Sets], Cells]) -> KnownCells:
@@ -268,14 +238,9 @@ class DataLaw:
     Cov(V_j, f(V)) / Var(V_j), the least squares slope of f on V_j. A function that does
     not depend on a column gets 0 in it, one that is linear its coefficients, and what a
     function does between observed values makes no difference.
-
-    Parameters
-    ----------
-    reference : Reference
-        The rows whose values the law lives on.
     """
 
-    reference: Reference
+    reference: Reference  # the rows whose values the law lives on
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.reference!r})"
@@ -384,30 +349,10 @@ class BoxMeans:
     With P_u = q(A_u) and R_u = r(A_u) of each set, columns being independent,
 
     E f = base + Σ_l v_l Π_u P_u,  contrast_j = Σ_l v_l R_u Π_{w≠u} P_w.
-
-    Parameters
-    ----------
-    boxes : Boxes
-        f.
-    law : Law
-        Of the columns, and their contrasts.
-
-    Examples
-    --------
-    The slope of the mean of 1[x > 0] under noise of deviation ½ is a normal density.
-
-    >>> import numpy as np
-    >>> from propopt.laws.data_law import NoiseLaw
-    >>> from propopt.structures.boxes.sets import Tree
-    >>> step = Tree.of([0, -1, -1], [0, 0, 0], [1, -1, -1], [2, -1, -1], [0, 0, 1])
-    >>> law = NoiseLaw(np.array([0.5]), (None,))
-    >>> means = BoxMeans(Boxes.of_trees([step], n_columns=1), law)
-    >>> means.of(np.array([[0.0]]))[1] * 0.5 * np.sqrt(2 * np.pi)
-    array([[1.]])
     """
 
-    boxes: Boxes
-    law: Law
+    boxes: Boxes  # f
+    law: Law  # of the columns, and their contrasts
 
     @cached_property
     def _known(self) -> KnownCells:
@@ -450,19 +395,13 @@ class NoiseLaw:
     noise, and its contrast is δ_missing − p, with p of the observed values. Categories
     get no noise, and their contrast is that of the data law, with the frequencies that
     are given.
-
-    Parameters
-    ----------
-    scale : array (D,)
-        δ ≥ 0, 0 for numbers that get no noise; not read for categories.
-    shares : tuple of array (K,) or None (D,)
-        The frequencies of categories; None for numbers.
-    observed : tuple of Atoms or None (D,), optional
-        The observed values of numbers; without them a missing one has no contrast.
     """
 
+    # (D,): δ ≥ 0, 0 for numbers that get no noise; not read for categories
     scale: Array
+    # (K,) or (D,): the frequencies of categories; None for numbers
     shares: tuple[Array | None, ...]
+    # (D,): the observed values of numbers; without them a missing one has no contrast
     observed: tuple[Atoms | None, ...] | None = None
 
     def knows(self, sets: Sets) -> KnownCells:

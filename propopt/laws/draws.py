@@ -80,10 +80,7 @@ class KnownTerm(NamedTuple):
 
 
 def cross_fitted(z: Array, f: Array, known: KnownTerm | None = None) -> BlockSlopes:
-    """Means and slopes of f from each block.
-
-    z (n, B, s, D), f (n, B, s).
-    """
+    """Means and slopes of f from each block; z (n, B, s, D), f (n, B, s)."""
     n_features = z.shape[-1]
     terms = z if known is None else _with_known(z, known)
     level, gamma = _fits_of_others(terms, f)
@@ -161,10 +158,7 @@ class OtherValues(NamedTuple):
 def other_values(
     law: ColumnLaw, x: Array, drawn: Array, uniforms: Array, paired: bool
 ) -> Iterator[OtherValues]:
-    """Those of one column.
-
-    x (n,), drawn (n, S), uniforms (S,).
-    """
+    """Those of one column; x (n,), drawn (n, S), uniforms (S,)."""
     match law:
         case CodedLaw():
             yield from _others(law, x, uniforms)
@@ -257,25 +251,10 @@ N_BLOCKS: Final = 10
 @final
 @dataclass(frozen=True)
 class Uniforms:
-    """Numbers in [0, 1), D of them in each draw; each block has a stream of its own.
+    """Numbers in [0, 1), D of them in each draw; each block has a stream of its own."""
 
-    Parameters
-    ----------
-    seed : int
-        That of all streams.
-    n_columns : int
-        D.
-
-    Examples
-    --------
-    >>> uniforms = Uniforms(seed=3, n_columns=2)
-    >>> few, more = uniforms.draws(0, 5), uniforms.draws(0, 9)
-    >>> few.shape, bool((more[:, :5] == few).all())
-    ((10, 5, 2), True)
-    """
-
-    seed: int
-    n_columns: int
+    seed: int  # that of all streams
+    n_columns: int  # D
 
     def draws(self, start: int, stop: int) -> Array:
         """Draws ``start`` to ``stop`` of each block, (B, stop − start, D)."""
@@ -296,47 +275,24 @@ Evaluator: TypeAlias = Callable[[Points], Values]
 @final
 @dataclass(frozen=True, eq=False)
 class Control:
-    """A function near f whose means and attributions are known exactly.
+    """A function near f whose means and attributions are known exactly."""
 
-    Parameters
-    ----------
-    evaluate : callable
-        m at points (n, D).
-    means : array (N,)
-        E m(V) at each row.
-    attributions : array (N, D)
-        Those of m at each row.
-    """
-
-    evaluate: Evaluator
-    means: Values
-    attributions: Attributions
+    evaluate: Evaluator  # m at points (n, D)
+    means: Values  # (N,): E m(V) at each row
+    attributions: Attributions  # (N, D): those of m at each row
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Design:
-    """What is drawn, and where.
+    """What is drawn, and where."""
 
-    Parameters
-    ----------
-    law : DataLaw
-        Of the columns, and their contrasts.
-    points : array (N, D)
-        The rows.
-    seed : int
-        Of the uniform numbers that all rows have in common.
-    paired : bool
-        Whether slopes are taken by pairs, as effects are; else by least squares.
-    control : Control or None
-        What is taken off f.
-    """
-
-    law: DataLaw
-    points: Points
-    seed: int
+    law: DataLaw  # of the columns, and their contrasts
+    points: Points  # shape (N, D)
+    seed: int  # of the uniform numbers that all rows have in common
+    # whether slopes are taken by pairs, as effects are; else by least squares
     paired: bool = False
-    control: Control | None = None
+    control: Control | None = None  # what is taken off f
 
     @property
     def per_draw(self) -> int:
@@ -429,14 +385,9 @@ class PairSums:
 
     Draws are added one after the other, so that sums do not depend on how many were
     added at a time.
-
-    Parameters
-    ----------
-    sums : array (4, N, B, D)
-        The four sums.
     """
 
-    sums: Array
+    sums: Array  # (4, N, B, D): the four sums
 
     @classmethod
     def empty(cls, n_rows: int, n_features: int) -> PairSums:
@@ -485,31 +436,15 @@ class PairSums:
 @final
 @dataclass(frozen=True, eq=False)
 class Collected:
-    """Tables that are filled in place: all that the function answers is kept.
+    """Tables that are filled in place: all that the function answers is kept."""
 
-    Parameters
-    ----------
-    design : Design
-        What is drawn.
-    evaluate : callable
-        The function f.
-    values : array (N, B, s)
-        f(V) in each draw of each block.
-    known : array (N, B, s) or None
-        Those of the control.
-    pairs : PairSums
-        Contrasts by pairs.
-    means, slopes : array (B, N) and (B, N, D)
-        Of f in each block, by least squares over all draws.
-    """
-
-    design: Design
-    evaluate: Evaluator
-    values: Array
-    known: Array | None
-    pairs: PairSums
-    means: Array
-    slopes: Array
+    design: Design  # what is drawn
+    evaluate: Evaluator  # the function f
+    values: Array  # (N, B, s): f(V) in each draw of each block
+    known: Array | None  # (N, B, s): those of the control
+    pairs: PairSums  # contrasts by pairs
+    means: Array  # (B, N): of f in each block, by least squares over all draws
+    slopes: Array  # shape (B, N, D)
 
     def fill(self, start: int, stop: int) -> None:
         """Draw ``start`` to ``stop`` of each block around all rows; fit all draws."""
@@ -554,21 +489,11 @@ def _parts(start: int, stop: int, width: int, n_rows: int) -> Iterator[slice]:
 @final
 @dataclass(frozen=True, eq=False)
 class Around:
-    """Draws around rows.
+    """Draws around rows."""
 
-    Parameters
-    ----------
-    points : array (n, D)
-        The rows.
-    draws : array (n, S, D)
-        V.
-    uniforms : array (S, D)
-        For alternatives that are drawn.
-    """
-
-    points: Array
-    draws: Array
-    uniforms: Array
+    points: Array  # shape (n, D)
+    draws: Array  # (n, S, D): V
+    uniforms: Array  # (S, D): for alternatives that are drawn
 
     def values(self, evaluate: Evaluator) -> Array:
         """f(V), (n, S)."""
@@ -606,42 +531,14 @@ class Sample:
 
     The numbers that are drawn are those of the first ``n_draws`` of streams that never
     change, so that a sample that has grown is the sample that was large at once.
-
-    Parameters
-    ----------
-    design : Design
-        What is drawn.
-    evaluate : callable
-        f at points (n, D).
-    values : array (N, B, s)
-        f(V) in each draw of each block.
-    known : array (N, B, s) or None
-        Those of the control.
-    pairs : PairSums
-        Contrasts by pairs.
-    fit : BlockSlopes
-        Means and slopes by least squares.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from propopt.laws.data_law import DataLaw, Reference
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(200, 2))
-    >>> design = Design(DataLaw(Reference.of(X)), X[:3], seed=0)
-    >>> sample = Sample.of(design, lambda P: P @ [2.0, -1.0], n_draws=50)
-    >>> sample.blocks().slopes.mean(axis=0).round(9)
-    array([[ 2., -1.],
-           [ 2., -1.],
-           [ 2., -1.]])
     """
 
-    design: Design
-    evaluate: Evaluator
-    values: Array
-    known: Array | None
-    pairs: PairSums
-    fit: BlockSlopes
+    design: Design  # what is drawn
+    evaluate: Evaluator  # f at points (n, D)
+    values: Array  # (N, B, s): f(V) in each draw of each block
+    known: Array | None  # (N, B, s): those of the control
+    pairs: PairSums  # contrasts by pairs
+    fit: BlockSlopes  # means and slopes by least squares
 
     @classmethod
     def of(cls, design: Design, evaluate: Evaluator, n_draws: int) -> Sample:

@@ -46,20 +46,11 @@ class Perturbations:
     uniform    uniform in the cube [−δ, δ]^D
     ball       uniform in the ball of *radius* δ (the paper's text has δ²)
     ========== =============================================================
-
-    Parameters
-    ----------
-    scale : float
-        δ > 0, in the units of the features.
-    n_samples : int
-        S, the number of draws per point.
-    distribution : {"gaussian", "uniform", "ball"}
-        The law of ε.
     """
 
-    scale: float
-    n_samples: int
-    distribution: Distribution = "gaussian"
+    scale: float  # δ > 0, in the units of the features
+    n_samples: int  # S, the number of draws per point
+    distribution: Distribution = "gaussian"  # the law of ε
 
     def __post_init__(self) -> None:
         read_positive(self.scale, "scale")
@@ -76,7 +67,7 @@ class Perturbations:
         shape: tuple[int, int],
         rng: np.random.Generator,
         *,
-        units: Array | None = None,
+        units: Array | None = None,  # shape (D,)
         split: bool = False,
     ) -> Iterator[tuple[slice, Array]]:
         """Draws (n, s, D) for consecutive rows of an (N, D) table, and those rows.
@@ -84,8 +75,6 @@ class Perturbations:
         The draws are one stream in the order point, sample, feature: those of point n
         depend on the seed and on n, neither on later points nor on the block size.
         Each block is drawn while the last is used, by another thread.
-
-        units (D,).
         """
         plain = units is None or bool((units == 1.0).all())
         scales = None if plain else units
@@ -165,18 +154,10 @@ def prefetch(items: Iterator[_Item]) -> Iterator[_Item]:
 @final
 @dataclass(frozen=True, eq=False)
 class AntitheticPairs:
-    """The pairs x ± e_s around any point x.
+    """The pairs x ± e_s around any point x."""
 
-    Parameters
-    ----------
-    noise : array (S, D)
-        e_s, zero in columns that are left as they are.
-    moved : array of bool (D,)
-        The other columns.
-    """
-
-    noise: Array
-    moved: NDArray[np.bool_]
+    noise: Array  # (S, D): e_s, zero in columns that are left as they are
+    moved: NDArray[np.bool_]  # (D,): the other columns
 
     @property
     def n_pairs(self) -> int:
@@ -259,21 +240,11 @@ class CategoryDraws:
     A category is kept with probability 1/2 and drawn from the frequencies p otherwise,
     each column by itself: so a category that is rare in the table, or not in it at all,
     is still seen on both sides, as itself and as another.
-
-    Parameters
-    ----------
-    positions : array (C,)
-        The categorical columns.
-    frequencies : tuple of arrays (K,)
-        p of each.
-    rng : numpy.random.Generator
-        A stream of its own, in the order point, sample, column: the draws of a point
-        depend neither on later points nor on how points are put together.
     """
 
-    positions: NDArray[np.intp]
-    frequencies: tuple[Array, ...]
-    rng: np.random.Generator
+    positions: NDArray[np.intp]  # (C,): the categorical columns
+    frequencies: tuple[Array, ...]  # (K,): p of each
+    rng: np.random.Generator  # a stream of its own, in the order point, sample, column
 
     @classmethod
     def of(cls, schema: TableSchema | None, rng: np.random.Generator) -> CategoryDraws:
@@ -315,17 +286,11 @@ class MissingDraws:
 
     It is kept with probability 1/2, as a category is, and drawn from the values of its
     column otherwise.
-
-    Parameters
-    ----------
-    observed : tuple of Atoms or None (D,), optional
-        The values of each column; None where no table tells.
-    rng : numpy.random.Generator
-        A stream of its own, in the order point, column, sample.
     """
 
+    # (D,): the values of each column; None where no table tells
     observed: tuple[Atoms | None, ...] | None
-    rng: np.random.Generator
+    rng: np.random.Generator  # a stream of its own, in the order point, column, sample
 
     @classmethod
     def of(
@@ -375,29 +340,15 @@ class NoisyNeighbourhoods:
     Regressors are ε of numbers; of categories 1[c̃ = c] − p_c; of a number that is
     missing 1 where it still is, and else 0. Their origin is x, and zero for categories
     and what is missing; contrasts are 1, and 1 − p_c for categories.
-
-    Parameters
-    ----------
-    noise : Perturbations
-        ε.
-    kernel_width : float or None
-        π = exp(−‖ε‖² / (2 kernel_width²)), another category as 1; None: ones.
-    scales : array (D,)
-        What ε is multiplied by; 0 for categories and constant columns.
-    units : array (D,)
-        The size of each regressor: 1 for categories; 0 for constant columns, which stay
-        as they are and have slopes of 0.
-    schema : TableSchema or None
-        Of the function.
-    observed : tuple of Atoms or None
-        The values of each column.
     """
 
-    noise: Perturbations
+    noise: Perturbations  # ε
+    # π = exp(−‖ε‖² / (2 kernel_width²)), another category as 1; None: ones
     kernel_width: float | None
+    # (D,): what ε is multiplied by; 0 for categories and constant columns
     scales: Array
-    units: Array
-    schema: TableSchema | None
+    units: Array  # (D,): the size of each regressor: 1 for categories
+    schema: TableSchema | None  # of the function
     observed: tuple[Atoms | None, ...] | None
 
     def around(
@@ -482,22 +433,11 @@ _BLOCKS: Final = Budget(2**25)
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Orders:
-    """Draws of orders and background rows, their own for each point.
+    """Draws of orders and background rows, their own for each point."""
 
-    Parameters
-    ----------
-    value : callable
-        f at points (n, D), as an array (n,).
-    background : array (B, D)
-        What columns are before they are those of x.
-    n_pairs : int
-        Orders for each point, each walked forwards and backwards; a multiple of the
-        number of blocks.
-    """
-
-    value: Callable[[Points], Array]
-    background: Points
-    n_pairs: int = 100
+    value: Callable[[Points], Array]  # f at points (n, D), as an array (n,)
+    background: Points  # (B, D): what columns are before they are those of x
+    n_pairs: int = 100  # orders for each point, each walked forwards and backwards
 
     def blocks(self, points: Points, rng: np.random.Generator) -> Array:
         """Unbiased estimates (10, N, D) from disjoint blocks of draws.

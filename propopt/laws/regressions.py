@@ -22,24 +22,12 @@ SAFE_PIVOTS = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class Regressions:
-    """minimise over β:  Σ_s π_s (y_s − z_sᵀβ)² + ‖ρ ∘ β‖², for n problems.
+    """minimise over β:  Σ_s π_s (y_s − z_sᵀβ)² + ‖ρ ∘ β‖², for n problems."""
 
-    Parameters
-    ----------
-    design : array (n, S, D)
-        z.
-    targets : array (n, S)
-        y.
-    weights : array (n, S) or None
-        π; None where all are one.
-    root_ridge : array (n, D)
-        ρ.
-    """
-
-    design: Array
-    targets: Array
-    weights: Array | None
-    root_ridge: Array
+    design: Array  # (n, S, D): z
+    targets: Array  # (n, S): y
+    weights: Array | None  # (n, S): π; None where all are one
+    root_ridge: Array  # (n, D): ρ
 
     def solve(self) -> Fits:
         """All problems: by Cholesky where that is accurate, else by QR."""
@@ -64,21 +52,12 @@ class Regressions:
 
 @dataclass(frozen=True, eq=False)
 class Fits:
-    """The solutions.
+    """The solutions."""
 
-    Parameters
-    ----------
-    problems : Regressions
-        What was solved.
-    factor : array (n, D, D)
-        Upper triangular R with RᵀR = H = Zᵀ diag(π) Z + diag(ρ²).
-    slopes : array (n, D)
-        β.
-    """
-
-    problems: Regressions
+    problems: Regressions  # what was solved
+    # (n, D, D): upper triangular R with RᵀR = H = Zᵀ diag(π) Z + diag(ρ²)
     factor: Array
-    slopes: Array
+    slopes: Array  # (n, D): β
 
     @property
     def residuals(self) -> Array:
@@ -166,30 +145,15 @@ def _inverse_gram(factor: Array) -> Array:
 @final
 @dataclass(frozen=True, eq=False)
 class Neighbourhood:
-    """S samples around each of n points.
+    """S samples around each of n points."""
 
-    Parameters
-    ----------
-    samples : array (n, S, D)
-        Where f is evaluated.
-    regressors : array (n, S, D)
-        What is regressed on.
-    weights : array (n, S) or None
-        π; None where all are one.
-    origin : array (n, D)
-        What the regressors are counted from.
-    contrast : array (n, D)
-        What slopes are multiplied by; 0 where a regressor never changes.
-    units : array (n, D)
-        The sizes of the regressors.
-    """
-
-    samples: Array
-    regressors: Array
-    weights: Array | None
-    origin: Array
+    samples: Array  # (n, S, D): where f is evaluated
+    regressors: Array  # (n, S, D): what is regressed on
+    weights: Array | None  # (n, S): π; None where all are one
+    origin: Array  # (n, D): what the regressors are counted from
+    # (n, D): what slopes are multiplied by; 0 where a regressor never changes
     contrast: Array
-    units: Array
+    units: Array  # (n, D): the sizes of the regressors
 
     def parts(self, budget: Budget) -> Iterator[tuple[slice, Neighbourhood]]:
         """Some points after the other, with regressors that keep to the budget."""
@@ -223,6 +187,4 @@ class Neighbourhoods(Protocol):
 
         What is drawn around a point depends on the seed and on its position, neither
         on later points nor on the size of blocks.
-
-        points (N, D).
         """

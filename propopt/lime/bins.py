@@ -30,15 +30,6 @@ from propopt.tables.frames import listed
 class CodeBins:
     """Categories of one column, each a bin with one value.
 
-    Parameters
-    ----------
-    values : array (B,)
-        Their codes, increasing; NaN is the last.
-    frequencies : array (B,)
-        The share of the data in each.
-    names : tuple of str (B,)
-        What each is called.
-
     Examples
     --------
     >>> import numpy as np
@@ -47,9 +38,9 @@ class CodeBins:
     (('= 2', '= 5'), array([0.75, 0.25]))
     """
 
-    values: Array
-    frequencies: Array
-    names: tuple[str, ...]
+    values: Array  # (B,): their codes, increasing; NaN is the last
+    frequencies: Array  # (B,): the share of the data in each
+    names: tuple[str, ...]  # (B,): what each is called
 
     @classmethod
     def of(cls, column: Array) -> CodeBins:
@@ -84,13 +75,6 @@ NAMED_BINS: Final = {"quartile": 4, "decile": 10}
 class BinRule:
     """Bins between quantiles of the data, or between edges that are given.
 
-    Parameters
-    ----------
-    n_bins : int
-        p, at least 2.
-    edges : array (p − 1,) or None
-        Where bins end, increasing; None for the quantiles at b/p.
-
     Examples
     --------
     >>> import numpy as np
@@ -98,7 +82,8 @@ class BinRule:
     array([2., 4., 6.])
     """
 
-    n_bins: int
+    n_bins: int  # p, at least 2
+    # (p − 1,): where bins end, increasing; None for the quantiles at b/p
     edges: Array | None = None
 
     def inner_edges(self, values: Array) -> Array:
@@ -112,10 +97,7 @@ class BinRule:
 
 
 def read_rules(n_bins: object, names: Sequence[str]) -> tuple[BinRule, ...]:
-    """A rule for each of D columns.
-
-    names (D,).
-    """
+    """A rule for each of D columns; names (D,)."""
     if isinstance(n_bins, Mapping):
         unknown = [name for name in n_bins if name not in names]
         if unknown:
@@ -213,22 +195,6 @@ PACKAGE_SD: Final = 1e-11
 class NumberBins:
     """Bins (low, high] of one column of numbers, the first one closed.
 
-    Parameters
-    ----------
-    edges : array (B − 1,)
-        Where bins end but for the last; each edge is in the bin below it.
-    low, high : array (B,)
-        Ends of what is drawn: those of the data outside, edges inside.
-    mean, sd : array (B,)
-        Of the data in each bin; sd divides by their number. They are location and scale
-        of a truncated normal law, which has another mean than ``mean``.
-    single : array (B,)
-        Bins in which only the value ``mean`` is drawn.
-    counts : array (B,)
-        How many numbers of the data are in each bin, or what share of them.
-    n_missing : int
-        How many are missing; where some are, they are a bin behind the others.
-
     Examples
     --------
     >>> import numpy as np
@@ -239,13 +205,16 @@ class NumberBins:
     ('≤ 2', '> 2')
     """
 
+    # (B − 1,): where bins end but for the last; each edge is in the bin below it
     edges: Array
-    low: Array
-    high: Array
-    mean: Array
-    sd: Array
-    single: Truths
+    low: Array  # (B,): ends of what is drawn: those of the data outside, edges inside
+    high: Array  # shape (B,)
+    mean: Array  # (B,): of the data in each bin; sd divides by their number
+    sd: Array  # shape (B,)
+    single: Truths  # (B,): bins in which only the value mean is drawn
+    # (B,): how many numbers of the data are in each bin, or what share of them
     counts: Array | Positions
+    # how many are missing; where some are, they are a bin behind the others
     n_missing: int = 0
 
     @classmethod

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, NamedTuple, final
+from typing import Any, Final, NamedTuple, final
 
 import numpy as np
 
@@ -24,22 +24,13 @@ from propopt.structures.products.sums import SumOfProducts
 @final
 @dataclass(frozen=True, eq=False)
 class FactorMeans:
-    """What the weighted law makes of U factors in n situations.
+    """What the weighted law makes of U factors in n situations."""
 
-    Parameters
-    ----------
-    tilts : tuple of Tilt (D,)
-        The law of each column.
-    column : array (U,)
-        The column of each factor.
-    one, zero : array (U, n)
-        E_Q[g_u | z_j = 1] and E_Q[g_u | z_j = 0], j the column of factor u.
-    """
-
-    tilts: tuple[Tilt, ...]
-    column: Positions
+    tilts: tuple[Tilt, ...]  # (D,): the law of each column
+    column: Positions  # (U,): the column of each factor
+    # (U, n): E_Q[g_u | z_j = 1] and E_Q[g_u | z_j = 0], j the column of factor u
     one: Array
-    zero: Array
+    zero: Array  # shape (U, n)
 
     @cached_property
     def alpha(self) -> Array:
@@ -90,27 +81,53 @@ class FactorMeans:
 SITUATIONS_AT_ONCE: Final = Budget(2**26, 32)
 
 
+_OF_SITUATIONS: Final = (
+    "coefficients",
+    "mean",
+    "alpha",
+    "log_weight",
+    "standard_errors",
+    "intercept_error",
+)
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """Coefficients of infinitely many samples, in n situations.
+    """Coefficients of infinitely many samples, in n situations."""
 
-    Parameters
-    ----------
-    coefficients : array (n, D)
-        β_j; exactly 0.0 where f does not depend on column j.
-    mean : array (n,)
-        E_Q f.
-    alpha : array (n, D)
-        Q(z_j = 1).
-    log_weight : array (n,)
-        log C, C = E π: the mean weight of a sample.
-    """
-
+    # (n, D): β_j; exactly 0.0 where f does not depend on column j
     coefficients: Attributions
-    mean: Values
-    alpha: Array
-    log_weight: Values
+    mean: Values  # (n,): E_Q f
+    alpha: Array  # (n, D): Q(z_j = 1)
+    log_weight: Values  # (n,): log C, C = E π: the mean weight of a sample
+    standard_errors: Attributions | None = None
+    intercept_error: Values | None = None  # shape (n,)
+    evaluations: int = 0  # of the function
+
+    @classmethod
+    def joined(cls, parts: Sequence[Limits]) -> Limits:
+        """Those of all situations of some parts, one part behind the other."""
+
+        def joined(name: str) -> Any:
+            arrays = [getattr(part, name) for part in parts]
+            return None if arrays[0] is None else np.concatenate(arrays)
+
+        return cls(
+            **{name: joined(name) for name in _OF_SITUATIONS},
+            evaluations=sum(part.evaluations for part in parts),
+        )
+
+    def at(self, rows: slice | Positions) -> Limits:
+        """Those of some situations."""
+        return replace(
+            self,
+            **{
+                name: getattr(self, name)[rows]
+                for name in _OF_SITUATIONS
+                if getattr(self, name) is not None
+            },
+        )
 
     @property
     def bits(self) -> IndependentBits:
@@ -132,18 +149,10 @@ class Limits:
 @final
 @dataclass(frozen=True, eq=False)
 class ExactLimits:
-    """Limits of a sum of products under a law; tables of fixed bins are made once.
+    """Limits of a sum of products under a law; tables of fixed bins are made once."""
 
-    Parameters
-    ----------
-    function : SumOfProducts
-        f.
-    law : LimeLaw
-        Of the samples, bits and weights.
-    """
-
-    function: SumOfProducts
-    law: LimeLaw
+    function: SumOfProducts  # f
+    law: LimeLaw  # of the samples, bits and weights
 
     def with_law(self, law: LimeLaw) -> ExactLimits:
         """The limits under another law; tables of columns that stay are shared."""
@@ -190,12 +199,8 @@ class ExactLimits:
 
     def _in_blocks(self, points: Points, widths: Values) -> Limits:
         blocks = self.blocks(len(points))
-        parts = [self._block(points[rows], widths[rows]) for rows in blocks]
-        return Limits(
-            np.concatenate([part.coefficients for part in parts]),
-            np.concatenate([part.mean for part in parts]),
-            np.concatenate([part.alpha for part in parts]),
-            np.concatenate([part.log_weight for part in parts]),
+        return Limits.joined(
+            [self._block(points[rows], widths[rows]) for rows in blocks]
         )
 
     def blocks(self, n: int) -> Iterator[slice]:

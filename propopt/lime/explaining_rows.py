@@ -19,16 +19,17 @@ from propopt.laws.data_law import Reference
 from propopt.lime.explanation import (
     EXACT_LIMITS,
     LimeExplanation,
-    LimeSubject,
     bins_of,
     cells_of,
-    checked_products,
-    limits_or_estimates,
 )
 from propopt.lime.fidelity import effective_share
 from propopt.lime.laws.lime_law import LimeLaw
 from propopt.lime.laws.tabular_law import TabularLaw
-from propopt.lime.surrogates import EstimatedLimits
+from propopt.lime.lime_subject import (
+    LimeSubject,
+    checked_products,
+    limits_or_estimates,
+)
 from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.documents import is_documents
 
@@ -273,7 +274,7 @@ def explanation_of_subject(
     if values is None:
         values = subject.function.value_at(subject.points, subject.labels)
     _check_size(values)
-    errors = found.standard_errors if isinstance(found, EstimatedLimits) else None
+    errors = found.standard_errors
     law = subject.law
     as_package = isinstance(law, TabularLaw)
     return LimeExplanation(

@@ -1,19 +1,19 @@
 """What LIME tends to at rows of a table, with all that can be asked of it.
 
 - :class:`~propopt.lime.explanation.LimeExplanation`: the result.
-- :class:`~propopt.lime.explanation.LimeSubject`: the model and the law behind
-  it, which are not saved.
+- :class:`~propopt.lime.explanation.LimeResult`: what it shares with that of documents.
 """
 
 from __future__ import annotations
 
 import json
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Final, Protocol, final
+from typing import Any, ClassVar, Final, Generic, Self, TypeVar, final
 
 import numpy as np
 import pandas as pd
@@ -24,30 +24,21 @@ from propopt.base.checks import did_you_mean, read_count, read_positive, sealed
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.files import Format, as_json, write_csv, written_whole
 from propopt.base.html import html_card, html_table
-from propopt.base.resources import Budget
 from propopt.base.text import in_html, printable
-from propopt.functions import Function
-from propopt.functions.means import CheckedProducts
-from propopt.lime.diagnosis.diagnosis import LimeDiagnosis, diagnose
-from propopt.lime.expectations import ExactLimits, Limits
-from propopt.lime.fidelity import PAIRS_AT_MOST, exact_variance, n_pairs
-from propopt.lime.laws.lime_law import LimeLaw, draws_at
-from propopt.lime.laws.tabular_law import binned_columns
+from propopt.lime.diagnosis.diagnosis import LimeDiagnosis
+from propopt.lime.diagnosis.evidence import Evidence, told_by
+from propopt.lime.diagnosis.rules import LIME_RULES
+from propopt.lime.expectations import Limits
+from propopt.lime.laws.lime_law import LimeLaw
+from propopt.lime.lime_subject import LimeSubject
 from propopt.lime.paths import BandwidthPath, bandwidth_path
-from propopt.lime.profiles import (
-    RowCells,
-    RowProfile,
-    bin_profiles,
-    cell_coefficients,
-    profile_means,
-)
-from propopt.lime.single_runs import SingleRun, expected, required_samples, single_run
-from propopt.lime.surrogates import (
-    CommonDraws,
-    EstimatedLimits,
-    estimate_limits,
-    evaluated,
-    stratified_uniforms,
+from propopt.lime.profiles import RowCells, RowProfile, cell_coefficients
+from propopt.lime.single_runs import (
+    RunScatter,
+    SingleRun,
+    expected,
+    required_samples,
+    single_run,
 )
 from propopt.results.archive import (
     Arrays,
@@ -64,7 +55,6 @@ from propopt.results.archive import (
     plain_labels,
 )
 from propopt.results.certain import plural
-from propopt.structures.products.sums import NoProducts, SumOfProducts
 from propopt.tables.columns import Coded
 from propopt.tables.frames import Labels, listed
 from propopt.tables.schema import TableSchema
@@ -99,373 +89,12 @@ def _cell(value: float, column: object) -> Any:
     return None if np.isnan(value) else value
 
 
-# ---- What a function is read as, believed once it is what the function answers
-
-
-def checked_products(
-    function: Function, reference: Points, points: Points, labels: Labels
-) -> SumOfProducts | NoProducts:
-    """The sum of products that a function is, if it is one at rows of both tables.
-
-    reference (R, D), points (R, D).
-    """
-    rows = np.concatenate([points, reference])
-    return CheckedProducts.of(function).at(rows, labels.of_columns())
-
-
-# ---- What LIME is asked about: a function, a law, rows; kept so that more can be asked
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class LimeSubject:
-    """A function, a law and rows; not saved with what was found about them.
-
-    Parameters
-    ----------
-    function : Function
-        f.
-    law : LimeLaw
-        Of the samples.
-    products : SumOfProducts or NoProducts
-        What f was read as, and found to be at the rows at hand.
-    points : array (N, D)
-        The rows, encoded.
-    labels : Labels
-        Their names.
-    reference : array (R, D)
-        Rows of the table that the law was made of, encoded; those of X where no table
-        is known.
-    n_draws : int
-        Samples for each row of limits that are estimated.
-    seed : int
-        Of these samples.
-    has_table : bool
-        Whether a table is known, and ``reference`` is not X.
-    known : dict
-        What depends on the function and the law alone, made once for all rows.
-    """
-
-    function: Function
-    law: LimeLaw
-    products: SumOfProducts | NoProducts
-    points: Points
-    labels: Labels
-    reference: Points
-    n_draws: int
-    seed: int
-    has_table: bool = True
-    known: dict[str, Any] = field(default_factory=dict, repr=False)
-
-    def of_rows(self, rows: Positions) -> LimeSubject:
-        """The same, about some of the rows."""
-        return self.at(self.points[rows], self.labels.of_positions(rows))
-
-    def at(self, points: Points, labels: Labels) -> LimeSubject:
-        """The same, about other rows."""
-        return replace(self, points=points, labels=labels)
-
-    @property
-    def reason(self) -> str:
-        """Why limits are estimated; empty where they are exact."""
-        read = self.products
-        return read.reason if isinstance(read, NoProducts) else ""
-
-    @cached_property
-    def exact(self) -> ExactLimits | None:
-        """The limits of a sum of products; None of other functions."""
-        read = self.products
-        if isinstance(read, NoProducts):
-            return None
-        first = self.known.get("exact")
-        if first is None or first.function is not read:
-            self.known["exact"] = own = ExactLimits(read, self.law)
-            return own
-        known: ExactLimits = first
-        return known if known.law is self.law else known.with_law(self.law)
-
-    @cached_property
-    def common(self) -> CommonDraws | None:
-        """Samples that all rows share; None of laws whose columns are not in bins."""
-        law, draws = self.known.get("common", (None, None))
-        if law is not self.law:
-            draws = CommonDraws.of(self.law, self.evaluate)
-            self.known["common"] = self.law, draws
-        return draws
-
-    @property
-    def evaluate(self) -> Callable[[Points], Values]:
-        """F at encoded points: the model, which is faster than its sum of products."""
-        names = self.labels.of_columns()
-        return lambda points: self.function.value_at(points, names)
-
-    def limits(
-        self,
-        points: Points | None = None,
-        widths: Values | None = None,
-        *,
-        progress: bool | None = False,
-    ) -> Limits | EstimatedLimits:
-        """The limits at these rows, or at others, with widths of their own.
-
-        points (n, D), widths (n,).
-        """
-        points = self.points if points is None else points
-        if self.exact is not None:
-            return self.exact.of(points, widths)
-        if widths is None:
-            return self._estimated(self.law, points, progress)
-        several = np.unique(widths)
-        parts = [
-            self._estimated(self.law.with_width(float(w)), points[widths == w], False)
-            for w in several
-        ]
-        order = np.concatenate([np.flatnonzero(widths == w) for w in several])
-        return _in_order(parts, np.argsort(order))
-
-    def profiles(self, points: Points) -> tuple[Array, ...]:
-        """For each column h_j(b) = E_Q[f | b_j = b] at rows (n, D), (n, B_j) each.
-
-        NaN for bins in which there is nothing. Of exact limits by bits all bins come
-        from one pass; else rows are moved to each bin in turn.
-        """
-        if self.exact is not None and None not in binned_columns(self.law):
-            found = bin_profiles(self.exact, points)
-            return tuple(np.where(p.shares > 0.0, p.means, np.nan) for p in found)
-        columns = range(points.shape[1])
-        return tuple(profile_means(self.limits, self.law, points, j) for j in columns)
-
-    def _estimated(
-        self, law: LimeLaw, points: Points, progress: bool | None
-    ) -> EstimatedLimits:
-        rng = np.random.default_rng(self.seed)
-        return estimate_limits(
-            self.function, law, points, self.labels, self.n_draws, rng, progress
-        )
-
-
-def limits_or_estimates(
-    subject: LimeSubject, progress: bool | None = False
-) -> tuple[LimeSubject, Limits | EstimatedLimits]:
-    """The limits at the rows of a subject, estimated where exact ones are refused.
-
-    A function may be a sum of products whose factors have means that quadrature does
-    not find; then the subject is one of a function that can only be called, and says
-    so.
-    """
-    try:
-        return subject, subject.limits(progress=progress)
-    except Refused as refused:
-        if subject.exact is None:
-            raise
-        estimated = replace(subject, products=NoProducts(str(refused)))
-        return estimated, estimated.limits(progress=progress)
-
-
-def _in_order(parts: list[EstimatedLimits], places: Positions) -> EstimatedLimits:
-    """All rows of several estimates, put where they were."""
-
-    def joined(name: str) -> Array:
-        arrays = [getattr(part, name) for part in parts]
-        return np.concatenate(arrays)[places]
-
-    names = ("coefficients", "mean", "alpha", "log_weight")
-    return replace(
-        parts[0],
-        limits=Limits(*map(joined, names)),
-        standard_errors=joined("standard_errors"),
-        intercept_error=joined("intercept_error"),
-        evaluations=sum(part.evaluations for part in parts),
-    )
-
-
-# ---- What finds a row, a column, the model behind it
-
-
-class RowLimits(Protocol):
-    """Limits at N rows of a table, or documents, that may have names."""
-
-    @property
-    def labels(self) -> Labels:
-        """Names of the rows and of the columns, or words."""
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """N, and the number of columns or words."""
-
-    @property
-    def n_samples(self) -> int:
-        """Of one run of LIME."""
-
-
-def place_of_row(explanation: RowLimits, row: Hashable | None = None) -> int:
-    """Where a row, or document, stands; the first by default."""
-    if row is None:
-        return 0
-    return explanation.labels.position(row, explanation.shape[0])
-
-
-def places_of_rows(explanation: RowLimits, rows: Sequence[Hashable]) -> Positions:
-    """Where some rows, or documents, stand, (n,)."""
-    if isinstance(rows, str) or len(rows) == 0:
-        raise InvalidInput(f"rows: expected names of rows in a list, got {rows!r}")
-    return np.array([place_of_row(explanation, row) for row in rows], np.intp)
-
-
-_BY_ROWS = (
-    "coefficients",
-    "intercept",
-    "standard_errors",
-    "alpha",
-    "log_weight",
-    "effective_share",
-    "values",
-    "points",
-)
-
-
-# ---- How single runs of LIME scatter, and how f varies, as samples tell
-
-
-_N_DRAWS: Final = 4096
-"""Of each row, for deviations that are known to 2 %."""
-
-_SCATTER_TABLES: Final = Budget(2**26)
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class RunScatter:
-    """What samples tell of runs, for each of N rows.
-
-    Parameters
-    ----------
-    deviations : array (N, D)
-        The standard deviations of the coefficients of one run.
-    variance : array (N,)
-        Var_Q f; exact for sums of products that are not too many.
-    n_samples : int
-        Of the run.
-    n_draws : int
-        Samples of each row that deviations, and other variances, were estimated from.
-    """
-
-    deviations: Array
-    variance: Values
-    n_samples: int
-    n_draws: int = _N_DRAWS
-
-    def of_rows(self, rows: Positions) -> RunScatter:
-        """The same of some rows."""
-        return replace(
-            self, deviations=self.deviations[rows], variance=self.variance[rows]
-        )
-
-
-def run_of(explanation: LimeExplanation, n_samples: int) -> SingleRun:
-    """The mean and the covariance of one run."""
-    subject = explanation.asked("a run of another number of samples")
-    return single_run(
-        subject.evaluate,
-        subject.law,
-        subject.points,
-        explanation.limits,
-        explanation.values if explanation.first_row else None,
-        n_samples,
-        explanation.ridge,
-        explanation.first_row,
-        n_draws=_N_DRAWS,
-        rng=np.random.default_rng(subject.seed),
-        common=subject.common,
-    )
-
-
-def weighted_variance(explanation: LimeExplanation) -> Values:
-    """Var_Q f at the rows, (N,): by pairs of products, or from draws if too many."""
-    subject = explanation.asked("the variance of the function")
-    read = subject.products
-    if isinstance(read, SumOfProducts):
-        points = subject.points
-        if n_pairs(read, len(points)) <= PAIRS_AT_MOST:
-            found = exact_variance(
-                read, subject.law, points, subject.law.widths(points)
-            )
-            if found is not None:
-                return found
-    return _drawn_variance(subject)
-
-
-def _drawn_variance(subject: LimeSubject) -> Values:
-    """The same from common draws; where too few count, from even ones around rows."""
-    law, points, common = subject.law, subject.points, subject.common
-    widths, shared = law.widths(points), np.zeros(len(points), bool)
-    if common is not None:
-        shared = common.enough(points, widths)
-    found = np.empty(len(points))
-    if common is not None and shared.any():
-        found[shared] = common.variances(points[shared], widths[shared])
-    if not shared.all():
-        found[~shared] = _variance_around(subject, points[~shared], widths[~shared])
-    return found
-
-
-def _variance_around(subject: LimeSubject, points: Points, widths: Values) -> Values:
-    """From even draws of the weighted law of each row."""
-    rng, law, parts = np.random.default_rng(subject.seed), subject.law, []
-    uniforms = stratified_uniforms(1, _N_DRAWS, points.shape[1], rng)
-    for rows in _SCATTER_TABLES.blocks(len(points), 3 * uniforms.nbytes):
-        around = points[rows]
-        copies = np.broadcast_to(uniforms[0], (len(around), *uniforms.shape[1:]))
-        drawn = draws_at(law.columns, around, widths[rows], copies)
-        parts.append(evaluated(subject.evaluate, drawn.samples).var(axis=1))
-    return np.concatenate(parts)
-
-
-# ---- Single runs of LIME, with n samples each
-
-
-def run_of_samples(
-    explanation: LimeExplanation, n_samples: int | None = None
-) -> SingleRun:
-    """The mean and the covariance of the coefficients of one run of LIME."""
-    n = read_samples(explanation, n_samples)
-    return explanation.own_run if n == explanation.n_samples else run_of(explanation, n)
-
-
-def read_samples(explanation: RowLimits, n_samples: int | None) -> int:
-    """The samples of a run; those of the explanation where none are given."""
-    if n_samples is None:
-        return explanation.n_samples
-    return read_count(n_samples, "n_samples")
-
-
 # ---- Limits of LIME as a file, and back: checked alike on both ways
 
 
 _TABLES: Final = ("coefficients", "alpha", "points")
 _COLUMNS: Final = ("intercept", "log_weight", "effective_share", "values")
 _MAYBE: Final = ("standard_errors", "deviations", "variance")
-
-
-def write_lime(path: str | Path, explanation: LimeExplanation) -> None:
-    """Write to an ``.npz`` file what tables need."""
-    arrays = {name: getattr(explanation, name) for name in (*_TABLES, *_COLUMNS)}
-    if explanation.standard_errors is not None:
-        arrays["standard_errors"] = explanation.standard_errors
-    header = {name: getattr(explanation, name) for name in _PLAIN}
-    header["labels"] = plain_labels(explanation.labels)
-    header["cells"] = [list(map(_plain_cell, row)) for row in explanation.cells]
-    header["n_draws"] = None
-    if explanation.scatter is not None or explanation.subject is not None:
-        runs = explanation.runs
-        arrays["deviations"], arrays["variance"] = runs.deviations, runs.variance
-        header["n_draws"] = runs.n_draws
-    _FILE.write(path, header, arrays)
-
-
-def read_lime(path: str | Path) -> dict[str, Any]:
-    """The fields that :func:`write_lime` wrote."""
-    return _FILE.read(path)
 
 
 def _fields(header: Header, arrays: Arrays) -> dict[str, Any]:
@@ -595,50 +224,11 @@ _FILE: Final = CheckedFile(
 # ---- The table of an explanation by limits of LIME, and its forms for other readers
 
 
-def lime_frame(explanation: LimeExplanation) -> pd.DataFrame:
-    """One row for each row and column of X, with the units beside the numbers."""
-    N, D = explanation.shape
-    rows = range(N) if explanation.labels.points is None else explanation.labels.points
-    errors = explanation.standard_errors
-    columns: dict[str, Any] = {
-        "row": [row for row in rows for _ in range(D)],
-        "feature": list(explanation.labels.feature_names(D)) * N,
-        "value": pd.Series(_flat(explanation.cells), dtype=object),
-        "bin": _flat(explanation.bins),
-        "coefficient": explanation.coefficients.ravel(),
-        "standard_error": (np.zeros((N, D)) if errors is None else errors).ravel(),
-        "alpha": explanation.alpha.ravel(),
-        "single_run_sd": known_noise(explanation).ravel(),
-        "single_run_sd_source": _source_of_noise(explanation),
-        "expected": explanation.expected().ravel(),
-        "n_samples": explanation.n_samples,
-        **{
-            name: np.repeat(values, D)
-            for name, values in {
-                "intercept": explanation.intercept,
-                "prediction": explanation.values,
-                "surrogate_at_row": explanation.at_row,
-                "effective_share": explanation.effective_share,
-            }.items()
-        },
-        "source": explanation.source,
-        "units": explanation.units,
-    }
-    return pd.DataFrame(columns)
-
-
 def known_noise(explanation: LimeExplanation) -> Array:
     """The scatter of single runs; NaN where it is not known and cannot be asked."""
     if explanation.scatter is None and explanation.subject is None:
         return np.full(explanation.shape, np.nan)
     return explanation.noise()
-
-
-def _source_of_noise(explanation: LimeExplanation) -> str:
-    """Deviations of runs are estimated, also where coefficients are exact."""
-    if explanation.scatter is None and explanation.subject is None:
-        return ""
-    return f"estimate ({explanation.runs.n_draws:,} draws a row)"
 
 
 def named_coefficients(explanation: LimeExplanation, n: int) -> list[str]:
@@ -650,21 +240,6 @@ def named_coefficients(explanation: LimeExplanation, n: int) -> list[str]:
 def described(name: str, own: str) -> str:
     """A column with its bin, which may start with a sign of its own."""
     return f"{name} {own}" if own[:1] in "<>≤≥=" else f"{name}: {own}"
-
-
-def write_records(path: str | Path, explanation: LimeExplanation) -> None:
-    """The table as a list of objects; what is not known is null."""
-    write_plain_records(path, lime_frame(explanation))
-
-
-def write_plain_records(path: str | Path, table: pd.DataFrame) -> None:
-    """A table as a list of objects; JSON has no NaN, so what is not known is null."""
-    records = table.to_dict(orient="records")
-    text = json.dumps(
-        json.loads(as_json(_plain(records))), indent=1, ensure_ascii=False
-    )
-    with written_whole(Path(path)) as draft:
-        draft.write_text(text, encoding="utf-8")
 
 
 def _plain(records: list[dict[Any, Any]]) -> list[dict[str, Any]]:
@@ -683,18 +258,6 @@ def _flat(table: tuple[tuple[Any, ...], ...]) -> list[Any]:
     return [cell for row in table for cell in row]
 
 
-# ---- Forms that the package ``lime`` has too
-
-
-def largest_first(coefficients: Values) -> list[tuple[int, float]]:
-    """Positions and coefficients (d,), the largest first; equal ones in their order.
-
-    coefficients (d,).
-    """
-    order = np.argsort(-np.abs(coefficients), kind="stable").tolist()
-    return [(j, float(coefficients[j])) for j in order]
-
-
 # ---- What is shown of limits of LIME: what is exact, what is estimated, and the units
 
 
@@ -704,75 +267,115 @@ ROWS_SAMPLED = 100
 """Of more rows a card does not estimate the noise, which takes a while."""
 
 
-def lime_text(explanation: LimeExplanation) -> str:
-    """One line."""
-    facts = "; ".join(map(printable, claims(explanation)))
-    return f"LimeExplanation({size(explanation)}; {facts})"
-
-
 _HEAD = ("feature and bin", "coefficient", "sd of one run", "mean of runs")
-
-
-def size(explanation: LimeExplanation) -> str:
-    """Rows and columns."""
-    N, D = explanation.shape
-    return f"{plural(N, 'row')}, {plural(D, 'feature')}"
-
-
-def claims(explanation: LimeExplanation) -> Iterator[str]:
-    """What is proved, what is estimated, and the units."""
-    errors = explanation.standard_errors
-    if errors is None:
-        yield "coefficients exact, without samples or a seed"
-    else:
-        called = explanation.evaluations
-        evaluations = f", {called:,} evaluations" if called else ""
-        yield (
-            f"coefficients: {explanation.source}, standard errors up to "
-            f"{np.nanmax(errors):.2g}{evaluations}; not exact because "
-            f"{explanation.reason}"
-        )
-    yield f"in {explanation.units}"
-    yield explanation.law_in_words
-    scatter = explanation.__dict__.get("runs", explanation.scatter)
-    if scatter is not None:
-        yield (
-            f"one run of {explanation.n_samples:,} samples has sd up to "
-            f"{explanation.noise().max():.2g} (estimated from {scatter.n_draws:,} "
-            "samples a row)"
-        )
-
-
-def _noise_for_card(explanation: LimeExplanation) -> Array:
-    """The scatter of single runs; NaN where looking at a card would take long."""
-    known = "runs" in vars(explanation) or explanation.scatter is not None
-    if known or explanation.shape[0] <= ROWS_SAMPLED:
-        return known_noise(explanation)
-    return np.full(explanation.shape, np.nan)
-
-
-def _largest(
-    explanation: LimeExplanation, scatter: Array, n: int
-) -> Iterable[list[str]]:
-    own = explanation.coefficients[n]
-    noise, mean = scatter[n], explanation.expected()[n]
-    names = named_coefficients(explanation, n)
-    order = np.argsort(-np.abs(own), kind="stable")
-    for j in order[:COLUMNS_SHOWN]:
-        numbers = (own[j], noise[j], mean[j])
-        yield [in_html(names[j]), *(_number(x) for x in numbers)]
-    if len(order) > COLUMNS_SHOWN:
-        rest = np.abs(own[order[COLUMNS_SHOWN:]]).max()
-        yield [f"{len(order) - COLUMNS_SHOWN} others", f"at most {rest:.4g}", "", ""]
 
 
 def _number(x: float) -> str:
     return "" if np.isnan(x) else f"{x:.4g}"
 
 
-def in_words_of(subject: Any) -> str:
-    """What a model was asked for; "output" where a loaded result has no model."""
-    return "output" if subject is None else str(subject.function.quantity.in_words())
+# ---- What results of tables and of documents share
+
+
+AskedAbout = TypeVar("AskedAbout")
+"""What is asked about rows of a table, or about documents."""
+
+
+class LimeResult(ABC, Generic[AskedAbout]):
+    """What LIME tends to at N rows of a table, or documents, that may have names."""
+
+    units: ClassVar[str] = "units of the output"
+
+    _file: ClassVar[CheckedFile]
+    _left_behind: ClassVar[str]
+
+    n_samples: int
+    subject: AskedAbout | None
+
+    @property
+    @abstractmethod
+    def labels(self) -> Labels:
+        """Names of the rows and of the columns, or words."""
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """N, and the number of columns or words."""
+
+    @abstractmethod
+    def to_frame(self) -> pd.DataFrame:
+        """All numbers as a table."""
+
+    @property
+    def explained_in_words(self) -> str:
+        """What is explained, such as "probability of malignant".
+
+        "output" where a loaded result has no model.
+        """
+        subject: Any = self.subject
+        return "output" if subject is None else subject.function.quantity.in_words()
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write :meth:`to_frame`; numbers read back to the same value."""
+        write_csv(path, self.to_frame(), names_of_rows=False)
+
+    def to_json(self, path: str | Path) -> None:
+        """Write :meth:`to_frame` as a list of objects; what is not known is null."""
+        records = self.to_frame().to_dict(orient="records")
+        text = json.dumps(
+            json.loads(as_json(_plain(records))), indent=1, ensure_ascii=False
+        )
+        with written_whole(Path(path)) as draft:
+            draft.write_text(text, encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read what :meth:`save` wrote."""
+        return cls(**cls._file.read(path))
+
+    def asked(self, what: str) -> AskedAbout:
+        """The model and the law."""
+        if self.subject is None:
+            raise Refused(f"{what}: {self._left_behind}")
+        return self.subject
+
+    def as_list(self, row: Hashable | None = None) -> list[tuple[str, float]]:
+        """Names and coefficients; the largest first, as the package ``lime`` has it.
+
+        Names are those of words, or of columns with their bins.
+        """
+        names, _ = self._at(self.position(row))
+        return [(names[j], weight) for j, weight in self.as_map(row)[1]]
+
+    def as_map(self, row: Hashable | None = None) -> dict[int, list[tuple[int, float]]]:
+        """Under the key 1 positions and coefficients, the largest first.
+
+        Words are numbered in the order in which they first come, as ``lime`` does it;
+        of equal coefficients the first comes first.
+        """
+        _, coefficients = self._at(self.position(row))
+        order = np.argsort(-np.abs(coefficients), kind="stable").tolist()
+        return {1: [(j, float(coefficients[j])) for j in order]}
+
+    @abstractmethod
+    def _at(self, n: int) -> tuple[Sequence[str], Values]:
+        """Names of the columns of a row, or of the words, and their coefficients."""
+
+    def position(self, row: Hashable | None = None) -> int:
+        """Where a row, or document, stands; the first by default."""
+        return 0 if row is None else self.labels.position(row, self.shape[0])
+
+    def _positions(self, rows: Sequence[Hashable]) -> Positions:
+        """Where some rows, or documents, stand, (n,)."""
+        if isinstance(rows, str) or len(rows) == 0:
+            raise InvalidInput(f"rows: expected names of rows in a list, got {rows!r}")
+        return np.array([self.position(row) for row in rows], np.intp)
+
+    def _samples(self, n_samples: int | None) -> int:
+        """The samples of a run; those of the explanation where none are given."""
+        if n_samples is None:
+            return self.n_samples
+        return read_count(n_samples, "n_samples")
 
 
 # ---- What LIME tends to at rows of a table, with what is known of its error
@@ -780,10 +383,21 @@ def in_words_of(subject: Any) -> str:
 
 EXACT_LIMITS: Final = "exact"
 
+_BY_ROWS = (
+    "coefficients",
+    "intercept",
+    "standard_errors",
+    "alpha",
+    "log_weight",
+    "effective_share",
+    "values",
+    "points",
+)
+
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class LimeExplanation:
+class LimeExplanation(LimeResult[LimeSubject]):
     """The coefficients that LIME tends to, for each row of a table.
 
     g(z) = β_0 + Σ_j β_j z_j, where bit z_j says whether a sample is in the bin of the
@@ -836,7 +450,11 @@ class LimeExplanation:
         The model and the law. They are not saved: of a loaded explanation it is None.
     """
 
-    units: ClassVar[str] = "units of the output"
+    _file: ClassVar[CheckedFile] = _FILE
+    _left_behind: ClassVar[str] = (
+        "the model and the law are not saved with an explanation; make it anew with "
+        "propopt.lime.limits"
+    )
 
     coefficients: Attributions
     intercept: Values
@@ -876,11 +494,6 @@ class LimeExplanation:
     def is_exact(self) -> bool:
         """Whether coefficients have no error but rounding."""
         return self.source == EXACT_LIMITS
-
-    @property
-    def explained_in_words(self) -> str:
-        """What is explained, such as "probability of malignant"."""
-        return in_words_of(self.subject)
 
     @property
     def law(self) -> LimeLaw:
@@ -933,25 +546,51 @@ class LimeExplanation:
         if self.scatter is not None:
             return self.scatter
         return RunScatter(
-            self.own_run.standard_deviations, weighted_variance(self), self.n_samples
+            self.own_run.standard_deviations,
+            self.asked("the variance of the function").variance(),
+            self.n_samples,
         )
 
     @cached_property
     def own_run(self) -> SingleRun:
         """One run of ``n_samples``."""
-        return run_of(self, self.n_samples)
+        return self._run_of(self.n_samples)
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each row and column of X: coefficient, bin, error, noise."""
-        return lime_frame(self)
+        N, D = self.shape
+        rows = range(N) if self.labels.points is None else self.labels.points
+        errors = self.standard_errors
+        of_rows = {
+            "intercept": self.intercept,
+            "prediction": self.values,
+            "surrogate_at_row": self.at_row,
+            "effective_share": self.effective_share,
+        }
+        columns: dict[str, Any] = {
+            "row": [row for row in rows for _ in range(D)],
+            "feature": list(self.labels.feature_names(D)) * N,
+            "value": pd.Series(_flat(self.cells), dtype=object),
+            "bin": _flat(self.bins),
+            "coefficient": self.coefficients.ravel(),
+            "standard_error": (np.zeros((N, D)) if errors is None else errors).ravel(),
+            "alpha": self.alpha.ravel(),
+            "single_run_sd": known_noise(self).ravel(),
+            "single_run_sd_source": self._source_of_noise,
+            "expected": self.expected().ravel(),
+            "n_samples": self.n_samples,
+            **{name: np.repeat(values, D) for name, values in of_rows.items()},
+            "source": self.source,
+            "units": self.units,
+        }
+        return pd.DataFrame(columns)
 
-    def to_csv(self, path: str | Path) -> None:
-        """Write :meth:`to_frame`; numbers read back to the same value."""
-        write_csv(path, self.to_frame(), names_of_rows=False)
-
-    def to_json(self, path: str | Path) -> None:
-        """Write :meth:`to_frame` as a list of objects; what is not known is null."""
-        write_records(path, self)
+    @property
+    def _source_of_noise(self) -> str:
+        """Deviations of runs are estimated, also where coefficients are exact."""
+        if self.scatter is None and self.subject is None:
+            return ""
+        return f"estimate ({self.runs.n_draws:,} draws a row)"
 
     def save(self, path: str | Path) -> None:
         """Write to an ``.npz`` file without pickles; model and law stay behind.
@@ -961,20 +600,18 @@ class LimeExplanation:
         InvalidInput
             If the folder is not there.
         """
-        write_lime(path, self)
-
-    @classmethod
-    def load(cls, path: str | Path) -> LimeExplanation:
-        """Read what :meth:`save` wrote.
-
-        Raises
-        ------
-        InvalidInput
-            If the file is another one, or holds what no such result has.
-        FileNotFoundError
-            If there is none.
-        """
-        return cls(**read_lime(path))
+        arrays = {name: getattr(self, name) for name in (*_TABLES, *_COLUMNS)}
+        if self.standard_errors is not None:
+            arrays["standard_errors"] = self.standard_errors
+        header = {name: getattr(self, name) for name in _PLAIN}
+        header["labels"] = plain_labels(self.labels)
+        header["cells"] = [list(map(_plain_cell, row)) for row in self.cells]
+        header["n_draws"] = None
+        if self.scatter is not None or self.subject is not None:
+            runs = self.runs
+            arrays["deviations"], arrays["variance"] = runs.deviations, runs.variance
+            header["n_draws"] = runs.n_draws
+        _FILE.write(path, header, arrays)
 
     def single_run(self, n_samples: int | None = None) -> SingleRun:
         """The mean and the covariance of the coefficients of one run of LIME.
@@ -989,7 +626,24 @@ class LimeExplanation:
         Refused
             If the explanation was loaded.
         """
-        return run_of_samples(self, n_samples)
+        n = self._samples(n_samples)
+        return self.own_run if n == self.n_samples else self._run_of(n)
+
+    def _run_of(self, n_samples: int) -> SingleRun:
+        """The mean and the covariance of one run."""
+        subject = self.asked("a run of another number of samples")
+        return single_run(
+            subject.evaluate,
+            subject.law,
+            subject.points,
+            self.limits,
+            self.values if self.first_row else None,
+            n_samples,
+            self.ridge,
+            self.first_row,
+            rng=np.random.default_rng(subject.seed),
+            common=subject.common,
+        )
 
     def noise(self, n_samples: int | None = None) -> Array:
         """Standard deviations of the coefficients of a single run, (N, D).
@@ -1004,10 +658,10 @@ class LimeExplanation:
         Refused
             If the explanation was loaded, and they are not known.
         """
-        n = read_samples(self, n_samples)
+        n = self._samples(n_samples)
         if n == self.n_samples:
             return self.runs.deviations
-        return run_of_samples(self, n).standard_deviations
+        return self._run_of(n).standard_deviations
 
     def required_n(self, se: float) -> Array:
         """Samples of one run for standard errors of ``se``, (N, D).
@@ -1036,7 +690,7 @@ class LimeExplanation:
         return expected(
             self.limits,
             self.values,
-            read_samples(self, n_samples),
+            self._samples(n_samples),
             self.ridge,
             self.first_row,
         ).coefficients
@@ -1064,21 +718,6 @@ class LimeExplanation:
             f"{did_you_mean(feature, names)}; there are {listed(names)}"
         )
 
-    def position(self, row: Hashable | None = None) -> int:
-        """Where a row, or document, stands; the first by default.
-
-        Parameters
-        ----------
-        row : label or int, optional
-            Its name in the index of X, or its position where X had no names.
-
-        Raises
-        ------
-        InvalidInput
-            If there is none.
-        """
-        return place_of_row(self, row)
-
     def of_rows(self, rows: Sequence[Hashable]) -> LimeExplanation:
         """The same of some rows alone; nothing is computed.
 
@@ -1092,7 +731,7 @@ class LimeExplanation:
         InvalidInput
             If there is no such row, or no row is asked for.
         """
-        places = places_of_rows(self, rows)
+        places = self._positions(rows)
         N, names = len(self.coefficients), self.labels
         if names.points is None and not np.array_equal(places, np.arange(N)):
             # rows without names keep their numbers
@@ -1113,26 +752,6 @@ class LimeExplanation:
             scatter=None if scatter is None else scatter.of_rows(places),
             subject=None if subject is None else subject.of_rows(places),
         )
-
-    def asked(self, what: str) -> LimeSubject:
-        """The model and the law.
-
-        Parameters
-        ----------
-        what : str
-            What they are needed for.
-
-        Raises
-        ------
-        Refused
-            If the explanation was loaded.
-        """
-        if self.subject is None:
-            raise Refused(
-                f"{what}: the model and the law are not saved with an explanation; "
-                "make it anew with propopt.lime.limits"
-            )
-        return self.subject
 
     def diagnose(
         self,
@@ -1171,7 +790,13 @@ class LimeExplanation:
         Refused
             If the explanation was loaded, and has no model.
         """
-        return diagnose(self, n_samples, rows=rows, progress=progress)
+        subject, n = self.asked("diagnose"), self._samples(n_samples)
+        if rows is not None:
+            return self.of_rows(rows).diagnose(n, progress=progress)
+        evidence = Evidence(self, subject, n)
+        with evidence.announced(progress):
+            told = told_by(LIME_RULES, lambda rule: rule.findings(evidence), progress)
+        return LimeDiagnosis.of_told(told, self.shape, self.labels, n, self.source)
 
     def profile(self, row: Hashable | None = None) -> RowProfile:
         """Means of f over the bins of each column, all else as for this row.
@@ -1262,47 +887,79 @@ class LimeExplanation:
             raise Refused(f"path: coefficients are estimated, as {self.reason}")
         return bandwidth_path(subject.exact, subject.points[self.position(row)], widths)
 
-    def as_list(self, row: Hashable | None = None) -> list[tuple[str, float]]:
-        """Column and bin in words, and coefficient; the largest first, as lime has it.
-
-        Parameters
-        ----------
-        row : label or int, optional
-            Its name in the index of X, or its position where X had no names; by default
-            the first.
-        """
-        n = self.position(row)
-        names = named_coefficients(self, n)
-        return [(names[j], weight) for j, weight in self.as_map(row)[1]]
-
-    def as_map(self, row: Hashable | None = None) -> dict[int, list[tuple[int, float]]]:
-        """Under the key 1 positions of columns and coefficients, the largest first.
-
-        Parameters
-        ----------
-        row : label or int, optional
-            Its name in the index of X, or its position where X had no names; by default
-            the first.
-        """
-        return {1: largest_first(self.coefficients[self.position(row)])}
+    def _at(self, n: int) -> tuple[Sequence[str], Values]:
+        return named_coefficients(self, n), self.coefficients[n]
 
     def __repr__(self) -> str:
         """One line."""
-        return lime_text(self)
+        facts = "; ".join(map(printable, self._claims()))
+        return f"LimeExplanation({self._size()}; {facts})"
 
     def _repr_html_(self) -> str:
         """A title, facts, and the largest coefficients of the first rows."""
         N, _ = self.shape
-        noise = _noise_for_card(self)
-        facts = [*claims(self), *self.notes]
+        noise = self._noise_for_card()
+        facts = [*self._claims(), *self.notes]
         if np.isnan(noise).all() and self.subject is not None:
             facts.append("sd of one run: estimated from samples when noise() is asked")
         parts = [
-            f"<b>{in_html(f'LIME, its limits: {size(self)}')}</b>",
+            f"<b>{in_html(f'LIME, its limits: {self._size()}')}</b>",
             "<br>".join(map(in_html, facts)),
         ]
         shown = range(min(N, ROWS_SHOWN))
-        parts += [html_table(_HEAD, _largest(self, noise, n)) for n in shown]
+        parts += [html_table(_HEAD, self._largest(noise, n)) for n in shown]
         if N > ROWS_SHOWN:
             parts.append(in_html(f"{plural(N - ROWS_SHOWN, 'more row')}"))
         return html_card(parts)
+
+    def _size(self) -> str:
+        """Rows and columns."""
+        N, D = self.shape
+        return f"{plural(N, 'row')}, {plural(D, 'feature')}"
+
+    def _claims(self) -> Iterator[str]:
+        """What is proved, what is estimated, and the units."""
+        errors = self.standard_errors
+        if errors is None:
+            yield "coefficients exact, without samples or a seed"
+        else:
+            called = self.evaluations
+            evaluations = f", {called:,} evaluations" if called else ""
+            yield (
+                f"coefficients: {self.source}, standard errors up to "
+                f"{np.nanmax(errors):.2g}{evaluations}; not exact because "
+                f"{self.reason}"
+            )
+        yield f"in {self.units}"
+        yield self.law_in_words
+        scatter = vars(self).get("runs", self.scatter)
+        if scatter is not None:
+            yield (
+                f"one run of {self.n_samples:,} samples has sd up to "
+                f"{self.noise().max():.2g} (estimated from {scatter.n_draws:,} "
+                "samples a row)"
+            )
+
+    def _noise_for_card(self) -> Array:
+        """The scatter of single runs; NaN where looking at a card would take long."""
+        known = "runs" in vars(self) or self.scatter is not None
+        if known or self.shape[0] <= ROWS_SAMPLED:
+            return known_noise(self)
+        return np.full(self.shape, np.nan)
+
+    def _largest(self, scatter: Array, n: int) -> Iterable[list[str]]:
+        own = self.coefficients[n]
+        noise, mean = scatter[n], self.expected()[n]
+        names = named_coefficients(self, n)
+        order = np.argsort(-np.abs(own), kind="stable")
+        for j in order[:COLUMNS_SHOWN]:
+            numbers = (own[j], noise[j], mean[j])
+            yield [in_html(names[j]), *(_number(x) for x in numbers)]
+        if len(order) > COLUMNS_SHOWN:
+            rest = np.abs(own[order[COLUMNS_SHOWN:]]).max()
+            yield [
+                f"{len(order) - COLUMNS_SHOWN} others",
+                f"at most {rest:.4g}",
+                "",
+                "",
+            ]

@@ -55,15 +55,9 @@ def effective_share(
 @final
 @dataclass(frozen=True, eq=False)
 class LocalitySplit:
-    """Coefficients as sums over distances from the row, β_j = Σ_m β_j^(m).
+    """Coefficients as sums over distances from the row, β_j = Σ_m β_j^(m)."""
 
-    Parameters
-    ----------
-    parts : array (n, M, D)
-        β_j^(m), for m from 0.
-    """
-
-    parts: Array
+    parts: Array  # (n, M, D): β_j^(m), for m from 0
 
     @property
     def coefficients(self) -> Array:
@@ -446,21 +440,11 @@ VARIANCE_DRAWS: Final = 4096
 @final
 @dataclass(frozen=True, eq=False)
 class Variance:
-    """Var_Q f in n situations.
+    """Var_Q f in n situations."""
 
-    Parameters
-    ----------
-    values : array (n,)
-        The variances.
-    standard_errors : array (n,)
-        Their standard errors; 0 where they are exact.
-    source : str
-        ``"exact"``, or how they were estimated.
-    """
-
-    values: Values
-    standard_errors: Values
-    source: str
+    values: Values  # (n,): the variances
+    standard_errors: Values  # (n,): their standard errors; 0 where they are exact
+    source: str  # "exact", or how they were estimated
 
     @property
     def exact(self) -> bool:
@@ -471,8 +455,8 @@ class Variance:
 def variance(
     function: Function | SumOfProducts,
     law: LimeLaw,
-    points: Points,
-    widths: Values | None = None,
+    points: Points,  # shape (n, D)
+    widths: Values | None = None,  # shape (n,)
     *,
     n_draws: int = VARIANCE_DRAWS,
     rng: int | np.random.Generator = 0,
@@ -483,8 +467,6 @@ def variance(
     of two sets what they have in common, of two bumps a bump. With L products and D
     columns these are L² D / 2 numbers for each situation; beyond 2²⁷ of them, or for
     another function, the variance is that of draws from Q.
-
-    points (n, D), widths (n,).
     """
     own = law.widths(points, widths)
     products = function if isinstance(function, SumOfProducts) else function.products

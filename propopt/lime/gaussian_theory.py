@@ -1,4 +1,4 @@
-"""Normal samples in closed form: gains, critical bandwidths, noise."""
+"""Normal samples in closed form: gains and critical bandwidths."""
 
 from __future__ import annotations
 
@@ -7,16 +7,12 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from scipy.special import log_ndtr
 
 from propopt.base.arrays import Array, Attributions, Points, Truths, Values
-from propopt.base.checks import read_array, read_count
 from propopt.base.errors import InvalidInput
-from propopt.lime.expectations import Limits
 from propopt.lime.laws.gaussian_law import GaussianLaw, NormalColumn
-from propopt.lime.laws.lime_law import GlimeLaw, LimeLaw, Tilt
-from propopt.structures.products.families import Powers
+from propopt.lime.laws.lime_law import GlimeLaw, LimeLaw
 from propopt.structures.products.normals import log_mass, mean_of_interval, mills
 from propopt.tables.frames import Labels, read_points
 
@@ -46,25 +42,13 @@ class Near(NamedTuple):
 @final
 @dataclass(frozen=True, eq=False)
 class Geometry:
-    """The numbers of a gaussian law, by columns, for closed forms.
-
-    Parameters
-    ----------
-    law : GaussianLaw
-        The law.
-    normal : array of bool (D,)
-        Which columns are of normal numbers that are never missing.
-    mean, scale : array (D,)
-        μ and σ; NaN for other columns.
-    width : array (D,)
-        u_j ν, the width of the kernel in units of the column.
-    """
+    """The numbers of a gaussian law, by columns, for closed forms."""
 
     law: GaussianLaw
-    normal: Truths
-    mean: Array
-    scale: Array
-    width: Array
+    normal: Truths  # (D,): which columns are of normal numbers that are never missing
+    mean: Array  # (D,): μ; NaN for other columns
+    scale: Array  # (D,): σ; NaN for other columns
+    width: Array  # (D,): u_j ν, the width of the kernel in units of the column
 
     @classmethod
     def of(cls, law: LimeLaw) -> Geometry:
@@ -179,76 +163,17 @@ class Gains:
     different columns do not compare, and it is negative where the bin lies left of the
     mean μ̃_j of the weighted samples: then the coefficient has the sign that the
     gradient has not.
-
-    Parameters
-    ----------
-    gain : array (n, D)
-        g; NaN where a column or a value is not a number.
-    alpha, complement : array (n, D)
-        α, the probability of the bin under weighted samples, and 1 − α.
-    theta : array (n, D)
-        σ̃ (φ(hi) − φ(lo)): the step of the weighted density between the ends of the
-        bin, times σ̃².
-    mean, deviation : array (n, D)
-        μ̃ and σ̃ of the weighted samples.
-    log_weight : array (n,)
-        log C, the mean weight of a sample.
-    labels : Labels
-        Names of rows and columns.
     """
 
-    gain: Attributions
+    gain: Attributions  # (n, D): g; NaN where a column or a value is not a number
+    # (n, D): α, the probability of the bin under weighted samples, and 1 − α
     alpha: Array
-    complement: Array
-    theta: Array
-    mean: Array
-    deviation: Array
-    log_weight: Values
+    complement: Array  # shape (n, D)
+    theta: Array  # (n, D): σ̃ (φ(hi) − φ(lo))
+    mean: Array  # (n, D): μ̃
+    deviation: Array  # (n, D): σ̃ of the weighted samples
+    log_weight: Values  # (n,): log C, the mean weight of a sample
     labels: Labels = Labels()
-
-    @property
-    def has_sign_of_gradient(self) -> Array:
-        """1 where coefficients of linear functions have the sign of the slope, (n, D).
-
-        −1 where they have the other one, 0 where they vanish, NaN where there is no
-        gain.
-        """
-        return np.asarray(np.sign(self.gain))
-
-    def of_linear(self, slopes: ArrayLike, intercept: float = 0.0) -> Limits:
-        """The limits of LIME for f(x) = aᵀx + b, in closed form.
-
-        β_j = a_j g_j,  β_0 = f(μ̃) − Σ_j α_j β_j.
-
-        Parameters
-        ----------
-        slopes : array (D,)
-            a.
-        intercept : float
-            b.
-
-        Raises
-        ------
-        InvalidInput
-            If there is not one finite slope for each column, or a column that has one
-            is not of normal numbers.
-        """
-        a = read_array(slopes, "slopes", ndim=1)
-        if a.shape != self.gain.shape[1:]:
-            raise InvalidInput(
-                f"slopes: expected {self.gain.shape[1]} numbers, got {len(a)}"
-            )
-        used = a != 0.0
-        absent = np.isnan(self.gain).any(axis=0) & used
-        if absent.any():
-            name = self.labels.feature_names(len(a))[int(absent.argmax())]
-            raise InvalidInput(
-                f"slopes: column {name!r} has a slope, but is not of numbers alone; "
-                "po.lime.limits explains functions of categories and missing numbers"
-            )
-        coefficients = np.where(used, a * self.gain, 0.0)
-        mean = intercept + self.mean[:, used] @ a[used]
-        return Limits(coefficients, mean, self.alpha, self.log_weight)
 
     def to_frame(self) -> pd.DataFrame:
         """The gains, with the names of rows and columns."""
@@ -258,27 +183,13 @@ class Gains:
 def gains(law: LimeLaw, X: Any) -> Gains:
     """What LIME with normal samples makes of the slopes of linear functions.
 
-    Parameters
-    ----------
-    law : GaussianLaw or GlimeLaw
-        GLIME's law of a gaussian law has the same gains.
-    X : DataFrame or array (n, D)
-        The rows; categories as codes.
-
-    Returns
-    -------
-    Gains
-
-    Raises
-    ------
-    InvalidInput
-        If the law has no normal samples, or X is no table of its columns.
+    X (n, D).
 
     Examples
     --------
     >>> import propopt as po
     >>> law = po.lime.GaussianLaw.of([0.0, 0.0], scale=1.0, kernel_width=1.0)
-    >>> po.lime.gains(law, [[1.0, -0.5]]).gain.round(4)
+    >>> gains(law, [[1.0, -0.5]]).gain.round(4)
     array([[ 1.1378, -0.1271]])
 
     In the second column a function that increases has a negative coefficient.
@@ -319,36 +230,10 @@ def gains_at(geometry: Geometry, points: Points, labels: Labels) -> Gains:
 @final
 @dataclass(frozen=True, eq=False)
 class CriticalBandwidths:
-    """Where gains g_j(ν) of rows are zero, and what they are on both sides.
+    """Where gains g_j(ν) of rows are zero."""
 
-    Parameters
-    ----------
-    widths : array (n, D)
-        ν_crit; NaN where the gain never changes its sign.
-    gain : array (n, D)
-        g at the kernel width of the law.
-    narrow, wide : array (n, D)
-        Its limits as ν → 0 and as ν → ∞. A narrow kernel leaves the distance from the
-        value to the nearer end of its bin: positive to the lower one, negative to the
-        upper one. A wide one leaves the law of the samples: negative in bins below the
-        mean.
-    kernel_width : float
-        That of the law.
-    labels : Labels
-        Names of rows and columns.
-    """
-
-    widths: Array
-    gain: Attributions
-    narrow: Attributions
-    wide: Attributions
-    kernel_width: float
+    widths: Array  # (n, D): ν_crit; NaN where the gain never changes its sign
     labels: Labels = Labels()
-
-    @property
-    def distance(self) -> Array:
-        """|ν / ν_crit − 1|: how near the law's width is; NaN where there is none."""
-        return np.asarray(np.abs(self.kernel_width / self.widths - 1.0))
 
     def to_frame(self) -> pd.DataFrame:
         """The widths, with the names of rows and columns."""
@@ -368,49 +253,18 @@ def critical_bandwidths(law: LimeLaw, X: Any) -> CriticalBandwidths:
     wider ones. Functions that are not linear may have other roots, and several: see the
     path of their coefficients.
 
-    Parameters
-    ----------
-    law : GaussianLaw or GlimeLaw
-        The law, of any kernel width.
-    X : DataFrame or array (n, D)
-        The rows; categories as codes.
-
-    Returns
-    -------
-    CriticalBandwidths
-
-    Raises
-    ------
-    InvalidInput
-        If the law has no normal samples, or X is no table of its columns.
+    X (n, D).
 
     Examples
     --------
     >>> import propopt as po
     >>> law = po.lime.GaussianLaw.of([0.0, 0.0], scale=1.0, kernel_width=1.0)
-    >>> po.lime.critical_bandwidths(law, [[0.432, 0.1]]).widths.round(4)
+    >>> critical_bandwidths(law, [[0.432, 0.1]]).widths.round(4)
     array([[0.5301,    nan]])
     """
     law, points, labels = rows_of_law(law, X)
     geometry = Geometry.of(law)
-    return critical_at(geometry, points, gains_at(geometry, points, labels))
-
-
-def critical_at(geometry: Geometry, points: Points, found: Gains) -> CriticalBandwidths:
-    """As :func:`critical_bandwidths`, at rows of which the gains are known."""
-    low, high = geometry.ends(points)
-    return CriticalBandwidths(
-        _roots(geometry, points, low, high),
-        found.gain,
-        _narrow(points, low, high),
-        geometry.scale
-        * tails(
-            (low - geometry.mean) / geometry.scale,
-            (high - geometry.mean) / geometry.scale,
-        ).contrast,
-        geometry.law.kernel_width,
-        found.labels,
-    )
+    return CriticalBandwidths(_roots(geometry, points, *geometry.ends(points)), labels)
 
 
 def _roots(geometry: Geometry, points: Points, low: Array, high: Array) -> Array:
@@ -425,135 +279,3 @@ def _roots(geometry: Geometry, points: Points, low: Array, high: Array) -> Array
     unit = geometry.width / geometry.law.kernel_width
     root = np.sqrt(np.where(square > 0.0, square, np.nan))
     return np.asarray(root * geometry.scale / unit)
-
-
-def _narrow(points: Points, low: Array, high: Array) -> Array:
-    """The way from the nearer end of the bin to the value; 0 in the middle."""
-    below, above = points - low, high - points
-    ends = np.where(below < above, below, -above)
-    tied = (below == above) | (np.isinf(below) & np.isinf(above))
-    return np.where(tied, 0.0, ends)
-
-
-# ---- How single runs of LIME scatter for linear functions, in closed form
-
-
-def linear_noise(
-    law: LimeLaw, slopes: ArrayLike, X: Any, n_samples: int = 5000
-) -> Attributions:
-    """Standard deviations of the coefficients of one run of LIME, without sampling.
-
-    As n grows, √n (β̂ − β) tends to N(0, Σ⁻¹ E[π² r² ZZᵀ] Σ⁻¹) with the residual
-    r = f − βᵀZ: of f(x) = aᵀx + b a sum of one term for each column, which are
-    independent under the law of the weights π², a kernel of the width ν/√2. So no
-    samples are needed, but means and variances of truncated normals.
-
-    Parameters
-    ----------
-    law : GaussianLaw or GlimeLaw
-        The law, without ridge and first row.
-    slopes : array (D,)
-        a; 0 for columns that are not of numbers alone. The intercept does not matter.
-    X : DataFrame or array (n, D)
-        The rows; categories as codes.
-    n_samples : int
-        Of the run.
-
-    Returns
-    -------
-    array (n, D)
-
-    Raises
-    ------
-    InvalidInput
-        If the law has no normal samples, X is no table of its columns, or a slope is of
-        a column that has none.
-
-    Examples
-    --------
-    >>> import propopt as po
-    >>> law = po.lime.GaussianLaw.of([0.0] * 5, scale=1.0, kernel_width=0.5)
-    >>> slopes, row = [1.0, -2.0, 0.0, 0.0, 0.0], [[1.0, 0.5, 1.0, 0.2, -1.0]]
-    >>> lime = po.lime.linear_noise(law, slopes, row)
-    >>> glime = po.lime.linear_noise(po.lime.GlimeLaw(law), slopes, row)
-    >>> (lime / glime).round(1)
-    array([[4.5, 4.7, 4.5, 4.8, 4.5]])
-    """
-    a, n = read_array(slopes, "slopes", ndim=1), read_count(n_samples, "n_samples")
-    law, points, labels = rows_of_law(law, X)
-    geometry = Geometry.of(law)
-    found = gains_at(geometry, points, labels)
-    limits = found.of_linear(a)
-    # of differences from μ, which keep their digits
-    used = a != 0.0
-    mean = np.where(used, geometry.mean, 0.0)
-    own = law.widths(points)
-    narrow = law.squared_widths(own)
-    terms = [
-        _Term.of(tilt, a[j], mean[j], limits.coefficients[:, j])
-        for j, tilt in enumerate(law.tilts(points, narrow))
-    ]
-    squares = _squares(terms, found.alpha, limits.intercept - a @ mean)
-    log_ratio = law.log_weights(points, narrow) - 2.0 * law.log_weights(points, own)
-    spread = found.alpha * found.complement
-    deviations = np.sqrt(squares * np.exp(log_ratio)[:, None] / n)
-    return np.divide(deviations, spread, out=np.zeros(points.shape), where=spread > 0.0)
-
-
-class _Term(NamedTuple):
-    """a_j (x_j − μ_j) − β_j z_j under the law of π², for n rows: by bits 0 and 1."""
-
-    shares: Array
-    """Probabilities of both bits, (2, n)."""
-
-    means: Array
-    """(2, n)."""
-
-    variances: Array
-    """(2, n)."""
-
-    @classmethod
-    def of(cls, tilt: Tilt, slope: float, mean: float, coefficients: Values) -> _Term:
-        """That of one column; zeros where it has no slope."""
-        shares = np.stack([tilt.complement, tilt.alpha])
-        if slope == 0.0:
-            return cls(shares, *np.zeros((2, *shares.shape)))
-        first, second = _moments(tilt, mean)
-        means = slope * first
-        means[1] -= coefficients
-        return cls(shares, means, slope**2 * (second - first**2))
-
-    @property
-    def mean(self) -> Values:
-        """Of both bits together, (n,)."""
-        return np.asarray((self.shares * self.means).sum(axis=0))
-
-    @property
-    def variance(self) -> Values:
-        """Likewise."""
-        apart = self.means - self.mean
-        return np.asarray((self.shares * (self.variances + apart**2)).sum(axis=0))
-
-
-def _moments(tilt: Tilt, mean: float) -> tuple[Array, Array]:
-    """E (x − μ) and E (x − μ)² by the bit 0 and 1, (2, n) each."""
-    powers = Powers(np.zeros(2, np.intp), np.array([1, 2]), np.full(2, mean))
-    one, zero = tilt.given(tilt.pieces.expect(powers))
-    first, second = np.stack([zero, one], axis=1)
-    return first, second
-
-
-def _squares(terms: list[_Term], alpha: Array, intercept: Values) -> Array:
-    """E r² (z_j − α_j)² under the law of π², (n, D); r is the sum of terms less β_0.
-
-    Given the bit of column j its own term and the sum of all others are independent.
-    """
-    total = np.sum([term.mean for term in terms], axis=0) - intercept
-    spread = np.sum([term.variance for term in terms], axis=0)
-    squares = np.empty(alpha.shape)
-    for j, term in enumerate(terms):
-        rest, scatter = total - term.mean, spread - term.variance
-        by_bit = term.variances + (term.means + rest) ** 2 + np.maximum(scatter, 0.0)
-        bits = np.stack([-alpha[:, j], 1.0 - alpha[:, j]])
-        squares[:, j] = (term.shares * by_bit * bits**2).sum(axis=0)
-    return squares

@@ -1,7 +1,7 @@
 """Moments of bits: independent, or exchangeable.
 
 - :class:`~propopt.lime.moments.BitMoments`: what is asked of them;
-  :class:`~propopt.lime.moments.BitLimits`: limits of LIME that have them.
+  :class:`~propopt.lime.moments.Surrogate`: limits of LIME that have them.
 - :class:`~propopt.lime.moments.IndependentBits`: of tables.
 - :class:`~propopt.lime.moments.ExchangeableBits`: of texts.
 """
@@ -48,7 +48,7 @@ class BitMoments(Protocol):
         """What ρ leaves of a coefficient: the diagonal of (Cov_Q + ρ I)⁻¹ Cov_Q."""
 
 
-class BitLimits(Protocol):
+class Surrogate(Protocol):
     """What LIME tends to in n situations, with the bits it is fitted to."""
 
     @property
@@ -75,17 +75,6 @@ class ExchangeableBits:
     Cov_Q(z) has two eigenvalues: Var_Q(m) / d along (1, ..., 1), and
     (α_1 − α_2) / α_0 = E_Q[m (d − m)] / (d (d − 1)) on all that sums to 0.
 
-    Parameters
-    ----------
-    share : array (n,)
-        Q(z_j = 1), of any word.
-    along, apart : array (n,)
-        The eigenvalues.
-    log_weight : array (n,)
-        Log E π.
-    n_words : int
-        d ≥ 2.
-
     Examples
     --------
     >>> even = np.log([[0.25, 0.5, 0.25]])  # two independent bits
@@ -93,11 +82,11 @@ class ExchangeableBits:
     array([[0.5, 0.5]])
     """
 
-    share: Values
-    along: Values
-    apart: Values
-    log_weight: Values
-    n_words: int
+    share: Values  # (n,): Q(z_j = 1), of any word
+    along: Values  # (n,): the eigenvalues
+    apart: Values  # shape (n,)
+    log_weight: Values  # (n,): log E π
+    n_words: int  # d ≥ 2
 
     @classmethod
     def of_sizes(cls, log_weights: Array) -> ExchangeableBits:
@@ -177,18 +166,10 @@ class ExchangeableBits:
 @final
 @dataclass(frozen=True, eq=False)
 class IndependentBits:
-    """Bits of the columns of a table: Cov_Q(z) = diag(α_j (1 − α_j)).
+    """Bits of the columns of a table: Cov_Q(z) = diag(α_j (1 − α_j))."""
 
-    Parameters
-    ----------
-    alpha : array (n, D)
-        Q(z_j = 1).
-    log_weight : array (n,)
-        Log E π.
-    """
-
-    alpha: Array
-    log_weight: Values
+    alpha: Array  # (n, D): Q(z_j = 1)
+    log_weight: Values  # (n,): log E π
 
     def at(self, rows: slice | Positions, /) -> IndependentBits:
         """Those of some situations."""

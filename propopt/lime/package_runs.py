@@ -297,7 +297,7 @@ class _Theory:
         rng = np.random.default_rng(seed)
         return estimate_limits(
             self.function, law, self.point, n_samples=50_000, rng=rng, progress=False
-        ).limits
+        )
 
     def _kept(self, limits: Limits) -> Truths | None:
         if self.n_kept >= len(self.law.columns):

@@ -66,26 +66,13 @@ class BitVariable:
     α, c of the reference, β_j Π_{k≠j} c_k / c is one in α, of a degree below the number
     of columns that f depends on; with equal shares the factors are 1, and the degree is
     below that of the longest product.
-
-    Parameters
-    ----------
-    share : float
-        w, of the reference.
-    shares : array (D,)
-        w_k, the share of the row's bin in each column.
-    used : array (D,)
-        Whether f depends on the column.
-    degree : int
-        As above.
-    scale : float
-        The width of each column over ν.
     """
 
-    share: float
-    shares: Array
-    used: Truths
-    degree: int
-    scale: float = 1.0
+    share: float  # w, of the reference
+    shares: Array  # (D,): w_k, the share of the row's bin in each column
+    used: Truths  # (D,): whether f depends on the column
+    degree: int  # as above
+    scale: float = 1.0  # the width of each column over ν
     start: float = 0.0
 
     def widths(self, u: Values, rest: Values) -> Values:
@@ -106,18 +93,10 @@ class BitVariable:
 @final
 @dataclass(frozen=True, eq=False)
 class RationalVariable:
-    """u = ν² / (ν² + s²): in it the moments of a weighted normal law are smooth.
+    """u = ν² / (ν² + s²): in it the moments of a weighted normal law are smooth."""
 
-    Parameters
-    ----------
-    scale : float
-        s, the law's own width.
-    n_columns : int
-        D.
-    """
-
-    scale: float
-    n_columns: int
+    scale: float  # s, the law's own width
+    n_columns: int  # D
     start: float = _FIRST
 
     @property
@@ -198,18 +177,10 @@ class CoefficientCurve(Protocol):
 @final
 @dataclass(frozen=True, eq=False)
 class WidthCurve:
-    """β_j of one row as functions of a variable u in (0, 1) of the width.
+    """β_j of one row as functions of a variable u in (0, 1) of the width."""
 
-    Parameters
-    ----------
-    exact : ExactLimits
-        A sum of products and a law.
-    point : array (D,)
-        The row.
-    """
-
-    exact: ExactLimits
-    point: Array
+    exact: ExactLimits  # a sum of products and a law
+    point: Array  # shape (D,)
 
     @cached_property
     def variable(self) -> WidthVariable:
@@ -278,31 +249,15 @@ _SPARE: Final = 2
 @final
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """Polynomials p_j on low ≤ u ≤ high, by their Chebyshev coefficients.
+    """Polynomials p_j on low ≤ u ≤ high, by their Chebyshev coefficients."""
 
-    Parameters
-    ----------
-    low, high : float
-        Where it is.
-    coefficients : array (n, D)
-        Of T_0 to T_{n−1} in 2 (u − low) / (high − low) − 1.
-    at_nodes : CurveValues
-        What was interpolated.
-    nodes : array (n,)
-        Where: increasing values of u.
-    rounding : array (D,)
-        How far the polynomials may be from the functions.
-    resolved : bool
-        Whether what is left is rounding.
-    """
-
-    low: float
+    low: float  # where it is
     high: float
-    coefficients: Array
-    at_nodes: CurveValues
-    nodes: Values
-    rounding: Array
-    resolved: bool
+    coefficients: Array  # (n, D): of T_0 to T_{n−1} in 2 (u − low) / (high − low) − 1
+    at_nodes: CurveValues  # what was interpolated
+    nodes: Values  # (n,): where: increasing values of u
+    rounding: Array  # (D,): how far the polynomials may be from the functions
+    resolved: bool  # whether what is left is rounding
 
     def value(self, u: Values, j: int) -> Values:
         """p_j at places u (n,)."""
@@ -458,26 +413,12 @@ def _signs_on(
 @final
 @dataclass(frozen=True, eq=False)
 class ColumnRoots:
-    """The kernel widths at which one coefficient is zero.
+    """The kernel widths at which one coefficient is zero."""
 
-    Parameters
-    ----------
-    column : int
-        j.
-    widths : array (R,)
-        ν > 0 with β_j(ν) = 0, increasing.
-    crosses : array (R,)
-        Whether the sign changes there; where not, β_j touches zero: it is nearer to
-        zero than rounding tells, and has the same sign on both sides.
-    signs : array (C + 1,)
-        −1 or 1 between the C crossings, from ν → 0 to ν → ∞. Empty where β_j is zero at
-        all widths.
-    """
-
-    column: int
-    widths: Values
-    crosses: Truths
-    signs: Positions
+    column: int  # j
+    widths: Values  # (R,): ν > 0 with β_j(ν) = 0, increasing
+    crosses: Truths  # (R,): whether the sign changes there; where not, β_j touches zero
+    signs: Positions  # (C + 1,): −1 or 1 between the C crossings, from ν → 0 to ν → ∞
 
     @property
     def zero(self) -> bool:
@@ -506,22 +447,11 @@ class ColumnRoots:
 @final
 @dataclass(frozen=True, eq=False)
 class SignChanges:
-    """All widths at which coefficients of one row are zero.
+    """All widths at which coefficients of one row are zero."""
 
-    Parameters
-    ----------
-    columns : tuple of ColumnRoots (D,)
-        Those of each column.
-    complete : bool
-        Whether these are known to be all roots, up to rounding, because coefficients
-        are polynomials of a known degree.
-    statement : str
-        Why they are all, or how they were sought.
-    """
-
-    columns: tuple[ColumnRoots, ...]
-    complete: bool
-    statement: str
+    columns: tuple[ColumnRoots, ...]  # (D,): those of each column
+    complete: bool  # whether these are known to be all roots, up to rounding
+    statement: str  # why they are all, or how they were sought
 
     def __getitem__(self, column: int) -> ColumnRoots:
         return self.columns[column]
@@ -626,33 +556,15 @@ GRID_REACH: Final = 10.0
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class BandwidthPath:
-    """What LIME tends to for one row, at many kernel widths.
+    """What LIME tends to for one row, at many kernel widths."""
 
-    Parameters
-    ----------
-    widths : array (M,)
-        ν, increasing.
-    coefficients : array (M, D)
-        β_j, exact at each width.
-    intercept : array (M,)
-        β_0.
-    mean_weight : array (M,)
-        C = E π, the mean weight of a sample.
-    effective_share : array (M,)
-        (E π)² / E π², the share of the samples that count.
-    exact : ExactLimits
-        What they are made of.
-    point : array (D,)
-        The row.
-    """
-
-    widths: Values
-    coefficients: Array
-    intercept: Values
-    mean_weight: Values
-    effective_share: Values
-    exact: ExactLimits
-    point: Array
+    widths: Values  # (M,): ν, increasing
+    coefficients: Array  # (M, D): β_j, exact at each width
+    intercept: Values  # (M,): β_0
+    mean_weight: Values  # (M,): C = E π, the mean weight of a sample
+    effective_share: Values  # (M,): (E π)² / E π², the share of the samples that count
+    exact: ExactLimits  # what they are made of
+    point: Array  # shape (D,)
 
     def __repr__(self) -> str:
         low, high = self.widths[[0, -1]]
@@ -726,26 +638,17 @@ _HALVINGS: Final = 40
 
 @final
 @dataclass(frozen=True, eq=False)
-class SignsAround:
-    """Whether coefficients change their sign beside a kernel width.
+class NeighbouringSigns:
+    """Whether coefficients change their sign beside a kernel width."""
 
-    Parameters
-    ----------
-    roots : array (n, D)
-        The width of the change of sign that is nearest by its ratio to the law's; NaN
-        if there is none from an eighth of it to infinity.
-    turned : array (n, D)
-        Whether the sign at the law's width is not that without weights.
-    wide : array (n, D)
-        Coefficients without weights, for ν → ∞.
-    """
-
+    # (n, D): the width of the change of sign that is nearest by its ratio to the law's
     roots: Array
+    # (n, D): whether the sign at the law's width is not that without weights
     turned: Truths
-    wide: Array
+    wide: Array  # (n, D): coefficients without weights, for ν → ∞
 
 
-def signs_around(exact: ExactLimits, points: Points) -> SignsAround:
+def signs_around(exact: ExactLimits, points: Points) -> NeighbouringSigns:
     """Changes of sign around the law's kernel width ν_0, for all rows.
 
     Coefficients are interpolated in a bounded variable of the width, by as many widths
@@ -776,7 +679,7 @@ def signs_around(exact: ExactLimits, points: Points) -> SignsAround:
             if nearest is not None and nearest > own / REACH:
                 roots[n, j] = nearest
                 turned[n, j] = found.sign_at(own) != found.signs[-1]
-    return SignsAround(roots, turned, wide)
+    return NeighbouringSigns(roots, turned, wide)
 
 
 @final

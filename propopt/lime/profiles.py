@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol, TypeAlias, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ import pandas as pd
 from propopt.base.arrays import Array, Points, Positions, Values
 from propopt.base.errors import InvalidInput
 from propopt.lime.bins import BinRule, NumberBins
-from propopt.lime.expectations import ExactLimits
+from propopt.lime.expectations import ExactLimits, Limits
 from propopt.lime.laws.gaussian_law import NormalColumn
 from propopt.lime.laws.lime_law import LimeColumn, LimeLaw, without_glime
 from propopt.lime.laws.smooth_law import SmoothColumn
@@ -29,23 +29,12 @@ class BinProfile:
 
     It does not depend on the bin of the row in column j, so it tells what β_j is in
     every cell of bins along axis j (:meth:`along`).
-
-    Parameters
-    ----------
-    column : int
-        j.
-    means : array (n, B)
-        h_j(b).
-    shares : array (B,)
-        w_b, how often samples fall into each bin.
-    own : array (n,)
-        The bin of each row.
     """
 
-    column: int
-    means: Array
-    shares: Array
-    own: Positions
+    column: int  # j
+    means: Array  # (n, B): h_j(b)
+    shares: Array  # (B,): w_b, how often samples fall into each bin
+    own: Positions  # (n,): the bin of each row
 
     @property
     def coefficients(self) -> Values:
@@ -76,10 +65,7 @@ class BinProfile:
 def bin_profiles(
     exact: ExactLimits, points: Points, widths: Values | None = None
 ) -> tuple[BinProfile, ...]:
-    """Profiles of all columns, for all rows.
-
-    points (n, D), widths (n,).
-    """
+    """Profiles of all columns, for all rows; points (n, D), widths (n,)."""
     columns = binned_or_refused(exact)
     own_widths = exact.law.widths(points, widths)
     parts = [
@@ -227,26 +213,6 @@ def with_bins(
 # ---- Means of a function over the bins of a column, the other columns as LIME has them
 
 
-class LimitsLike(Protocol):
-    """Limits, exact or estimated."""
-
-    @property
-    def coefficients(self) -> Array:
-        """β, (n, D)."""
-
-    @property
-    def mean(self) -> Values:
-        """E_Q f, (n,)."""
-
-    @property
-    def alpha(self) -> Array:
-        """Q(z_j = 1), (n, D)."""
-
-
-LimitsAt: TypeAlias = Callable[[Points], LimitsLike]
-"""Limits at encoded rows (n, D)."""
-
-
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RowProfile:
@@ -254,26 +220,13 @@ class RowProfile:
 
     h_j(b) = E_Q[f | b_j = b]; β_j is h_j in the bin of the row less its mean over the
     other bins, by their shares.
-
-    Parameters
-    ----------
-    features : tuple of str (D,)
-        The columns.
-    bins : tuple of tuples of str (D,)
-        The bins of each column, in words.
-    means : tuple of arrays (B_j,)
-        h_j; NaN for a bin in which no value is.
-    own : array (D,)
-        The bin of the row.
-    mean : float
-        E_Q f.
     """
 
-    features: tuple[str, ...]
-    bins: tuple[tuple[str, ...], ...]
-    means: tuple[Values, ...]
-    own: Positions
-    mean: float
+    features: tuple[str, ...]  # shape (D,)
+    bins: tuple[tuple[str, ...], ...]  # (D,): the bins of each column, in words
+    means: tuple[Values, ...]  # (B_j,): h_j; NaN for a bin in which no value is
+    own: Positions  # (D,): the bin of the row
+    mean: float  # E_Q f
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each column and bin."""
@@ -287,7 +240,9 @@ class RowProfile:
         return pd.DataFrame(rows, columns=["feature", "bin", "mean", "own"])
 
 
-def profile_means(limits: LimitsAt, law: LimeLaw, points: Points, j: int) -> Array:
+def profile_means(
+    limits: Callable[[Points], Limits], law: LimeLaw, points: Points, j: int
+) -> Array:
     """h_j(b) = E_Q f + (1 − α_j) β_j with rows moved to bin b of column j, (N, B_j).
 
     points (N, D).
@@ -313,23 +268,12 @@ class RowCells:
 
     All rows in one cell have the same coefficients, however far they are from each
     other; those of a cell beside it may be quite other ones.
-
-    Parameters
-    ----------
-    features : (str, str)
-        The columns.
-    bins : pair of tuples of str
-        Their bins, in words.
-    coefficients : array (B_1, B_2, 2)
-        Of the first column and of the second.
-    own : (int, int)
-        The cell of the row.
     """
 
     features: tuple[str, str]
-    bins: tuple[tuple[str, ...], tuple[str, ...]]
-    coefficients: Array
-    own: tuple[int, int]
+    bins: tuple[tuple[str, ...], tuple[str, ...]]  # their bins, in words
+    coefficients: Array  # (B_1, B_2, 2): of the first column and of the second
+    own: tuple[int, int]  # the cell of the row
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each cell."""
@@ -345,12 +289,12 @@ class RowCells:
 
 
 def cell_coefficients(
-    limits: LimitsAt, law: LimeLaw, point: Points, pair: tuple[int, int]
+    limits: Callable[[Points], Limits],
+    law: LimeLaw,
+    point: Points,  # shape (1, D)
+    pair: tuple[int, int],
 ) -> Array:
-    """β of a pair of columns with one row (1, D) moved to each cell, (B_1, B_2, 2).
-
-    point (1, D).
-    """
+    """β of a pair of columns with one row (1, D) moved to each cell, (B_1, B_2, 2)."""
     one, other = (law.columns[j] for j in pair)
     first, second = values_in_bins(one), values_in_bins(other)
     moved = np.repeat(point, len(first) * len(second), axis=0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, Literal, NamedTuple, TypeAlias, final, get_args
 
@@ -15,7 +15,7 @@ from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
 from propopt.lime.expectations import Limits
 from propopt.lime.laws.lime_law import LimeLaw, draws_at
-from propopt.lime.moments import BitLimits
+from propopt.lime.moments import Surrogate
 from propopt.lime.surrogates import CommonDraws, evaluated, stratified_uniforms
 
 
@@ -25,23 +25,12 @@ from propopt.lime.surrogates import CommonDraws, evaluated, stratified_uniforms
 @final
 @dataclass(frozen=True, eq=False)
 class SingleRun:
-    """What one run of n samples gives, in its mean and its scatter, in n situations.
+    """What one run of n samples gives, in its mean and its scatter, in n situations."""
 
-    Parameters
-    ----------
-    n_samples : int
-        Of the run.
-    coefficients : array (n, D)
-        In the mean of runs.
-    intercept : array (n,)
-        Likewise.
-    covariance : array (n, D + 1, D + 1)
-        Of the intercept and the coefficients of a run.
-    """
-
-    n_samples: int
-    coefficients: Attributions
-    intercept: Values
+    n_samples: int  # of the run
+    coefficients: Attributions  # (n, D): in the mean of runs
+    intercept: Values  # (n,): likewise
+    # (n, D + 1, D + 1): of the intercept and the coefficients of a run
     covariance: Array
 
     @property
@@ -80,22 +69,34 @@ class SingleRun:
 
 
 def required_samples(n_samples: int, deviations: Array, wanted: Array | float) -> Array:
-    """N (SE(n) / s)² rounded up, of the shape of the deviations; 1 where these are 0.
-
-    Parameters
-    ----------
-    n_samples : int
-        n.
-    deviations : array
-        SE(n), of coefficients of runs of n samples; NaN where it is not known.
-    wanted : array or float
-        s; of 0 it is inf.
-    """
+    """N (SE(n) / s)² rounded up, of the deviations' shape; 1 where these are 0."""
     with np.errstate(divide="ignore", over="ignore"):
         ratio = np.divide(
             deviations, wanted, out=np.zeros_like(deviations), where=deviations != 0.0
         )
         return np.asarray(np.ceil(np.maximum(1.0, n_samples * ratio**2)))
+
+
+RUN_DRAWS: Final = 4096
+"""Of each row, for deviations that are known to 2 %."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class RunScatter:
+    """What samples tell of runs, for each of N rows."""
+
+    deviations: Array  # (N, D): the standard deviations of the coefficients of one run
+    variance: Values  # (N,): Var_Q f; exact for sums of products that are not too many
+    n_samples: int  # of the run
+    # samples of each row that deviations, and other variances, were estimated from
+    n_draws: int = RUN_DRAWS
+
+    def of_rows(self, rows: Positions) -> RunScatter:
+        """The same of some rows."""
+        return replace(
+            self, deviations=self.deviations[rows], variance=self.variance[rows]
+        )
 
 
 # ---- The fit to n samples in their mean, solved by hand, for many rows at once
@@ -120,31 +121,19 @@ class FiniteFit:
     R S β is what ridge leaves of the coefficients, and t is what the row itself is off
     the fit. Bits of tables are independent and those of texts exchangeable, so that R
     is known by hand. Nothing is divided by N, so that weights may underflow.
-
-    Parameters
-    ----------
-    limits : BitLimits
-        β, E_Q f, and the moments of bits, α, S and log C, in n situations.
-    values : array (n,) or None
-        f(ξ); None where the row itself is no sample.
-    n_samples : int
-        Samples, the row itself included where it is one.
-    ridge : float
-        λ ≥ 0, on all coefficients but the intercept.
-    kept : array of bool (n, D), optional
-        The columns that are fitted; by default all.
     """
 
-    limits: BitLimits
-    values: Values | None
-    n_samples: int
-    ridge: float = 1.0
-    kept: Truths | None = None
+    # β, E_Q f, and the moments of bits, α, S and log C, in n situations
+    limits: Surrogate
+    values: Values | None  # (n,): f(ξ); None where the row itself is no sample
+    n_samples: int  # samples, the row itself included where it is one
+    ridge: float = 1.0  # λ ≥ 0, on all coefficients but the intercept
+    kept: Truths | None = None  # (n, D): the columns that are fitted; by default all
 
     @classmethod
     def of(
         cls,
-        limits: BitLimits,
+        limits: Surrogate,
         values: Values | None,
         n_samples: int,
         ridge: float,
@@ -310,16 +299,16 @@ _TABLES: Final = Budget(2**26)
 def single_run(
     evaluate: Callable[[Points], Values],
     law: LimeLaw,
-    points: Points,
+    points: Points,  # shape (n, D)
     limits: Limits,
-    values: Values | None,
+    values: Values | None,  # shape (n,)
     n_samples: int,
     ridge: float = 1.0,
     first_row: bool = True,
     kept: Truths | None = None,
     *,
-    widths: Values | None = None,
-    n_draws: int = 4096,
+    widths: Values | None = None,  # shape (n,)
+    n_draws: int = RUN_DRAWS,
     rng: np.random.Generator | None = None,
     common: CommonDraws | None = None,
 ) -> SingleRun:
@@ -333,8 +322,6 @@ def single_run(
     (the sandwich). The row itself does not scatter. E π² h = C(ν/√2) E h under the
     weighted law of the width ν/√2, of which draws are taken, all with weight one: the
     deviations are known to about 2 % with 4096 of them.
-
-    points (n, D), values (n,), widths (n,).
 
     Examples
     --------
@@ -383,16 +370,13 @@ def single_run(
 
 def run_covariances(
     fit: FiniteFit,
-    rows: Positions,
-    bits: Array,
-    f: Array,
-    weights: Array,
-    log_squares: Values,
+    rows: Positions,  # shape (m,)
+    bits: Array,  # shape (m, S, D)
+    f: Array,  # shape (m, S)
+    weights: Array,  # shape (m, S)
+    log_squares: Values,  # shape (n,)
 ) -> Array:
-    """Of a run, (m, D + 1, D + 1), from draws of the law that is weighted by π².
-
-    rows (m,), bits (m, S, D), f (m, S), weights (m, S), log_squares (n,).
-    """
+    """Of a run, (m, D + 1, D + 1), from draws of the law that is weighted by π²."""
     b_0, b = fit.intercept[rows], fit.coefficients[rows]
     r = f - b_0[:, None] - (bits @ b[..., None])[..., 0]
     moved = fit.influences(rows, bits) * r[..., None]
@@ -430,19 +414,17 @@ class Expected(NamedTuple):
 
 def expected(
     limits: Limits,
-    values: Values | None,
+    values: Values | None,  # shape (n,)
     n_samples: int,
     ridge: float = 1.0,
     first_row: bool = True,
-    kept: Truths | None = None,
+    kept: Truths | None = None,  # shape (n, D)
 ) -> Expected:
     """What ``lime`` gives with n samples, to the first order in 1 / n.
 
     The solution of the mean normal equations, ((n − 1) Σ + v vᵀ + λ D) b =
     (n − 1) Γ + v f(ξ), see :class:`~propopt.lime.single_runs.FiniteFit`. It was within
     noise of the package down to a total weight n C of about 1e-3.
-
-    values (n,), kept (n, D).
 
     Examples
     --------
@@ -550,7 +532,7 @@ class RankingChances(NamedTuple):
 
 def ranking_chances(
     run: SingleRun,
-    coefficients: Attributions,
+    coefficients: Attributions,  # shape (n, D)
     top: int = 3,
     n_draws: int = 4000,
     rng: np.random.Generator | None = None,
@@ -559,8 +541,6 @@ def ranking_chances(
 
     Coefficients of a run are drawn from their normal limit law. Each probability is
     known to 0.8 % or better with 4000 draws.
-
-    coefficients (n, D).
 
     Examples
     --------

@@ -1,7 +1,6 @@
 """Limits that are not exact: estimated, with errors and the reason.
 
-- :func:`~propopt.lime.surrogates.estimate_limits`:
-  :class:`~propopt.lime.surrogates.EstimatedLimits`, with standard errors.
+- :func:`~propopt.lime.surrogates.estimate_limits`: limits, with standard errors.
 - :func:`~propopt.lime.surrogates.stratified_uniforms`: what draws are made
   of; :mod:`~propopt.lime.surrogates` has samples for regressions.
 """
@@ -16,7 +15,7 @@ from typing import Final, final
 
 import numpy as np
 
-from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
+from propopt.base.arrays import Array, Points, Positions, Truths, Values
 from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget, require_memory, row_blocks
@@ -30,62 +29,6 @@ from propopt.lime.expectations import Limits
 from propopt.lime.laws.lime_law import LimeLaw, draws_at
 from propopt.lime.laws.tabular_law import BinnedColumn, binned_columns
 from propopt.tables.frames import Labels
-
-
-# ---- Coefficients of functions that can only be called, from samples of a law
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class EstimatedLimits:
-    """Limits that were estimated, in n situations.
-
-    Parameters
-    ----------
-    limits : Limits
-        The estimates; α and log C are exact.
-    standard_errors : array (n, D)
-        Of the coefficients, from the scatter of 20 independent blocks of draws.
-    intercept_error : array (n,)
-        Of the intercept.
-    evaluations : int
-        Of the function.
-    """
-
-    limits: Limits
-    standard_errors: Attributions
-    intercept_error: Values
-    evaluations: int
-
-    @property
-    def coefficients(self) -> Attributions:
-        """β, (n, D)."""
-        return self.limits.coefficients
-
-    @property
-    def mean(self) -> Values:
-        """E_Q f, (n,)."""
-        return self.limits.mean
-
-    @property
-    def alpha(self) -> Array:
-        """Q(z_j = 1), (n, D)."""
-        return self.limits.alpha
-
-    @property
-    def log_weight(self) -> Values:
-        """Log C, (n,)."""
-        return self.limits.log_weight
-
-    @property
-    def intercept(self) -> Values:
-        """β_0, (n,)."""
-        return self.limits.intercept
-
-    @property
-    def at_row(self) -> Values:
-        """The surrogate at the row itself, Σ β, (n,)."""
-        return self.limits.at_row
 
 
 # ---- Values of a function at samples, in calls of bounded size
@@ -104,20 +47,11 @@ def evaluated(evaluate: Callable[[Points], Values], samples: Array) -> Array:
 @final
 @dataclass(frozen=True, eq=False)
 class LawNeighbourhoods:
-    """Samples of a law, with their bits as regressors.
+    """Samples of a law, with their bits as regressors."""
 
-    Parameters
-    ----------
-    law : LimeLaw
-        How samples are drawn, coded and weighted.
-    n_samples : int
-        S.
-    first_row : bool
-        Whether the row itself is the first of them, with weight one and all its bits.
-    """
-
-    law: LimeLaw
-    n_samples: int
+    law: LimeLaw  # how samples are drawn, coded and weighted
+    n_samples: int  # S
+    # whether the row itself is the first of them, with weight one and all its bits
     first_row: bool
 
     def around(
@@ -234,20 +168,11 @@ class CommonDraws:
     π depends on the bits of a sample alone, so the mean of h under the weighted law Q
     of a row is Σ π h / Σ π over the same samples for all rows. It is a good one where
     most of the samples count.
-
-    Parameters
-    ----------
-    columns : tuple of BinnedColumn (D,)
-        The law.
-    samples : array (S, D)
-        Of the law without weights.
-    values : array (S,)
-        f there.
     """
 
-    columns: tuple[BinnedColumn, ...]
-    samples: Points
-    values: Values
+    columns: tuple[BinnedColumn, ...]  # (D,): the law
+    samples: Points  # (S, D): of the law without weights
+    values: Values  # (S,): f there
 
     @classmethod
     def of(
@@ -424,13 +349,13 @@ _TABLES: Final = Budget(2**26)
 def estimate_limits(
     function: Function,
     law: LimeLaw,
-    points: Points,
+    points: Points,  # shape (n, D)
     labels: Labels | None = None,
     n_samples: int = 5000,
     rng: np.random.Generator | None = None,
     progress: bool | None = None,
-    widths: Values | None = None,
-) -> EstimatedLimits:
+    widths: Values | None = None,  # shape (n,)
+) -> Limits:
     """What LIME tends to for any function, from samples of the weighted law itself.
 
     Samples of Q need no weights, and fill each column evenly. Each of 20 blocks gives
@@ -441,8 +366,6 @@ def estimate_limits(
 
     All rows have the same uniform numbers: rows with the same bins get the same
     answers, and the answers of one row do not depend on the others.
-
-    points (n, D), widths (n,).
 
     Examples
     --------
@@ -477,7 +400,7 @@ def estimate_limits(
         for rows in sampler.blocks(len(points)):
             parts.append(sampler.estimates(points[rows], widths[rows]))
             bar.advance(bar.task_ids[0], rows.stop - rows.start)
-    return _joined(parts, expected)
+    return Limits.joined(parts)
 
 
 def _block_size(n_samples: int, n_columns: int) -> int:
@@ -500,24 +423,12 @@ def _n_outside(size: int, n_columns: int) -> int:
 @final
 @dataclass(frozen=True, eq=False)
 class _Sampler:
-    """Draws of Q around rows, and what each block of them says.
+    """Draws of Q around rows, and what each block of them says."""
 
-    Parameters
-    ----------
-    evaluate : callable
-        f at points (m, D).
-    law : LimeLaw
-        Of them.
-    uniforms : array (B, s, D)
-        What is made samples, around each row.
-    n_outside : int
-        See :func:`terms`.
-    """
-
-    evaluate: Callable[[Points], Values]
-    law: LimeLaw
-    uniforms: Array
-    n_outside: int
+    evaluate: Callable[[Points], Values]  # f at points (m, D)
+    law: LimeLaw  # of them
+    uniforms: Array  # (B, s, D): what is made samples, around each row
+    n_outside: int  # see terms
 
     def blocks(self, n_rows: int) -> list[slice]:
         n_terms = 1 + (self.n_outside > 0) * (1 + self.n_outside)
@@ -527,9 +438,7 @@ class _Sampler:
         require_memory(row_bytes + 24.0 * _BLOCKS * width**2, what, "use fewer samples")
         return list(_TABLES.blocks(n_rows, row_bytes))
 
-    def estimates(
-        self, points: Points, widths: Values
-    ) -> tuple[Limits, Attributions, Values]:
+    def estimates(self, points: Points, widths: Values) -> Limits:
         """Limits at rows, and their errors."""
         n_blocks, size, width = self.uniforms.shape
         shape = len(points), n_blocks, size, width
@@ -545,32 +454,17 @@ class _Sampler:
         spread = np.sqrt(alpha * (1.0 - alpha))
         slopes = fit.slopes[..., :width] / np.where(spread > 0.0, spread, 1.0)
         intercepts = fit.means - (alpha * slopes).sum(axis=-1)
-        limits = Limits(
+        return Limits(
             slopes.mean(axis=0),
             fit.means.mean(axis=0),
             alpha,
             np.sum([tilt.log_weight for tilt in tilts], axis=0),
+            standard_errors=_error(slopes),
+            intercept_error=_error(intercepts),
+            evaluations=values.size,
         )
-        return limits, _error(slopes), _error(intercepts)
 
 
 def _error(blocks: Array) -> Array:
     """Of the mean of independent blocks."""
     return np.asarray(blocks.std(axis=0, ddof=1) / np.sqrt(len(blocks)))
-
-
-def _joined(
-    parts: list[tuple[Limits, Attributions, Values]], evaluations: int
-) -> EstimatedLimits:
-    limits, errors, intercept_errors = zip(*parts, strict=True)
-    return EstimatedLimits(
-        Limits(
-            *(
-                np.concatenate([getattr(part, name) for part in limits])
-                for name in ("coefficients", "mean", "alpha", "log_weight")
-            )
-        ),
-        np.concatenate(errors),
-        np.concatenate(intercept_errors),
-        evaluations,
-    )

@@ -1,7 +1,7 @@
 """Property losses: each is a penalty of a linear map of the attributions."""
 
-from propopt.losses.algebra import Bound, Faithfulness, Objective, Program, PropertyLoss
-from propopt.losses.completeness import Completeness, Constraint, bounds_of
+from propopt.losses.algebra import Bound, Objective, Program, PropertyLoss
+from propopt.losses.completeness import Completeness
 from propopt.losses.faithfulness import FunctionMatching, GradientMatching
 from propopt.losses.robustness import (
     KernelRobustness,
@@ -16,8 +16,6 @@ from propopt.losses.robustness import (
 __all__ = [
     "Bound",
     "Completeness",
-    "Constraint",
-    "Faithfulness",
     "FunctionMatching",
     "GradientMatching",
     "KernelRobustness",
@@ -29,5 +27,4 @@ __all__ = [
     "SharedRobustness",
     "Smoothness",
     "Sparsity",
-    "bounds_of",
 ]

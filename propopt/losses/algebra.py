@@ -17,7 +17,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from propopt.base.checks import read_nonnegative, refuse_overflow, refuse_underf
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.text import Quantity
 from propopt.losses.maps import (
+    CvxpyExpression,
     Identity,
     ImplicitOverPoints,
     LinearMap,
@@ -34,10 +35,6 @@ from propopt.losses.maps import (
     Squared,
 )
 from propopt.tables.frames import Labels, aligned, differ
-
-
-if TYPE_CHECKING:
-    import cvxpy as cp
 
 
 # ---- Property losses and the algebra that composes them
@@ -149,7 +146,7 @@ class PropertyLoss(ABC):
         target = self.target
         return self.penalty.value(-target) if isinstance(target, np.ndarray) else 0.0
 
-    def expression(self, W: cp.Expression) -> cp.Expression:
+    def expression(self, W: CvxpyExpression) -> CvxpyExpression:
         """The loss of a cvxpy expression W (N, D): a convex expression."""
         self.check_shape(W.shape)
         return self.penalty.expression(self.residual(W))
@@ -313,7 +310,7 @@ class Objective:
         values = self.breakdown(W)
         return math.fsum(weight * values[loss.name] for weight, loss in self.terms)
 
-    def expression(self, W: cp.Expression) -> cp.Expression:
+    def expression(self, W: CvxpyExpression) -> CvxpyExpression:
         """Σ weight · loss(W) as a cvxpy expression."""
         return sum(weight * loss.expression(W) for weight, loss in self.terms)
 
@@ -453,38 +450,18 @@ _NO_DIGITS = 1e-20
 
 
 def objective_scale(value: float, zero: float, mean: float = math.inf) -> float:
-    """What a gap is relative to: the value, or the size of nothing if that is larger.
-
-    Parameters
-    ----------
-    value : float
-        The objective of an explanation.
-    zero, mean : float
-        The objective of zero attributions, and of the mean gradient for all points,
-        where that is known.
-    """
+    """What a gap is relative to: the value, or the size of nothing if larger."""
     return max(value, _SHARE * min(zero, mean), _NO_DIGITS * zero)
 
 
 @final
 @dataclass(frozen=True)
 class Effortless:
-    """What two explanations without work cost, by the name of each loss.
+    """What two explanations without work cost, by the name of each loss."""
 
-    Parameters
-    ----------
-    zero : mapping
-        The loss of zero attributions, φ(−T).
-    mean : mapping
-        The loss where the mean gradient explains each point; that of zero where there
-        are no gradients.
-    sizes : mapping
-        max |T| of the losses that have a target.
-    """
-
-    zero: Mapping[str, float]
-    mean: Mapping[str, float]
-    sizes: Mapping[str, float]
+    zero: Mapping[str, float]  # the loss of zero attributions, φ(−T)
+    mean: Mapping[str, float]  # the loss where the mean gradient explains each point
+    sizes: Mapping[str, float]  # max |T| of the losses that have a target
 
     @classmethod
     def of(cls, losses: Sequence[PropertyLoss]) -> Effortless:

@@ -159,12 +159,7 @@ class Completeness:
 class _RowTotals(PropertyLoss):
     """‖W v − t‖²: how far attributions are from adding up; zero as a constraint.
 
-    Parameters
-    ----------
-    total : array (N,)
-        t.
-    weights : array (D,) or (N, D)
-        v.
+    total (N,), weights (D,) or (N, D).
     """
 
     def __init__(
@@ -207,13 +202,7 @@ Constraint: TypeAlias = Bound | Completeness
 def bounds_of(
     constraints: Iterable[Constraint], losses: Sequence[PropertyLoss]
 ) -> tuple[Bound, ...]:
-    """Constraints as bounds; how many features add up, the losses know.
-
-    Raises
-    ------
-    InvalidInput
-        If something is neither, or no loss knows the number of features.
-    """
+    """Constraints as bounds; how many features add up, the losses know."""
     if isinstance(constraints, Bound | Completeness):
         raise InvalidInput(
             f"subject_to: expected a list of bounds, got one; [{constraints!r}] is one"
@@ -287,21 +276,11 @@ def _read(values: object, what: str) -> tuple[Array, tuple[Hashable, ...] | None
 @final
 @dataclass(frozen=True, eq=False)
 class Totals:
-    """The attributions W = V + z uᵀ with V u = 0.
+    """The attributions W = V + z uᵀ with V u = 0."""
 
-    Parameters
-    ----------
-    axis : array (D,) or (N, D)
-        u, of length one; or u_n of each row, which is zero where nothing adds up.
-    heights : array (N,)
-        z.
-    norm : float or array (N,)
-        ‖v‖, or ‖v_n‖.
-    """
-
-    axis: Array
-    heights: Array
-    norm: float | Array
+    axis: Array  # (D,) or (N, D): u, of length one; or u_n of each row
+    heights: Array  # (N,): z
+    norm: float | Array  # (N,): ‖v‖, or ‖v_n‖
 
     @classmethod
     def of(cls, bounds: Sequence[Bound]) -> Totals | None:
@@ -482,17 +461,10 @@ class Totals:
 @final
 @dataclass(frozen=True, eq=False)
 class OffAxis(LinearMap):
-    """V ↦ A(V − (V u)uᵀ).
-
-    Parameters
-    ----------
-    outer : LinearMap
-        A.
-    axis : array (D,) or (N, D)
-        u, of length one; or u_n of each row, of length one or zero.
-    """
+    """V ↦ A(V − (V u)uᵀ)."""
 
     outer: LinearMap
+    # (D,) or (N, D): u, of length one; or u_n of each row, of length one or zero
     axis: Array
 
     def __call__(self, W: Any) -> Any:

@@ -68,58 +68,20 @@ def units_in_words(
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Estimate:
-    """A target (N, D): computed exactly, or estimated from draws.
+    """A target (N, D): computed exactly, or estimated from draws."""
 
-    Parameters
-    ----------
-    values : array (N, D)
-        The target.
-    source : str
-        How it was made, in words: ``"exact"``, ``"exact (boxes)"``, ``"central
-        differences, step 6.1e-06 · max(1, |x|)"``.
-    exact : bool
-        Whether it has no error but rounding.
-    blocks : array (B, N, D), optional
-        Estimates from disjoint blocks of draws, each unbiased, whose mean is
-        ``values``; without them the error of an inexact target is not known.
-    n_draws : int
-        Draws for each point, all blocks together.
-    evaluations : int
-        Rows that the model was given.
-    labels : Labels
-        Names of points and features.
-    units : {"gradient", "output", "scaled"}
-        Those of numeric features.
-    effects : array of bool (N, D), optional
-        Which values are in units of the output, whatever the units of others: effects
-        of categories and of numbers that are missing. None if none of them are.
-    notes : tuple of str
-        What a reader has to know, a sentence each: columns that are constant, or
-        missing everywhere.
-    quantity : Quantity, optional
-        What is explained; None where that is not known.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from propopt.losses.faithfulness import Estimate
-    >>> blocks = np.array([[[1.0, 2.0]], [[3.0, 2.0]]])
-    >>> estimate = Estimate.of_blocks(blocks, source="two blocks", n_draws=20)
-    >>> estimate.values, estimate.standard_errors
-    (array([[2., 2.]]), array([[1., 0.]]))
-    """
-
-    values: Attributions
-    source: str
-    exact: bool = False
-    blocks: Array | None = None
-    n_draws: int = 0
-    evaluations: int = 0
-    labels: Labels = Labels()
-    units: Units = "gradient"
+    values: Attributions  # (N, D): the target
+    source: str  # how it was made, in words
+    exact: bool = False  # whether it has no error but rounding
+    blocks: Array | None = None  # (B, N, D): estimates from disjoint blocks of draws
+    n_draws: int = 0  # draws for each point, all blocks together
+    evaluations: int = 0  # rows that the model was given
+    labels: Labels = Labels()  # names of points and features
+    units: Units = "gradient"  # those of numeric features
+    # (N, D): which values are in units of the output, whatever the units of others
     effects: NDArray[np.bool_] | None = None
-    notes: tuple[str, ...] = ()
-    quantity: Quantity | None = None
+    notes: tuple[str, ...] = ()  # what a reader has to know, a sentence each
+    quantity: Quantity | None = None  # what is explained; None where that is not known
 
     def __post_init__(self) -> None:
         sealed(self.values)
@@ -160,15 +122,6 @@ class Estimate:
         """Blocks of an estimate that is no mean of blocks, such as least squares.
 
         values (N, D), left_out (B, N, D), gives (B, N, D).
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from propopt.losses.faithfulness import Estimate
-        >>> blocks = np.array([1.0, 5.0, 9.0]).reshape(3, 1, 1)
-        >>> left_out = np.array([7.0, 5.0, 3.0]).reshape(3, 1, 1)
-        >>> Estimate.blocks_of_left_out(np.array([[5.0]]), left_out).ravel()
-        array([1., 5., 9.])
         """
         apart = left_out - left_out.mean(axis=0)
         return np.asarray(values - (len(left_out) - 1) * apart)

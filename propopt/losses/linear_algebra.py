@@ -45,14 +45,9 @@ from propopt.base.errors import SolverFailure
 @final
 @dataclass(frozen=True, eq=False)
 class Components:
-    """A partition of nodes.
+    """A partition of nodes."""
 
-    Parameters
-    ----------
-    labels : array of int (N,)
-        The part, 0 to p − 1, that each node belongs to; no part is empty.
-    """
-
+    # (N,): the part, 0 to p − 1, that each node belongs to; no part is empty
     labels: NDArray[np.integer]
 
     @classmethod
@@ -207,25 +202,7 @@ def conjugate_gradients(
     reduction: float = 0.0,
     systems: Systems = ONE_SYSTEM,
 ) -> bool:
-    """Solve Hx = b from a start, in place, until the caller's need is met.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> H, b = np.diag([1.0, 2.0, 4.0]), np.ones(3)
-    >>> x = np.zeros(3)
-    >>> conjugate_gradients(
-    ...     lambda v: H @ v,
-    ...     x,
-    ...     b.copy(),
-    ...     precondition=np.copy,
-    ...     most_steps=3,
-    ...     reduction=1e-20,
-    ... )
-    True
-    >>> x.round(6)
-    array([1.  , 0.5 , 0.25])
-    """
+    """Solve Hx = b from a start, in place, until the caller's need is met."""
     direction, work = np.zeros_like(x), np.empty_like(x)
     energy: Number = 1.0
     goal: Number | None = None
@@ -266,10 +243,7 @@ def positive_inverse(matrix: Array) -> Array:
 
 
 def tridiagonalised(matrix: Array) -> tuple[Array, Array, Array, Array]:
-    """K = Q T Qᵀ of a symmetric matrix, which is overwritten.
-
-    gives (n − 1, n − 1).
-    """
+    """K = Q T Qᵀ of a symmetric matrix, which is overwritten; gives (n − 1, n − 1)."""
     work, info = lapack.dsytrd_lwork(len(matrix), lower=1)
     _require_done("dsytrd_lwork", info)
     reduced, diagonal, beside, factors, info = lapack.dsytrd(
@@ -315,17 +289,7 @@ def inverse_size(parts: Components) -> float:
 
 
 def inverse_by_parts(H: Sparse, parts: Components) -> Sparse:
-    """H⁻¹ (P, P) of a matrix that couples no two parts, in Σ n_c³ operations.
-
-    Examples
-    --------
-    >>> import numpy as np, scipy.sparse as sp
-    >>> H = sp.csr_array(np.array([[2.0, 0, 1], [0, 4, 0], [1, 0, 2]]))
-    >>> inverse_by_parts(H, Components.of(H)).toarray().round(3) + 0.0
-    array([[ 0.667,  0.   , -0.333],
-           [ 0.   ,  0.25 ,  0.   ],
-           [-0.333,  0.   ,  0.667]])
-    """
+    """H⁻¹ (P, P) of a matrix that couples no two parts, in Σ n_c³ operations."""
     sizes = parts.sizes.astype(np.intp)
     of_node = sizes[parts.labels]
     order = np.argsort(parts.labels, kind="stable")

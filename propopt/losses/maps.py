@@ -40,6 +40,9 @@ from propopt.losses.operators import Operator
 if TYPE_CHECKING:
     import cvxpy as cp
 
+CvxpyExpression: TypeAlias = "cp.Expression"
+CvxpyConstraint: TypeAlias = "cp.Constraint"
+
 
 # ---- Linear maps W ↦ A(W), typed by the axis on which they act
 
@@ -111,17 +114,10 @@ class Identity(LinearMap):
 @final
 @dataclass(frozen=True, eq=False)
 class OverPoints(LinearMap):
-    """W ↦ B W with B (E, N): couples points, each feature alike.
+    """W ↦ B W with B (E, N): couples points, each feature alike."""
 
-    Parameters
-    ----------
-    matrix : matrix (E, N)
-        B.
-    components : Components, optional
-        Parts of the points; B maps what is constant on each to zero.
-    """
-
-    matrix: Sparse | Array
+    matrix: Sparse | Array  # (E, N): B
+    # parts of the points; B maps what is constant on each to zero
     components: Components | None = None
 
     def __call__(self, W: Any) -> Any:
@@ -167,20 +163,12 @@ class OverPoints(LinearMap):
 @final
 @dataclass(frozen=True, eq=False)
 class ImplicitOverPoints(LinearMap):
-    """W ↦ B W, known by BᵀB alone: for graphs too large to list their edges.
+    """W ↦ B W, known by BᵀB alone: for graphs too large to list their edges."""
 
-    Parameters
-    ----------
-    gram : Operator (N, N)
-        BᵀB.
-    explicit : callable
-        Gives the same map with its edges listed, for programs that need them.
-    components : Components, optional
-        Parts of the points; B maps what is constant on each to zero.
-    """
-
-    gram: Operator
+    gram: Operator  # (N, N): BᵀB
+    # gives the same map with its edges listed, for programs that need them
     explicit: Callable[[], OverPoints]
+    # parts of the points; B maps what is constant on each to zero
     components: Components | None = None
 
     def __call__(self, W: Any) -> Any:
@@ -213,17 +201,10 @@ class ImplicitOverPoints(LinearMap):
 @final
 @dataclass(frozen=True, eq=False)
 class OverFeatures(LinearMap):
-    """W ↦ W Cᵀ with C (E, D): couples features, each point alike.
+    """W ↦ W Cᵀ with C (E, D): couples features, each point alike."""
 
-    Parameters
-    ----------
-    matrix : matrix (E, D)
-        C.
-    components : Components, optional
-        Parts of the features; C maps what is constant on each to zero.
-    """
-
-    matrix: Sparse | Array
+    matrix: Sparse | Array  # (E, D): C
+    # parts of the features; C maps what is constant on each to zero
     components: Components | None = None
 
     def __call__(self, W: Any) -> Any:
@@ -275,22 +256,13 @@ class OverEntries(LinearMap):
 
     What W is elsewhere counts nothing. On its entries B is what the matrix of
     :class:`OverPoints` is on points.
-
-    Parameters
-    ----------
-    matrix : sparse matrix (E, P)
-        B, whose rows are differences of entries.
-    entries : array of int (P,)
-        Where the entries stand in W, row by row, in increasing order.
-    shape : (int, int)
-        That of W.
-    components : Components
-        Parts of the entries; B maps what is constant on each to zero.
     """
 
-    matrix: Sparse
+    matrix: Sparse  # (E, P): B, whose rows are differences of entries
+    # (P,): where the entries stand in W, row by row, in increasing order
     entries: NDArray[np.intp]
-    shape: tuple[int, int]
+    shape: tuple[int, int]  # that of W
+    # parts of the entries; B maps what is constant on each to zero
     components: Components
 
     def __call__(self, W: Any) -> Any:
@@ -346,15 +318,9 @@ class OverEntries(LinearMap):
 @final
 @dataclass(frozen=True, eq=False)
 class RowSums(LinearMap):
-    """W ↦ W v, one column: weighted sums over features, each point by itself.
+    """W ↦ W v, one column: weighted sums over features, each point by itself."""
 
-    Parameters
-    ----------
-    weights : array (D,) or (N, D)
-        v, or v_n of each point: then W ↦ Σ_d v_nd w_nd.
-    """
-
-    weights: Array
+    weights: Array  # (D,) or (N, D): v, or v_n of each point: then W ↦ Σ_d v_nd w_nd
 
     def __call__(self, W: Any) -> Any:
         if self.weights.ndim == 1:
@@ -474,14 +440,14 @@ class Penalty(ABC):
         """φ(R)."""
 
     @final
-    def expression(self, R: cp.Expression) -> cp.Expression:
+    def expression(self, R: CvxpyExpression) -> CvxpyExpression:
         """φ(R) for a cvxpy expression; without entries it is zero, not a variable."""
         import cvxpy as cp
 
         return self._expression(R) if R.size else cp.Constant(0.0)
 
     @abstractmethod
-    def _expression(self, R: cp.Expression) -> cp.Expression:
+    def _expression(self, R: CvxpyExpression) -> CvxpyExpression:
         """φ(R) for a cvxpy expression with entries."""
 
     @abstractmethod
@@ -511,7 +477,7 @@ class Squared(Penalty):
     def value(self, R: Array) -> float:
         return float(np.vdot(R, R))
 
-    def _expression(self, R: cp.Expression) -> cp.Expression:
+    def _expression(self, R: CvxpyExpression) -> CvxpyExpression:
         import cvxpy as cp
 
         return cp.sum_squares(R)
@@ -541,7 +507,7 @@ class Absolute(Penalty):
     def value(self, R: Array) -> float:
         return float(np.abs(R).sum())
 
-    def _expression(self, R: cp.Expression) -> cp.Expression:
+    def _expression(self, R: CvxpyExpression) -> CvxpyExpression:
         import cvxpy as cp
 
         return cp.sum(cp.abs(R))
@@ -566,19 +532,10 @@ class GroupMax(Penalty):
     """Σ_g max_{e ∈ g} h(r_e) over groups of consecutive rows r_e of R (E, D).
 
     h is ‖·‖₂² (degree 2), or ‖·‖₁ or ‖·‖_∞ (degree 1, so that programs stay linear).
-
-    Parameters
-    ----------
-    starts : array of int
-        The first row of each group; groups are not empty.
-    n_rows : int
-        E.
-    norm : {"l2", "l1", "linf"}
-        The norm of a row.
     """
 
-    starts: NDArray[np.intp]
-    n_rows: int
+    starts: NDArray[np.intp]  # the first row of each group; groups are not empty
+    n_rows: int  # E
     norm: RowNorm
 
     @property
@@ -588,7 +545,7 @@ class GroupMax(Penalty):
     def value(self, R: Array) -> float:
         return float((self._max(_row_norms(R, self.norm)) ** self.degree).sum())
 
-    def _expression(self, R: cp.Expression) -> cp.Expression:
+    def _expression(self, R: CvxpyExpression) -> CvxpyExpression:
         import cvxpy as cp
 
         order = {"l2": 2, "l1": 1, "linf": "inf"}[self.norm]

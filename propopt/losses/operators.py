@@ -96,7 +96,7 @@ class LatticeLaplacian(Operator):
     def energy(self, w: Array) -> float:
         block = w.reshape(self.box)
         return 2.0 * math.fsum(
-            _sum_of_squares(step)
+            float(np.vdot(step, step))
             for first, last in self._slabs()
             for step in self._steps(block, first, last)
         )
@@ -136,14 +136,9 @@ class ProductKernelLaplacian(Operator):
 
     The kernel matrix is the Kronecker product of one small matrix per axis, so a
     product costs O(N Σ n_d) and nothing of size N² is formed.
-
-    Parameters
-    ----------
-    kernels : tuple of arrays (n_d, n_d)
-        k_d with ones on the diagonal, in the order of the axes; row-major points.
     """
 
-    kernels: tuple[Array, ...]
+    kernels: tuple[Array, ...]  # (n_d, n_d): k_d with ones on the diagonal
 
     @property
     def size(self) -> int:
@@ -248,7 +243,3 @@ def _pair_energy(lines: Array, kernel: Array, weights: Array) -> float:
             squares *= squares
             parts.append(float(near @ (squares @ weights[first : first + size])))
     return 2.0 * math.fsum(parts)
-
-
-def _sum_of_squares(R: Array) -> float:
-    return float(np.vdot(R, R))

@@ -59,29 +59,15 @@ _ROUNDING = 1e-12  # of a limit: what is left of it below that is zero
 @final
 @dataclass(frozen=True, eq=False)
 class Restriction:
-    """The attributions W = J U Ĵᵀ, or a single W.
+    """The attributions W = J U Ĵᵀ, or a single W."""
 
-    Parameters
-    ----------
-    points, features : Components
-        W is constant on each of their parts.
-    only : array (N, D), optional
-        The only W, where there is no other.
-    """
-
-    points: Components
+    points: Components  # W is constant on each of their parts
     features: Components
-    only: Attributions | None = None
+    only: Attributions | None = None  # (N, D): the only W, where there is no other
 
     @classmethod
     def of(cls, bounds: Sequence[Bound], shape: tuple[int, int]) -> Restriction | None:
-        """What the limits of zero leave; None where there are none, or none is known.
-
-        Raises
-        ------
-        Infeasible
-            If two of them leave one W each, and not the same.
-        """
+        """What the limits of zero leave; None if none are, or are known."""
         losses = [bound.loss for bound in zeros(bounds)]
         return cls.to_zero(losses, shape) if losses else None
 
@@ -89,13 +75,7 @@ class Restriction:
     def to_zero(
         cls, losses: Sequence[PropertyLoss], shape: tuple[int, int]
     ) -> Restriction:
-        """The attributions that cost nothing, by losses with :func:`has_known_zeros`.
-
-        Raises
-        ------
-        Infeasible
-            If two of them leave one W each, and not the same.
-        """
+        """The attributions that cost nothing, by losses with known zeros."""
         parts = [cls._by(loss, shape) for loss in losses]
         only = [part.only for part in parts if part.only is not None]
         if any(not np.array_equal(only[0], other) for other in only[1:]):
@@ -288,26 +268,14 @@ def basis_of(parts: Components) -> Sparse:
 
 @final
 class _RestrictedLoss(PropertyLoss):
-    """A loss as one of U, less a constant.
-
-    Parameters
-    ----------
-    loss : PropertyLoss
-        The loss of W.
-    over : LinearMap
-        Its map of U.
-    target : array, optional
-        Its target, where that is another.
-    constant : float
-        What it costs besides.
-    """
+    """A loss as one of U, less a constant."""
 
     def __init__(
         self,
-        loss: PropertyLoss,
-        over: LinearMap,
-        target: Array | None = None,
-        constant: float = 0.0,
+        loss: PropertyLoss,  # the loss of W
+        over: LinearMap,  # its map of U
+        target: Array | None = None,  # its target, where that is another
+        constant: float = 0.0,  # what it costs besides
     ) -> None:
         self.name = loss.name
         self.constant = constant
@@ -331,19 +299,11 @@ class _RestrictedLoss(PropertyLoss):
 @final
 @dataclass(frozen=True, eq=False)
 class RestrictedMap(LinearMap):
-    """U ↦ A(J U Ĵᵀ) for sparse J and Ĵ.
-
-    Parameters
-    ----------
-    outer : LinearMap
-        A.
-    left, right : sparse matrix
-        J (N, p) and Ĵ (D, q).
-    """
+    """U ↦ A(J U Ĵᵀ) for sparse J and Ĵ."""
 
     outer: LinearMap
-    left: Sparse
-    right: Sparse
+    left: Sparse  # J (N, p)
+    right: Sparse  # Ĵ (D, q)
 
     def __call__(self, W: Any) -> Any:
         return self.outer(self.left @ W @ self.right.T)
@@ -385,18 +345,10 @@ class RestrictedMap(LinearMap):
 @final
 @dataclass(frozen=True, eq=False)
 class EntryRestriction:
-    """The attributions W that are constant on parts of their entries, or a single W.
+    """The attributions W that are constant on parts of their entries, or a single W."""
 
-    Parameters
-    ----------
-    entries : Components
-        Parts of all N·D entries, row by row.
-    only : array (N, D), optional
-        The only W, where there is no other.
-    """
-
-    entries: Components
-    only: Attributions | None = None
+    entries: Components  # parts of all N·D entries, row by row
+    only: Attributions | None = None  # (N, D): the only W, where there is no other
 
     @classmethod
     def to_zero(
@@ -480,18 +432,11 @@ def counted(program: Program) -> Support | None:
 @final
 @dataclass(frozen=True, eq=False)
 class Support:
-    """The entries of W that count: coupled ones, and those with a target.
+    """The entries of W that count: coupled ones, and those with a target."""
 
-    Parameters
-    ----------
-    places : array of int (P,)
-        Where they stand in W, row by row, in increasing order.
-    shape : (int, int)
-        That of W.
-    """
-
+    # (P,): where they stand in W, row by row, in increasing order
     places: NDArray[np.intp]
-    shape: tuple[int, int]
+    shape: tuple[int, int]  # that of W
 
     @classmethod
     def of(cls, losses: Sequence[PropertyLoss], shape: tuple[int, int]) -> Support:

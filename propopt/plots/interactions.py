@@ -42,10 +42,7 @@ from propopt.plots.lime import LONGEST, shortened
 def places_of_strongest(
     result: InteractionScores | PairScores, sizes: Values, most: int
 ) -> Positions:
-    """The features with the largest scores of pairs, largest first.
-
-    sizes (Q,).
-    """
+    """The features with the largest scores of pairs, largest first; sizes (Q,)."""
     best = np.full(len(result.names), -1.0)
     np.maximum.at(best, result.sets, sizes[:, None])
     order = np.argsort(-best, kind="stable")

@@ -16,7 +16,8 @@ from propopt.base.errors import InvalidInput, Refused
 from propopt.base.text import drawn
 from propopt.lime.explanation import LimeExplanation, known_noise, named_coefficients
 from propopt.lime.paths import SignChanges
-from propopt.lime.text.text_explanation import DocumentLimits, TextLimeExplanation
+from propopt.lime.text.text_explanation import TextLimeExplanation
+from propopt.lime.text.text_reading import ExplainedDocument
 from propopt.plots.attributions import (
     LOWERS,
     OPTIMIZED_COLOUR,
@@ -186,15 +187,12 @@ _POINTS: Final = 9.0
 def draw_curves(
     axes: Axes,
     names: Mapping[int, str],
-    widths: Values,
-    coefficients: Array,
+    widths: Values,  # shape (M,)
+    coefficients: Array,  # shape (M, D)
     changes: SignChanges,
-    errors: Array | None = None,
+    errors: Array | None = None,  # shape (M, D)
 ) -> None:
-    """Curves of some columns, circles at changes of sign, and bands of two errors.
-
-    widths (M,), coefficients (M, D), errors (M, D).
-    """
+    """Curves of some columns, circles at changes of sign, and bands of two errors."""
     ends: list[tuple[float, str, str]] = []
     for k, (j, name) in enumerate(names.items()):
         colour = _COLOURS[k % len(_COLOURS)]
@@ -277,10 +275,7 @@ def frame_curves(axes: Axes, own: float, own_name: str, what: str) -> None:
 
 
 def largest_curves(curves: Array, count: int) -> list[int]:
-    """The columns of curves (M, D) that are largest somewhere, without those of zeros.
-
-    curves (M, D).
-    """
+    """Columns of curves (M, D) that are largest somewhere, without those of zeros."""
     sizes = np.abs(curves).max(axis=0)
     order = np.argsort(-sizes, kind="stable")[:count]
     return [j for j in order.tolist() if sizes[j] > 0.0]
@@ -647,7 +642,7 @@ def lime_words(
 
 def known_row(
     explanation: TextLimeExplanation, row: Hashable | None, what: str
-) -> DocumentLimits:
+) -> ExplainedDocument:
     """What is known of a document, refused where LIME says nothing of it."""
     found = explanation.row(row)
     if not found.is_known:

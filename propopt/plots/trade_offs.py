@@ -177,17 +177,7 @@ _PLACES: tuple[Box, ...] = (
 def draw_corner(
     axes: Axes, front: pd.DataFrame, every: pd.DataFrame, draw: Callable[[Axes], None]
 ) -> Axes | None:
-    """An inset with the corner near zero, where many optima are there and it has room.
-
-    Parameters
-    ----------
-    axes : matplotlib Axes
-        Linear axes, whose limits are set.
-    front, every : DataFrame
-        Columns x and y of the optima, and of all that is drawn.
-    draw : callable
-        Draws the same on other axes.
-    """
+    """An inset with the corner near zero, if many optima are there and it has room."""
     reach = np.array([axes.get_xlim()[1], axes.get_ylim()[1]])
     optima = front[["x", "y"]].to_numpy(dtype=np.float64)
     near = (optima <= CORNER * reach).all(axis=1)

@@ -1,6 +1,6 @@
 """Sections on baselines: what may be said of each, and how it is made.
 
-A new baseline is a section here and its place in ``BASELINE_SECTIONS``. Fields that are
+A new baseline is a section here and its place in ``AnyBaseline``. Fields that are
 lists give one baseline for each combination of their values. Of documents words are
 deleted, by the law of LIME on texts, and settings of tables are refused.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias, get_args
 
 from pydantic import Field
 
@@ -29,8 +29,7 @@ from propopt.problems.sections import (
     Nonnegative,
     Positive,
     Section,
-    WidthRange,
-    one_of,
+    listed_values,
 )
 
 
@@ -77,7 +76,7 @@ class BaselineSection(Section):
     def _settings(self, is_text: bool) -> Iterator[dict[str, Any]]:
         unused = {"method", *(self.of_tables if is_text else self.of_texts)}
         fields = {name: value for name, value in self if name not in unused}
-        choices = [_listed(value) for value in fields.values()]
+        choices = [listed_values(value) for value in fields.values()]
         for combination in itertools.product(*choices):
             yield dict(zip(fields, combination, strict=True))
 
@@ -108,13 +107,6 @@ class LawSection(BaselineSection):
     def _of_texts(self, settings: dict[str, Any]) -> Baseline:
         settings["law"] = TextLaw(settings.pop("bandwidth"))
         return self.makes(**settings)
-
-
-def _listed(value: Any) -> list[Any]:
-    """What a setting is to be, in turn."""
-    if isinstance(value, WidthRange):
-        return value.build()
-    return value if isinstance(value, list) else [value]
 
 
 class GradientBaseline(BaselineSection):
@@ -239,16 +231,14 @@ class TreeShapBaseline(BaselineSection):
     background: BackgroundRows = 100
 
 
-BASELINE_SECTIONS: Final[tuple[type[BaselineSection], ...]] = (
-    GradientBaseline,
-    SmoothGradBaseline,
-    LimeBaseline,
-    LimePackageBaseline,
-    ExactLimeBaseline,
-    ShapBaseline,
-    TreeShapBaseline,
-)
-if TYPE_CHECKING:
-    AnyBaseline: TypeAlias = BaselineSection
-else:
-    AnyBaseline = one_of(BASELINE_SECTIONS, "method")
+AnyBaseline: TypeAlias = Annotated[
+    GradientBaseline
+    | SmoothGradBaseline
+    | LimeBaseline
+    | LimePackageBaseline
+    | ExactLimeBaseline
+    | ShapBaseline
+    | TreeShapBaseline,
+    Field(discriminator="method"),
+]
+BASELINE_SECTIONS: Final = get_args(get_args(AnyBaseline)[0])

@@ -5,27 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 import pandas as pd
-from pydantic import ConfigDict, Field, ValidationError, model_validator
-from pydantic_core import ErrorDetails, PydanticCustomError
+from pydantic import ConfigDict, ValidationError
+from pydantic_core import ErrorDetails
 
 from propopt.base.checks import did_you_mean
 from propopt.base.errors import InvalidInput, ProblemFileError, Refused
 from propopt.losses import Objective
-from propopt.problems.extent import Extent, check_documents
-from propopt.problems.jobs import JOBS, check_one_job
+from propopt.problems.jobs import JOBS
 from propopt.problems.jobs.explain import ExplainKeys
 from propopt.problems.jobs.interactions import InteractionsKeys
-from propopt.problems.jobs.job import Job
+from propopt.problems.jobs.job import FileOfJob, Job
 from propopt.problems.jobs.lime import LimeKeys
 from propopt.problems.jobs.sweep import Sweep, SweepKeys
 from propopt.problems.problem import Problem
-from propopt.problems.sections import Section, Seed
+from propopt.problems.sections import Section
 from propopt.problems.sources import (
     MOST_MISTAKES,
     SHORT,
@@ -35,63 +33,20 @@ from propopt.problems.sources import (
     YamlSource,
 )
 from propopt.problems.subject.data import (
+    Extent,
+    check_documents,
     check_subject,
     check_table,
     first_points,
-    read_subject,
 )
-from propopt.problems.subject.model_sections import Code, ModelSection
-from propopt.problems.subject.models import AnyModel
-from propopt.problems.subject.subject import Formula, Subject
-from propopt.problems.subject.tables import CsvTable, Data, missing_numbers
+from propopt.problems.subject.model_sections import Code
+from propopt.problems.subject.tables import CsvTable, missing_numbers
 
 
 # ---- A problem file: checked, with the places of mistakes, and built on demand
 
 
-class CommonKeys(Section):
-    """The keys that all jobs share: what is explained, and names."""
-
-    name: Annotated[str, Field(max_length=100, pattern=r"^\w[\w.-]*$")] | None = Field(
-        None, description="of the files written; by default the name of this file"
-    )
-    description: str | None = None
-    data: Data
-    function: Formula | None = None
-    model: AnyModel | None = None
-    seed: Seed = 0
-
-    @property
-    def explained(self) -> Formula | ModelSection:
-        """The function or the model: exactly one is given."""
-        parts = [part for part in (self.function, self.model) if part is not None]
-        if len(parts) != 1:
-            raise PydanticCustomError(
-                "one_function",
-                "expected exactly one of function and model, got {given}",
-                {"given": "both" if parts else "neither"},
-            )
-        return parts[0]
-
-    @model_validator(mode="after")
-    def _consistent(self) -> CommonKeys:
-        learner = self.explained
-        if isinstance(learner, Formula) or not learner.needs_target:
-            return self
-        if self.data.grid is not None or self.data.uniform is not None:
-            raise PydanticCustomError(
-                "no_table",
-                "a model learns from sklearn or csv, and data has {came}",
-                {"came": "a grid" if self.data.grid else "uniform points"},
-            )
-        if self.data.csv is not None and self.data.target is None:
-            raise PydanticCustomError(
-                "no_target", "a model on a csv needs data.target, the column to learn"
-            )
-        return self
-
-
-class ProblemSchema(InteractionsKeys, LimeKeys, ExplainKeys, SweepKeys, CommonKeys):
+class ProblemSchema(InteractionsKeys, LimeKeys, ExplainKeys, SweepKeys):
     """A problem file: what is explained, and one job with the keys that it knows."""
 
     model_config = ConfigDict(
@@ -99,13 +54,17 @@ class ProblemSchema(InteractionsKeys, LimeKeys, ExplainKeys, SweepKeys, CommonKe
     )
 
     @property
-    def job(self) -> Job:
+    def job(self) -> Job[Any]:
         """What is to be done: the first job whose section is there."""
         return next(job for job in JOBS if getattr(self, job.key) is not None)
 
-    def check_extent(self, extent: Extent) -> None:
-        """Refuse, before any work, what does not fit the sizes of the subject."""
+    @property
+    def refits(self) -> bool:
+        return self.job.refits
+
+    def check_sizes(self, extent: Extent, folder: Path) -> None:
         self.job.check_extent(self, extent)
+        self.job.check_files(self, folder, extent)
 
 
 # ---- what stands where, for messages
@@ -151,25 +110,13 @@ EXPLAINED = 150
 
 @dataclass(frozen=True, kw_only=True)
 class OwnTable:
-    """A CSV table and the column to learn.
+    """A CSV table and the column to learn."""
 
-    Parameters
-    ----------
-    csv : path
-        Columns of numbers, and of text, which are categories; or of documents.
-    target : str
-        The column to learn.
-    text : str, optional
-        A column of documents, which are then explained word by word, and no other
-        column is; by default the only column, where it holds some.
-    task : {"classification", "regression"}, optional
-        By default classification where the target is text or has two values.
-    """
-
-    csv: Path
-    target: str
+    csv: Path  # columns of numbers, and of text, which are categories; or of documents
+    target: str  # the column to learn
+    # by default classification where the target is text or has two values
     task: Literal["classification", "regression"] | None = None
-    text: str | None = None
+    text: str | None = None  # a column of documents
 
     @property
     def name(self) -> str:
@@ -186,11 +133,6 @@ class OwnTable:
         missing, which a network does not take, the model is gradient boosting. Of
         documents it is a logistic regression of the TF-IDF of their words, or a forest
         of which words are there.
-
-        Raises
-        ------
-        InvalidInput
-            If the table cannot be read, or has no such columns.
         """
         table = self._read()
         columns, labels = table.drop(columns=self.target), table[self.target]
@@ -278,7 +220,7 @@ def _task_of(labels: pd.Series) -> Literal["classification", "regression"]:
 def _network(task: str, labels: pd.Series) -> dict[str, Any]:
     network = {"kind": "mlp", "task": task, "hidden": [32, 16], "activation": "tanh"}
     if task == "regression":
-        return {**network, **_REGRESSION}
+        return {**network, "regularization": 10, "target": "standardized"}
     return {**network, "regularization": 1, **_log_odds(labels)}
 
 
@@ -294,9 +236,6 @@ def _of_words(task: str, labels: pd.Series) -> dict[str, Any]:
         return {**logistic, "vectorizer": {"kind": "tfidf"}}
     presence = {"kind": "counts", "binary": True}
     return {"kind": "forest", "task": task, "vectorizer": presence}
-
-
-_REGRESSION: Final = {"regularization": 10, "target": "standardized"}
 
 
 def _log_odds(labels: pd.Series) -> dict[str, Any]:
@@ -414,8 +353,13 @@ def _shown(value: Any) -> str:
 
 def _either(choices: Sequence[str]) -> str:
     """``'a', 'b' or 'c'``."""
-    *others, last = map(repr, choices)
-    return f"{', '.join(others)} or {last}" if others else last
+    return _and([*map(repr, choices)], "or")
+
+
+def _and(words: Sequence[str], last_by: str = "and") -> str:
+    """``a, b and c``."""
+    *others, last = words
+    return f"{', '.join(others)} {last_by} {last}" if others else last
 
 
 FIRST_ROWS = 1_000
@@ -444,16 +388,6 @@ def read_problem_and_table(path: str | Path, code: Code = Code.REFUSED) -> Probl
     """As :func:`read_problem`; what is wrong with a file and its table is told in one.
 
     Of a file that is right the table is not read here.
-
-    Parameters
-    ----------
-    path, code
-        As for :func:`read_problem`.
-
-    Raises
-    ------
-    ProblemFileError
-        With the mistakes in the file and in its table, one line per mistake.
     """
     source = YamlSource.read(path)
     try:
@@ -516,7 +450,7 @@ def _checked(source: Source, code: Code) -> ProblemFile:
 
 
 @dataclass(frozen=True, eq=False)
-class ProblemFile:
+class ProblemFile(FileOfJob):
     """What a problem file says, or a mapping that says the same, once it is valid.
 
     Parameters
@@ -529,21 +463,12 @@ class ProblemFile:
         Whether Python objects that it names may be imported.
     """
 
-    source: Source
     schema: ProblemSchema
-    code: Code = Code.REFUSED
 
     @property
-    def name(self) -> str:
-        """What the files written are called."""
-        return self.schema.name or self.source.name
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """What is read: the problem file, and its table if that is a CSV."""
-        csv = self.schema.data.csv
-        table = () if csv is None else (self.source.path.parent / csv,)
-        return (*self.source.files, *table)
+    def job(self) -> Job[Any]:
+        """What is to be done."""
+        return self.schema.job
 
     def with_seed(self, seed: int) -> ProblemFile:
         """The same with other draws of whatever is random."""
@@ -577,23 +502,6 @@ class ProblemFile:
             files=self.files,
         )
 
-    def require(self, job: type[Job]) -> None:
-        """Refuse a file with another job.
-
-        Raises
-        ------
-        ProblemFileError
-            With the section that says so, and what would run it.
-        """
-        own = self.schema.job
-        if not isinstance(own, job):
-            raise self.source.error((own.key,), f"is run by {own.command}")
-
-    @property
-    def artefacts(self) -> list[str]:
-        """The names of the files that its job writes."""
-        return self.schema.job.artefacts(self.name)
-
     def check(self) -> None:
         """Refuse what can be seen to fail without reading or computing anything.
 
@@ -607,8 +515,26 @@ class ProblemFile:
         with faults.noted():
             check_documents(self.schema, self.source)
         with faults.noted():
-            check_one_job(self.schema, self.source)
-            self.schema.job.check(self.schema, self.source)
+            self._check_one_job()
+            self.job.check(self.schema, self.source)
+        faults.refuse()
+
+    def _check_one_job(self) -> None:
+        """Refuse a file without a job, with two, or with keys of another."""
+        schema, source = self.schema, self.source
+        keys = [job.key for job in JOBS if getattr(schema, job.key) is not None]
+        if len(keys) != 1:
+            raise source.error(
+                tuple(keys[-1:]),
+                f"expected exactly one of {_and([job.key for job in JOBS])}, got "
+                f"{_and(keys) if keys else 'none of them'}",
+            )
+        known = {name for job in JOBS for name in job.keys.model_fields}
+        of_others = known - self.job.keys.model_fields.keys()
+        faults = Faults()
+        for name in sorted(of_others & schema.model_fields_set):
+            with faults.noted():
+                raise source.error((name,), f"has no effect with {self.job.key}")
         faults.refuse()
 
     def check_data(self) -> None:
@@ -624,7 +550,7 @@ class ProblemFile:
             fit each other, formulas that are not finite, and an objective that does
             not say how many points there are.
         """
-        schema, job, faults = self.schema, self.schema.job, Faults()
+        schema, job, faults = self.schema, self.job, Faults()
         with faults.noted():
             job.check_data(schema, self.source)
         with faults.noted():
@@ -637,15 +563,10 @@ class ProblemFile:
 
     def check_all_data(self) -> None:
         """The same with all rows, and all that needs no fitted model."""
-        self.schema.job.check_data(self.schema, self.source)
+        self.job.check_data(self.schema, self.source)
         with self.source.blaming():
-            self.schema.job.check_all(self)
+            self.job.check_all(self.schema, lambda: self.subject)
         _ = self.subject
-
-    @cached_property
-    def subject(self) -> Subject:
-        """What is explained; all jobs share it."""
-        return read_subject(self.schema, self.source, self.code)
 
     def _objective(self) -> Objective:
         assert self.schema.objective is not None

@@ -1,19 +1,18 @@
 """Sections on inputs that come later: the prior, and what is known of gradients.
 
-A new rule for inducing inputs is a section here and its place in ``RULES``.
+A new rule for inducing inputs is a section here and its place in ``AnyInducing``.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias, get_args
 
 from pydantic import Field
 
 from propopt import inductive
 from propopt.base.errors import InvalidInput
-from propopt.problems.extent import Extent
 from propopt.problems.losses import KernelRobustnessLoss, LossSection
 from propopt.problems.problem import Inductive, Plan
 from propopt.problems.sections import (
@@ -22,9 +21,9 @@ from propopt.problems.sections import (
     Nonnegative,
     Positive,
     Section,
-    one_of,
     part,
 )
+from propopt.problems.subject.data import Extent
 
 
 class InducingSection(Section):
@@ -64,6 +63,8 @@ class InducingSection(Section):
 class CountedSection(InducingSection):
     """One explanation for each of some numbers of inputs."""
 
+    makes: ClassVar[Any]
+
     counts: Annotated[list[Count], Field(min_length=1)]
 
     def _choices(self) -> Iterator[tuple[int | None, inductive.InducingRule | None]]:
@@ -71,7 +72,8 @@ class CountedSection(InducingSection):
             yield None, self._rule(count)
 
     def _rule(self, count: int) -> inductive.InducingRule:
-        raise NotImplementedError
+        rule: inductive.InducingRule = self.makes(count)
+        return rule
 
     def check(self, extent: Extent) -> None:
         for number, count in enumerate(self.counts):
@@ -104,28 +106,25 @@ class SubsetInputs(CountedSection):
 class RandomRule(CountedSection):
     """Observed inputs, uniformly at random."""
 
-    rule: Literal["random"]
+    makes = inductive.RandomInputs
 
-    def _rule(self, count: int) -> inductive.InducingRule:
-        return inductive.RandomInputs(count)
+    rule: Literal["random"]
 
 
 class KMeansRule(CountedSection):
     """Centres of k-means."""
 
-    rule: Literal["kmeans"]
+    makes = inductive.KMeansInputs
 
-    def _rule(self, count: int) -> inductive.InducingRule:
-        return inductive.KMeansInputs(count)
+    rule: Literal["kmeans"]
 
 
 class FarthestRule(CountedSection):
     """Each the observed input farthest from those before it."""
 
-    rule: Literal["farthest"]
+    makes = inductive.FarthestInputs
 
-    def _rule(self, count: int) -> inductive.InducingRule:
-        return inductive.FarthestInputs(count)
+    rule: Literal["farthest"]
 
 
 class GreedyRule(CountedSection):
@@ -158,19 +157,17 @@ class GivenRule(InducingSection):
             )
 
 
-RULES: Final[tuple[type[InducingSection], ...]] = (
-    AllInputs,
-    SubsetInputs,
-    RandomRule,
-    KMeansRule,
-    FarthestRule,
-    GreedyRule,
-    GivenRule,
-)
-if TYPE_CHECKING:
-    AnyInducing: TypeAlias = InducingSection
-else:
-    AnyInducing = one_of(RULES, "rule")
+AnyInducing: TypeAlias = Annotated[
+    AllInputs
+    | SubsetInputs
+    | RandomRule
+    | KMeansRule
+    | FarthestRule
+    | GreedyRule
+    | GivenRule,
+    Field(discriminator="rule"),
+]
+RULES: Final = get_args(get_args(AnyInducing)[0])
 
 
 class InductiveSection(Section):

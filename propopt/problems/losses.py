@@ -3,13 +3,22 @@
 A new loss is a section here and its place in ``LOSSES``.
 
 Sections on who is similar to whom: what may be said of a graph, and how it is made. A
-new graph is a section here and its place in ``POINT_GRAPHS`` or ``FEATURE_GRAPHS``.
+new graph is a section here and its place in ``PointGraph`` or ``FeatureGraph``.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, TypeAlias
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Final,
+    Literal,
+    TypeAlias,
+    get_args,
+)
 
 import numpy as np
 from pydantic import BeforeValidator, Field, create_model, model_validator
@@ -21,7 +30,6 @@ from propopt.base.errors import InvalidInput
 from propopt.base.resources import require_memory
 from propopt.losses import Objective, PropertyLoss, graphs
 from propopt.losses.graphs.grids import grid_gaussian_graph
-from propopt.problems.extent import Extent
 from propopt.problems.sections import (
     Count,
     Finite,
@@ -29,15 +37,12 @@ from propopt.problems.sections import (
     Nonnegative,
     Positive,
     Section,
-    one_of,
     part,
     refuse_settings,
 )
+from propopt.problems.subject.data import Extent
+from propopt.problems.subject.subject import Subject
 from propopt.tables.frames import Labels, read_points
-
-
-if TYPE_CHECKING:
-    from propopt.problems.subject.subject import Subject
 
 
 # ---- Sections on what is minimised: what may be said of a loss, and how it is made
@@ -211,28 +216,22 @@ class GroupGraph(GraphSection):
         require_one_each("labels", n_nodes, len(self.labels))
 
 
-POINT_GRAPHS: Final = (
-    GaussianGraph,
-    GaussianGridGraph,
-    KnnGraph,
-    CosineGraph,
-    ThresholdGraph,
-    CompleteGraph,
-    ChainGraph,
-)
-FEATURE_GRAPHS: Final = (
-    ChainGraph,
-    PixelGraph,
-    CorrelationGraph,
-    GroupGraph,
-    CompleteGraph,
-)
-if TYPE_CHECKING:
-    PointGraph: TypeAlias = GraphSection
-    FeatureGraph: TypeAlias = GraphSection
-else:
-    PointGraph = one_of(POINT_GRAPHS, "kind")
-    FeatureGraph = one_of(FEATURE_GRAPHS, "kind")
+PointGraph: TypeAlias = Annotated[
+    GaussianGraph
+    | GaussianGridGraph
+    | KnnGraph
+    | CosineGraph
+    | ThresholdGraph
+    | CompleteGraph
+    | ChainGraph,
+    Field(discriminator="kind"),
+]
+POINT_GRAPHS: Final = get_args(get_args(PointGraph)[0])
+FeatureGraph: TypeAlias = Annotated[
+    ChainGraph | PixelGraph | CorrelationGraph | GroupGraph | CompleteGraph,
+    Field(discriminator="kind"),
+]
+FEATURE_GRAPHS: Final = get_args(get_args(FeatureGraph)[0])
 
 
 def require_one_each(what: str, n_features: int, count: int) -> None:

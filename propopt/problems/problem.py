@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -64,30 +63,6 @@ def _check_value(name: str, value: float, swept: Mapping[str, Sequence[float]]) 
         )
 
 
-def picked(
-    trade_offs: TradeOffs,
-    pick: Pick,
-    weights: Mapping[str, Sequence[float]],
-    limits: Mapping[str, Sequence[float]],
-    axes: tuple[str, str],
-) -> Explanation:
-    """The optimum at the knee, or whose weights and limits are nearest to the pick."""
-    if pick == "knee":
-        return trade_offs.knee(*axes)
-    swept = {**weights, **limits}
-    nearest = {
-        name: min(values, key=lambda value: abs(value - pick[name]))
-        for name, values in swept.items()
-    }
-    combinations = list(itertools.product(*swept.values()))
-    if len(combinations) == len(trade_offs.optimized):
-        return trade_offs.optimized[combinations.index(tuple(nearest.values()))]
-    for best in trade_offs.optimized:
-        if not limits and all(best.weights[n] == nearest[n] for n in weights):
-            return best
-    raise InvalidInput("pick: not all of the sweep was solved, so that it is not known")
-
-
 # ---- What an inductive explanation is made from: observations, and inducing inputs
 
 
@@ -98,27 +73,13 @@ Pair: TypeAlias = tuple[float, float]
 @final
 @dataclass(frozen=True, eq=False)
 class Observations:
-    """New inputs, and observations with their gradients.
+    """New inputs, and observations with their gradients."""
 
-    Parameters
-    ----------
-    new : array or DataFrame (m, D)
-        Inputs to explain.
-    others : array or DataFrame (N, D)
-        Observations.
-    gradients : array (N, D)
-        At the observations.
-    own : array (m, D)
-        At the new inputs.
-    n_shared : int
-        So many rows, from the first, are in both.
-    """
-
-    new: Any
-    others: Any
-    gradients: Attributions
-    own: Attributions
-    n_shared: int
+    new: Any  # (m, D)
+    others: Any  # (N, D)
+    gradients: Attributions  # at the observations
+    own: Attributions  # at the new inputs
+    n_shared: int  # so many rows, from the first, are in both
 
     def first(self, count: int | None) -> Observations:
         """The same with only so many observations; None is all."""
@@ -209,30 +170,24 @@ def _with_first(
 ROBUSTNESS = ("kernel_robustness", "pairwise_robustness")
 
 
-class Setting(ABC):
+class Setting:
     """When the inputs are known."""
 
-    @abstractmethod
     def complete(self, trade_offs: TradeOffs, problem: Problem) -> TradeOffs:
-        """The trade-offs with what the setting adds to them."""
+        """The trade-offs with what the setting adds to them; by default nothing."""
+        del problem
+        return trade_offs
 
-    @abstractmethod
     def describe(self, problem: Problem) -> str | None:
         """A few words on what is added, if anything is."""
+        del problem
+        return None
 
 
 @final
 @dataclass(frozen=True)
 class Transductive(Setting):
     """All inputs are known at once: there is nothing beside the optima."""
-
-    def complete(self, trade_offs: TradeOffs, problem: Problem) -> TradeOffs:
-        del problem
-        return trade_offs
-
-    def describe(self, problem: Problem) -> str | None:
-        del problem
-        return None
 
 
 @final
@@ -513,7 +468,22 @@ class Problem:
         InvalidInput
             If nothing was optimized, or not all that it is picked from.
         """
-        return picked(trade_offs, self.pick, self.weights, self.limits, self.axes)
+        pick, swept = self.pick, {**self.weights, **self.limits}
+        if pick == "knee":
+            return trade_offs.knee(*self.axes)
+        nearest = {
+            name: min(values, key=lambda value: abs(value - pick[name]))
+            for name, values in swept.items()
+        }
+        combinations = list(itertools.product(*swept.values()))
+        if len(combinations) == len(trade_offs.optimized):
+            return trade_offs.optimized[combinations.index(tuple(nearest.values()))]
+        for best in trade_offs.optimized:
+            if not self.limits and all(best.weights[n] == nearest[n] for n in nearest):
+                return best
+        raise InvalidInput(
+            "pick: not all of the sweep was solved, so that it is not known"
+        )
 
     def sweep(
         self,

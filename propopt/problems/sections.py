@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from math import isfinite
-from typing import Annotated, Any, Final, Literal, Self, TypeAlias, Union
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
 import numpy as np
 from pydantic import (
@@ -87,9 +87,16 @@ def refuse_settings(section: Section, chosen: str, names: tuple[str, ...]) -> No
         )
 
 
-def one_of(sections: Sequence[type[Section]], key: str) -> Any:
-    """The type of a section that is one of these, chosen by the word under ``key``."""
-    return Annotated[Union[tuple(sections)], Field(discriminator=key)]  # noqa: UP007
+def shaped(error: str, expected: str, **shapes: Any) -> Discriminator:
+    """What chooses among tagged types: the first of which a value is, or a word."""
+
+    def shape(value: Any) -> str | None:
+        for tag, kind in shapes.items():
+            if value == kind if isinstance(kind, str) else isinstance(value, kind):
+                return tag
+        return None
+
+    return Discriminator(shape, custom_error_type=error, custom_error_message=expected)
 
 
 # ---- Which part of a problem an error is of, in Python as in a file
@@ -141,29 +148,16 @@ class WeightRange(Interval):
         return [float(v) for v in space(self.low, self.high, self.points)]
 
 
-def _shape_of_weights(value: Any) -> str | None:
-    match value:
-        case list():
-            return "list"
-        case dict() | WeightRange():
-            return "range"
-    return None
-
-
 Weights: TypeAlias = Annotated[
     Annotated[list[Nonnegative], Field(min_length=1), Tag("list")]
     | Annotated[WeightRange, Tag("range")],
-    Discriminator(
-        _shape_of_weights,
-        custom_error_type="weights_type",
-        custom_error_message="expected a list or a range",
+    shaped(
+        "weights_type",
+        "expected a list or a range",
+        list=list,
+        range=(dict, WeightRange),
     ),
 ]
-
-
-def listed_weights(values: Weights) -> list[float]:
-    """The weights of a list or a range."""
-    return values.build() if isinstance(values, WeightRange) else values
 
 
 def count_weights(values: Weights) -> int:
@@ -190,38 +184,24 @@ class WidthRange(Interval):
         return [float(v) for v in np.geomspace(self.low, self.high, self.points)]
 
 
-def _shape_of_widths(value: Any) -> str | None:
-    match value:
-        case list():
-            return "list"
-        case dict() | WidthRange():
-            return "range"
-        case int() | float():
-            return "number"
-    return None
-
-
 KernelWidths: TypeAlias = Annotated[
     Annotated[Positive, Tag("number")]
     | Annotated[
         list[Positive], Field(min_length=1, max_length=MOST_WIDTHS), Tag("list")
     ]
     | Annotated[WidthRange, Tag("range")],
-    Discriminator(
-        _shape_of_widths,
-        custom_error_type="widths_type",
-        custom_error_message=(
-            "expected a number, a list of them, or a range {low: , high: , points: }"
-        ),
+    shaped(
+        "widths_type",
+        "expected a number, a list of them, or a range {low: , high: , points: }",
+        list=list,
+        range=(dict, WidthRange),
+        number=(int, float),
     ),
 ]
 
 
-def listed_widths(widths: float | list[float] | WidthRange) -> list[float]:
-    """Those of one, some or a range."""
-    match widths:
-        case WidthRange():
-            return widths.build()
-        case list():
-            return widths
-    return [widths]
+def listed_values(values: Any) -> list[Any]:
+    """Those of a range or a list, or the one."""
+    if isinstance(values, WeightRange | WidthRange):
+        return values.build()
+    return values if isinstance(values, list) else [values]

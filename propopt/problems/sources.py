@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -51,7 +52,9 @@ class Faults:
         if len(self.found) == 1:
             return self.found[0]
         several = [error.lines or ((0, str(error)),) for error in self.found]
-        told = list(dict.fromkeys(sorted(chain.from_iterable(several), key=_number)))
+        told = list(
+            dict.fromkeys(sorted(chain.from_iterable(several), key=itemgetter(0)))
+        )
         if len(told) > MOST_MISTAKES + 1:
             n, text = told[MOST_MISTAKES]
             place = text.partition(f":{n}: ")[0] + f":{n}: " if n else ""
@@ -59,10 +62,6 @@ class Faults:
         joint = ProblemFileError("\n".join(text for _, text in told))
         joint.lines = tuple(told)
         return joint
-
-
-def _number(line: tuple[int, str]) -> int:
-    return line[0]
 
 
 class Source(ABC):
@@ -118,17 +117,7 @@ class Source(ABC):
 @final
 @dataclass(frozen=True, eq=False)
 class PythonSource(Source):
-    """A mapping made in Python: keys say where a mistake is.
-
-    Parameters
-    ----------
-    content : mapping
-        Sections of a problem file.
-    folder : path
-        Where files that it names are looked for.
-    title : str
-        What files written are called.
-    """
+    """A mapping made in Python: keys say where a mistake is."""
 
     content: Any
     folder: Path

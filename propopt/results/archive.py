@@ -11,17 +11,19 @@ import json
 import math
 import reprlib
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, TypeAlias, final, get_args
+from typing import Any, ClassVar, Self, TypeAlias, final, get_args
 
 import numpy as np
+import pandas as pd
 
 from propopt.base.arrays import Array, Attributions
 from propopt.base.checks import as_floats, is_sealed, read_array, sealed
 from propopt.base.errors import InvalidInput
-from propopt.base.files import Format, archive_path, as_json
+from propopt.base.files import Format, archive_path, as_json, write_csv
 from propopt.base.text import Quantity, QuantityKind
 from propopt.results.certificate import Certificate
 from propopt.results.target_error import TargetError
@@ -76,7 +78,7 @@ def _is_row_name(value: object) -> bool:
     return number or is_text(value)
 
 
-def _named(fits: Callable[[object], bool]) -> Callable[[object], bool]:
+def are_named(fits: Callable[[object], bool]) -> Callable[[object], bool]:
     """Whether a value is a mapping from text to what fits."""
 
     def named(value: object) -> bool:
@@ -168,11 +170,11 @@ Kinds: TypeAlias = Mapping[str, tuple[Callable[[object], bool], str]]
 KINDS: Kinds = {
     "method": (is_text, "text"),
     "labels": (are_labels, "names of points and features, or null"),
-    "parameters": (_named(_is_setting), "settings by name"),
-    "weights": (_named(is_size), "finite numbers >= 0 by name"),
-    "losses": (_named(is_number), "finite numbers by name"),
+    "parameters": (are_named(_is_setting), "settings by name"),
+    "weights": (are_named(is_size), "finite numbers >= 0 by name"),
+    "losses": (are_named(is_number), "finite numbers by name"),
     "certificate": (_is_certificate, "the numbers of a certificate, or null"),
-    "multipliers": (_named(_is_price), "numbers >= 0 by name"),
+    "multipliers": (are_named(_is_price), "numbers >= 0 by name"),
     "solver": (_is_solver, "text or null"),
     "seconds": (is_size, "a finite number >= 0"),
     "units": (_is_unit, "'gradient', 'output' or 'scaled'"),
@@ -210,22 +212,11 @@ def without_arrays(header: Header, arrays: Arrays) -> dict[str, Any]:
 @final
 @dataclass(frozen=True, kw_only=True)
 class CheckedFile:
-    """Files of one format: what cannot be loaded is not saved.
+    """Files of one format: what cannot be loaded is not saved."""
 
-    Parameters
-    ----------
-    form : Format
-        What the files are called, and their version.
-    kinds : mapping
-        What each key of the header may hold.
-    fields : callable
-        From such a header and arrays to the fields of a result; it raises InvalidInput
-        where no result has them. By default there are no arrays, and fields are the
-        header.
-    """
-
-    form: Format
-    kinds: Kinds
+    form: Format  # what the files are called, and their version
+    kinds: Kinds  # what each key of the header may hold
+    # from such a header and arrays to the fields of a result
     fields: Callable[[Header, Arrays], dict[str, Any]] = without_arrays
 
     def write(
@@ -252,6 +243,33 @@ class CheckedFile:
     def _checked(self, header: Header, arrays: Arrays) -> dict[str, Any]:
         check_header(header, self.kinds)
         return self.fields(header, arrays)
+
+
+class Conclusion(ABC):
+    """What is concluded of an explanation: a table, and two files."""
+
+    _file: ClassVar[CheckedFile]
+
+    @abstractmethod
+    def to_frame(self) -> pd.DataFrame:
+        """What is known, as a table with names."""
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write :meth:`to_frame`; what is not defined is an empty cell."""
+        write_csv(path, self.to_frame(), names_of_rows=False)
+
+    def save(self, path: str | Path) -> None:
+        """Write to an ``.npz`` file: arrays, and one JSON header; no pickles."""
+        self._file.write(path, *self._packed())
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read what :meth:`save` wrote."""
+        return cls(**cls._file.read(path))
+
+    @abstractmethod
+    def _packed(self) -> tuple[Header, Arrays]:
+        """Header and arrays of the file."""
 
 
 # ---- The arrays of an explanation: read-only, and copied where someone could write
@@ -362,13 +380,7 @@ def trusted_fields(path: str | Path) -> dict[str, Any]:
 
 
 def packed(fields: Fields) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Header and arrays of an explanation, refused where they could not be read again.
-
-    Raises
-    ------
-    InvalidInput, TypeError, ValueError, RecursionError
-        With the reason.
-    """
+    """Header and arrays of an explanation, refused if they could not be read again."""
     header = {key: fields[key] for key in KINDS}
     certificate = fields["certificate"]
     header["labels"] = plain_labels(fields["labels"])

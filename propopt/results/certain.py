@@ -51,6 +51,7 @@ from propopt.losses.maps import Identity, Squared
 from propopt.losses.restricted import Support, counted, is_complete
 from propopt.results.archive import (
     CheckedFile,
+    Conclusion,
     Kinds,
     are_labels,
     are_texts,
@@ -65,70 +66,36 @@ from propopt.tables.frames import Labels
 
 
 class Optimum(Protocol):
-    """What conclusions are drawn of: an explanation, by what it knows of itself."""
+    """What conclusions are drawn of: an explanation, by what it knows of itself.
+
+    W (N, D) with standard errors where it was estimated, losses, weights and
+    multipliers by name, together rates; ``target`` is what an estimated one costs.
+    """
 
     @property
-    def attributions(self) -> Attributions:
-        """W (N, D)."""
-        ...
-
+    def attributions(self) -> Attributions: ...
     @property
-    def standard_errors(self) -> Array | None:
-        """Of W, where it was estimated."""
-        ...
-
+    def standard_errors(self) -> Array | None: ...
     @property
-    def target(self) -> TargetError | None:
-        """What the error of an estimated target costs."""
-        ...
-
+    def target(self) -> TargetError | None: ...
     @property
-    def certificate(self) -> Certificate | None:
-        """The proof."""
-        ...
-
+    def certificate(self) -> Certificate | None: ...
     @property
-    def shape(self) -> tuple[int, int]:
-        """N and D."""
-        ...
-
+    def shape(self) -> tuple[int, int]: ...
     @property
-    def labels(self) -> Labels:
-        """Names of points and features."""
-        ...
-
+    def labels(self) -> Labels: ...
     @property
-    def method(self) -> str:
-        """Who made it."""
-        ...
-
+    def method(self) -> str: ...
     @property
-    def weights(self) -> Mapping[str, float]:
-        """Of losses."""
-        ...
-
+    def weights(self) -> Mapping[str, float]: ...
     @property
-    def losses(self) -> Mapping[str, float]:
-        """Their values."""
-        ...
-
+    def losses(self) -> Mapping[str, float]: ...
     @property
-    def multipliers(self) -> Mapping[str, float]:
-        """Of bounds."""
-        ...
-
+    def multipliers(self) -> Mapping[str, float]: ...
     @property
-    def rates(self) -> dict[str, float]:
-        """Weights and multipliers."""
-        ...
-
-    def measured(self, losses: Objective) -> Optimum:
-        """With the value of each loss."""
-        ...
-
-    def certified(self, objective: Objective) -> Optimum:
-        """With the certificate of an objective."""
-        ...
+    def rates(self) -> dict[str, float]: ...
+    def measured(self, losses: Objective) -> Optimum: ...
+    def certified(self, objective: Objective) -> Optimum: ...
 
 
 # ---- What holds in every near-optimal explanation: signs, orders, ranges
@@ -137,22 +104,12 @@ class Optimum(Protocol):
 @final
 @dataclass(frozen=True, eq=False)
 class NearOptimal:
-    """The set of all V that are at most β worse than W, for any β ≥ 0.
+    """The set of all V that are at most β worse than W, for any β ≥ 0."""
 
-    Parameters
-    ----------
-    hessian : Hessian
-        H⁻¹, where it is asked for.
-    modulus : float
-        a, the weight of gradient matching: H ≥ aI.
-    excess, distance : float
-        e and d; d is infinite where it is not known.
-    """
-
-    hessian: Hessian
-    modulus: float
-    excess: float
-    distance: float
+    hessian: Hessian  # H⁻¹, where it is asked for
+    modulus: float  # a, the weight of gradient matching: H ≥ aI
+    excess: float  # e; d is infinite where it is not known
+    distance: float  # d; d is infinite where it is not known
 
     @classmethod
     def around(cls, best: Optimum, program: Program) -> NearOptimal:
@@ -323,17 +280,10 @@ class UnknownScatter(NothingAdded):
 @final
 @dataclass(frozen=True, eq=False)
 class GivenErrors(TargetScatter):
-    """Standard errors (N, D) of W alone: those of a pair add up at most.
+    """Standard errors (N, D) of W alone: those of a pair add up at most."""
 
-    Parameters
-    ----------
-    errors : array (N, D)
-        The standard errors.
-    n_blocks : int
-        Of the draws that they were estimated from; 0 where that is not known.
-    """
-
-    errors: Attributions
+    errors: Attributions  # (N, D): the standard errors
+    # of the draws that they were estimated from; 0 where that is not known
     n_blocks: int
 
     words = "standard errors of the target are included"
@@ -433,17 +383,9 @@ _LENGTH = np.sqrt(2.0)  # of a form with two entries ±1
 @final
 @dataclass(frozen=True, eq=False)
 class RowOrder:
-    """All pairs of the features that are compared in one row.
+    """All pairs of the features that are compared in one row."""
 
-    Parameters
-    ----------
-    prices : array (d, d)
-        The least rise of the objective at which feature d is no longer above e; zero
-        where it is not.
-    above : array of bool (d, d)
-        Whether d is above e in every near-optimal explanation, with the target's error.
-    """
-
+    # (d, d): the least rise of the objective at which feature d is no longer above e
     prices: Array
     above: NDArray[np.bool_]
 
@@ -500,21 +442,6 @@ _RANKS = ("best_ranks", "worst_ranks")
 _SIGNS = "signs"
 _PRESENT = "present"
 """Which features rows have: not in version 1, nor where all have all."""
-
-
-def write_certain(path: str | Path, fields: Mapping[str, Any]) -> None:
-    """Write the fields of certain statements to an ``.npz`` file."""
-    header = {key: fields[key] for key in _KINDS}
-    header["labels"] = plain_labels(fields["labels"])
-    arrays = {name: fields[name] for name in (*_NUMBERS, *_RANKS, _SIGNS)}
-    if fields[_PRESENT] is not None:
-        arrays[_PRESENT] = fields[_PRESENT]
-    _FILE.write(path, header, arrays)
-
-
-def read_certain(path: str | Path) -> dict[str, Any]:
-    """The fields that :func:`write_certain` wrote."""
-    return _FILE.read(path)
 
 
 def _fields(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> dict[str, Any]:
@@ -581,7 +508,7 @@ _MOST_WORK = 1e10
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Certain:
+class Certain(Conclusion):
     """What every explanation says whose objective is almost as good.
 
     The *price* of a sign is the least rise of the objective at which that attribution
@@ -635,6 +562,8 @@ class Certain:
     array([[2.4, 2.9],
            [2.6, 1.3]])
     """
+
+    _file = _FILE
 
     attributions: Attributions
     signs: NDArray[np.int8]
@@ -775,28 +704,13 @@ class Certain:
         """Write :meth:`to_frame`, features in the first column."""
         write_csv(path, self.to_frame().reset_index(), names_of_rows=False)
 
-    def save(self, path: str | Path) -> None:
-        """Write to an ``.npz`` file: arrays, and one JSON header; no pickles.
-
-        Raises
-        ------
-        InvalidInput
-            If the folder is not there, or a field is not what can be loaded again.
-        """
-        write_certain(path, vars(self))
-
-    @classmethod
-    def load(cls, path: str | Path) -> Certain:
-        """Read what :meth:`save` wrote.
-
-        Raises
-        ------
-        InvalidInput
-            If the file is another one, or holds what no such result has.
-        FileNotFoundError
-            If there is none.
-        """
-        return cls(**read_certain(path))
+    def _packed(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        header = {key: getattr(self, key) for key in _KINDS}
+        header["labels"] = plain_labels(self.labels)
+        arrays = {
+            name: getattr(self, name) for name in (*_NUMBERS, *_RANKS, _SIGNS, _PRESENT)
+        }
+        return header, {k: array for k, array in arrays.items() if array is not None}
 
     def __repr__(self) -> str:
         return (

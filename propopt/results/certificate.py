@@ -42,9 +42,9 @@ import scipy.sparse.linalg as spla
 
 from propopt.base.arrays import Array, Attributions, Sparse
 from propopt.base.checks import read_nonnegative
-from propopt.losses import Bound, Constraint, Objective, PropertyLoss, bounds_of
+from propopt.losses import Bound, Objective, PropertyLoss
 from propopt.losses.algebra import Effortless, read_for
-from propopt.losses.completeness import Totals
+from propopt.losses.completeness import Constraint, Totals, bounds_of
 from propopt.losses.linear_algebra import Rounding
 from propopt.losses.maps import Absolute, Identity, RowSums, Squared
 from propopt.losses.restricted import (

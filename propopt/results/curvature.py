@@ -56,25 +56,16 @@ _NOUNS: dict[type[LinearMap], str] = {
 
 @dataclass(frozen=True, eq=False)
 class Quadratic:
-    """One squared loss of W itself, at most one over points and one over features.
+    """One squared loss of W itself, at most one over points and one over features."""
 
-    Parameters
-    ----------
-    G : array (N, D)
-        The target of the loss of W itself.
-    P, Q : matrix or None
-        BᵀB (N, N), sparse, dense or an operator, and CᵀC (D, D), dense.
-    point_parts, feature_parts : Components or None
-        Parts on which B, or C, maps constants to zero, and which it does not couple.
-    places : tuple of (int or None)
-        Where the three losses stand among those of the program.
-    """
-
-    G: Attributions
+    G: Attributions  # (N, D): the target of the loss of W itself
+    # BᵀB (N, N), sparse, dense or an operator, and CᵀC (D, D), dense
     P: Sparse | Array | Operator | None
     Q: Array | None
+    # parts on which B, or C, maps constants to zero, and which it does not couple
     point_parts: Components | None
     feature_parts: Components | None
+    # where the three losses stand among those of the program
     places: tuple[int | None, int | None, int | None]
 
     @classmethod
@@ -278,24 +269,15 @@ _Members: TypeAlias = NDArray[np.intp] | slice
 
 @final
 class Eigenbasis:
-    """Uᵀ P U = diag(``values``), with the constants of the components first in U.
-
-    Parameters
-    ----------
-    gram : matrix (n, n) or None
-        P, positive semidefinite; None stands for zero.
-    parts : Components or None
-        Parts that P does not couple, on each of which constants cost nothing; None
-        where P has no such parts.
-    size : int
-        n.
-    """
+    """Uᵀ P U = diag(``values``), with the constants of the components first in U."""
 
     def __init__(
         self,
+        # (n, n): P, positive semidefinite; None stands for zero
         gram: Sparse | Array | Operator | None,
+        # parts that P does not couple, on each of which constants cost nothing
         parts: Components | None,
-        size: int,
+        size: int,  # n
     ) -> None:
         self._parts = parts
         self._blocks = () if gram is None else tuple(self._diagonalised(gram))

@@ -2,12 +2,11 @@
 
 Attributions that are computed when they are first read. A curve knows the losses of
 hundreds of optima without one attribution. Each is an explanation whose attributions
-are a :class:`Deferred`, until somebody reads them.
+are a :class:`LazyAttributions`, until somebody reads them.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -22,6 +21,7 @@ from typing import (
     Protocol,
     TypeAlias,
     TypeVar,
+    cast,
     final,
     runtime_checkable,
 )
@@ -37,8 +37,9 @@ from propopt.base.files import write_csv
 from propopt.base.html import explanation_html, explanation_print, explanation_text
 from propopt.base.resources import require
 from propopt.base.text import Quantity
-from propopt.losses import Constraint, Objective, Program, PropertyLoss, bounds_of
+from propopt.losses import Objective, Program, PropertyLoss
 from propopt.losses.algebra import read_for
+from propopt.losses.completeness import Constraint, bounds_of
 from propopt.losses.faithfulness import Units, units_in_words
 from propopt.results.archive import (
     own_attributions,
@@ -75,15 +76,6 @@ _NEGLIGIBLE = 1e-8
 """|x − r| ≤ this · max(|x|, |r|) counts as x = r: the quotient is not defined."""
 
 
-def _check(points: Array, origin: Array, shape: tuple[int, int]) -> None:
-    for name, array, expected in (
-        ("X", points, shape),
-        ("reference", origin, shape[1:]),
-    ):
-        if array.shape != expected:
-            raise InvalidInput(f"{name}: expected shape {expected}, got {array.shape}")
-
-
 # ---- Explanations to and from the ``shap`` package, whose plots many readers know
 
 
@@ -108,14 +100,6 @@ class NoBaseValue:
     __float__ = __array__ = __getitem__ = __format__ = _refused
     __add__ = __radd__ = _refused
     shape = ()
-
-
-def _base_values(explanation: Explanation) -> Array | None:
-    """One number per row, or None: slopes are added to nothing."""
-    base = explanation.details.get(BASE_VALUE)
-    if explanation.units != "output" or base is None:
-        return None
-    return np.array(base, dtype=np.float64)
 
 
 def _base_detail(base: object, n_points: int) -> Array | None:
@@ -197,118 +181,6 @@ class Result(Protocol):
         """A card for notebooks, escaped and without scripts."""
 
 
-# ---- What an explanation can be asked beside its numbers: methods of its class
-
-
-def certain(
-    best: Explanation,
-    budget: float = BUDGET,
-    objective: Objective | PropertyLoss | None = None,
-    *,
-    rows: Sequence[Hashable] | None = None,
-    order: OrderBy = "size",
-) -> Certain:
-    """What holds in every explanation whose objective is almost as good.
-
-    All V with F(V) ≤ F(W) + β lie within √(β [H⁻¹]_nd,nd) of an optimal w_nd, where
-    H is half the Hessian of the squared losses; with further convex losses no
-    farther. The price of a sign is w²/[H⁻¹]: the least rise of the objective at
-    which another explanation has another sign.
-
-    Examples
-    --------
-    >>> import numpy as np, propopt as po
-    >>> objective = po.GradientMatching(np.array([[3.0, 0.01], [2.0, -0.02]]))
-    >>> best = po.solve(objective + po.PairwiseRobustness(po.chain_graph(2)))
-    >>> best.certain().to_frame()[["certain", "positive"]]
-             certain  positive
-    feature
-    x0           1.0       1.0
-    x1           0.0       0.0
-    """
-    _ = best.attributions  # losses and certificate are then theirs
-    given = None if objective is None else Objective.of(objective)
-    program = known_program(best, given, "certain")
-    known = best if given is None else claimed(best, given)
-    return certain_of(known, program, budget=budget, rows=rows, order=order)
-
-
-def shares(
-    explanation: Explanation, objective: Objective | PropertyLoss | None = None
-) -> Shares:
-    """Losses as shares kept and removed, and as differences in units of attributions.
-
-    Examples
-    --------
-    >>> import numpy as np, propopt as po
-    >>> G = np.array([[0.0, 1.0], [2.0, 1.0]])
-    >>> objective = po.GradientMatching(G) + po.PairwiseRobustness(po.chain_graph(2))
-    >>> mine = po.Explanation(attributions=G + 0.5, method="mine")
-    >>> mine.shares(objective)
-    Shares(50.0 % of faithfulness kept (gradient_matching); 0.0 % of ...
-    """
-    given = None if objective is None else Objective.of(objective)
-    _ = explanation.attributions  # weights are then those of what was computed
-    return shares_of(explanation, given, known_program(explanation, given, "shares"))
-
-
-def stability(
-    best: Explanation,
-    k: int = TOP,
-    objective: Objective | PropertyLoss | None = None,
-    *,
-    solve: Solve | None = None,
-) -> ConclusionStability:
-    """Whether signs, largest features and order survive other settings.
-
-    The weight of each loss beside faithfulness goes from a half to two, in nine steps;
-    a graph of nearest neighbours has half and twice as many, at the same weight times
-    mean degree; a target that was drawn is drawn again, as far as its blocks tell.
-
-    Examples
-    --------
-    >>> import numpy as np, propopt as po
-    >>> X = np.linspace(-1, 1, 12)[:, None] * [1.0, 2.0]
-    >>> objective = po.GradientMatching(X**2 - 0.3) + po.PairwiseRobustness(
-    ...     po.knn_graph(X, 2)
-    ... )
-    >>> [a.varied for a in po.solve(objective).stability().agreements]
-    ['weight of pairwise_robustness', 'neighbours in pairwise_robustness']
-    """
-    _ = best.attributions  # weights are then those of what was computed
-    given = None if objective is None else Objective.of(objective)
-    program = known_program(best, given, "stability")
-    known = best if given is None else replace(best, weights=given.weights)
-    return stability_of(known, program, k, solve)
-
-
-def loss_shares(explanation: Explanation) -> dict[str, float]:
-    """By name what is kept of each faithfulness loss, and removed of every other.
-
-    Of the losses as they are known, without attributions; see
-    :class:`propopt.Shares`. Nothing after loading, where the objective is not known.
-    """
-    program = explanation.program
-    if program is None:
-        return {}
-    ends = Ends.of(program, weighted(explanation, None, program))
-    return ends.shares(explanation.losses)
-
-
-def known_program(
-    explanation: Explanation, objective: Objective | None, question: str
-) -> Program:
-    """What the explanation was optimized for, or what the caller gave."""
-    if objective is not None:
-        return Program(objective.losses, (), explanation.shape)
-    if explanation.program is None:
-        raise InvalidInput(
-            "objective: a loaded explanation has none, and a baseline was optimized "
-            f"for none; give the objective, as in {question}(objective=...)"
-        )
-    return explanation.program
-
-
 # ---- Attributions that are computed when they are first read
 
 
@@ -317,21 +189,13 @@ _PROVED = ("attributions", "losses", "certificate", "details", "target")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Deferred:
-    """Attributions (N, D) to be computed.
+class LazyAttributions:
+    """Attributions (N, D) to be computed."""
 
-    Parameters
-    ----------
-    shape : (int, int)
-        N and D.
-    compute : callable
-        Gives the explanation, with losses and certificate of its own attributions.
-    tolerance : float
-        By how much, relatively, what is claimed of them may err without a warning.
-    """
-
-    shape: tuple[int, int]
+    shape: tuple[int, int]  # N and D
+    # gives the explanation, with losses and certificate of its own attributions
     compute: Callable[[], Explanation]
+    # by how much, relatively, what is claimed of them may err without a warning
     tolerance: float
 
     def proved(self, claim: Certificate | None) -> dict[str, Any]:
@@ -360,70 +224,55 @@ class Deferred:
             )
 
 
-def is_deferred(explanation: Explanation) -> bool:
+def is_lazy(explanation: Explanation) -> bool:
     """Whether nobody has read its attributions yet."""
-    return isinstance(vars(explanation)["attributions"], Deferred)
-
-
-class WhenRead:
-    """The field of an explanation that holds attributions, or a :class:`Deferred`.
-
-    As a field of a dataclass it has no default: it is asked of the class, and refuses.
-    """
-
-    def __get__(self, owner: Any, kind: type | None = None) -> Attributions:
-        if owner is None:
-            raise AttributeError("attributions")
-        fields = vars(owner)
-        if isinstance(fields["attributions"], Deferred):
-            fields.update(fields["attributions"].proved(fields["certificate"]))
-        W: Attributions = fields["attributions"]
-        return W
-
-    def __set__(self, owner: Any, W: Attributions | Deferred) -> None:
-        vars(owner)["attributions"] = W
+    return isinstance(vars(explanation)["attributions"], LazyAttributions)
 
 
 # ---- Fields of an explanation that cost work, done when somebody first asks for them
 
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class Later(Generic[T]):
-    """A value that is computed when it is first asked for.
+class Lazy(Generic[T_co]):
+    """A value that is computed when it is first asked for."""
 
-    Parameters
-    ----------
-    compute : callable
-        Gives the value.
-    """
-
-    compute: Callable[[], T]
+    compute: Callable[[], T_co]  # gives the value
 
 
 @final
-class WhenAsked(Generic[T]):
-    """A field that holds a value, or what is to be computed :class:`Later`.
+class LazyField(Generic[T]):
+    """A field that holds a value, or what is computed when it is first read.
 
-    As a field of a dataclass its default is None.
+    As a field of a dataclass its default is None, or none where it is required: it is
+    asked of the class, and refuses.
     """
+
+    def __init__(self, *, required: bool = False) -> None:
+        self._required = required
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    def __get__(self, owner: Any, kind: type | None = None) -> T | None:
+    def __get__(self, owner: Any, kind: type | None = None) -> T:
         if owner is None:
-            return None  # the default
+            if self._required:
+                raise AttributeError(self._name)
+            return cast("T", None)  # the default
         fields = vars(owner)
-        if isinstance(fields[self._name], Later):
-            fields[self._name] = fields[self._name].compute()
-        value: T | None = fields[self._name]
+        held = fields[self._name]
+        if isinstance(held, Lazy):
+            fields[self._name] = held.compute()
+        elif isinstance(held, LazyAttributions):
+            fields.update(held.proved(fields["certificate"]))
+        value: T = fields[self._name]
         return value
 
-    def __set__(self, owner: Any, value: T | Later[T] | Later[T | None] | None) -> None:
+    def __set__(self, owner: Any, value: T | Lazy[T] | LazyAttributions) -> None:
         vars(owner)[self._name] = value
 
 
@@ -431,41 +280,16 @@ def settled(owner: Any) -> dict[str, Any]:
     """The fields of an object, none of them to be computed any more."""
     fields = vars(owner)
     for name, value in list(fields.items()):
-        if isinstance(value, Later):
+        if isinstance(value, Lazy):
             getattr(owner, name)
     return fields
 
 
-# ---- Attributions in other coordinates: per scale of the features, summed over groups
+# ---- One attribution vector per point, with what was measured about them
 
 
 EFFECTS: Final = "effects"
 """The detail that says which attributions are effects, in units of the output."""
-
-
-def sizes_for(
-    scale: Any, shape: tuple[int, int], labels: Labels, details: Mapping[str, Array]
-) -> Array:
-    """What each slope is multiplied by, shape (D,) or (N, D); effects by one."""
-    sizes = aligned_vector(scale, labels.features, "scale", "the explanation")
-    if sizes.shape != shape[1:]:
-        raise InvalidInput(
-            f"scale: expected {shape[1]} numbers, one for each feature, got "
-            f"{len(sizes)}"
-        )
-    return np.where(details[EFFECTS], 1.0, sizes) if EFFECTS in details else sizes
-
-
-def sums_over(
-    groups: Mapping[str, Sequence[str]], W: Attributions, labels: Labels
-) -> tuple[Attributions, Labels]:
-    """Signed sums over each group of features, and the names of what is left."""
-    names = read_groups(groups, labels.feature_names(W.shape[1]))
-    place = {name: j for j, name in enumerate(dict.fromkeys(names))}
-    sums = np.zeros((len(W), len(place)))
-    np.add.at(sums.T, [place[name] for name in names], W.T)
-    return sums, Labels(points=labels.points, features=tuple(place))
-
 
 Parameter: TypeAlias = float | int | str | bool | None
 _NAMES_OF_OTHERS = {
@@ -484,7 +308,7 @@ class Explanation:
 
     Parameters
     ----------
-    attributions : array (N, D) or Deferred
+    attributions : array (N, D) or LazyAttributions
         Row n explains point n. Arrays are read-only: one that can be written to is
         copied. Those of a point on an exact curve are computed when they are first
         read. Until then losses and certificate are those of the curve, and from then on
@@ -531,7 +355,7 @@ class Explanation:
         behind where the explanation is pickled.
     """
 
-    attributions: WhenRead = WhenRead()
+    attributions: LazyField[Attributions] = LazyField(required=True)
     method: str
     labels: Labels = Labels()
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
@@ -539,23 +363,23 @@ class Explanation:
     losses: Mapping[str, float] = field(default_factory=dict)
     certificate: Certificate | None = None
     multipliers: Mapping[str, float] = field(default_factory=dict)
-    standard_errors: WhenAsked[Array] = WhenAsked()
+    standard_errors: LazyField[Array | None] = LazyField()
     details: Mapping[str, Array] = field(default_factory=dict)
     solver: str | None = None
     seconds: float = 0.0
     units: Units = "gradient"
     evaluations: int = 0
-    target: WhenAsked[TargetError] = WhenAsked()
+    target: LazyField[TargetError | None] = LazyField()
     quantity: Quantity | None = None
     program: Program | None = None
 
     def __post_init__(self) -> None:
         fields = vars(self)
-        if not isinstance(fields["attributions"], Deferred):
+        if not isinstance(fields["attributions"], LazyAttributions):
             fields["attributions"] = own_attributions(fields["attributions"])
         self.labels.check(self.shape, "labels")
         errors = fields["standard_errors"]
-        if not isinstance(errors, Later):
+        if not isinstance(errors, Lazy):
             fields["standard_errors"] = own_standard_errors(errors, self.shape)
         fields["details"] = own_details(self.details)
 
@@ -619,7 +443,7 @@ class Explanation:
         """
         values = self._values(Objective.of(losses).losses)
         own = self if self._agrees(values) else self._unclaimed()
-        return dataclasses.replace(own, losses={**own.losses, **values})
+        return replace(own, losses={**own.losses, **values})
 
     def _values(self, losses: Sequence[PropertyLoss]) -> dict[str, float]:
         array = read_for(losses, self, f"{self.method}: attributions")
@@ -662,9 +486,16 @@ class Explanation:
             raise InvalidInput(
                 f"scaled: expected attributions in units 'gradient', got {self.units!r}"
             )
-        sizes = sizes_for(scale, self.shape, self.labels, self.details)
+        D, own = self.shape[1], self.labels.features
+        sizes = aligned_vector(scale, own, "scale", "the explanation")
+        if sizes.shape != (D,):
+            raise InvalidInput(
+                f"scale: expected {D} numbers, one for each feature, got {len(sizes)}"
+            )
+        if EFFECTS in self.details:
+            sizes = np.where(self.details[EFFECTS], 1.0, sizes)
         errors = self.standard_errors
-        return dataclasses.replace(
+        return replace(
             self._elsewhere(self.attributions * sizes),
             units="scaled",
             standard_errors=None if errors is None else sealed(errors * np.abs(sizes)),
@@ -701,13 +532,20 @@ class Explanation:
            pair   x1
         0   5.0  2.0
         """
-        return self._elsewhere(*sums_over(groups, self.attributions, self.labels))
+        W, labels = self.attributions, self.labels
+        names = read_groups(groups, labels.feature_names(W.shape[1]))
+        place = {name: j for j, name in enumerate(dict.fromkeys(names))}
+        sums = np.zeros((len(W), len(place)))
+        np.add.at(sums.T, [place[name] for name in names], W.T)
+        return self._elsewhere(
+            sums, Labels(points=labels.points, features=tuple(place))
+        )
 
     def _elsewhere(
         self, attributions: Attributions, labels: Labels | None = None
     ) -> Explanation:
         """Attributions in other coordinates, without what was measured in these."""
-        return dataclasses.replace(
+        return replace(
             self._unclaimed(),
             attributions=sealed(attributions),
             labels=labels or self.labels,
@@ -718,8 +556,8 @@ class Explanation:
 
     def _unclaimed(self) -> Explanation:
         """The same attributions, without a claim to be optimal."""
-        optimum = dataclasses.replace(self, weights={}, multipliers={}, target=None)
-        return dataclasses.replace(optimum, certificate=None, program=None)
+        optimum = replace(self, weights={}, multipliers={}, target=None)
+        return replace(optimum, certificate=None, program=None)
 
     def to_frame(self) -> pd.DataFrame:
         """The attributions as a DataFrame, with the names of the input."""
@@ -782,7 +620,7 @@ class Explanation:
         )
         program = Program(objective.losses, bounds)
         aim = Aim(program)
-        return dataclasses.replace(
+        return replace(
             self,
             weights=objective.weights,
             losses={**self.losses, **values},
@@ -883,10 +721,10 @@ class Explanation:
         data, shown = _inputs(X, self)
         package = require("shap")
         D = self.shape[1]
-        base = _base_values(self)
+        base = self.details.get(BASE_VALUE) if self.units == "output" else None
         return package.Explanation(
             values=np.array(self.attributions),
-            base_values=NoBaseValue() if base is None else base,
+            base_values=NoBaseValue() if base is None else np.array(base, float),
             data=data,
             display_data=shown,
             feature_names=list(self.labels.feature_names(D)),
@@ -933,13 +771,20 @@ class Explanation:
         points = aligned(X, self.labels, "X", "the explanation")
         features = self.labels.features
         origin = aligned_vector(reference, features, "reference", "the explanation")
-        _check(points, origin, self.shape)
+        for name, array, expected in (
+            ("X", points, self.shape),
+            ("reference", origin, self.shape[1:]),
+        ):
+            if array.shape != expected:
+                raise InvalidInput(
+                    f"{name}: expected shape {expected}, got {array.shape}"
+                )
         steps = points - origin
         size = np.maximum(np.abs(points), np.abs(origin))
         undefined = np.abs(steps) <= _NEGLIGIBLE * size
         slopes = np.zeros(self.shape)
         np.divide(self.attributions, steps, out=slopes, where=~undefined)
-        return dataclasses.replace(
+        return replace(
             self,
             attributions=sealed(read_array(slopes, "slopes", ndim=2)),
             units="gradient",
@@ -1042,7 +887,11 @@ class Explanation:
         x0           1.0       1.0
         x1           0.0       0.0
         """
-        return certain(self, budget, objective, rows=rows, order=order)
+        _ = self.attributions  # losses and certificate are then theirs
+        given = None if objective is None else Objective.of(objective)
+        program = self._program_of(given, "certain")
+        known = self if given is None else claimed(self, given)
+        return certain_of(known, program, budget=budget, rows=rows, order=order)
 
     def shares(self, objective: Objective | PropertyLoss | None = None) -> Shares:
         """Losses as shares kept and removed, and in units of attributions.
@@ -1074,7 +923,9 @@ class Explanation:
         >>> mine.shares(objective)
         Shares(50.0 % of faithfulness kept (gradient_matching); 0.0 % of ...
         """
-        return shares(self, objective)
+        given = None if objective is None else Objective.of(objective)
+        _ = self.attributions  # weights are then those of what was computed
+        return shares_of(self, given, self._program_of(given, "shares"))
 
     @property
     def loss_shares(self) -> dict[str, float]:
@@ -1084,7 +935,11 @@ class Explanation:
         :class:`propopt.Shares`. Nothing after loading, where the objective is not
         known.
         """
-        return loss_shares(self)
+        program = self.program
+        if program is None:
+            return {}
+        ends = Ends.of(program, weighted(self, None, program))
+        return ends.shares(self.losses)
 
     def stability(
         self,
@@ -1134,7 +989,23 @@ class Explanation:
         >>> [a.varied for a in po.solve(objective).stability().agreements]
         ['weight of pairwise_robustness', 'neighbours in pairwise_robustness']
         """
-        return stability(self, k, objective, solve=solve)
+        _ = self.attributions  # weights are then those of what was computed
+        given = None if objective is None else Objective.of(objective)
+        program = self._program_of(given, "stability")
+        known = self if given is None else replace(self, weights=given.weights)
+        return stability_of(known, program, k, solve)
+
+    def _program_of(self, objective: Objective | None, question: str) -> Program:
+        """What the explanation was optimized for, or what the caller gave."""
+        if objective is not None:
+            return Program(objective.losses, (), self.shape)
+        if self.program is None:
+            raise InvalidInput(
+                "objective: a loaded explanation has none, and a baseline was "
+                "optimized for none; give the objective, as in "
+                f"{question}(objective=...)"
+            )
+        return self.program
 
     def _repr_html_(self) -> str:
         """What is explained, the largest features, the proof; settings are folded."""
@@ -1188,7 +1059,7 @@ def explanations_of(
     own = units or "gradient"
     if isinstance(many, Mapping):
         for name, given in many.items():
-            yield dataclasses.replace(explanation_of(given, name, own), method=name)
+            yield replace(explanation_of(given, name, own), method=name)
         return
     if hasattr(many, "shape") or isinstance(many, Explanation):
         raise InvalidInput(f"{noun}s: expected a list of them, got one: put it in [ ]")

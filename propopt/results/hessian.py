@@ -115,21 +115,12 @@ _COLUMNS: Final = Budget(2**26)
 @final
 @dataclass(frozen=True, eq=False)
 class OfEntries(Hessian):
-    """H⁻¹ between the entries that count, zero at all others.
+    """H⁻¹ between the entries that count, zero at all others."""
 
-    Parameters
-    ----------
-    support : Support
-        The entries.
-    terms : tuple of (float, PropertyLoss)
-        Squared losses of W with weights above zero, one of them gradient matching.
-    sums : sparse matrix (R, P), optional
-        A, whose rows have no entry in common.
-    """
-
-    support: Support
+    support: Support  # the entries
+    # squared losses of W with weights above zero, one of them gradient matching
     terms: tuple[tuple[float, PropertyLoss], ...]
-    sums: Sparse | None = None
+    sums: Sparse | None = None  # (R, P): A, whose rows have no entry in common
 
     def solve(self, E: Array) -> Array:
         e = self.support.values(E)[:, 0]
@@ -243,19 +234,11 @@ _REDUCTION, _ROUGHLY = 1e-26, 1e-16
 @final
 @dataclass(frozen=True, eq=False)
 class Diagonalized(Hessian):
-    """By the eigenbases of both graphs: H is diag(a + bθ_i + cν_j) in U ⊗ V.
+    """By the eigenbases of both graphs: H is diag(a + bθ_i + cν_j) in U ⊗ V."""
 
-    Parameters
-    ----------
-    over_points, over_features : Eigenbasis
-        U and V.
-    values : array (N, D)
-        a + bθ_i + cν_j.
-    """
-
-    over_points: Eigenbasis
-    over_features: Eigenbasis
-    values: Array
+    over_points: Eigenbasis  # U
+    over_features: Eigenbasis  # V
+    values: Array  # (N, D): a + bθ_i + cν_j
 
     def turned(self, E: Array) -> Array:
         """UᵀEV, shape (N, D)."""
@@ -290,21 +273,12 @@ class Diagonalized(Hessian):
 @final
 @dataclass(frozen=True, eq=False)
 class Iterated(Hessian):
-    """By conjugate gradients, for any squared losses and any number of points.
+    """By conjugate gradients, for any squared losses and any number of points."""
 
-    Parameters
-    ----------
-    terms : tuple of (float, PropertyLoss)
-        Squared losses with weights above zero, one of them gradient matching.
-    shape : (int, int)
-        N and D.
-    reduction : float
-        Of the energy of the residual.
-    """
-
+    # squared losses with weights above zero, one of them gradient matching
     terms: tuple[tuple[float, PropertyLoss], ...]
-    shape: tuple[int, int]
-    reduction: float = _REDUCTION
+    shape: tuple[int, int]  # N and D
+    reduction: float = _REDUCTION  # of the energy of the residual
 
     @property
     def roughly(self) -> Iterated:
@@ -349,13 +323,6 @@ class Iterated(Hessian):
 class QuadraticPart:
     """The squared losses of a program, made ready for any weights.
 
-    Parameters
-    ----------
-    program : Program
-        Losses of any kind; those that are not squared are left out.
-    known : (Eigenbasis, Eigenbasis), optional
-        U and V, where they were computed before.
-
     Examples
     --------
     >>> import numpy as np, propopt as po
@@ -368,7 +335,8 @@ class QuadraticPart:
     9.0
     """
 
-    program: Program
+    program: Program  # losses of any kind; those that are not squared are left out
+    # (Eigenbasis, Eigenbasis): U and V, where they were computed before
     known: tuple[Eigenbasis, Eigenbasis] | None = None
 
     def hessian(self, weights: Array) -> Hessian:
@@ -435,18 +403,10 @@ def _is_squared(loss: PropertyLoss) -> bool:
 @final
 @dataclass(frozen=True, eq=False)
 class Tangential(Hessian):
-    """Π H⁻¹ Π.
+    """Π H⁻¹ Π."""
 
-    Parameters
-    ----------
-    inner : Hessian
-        H, which commutes with Π.
-    axis : array (D,)
-        u, of length one.
-    """
-
-    inner: Hessian
-    axis: Array
+    inner: Hessian  # H, which commutes with Π
+    axis: Array  # (D,): u, of length one
 
     def solve(self, E: Array) -> Array:
         return self._off(self.inner.solve(self._off(E)))
@@ -470,11 +430,6 @@ class Tangential(Hessian):
 class ConstrainedPart:
     """The squared losses of a program among the W that its completeness leaves.
 
-    Parameters
-    ----------
-    program : Program
-        Losses of any kind. Bounds are left out, but for one on what rows add up to.
-
     Examples
     --------
     >>> import numpy as np, propopt as po
@@ -485,6 +440,7 @@ class ConstrainedPart:
            [0.5, 0.5]])
     """
 
+    # losses of any kind; bounds are left out, but for one on what rows add up to
     program: Program
 
     def hessian(self, weights: Array) -> Hessian:

@@ -22,19 +22,17 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, final
+from typing import Any, Final, final
 
 import numpy as np
 import pandas as pd
 import scipy.sparse.linalg as sla
 
-from propopt.base.arrays import Attributions
-from propopt.base.files import Format, write_csv
+from propopt.base.arrays import Array, Attributions
+from propopt.base.files import Format
 from propopt.base.html import html_card, html_table
 from propopt.base.text import in_html, in_percent, printable
 from propopt.losses import (
-    Faithfulness,
     GradientMatching,
     MaxDifferenceRobustness,
     Objective,
@@ -43,7 +41,7 @@ from propopt.losses import (
     PropertyLoss,
     SharedRobustness,
 )
-from propopt.losses.algebra import read_for
+from propopt.losses.algebra import Faithfulness, read_for
 from propopt.losses.completeness import Totals, along
 from propopt.losses.graphs.points import Graph
 from propopt.losses.maps import (
@@ -62,7 +60,16 @@ from propopt.losses.restricted import (
     has_known_zeros,
     is_complete,
 )
-from propopt.results.archive import CheckedFile, Kinds, is_count, is_number, is_text
+from propopt.results.archive import (
+    CheckedFile,
+    Conclusion,
+    Kinds,
+    are_named,
+    is_count,
+    is_number,
+    is_text,
+    without_arrays,
+)
 from propopt.results.certain import Optimum, plural, root_mean_square, without_dust
 from propopt.results.hessian import smoothest
 
@@ -82,27 +89,14 @@ _EXACT = 1e-12
 @final
 @dataclass(frozen=True)
 class Ends:
-    """Losses at both ends, by name; NaN where they are not known.
+    """Losses at both ends, by name; NaN where they are not known."""
 
-    Parameters
-    ----------
-    faithful : tuple of str
-        Which losses are of faithfulness: the others are what is to be removed.
-    at_target : mapping
-        Of the losses at G, and least ones of faithfulness; NaN for a loss that had no
-        weight.
-    far : mapping
-        Of the losses at W_∞.
-    sizes : mapping
-        Of the faithfulness losses at zero attributions, ‖G‖².
-    roots : tuple of str
-        Losses that are squares of one largest difference: shares are of the difference.
-    """
-
+    # which losses are of faithfulness: the others are what is to be removed
     faithful: tuple[str, ...]
-    at_target: Mapping[str, float]
-    far: Mapping[str, float]
-    sizes: Mapping[str, float]
+    at_target: Mapping[str, float]  # of the losses at G, and least ones of faithfulness
+    far: Mapping[str, float]  # of the losses at W_∞
+    sizes: Mapping[str, float]  # of the faithfulness losses at zero attributions, ‖G‖²
+    # losses that are squares of one largest difference: shares are of the difference
     roots: tuple[str, ...] = ()
 
     @classmethod
@@ -349,16 +343,6 @@ def _from_medians(
 # ---- Shares as a file, and back: JSON has no NaN, so what is not defined is null
 
 
-def write_shares(path: str | Path, fields: Mapping[str, Any]) -> None:
-    """Write the fields of shares to an ``.npz`` file."""
-    _FILE.write(path, with_nulls(fields))
-
-
-def read_shares(path: str | Path) -> dict[str, Any]:
-    """The fields that :func:`write_shares` wrote."""
-    return {name: with_nan(value) for name, value in _FILE.read(path).items()}
-
-
 def with_nulls(value: Any) -> Any:
     """Numbers and mappings of them, with None for what is not finite.
 
@@ -383,12 +367,8 @@ def _defined(value: object) -> bool:
     return value is None or is_number(value)
 
 
-def are_shares(value: object) -> bool:
-    """True for finite numbers, or null, by name."""
-    return isinstance(value, dict) and all(
-        is_text(name) and _defined(item) for name, item in value.items()
-    )
-
+are_shares: Final = are_named(_defined)
+"""True for finite numbers, or null, by name."""
 
 _Kind = tuple[Callable[[object], bool], str]
 _MAPPING: _Kind = (are_shares, "numbers, or null, by name")
@@ -406,7 +386,9 @@ _KINDS: Kinds = {
     "size": _COUNT,
 }
 _FILE = CheckedFile(
-    form=Format("propopt shares", "saved shares", version=1), kinds=_KINDS
+    form=Format("propopt shares", "saved shares", version=1),
+    kinds=_KINDS,
+    fields=lambda header, arrays: with_nan(without_arrays(header, arrays)),
 )
 
 
@@ -415,7 +397,7 @@ _FILE = CheckedFile(
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Shares:
+class Shares(Conclusion):
     r"""What an explanation keeps of faithfulness, and removes of every other loss.
 
     Faithfulness kept is 1 − loss(W)/loss(W_∞), where W_∞ is the most faithful of the
@@ -456,6 +438,8 @@ class Shares:
     rms attribution 1.06 (target: 1.22)
     """
 
+    _file = _FILE
+
     kept: Mapping[str, float]
     removed: Mapping[str, float]
     losses: Mapping[str, float]
@@ -480,32 +464,8 @@ class Shares:
         ]
         return pd.DataFrame(rows, columns=["measure", "of", "value", "at_target"])
 
-    def to_csv(self, path: str | Path) -> None:
-        """Write :meth:`to_frame`; what is not defined is an empty cell."""
-        write_csv(path, self.to_frame(), names_of_rows=False)
-
-    def save(self, path: str | Path) -> None:
-        """Write to an ``.npz`` file with one JSON header, where null is not defined.
-
-        Raises
-        ------
-        InvalidInput
-            If the folder is not there.
-        """
-        write_shares(path, vars(self))
-
-    @classmethod
-    def load(cls, path: str | Path) -> Shares:
-        """Read what :meth:`save` wrote.
-
-        Raises
-        ------
-        InvalidInput
-            If the file is another one, or holds what no such result has.
-        FileNotFoundError
-            If there is none.
-        """
-        return cls(**read_shares(path))
+    def _packed(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        return with_nulls(vars(self)), {}
 
     def in_words(self) -> Iterator[str]:
         """A line for each number."""

@@ -7,7 +7,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeAlias, final
 
 import numpy as np
@@ -17,21 +16,29 @@ from numpy.typing import NDArray
 from propopt.base.arrays import Array, Attributions, Truths
 from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput, Refused
-from propopt.base.files import Format, write_csv
+from propopt.base.files import Format
 from propopt.base.html import html_card, html_table
 from propopt.base.text import in_html, printable
 from propopt.losses import (
-    Faithfulness,
     GradientMatching,
     PairwiseRobustness,
     Program,
     PropertyLoss,
     SharedRobustness,
 )
+from propopt.losses.algebra import Faithfulness
 from propopt.losses.graphs.points import Graph
 from propopt.losses.maps import Squared
 from propopt.losses.restricted import counted, is_complete
-from propopt.results.archive import CheckedFile, Kinds, is_number, is_positive, is_text
+from propopt.results.archive import (
+    CheckedFile,
+    Conclusion,
+    Kinds,
+    is_number,
+    is_positive,
+    is_text,
+    without_arrays,
+)
 from propopt.results.certain import Optimum, plural, signs_of, without_dust
 from propopt.results.hessian import ConstrainedPart, QuadraticPart
 from propopt.results.target_error import Scatter
@@ -51,29 +58,16 @@ _FEW_COLUMNS = 100
 @final
 @dataclass(frozen=True, kw_only=True)
 class Agreement:
-    """What survives when one thing varies: numbers from 0 to 1.
+    """What survives when one thing varies: numbers from 0 to 1."""
 
-    Parameters
-    ----------
-    varied : str
-        What varies, and from where to where.
-    signs, weighted_signs : float
-        The share of attributions, or of Σ|w|, whose sign is the same in all settings.
-    top : float
-        The k largest |w| of a row as a set: its least Jaccard overlap with that in a
-        setting, the mean over rows.
-    ranks : float
-        The least Kendall τ_b of |w| in a row, the mean over rows; 0 where negative.
-    worst : mapping
-        By measure the setting that breaks most.
-    """
-
-    varied: str
+    varied: str  # what varies, and from where to where
+    # the share of attributions, or of Σ|w|, whose sign is the same in all settings
     signs: float
     weighted_signs: float
-    top: float
+    top: float  # the k largest |w| of a row as a set
+    # the least Kendall τ_b of |w| in a row, the mean over rows; 0 where negative
     ranks: float
-    worst: Mapping[str, str]
+    worst: Mapping[str, str]  # by measure the setting that breaks most
 
     @classmethod
     def of(
@@ -415,8 +409,17 @@ _KINDS: Kinds = {
     ),
     "k": (is_positive, "an integer >= 1"),
 }
-STABILITY_FILE = CheckedFile(
-    form=Format("propopt stability", "a saved stability", version=1), kinds=_KINDS
+
+
+def _fields(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> dict[str, Any]:
+    fields = without_arrays(header, arrays)
+    return {**fields, "agreements": tuple(Agreement(**x) for x in fields["agreements"])}
+
+
+_FILE = CheckedFile(
+    form=Format("propopt stability", "a saved stability", version=1),
+    kinds=_KINDS,
+    fields=_fields,
 )
 
 
@@ -426,7 +429,7 @@ TOP = 3
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class ConclusionStability:
+class ConclusionStability(Conclusion):
     """How much of what an explanation says survives when its settings vary.
 
     Parameters
@@ -448,6 +451,8 @@ class ConclusionStability:
     >>> print(*best.stability().in_words())
     weight of pairwise_robustness: signs 83.3 %, top 1 66.7 %, ranks 0.33
     """
+
+    _file = _FILE
 
     agreements: tuple[Agreement, ...]
     k: int
@@ -485,34 +490,8 @@ class ConclusionStability:
         ]
         return pd.DataFrame(rows, columns=["varied", *MEASURES, *columns])
 
-    def to_csv(self, path: str | Path) -> None:
-        """Write :meth:`to_frame`."""
-        write_csv(path, self.to_frame(), names_of_rows=False)
-
-    def save(self, path: str | Path) -> None:
-        """Write to an ``.npz`` file with one JSON header.
-
-        Raises
-        ------
-        InvalidInput
-            If the folder is not there.
-        """
-        STABILITY_FILE.write(path, asdict(self))
-
-    @classmethod
-    def load(cls, path: str | Path) -> ConclusionStability:
-        """Read what :meth:`save` wrote.
-
-        Raises
-        ------
-        InvalidInput
-            If the file is another one, or holds what no such result has.
-        FileNotFoundError
-            If there is none.
-        """
-        fields = STABILITY_FILE.read(path)
-        agreements = tuple(Agreement(**fields) for fields in fields["agreements"])
-        return cls(agreements=agreements, k=fields["k"])
+    def _packed(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        return asdict(self), {}
 
     def in_words(self) -> Iterator[str]:
         """A line for each thing that varied."""

@@ -39,13 +39,8 @@ from scipy.special import fdtri
 from propopt.base.arrays import Array
 from propopt.base.checks import sealed
 from propopt.base.text import percent
-from propopt.losses import (
-    Faithfulness,
-    FunctionMatching,
-    GradientMatching,
-    Program,
-    PropertyLoss,
-)
+from propopt.losses import FunctionMatching, GradientMatching, Program, PropertyLoss
+from propopt.losses.algebra import Faithfulness
 from propopt.losses.faithfulness import Estimate
 from propopt.losses.maps import Squared
 from propopt.losses.restricted import is_complete
@@ -72,25 +67,12 @@ MOST_DEGREES = 1e6
 @final
 @dataclass(frozen=True, kw_only=True)
 class Excess:
-    """An estimate of a² ⟨E, H⁻¹E⟩, and how it varies.
+    """An estimate of a² ⟨E, H⁻¹E⟩, and how it varies."""
 
-    Parameters
-    ----------
-    value : float
-        What is to be expected.
-    spread : float
-        The standard error of ``value``, by leaving out one block at a time; NaN for two
-        blocks.
-    degrees : float
-        ν ≥ 1: the excess varies about its expectation as χ²_ν/ν.
-    n_blocks : int
-        B.
-    """
-
-    value: float
-    spread: float
-    degrees: float
-    n_blocks: int
+    value: float  # what is to be expected
+    spread: float  # the standard error of value, by leaving out one block at a time
+    degrees: float  # ν ≥ 1: the excess varies about its expectation as χ²_ν/ν
+    n_blocks: int  # B
 
     @classmethod
     def of(cls, gram: Array) -> Excess:
@@ -177,22 +159,13 @@ def contrasts(n_blocks: int) -> Array:
 
 @final
 class Scatter:
-    """The blocks of a target, as the quadratic part of an objective sees them.
-
-    Parameters
-    ----------
-    part : QuadraticPart
-        The squared losses.
-    blocks : array (B, N, D)
-        Ĝ_b.
-    energy : callable, optional
-        E (N, D) to what gives a² ⟨E, H⁻¹E⟩ for any weights, where that is cheap.
-    """
+    """The blocks of a target, as the quadratic part of an objective sees them."""
 
     def __init__(
         self,
-        part: QuadraticPart,
-        blocks: Array,
+        part: QuadraticPart,  # the squared losses
+        blocks: Array,  # (B, N, D): ĝ_b
+        # E (N, D) to what gives a² ⟨E, H⁻¹E⟩ for any weights, where that is cheap
         energy: Callable[[Array], Callable[[Array], float]] | None = None,
     ) -> None:
         self._part = part
@@ -257,25 +230,6 @@ class TargetError:
     target G the excess F_G(W(Ĝ)) − F_G* is estimated from blocks of draws
     (:mod:`propopt.results.target_error`).
 
-    Parameters
-    ----------
-    value : float
-        The excess that is to be expected, in units of the objective; 0 for an exact
-        target, NaN where it is not known.
-    scale : float
-        What it is relative to: that of the gap.
-    spread : float
-        The standard error of ``value`` over the blocks; NaN where it is not known.
-    source : str
-        How the target was made, in words.
-    degrees : float
-        The excess of one estimate varies about its expectation as χ²_ν/ν; NaN where it
-        is not known.
-    n_blocks : int
-        Blocks of draws that it was estimated from; 0 if not from blocks.
-    relation : {"about", "at most"}
-        ``"at most"`` where the objective is not quadratic, or there are bounds.
-
     Examples
     --------
     >>> from propopt.results.target_error import TargetError, exact_target
@@ -292,12 +246,16 @@ class TargetError:
     'target error 2 % (0.94–3.6 %; 500 draws)'
     """
 
-    value: float
-    scale: float
+    value: float  # the excess that is to be expected, in units of the objective
+    scale: float  # what it is relative to: that of the gap
+    # the standard error of value over the blocks; NaN where it is not known
     spread: float
-    source: str
+    source: str  # how the target was made, in words
+    # the excess of one estimate varies about its expectation as χ²_ν/ν
     degrees: float = math.nan
+    # blocks of draws that it was estimated from; 0 if not from blocks
     n_blocks: int = 0
+    # "at most" where the objective is not quadratic, or there are bounds
     relation: Relation = "about"
 
     @property
@@ -368,17 +326,11 @@ def unknown_target(source: str, scale: float) -> TargetError:
 @final
 @dataclass(frozen=True, eq=False)
 class KnownCurvature:
-    """What a solver knows of the squared losses of a program.
+    """What a solver knows of the squared losses of a program."""
 
-    Parameters
-    ----------
-    bases : (Eigenbasis, Eigenbasis), optional
-        Over points and over features.
-    energy : callable, optional
-        E (N, D) to what gives a² ⟨E, H⁻¹E⟩ for any weights.
-    """
-
+    # (Eigenbasis, Eigenbasis): over points and over features
     bases: tuple[Eigenbasis, Eigenbasis] | None = None
+    # E (N, D) to what gives a² ⟨E, H⁻¹E⟩ for any weights
     energy: Callable[[Array], Callable[[Array], float]] | None = None
 
 
@@ -386,13 +338,6 @@ class KnownCurvature:
 @dataclass(frozen=True, eq=False)
 class Aim:
     """The targets of a program, made ready for any weights.
-
-    Parameters
-    ----------
-    program : Program
-        Its faithfulness losses have targets.
-    known : KnownCurvature
-        What was computed before.
 
     Examples
     --------
@@ -408,8 +353,8 @@ class Aim:
     10
     """
 
-    program: Program
-    known: KnownCurvature = KnownCurvature()
+    program: Program  # its faithfulness losses have targets
+    known: KnownCurvature = KnownCurvature()  # what was computed before
 
     def error(
         self, weights: Array, scale: float, multipliers: Sequence[float] = ()

@@ -181,11 +181,6 @@ class Transposed(Dispatcher):
 
     It takes losses of W itself, over points and over features, squared or absolute, and
     no bounds. Results are those of the program as it was given.
-
-    Parameters
-    ----------
-    solver : Solver
-        What solves the exchanged program.
     """
 
     solver: Solver
@@ -298,12 +293,8 @@ class Restricted(Dispatcher):
 
     Robustness of zero leaves one attribution vector for each component of the graph,
     smoothness of zero one number for each group of features, gradient matching of zero
-    the gradients, sparsity of zero nothing. Their multipliers are infinite.
-
-    Parameters
-    ----------
-    solver : Solver or None
-        What solves that program; None where one W is left and nothing is to be solved.
+    the gradients, sparsity of zero nothing. Their multipliers are infinite. Without
+    ``solver`` one W is left, and nothing is to be solved.
     """
 
     solver: Solver | None

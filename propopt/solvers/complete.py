@@ -31,7 +31,8 @@ from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Sparse
 from propopt.base.errors import Refused, SolverFailure
-from propopt.losses import Faithfulness, Program, PropertyLoss
+from propopt.losses import Program, PropertyLoss
+from propopt.losses.algebra import Faithfulness
 from propopt.losses.completeness import OffAxis, Totals
 from propopt.losses.linear_algebra import Components
 from propopt.losses.maps import (
@@ -129,13 +130,7 @@ def _star(parts: Components) -> Sparse:
 @final
 @dataclass(frozen=True)
 class Complete(Dispatcher):
-    """Another solver, given the program that a :class:`Completeness` leaves.
-
-    Parameters
-    ----------
-    solver : Solver
-        What solves that program.
-    """
+    """Another solver, given the program that a :class:`Completeness` leaves."""
 
     solver: Solver
 

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
+from typing import Any, Literal, TypeAlias, final
 
 import numpy as np
 
@@ -21,15 +21,18 @@ from propopt.base.errors import Infeasible, SolverFailure
 from propopt.base.resources import memory_refusal, remedy
 from propopt.losses import Bound, Program, PropertyLoss
 from propopt.losses.completeness import Totals
-from propopt.losses.maps import GroupMax, Identity, Squared
+from propopt.losses.maps import (
+    CvxpyConstraint,
+    CvxpyExpression,
+    GroupMax,
+    Identity,
+    Squared,
+)
 from propopt.losses.restricted import is_complete
 from propopt.solvers.centred import prepare_centred
 from propopt.solvers.complete import undetermined_refusal
 from propopt.solvers.solver import Prepared, Solution, Solver
 
-
-if TYPE_CHECKING:
-    import cvxpy as cp
 
 ProgramClass: TypeAlias = Literal["LP", "QP", "SOCP"]
 
@@ -77,10 +80,6 @@ def missing_backend(backend: str) -> str | None:
     if backend in cp.installed_solvers():
         return None
     return f"{backend} is not installed; {remedy(_PACKAGES[backend])}"
-
-
-def _accuracy_options(backend: str, accuracy: float) -> dict[str, Any]:
-    return _OPTIONS[backend](accuracy) if backend in _OPTIONS else {}
 
 
 @final
@@ -165,7 +164,7 @@ class _Compiled(Prepared):
         self._size = _typical_size(program)
         self._W = cp.Variable(program.shape)
         self._weights = [cp.Parameter(nonneg=True) for _ in program.losses]
-        self._equalities: dict[str, cp.Constraint] = {}
+        self._equalities: dict[str, CvxpyConstraint] = {}
         losses = [self._penalty(loss) for loss in program.losses]
         self._bounds = [self._constraint(bound) for bound in program.bounds]
         total = sum(c * loss for c, loss in zip(self._weights, losses, strict=True))
@@ -199,7 +198,7 @@ class _Compiled(Prepared):
         aims = [c for c, loss in zip(scaled, losses, strict=True) if loss.has_target]
         return float(max(aims, default=0.0) or scaled.max())
 
-    def _penalty(self, loss: PropertyLoss) -> cp.Expression:
+    def _penalty(self, loss: PropertyLoss) -> CvxpyExpression:
         residual = loss.map(self._W) - loss.target / self._size
         if self._needs_no_dual(loss) or residual.size == 0:
             return loss.penalty.expression(residual)
@@ -209,7 +208,7 @@ class _Compiled(Prepared):
         self._equalities[loss.name] = residual - R == 0
         return loss.penalty.expression(R)
 
-    def _constraint(self, bound: Bound) -> cp.Constraint:
+    def _constraint(self, bound: Bound) -> CvxpyConstraint:
         loss = bound.loss
         if is_complete(bound):
             return loss.map(self._W) == loss.target / self._size
@@ -246,7 +245,8 @@ class _Compiled(Prepared):
         import cvxpy as cp
 
         accuracy = max(1e-3 * tolerance, 1e-12)
-        options = _accuracy_options(self._backend, accuracy)
+        told = _OPTIONS.get(self._backend)
+        options = {} if told is None else told(accuracy)
         with warnings.catch_warnings():
             # accuracy is judged by our certificate, not by the backend's status
             warnings.filterwarnings("ignore", message="Solution may be inaccurate")
@@ -291,7 +291,7 @@ class _Compiled(Prepared):
         )
 
     def _multiplier(
-        self, bound: Bound, constraint: cp.Constraint, unit: float
+        self, bound: Bound, constraint: CvxpyConstraint, unit: float
     ) -> float:
         if is_complete(bound):  # those of the sums follow from W
             return math.inf

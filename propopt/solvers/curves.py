@@ -27,7 +27,7 @@ known to within that, and no better: what is smaller beside ‖P‖ is not seen.
 
 Components of a graph by the size of their similarities. Lanczos sees eigenvalues to
 within rounding at ‖P‖. Where the similarities of some components are a million times
-those of others, each lot is treated by itself.
+those of others, each batch is treated by itself.
 
 The same losses as the closed form, for graphs too large for an eigenbasis. Rotating the
 columns of G by the eigenvectors of CᵀC decouples the features: column j of W solves the
@@ -109,10 +109,7 @@ _TOLERANCE = 1e-10
 def energy_on_curve(
     program: Program, solver: Solver, E: Array
 ) -> Callable[[Array], float]:
-    """Weights to a² ⟨E, H⁻¹E⟩.
-
-    E (N, D).
-    """
+    """Weights to a² ⟨E, H⁻¹E⟩; E (N, D)."""
     own = [isinstance(loss, GradientMatching) for loss in program.losses].index(True)
     losses = list(program.losses)
     losses[own] = GradientMatching(E, name=losses[own].name)
@@ -143,26 +140,14 @@ _RESTARTS = 3
 
 @dataclass(frozen=True, eq=False)
 class ShiftedSystem:
-    """min_w a‖w − g‖² + (s − a)‖w‖² + b wᵀP w, which (s + b P) w = a g solves.
+    """min_w a‖w − g‖² + (s − a)‖w‖² + b wᵀP w, which (s + b P) w = a g solves."""
 
-    Parameters
-    ----------
-    P : matrix (N, N)
-        Positive semidefinite: sparse, dense or an operator.
-    a, b, s : float
-        Weights; s ≥ a > 0.
-    g : array (N,)
-        The target.
-    most_steps : int
-        After which it fails.
-    """
-
-    P: Any
-    a: float
+    P: Any  # (N, N): positive semidefinite: sparse, dense or an operator
+    a: float  # weights; s ≥ a > 0
     b: float
     s: float
-    g: Array
-    most_steps: int = MOST_GRADIENTS
+    g: Array  # (N,): the target
+    most_steps: int = MOST_GRADIENTS  # after which it fails
 
     def solve(self, w: Array, tolerance: float, name: PreconditionerName) -> Array:
         """The minimiser to a relative excess of a tenth of ``tolerance``."""
@@ -254,22 +239,13 @@ _DIGITS = 1e-13
 
 @dataclass(frozen=True, eq=False)
 class Nodes:
-    """Masses τ at nodes (θ, ν), and to what the nodes are known; arrays that broadcast.
+    """Masses τ at nodes (θ, ν), and what the nodes are known to; they broadcast."""
 
-    Parameters
-    ----------
-    theta, nu : array
-        Eigenvalues over points and over features, ≥ 0; what costs nothing is at zero.
-    tau : array
-        The masses, which add up to ‖G‖².
-    theta_error, nu_error : array
-        θ and ν are known to within these; zero for constants.
-    """
-
+    # eigenvalues over points and over features, ≥ 0; what costs nothing is at zero
     theta: Array
     nu: Array
-    tau: Array
-    theta_error: Array
+    tau: Array  # the masses, which add up to ‖G‖²
+    theta_error: Array  # θ and ν are known to within these; zero for constants
     nu_error: Array
 
     @classmethod
@@ -553,7 +529,7 @@ _APART = 1e3
 
 
 @dataclass(frozen=True, eq=False)
-class Lot:
+class Batch:
     """Some components of P: their nodes, their part of P, and a bound of its norm."""
 
     P: Any
@@ -561,20 +537,22 @@ class Lot:
     norm: float
 
 
-def lots_of(P: Sparse | Array | Operator, parts: Components | None) -> list[Lot]:
-    """The lots of components, the largest first; isolated nodes are in none."""
+def batches_of(P: Sparse | Array | Operator, parts: Components | None) -> list[Batch]:
+    """The batches of components, the largest first; isolated nodes are in none."""
     if isinstance(P, Operator):
-        return [Lot(P, slice(None), P.largest)]
+        return [Batch(P, slice(None), P.largest)]
     if parts is None or parts.count == 1 or not sp.issparse(P):
-        return [Lot(P, slice(None), _norm(P))]
-    lots = _lots(P.diagonal(), parts)
-    if not lots.any():
-        return [Lot(P, slice(None), _norm(P))]
-    members = (np.flatnonzero(lots == lot) for lot in np.unique(lots[lots >= 0]))
-    return [_lot(sp.csr_array(P)[nodes][:, nodes], nodes) for nodes in members]
+        return [Batch(P, slice(None), _norm(P))]
+    batches = _batches(P.diagonal(), parts)
+    if not batches.any():
+        return [Batch(P, slice(None), _norm(P))]
+    members = (
+        np.flatnonzero(batches == batch) for batch in np.unique(batches[batches >= 0])
+    )
+    return [_batch(sp.csr_array(P)[nodes][:, nodes], nodes) for nodes in members]
 
 
-def _lots(diagonal: Array, parts: Components) -> NDArray[np.intp]:
+def _batches(diagonal: Array, parts: Components) -> NDArray[np.intp]:
     """A number for each node: by how many factors its component is below the largest.
 
     No entry of a positive semidefinite matrix is above its largest diagonal one. Minus
@@ -583,15 +561,15 @@ def _lots(diagonal: Array, parts: Components) -> NDArray[np.intp]:
     largest = np.zeros(parts.count)
     np.maximum.at(largest, parts.labels, diagonal)
     some = largest > 0.0
-    lots = np.full(parts.count, -1)
+    batches = np.full(parts.count, -1)
     sizes = np.log(largest[some])
     below = sizes.max(initial=-np.inf) - sizes
-    lots[some] = np.floor(below / np.log(_APART))
-    return lots[parts.labels]
+    batches[some] = np.floor(below / np.log(_APART))
+    return batches[parts.labels]
 
 
-def _lot(P: Sparse, nodes: NDArray[np.intp]) -> Lot:
-    return Lot(P, nodes, _norm(P))
+def _batch(P: Sparse, nodes: NDArray[np.intp]) -> Batch:
+    return Batch(P, nodes, _norm(P))
 
 
 def _norm(P: Sparse | Array) -> float:
@@ -673,7 +651,7 @@ class _KrylovSpaces(Curve):
             self._means = self._basis.forward(means.T)
         self._columns = self._basis.forward(R.T)
         P = quadratic.P
-        self._lots = [] if P is None else lots_of(P, self._parts)
+        self._batches = [] if P is None else batches_of(P, self._parts)
         self._gauss = self._earlier = self._radau = NO_NODES
         self._exhausted = False
 
@@ -681,9 +659,11 @@ class _KrylovSpaces(Curve):
     def _spaces(self) -> list[Lanczos]:
         return [
             Lanczos(
-                lot.P, TurnedFeature(g[lot.nodes], float(nu), float(error)), lot.norm
+                batch.P,
+                TurnedFeature(g[batch.nodes], float(nu), float(error)),
+                batch.norm,
             )
-            for lot in self._lots
+            for batch in self._batches
             for g, nu, error in zip(
                 self._columns, self._nu, self._basis.errors, strict=True
             )
@@ -695,7 +675,7 @@ class _KrylovSpaces(Curve):
         tau = np.zeros(len(self._nu))
         if self._parts is not None:
             tau += self._means**2 @ self._parts.sizes
-        if not self._lots:
+        if not self._batches:
             tau += (self._columns**2).sum(axis=1)
         zero = np.zeros(len(tau))
         return Nodes(zero, self._nu, tau, zero, self._basis.errors)
@@ -750,20 +730,20 @@ class _KrylovSpaces(Curve):
             begin = self._basis.forward(self._centred(start.W).T)
 
         def column(k: int) -> None:
-            lot, j = self._lots[k // len(begin)], k % len(begin)
+            batch, j = self._batches[k // len(begin)], k % len(begin)
             system = ShiftedSystem(
-                lot.P,
+                batch.P,
                 a,
                 b,
                 float(shifts[j, 0]),
-                self._columns[j, lot.nodes],
+                self._columns[j, batch.nodes],
                 self._most_gradients,
             )
-            W_hat[j, lot.nodes] = system.solve(
-                begin[j, lot.nodes], tolerance, self._preconditioner
+            W_hat[j, batch.nodes] = system.solve(
+                begin[j, batch.nodes], tolerance, self._preconditioner
             )
 
-        for_each_column(column, len(self._lots) * len(begin), begin.shape[1])
+        for_each_column(column, len(self._batches) * len(begin), begin.shape[1])
         W = np.ascontiguousarray(self._basis.backward(W_hat).T)
         if self._parts is not None:
             W += self._parts.spread(self._basis.backward(means).T)
@@ -868,12 +848,7 @@ SLACK = 0.3  # of the tolerance, by which the free optimum may exceed the limit
 class OneBound(Dispatcher):
     """One bound, by a root search on the curve of the spectral or Krylov solver.
 
-    Parameters
-    ----------
-    curve : Curve, optional
-        The curve itself, where it has been prepared for other limits already.
-    solver : Solver, optional
-        What prepares the curve, where that has been chosen already.
+    ``curve`` is it where it was prepared for other limits, ``solver`` what prepares it.
     """
 
     curve: Curve | None = None

@@ -260,25 +260,14 @@ def _bandwidth(P: Sparse) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Term:
-    """c φ(A W), with A the identity or a sparse matrix over points.
+    """c φ(A W), with A the identity or a sparse matrix over points."""
 
-    Parameters
-    ----------
-    weight : float
-        c > 0.
-    penalty, map
-        φ and A.
-    transpose : matrix or None
-        Aᵀ stored by rows, for products with it are faster so; None for the identity.
-    gram : matrix or None
-        AᵀA (N, N), sparse or dense; None for the identity.
-    """
-
-    weight: float
-    penalty: Penalty
+    weight: float  # c > 0
+    penalty: Penalty  # φ
     map: LinearMap
+    # aᵀ stored by rows, for products with it are faster so; None for the identity
     transpose: Sparse | None
-    gram: Sparse | Array | None
+    gram: Sparse | Array | None  # AᵀA (N, N), sparse or dense; None for the identity
 
     @classmethod
     def of(cls, loss: PropertyLoss, *, as_dense: bool) -> Term:
@@ -317,28 +306,14 @@ class Point:
 
 @dataclass(frozen=True, eq=False)
 class Composite:
-    """The normalised program; see the formula of the module.
+    """The normalised program; see the formula of the module."""
 
-    Parameters
-    ----------
-    G : array (N, D)
-        The target.
-    P, Q : matrix or None
-        Gram matrices, with their weights.
-    terms : tuple of Term
-        The losses that are not smooth.
-    layout : {"dense", "lu", "cg"}
-        How systems are solved; "dense" asks for dense matrices.
-    totals : Totals, optional
-        What rows add up to, where that is given.
-    """
-
-    G: Attributions
-    P: Sparse | Array | None
+    G: Attributions  # (N, D): the target
+    P: Sparse | Array | None  # gram matrices, with their weights
     Q: Array | None
-    terms: tuple[Term, ...]
-    layout: Layout
-    totals: Totals | None = None
+    terms: tuple[Term, ...]  # the losses that are not smooth
+    layout: Layout  # how systems are solved; "dense" asks for dense matrices
+    totals: Totals | None = None  # what rows add up to, where that is given
 
     def coupling(self, W: Attributions) -> Attributions:
         """P W + W Q."""
@@ -467,13 +442,7 @@ class State:
 
 
 class EdgeNewton:
-    """Newton's method for one program; see the module.
-
-    Parameters
-    ----------
-    program : Composite
-        A program for which :func:`is_applicable`.
-    """
+    """Newton's method for one program; see the module."""
 
     def __init__(self, program: Composite) -> None:
         self._program = program

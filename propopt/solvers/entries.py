@@ -17,7 +17,6 @@ those of the graph of the entries; see :mod:`propopt.losses.restricted`.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import final
@@ -25,11 +24,11 @@ from typing import final
 import numpy as np
 
 from propopt.base.arrays import Array, Positions
-from propopt.losses import Program, PropertyLoss
+from propopt.losses import Program
 from propopt.losses.algebra import objective_scale
-from propopt.losses.linear_algebra import conjugate_gradients
 from propopt.losses.maps import Identity, OverPoints, RowSums, Squared
 from propopt.losses.restricted import Support, counted, entries_refusal, is_complete
+from propopt.solvers.normal_equations import Descent, positive_terms
 from propopt.solvers.solver import (
     Curve,
     Dispatcher,
@@ -41,11 +40,6 @@ from propopt.solvers.solver import (
 
 
 # ---- Losses over entries where rows add up over entries of their own
-
-
-_RESTARTS = 20  # each from the true residual, which the recursion drifts away from
-_MOST_STEPS = 2_000
-_REDUCTION = 1e-8  # of the residual, from one restart to the next
 
 
 @final
@@ -92,12 +86,7 @@ class _CompleteEntries(Prepared):
     def solve(
         self, weights: Array, tolerance: float, start: Solution | None = None
     ) -> Solution:
-        terms = [
-            (float(c), loss)
-            for c, loss in zip(weights, self._losses, strict=True)
-            if c > 0
-        ]
-        system = _System(terms, self._rows)
+        system = _System(positive_terms(weights, self._losses), self._rows)
         begin = system.aim if start is None else self._support.values(start.W)
         w = system.minimum(self._rows.nearest(begin), tolerance)
         return Solution(W=self._support.expanded(w), multipliers=(math.inf,))
@@ -106,21 +95,11 @@ class _CompleteEntries(Prepared):
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GivenSums:
-    """What entries add up to in their rows.
+    """What entries add up to in their rows."""
 
-    Parameters
-    ----------
-    of : array of int (P,)
-        The row n of each entry.
-    weights : array (P,)
-        v.
-    totals : array (N,)
-        t.
-    """
-
-    of: Positions
-    weights: Array
-    totals: Array
+    of: Positions  # (P,): the row n of each entry
+    weights: Array  # (P,): v
+    totals: Array  # (N,): t
 
     def sums(self, w: Array) -> Array:
         """A w (N,), of a column (P, 1)."""
@@ -146,28 +125,14 @@ class GivenSums:
 
 @final
 @dataclass(frozen=True, eq=False)
-class _System:
+class _System(Descent):
     """The optimum of Σ c‖A w − T‖² among complete entries w (P, 1)."""
 
-    terms: Sequence[tuple[float, PropertyLoss]]
     rows: GivenSums
 
     def minimum(self, w: Array, tolerance: float) -> Array:
         """From complete entries w, which are overwritten."""
-        smallest, best = math.inf, w.copy()
-        for _ in range(_RESTARTS):
-            slope = self._slope(w)
-            slope -= self.rows.borne(slope, np.ones(w.shape))
-            size = float(np.linalg.norm(slope))
-            if size < smallest:
-                best = w.copy()
-            goal = self._goal(w, tolerance)
-            if size <= goal or size > 0.5 * smallest:  # rounding allows no more
-                break
-            smallest = size
-            self._descend(w, slope, max(goal, _REDUCTION * size))
-            w[:] = self.rows.nearest(w)
-        return self.rows.nearest(best)
+        return self.rows.nearest(super().minimum(w, tolerance))
 
     @cached_property
     def aim(self) -> Array:
@@ -176,16 +141,6 @@ class _System:
         size = len(self.rows.of)
         return np.array(np.broadcast_to(loss.target, (size, 1)), dtype=np.float64)
 
-    def _descend(self, w: Array, slope: Array, goal: float) -> None:
-        conjugate_gradients(
-            self._product,
-            w,
-            -slope,
-            precondition=self._conditioned,
-            most_steps=_MOST_STEPS,
-            is_enough=lambda _, r: bool(np.linalg.norm(r) <= goal),
-        )
-
     def _goal(self, w: Array, tolerance: float) -> float:
         """The size of ∇F that leaves ‖∇F‖²/2m half of what is tolerated."""
         modulus = sum(2 * c for c, loss in self.terms if isinstance(loss.map, Identity))
@@ -193,13 +148,13 @@ class _System:
         scale = objective_scale(value, sum(c * f.value_at_zero for c, f in self.terms))
         return math.sqrt(tolerance * modulus * scale)
 
-    def _product(self, w: Array) -> Array:
-        parts = ((2.0 * c) * loss.map.normal(w) for c, loss in self.terms)
-        return np.asarray(sum(parts, np.zeros_like(w)))
-
     def _slope(self, w: Array) -> Array:
-        parts = (c * loss.gradient_at(w) for c, loss in self.terms)
-        return np.asarray(sum(parts, np.zeros_like(w)))
+        slope = super()._slope(w)
+        return slope - self.rows.borne(slope, np.ones(w.shape))
+
+    def _descend(self, w: Array, slope: Array, goal: float) -> None:
+        super()._descend(w, slope, goal)
+        w[:] = self.rows.nearest(w)
 
     def _conditioned(self, r: Array) -> Array:
         r -= self.rows.borne(r, self._diagonal)
@@ -229,11 +184,6 @@ class Entries(Dispatcher):
 
     It takes losses of W itself, squared or absolute, and squared losses over entries,
     such as :class:`propopt.SharedRobustness`, and bounds on these.
-
-    Parameters
-    ----------
-    solver : Solver
-        What solves the program of the entries.
     """
 
     solver: Solver

@@ -68,26 +68,14 @@ class Factor(ABC):
 @final
 @dataclass(frozen=True, eq=False)
 class Elimination:
-    """How s I + b P is factorised for any s > 0 and b ≥ 0.
+    """How s I + b P is factorised for any s > 0 and b ≥ 0."""
 
-    Parameters
-    ----------
-    P : sparse matrix (N, N)
-        Symmetric and positive semidefinite.
-    order : array (N,) or None
-        A permutation that makes P narrow, or puts leaves first; None where the points
-        are in order, or minimum degree is to find one.
-    heights : array (N,)
-        How far left of the diagonal each row of a narrow P reaches, which bounds the
-        entries of each row of the factor.
-    kind : {"banded", "sparse"}
-        What is cheaper.
-    """
-
-    P: Sparse
+    P: Sparse  # (N, N): symmetric and positive semidefinite
+    # (N,): a permutation that makes P narrow, or puts leaves first
     order: NDArray[np.intp] | None
+    # (N,): how far left of the diagonal each row of a narrow P reaches
     heights: NDArray[np.intp]
-    kind: _Kind
+    kind: _Kind  # what is cheaper
 
     @classmethod
     def of(cls, P: Sparse) -> Elimination:

@@ -195,25 +195,14 @@ def averaging_parts(program: Program) -> Components | None:
 
 
 class OneSigned(Prepared):
-    """A lasso program with such features apart.
-
-    Parameters
-    ----------
-    program : Program
-        One for which :func:`averaging_parts` are known.
-    place : int
-        Of its sparsity loss.
-    G : array (N, D)
-        Gradients.
-    lasso : callable
-        Makes the program of some features alone ready, from a mask (D,).
-    """
+    """A lasso program with such features apart."""
 
     def __init__(
         self,
-        program: Program,
-        place: int,
-        G: Attributions,
+        program: Program,  # one for which averaging_parts are known
+        place: int,  # of its sparsity loss
+        G: Attributions,  # (N, D): gradients
+        # makes the program of some features alone ready, from a mask (D,)
         lasso: Callable[[Columns], Prepared],
     ) -> None:
         self._program = program

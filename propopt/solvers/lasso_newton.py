@@ -59,41 +59,22 @@ from propopt.results.curvature import Quadratic
 
 @dataclass(frozen=True, kw_only=True)
 class LassoProblem:
-    """The weights of one such problem, and the relative gap at which to stop.
+    """The weights of one such problem, and the relative gap at which to stop."""
 
-    Parameters
-    ----------
-    beta, gamma : float
-        β, γ ≥ 0.
-    weight : float
-        λ ≥ 0.
-    tolerance : float
-        The gap that is wanted, relative to :func:`objective_scale` of F(W) and F(0).
-    """
-
-    beta: float
+    beta: float  # β, γ ≥ 0
     gamma: float
-    weight: float
+    weight: float  # λ ≥ 0
+    # the gap that is wanted, relative to objective_scale of F(W) and F(0)
     tolerance: float
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LassoOptimum:
-    """A minimiser, its dual, and how good it is.
+    """A minimiser, its dual, and how good it is."""
 
-    Parameters
-    ----------
-    W : array (N, D)
-        Attributions, with exact zeros.
-    Y : array (N, D)
-        |Y| ≤ λ, near −∇q(W).
-    gap : float
-        The proven relative gap.
-    """
-
-    W: Attributions
-    Y: Array
-    gap: float
+    W: Attributions  # (N, D): attributions, with exact zeros
+    Y: Array  # (N, D): |Y| ≤ λ, near −∇q(W)
+    gap: float  # the proven relative gap
 
 
 class LassoMethod(ABC):
@@ -125,13 +106,7 @@ PRECONDITIONED = 30.0  # β‖P‖ from which two cosine transforms a step pay f
 
 
 class Curvature(ABC):
-    """H = 2(I + βP + γQ) on attributions in a layout of its own.
-
-    Parameters
-    ----------
-    beta, gamma : float
-        Weights of P and Q, relative to that of the identity.
-    """
+    """H = 2(I + βP + γQ) on attributions in a layout of its own."""
 
     def __init__(self, beta: float, gamma: float) -> None:
         self.beta = beta
@@ -341,18 +316,10 @@ class CosineBasis:
 @final
 @dataclass(frozen=True, eq=False)
 class Couplings:
-    """P and Q, as products with them are fastest.
+    """P and Q, as products with them are fastest."""
 
-    Parameters
-    ----------
-    P : matrix or None
-        (N, N), sparse, dense or an operator.
-    Q : array or None
-        (D, D).
-    """
-
-    P: Sparse | Array | Operator | None
-    Q: Array | None
+    P: Sparse | Array | Operator | None  # (N, N), sparse, dense or an operator
+    Q: Array | None  # (D, D)
 
     @classmethod
     def of(cls, quadratic: Quadratic) -> Couplings:

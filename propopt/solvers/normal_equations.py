@@ -13,6 +13,8 @@ rounding: then 2c(AW − T) are dual feasible, and prove the optimum.
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias, final, get_args
@@ -87,11 +89,7 @@ class _NormalEquations(Prepared):
     def solve(
         self, weights: Array, tolerance: float, start: Solution | None = None
     ) -> Solution:
-        terms = [
-            (float(c), loss)
-            for c, loss in zip(weights, self._losses, strict=True)
-            if c > 0
-        ]
+        terms = positive_terms(weights, self._losses)
         W = np.zeros(self._shape) if start is None else np.array(start.W)
         with few_threads(0):  # blocks are small, and products sparse
             return Solution(W=self._system(terms).minimum(W, tolerance))
@@ -109,16 +107,22 @@ class _NormalEquations(Prepared):
         return {loss.name: _blocks(loss, eye) for loss in self._losses}
 
 
+def positive_terms(
+    weights: Array, losses: Iterable[PropertyLoss]
+) -> list[tuple[float, PropertyLoss]]:
+    """Losses with their weights, where these are positive."""
+    return [(float(c), loss) for c, loss in zip(weights, losses, strict=True) if c > 0]
+
+
 @dataclass(frozen=True, eq=False)
-class _System:
-    """HW = Σ 2c AᵀT, and the inverses of the blocks of H."""
+class Descent:
+    """Σ c‖AW − T‖² by conjugate gradients, again and again from the true residual."""
 
-    terms: list[tuple[float, PropertyLoss]]
-    inverses: Array
+    terms: Sequence[tuple[float, PropertyLoss]]
 
-    def minimum(self, W: Attributions, tolerance: float) -> Attributions:
+    def minimum(self, W: Array, tolerance: float) -> Array:
         """The minimiser, from W, which is overwritten."""
-        smallest, best = np.inf, W
+        smallest, best = np.inf, W.copy()
         for _ in range(_RESTARTS):
             slope = self._slope(W)
             size = float(np.linalg.norm(slope))
@@ -131,14 +135,13 @@ class _System:
             self._descend(W, slope, max(goal, _REDUCTION * size))
         return best
 
-    def _goal(self, W: Attributions, tolerance: float) -> float:
+    @abstractmethod
+    def _goal(self, W: Array, tolerance: float) -> float:
         """The size of ∇F that is small enough."""
-        modulus = sum(2 * c for c, loss in self.terms if isinstance(loss.map, Identity))
-        value = sum(c * loss.value_at(W) for c, loss in self.terms)
-        if modulus > 0.0:  # ‖∇F‖²/2m ≤ half of the tolerance
-            scale = objective_scale(value, self._zero)
-            return float(np.sqrt(tolerance * modulus * scale))
-        return _ROUNDING * float(np.linalg.norm(self._pull))
+
+    @abstractmethod
+    def _conditioned(self, R: Array) -> Array:
+        """The residual, times about the inverse of H."""
 
     def _descend(self, W: Attributions, slope: Attributions, goal: float) -> None:
         """Conjugate gradients from W, in place, until ‖∇F‖ is at its goal."""
@@ -160,6 +163,23 @@ class _System:
         """∇F = Σ 2c Aᵀ(AW − T)."""
         parts = (c * loss.gradient_at(W) for c, loss in self.terms)
         return np.asarray(sum(parts, np.zeros_like(W)))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _System(Descent):
+    """HW = Σ 2c AᵀT, and the inverses of the blocks of H."""
+
+    inverses: Array
+
+    def _goal(self, W: Attributions, tolerance: float) -> float:
+        """The size of ∇F that is small enough."""
+        modulus = sum(2 * c for c, loss in self.terms if isinstance(loss.map, Identity))
+        value = sum(c * loss.value_at(W) for c, loss in self.terms)
+        if modulus > 0.0:  # ‖∇F‖²/2m ≤ half of the tolerance
+            scale = objective_scale(value, self._zero)
+            return float(np.sqrt(tolerance * modulus * scale))
+        return _ROUNDING * float(np.linalg.norm(self._pull))
 
     def _conditioned(self, R: Attributions) -> Attributions:
         return np.asarray(np.einsum("nde,ne->nd", self.inverses, R))

@@ -74,18 +74,10 @@ class Prepared(ABC):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Measurement:
-    """The losses of the optimum for one vector of weights, known without forming it.
+    """The losses of the optimum for one vector of weights, known without forming it."""
 
-    Parameters
-    ----------
-    losses : array (k,)
-        The value of each loss, in the order of the program.
-    excess : float
-        The objective of these losses is above the optimum by at most this.
-    """
-
-    losses: Array
-    excess: float
+    losses: Array  # (k,): the value of each loss, in the order of the program
+    excess: float  # the objective of these losses is above the optimum by at most this
 
 
 class Curve(Prepared):
@@ -149,14 +141,11 @@ class Dispatcher(Solver):
 def left_out_errors(
     program: Program,
     solver: Solver,
-    weights: Array,
+    weights: Array,  # shape (k,)
     tolerance: float,
     start: Solution,
 ) -> Array:
-    """Standard errors of the optimal attributions (N, D).
-
-    weights (k,).
-    """
+    """Standard errors of the optimal attributions (N, D)."""
     optima = np.stack(
         [
             _optimum(without, solver, weights, tolerance, start)
@@ -215,17 +204,7 @@ _Answer = TypeVar("_Answer")
 
 @final
 class InTurn(Curve):
-    """A curve, and another solver's for weights at which it fails or misses.
-
-    Parameters
-    ----------
-    program : Program
-        What is solved.
-    curve : Curve
-        Asked first.
-    otherwise : Solver
-        Prepares the other, once it is needed.
-    """
+    """A curve, and another solver's for weights at which it fails or misses."""
 
     def __init__(self, program: Program, curve: Curve, otherwise: Solver) -> None:
         self._program = program

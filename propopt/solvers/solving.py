@@ -27,16 +27,10 @@ import scipy.optimize as opt
 from propopt.base.arrays import Array, Attributions
 from propopt.base.checks import read_nonnegative, read_positive
 from propopt.base.errors import InvalidInput, Refused, SolverFailure
-from propopt.losses import (
-    Constraint,
-    GradientMatching,
-    Objective,
-    Program,
-    PropertyLoss,
-    bounds_of,
-)
+from propopt.losses import GradientMatching, Objective, Program, PropertyLoss
+from propopt.losses.completeness import Constraint, bounds_of
 from propopt.losses.maps import Squared
-from propopt.results.explanation import Explanation, Later
+from propopt.results.explanation import Explanation, Lazy
 from propopt.solvers.solver import Solution, Solver
 from propopt.solvers.task import FINEST, Task
 
@@ -51,21 +45,12 @@ _DECADES = 300
 @final
 @dataclass(frozen=True, eq=False)
 class WorstCase:
-    """The worst of all targets within a radius of the given one.
+    """The worst of all targets within a radius of the given one."""
 
-    Parameters
-    ----------
-    program : Program
-        Squared losses, one of which is gradient matching, without bounds.
-    weights : array (k,)
-        In their order.
-    radius : float
-        δ > 0.
-    """
-
+    # squared losses, one of which is gradient matching, without bounds
     program: Program
-    weights: Array
-    radius: float
+    weights: Array  # (k,): in their order
+    radius: float  # δ > 0
 
     def refusal(self) -> str | None:
         """Why the worst case is not on a curve, in a sentence; None if it is."""
@@ -275,5 +260,5 @@ def solve(
         delta = read_nonnegative(target_radius, "target_radius")
         return solve_worst_case(task, weights, delta, goal, began)
     solution = task.solve(weights, goal)
-    errors = Later(partial(task.standard_errors, weights, goal, solution))
+    errors = Lazy(partial(task.standard_errors, weights, goal, solution))
     return task.explain(solution, weights, goal, began, errors)

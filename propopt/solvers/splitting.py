@@ -67,14 +67,7 @@ _LARGEST = 1e8
 class Admm:
     """A run of ADMM that can be continued.
 
-    Parameters
-    ----------
-    program : Composite
-        What to minimise.
-    W : array (N, D)
-        Attributions to start from.
-    duals : sequence of arrays
-        One per term, to start from.
+    W (N, D).
     """
 
     def __init__(

@@ -22,13 +22,13 @@ from propopt.base.errors import (
     UncertifiedWarning,
 )
 from propopt.base.resources import few_threads
-from propopt.losses import Faithfulness, MaxDifferenceRobustness, Program
-from propopt.losses.algebra import Effortless
+from propopt.losses import MaxDifferenceRobustness, Program
+from propopt.losses.algebra import Effortless, Faithfulness
 from propopt.losses.completeness import Totals
 from propopt.losses.faithfulness import Units, quantity_of_target, units_of_target
 from propopt.losses.restricted import Restriction, is_complete, zeros
 from propopt.results.certificate import Certificate, certificate_of
-from propopt.results.explanation import Deferred, Explanation, Later
+from propopt.results.explanation import Explanation, Lazy, LazyAttributions
 from propopt.results.hessian import least_among
 from propopt.results.target_error import Aim, KnownCurvature, TargetError
 from propopt.solvers.centred import Restricted, Transposed
@@ -349,7 +349,7 @@ class Task:
         weights: Array,
         tolerance: float,
         began: float,
-        errors: Later[Array | None] | None = None,
+        errors: Lazy[Array | None] | None = None,
     ) -> Explanation:
         """The solution with its losses and its certificate.
 
@@ -430,8 +430,8 @@ class Task:
 
     def _target(
         self, weights: Array, scale: float, multipliers: tuple[float, ...] = ()
-    ) -> Later[TargetError]:
-        return Later(partial(self._aim.error, weights, scale, multipliers))
+    ) -> Lazy[TargetError]:
+        return Lazy(partial(self._aim.error, weights, scale, multipliers))
 
     def standard_errors(
         self, weights: Array, tolerance: float, solution: Solution
@@ -456,8 +456,8 @@ class Task:
         drawn = [drawn_blocks(loss) is not None for loss in self._posed.losses]
         return sum(drawn) == 1 and not isinstance(innermost(self.chosen), Conic)
 
-    def _linear_errors(self, weights: Array) -> Later[Array | None]:
-        return Later(partial(self._aim.standard_errors, weights))
+    def _linear_errors(self, weights: Array) -> Lazy[Array | None]:
+        return Lazy(partial(self._aim.standard_errors, weights))
 
     @cached_property
     def _aim(self) -> Aim:
@@ -546,7 +546,7 @@ class Task:
             kind="curve",
         )
         best = Explanation(
-            attributions=self._deferred(weights, tolerance),
+            attributions=self._lazy(weights, tolerance),
             method="optimized",
             labels=self.program.labels,
             weights=named,
@@ -565,8 +565,8 @@ class Task:
             _ = best.attributions
         return best
 
-    def _deferred(self, weights: Array, tolerance: float) -> Deferred:
-        return Deferred(
+    def _lazy(self, weights: Array, tolerance: float) -> LazyAttributions:
+        return LazyAttributions(
             shape=self.program.shape,
             compute=partial(self._explained, weights, tolerance),
             tolerance=tolerance,

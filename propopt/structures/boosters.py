@@ -27,15 +27,9 @@ from propopt.base.arrays import Array
 @final
 @dataclass(frozen=True)
 class XGBoostBooster:
-    """A booster of XGBoost's native interface, which takes matrices of its own.
+    """A booster of XGBoost's native interface, which takes matrices of its own."""
 
-    Parameters
-    ----------
-    booster : xgboost.Booster
-        What ``xgboost.train`` returns.
-    """
-
-    booster: Any
+    booster: Any  # what xgboost.train returns
 
     @property
     def feature_names_in_(self) -> list[str] | None:
@@ -73,15 +67,9 @@ class XGBoostBooster:
 @final
 @dataclass(frozen=True)
 class LightGBMBooster:
-    """A booster of LightGBM's native interface.
+    """A booster of LightGBM's native interface."""
 
-    Parameters
-    ----------
-    booster : lightgbm.Booster
-        What ``lightgbm.train`` returns.
-    """
-
-    booster: Any
+    booster: Any  # what lightgbm.train returns
 
     @property
     def n_features_in_(self) -> int:
@@ -120,18 +108,11 @@ def as_estimator(model: Any) -> Any:
 @final
 @dataclass(frozen=True)
 class Margins:
-    """The sums of trees that a model predicts from.
+    """The sums of trees that a model predicts from."""
 
-    Parameters
-    ----------
-    scores : callable
-        From the table that the model takes to (n,), or (n, K) of K classes.
-    find_logit : callable
-        How many times the score the log-odds of the second of two classes are; None
-        where they are another function of it.
-    """
-
+    # from the table that the model takes to (n,), or (n, K) of K classes
     scores: Callable[[Any], Array]
+    # how many times the score the log-odds of the second of two classes are
     find_logit: Callable[[], float | None] = lambda: None
 
 
@@ -329,11 +310,6 @@ def is_piecewise_constant(model: Any) -> bool:
     Known are the trees, forests, boosted trees, nearest neighbours with equal weights,
     and ensembles of these of scikit-learn; LightGBM without linear trees, XGBoost
     without ``gblinear`` and CatBoost; pipelines that end in one, and searches for one.
-
-    Parameters
-    ----------
-    model : estimator or callable
-        A fitted model; any other object is not known to be flat.
 
     Examples
     --------

@@ -252,24 +252,13 @@ class KernelPower(Kernel):
 
 @dataclass(frozen=True)
 class KernelMachine(Network):
-    """Scores z(x) = A k(x) + b with k_m(x) = k(x, z_m).
+    """Scores z(x) = A k(x) + b with k_m(x) = k(x, z_m)."""
 
-    Parameters
-    ----------
-    kernel : Kernel
-        k.
-    centers : array (M, D)
-        The points z_m: support vectors, training points or landmarks.
-    weights : array (K, M)
-        The matrix A.
-    intercepts : array (K,)
-        The vector b.
-    """
-
-    kernel: Kernel
+    kernel: Kernel  # k
+    # (M, D): the points z_m: support vectors, training points or landmarks
     centers: Array
-    weights: Array
-    intercepts: Array
+    weights: Array  # (K, M): the matrix A
+    intercepts: Array  # (K,): the vector b
 
     @property
     def n_scores(self) -> int:
@@ -297,21 +286,12 @@ class KernelMachine(Network):
 
 @dataclass(frozen=True)
 class GaussianClasses(Network):
-    """Classes with covariances of their own, z_k(x) = −½ ‖B_kᵀ(x − μ_k)‖² + c_k.
+    """Classes with covariances of their own, z_k(x) = −½ ‖B_kᵀ(x − μ_k)‖² + c_k."""
 
-    Parameters
-    ----------
-    means : array (K, D)
-        μ_k.
-    whitenings : tuple of arrays (D, R_k)
-        B_k, with B_k B_kᵀ the precision of class k.
-    offsets : array (K,)
-        c_k.
-    """
-
-    means: Array
+    means: Array  # (K, D): μ_k
+    # (D, R_k): b_k, with B_k B_kᵀ the precision of class k
     whitenings: tuple[Array, ...]
-    offsets: Array
+    offsets: Array  # (K,): c_k
 
     @property
     def n_scores(self) -> int:
@@ -346,19 +326,11 @@ class GaussianClasses(Network):
 
 @dataclass(frozen=True)
 class IndependentGaussians(Network):
-    """Classes of independent features, z_k(x) = −½ Σ_d P_kd (x_d − μ_kd)² + c_k.
+    """Classes of independent features, z_k(x) = −½ Σ_d P_kd (x_d − μ_kd)² + c_k."""
 
-    Parameters
-    ----------
-    means, precisions : array (K, D)
-        μ and P.
-    offsets : array (K,)
-        c.
-    """
-
-    means: Array
-    precisions: Array
-    offsets: Array
+    means: Array  # (K, D): μ
+    precisions: Array  # (K, D): P
+    offsets: Array  # (K,): c
 
     @property
     def n_scores(self) -> int:

@@ -178,18 +178,10 @@ class Network(ABC):
 
 @dataclass(frozen=True)
 class Affine(Network):
-    """Scores A x + b.
+    """Scores A x + b."""
 
-    Parameters
-    ----------
-    coefficients : array (K, D)
-        The matrix A.
-    intercepts : array (K,)
-        The vector b.
-    """
-
-    coefficients: Array
-    intercepts: Array
+    coefficients: Array  # (K, D): the matrix A
+    intercepts: Array  # (K,): the vector b
 
     @property
     def n_scores(self) -> int:
@@ -234,21 +226,12 @@ ACTIVATIONS: Final[Mapping[str, Activation]] = {
 
 @dataclass(frozen=True)
 class Layers(Network):
-    """Scores of a feed-forward network, a_(l+1) = φ(a_l A_l + b_l), the last linear.
+    """Scores of a feed-forward network, a_(l+1) = φ(a_l A_l + b_l), the last linear."""
 
-    Parameters
-    ----------
-    weights : tuple of arrays
-        The matrices A_l, one column for each unit of the next layer.
-    biases : tuple of arrays
-        The vectors b_l.
-    activation : str
-        The name of φ, a key of :data:`ACTIVATIONS`.
-    """
-
+    # the matrices A_l, one column for each unit of the next layer
     weights: tuple[Array, ...]
-    biases: tuple[Array, ...]
-    activation: str
+    biases: tuple[Array, ...]  # the vectors b_l
+    activation: str  # the name of φ, a key of ACTIVATIONS
 
     @property
     def n_scores(self) -> int:
@@ -295,17 +278,11 @@ class Layers(Network):
 
 @dataclass(frozen=True)
 class Scaling(Network):
-    """Every feature shifted and scaled by itself, (x − center) ∘ factor + offset.
+    """Every feature shifted and scaled by itself, (x − center) ∘ factor + offset."""
 
-    Parameters
-    ----------
-    center, factor, offset : array (D,)
-        The scaler, feature by feature.
-    """
-
-    center: Array
-    factor: Array
-    offset: Array
+    center: Array  # (D,): the scaler, feature by feature
+    factor: Array  # shape (D,)
+    offset: Array  # shape (D,)
 
     @property
     def n_scores(self) -> int:
@@ -328,15 +305,9 @@ class Scaling(Network):
 
 @dataclass(frozen=True)
 class Chain(Network):
-    """One network behind another, outer(inner(x)).
+    """One network behind another, outer(inner(x))."""
 
-    Parameters
-    ----------
-    inner, outer : Network
-        The one that sees the points, and the one that sees its scores.
-    """
-
-    inner: Network
+    inner: Network  # the one that sees the points, and the one that sees its scores
     outer: Network
 
     @property
@@ -390,20 +361,12 @@ class Monomials(Network):
 
     Every monomial is one product of a smaller one, and every slope a multiple of one:
     with the monomials wanted are kept all that divide them. Make it by :meth:`of`.
-
-    Parameters
-    ----------
-    levels : tuple of Level
-        The monomials of degrees 1, 2, ..., after the empty one at position 0.
-    outputs : array (F,)
-        Where the monomials wanted stand.
-    slopes : tuple of Slope
-        One for each feature.
     """
 
+    # the monomials of degrees 1, 2, ..., after the empty one at position 0
     levels: tuple[Level, ...]
-    outputs: Positions
-    slopes: tuple[Slope, ...]
+    outputs: Positions  # (F,): where the monomials wanted stand
+    slopes: tuple[Slope, ...]  # one for each feature
 
     @classmethod
     def of(cls, powers: NDArray[np.integer]) -> Monomials:
@@ -471,21 +434,11 @@ class Monomials(Network):
 
 @dataclass(frozen=True)
 class Cosines(Network):
-    """Waves, s cos(xᵀw_q + b_q): random Fourier features (Rahimi and Recht 2007).
+    """Waves, s cos(xᵀw_q + b_q): random Fourier features (Rahimi and Recht 2007)."""
 
-    Parameters
-    ----------
-    frequencies : array (D, Q)
-        The columns w_q.
-    phases : array (Q,)
-        b_q.
-    amplitude : float
-        s.
-    """
-
-    frequencies: Array
-    phases: Array
-    amplitude: float
+    frequencies: Array  # (D, Q): the columns w_q
+    phases: Array  # (Q,): b_q
+    amplitude: float  # s
 
     @property
     def n_scores(self) -> int:

@@ -96,25 +96,7 @@ def exact_trees(
 def exact_products(
     model: Any, output: str, index: int | None, view: View
 ) -> SumOfProducts | NoProducts:
-    """An output of a fitted model as a sum of products of functions of single columns.
-
-    Parameters
-    ----------
-    model : estimator
-        Linear models, kernel machines, trees, sums of these, and pipelines that end in
-        one.
-    output : str
-        As of :func:`exact_boxes`.
-    index : int or None
-        The class, or the column of the output; None where there is only one.
-    view : View
-        The table, and what the model is given of it.
-
-    Returns
-    -------
-    SumOfProducts or NoProducts
-        The latter says why it is none.
-    """
+    """An output of a fitted model as a sum of products of functions of columns."""
     networks = Networks(exact_network, exact_link)
     return model_products(model, TreeOutput(output, index), view, networks)
 

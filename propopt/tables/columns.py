@@ -39,25 +39,10 @@ DATA_LAW: Final = "po.smoothed(function, law='data', data=X_train)"
 @final
 @dataclass(frozen=True, eq=False)
 class Atoms:
-    """The different values v_1 < ... < v_m of a column, and how often each occurs.
+    """The different values v_1 < ... < v_m of a column, and how often each occurs."""
 
-    Parameters
-    ----------
-    values : array (m,)
-        Those that are not missing, in order.
-    counts : array of int (m,)
-        How often.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> atoms = Atoms.of(np.array([3.0, 1.0, np.nan, 3.0]))
-    >>> atoms.values, atoms.shares.round(2)
-    (array([1., 3.]), array([0.33, 0.67]))
-    """
-
-    values: Array
-    counts: NDArray[np.intp]
+    values: Array  # (m,): those that are not missing, in order
+    counts: NDArray[np.intp]  # (m,): how often
 
     @classmethod
     def of(cls, column: Array) -> Atoms:
@@ -140,35 +125,17 @@ class Column(ABC):
 @final
 @dataclass(frozen=True, eq=False)
 class Numeric(Column):
-    """A column of numbers; one that is missing is NaN.
+    """A column of numbers; one that is missing is NaN."""
 
-    Parameters
-    ----------
-    name : hashable
-        Its label.
-    dtype : dtype
-        Its dtype in the DataFrame.
-    plain : numpy.dtype
-        The NumPy dtype of the same numbers.
-    absent : object
-        What stands in the DataFrame where a number is missing.
-    mean, std : float
-        Of those that are not missing in the table that the schema was made of; the
-        standard deviation divides by their number. NaN and 0 if all are missing.
-    atoms : Atoms or None
-        Those numbers; None if more than 10,000 are different.
-    missing_share : float
-        The share of rows in which the number is missing.
-    """
-
-    name: Hashable
-    dtype: Any
-    plain: np.dtype[Any]
-    absent: Hashable
+    name: Hashable  # its label
+    dtype: Any  # its dtype in the DataFrame
+    plain: np.dtype[Any]  # the NumPy dtype of the same numbers
+    absent: Hashable  # what stands in the DataFrame where a number is missing
+    # of those that are not missing in the table that the schema was made of
     mean: float
     std: float
-    atoms: Atoms | None
-    missing_share: float
+    atoms: Atoms | None  # those numbers; None if more than 10,000 are different
+    missing_share: float  # the share of rows in which the number is missing
 
     @classmethod
     def of(cls, column: pd.Series[Any], what: str) -> Numeric:
@@ -270,26 +237,13 @@ class Categorical(Coded):
 
     To be missing is a category too, and always the last: its frequency is zero where
     the table of the schema has no such row.
-
-    Parameters
-    ----------
-    name : hashable
-        Its label.
-    dtype : dtype
-        Its dtype in the DataFrame.
-    levels : Index (K − 1,)
-        The categories that are not missing: those of a category dtype in their order,
-        others sorted.
-    absent : object
-        What stands in the DataFrame where a category is missing.
-    frequencies : array (K,)
-        The share of each in the table that the schema was made of.
     """
 
-    name: Hashable
-    dtype: Any
-    levels: pd.Index[Any]
-    absent: Hashable
+    name: Hashable  # its label
+    dtype: Any  # its dtype in the DataFrame
+    levels: pd.Index[Any]  # (K − 1,): the categories that are not missing
+    absent: Hashable  # what stands in the DataFrame where a category is missing
+    # (K,): the share of each in the table that the schema was made of
     frequencies: Array
 
     @classmethod
@@ -342,23 +296,13 @@ class Categorical(Coded):
 @final
 @dataclass(frozen=True, eq=False)
 class OneHot(Coded):
-    """Columns of 0 and 1, exactly one of them 1, that encode one feature.
+    """Columns of 0 and 1, exactly one of them 1, that encode one feature."""
 
-    Parameters
-    ----------
-    name : hashable
-        The feature.
-    members : tuple of hashables (K,)
-        The labels of its columns, which are its categories.
-    dtypes : tuple of dtypes (K,)
-        Of its columns.
-    frequencies : array (K,)
-        The share of each in the table that the schema was made of.
-    """
-
-    name: Hashable
+    name: Hashable  # the feature
+    # (K,): the labels of its columns, which are its categories
     members: tuple[Hashable, ...]
-    dtypes: tuple[Any, ...]
+    dtypes: tuple[Any, ...]  # shape (K,)
+    # (K,): the share of each in the table that the schema was made of
     frequencies: Array
 
     @classmethod

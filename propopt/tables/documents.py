@@ -78,22 +78,10 @@ class PatternWords:
     ``\w+`` gives the words of the package ``lime``, which parts texts by ``\W+``: upper
     and lower case are other words, one letter is a word, and so are digits. An accent
     that is a character of its own, and most emoji, part words and belong to none.
-
-    Parameters
-    ----------
-    pattern : str
-        The expression.
-    filler : str
-        What stands where a word was deleted.
-
-    Examples
-    --------
-    >>> [found.word for found in PatternWords().find("It's good, GOOD!")]
-    ['It', 's', 'good', 'GOOD']
     """
 
-    pattern: str = r"\w+"
-    filler: str = ""
+    pattern: str = r"\w+"  # the expression
+    filler: str = ""  # what stands where a word was deleted
 
     def __post_init__(self) -> None:
         compiled(self.pattern)
@@ -125,23 +113,10 @@ class EachOccurrence:
 
     With :data:`PACKAGE_FILLER` this is ``bow=False`` of the package ``lime``: other
     words stay in their places. Columns are aligned by the number of the occurrence.
-
-    Parameters
-    ----------
-    rule : WordRule
-        What a word is.
-    filler : str
-        What stands where a word was deleted.
-
-    Examples
-    --------
-    >>> rule = EachOccurrence(PatternWords())
-    >>> [found.word for found in rule.find("no, no!")]
-    ['no', 'no[2]']
     """
 
-    rule: WordRule
-    filler: str = PACKAGE_FILLER
+    rule: WordRule  # what a word is
+    filler: str = PACKAGE_FILLER  # what stands where a word was deleted
 
     def find(self, text: str, /) -> list[Occurrence]:
         """The words of a text where they stand, from the first."""
@@ -172,32 +147,14 @@ class VectoriserWords:
     makes them so. Its place is that in the text as it is written, which may have more
     or fewer characters: ``İ`` is two in lower case, and ``é`` can be written as two.
     Words that stand in one character, such as those of ``½``, are one.
-
-    Parameters
-    ----------
-    lowercase : bool
-        Whether upper case does not matter.
-    strip_accents : "ascii", "unicode" or None
-        Which accents do not matter.
-    token_pattern : str
-        What a word is; of an expression with a group the group.
-    stop_words : frozenset of str
-        Those that are none.
-    filler : str
-        What stands where a word was deleted.
-
-    Examples
-    --------
-    >>> rule = VectoriserWords(strip_accents="unicode")
-    >>> rule.find("A Café, a CAFE!")
-    [Occurrence(start=2, end=6, word='cafe'), Occurrence(start=10, end=14, word='cafe')]
     """
 
-    lowercase: bool = True
-    strip_accents: Accents = None
+    lowercase: bool = True  # whether upper case does not matter
+    strip_accents: Accents = None  # which accents do not matter
+    # what a word is; of an expression with a group the group
     token_pattern: str = _WORD
-    stop_words: frozenset[str] = frozenset()
-    filler: str = ""
+    stop_words: frozenset[str] = frozenset()  # those that are none
+    filler: str = ""  # what stands where a word was deleted
 
     def __post_init__(self) -> None:
         if compiled(self.token_pattern).groups > 1:
@@ -361,35 +318,13 @@ class Document:
     """A text and its d distinct words, in the order in which they first come.
 
     A text may have no words, d = 0: it is empty, or nothing in it is a word.
-
-    Parameters
-    ----------
-    text : str
-        As it is.
-    words : tuple of str (d,)
-        The distinct words.
-    occurrences : tuple of Occurrence (T,)
-        Where they stand.
-    places : array (T,)
-        Which of the words each is.
-    filler : str
-        What stands where a word was deleted.
-
-    Examples
-    --------
-    >>> from propopt.tables.documents import Document, PatternWords
-    >>> note = Document.of("Good food, good price.", PatternWords())
-    >>> note.words
-    ('Good', 'food', 'good', 'price')
-    >>> note.without([True, False, True, True])
-    'Good , good price.'
     """
 
     text: str
-    words: tuple[str, ...]
-    occurrences: tuple[Occurrence, ...]
-    places: Positions
-    filler: str = ""
+    words: tuple[str, ...]  # (d,): the distinct words
+    occurrences: tuple[Occurrence, ...]  # (T,): where they stand
+    places: Positions  # (T,): which of the words each is
+    filler: str = ""  # what stands where a word was deleted
 
     @classmethod
     def of(cls, text: str, rule: WordRule) -> Document:
@@ -459,18 +394,10 @@ Key: TypeAlias = bytes
 @final
 @dataclass(frozen=True, eq=False)
 class Lookup:
-    """Documents by their counts, of which several may be alike.
+    """Documents by their counts, of which several may be alike."""
 
-    Parameters
-    ----------
-    documents : sequence of Document
-        All of them.
-    places : mapping of str to int
-        The column of each word.
-    """
-
-    documents: Sequence[Document]
-    places: Mapping[str, int]
+    documents: Sequence[Document]  # all of them
+    places: Mapping[str, int]  # the column of each word
 
     def alike(self, point: Points) -> list[int]:
         """The positions of the documents that have such counts (D,)."""
@@ -749,78 +676,6 @@ class TextSchema:
         return tuple(forms.get(word, word) for word in self.vocabulary)
 
 
-# ---- A text schema as JSON, and back: its documents as they are, and the rule of words
-
-
-def pack_texts(schema: TextSchema) -> dict[str, Any]:
-    """A text schema as a JSON value.
-
-    Examples
-    --------
-    >>> import propopt as po
-    >>> packed = pack_texts(po.TextSchema.of(["good food"]))
-    >>> packed["documents"], packed["rule"]["kind"]
-    (['good food'], 'PatternWords')
-    >>> unpack_texts(packed).vocabulary
-    ('good', 'food')
-    """
-    return {
-        "rule": _packed(schema.rule),
-        "vocabulary": list(schema.vocabulary),
-        "documents": [document.text for document in schema.documents],
-    }
-
-
-def unpack_texts(content: Any) -> TextSchema:
-    """The schema that :func:`pack_texts` packed."""
-    try:
-        rule = _unpacked(content["rule"])
-        schema = TextSchema.of(list(content["documents"]), rule)
-        same = list(schema.vocabulary) == content["vocabulary"]
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
-        raise InvalidInput(f"its documents make no sense: {error}") from None
-    if not same:
-        raise InvalidInput(
-            "its documents make no sense: they have other words than were saved"
-        )
-    return schema
-
-
-def _packed(rule: WordRule) -> dict[str, Any]:
-    match rule:
-        case PatternWords():
-            told: dict[str, Any] = {"pattern": rule.pattern}
-        case EachOccurrence():
-            told = {"rule": _packed(rule.rule)}
-        case VectoriserWords():
-            told = {
-                "lowercase": rule.lowercase,
-                "strip_accents": rule.strip_accents,
-                "token_pattern": rule.token_pattern,
-                "stop_words": sorted(rule.stop_words),
-            }
-        case _:
-            raise InvalidInput(
-                f"words: a rule of class {type(rule).__name__} is not saved; "
-                "PatternWords, VectoriserWords and EachOccurrence are"
-            )
-    return {"kind": type(rule).__name__, "filler": rule.filler, **told}
-
-
-def _unpacked(content: dict[str, Any]) -> WordRule:
-    told = dict(content)
-    match told.pop("kind"):
-        case "PatternWords":
-            return PatternWords(**told)
-        case "EachOccurrence":
-            return EachOccurrence(**{**told, "rule": _unpacked(told["rule"])})
-        case "VectoriserWords":
-            words = frozenset(told.pop("stop_words"))
-            return VectoriserWords(**told, stop_words=words)
-        case kind:
-            raise ValueError(f"no rule {kind!r}")
-
-
 # ---- Where documents lie, for distances and angles between them
 
 
@@ -851,14 +706,6 @@ def document_coordinates(counts: Array) -> Points:
     share none.
 
     counts (N, V).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from propopt.tables.documents import document_coordinates
-    >>> X = document_coordinates(np.array([[1, 1, 0], [2, 2, 0], [0, 0, 3]]))
-    >>> ((X[0] - X[1]) ** 2).sum().round(12), ((X[0] - X[2]) ** 2).sum().round(12)
-    (np.float64(0.0), np.float64(2.0))
     """
     found = document_directions(sp.csr_array(np.asarray(counts, float)))
     return np.asarray(found.toarray())

@@ -69,18 +69,10 @@ def is_nullable(dtype: Any) -> bool:
 @final
 @dataclass(frozen=True, eq=False)
 class Kind:
-    """The library that tables of one kind come from.
+    """The library that tables of one kind come from."""
 
-    Parameters
-    ----------
-    backend : narwhals.Implementation
-        Such as polars or pyarrow.
-    coded : dict of str to narwhals dtype
-        Those of columns of text, booleans and text categories, which pandas does not
-        have, or which nothing tells where all are null.
-    """
-
-    backend: Any
+    backend: Any  # such as polars or pyarrow
+    # those of columns of text, booleans and text categories
     coded: dict[str, Any] = field(default_factory=dict)
 
     def table(self, frame: pd.DataFrame) -> Any:
@@ -97,20 +89,11 @@ class Kind:
 @final
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """A table with named columns.
+    """A table with named columns."""
 
-    Parameters
-    ----------
-    table : DataFrame
-        As pandas has it.
-    kind : Kind or None
-        What it was; None for pandas.
-    named_rows : bool
-        Whether its index names rows; tables of other libraries mostly have none.
-    """
-
-    table: pd.DataFrame
-    kind: Kind | None = None
+    table: pd.DataFrame  # as pandas has it
+    kind: Kind | None = None  # what it was; None for pandas
+    # whether its index names rows; tables of other libraries mostly have none
     named_rows: bool = True
 
     @property
@@ -447,28 +430,17 @@ def _refuse_row(
 
 @dataclass(frozen=True)
 class Labels:
-    """Names of the N points and the D features of a table.
-
-    Parameters
-    ----------
-    points, features : tuple or None
-        The index and the columns of the DataFrame that the table came from, the latter
-        as text; None where the input had no names (a NumPy array).
-    columns : tuple or None
-        The columns as the DataFrame has them, of any type; only a table needs them.
-    kind : Kind or None
-        The library of the table, if not pandas; only a table needs it.
-    texts : tuple of str or None
-        The N points themselves, where they are texts: of words in another order the
-        numbers are the same.
-    """
+    """Names of the N points and the D features of a table."""
 
     points: tuple[Hashable, ...] | None = None
     features: tuple[str, ...] | None = None
+    # the columns as the DataFrame has them, of any type; only a table needs them
     columns: tuple[Hashable, ...] | None = field(
         default=None, compare=False, repr=False
     )
+    # the library of the table, if not pandas; only a table needs it
     kind: Kind | None = field(default=None, compare=False, repr=False)
+    # the N points themselves, where they are texts
     texts: tuple[str, ...] | None = field(default=None, compare=False, repr=False)
 
     def table(self, values: NDArray[Any]) -> Any:
@@ -668,16 +640,7 @@ def named_by(noun: Literal["points", "features"]) -> Callable[[Builder], Builder
 
 
 def directions(rows: Sparse) -> Sparse:
-    """Rows (N, M) at length one, those of zeros as they are.
-
-    Examples
-    --------
-    >>> import scipy.sparse as sp
-    >>> directions(sp.csr_array([[3.0, 4.0], [0.0, 0.0], [0.0, 1e200]])).toarray()
-    array([[0.6, 0.8],
-           [0. , 0. ],
-           [0. , 1. ]])
-    """
+    """Rows (N, M) at length one, those of zeros as they are."""
     sizes = np.asarray(abs(rows).max(axis=1).toarray(), float).ravel()
     near_one = _divided(rows, sizes)  # whose squares neither overflow nor vanish
     return _divided(near_one, np.sqrt(near_one.power(2).sum(axis=1)))

@@ -522,7 +522,7 @@ def _check_column(column: Column) -> None:
             fits &= column.atoms is None or _are_atoms(column.atoms)
         case Categorical():
             dtypes = (column.dtype,)
-            fits = _is_index(column.levels)
+            fits = isinstance(column.levels, pd.Index)
             fits &= _are_shares(column.frequencies, len(column.levels) + 1)
         case OneHot():
             dtypes = column.dtypes
@@ -533,10 +533,6 @@ def _check_column(column: Column) -> None:
     known = (np.dtype, pd.api.extensions.ExtensionDtype)
     if not (fits and all(isinstance(dtype, known) for dtype in dtypes)):
         raise ValueError(f"column {column.name!r} is none of a table")
-
-
-def _is_index(value: object) -> bool:
-    return isinstance(value, pd.Index)
 
 
 def _is_number(value: object, least: float) -> bool:

@@ -13,6 +13,7 @@ from sklearn.datasets import load_iris
 
 import propopt as po
 from propopt.cli import main
+from propopt.problems.jobs.explain import FirstLook
 
 
 LOOK = """\
@@ -146,9 +147,7 @@ def test_a_file_to_explain_is_checked(look, capsys, deep):
 
 
 def test_names_are_tried_before_any_work(look, out, capsys, monkeypatch):
-    monkeypatch.setattr(
-        po.problems.FirstLook, "subject", property(lambda _: pytest.fail("worked"))
-    )
+    monkeypatch.setattr(FirstLook, "subject", property(lambda _: pytest.fail("worked")))
     (out / "look.json").mkdir(parents=True)
     assert explain(look, "-o", out) == 2
     assert "look.json: a folder is called so" in capsys.readouterr().err

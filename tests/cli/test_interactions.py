@@ -26,7 +26,12 @@ from propopt.base.terminal import PlainConsole
 from propopt.base.text import Quantity
 from propopt.cli import main
 from propopt.problems.jobs import interactions as figure
-from propopt.problems.jobs.interactions import InteractionsSection, _print_sets, _Scores
+from propopt.problems.jobs.interactions import (
+    InteractionsLook,
+    InteractionsSection,
+    _print_sets,
+    _Scores,
+)
 
 
 PATCHES = """\
@@ -202,9 +207,8 @@ def test_of_classes_a_constant_answers_how_often_they_come(tmp_path, out):
 
 def test_workers_are_those_of_the_command(patches, monkeypatch):
     looks = []
-    monkeypatch.setattr(
-        po.problems, "run_interactions", lambda look, *_, **__: looks.append(look)
-    )
+    look = InteractionsLook
+    monkeypatch.setattr(look, "run", lambda look, *_, **__: looks.append(look))
     assert interactions(patches, "-j", 2) == interactions(patches) == 0
     assert [look.n_jobs for look in looks] == [2, None]
 

@@ -12,6 +12,7 @@ from command_line import names
 import propopt as po
 from papers.__main__ import main as reproduce
 from propopt.cli import main
+from propopt.problems.file import OwnTable
 from propopt.structures.subsets.sets import NoSetFunction
 
 
@@ -42,7 +43,7 @@ def explain(*arguments):
 
 
 def sections(path, target, **settings):
-    return po.problems.OwnTable(csv=path, target=target, **settings).sections()
+    return OwnTable(csv=path, target=target, **settings).sections()
 
 
 def test_documents_alone_are_explained_word_by_word(notes, out, capsys):

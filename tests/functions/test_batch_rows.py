@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeRegressor
 import propopt as po
 from propopt.base.errors import InvalidInput
 from propopt.explaining.explainers import Lime
-from propopt.functions import jump_test
+from propopt.functions.differences import jump_test
 
 
 X = np.random.default_rng(4).normal(size=(25, 3))

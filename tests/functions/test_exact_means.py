@@ -17,7 +17,7 @@ from sklearn.ensemble import GradientBoostingRegressor
 
 import propopt as po
 from propopt.base.errors import InexactBoxesWarning, InvalidInput, Refused
-from propopt.functions import ExactMean
+from propopt.functions.means import ExactMean
 from propopt.laws.data_law import BoxMeans, DataLaw, Reference
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.sets import SameColumn, Tree

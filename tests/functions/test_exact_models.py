@@ -45,7 +45,8 @@ from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
-from propopt.functions import central_differences, wrap
+from propopt.functions import wrap
+from propopt.functions.differences import central_differences
 from propopt.structures import networks
 from propopt.structures.networks import Monomials
 

@@ -27,8 +27,8 @@ from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 from small_data import BINARY, X, Y
 
 from propopt.base.errors import FlatFunctionWarning, JumpsWarning
-from propopt.functions import Sine, is_piecewise_constant, wrap
-from propopt.structures.boosters import last_step
+from propopt.functions import Sine, wrap
+from propopt.structures.boosters import is_piecewise_constant, last_step
 
 
 def few(kind, **settings):

@@ -12,18 +12,15 @@ from propopt import functions
 from propopt.base import resources
 from propopt.base.errors import FlatFunctionWarning, InvalidInput
 from propopt.base.resources import Budget
-from propopt.functions import (
-    PAPER_FUNCTIONS,
+from propopt.functions import PAPER_FUNCTIONS, Function, Power, Sine
+from propopt.functions.differences import central_differences
+from propopt.functions.formulas import (
     Exponential,
-    Function,
     Interactions,
     LinearPlusSine,
     LinearPlusSineOfExponential,
-    Power,
     QuadraticPlusSine,
-    Sine,
     SineOfExponential,
-    central_differences,
 )
 from propopt.losses.graphs import grid
 

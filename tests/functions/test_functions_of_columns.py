@@ -7,7 +7,8 @@ import pytest
 
 import propopt as po
 from propopt.base.errors import InvalidInput
-from propopt.functions import PAPER_FUNCTIONS, Additive, Interactions, Multiplicative
+from propopt.functions import PAPER_FUNCTIONS
+from propopt.functions.formulas import Additive, Interactions, Multiplicative
 from propopt.functions.means import CheckedProducts
 from propopt.structures.products.normals import Normals
 from propopt.structures.products.sums import NoProducts

@@ -13,8 +13,9 @@ import propopt as po
 from propopt.base import resources
 from propopt.base.errors import FlatFunctionWarning, InvalidInput, JumpsWarning
 from propopt.base.resources import Budget
-from propopt.functions import Jumps, cost, jump_test, models
-from propopt.functions.jumps import FEWEST, MOST, Segments, jumps_along
+from propopt.functions import cost, models
+from propopt.functions.differences import jump_test
+from propopt.functions.jumps import FEWEST, MOST, Jumps, Segments, jumps_along
 
 
 X = np.random.default_rng(2).normal(size=(40, 3))

@@ -11,7 +11,8 @@ from sklearn.tree import DecisionTreeRegressor
 from small_data import FRAME, X, Y, same
 
 from propopt.base.errors import InvalidInput
-from propopt.functions import Sine, central_differences, wrap
+from propopt.functions import Sine, wrap
+from propopt.functions.differences import central_differences
 
 
 def rosenbrock(points):

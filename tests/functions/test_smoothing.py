@@ -26,7 +26,9 @@ import propopt as po
 from propopt.base import resources
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.resources import Budget
-from propopt.functions import Exponential, LinearPlusSine, Power, central_differences
+from propopt.functions import Power
+from propopt.functions.differences import central_differences
+from propopt.functions.formulas import Exponential, LinearPlusSine
 from propopt.laws.data_law import BoxMeans, NoiseLaw
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.sets import Tree

@@ -29,8 +29,8 @@ from propopt.interactions.errors_of_rows import SquaredError
 from propopt.interactions.features import Features, read_sets
 from propopt.interactions.inference import ErrorRange, set_scores
 from propopt.interactions.left_out import inclusion_exclusion
+from propopt.interactions.patch_draws import additive_leak
 from propopt.interactions.splitting import held_out
-from propopt.interactions.theory import additive_leak
 
 
 NAMES = ["age", "height", "weight", "income"]

@@ -26,7 +26,7 @@ from oracles import brute_value, kernel_precision, subclasses
 
 import propopt as po
 from propopt.base.errors import InvalidInput
-from propopt.losses import Faithfulness
+from propopt.losses.algebra import Faithfulness
 from propopt.losses.maps import Squared
 
 

@@ -14,15 +14,8 @@ import pytest
 
 import propopt as po
 from propopt.explaining.explainers import Gradient, Lime, SmoothGrad, aggregate
-from propopt.functions import (
-    PAPER_FUNCTIONS,
-    Exponential,
-    Function,
-    LinearPlusSine,
-    Power,
-    QuadraticPlusSine,
-    Sine,
-)
+from propopt.functions import PAPER_FUNCTIONS, Function, Power, Sine
+from propopt.functions.formulas import Exponential, LinearPlusSine, QuadraticPlusSine
 from propopt.losses.graphs import grid
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import propopt as po
 from papers.lime.linear_bounds import linear_theorem_samples
+from papers.lime.linear_limits import linear_limits
 from propopt.base.errors import InvalidInput
-from propopt.lime import GaussianLaw, GlimeLaw
+from propopt.lime import GaussianLaw, GlimeLaw, gaussian_theory
 
 
 ROW = np.append([0.9607, 0.0892], np.linspace(-0.9, 0.9, 8))[None]
@@ -26,7 +26,7 @@ def moments(found):
 
 def test_the_terms_are_those_of_the_paper():
     law = GaussianLaw.of(np.zeros(10), 1.0, 1.0)
-    found = po.lime.gains(law, ROW)
+    found = gaussian_theory.gains(law, ROW)
     bound = linear_theorem_samples(law, SLOPES, ROW, 0.5, 0.05, 0.3)
     C = np.exp(found.log_weight[0])
     A = (1.0 / (found.alpha * (1.0 - found.alpha))).max()
@@ -43,13 +43,13 @@ def test_the_terms_are_those_of_the_paper():
 
 def test_the_repaired_bound_is_what_its_proof_asks_for():
     law = GaussianLaw.of(np.zeros(10), 1.0, 1.0)
-    found = po.lime.gains(law, ROW)
+    found = gaussian_theory.gains(law, ROW)
     bound = linear_theorem_samples(law, SLOPES, ROW, 0.5, 0.05)
     Sigma, inverse = moments(found)
     C = np.exp(found.log_weight[0])
     K = np.linalg.norm(inverse, 2) / C
     np.testing.assert_allclose(bound.inverse_norm, K, rtol=1e-10)
-    limits = found.of_linear(SLOPES)
+    limits = linear_limits(found, SLOPES)
     beta = np.append(limits.intercept, limits.coefficients)
     Gamma = C * np.linalg.norm(Sigma @ beta)
     N, a = 1 + 10 + 45, np.sqrt(200.0)
@@ -63,7 +63,7 @@ def test_the_repaired_bound_is_what_its_proof_asks_for():
 @pytest.mark.parametrize("width", [0.3, 1.0, 50.0])
 def test_the_papers_bound_of_the_inverse_holds(width):
     law = GaussianLaw.of(np.zeros(10), 1.0, width)
-    found = po.lime.gains(law, ROW)
+    found = gaussian_theory.gains(law, ROW)
     bound = linear_theorem_samples(law, SLOPES, ROW, 0.5, 0.05)
     A = (1.0 / (found.alpha * found.complement)).max()
     assert bound.inverse_norm[0] <= 30.0 * A / np.exp(found.log_weight[0])
@@ -94,7 +94,7 @@ def test_the_papers_lemma_on_the_matrix_of_bits_is_false(rng):
     """
     law = GaussianLaw.of(np.zeros(20), 1.0, 50.0)
     x = np.full((1, 20), 0.3)
-    found = po.lime.gains(law, x)
+    found = gaussian_theory.gains(law, x)
     Sigma = moments(found)[0] * np.exp(found.log_weight[0])
     large = 0
     for _ in range(60):

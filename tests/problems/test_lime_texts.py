@@ -11,6 +11,7 @@ import pytest
 
 import propopt as po
 from propopt.cli import main
+from propopt.problems.jobs.lime import LimeLook
 from propopt.tables.documents import PatternWords
 
 
@@ -60,7 +61,7 @@ def run(folder, capsys):
 def asked(folder):
     """The look of the file, and what the library says of it."""
     file = po.problems.read_problem(folder / "notes.yaml")
-    look = po.problems.LimeLook.of(file)
+    look = LimeLook.of(file)
     texts = pd.read_csv(folder / "notes.csv")["text"].loc[[0, 2, 3]]
     law = po.lime.TextLaw(0.5)
     known = po.lime.text_limits(look.subject.function, texts, law, words=PatternWords())

@@ -9,6 +9,7 @@ import propopt as po
 from propopt.base.errors import InvalidInput, ProblemFileError
 from propopt.functions import Power
 from propopt.problems.problem import Plan
+from propopt.problems.subject.subject import Subject
 
 
 X = np.linspace(-1, 1, 5)[:, None]
@@ -75,10 +76,10 @@ def test_a_limited_loss_leaves_the_weighted_sum():
 
 def test_new_inputs_are_explained_by_a_setting_of_objects():
     rows = np.linspace(-1, 1, 12)[:, None]
-    subject = po.problems.Subject(
+    subject = Subject(
         points=rows[::3],
         others=np.delete(rows, slice(None, None, 3), axis=0),
-        make=po.problems.Subject.of(rows, CUBE).make,
+        make=Subject.of(rows, CUBE).make,
     )
     G = CUBE.gradient(subject.points)
     kernel = np.exp(-((subject.points - subject.points.T) ** 2)) + 1e-6 * np.eye(4)

@@ -9,6 +9,7 @@ from problem_texts import LOSSES
 
 import propopt as po
 from propopt.explaining.explainers import BASELINES
+from propopt.problems.file import ProblemSchema
 
 
 SHIPPED = sorted(Path(__file__).parents[2].glob("problems/**/*.yaml"))
@@ -21,9 +22,7 @@ def test_shipped_files_are_valid(path):
 
 def test_schema_describes_the_shipped_files():
     jsonschema = pytest.importorskip("jsonschema")
-    validator = jsonschema.Draft202012Validator(
-        po.problems.ProblemSchema.model_json_schema()
-    )
+    validator = jsonschema.Draft202012Validator(ProblemSchema.model_json_schema())
     for path in SHIPPED:
         validator.validate(po.problems.read_problem(path).source.data())
     with pytest.raises(jsonschema.ValidationError):
@@ -31,7 +30,7 @@ def test_schema_describes_the_shipped_files():
 
 
 def test_every_baseline_and_loss_can_stand_in_a_file():
-    schema = str(po.problems.ProblemSchema.model_json_schema())
+    schema = str(ProblemSchema.model_json_schema())
     for method in BASELINES:
         assert f"'const': '{method}'" in schema
     for loss in LOSSES.split(", "):

@@ -18,6 +18,7 @@ from propopt.problems import baselines as baseline_sections
 from propopt.problems import inductive as rules
 from propopt.problems import losses as graph_sections
 from propopt.problems import losses as loss_sections
+from propopt.problems.file import ProblemSchema
 from propopt.problems.jobs import JOBS
 from propopt.problems.jobs.explain import ExplainSection
 from propopt.problems.jobs.interactions import (
@@ -176,7 +177,7 @@ def test_interactions_have_the_settings_of_the_estimator_and_its_scores():
 def test_keys_of_a_job_are_those_of_a_problem_file():
     for job in JOBS:
         assert job.key in job.keys.model_fields
-        assert issubclass(po.problems.ProblemSchema, job.keys)
+        assert issubclass(ProblemSchema, job.keys)
 
 
 def test_a_graph_of_no_known_kind_is_refused_and_becomes_no_other():

@@ -11,16 +11,21 @@ from sklearn.gaussian_process.kernels import RBF
 
 import propopt as po
 from propopt.losses import Program
+from propopt.solvers.centred import Transposed
+from propopt.solvers.curves import Spectral
+from propopt.solvers.lasso import Lasso
+from propopt.solvers.normal_equations import NormalEquations
+from propopt.solvers.splitting import Splitting
 
 
 N_PROBLEMS = 400
 SOLVERS = {
-    "spectral": po.solvers.Spectral(),
+    "spectral": Spectral(),
     "krylov": po.solvers.Krylov(),
-    "lasso": po.solvers.Lasso(),
-    "splitting": po.solvers.Splitting(),
-    "normal_equations": po.solvers.NormalEquations(),
-    "transposed": po.solvers.Transposed(po.solvers.Auto()),
+    "lasso": Lasso(),
+    "splitting": Splitting(),
+    "normal_equations": NormalEquations(),
+    "transposed": Transposed(po.solvers.Auto()),
 }
 compared = dict.fromkeys(SOLVERS, 0)
 

@@ -18,6 +18,7 @@ from propopt.base.checks import read_nonnegative
 from propopt.base.errors import SolverFailure
 from propopt.losses import Program
 from propopt.solvers import Solution, Solver, Task
+from propopt.solvers.centred import Transposed
 
 
 gradient, robustness = LOSSES["gradient l2"], LOSSES["pairwise, gaussian"]
@@ -89,7 +90,7 @@ def test_a_solver_by_name_is_asked_at_most_once(asked):
 
 
 def test_points_and_features_are_exchanged_for_solvers_that_are_asked_once(asked):
-    solver = po.solvers.Transposed(po.solvers.Auto())
+    solver = Transposed(po.solvers.Auto())
     best = po.solve(gradient + 0.5 * robustness, solver)
     assert best.solver == "spectral, transposed"
     assert max(times(asked).values()) == 1

@@ -8,7 +8,9 @@ from catalogue import LOSSES, POINT_GRAPHS, SHAPE, G
 
 import propopt as po
 from propopt.losses import Program
-from propopt.solvers import Entries, Spectral, Task
+from propopt.solvers import Task
+from propopt.solvers.curves import Spectral
+from propopt.solvers.entries import Entries
 
 
 PRESENT = np.random.default_rng(3).random(SHAPE) < 0.6

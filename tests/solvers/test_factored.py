@@ -12,7 +12,7 @@ import propopt as po
 from propopt.base.errors import Refused, SolverFailure
 from propopt.losses import Program
 from propopt.solvers.curves import ShiftedSystem, choose_curve_solver
-from propopt.solvers.factored import Elimination
+from propopt.solvers.factored import Elimination, Factored
 
 
 RNG = np.random.default_rng(0)
@@ -64,7 +64,7 @@ def test_losses_are_those_of_a_dense_solve(name, weight, smooth):
     losses = [po.GradientMatching(G), po.PairwiseRobustness(graph)]
     losses += [po.Smoothness(po.chain_graph(3))] * smooth
     weights = np.array([0.5, weight, 3.0][: len(losses)])
-    curve = po.solvers.Factored().prepare(Program(tuple(losses)))
+    curve = Factored().prepare(Program(tuple(losses)))
     measured = curve.measure(weights, 1e-9)
     found = curve.solve(weights, 1e-9)
     W = exact_optimum(G, graph, weight, 3.0 * smooth)
@@ -141,9 +141,7 @@ def test_a_wrong_factor_is_found_by_the_excess(monkeypatch):
         Elimination, "factor", lambda own, s, b: whole(own, s, 1.001 * b)
     )
     program = Program(objective.losses)
-    measured = (
-        po.solvers.Factored().prepare(program).measure(np.array([1.0, 10.0]), 1e-12)
-    )
+    measured = Factored().prepare(program).measure(np.array([1.0, 10.0]), 1e-12)
     value = measured.losses @ [1.0, 10.0]
     assert value > best.objective
     assert value - measured.excess <= best.objective * (1.0 + 1e-12)

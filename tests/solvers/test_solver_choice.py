@@ -11,7 +11,7 @@ import propopt as po
 from propopt.base.errors import InvalidInput, Refused, SolverFailure, UncertifiedWarning
 from propopt.losses import Program
 from propopt.solvers import conic as conic_module
-from propopt.solvers import find_solver
+from propopt.solvers.task import find_solver
 
 
 gradient, robustness = LOSSES["gradient l2"], LOSSES["pairwise, gaussian"]

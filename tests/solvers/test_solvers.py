@@ -13,7 +13,9 @@ from oracles import normal_equations, reference_optimum, subclasses
 import propopt as po
 from propopt.base.errors import Refused
 from propopt.losses import Program
-from propopt.solvers import Solver, Task, find_solver
+from propopt.solvers import Solver, Task
+from propopt.solvers.curves import Spectral
+from propopt.solvers.task import find_solver
 
 
 REFERENCE = 2e-8  # relative accuracy of Clarabel as a reference
@@ -86,7 +88,7 @@ def test_squared_losses_solve_the_normal_equations(name):
 
 
 @pytest.mark.parametrize(
-    "name", [n for n in SQUARED if refusal(po.solvers.Spectral(), SQUARED[n]) is None]
+    "name", [n for n in SQUARED if refusal(Spectral(), SQUARED[n]) is None]
 )
 @pytest.mark.parametrize("backend", ["CLARABEL", "OSQP"])
 def test_closed_form_equals_the_backends(name, backend):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import propopt as po
+from propopt.solvers.centred import Transposed
 
 
 IMAGE = po.ImageShape(1, 36, 36)
@@ -46,7 +47,7 @@ def test_attributions_are_those_of_the_eigenbasis(objective):
 def test_what_treats_points_and_features_differently_is_refused(objective):
     loss = po.MaxDifferenceRobustness(po.chain_graph(N))
     with pytest.raises(po.errors.Refused, match="treats points and features diff"):
-        po.solve(objective + loss, po.solvers.Transposed(po.solvers.Auto()))
+        po.solve(objective + loss, Transposed(po.solvers.Auto()))
 
 
 def test_no_matrix_over_features_is_formed(rng):

@@ -6,6 +6,8 @@ import pytest
 
 import propopt as po
 from propopt.base.errors import Infeasible, Refused
+from propopt.solvers.centred import Restricted
+from propopt.solvers.curves import Spectral
 
 
 RNG = np.random.default_rng(0)
@@ -155,7 +157,7 @@ def test_a_named_solver_is_given_what_the_limit_leaves(solver):
     assert best.solver == f"{solver}, restricted"
     assert is_proven(best)
     with pytest.raises(Refused, match="no limit is zero"):
-        po.solve(objective, po.solvers.Restricted(po.solvers.Spectral()))
+        po.solve(objective, Restricted(Spectral()))
 
 
 def test_kernels_are_bounded_by_zero_too():

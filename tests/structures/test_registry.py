@@ -10,6 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer, StandardScaler
 
 import propopt as po
+from propopt.functions.differences import central_differences
 from propopt.structures import registry
 from propopt.structures.networks import Affine, Network
 from propopt.structures.readers.fitted_networks import Reader, floats
@@ -50,7 +51,7 @@ def is_exact(model):
     function = po.wrap(model)
     assert function.gradient_method == "exact"
     np.testing.assert_allclose(function.value(X), model.predict(X).ravel(), rtol=1e-12)
-    differences = po.functions.central_differences(function.value, X)
+    differences = central_differences(function.value, X)
     np.testing.assert_allclose(function.gradient(X), differences, rtol=1e-7, atol=1e-9)
 
 

@@ -29,6 +29,14 @@ from propopt.losses.maps import (
 )
 from propopt.losses.restricted import RestrictedMap
 from propopt.solvers import Solver
+from propopt.solvers.centred import Restricted, Transposed
+from propopt.solvers.complete import Complete, MinimumNorm
+from propopt.solvers.curves import OneBound, Spectral
+from propopt.solvers.entries import CompleteEntries, Entries
+from propopt.solvers.factored import Factored
+from propopt.solvers.lasso import Lasso
+from propopt.solvers.normal_equations import NormalEquations
+from propopt.solvers.splitting import Splitting
 
 
 N, D, S = 7, 4, 6
@@ -233,20 +241,20 @@ class SolverCase:
 
 SOLVERS: dict[str, SolverCase] = {
     "auto": SolverCase(po.solvers.Auto(), 1e-6),
-    "spectral": SolverCase(po.solvers.Spectral(), 1e-12),
-    "factored": SolverCase(po.solvers.Factored(), 1e-12),
+    "spectral": SolverCase(Spectral(), 1e-12),
+    "factored": SolverCase(Factored(), 1e-12),
     "krylov": SolverCase(po.solvers.Krylov(), 1e-6),
-    "one_bound": SolverCase(po.solvers.OneBound(), 1e-6),
-    "normal_equations": SolverCase(po.solvers.NormalEquations(), 1e-6),
-    "lasso": SolverCase(po.solvers.Lasso(), 1e-6),
-    "splitting": SolverCase(po.solvers.Splitting(), 1e-6),
-    "complete": SolverCase(po.solvers.Complete(po.solvers.Auto()), 1e-6),
-    "restricted": SolverCase(po.solvers.Restricted(po.solvers.Auto()), 1e-6),
-    "complete entries": SolverCase(po.solvers.CompleteEntries(), 1e-6),
-    "entries": SolverCase(po.solvers.Entries(po.solvers.Auto()), 1e-6),
-    "transposed": SolverCase(po.solvers.Transposed(po.solvers.Auto()), 1e-6),
+    "one_bound": SolverCase(OneBound(), 1e-6),
+    "normal_equations": SolverCase(NormalEquations(), 1e-6),
+    "lasso": SolverCase(Lasso(), 1e-6),
+    "splitting": SolverCase(Splitting(), 1e-6),
+    "complete": SolverCase(Complete(po.solvers.Auto()), 1e-6),
+    "restricted": SolverCase(Restricted(po.solvers.Auto()), 1e-6),
+    "complete entries": SolverCase(CompleteEntries(), 1e-6),
+    "entries": SolverCase(Entries(po.solvers.Auto()), 1e-6),
+    "transposed": SolverCase(Transposed(po.solvers.Auto()), 1e-6),
     "conic": SolverCase(po.solvers.Conic(), 1e-6),
-    "minimum_norm": SolverCase(po.solvers.MinimumNorm(), 1e-10),
+    "minimum_norm": SolverCase(MinimumNorm(), 1e-10),
     "CLARABEL": SolverCase("CLARABEL", 1e-6),
     "OSQP": SolverCase("OSQP", 1e-6),
     "SCS": SolverCase("SCS", 1e-6),

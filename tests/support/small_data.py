@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from sklearn.preprocessing import StandardScaler
 
-from propopt.functions import central_differences
+from propopt.functions.differences import central_differences
 
 
 RNG = np.random.default_rng(7)

@@ -10,18 +10,18 @@ import pandas as pd
 
 from papers.engine.findings import Claim, Invariant
 from papers.engine.studies import Study
-from papers.lime.lines import DrawnLine, Lines
-from papers.lime.statements import equals
-from propopt.base.arrays import Array, Values
-from propopt.interactions.errors_of_rows import ProbabilityError, SquaredError
-from propopt.interactions.features import Features
-from propopt.interactions.theory import (
+from papers.iloco.theory import (
     BernoulliColumns,
     FixedColumns,
     Refitted,
     detectable_ratio,
     ideal_scores,
 )
+from papers.lime.lines import DrawnLine, Lines
+from papers.lime.statements import equals
+from propopt.base.arrays import Array, Values
+from propopt.interactions.errors_of_rows import ProbabilityError, SquaredError
+from propopt.interactions.features import Features
 
 
 _PAIRS: Final = Features.of(range(10)).all_sets(2)

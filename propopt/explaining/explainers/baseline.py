@@ -47,26 +47,14 @@ def _silently(n_points: float) -> None:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Request:
-    """A function, the points at which to explain it, and a source of randomness.
+    """A function, the points at which to explain it, and a source of randomness."""
 
-    Parameters
-    ----------
-    function : Function
-        f, as the user gave it.
-    points : array (N, D)
-        X; in a categorical column the codes of the function's schema.
-    labels : Labels
-        The names that came with X.
-    rng : numpy.random.Generator
-        Where every draw comes from.
-    advance : callable
-        Is told how many points were finished; may be a fraction.
-    """
-
-    function: Function
+    function: Function  # f, as the user gave it
+    # (N, D): X; in a categorical column the codes of the function's schema
     points: Points
-    labels: Labels
-    rng: np.random.Generator
+    labels: Labels  # the names that came with X
+    rng: np.random.Generator  # where every draw comes from
+    # is told how many points were finished; may be a fraction
     advance: Callable[[float], None] = _silently
 
     @cached_property
@@ -126,41 +114,22 @@ class Request:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WordsFound:
-    """What a method says of one document.
+    """What a method says of one document."""
 
-    Parameters
-    ----------
-    attributions : array (d,)
-        One for each word.
-    standard_errors : array (d,) or None
-        Where it knows them.
-    details : dict
-        Numbers of the document, such as an intercept.
-    """
-
-    attributions: Array
-    standard_errors: Array | None = None
+    attributions: Array  # (d,): one for each word
+    standard_errors: Array | None = None  # (d,): where it knows them
+    # numbers of the document, such as an intercept
     details: dict[str, float] = field(default_factory=dict)
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DocumentTable:
-    """Texts that are explained, and where their words stand.
+    """Texts that are explained, and where their words stand."""
 
-    Parameters
-    ----------
-    function : TextFunction
-        f.
-    documents : sequence of Document (N,)
-        The texts.
-    labels : Labels
-        Names of documents and words.
-    """
-
-    function: TextFunction
-    documents: Sequence[Document]
-    labels: Labels
+    function: TextFunction  # f
+    documents: Sequence[Document]  # (N,): the texts
+    labels: Labels  # names of documents and words
 
     @classmethod
     def of(cls, function: TextFunction, X: Any) -> DocumentTable:
@@ -232,21 +201,12 @@ PackageUnits: TypeAlias = Literal["gradient", "output"]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Findings:
-    """What a method says of the points of a request.
+    """What a method says of the points of a request."""
 
-    Parameters
-    ----------
-    attributions : array (N, D)
-        One attribution vector per point.
-    standard_errors : array (N, D) or None
-        Of a method that samples, where it knows them.
-    details : mapping of arrays
-        What it knows besides.
-    """
-
-    attributions: Attributions
+    attributions: Attributions  # (N, D): one attribution vector per point
+    # (N, D): of a method that samples, where it knows them
     standard_errors: Array | None = None
-    details: Mapping[str, Array] = field(default_factory=dict)
+    details: Mapping[str, Array] = field(default_factory=dict)  # what it knows besides
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,11 +37,6 @@ def limits_of_words(request: Request, law: TextLaw, n_samples: int) -> WordsFoun
     """The coefficients of infinitely many samples; estimated where f is not read.
 
     Of one word they are its effect: there the document itself is a sample too.
-
-    Warns
-    -----
-    EstimatedWarning
-        If they are estimated, with the reason.
     """
     at = request.function
     assert isinstance(at, DocumentFunction), "see Baseline"
@@ -75,21 +70,11 @@ def limits_of_words(request: Request, law: TextLaw, n_samples: int) -> WordsFoun
 @final
 @dataclass(frozen=True, eq=False)
 class TextNeighbourhoods:
-    """Samples of a law of words, with their bits as regressors.
+    """Samples of a law of words, with their bits as regressors."""
 
-    Parameters
-    ----------
-    law : TextLaw
-        How words are deleted, and the weights.
-    n_samples : int
-        S.
-    first_row : bool
-        Whether the text itself is the first of them, with weight one.
-    """
-
-    law: TextLaw
-    n_samples: int
-    first_row: bool
+    law: TextLaw  # how words are deleted, and the weights
+    n_samples: int  # S
+    first_row: bool  # whether the text itself is the first of them, with weight one
 
     def around(
         self, points: Points, rng: np.random.Generator
@@ -166,24 +151,13 @@ N_PAIRS: Final = 100
 @final
 @dataclass(frozen=True, eq=False)
 class DocumentShapley:
-    """What each word of a document adds to f, and how that is known.
+    """What each word of a document adds to f, and how that is known."""
 
-    Parameters
-    ----------
-    values : array (d,)
-        φ, which add up to f(text) − f(empty text).
-    source : str
-        In words.
-    blocks : array (10, d) or None
-        Of draws, whose mean φ is; None where it is exact.
-    reason : str
-        Why f was not read; empty where it was.
-    """
-
-    values: Values
-    source: str
+    values: Values  # (d,): φ, which add up to f(text) − f(empty text)
+    source: str  # in words
+    # (10, d): of draws, whose mean φ is; None where it is exact
     blocks: Array | None = None
-    reason: str = ""
+    reason: str = ""  # why f was not read; empty where it was
 
     @classmethod
     def all_of(

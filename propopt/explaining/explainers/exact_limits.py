@@ -1,9 +1,4 @@
-"""Tabular LIME without sampling noise, at one width or many.
-
-- :class:`~propopt.explaining.explainers.exact_limits.ExactLime`: the baseline.
-- :mod:`propopt.explaining.explainers.exact_limits`: it at many kernel widths.
-- :mod:`propopt.explaining.explainers.exact_limits`: its limits in the units asked for.
-"""
+"""Tabular LIME without sampling noise, at one width or many."""
 
 from __future__ import annotations
 
@@ -36,13 +31,12 @@ from propopt.functions import Function
 from propopt.functions.function import read_function
 from propopt.functions.texts import DocumentFunction
 from propopt.lime.expectations import Limits, bit_steps
-from propopt.lime.explanation import LimeSubject, checked_products, limits_or_estimates
 from propopt.lime.fidelity import effective_share
 from propopt.lime.laws.lime_law import LimeLaw
 from propopt.lime.laws.named import LimeLawName, check_law_name, law_named
 from propopt.lime.laws.tabular_law import BinWeights
+from propopt.lime.lime_subject import LimeSubject, checked_products, limits_or_estimates
 from propopt.lime.paths import read_widths
-from propopt.lime.surrogates import EstimatedLimits
 from propopt.lime.text.text_reading import TextLaw
 from propopt.results.explanation import Explanation, Parameter
 from propopt.structures.products.sums import NoProducts
@@ -68,7 +62,7 @@ def warn_of_estimates(subject: LimeSubject) -> None:
 
 def found_limits(
     subject: LimeSubject,
-    limits: Limits | EstimatedLimits,
+    limits: Limits,
     request: Request,
     units: PackageUnits,
 ) -> Findings:
@@ -80,14 +74,14 @@ def found_limits(
 
 
 def in_units(
-    limits: Limits | EstimatedLimits,
+    limits: Limits,
     details: dict[str, Array],
     law: LimeLaw,
     request: Request,
     units: PackageUnits,
 ) -> Findings:
     """The limits in the units that were asked for."""
-    errors = limits.standard_errors if isinstance(limits, EstimatedLimits) else None
+    errors = limits.standard_errors
     if units == "output":
         return Findings(
             attributions=limits.coefficients,
@@ -103,9 +97,7 @@ def in_units(
     )
 
 
-def details_of(
-    limits: Limits | EstimatedLimits, values: Values, shares: Values
-) -> dict[str, Array]:
+def details_of(limits: Limits, values: Values, shares: Values) -> dict[str, Array]:
     """What is known of the surrogates, of f at the rows and effective shares."""
     at_row = limits.intercept + limits.coefficients.sum(axis=1)
     return {
@@ -147,12 +139,7 @@ def _at_widths(
     shares = effective_share(law, points, widths)
     for m, width in enumerate(grid.tolist()):
         some = slice(m * n, (m + 1) * n)
-        own = Limits(
-            limits.coefficients[some],
-            limits.mean[some],
-            limits.alpha[some],
-            limits.log_weight[some],
-        )
+        own = limits.at(some)
         details = details_of(own, values, shares[some])
         yield in_units(own, details, law.with_width(width), request, units)
 

@@ -37,18 +37,10 @@ from propopt.results.explanation import Parameter
 @final
 @dataclass(frozen=True)
 class LocalFit:
-    """minimise over w, b:  Σ_s π_s (f(x̃_s) − b − wᵀz_s)² + ridge ‖w‖².
+    """minimise over w, b:  Σ_s π_s (f(x̃_s) − b − wᵀz_s)² + ridge ‖w‖²."""
 
-    Parameters
-    ----------
-    ridge : float
-        Penalty on the slopes, not on the intercept.
-    fit_intercept : bool
-        Whether b is fitted; else it is 0.
-    """
-
-    ridge: float
-    fit_intercept: bool
+    ridge: float  # penalty on the slopes, not on the intercept
+    fit_intercept: bool  # whether b is fitted; else it is 0
 
     def around(
         self, near: Neighbourhood, values: Array, first: int

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,13 +19,9 @@ from propopt.explaining.explainers.baseline import Baseline, Findings, Request
 from propopt.laws.perturbations import Distribution, Perturbations
 from propopt.losses import Objective, PropertyLoss
 from propopt.losses.faithfulness import Units, quantity_of_target, units_of_target
-from propopt.losses.maps import Squared
+from propopt.losses.maps import CvxpyExpression, Squared
 from propopt.results.explanation import AttributionsLike, Explanation, explanations_of
 from propopt.tables.frames import Labels, aligned
-
-
-if TYPE_CHECKING:
-    import cvxpy as cp
 
 
 # ---- SmoothGrad: the gradient, averaged over noise
@@ -270,7 +266,9 @@ def _best_shares(objective: Objective, stack: Array) -> Array:
     return optimum if better else alone
 
 
-def _mixed_loss(loss: PropertyLoss, stack: Array, shares: cp.Variable) -> cp.Expression:
+def _mixed_loss(
+    loss: PropertyLoss, stack: Array, shares: CvxpyExpression
+) -> CvxpyExpression:
     """φ(Σ_k α_k R_k), the loss of the mixture."""
     import cvxpy as cp
 
@@ -282,7 +280,7 @@ def _mixed_loss(loss: PropertyLoss, stack: Array, shares: cp.Variable) -> cp.Exp
     return loss.penalty.expression(mixture)
 
 
-def _solve(problem: cp.Problem) -> None:
+def _solve(problem: Any) -> None:
     import cvxpy as cp
 
     with warnings.catch_warnings():

@@ -306,24 +306,12 @@ def _known_means(points: Points) -> Array:
 @final
 @dataclass(frozen=True, eq=False)
 class _Game:
-    """What f is worth on subsets of the features of one point.
+    """What f is worth on subsets of the features of one point."""
 
-    Parameters
-    ----------
-    request : Request
-        f.
-    point : array (D,)
-        x.
-    background : array (B, D)
-        The rows b.
-    empty : array (B,)
-        f(b).
-    """
-
-    request: Request
-    point: Array
-    background: Points
-    empty: Values
+    request: Request  # f
+    point: Array  # (D,): x
+    background: Points  # (B, D): the rows b
+    empty: Values  # (B,): f(b)
 
     @property
     def differs(self) -> Truths:

@@ -256,17 +256,9 @@ def _named(pairs: list[tuple[str, Named]], what: str) -> Mapping[str, Named]:
 
 @dataclass(frozen=True, kw_only=True)
 class PredictionGap(Noisy, FaithfulnessMetric):
-    """Mean of |f(x) − f(x')| where x' has noise in some features only.
+    """Mean of |f(x) − f(x')| where x' has noise in some features only."""
 
-    Parameters
-    ----------
-    scale, n_samples, distribution
-        The noise.
-    k : int, optional
-        How many features are important.
-    """
-
-    k: int | None = None
+    k: int | None = None  # how many features are important
 
     def __post_init__(self) -> None:
         self._perturbations()

@@ -229,23 +229,12 @@ ExplanationMethod: TypeAlias = Callable[[Any], Any]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MethodAtPoints:
-    """A method and the points that it explains.
-
-    Parameters
-    ----------
-    explain : callable
-        The method.
-    points : array (N, D)
-        X; in a categorical column the codes of the schema.
-    labels : Labels
-        The names that came with X.
-    schema : TableSchema or None
-        How perturbed points become the tables that the method takes.
-    """
+    """A method and the points that it explains."""
 
     explain: ExplanationMethod
-    points: Points
-    labels: Labels
+    points: Points  # (N, D): X; in a categorical column the codes of the schema
+    labels: Labels  # the names that came with X
+    # how perturbed points become the tables that the method takes
     schema: TableSchema | None
 
     @classmethod
@@ -382,20 +371,7 @@ class ComplexityMetric(Metric):
     ) -> Array:
         """One number per point, shape (N,).
 
-        Parameters
-        ----------
-        explanation : Explanation, shap.Explanation, DataFrame or array
-            W (N, D).
-        present : array or DataFrame (N, D), optional
-            Which features a point has, all that is not zero, such as counts of words:
-            others have no part in its number. By default those that the objective of
-            the explanation is about, and all where it has none.
-
-        Raises
-        ------
-        InvalidInput
-            If the attributions are not a finite table, or ``present`` has another
-            shape.
+        present (N, D).
         """
         attributions, _ = read_attributions(explanation, "attributions")
         here = read_present(present, explanation, attributions)
@@ -417,32 +393,16 @@ class FaithfulnessMetric(Metric):
 
     def __call__(
         self,
+        # W (N, D); rows and columns with names are put in the order of X
         explanation: AttributionsLike,
-        function: Function,
+        function: Function,  # f; see wrap
+        # (N, D): the points; a DataFrame reaches the function as a DataFrame
         X: TableLike,
         *,
+        # a seed, or a generator, which is then advanced; none is seed 0
         rng: RandomSeed = None,
     ) -> Array:
-        """One number per point, shape (N,).
-
-        Parameters
-        ----------
-        explanation : Explanation, shap.Explanation, DataFrame or array
-            W (N, D); rows and columns with names are put in the order of X.
-        function : Function
-            f; see :func:`propopt.wrap`.
-        X : array or DataFrame (N, D), or documents
-            The points; a DataFrame reaches the function as a DataFrame. A list or
-            Series of texts, of a function of these: a document is then compared with
-            what is left of it without words, in place of a mean.
-        rng : int, numpy.random.Generator or None
-            A seed, or a generator, which is then advanced. None is seed 0.
-
-        Raises
-        ------
-        InvalidInput
-            If an argument cannot be used, or if W and X differ in shape or in names.
-        """
+        """One number per point, shape (N,)."""
         f = read_function(function)
         if isinstance(f, TextFunction):
             rows = self._of_texts(f, explanation, X, metric_rng(rng))
@@ -491,23 +451,7 @@ class RobustnessMetric(Metric):
     ) -> Array:
         """One number per point, shape (N,).
 
-        Parameters
-        ----------
-        explain : callable
-            From points (m, D) to attributions (m, D); it is asked about X, and about
-            many perturbed points at once. A DataFrame X reaches it as DataFrames.
-            :class:`BaselineMethod` makes one of an explainer and a function.
-        X : array or DataFrame (N, D)
-            The points.
-        rng : int, numpy.random.Generator or None
-            A seed, or a generator, which is then advanced. None is seed 0.
-
-        Raises
-        ------
-        InvalidInput
-            If an argument cannot be used, or if the method gives attributions of
-            another shape, or such as are not finite. If X are documents: words are
-            present or absent, and have no points near them.
+        X (N, D).
         """
         refuse_documents(self.name, X)
         method = MethodAtPoints.read(explain, X)
@@ -524,31 +468,15 @@ class OutputRobustnessMetric(Metric):
 
     def __call__(
         self,
+        # from points (m, D) to attributions (m, D), as for RobustnessMetric
         explain: ExplanationMethod,
-        function: Function,
-        X: TableLike,
+        function: Function,  # f
+        X: TableLike,  # (N, D): the points
         *,
+        # a seed, or a generator, which is then advanced; none is seed 0
         rng: RandomSeed = None,
     ) -> Array:
-        """One number per point, shape (N,).
-
-        Parameters
-        ----------
-        explain : callable
-            From points (m, D) to attributions (m, D), as for
-            :class:`RobustnessMetric`.
-        function : Function
-            f.
-        X : array or DataFrame (N, D)
-            The points.
-        rng : int, numpy.random.Generator or None
-            A seed, or a generator, which is then advanced. None is seed 0.
-
-        Raises
-        ------
-        InvalidInput
-            If an argument cannot be used, or X are documents.
-        """
+        """One number per point, shape (N,)."""
         f = read_function(function)
         refuse_documents(self.name, X)
         method = MethodAtPoints.read(explain, X, f)

@@ -40,21 +40,11 @@ class Noisy:
 
     Codes of categories, where the function has a schema, and numbers that are missing
     are never perturbed.
-
-    Parameters
-    ----------
-    scale : float
-        δ > 0, in the units of the features: the standard deviation of the noise, or
-        the half-width or radius of its support.
-    n_samples : int
-        S, the number of perturbations per point.
-    distribution : {"gaussian", "uniform", "ball"}
-        ε ~ N(0, δ² I), uniform in the cube [−δ, δ]^D, or uniform in the ball of radius
-        δ.
     """
 
-    scale: float = 0.1
-    n_samples: int = 100
+    scale: float = 0.1  # δ > 0, in the units of the features
+    n_samples: int = 100  # S, the number of perturbations per point
+    # ε ~ N(0, δ² I), uniform in the cube [−δ, δ]^D, or uniform in the ball of radius δ
     distribution: Distribution = "gaussian"
 
     def __post_init__(self) -> None:
@@ -71,21 +61,12 @@ class Noisy:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sampling:
-    """Perturbations of all points, and what is computed of them.
+    """Perturbations of all points, and what is computed of them."""
 
-    Parameters
-    ----------
-    perturbations : Perturbations
-        The law of ε.
-    fixed : bool array (N, D)
-        What is not perturbed: codes of categories, and numbers that are missing.
-    rng : numpy.random.Generator
-        Where the draws come from.
-    """
-
-    perturbations: Perturbations
+    perturbations: Perturbations  # the law of ε
+    # (N, D): what is not perturbed: codes of categories, and numbers that are missing
     fixed: NDArray[np.bool_]
-    rng: np.random.Generator
+    rng: np.random.Generator  # where the draws come from
 
     def rows(self, statistic: Statistic) -> Iterator[tuple[slice, Array]]:
         """The statistic (n, S, ...) of all S samples, for consecutive rows."""
@@ -108,24 +89,13 @@ class Sampling:
 
 @dataclass(frozen=True, kw_only=True)
 class Sensitivity(Noisy, RobustnessMetric):
-    """A mean or maximum of ‖w(x) − w(x')‖ over perturbed points x'.
-
-    Parameters
-    ----------
-    scale : float
-        δ > 0, the half-width of the cube, in the units of the features.
-    n_samples : int
-        S, the number of perturbations per point.
-    distribution : {"uniform", "gaussian", "ball"}
-        Uniform in the cube [−δ, δ]^D, N(0, δ² I), or uniform in the ball of radius δ.
-    units : {"relative", "absolute"}
-        Whether to divide by ‖w(x)‖.
-    """
+    """A mean or maximum of ‖w(x) − w(x')‖ over perturbed points x'."""
 
     better: ClassVar[Better] = "lower"
 
+    # uniform in the cube [−δ, δ]^D, N(0, δ² I), or uniform in the ball of radius δ
     distribution: Distribution = "uniform"
-    units: AbsoluteOrRelative = "relative"
+    units: AbsoluteOrRelative = "relative"  # whether to divide by ‖w(x)‖
 
     def __post_init__(self) -> None:
         self._perturbations()
@@ -263,18 +233,10 @@ def largest_defined(samples: Array) -> Array:
 
 @dataclass(frozen=True, kw_only=True)
 class Stability(Noisy):
-    """The settings of relative stability.
-
-    Parameters
-    ----------
-    scale, n_samples, distribution
-        The perturbations.
-    floor : float
-        ε_min > 0.
-    """
+    """The settings of relative stability."""
 
     distribution: Distribution = "uniform"
-    floor: float = 1e-6
+    floor: float = 1e-6  # ε_min > 0
 
     def __post_init__(self) -> None:
         self._perturbations()

@@ -6,18 +6,16 @@ import textwrap
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, final
 
 import numpy as np
 import pandas as pd
 
-from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
 from propopt.base.files import Format, write_csv
 from propopt.base.html import html_card, html_table
 from propopt.base.text import in_html, printable
-from propopt.lime.diagnosis.cases import Case, LimeFinding, QuietRule, told_by
-from propopt.lime.diagnosis.rules import LIME_RULES
+from propopt.lime.diagnosis.evidence import LimeFinding, QuietRule
 from propopt.results.archive import (
     Arrays,
     CheckedFile,
@@ -37,31 +35,7 @@ from propopt.results.shares import with_nan
 from propopt.tables.frames import Labels
 
 
-if TYPE_CHECKING:
-    from propopt.lime.explanation import LimeExplanation, RowLimits
-
-
 # ---- What coefficients of LIME hide, as a table with a sentence for each thing found
-
-
-def write_diagnosis(path: str | Path, diagnosis: LimeDiagnosis) -> None:
-    """Write to an ``.npz`` file."""
-    _FILE.write(
-        path,
-        {
-            "findings": [_plain(asdict(item)) for item in diagnosis.told],
-            "quiet": [_plain(asdict(item)) for item in diagnosis.quiet],
-            "shape": list(diagnosis.shape),
-            "n_samples": diagnosis.n_samples,
-            "source": diagnosis.source,
-            "labels": plain_labels(diagnosis.labels),
-        },
-    )
-
-
-def read_diagnosis(path: str | Path) -> dict[str, Any]:
-    """The fields that :func:`write_diagnosis` wrote."""
-    return _FILE.read(path)
 
 
 def _fields(header: Header, arrays: Arrays) -> dict[str, Any]:
@@ -153,139 +127,10 @@ _FILE: Final = CheckedFile(
 _WIDTH = 88
 
 
-def frame_of(diagnosis: LimeDiagnosis) -> pd.DataFrame:
-    """One row for each finding and note, then for each rule that found nothing."""
-    rows = [_record(diagnosis, item) for item in diagnosis.told]
-    rows += [_record(diagnosis, item) for item in diagnosis.quiet]
-    columns = [
-        "rule",
-        "found",
-        "row",
-        "feature",
-        "number",
-        "threshold",
-        "severity",
-        "sentence",
-        "remedy",
-        "kind",
-    ]
-    cells = dict(zip(columns, zip(*rows, strict=True), strict=True))
-    named = {key: pd.Series(cells.pop(key), dtype=object) for key in ("row", "feature")}
-    return pd.DataFrame({**cells, **named})[columns]
-
-
-def _record(diagnosis: LimeDiagnosis, item: LimeFinding | QuietRule) -> list[Any]:
-    row, feature = _where(diagnosis, item)
-    kind = "quiet"
-    if isinstance(item, LimeFinding):
-        kind = "note" if item.is_note else "finding"
-    return [
-        item.rule,
-        kind == "finding",
-        row,
-        feature,
-        item.number,
-        item.threshold,
-        item.severity if isinstance(item, LimeFinding) else np.nan,
-        item.sentence,
-        item.remedy if isinstance(item, LimeFinding) else "",
-        kind,
-    ]
-
-
-def _where(
-    diagnosis: LimeDiagnosis, item: LimeFinding | QuietRule
-) -> tuple[Hashable | None, str | None]:
-    """Names of the row and the column; None for all of them."""
-    N, D = diagnosis.shape
-    rows = range(N) if diagnosis.labels.points is None else diagnosis.labels.points
-    names = diagnosis.labels.feature_names(D)
-    return (
-        None if item.row is None else rows[item.row],
-        None if item.column is None else names[item.column],
-    )
-
-
-def _groups(diagnosis: LimeDiagnosis) -> Iterator[tuple[str, tuple[LimeFinding, ...]]]:
-    """Findings by rules, what misleads most first."""
-    for rule in diagnosis.rules:
-        yield rule, tuple(item for item in diagnosis.findings if item.rule == rule)
-
-
-def title(diagnosis: LimeDiagnosis) -> str:
-    """What it is about."""
-    N, D = diagnosis.shape
-    return (
-        f"{plural(N, 'row')}, {plural(D, 'feature')}; coefficients {diagnosis.source}, "
-        f"runs of {diagnosis.n_samples:,} samples: "
-        f"{plural(len(diagnosis.findings), 'finding')} of "
-        f"{plural(len(diagnosis.rules), 'rule')}"
-    )
-
-
-def head(diagnosis: LimeDiagnosis, found: tuple[LimeFinding, ...]) -> str:
-    """Where the worst of some findings is, and how many others there are."""
-    row, feature = _where(diagnosis, found[0])
-    parts = [] if row is None or diagnosis.shape[0] == 1 else [f"row {row}"]
-    parts += [] if feature is None else [feature]
-    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
-    return f"{', '.join(parts) or 'all'}{more}"
-
-
-def diagnosis_text(diagnosis: LimeDiagnosis, *, in_full: bool = False) -> str:
-    """Each rule that found something with its worst, then the others: lines."""
-    lines = [f"LimeDiagnosis({printable(title(diagnosis))})"]
-    for rule, found in _groups(diagnosis):
-        lines.append(printable(f"- {rule}: {head(diagnosis, found)}"))
-        lines += _wrapped(f"{found[0].sentence}.")
-        lines += _wrapped(f"What would do: {found[0].remedy}.")
-    if in_full:
-        for rule, notes in _notes(diagnosis).items():
-            lines.append(printable(f"- note, {rule}: {head(diagnosis, notes)}"))
-            lines += _wrapped(f"{notes[0].sentence}.")
-        lines += [printable(line) for line in _quiet_lines(diagnosis)]
-    else:
-        lines += [printable(f"- {line}") for line in _other_rules(diagnosis)]
-    return "\n".join(lines)
-
-
-def _notes(diagnosis: LimeDiagnosis) -> dict[str, tuple[LimeFinding, ...]]:
-    """Notes by rules."""
-    rules = dict.fromkeys(item.rule for item in diagnosis.notes)
-    return {
-        rule: tuple(item for item in diagnosis.notes if item.rule == rule)
-        for rule in rules
-    }
-
-
-def _other_rules(diagnosis: LimeDiagnosis) -> Iterator[str]:
-    """A line for notes, and one for rules that found nothing."""
-    notes = _notes(diagnosis)
-    if notes:
-        each = ", ".join(f"{rule} ({len(items)})" for rule, items in notes.items())
-        yield f"notes, which hardly mislead: {each}"
-    quiet = {item.rule for item in diagnosis.quiet}
-    if quiet:
-        other = "other " if diagnosis.told else ""
-        yield f"{len(quiet)} {other}rule{'s'[: len(quiet) > 1]} found nothing"
-
-
 def _wrapped(text: str) -> list[str]:
     return textwrap.wrap(
         printable(text), _WIDTH, initial_indent="    ", subsequent_indent="    "
     )
-
-
-def _quiet_lines(diagnosis: LimeDiagnosis) -> Iterator[str]:
-    """Rules that found nothing, with how near they came."""
-    for item in diagnosis.quiet:
-        if np.isnan(item.number):
-            continue
-        row, feature = _where(diagnosis, item)
-        named = [] if row is None or diagnosis.shape[0] == 1 else [f"row {row}"]
-        named += [] if feature is None else [feature]
-        place = f" ({', '.join(named)})" if named else ""
-        yield (f"- {item.rule}: {item.sentence}{place}, threshold {item.threshold:.3g}")
 
 
 @final
@@ -336,7 +181,8 @@ class LimeDiagnosis:
     def of_told(
         cls,
         told: Sequence[LimeFinding | QuietRule],
-        explanation: RowLimits,
+        shape: tuple[int, int],
+        labels: Labels,
         n_samples: int,
         source: str,
     ) -> LimeDiagnosis:
@@ -346,8 +192,10 @@ class LimeDiagnosis:
         ----------
         told : sequence of LimeFinding or QuietRule
             In the order of the rules.
-        explanation : LimeExplanation or TextLimeExplanation
-            What it is about.
+        shape : (int, int)
+            N and D.
+        labels : Labels
+            Names of rows and columns.
         n_samples : int
             Of the runs.
         source : str
@@ -359,10 +207,10 @@ class LimeDiagnosis:
             findings=tuple(item for item in found if not item.is_note),
             notes=tuple(item for item in found if item.is_note),
             quiet=tuple(item for item in told if isinstance(item, QuietRule)),
-            shape=explanation.shape,
+            shape=shape,
             n_samples=n_samples,
             source=source,
-            labels=explanation.labels,
+            labels=labels,
         )
 
     @property
@@ -419,11 +267,29 @@ class LimeDiagnosis:
         ``kind`` is ``"finding"``, ``"note"`` or ``"quiet"``; ``found`` is True of
         findings alone.
         """
-        return frame_of(self)
+        rows = [self._record(item) for item in self.told]
+        rows += [self._record(item) for item in self.quiet]
+        columns = [
+            "rule",
+            "found",
+            "row",
+            "feature",
+            "number",
+            "threshold",
+            "severity",
+            "sentence",
+            "remedy",
+            "kind",
+        ]
+        cells = dict(zip(columns, zip(*rows, strict=True), strict=True))
+        named = {
+            key: pd.Series(cells.pop(key), dtype=object) for key in ("row", "feature")
+        }
+        return pd.DataFrame({**cells, **named})[columns]
 
     def in_full(self) -> str:
         """The text of ``repr``, with each rule's note and each number that was near."""
-        return diagnosis_text(self, in_full=True)
+        return self._text(in_full=True)
 
     def to_csv(self, path: str | Path) -> None:
         """Write :meth:`to_frame`; what is not known is an empty cell."""
@@ -437,7 +303,15 @@ class LimeDiagnosis:
         InvalidInput
             If the folder is not there.
         """
-        write_diagnosis(path, self)
+        header = {
+            "findings": [_plain(asdict(item)) for item in self.told],
+            "quiet": [_plain(asdict(item)) for item in self.quiet],
+            "shape": list(self.shape),
+            "n_samples": self.n_samples,
+            "source": self.source,
+            "labels": plain_labels(self.labels),
+        }
+        _FILE.write(path, header)
 
     @classmethod
     def load(cls, path: str | Path) -> LimeDiagnosis:
@@ -450,11 +324,26 @@ class LimeDiagnosis:
         FileNotFoundError
             If there is none.
         """
-        return cls(**read_diagnosis(path))
+        return cls(**_FILE.read(path))
 
-    def __repr__(self, *, in_full: bool = False) -> str:
+    def __repr__(self) -> str:
         """Each rule that found something with its worst, then the others: lines."""
-        return diagnosis_text(self, in_full=in_full)
+        return self._text(in_full=False)
+
+    def _text(self, *, in_full: bool) -> str:
+        lines = [f"LimeDiagnosis({printable(self._title())})"]
+        for rule, found in self._groups():
+            lines.append(printable(f"- {rule}: {self._head(found)}"))
+            lines += _wrapped(f"{found[0].sentence}.")
+            lines += _wrapped(f"What would do: {found[0].remedy}.")
+        if in_full:
+            for rule, notes in self._notes().items():
+                lines.append(printable(f"- note, {rule}: {self._head(notes)}"))
+                lines += _wrapped(f"{notes[0].sentence}.")
+            lines += [printable(line) for line in self._quiet_lines()]
+        else:
+            lines += [printable(f"- {line}") for line in self._other_rules()]
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         """A card: a title, a table of what was found, and what was not."""
@@ -463,24 +352,109 @@ class LimeDiagnosis:
                 in_html(rule),
                 f"{found[0].number:.3g}",
                 f"{found[0].threshold:.3g}",
-                f"<b>{in_html(head(self, found))}</b>: {in_html(found[0].sentence)}. "
+                f"<b>{in_html(self._head(found))}</b>: {in_html(found[0].sentence)}. "
                 f"<i>{in_html(found[0].remedy)}</i>",
             ]
-            for rule, found in _groups(self)
+            for rule, found in self._groups()
         ]
         table = html_table(("rule", "number", "threshold", ""), rows) if rows else ""
-        others = "<br>".join(map(in_html, _other_rules(self)))
+        others = "<br>".join(map(in_html, self._other_rules()))
         in_full = "<br>".join(
             [
                 *(
-                    in_html(f"note, {rule}: {head(self, notes)}: {notes[0].sentence}")
-                    for rule, notes in _notes(self).items()
+                    in_html(f"note, {rule}: {self._head(notes)}: {notes[0].sentence}")
+                    for rule, notes in self._notes().items()
                 ),
-                *map(in_html, _quiet_lines(self)),
+                *map(in_html, self._quiet_lines()),
             ]
         )
         details = f"<details><summary>{others}</summary>{in_full}</details>"
-        return html_card([f"<b>{in_html(title(self))}</b>", table, details])
+        return html_card([f"<b>{in_html(self._title())}</b>", table, details])
+
+    def _title(self) -> str:
+        """What it is about."""
+        N, D = self.shape
+        return (
+            f"{plural(N, 'row')}, {plural(D, 'feature')}; coefficients {self.source}, "
+            f"runs of {self.n_samples:,} samples: "
+            f"{plural(len(self.findings), 'finding')} of "
+            f"{plural(len(self.rules), 'rule')}"
+        )
+
+    def _head(self, found: tuple[LimeFinding, ...]) -> str:
+        """Where the worst of some findings is, and how many others there are."""
+        row, feature = self._where(found[0])
+        parts = [] if row is None or self.shape[0] == 1 else [f"row {row}"]
+        parts += [] if feature is None else [feature]
+        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+        return f"{', '.join(parts) or 'all'}{more}"
+
+    def _where(
+        self, item: LimeFinding | QuietRule
+    ) -> tuple[Hashable | None, str | None]:
+        """Names of the row and the column; None for all of them."""
+        N, D = self.shape
+        rows = range(N) if self.labels.points is None else self.labels.points
+        names = self.labels.feature_names(D)
+        return (
+            None if item.row is None else rows[item.row],
+            None if item.column is None else names[item.column],
+        )
+
+    def _groups(self) -> Iterator[tuple[str, tuple[LimeFinding, ...]]]:
+        """Findings by rules, what misleads most first."""
+        for rule in self.rules:
+            yield rule, tuple(item for item in self.findings if item.rule == rule)
+
+    def _notes(self) -> dict[str, tuple[LimeFinding, ...]]:
+        """Notes by rules."""
+        rules = dict.fromkeys(item.rule for item in self.notes)
+        return {
+            rule: tuple(item for item in self.notes if item.rule == rule)
+            for rule in rules
+        }
+
+    def _other_rules(self) -> Iterator[str]:
+        """A line for notes, and one for rules that found nothing."""
+        notes = self._notes()
+        if notes:
+            each = ", ".join(f"{rule} ({len(items)})" for rule, items in notes.items())
+            yield f"notes, which hardly mislead: {each}"
+        quiet = {item.rule for item in self.quiet}
+        if quiet:
+            other = "other " if self.told else ""
+            yield f"{len(quiet)} {other}rule{'s'[: len(quiet) > 1]} found nothing"
+
+    def _quiet_lines(self) -> Iterator[str]:
+        """Rules that found nothing, with how near they came."""
+        for item in self.quiet:
+            if np.isnan(item.number):
+                continue
+            row, feature = self._where(item)
+            named = [] if row is None or self.shape[0] == 1 else [f"row {row}"]
+            named += [] if feature is None else [feature]
+            place = f" ({', '.join(named)})" if named else ""
+            yield (
+                f"- {item.rule}: {item.sentence}{place}, threshold {item.threshold:.3g}"
+            )
+
+    def _record(self, item: LimeFinding | QuietRule) -> list[Any]:
+        row, feature = self._where(item)
+        kind = "quiet"
+        if isinstance(item, LimeFinding):
+            kind = "note" if item.is_note else "finding"
+        return [
+            item.rule,
+            kind == "finding",
+            row,
+            feature,
+            item.number,
+            item.threshold,
+            item.severity if isinstance(item, LimeFinding) else np.nan,
+            item.sentence,
+            item.remedy if isinstance(item, LimeFinding) else "",
+            kind,
+        ]
 
 
 def _quiet_at(n: int, elsewhere: LimeFinding) -> QuietRule:
@@ -493,28 +467,3 @@ def _quiet_at(n: int, elsewhere: LimeFinding) -> QuietRule:
         threshold=elsewhere.threshold,
         sentence="nothing found at this row",
     )
-
-
-def diagnose(
-    explanation: LimeExplanation,
-    n_samples: int | None = None,
-    *,
-    rows: Sequence[Hashable] | None = None,
-    progress: bool | None = None,
-) -> LimeDiagnosis:
-    """What these coefficients hide: findings with numbers, what misleads first.
-
-    Signs against the profile of their column, noise, unstable ranks, cancellation by
-    binning, edges of bins, weights that collapse or are not local, low fidelity,
-    samples that are not like the data, quirks of the package; under normal samples
-    also columns that are switched off and signs that are turned.
-    """
-    subject = explanation.asked("diagnose")
-    if rows is not None:
-        explanation = explanation.of_rows(rows)
-        subject = explanation.asked("diagnose")
-    n = explanation.n_samples if n_samples is None else n_samples
-    case = Case(explanation, subject, read_count(n, "n_samples"))
-    with case.announced(progress):
-        told = told_by(LIME_RULES, lambda rule: rule.findings(case), progress)
-    return LimeDiagnosis.of_told(told, explanation, n, explanation.source)

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from propopt.base.arrays import Array, Attributions, Points, Truths, Values
-from propopt.lime.diagnosis.cases import Case, Checked, Rule
+from propopt.lime.diagnosis.evidence import Checked, Evidence, Rule
 from propopt.lime.fidelity import split_by_columns
 from propopt.lime.gaussian_theory import (
     CriticalBandwidths,
@@ -40,7 +40,7 @@ _FLAT: Final = 0.1
 """Of |β_j|: a standard deviation of f in the cell of the row below it is flat."""
 
 
-def _check(case: Case) -> Checked | str:
+def _check(case: Evidence) -> Checked | str:
     if case.subject.exact is None:
         return "coefficients are estimated"
     split = split_by_columns(case.subject.exact, case.points)
@@ -96,7 +96,7 @@ _ERRORS: Final = 3.0
 """Standard errors of estimates; of exact numbers errors are bounds already."""
 
 
-def _check_contrast(case: Case) -> Checked | str:
+def _check_contrast(case: Evidence) -> Checked | str:
     if None in binned_columns(case.law):
         return "bins have no profile of their own, as weights are of distances"
     numbers = np.full(case.beta.shape, np.nan)
@@ -151,7 +151,7 @@ CONTRAST: Final = Rule(
 """Its number is β_j over the rise of a monotone profile, negative if signs differ."""
 
 
-def _cancellation_check(case: Case) -> Checked:
+def _cancellation_check(case: Evidence) -> Checked:
     ranges = case.ranges
     shares = ranges / np.maximum(ranges.max(axis=1, keepdims=True), _TINY)
     some = shares > MATTERS
@@ -186,7 +186,7 @@ class _Rebinned:
     Estimates are made for the first few only: each takes draws of its own.
     """
 
-    case: Case
+    case: Evidence
     wanted: Truths
 
     def told(self, n: int, j: int) -> str:
@@ -222,7 +222,7 @@ class _Rebinned:
         return self.wanted & (np.cumsum(self.wanted).reshape(self.wanted.shape) <= _FEW)
 
 
-def rebinned(case: Case, j: int, n_bins: int) -> LimeLaw | None:
+def rebinned(case: Evidence, j: int, n_bins: int) -> LimeLaw | None:
     """The law with another number of bins in column j; None if there are none."""
     law = case.law
     if n_bins < 2 or not isinstance(law, TabularLaw | GaussianLaw):
@@ -256,7 +256,7 @@ _WIDER: Final = (
 )
 
 
-def _check_ridge(case: Case) -> Checked | str:
+def _check_ridge(case: Evidence) -> Checked | str:
     if case.explanation.ridge == 0.0:
         return "runs have no ridge"
     left = np.where(case.depends, case.finite.share_left, np.nan)
@@ -291,7 +291,7 @@ RIDGE: Final = Rule(
 )
 
 
-def _check_first_row(case: Case) -> Checked | str:
+def _check_first_row(case: Evidence) -> Checked | str:
     own = case.explanation
     if not own.first_row:
         return "the row itself is no sample of a run"
@@ -320,7 +320,7 @@ FIRST_ROW: Final = Rule(
 )
 
 
-def _check_samples(case: Case) -> Checked:
+def _check_samples(case: Evidence) -> Checked:
     least = case.explanation.effective_share.min(keepdims=True)
     return counting_samples(case.n_samples, least, case.beta.shape[1] + 1, _WIDER)
 
@@ -366,7 +366,7 @@ SAMPLES: Final = Rule(
 _NEAR: Final = 0.05
 
 
-def _edges_check(case: Case) -> Checked:
+def _edges_check(case: Evidence) -> Checked:
     distance, edge, beyond = case.edges
     near = (distance < _NEAR) & case.depends
     adjacent = case.moved(near, beyond)
@@ -400,7 +400,7 @@ _OCTAVE: Final = 1.0
 """Widths from half to twice the law's are near."""
 
 
-def _fragility_check(case: Case) -> Checked | str:
+def _fragility_check(case: Evidence) -> Checked | str:
     exact, width = case.subject.exact, case.law.kernel_width
     if exact is None:
         return "coefficients are estimated"
@@ -425,7 +425,7 @@ def _fragility_check(case: Case) -> Checked | str:
     )
 
 
-def _stakes(case: Case, wide: Array) -> Array:
+def _stakes(case: Evidence, wide: Array) -> Array:
     """The larger of both coefficients, over the largest of the row."""
     return np.asarray(np.maximum(np.abs(case.beta), np.abs(wide)) / case.largest)
 
@@ -460,7 +460,7 @@ class _Normal:
     critical: CriticalBandwidths
 
     @classmethod
-    def of(cls, case: Case) -> _Normal | None:
+    def of(cls, case: Evidence) -> _Normal | None:
         law = case.law
         inner = law.law if isinstance(law, GlimeLaw) else law
         if not isinstance(inner, GaussianLaw):
@@ -468,11 +468,11 @@ class _Normal:
         return cls(gains(law, case.points), critical_bandwidths(law, case.points))
 
 
-def _used(case: Case, numbers: Array) -> Array:
+def _used(case: Evidence, numbers: Array) -> Array:
     return np.where(case.depends, numbers, np.nan)
 
 
-def _check_off(case: Case) -> Checked | str:
+def _check_off(case: Evidence) -> Checked | str:
     normal = _Normal.of(case)
     if normal is None:
         return _OTHER_LAW
@@ -505,7 +505,7 @@ SWITCHED_OFF: Final = Rule(
 )
 
 
-def _check_sign(case: Case) -> Checked | str:
+def _check_sign(case: Evidence) -> Checked | str:
     normal = _Normal.of(case)
     if normal is None:
         return _OTHER_LAW
@@ -530,11 +530,11 @@ OPPOSITE_SIGN: Final = Rule(
 )
 
 
-def _check_outside(case: Case) -> Checked | str:
+def _check_outside(case: Evidence) -> Checked | str:
     normal = _Normal.of(case)
     if normal is None:
         return _OTHER_LAW
-    weight = case.n_samples * np.exp(case.explanation.log_weight)[:, None]
+    weight = case.n_samples * np.exp(case.explanation.limits.log_weight)[:, None]
     count = _used(case, weight * normal.gains.complement)
 
     def sentence(n: int, j: int) -> str:
@@ -557,7 +557,7 @@ NONE_OUTSIDE: Final = Rule(
 )
 
 
-def _check_far(case: Case) -> Checked | str:
+def _check_far(case: Evidence) -> Checked | str:
     normal = _Normal.of(case)
     if normal is None:
         return _OTHER_LAW
@@ -588,7 +588,7 @@ FAR_FROM_MEAN: Final = Rule(
 _REMEDY: Final = "look at interactions: main effects of bins cannot hold them"
 
 
-def _check_r2(case: Case) -> Checked:
+def _check_r2(case: Evidence) -> Checked:
     r2, interactions = case.explanation.r2, case.interactions
 
     def sentence(n: int, j: int) -> str:
@@ -617,7 +617,7 @@ R2: Final = Rule(
 )
 
 
-def _check_gap(case: Case) -> Checked:
+def _check_gap(case: Evidence) -> Checked:
     gap, own = case.explanation.local_gap, case.explanation
     sd = np.sqrt(own.runs.variance)
     ratio = np.divide(np.abs(gap), sd, out=np.zeros(len(gap)), where=sd > 0.0)
@@ -661,7 +661,7 @@ _ALL_ROWS: Final = (
 )
 
 
-def _check_bin_mean(case: Case) -> Checked | str:
+def _check_bin_mean(case: Evidence) -> Checked | str:
     numbers = np.full(case.beta.shape, np.nan)
     drawn, told = np.full((2, *case.beta.shape), np.nan)
     for j, column in enumerate(map(without_glime, case.law.columns)):
@@ -695,7 +695,7 @@ BIN_MEAN: Final = Rule(
 )
 
 
-def _check_correlation(case: Case) -> Checked | str:
+def _check_correlation(case: Evidence) -> Checked | str:
     if not case.subject.has_table:
         return _NO_TABLE
     used = np.flatnonzero(case.depends[0] & ~case.coded)
@@ -737,7 +737,7 @@ CORRELATION: Final = Rule(
 )
 
 
-def _check_support(case: Case) -> Checked | str:
+def _check_support(case: Evidence) -> Checked | str:
     if not case.subject.has_table:
         return _NO_TABLE
     reference = case.subject.reference
@@ -763,7 +763,7 @@ def _check_support(case: Case) -> Checked | str:
     )
 
 
-def off_support(case: Case) -> Array:
+def off_support(case: Evidence) -> Array:
     """The share of 500 samples beyond the nearest-neighbour distances of data, (N,)."""
     table = case.subject.reference
     used = case.depends[0]
@@ -828,7 +828,7 @@ MOST_NAMED: Final = 3
 """The largest coefficients, which a run is to name."""
 
 
-def _noise_check(case: Case) -> Checked:
+def _noise_check(case: Evidence) -> Checked:
     noise = case.noise
     ratio = np.full(noise.shape, np.nan)
     np.divide(np.abs(case.beta), noise, out=ratio, where=(noise > 0.0) & case.depends)
@@ -844,12 +844,9 @@ def _noise_check(case: Case) -> Checked:
         needed = (
             case.n_samples * (2.0 / ratio[n, j]) ** 2 if ratio[n, j] > 0 else np.inf
         )
-        if not case.explanation.is_exact:
+        if case.explanation.standard_errors is not None:
             return f"{needed:.2g} samples put it at two standard deviations"
-        return (
-            "the exact coefficient has no noise; a run needs "
-            f"{needed:.2g} samples for two standard deviations"
-        )
+        return exact_instead(needed)
 
     return Checked(
         numbers=ratio,
@@ -864,6 +861,14 @@ NOISE: Final = Rule(
 )
 
 
+def exact_instead(needed: float) -> str:
+    """What would do where a run has noise."""
+    return (
+        "the exact coefficient has no noise; a run needs "
+        f"{needed:.2g} samples for two standard deviations"
+    )
+
+
 def wrong_signs(sizes: Array, noise: Array) -> Array:
     """How large a coefficient of the wrong sign two deviations make: 2 σ − |β|.
 
@@ -872,7 +877,7 @@ def wrong_signs(sizes: Array, noise: Array) -> Array:
     return np.asarray(np.maximum(2.0 * noise - sizes, 0.0))
 
 
-def _check_ranking(case: Case) -> Checked | str:
+def _check_ranking(case: Evidence) -> Checked | str:
     if case.beta.shape[1] <= MOST_NAMED:
         return f"there are no more than {MOST_NAMED} columns"
     return naming_largest(case.run, case.beta)
@@ -923,7 +928,7 @@ _ALL: Final = 0.1
 """Of the variance of f: with more of it in interactions, the width decides."""
 
 
-def _nonlocal_weights_check(case: Case) -> Checked | str:
+def _nonlocal_weights_check(case: Evidence) -> Checked | str:
     share = case.explanation.effective_share
     if not np.isfinite(case.law.kernel_width) or (share == 1.0).all():
         return "samples have no weights"
@@ -964,13 +969,13 @@ _ONE: Final = np.ones((1, 1))
 _NOTHING: Final = "nothing; compare with formulas and other tools with care"
 
 
-def _numbers(case: Case) -> list[tuple[int, BinnedColumn]]:
+def _numbers(case: Evidence) -> list[tuple[int, BinnedColumn]]:
     """Columns of numbers in bins that are drawn one by one."""
     own = list(enumerate(map(without_glime, case.law.columns)))
     return [(j, c) for j, c in own if isinstance(c, BinnedColumn) and not c.coded]
 
 
-def _check_shares(case: Case) -> Checked | str:
+def _check_shares(case: Evidence) -> Checked | str:
     columns = _numbers(case)
     if len(columns) == 0:
         return "no column of numbers is drawn by bins"
@@ -1011,7 +1016,7 @@ SHARES: Final = Rule(
 )
 
 
-def _check_point_mass(case: Case) -> Checked | str:
+def _check_point_mass(case: Evidence) -> Checked | str:
     columns = _numbers(case)
     single = np.zeros((1, case.beta.shape[1]))
     for j, column in columns:
@@ -1039,7 +1044,7 @@ POINT_MASS: Final = Rule(
 )
 
 
-def _check_range(case: Case) -> Checked:
+def _check_range(case: Evidence) -> Checked:
     beyond = np.full(case.beta.shape, np.nan)
     for j, column in enumerate(case.law.columns):
         low, high = data_ends(column)
@@ -1068,7 +1073,7 @@ OUT_OF_RANGE: Final = Rule(
 )
 
 
-def _check_intercept(case: Case) -> Checked | str:
+def _check_intercept(case: Evidence) -> Checked | str:
     own = case.explanation
     if own.ridge == 0.0:
         return "runs have no ridge"
@@ -1093,15 +1098,16 @@ def _check_intercept(case: Case) -> Checked | str:
     )
 
 
-def _penalised(case: Case, n: int) -> Array:
+def _penalised(case: Evidence, n: int) -> Array:
     """Mean coefficients with ridge on the intercept too."""
-    own, alpha = case.explanation, case.explanation.alpha[n]
+    own, limits = case.explanation, case.explanation.limits
+    alpha = limits.alpha[n]
     bits, spread = np.append(1.0, alpha), np.append(0.0, alpha * (1.0 - alpha))
     weight = case.finite.total[n]
     first = float(own.first_row)
     system = weight * (np.outer(bits, bits) + np.diag(spread)) + first
     system += own.ridge * np.eye(len(bits))
-    right = weight * (bits * own.mean[n] + spread * np.append(0.0, own.coefficients[n]))
+    right = weight * (bits * limits.mean[n] + spread * np.append(0.0, case.beta[n]))
     return np.asarray(np.linalg.solve(system, right + first * own.values[n])[1:])
 
 
@@ -1128,7 +1134,7 @@ INTERCEPT: Final = Rule(
 # coefficient at stake; what only matters beside other tools has 0.2 and less. What has
 # less than 0.25 in the end is a note. What depends on law, width and D alone, weights
 # that are not local or collapse, is told once, of the worst row.
-LIME_RULES: Final[tuple[Rule[Case], ...]] = (
+LIME_RULES: Final[tuple[Rule[Evidence], ...]] = (
     CONTRAST,
     ALIGNMENT,
     FRAGILITY,

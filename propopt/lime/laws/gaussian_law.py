@@ -51,24 +51,14 @@ class NormalColumn:
 
     (Garreau and von Luxburg 2020, "Explaining the explainer", Section 7). A number may
     be missing; it has a bin of its own, and counts as far from all numbers as u.
-
-    Parameters
-    ----------
-    mean, scale : float
-        μ, and σ > 0.
-    edges : array (B − 1,)
-        Where bins end, increasing; each edge belongs to the bin above it.
-    unit : float
-        u > 0, in which distances are measured.
-    missing : float
-        The probability that a number is missing, < 1.
     """
 
-    mean: float
+    mean: float  # μ, and σ > 0
     scale: float
+    # (B − 1,): where bins end, increasing; each edge belongs to the bin above it
     edges: Array
-    unit: float = 1.0
-    missing: float = 0.0
+    unit: float = 1.0  # u > 0, in which distances are measured
+    missing: float = 0.0  # the probability that a number is missing, < 1
 
     @classmethod
     def of_rule(
@@ -199,21 +189,12 @@ BinEnds: TypeAlias = Literal["normal", "data"]
 @final
 @dataclass(frozen=True, kw_only=True)
 class NormalSettings:
-    """How normal columns are made of a table.
+    """How normal columns are made of a table."""
 
-    Parameters
-    ----------
-    scale : "per_feature", "common" or float
-        Of the numbers: standard deviations of their columns, the root mean square of
-        these, or a number.
-    distance : "standardised" or "raw"
-        Whether distances are measured in units of the scale.
-    edges : "normal" or "data"
-        Whether bins end at quantiles of the normal law, or of the numbers.
-    """
-
-    scale: SampleScale = "per_feature"
+    scale: SampleScale = "per_feature"  # of the numbers
+    # whether distances are measured in units of the scale
     distance: DistanceUnits = "standardised"
+    # whether bins end at quantiles of the normal law, or of the numbers
     edges: BinEnds = "normal"
 
     def __post_init__(self) -> None:

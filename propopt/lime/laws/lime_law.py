@@ -31,25 +31,15 @@ class Tilt:
 
     Under Q_j, the law of the samples times the kernel's factor of this column, V_j is
     a mixture of pieces, and its bit is 1 in some of them.
-
-    Parameters
-    ----------
-    pieces : Pieces
-        B of them, the same for all situations, or other ones for each.
-    inside, outside : array (B, n)
-        Their probabilities where the bit is 1, and where it is 0; each sums to 1, or is
-        zero where the bit is never so.
-    alpha, complement : array (n,)
-        The probability that the bit is 1, and 1 − α with digits of its own.
-    log_weight : array (n,)
-        log c_j, the mean of the kernel's factor under the law of the samples.
     """
 
-    pieces: Pieces
-    inside: Array
-    outside: Array
+    pieces: Pieces  # B of them, the same for all situations, or other ones for each
+    inside: Array  # (B, n): their probabilities where the bit is 1, and where it is 0
+    outside: Array  # shape (B, n)
+    # (n,): the probability that the bit is 1, and 1 − α with digits of its own
     alpha: Values
-    complement: Values
+    complement: Values  # shape (n,)
+    # (n,): log c_j, the mean of the kernel's factor under the law of the samples
     log_weight: Values
 
     def given(self, means: Array) -> tuple[Array, Array]:
@@ -139,21 +129,11 @@ def _shares(log_masses: Array) -> tuple[Array, Array]:
 @final
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """S samples around each of n rows.
+    """S samples around each of n rows."""
 
-    Parameters
-    ----------
-    samples : array (n, S, D)
-        Where f is evaluated.
-    bits : array (n, S, D)
-        z, 0 or 1.
-    weights : array (n, S)
-        π.
-    """
-
-    samples: Array
-    bits: Array
-    weights: Array
+    samples: Array  # (n, S, D): where f is evaluated
+    bits: Array  # (n, S, D): z, 0 or 1
+    weights: Array  # (n, S): π
 
     def with_rows_first(self, points: Points) -> Draws:
         """The same, with each row itself as its first sample, of weight 1."""
@@ -398,18 +378,10 @@ class LimeLaw(ABC):
 @final
 @dataclass(frozen=True, eq=False)
 class GlimeColumn:
-    """A column drawn from its weighted law Q_j, and not weighted any more.
+    """A column drawn from its weighted law Q_j, and not weighted any more."""
 
-    Parameters
-    ----------
-    column : LimeColumn
-        The column that Q_j is made of.
-    kernel_width : float
-        ν, the width of Q_j where samples are drawn.
-    """
-
-    column: LimeColumn
-    kernel_width: float
+    column: LimeColumn  # the column that Q_j is made of
+    kernel_width: float  # ν, the width of Q_j where samples are drawn
 
     @property
     def bins(self) -> Sequence[str]:
@@ -521,19 +493,6 @@ def default_kernel_width(
     n_columns: int, convention: WidthConvention = "package"
 ) -> float:
     """The kernel width that LIME has where none is given.
-
-    Parameters
-    ----------
-    n_columns : int
-        D.
-    convention : {"package", "paper"}
-        0.75 √D, which the ``lime`` package has; or √(0.75 D), as Garreau and von
-        Luxburg (2020) read it.
-
-    Raises
-    ------
-    InvalidInput
-        If D is no count, or the convention is none of them.
 
     Examples
     --------

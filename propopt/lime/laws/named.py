@@ -17,17 +17,14 @@ LimeLawName: TypeAlias = Literal["tabular", "gaussian"]
 
 def law_named(
     name: LimeLawName,
-    table: Any,
+    table: Any,  # shape (m, D)
     schema: TableSchema | None = None,
     *,
     n_bins: int = 4,
     weights: BinWeights = "frequency",
     kernel_width: float | None = None,
 ) -> LimeLaw:
-    """The law of that name, made of a table.
-
-    table (m, D).
-    """
+    """The law of that name, made of a table."""
     check_law_name(name, weights)
     if name == "gaussian":
         return GaussianLaw.from_data(

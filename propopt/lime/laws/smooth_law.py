@@ -37,13 +37,6 @@ from propopt.tables.frames import listed
 class Polyline:
     """τ: values at knots, straight between them, and on beyond the first and the last.
 
-    Parameters
-    ----------
-    knots : array (K,)
-        Increasing, at least two.
-    values : array (K,)
-        τ there.
-
     Examples
     --------
     >>> import numpy as np
@@ -52,8 +45,8 @@ class Polyline:
     array([0.   , 0.5  , 2.   , 2.268])
     """
 
-    knots: Array
-    values: Array
+    knots: Array  # (K,): increasing, at least two
+    values: Array  # (K,): τ there
 
     @classmethod
     def identity(cls) -> Polyline:
@@ -64,22 +57,7 @@ class Polyline:
     def of(
         cls, tau: Callable[[Array], Array], low: float, high: float, n_pieces: int = 128
     ) -> Polyline:
-        """A function between two numbers, by as many straight pieces.
-
-        Parameters
-        ----------
-        tau : callable
-            From an array to an array of the same shape.
-        low, high : float
-            Where the pieces begin and end.
-        n_pieces : int
-            Of equal lengths h: τ is met up to h² max|τ″| / 8.
-
-        Raises
-        ------
-        InvalidInput
-            If τ is not finite there, or has another shape.
-        """
+        """A function between two numbers, by as many straight pieces."""
         knots = np.linspace(low, high, n_pieces + 1)
         values = read_array(tau(knots), "tau", ndim=1)
         if values.shape != knots.shape:
@@ -121,17 +99,10 @@ class SmoothColumn:
 
     (Garreau and von Luxburg 2020, Appendix A, for τ(x) = x). A number that is missing
     on one side only counts as a distance of 1.
-
-    Parameters
-    ----------
-    binned : BinnedColumn
-        The bins, of numbers; and the width over that of the law.
-    tau : Polyline
-        τ.
     """
 
-    binned: BinnedColumn
-    tau: Polyline
+    binned: BinnedColumn  # the bins, of numbers; and the width over that of the law
+    tau: Polyline  # τ
 
     @property
     def bins(self) -> tuple[str, ...]:

@@ -46,36 +46,17 @@ class BinnedColumn:
 
     A sample falls into bin b with probability w_b, and gets the weight 1 if that is the
     bin of the row, else ε = exp(−1 / (2 ν²)).
-
-    Parameters
-    ----------
-    pieces : Pieces
-        The law of V_j in each bin, (B,).
-    shares : array (B,)
-        w, which sum to 1.
-    edges : array (B' − 1,)
-        Where bins of numbers end, each belonging to the lower one; the B' first pieces
-        are these bins. Empty for categories, whose pieces are their codes.
-    bins : tuple of str (B,)
-        What each bin is, to be read on behind the name of the column.
-    missing : int
-        The piece of missing numbers; −1 if there is none.
-    coded : bool
-        Whether pieces are codes, in increasing order.
-    scale : float
-        The width of this column over the kernel width of the law.
-    asked : int
-        How many bins of numbers were asked for; 0 if that is not known.
     """
 
-    pieces: Pieces
-    shares: Array
-    edges: Array
+    pieces: Pieces  # the law of V_j in each bin, (B,)
+    shares: Array  # (B,): w, which sum to 1
+    edges: Array  # (B' − 1,): where bins of numbers end
+    # (B,): what each bin is, to be read on behind the name of the column
     bins: tuple[str, ...]
-    missing: int = -1
-    coded: bool = False
-    scale: float = 1.0
-    asked: int = 0
+    missing: int = -1  # the piece of missing numbers; −1 if there is none
+    coded: bool = False  # whether pieces are codes, in increasing order
+    scale: float = 1.0  # the width of this column over the kernel width of the law
+    asked: int = 0  # how many bins of numbers were asked for; 0 if that is not known
 
     @property
     def extent(self) -> tuple[float, float]:
@@ -146,20 +127,10 @@ class BinnedColumn:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LawOfColumns(LimeLaw):
-    """A law that is known by these three, so that others are made of it by replacing.
+    """A law that is known by these three: others are made of it by replacing."""
 
-    Parameters
-    ----------
-    columns : tuple of LimeColumn (D,)
-        The law of each column.
-    kernel_width : float
-        ν.
-    labels : Labels
-        Names of the columns.
-    """
-
-    columns: tuple[LimeColumn, ...]
-    kernel_width: float
+    columns: tuple[LimeColumn, ...]  # (D,): the law of each column
+    kernel_width: float  # ν
     labels: Labels = Labels()
 
     @property

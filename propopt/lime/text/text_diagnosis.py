@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, final
 
 import numpy as np
 
 from propopt.base.arrays import Array, Positions, Truths, Values
-from propopt.base.checks import read_count
-from propopt.base.errors import Refused
-from propopt.lime.diagnosis.cases import Checked, LimeFinding, QuietRule, Rule, told_by
-from propopt.lime.diagnosis.diagnosis import LimeDiagnosis
+from propopt.lime.diagnosis.evidence import (
+    Checked,
+    LimeFinding,
+    QuietRule,
+    Rule,
+    told_by,
+)
 from propopt.lime.diagnosis.rules import (
     MOST_NAMED,
     counting_samples,
+    exact_instead,
     naming_largest,
     wrong_signs,
 )
 from propopt.lime.single_runs import SingleRun
 from propopt.lime.text.text_reading import (
-    ExactWordLimits,
+    ExplainedDocument,
     TextLaw,
     TextMoments,
-    WordLimits,
+    WordCoefficients,
     announce_norms,
 )
 from propopt.lime.text.text_runs import (
@@ -34,15 +38,10 @@ from propopt.lime.text.text_runs import (
     kept_words,
     single_text_run,
 )
-from propopt.lime.text.text_samples import SampledWords
 from propopt.structures.subsets.conjunctions import Conjunctions
 from propopt.structures.subsets.sets import NoSetFunction, SetFunction
 from propopt.structures.tfidf.vectorisers import Vectoriser, document_features
 from propopt.tables.documents import Document
-
-
-if TYPE_CHECKING:
-    from propopt.lime.text.text_explanation import DocumentLimits, TextLimeExplanation
 
 
 # ---- What rules look at: limits at one document, and what is computed beside them
@@ -50,19 +49,8 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True, eq=False)
-class SeenWords:
+class ObservedWords:
     """What a model sees of each of the d words of a document.
-
-    Parameters
-    ----------
-    known : array of bool (d,)
-        Whether it feeds any feature.
-    alike : array (d,)
-        How many words, itself among them, feed a feature that it feeds: the most.
-    beside : tuple of str (d,)
-        That feature; empty where there is none.
-    crossing : tuple of str
-        Why features are not made of single words, a sentence for each vectoriser.
 
     Examples
     --------
@@ -70,27 +58,21 @@ class SeenWords:
     >>> from propopt.tables.documents import PatternWords
     >>> vectoriser = CountVectorizer().fit(["good food"])
     >>> document = Document.of("Good, good food I say", PatternWords())
-    >>> seen = SeenWords.of([vectoriser], document)
+    >>> seen = ObservedWords.of([vectoriser], document)
     >>> dict(zip(document.words, seen.alike.tolist()))
     {'Good': 2, 'good': 2, 'food': 1, 'I': 0, 'say': 0}
     """
 
-    known: Truths
+    known: Truths  # (d,): whether it feeds any feature
+    # (d,): how many words, itself among them, feed a feature that it feeds: the most
     alike: Positions
-    beside: tuple[str, ...]
+    beside: tuple[str, ...]  # (d,): that feature; empty where there is none
+    # why features are not made of single words, a sentence for each vectoriser
     crossing: tuple[str, ...]
 
     @classmethod
-    def of(cls, vectorisers: Sequence[Any], document: Document) -> SeenWords:
-        """What some vectorisers, all that the model sees of texts, make of the words.
-
-        Parameters
-        ----------
-        vectorisers : sequence of estimator
-            Fitted.
-        document : Document
-            Any.
-        """
+    def of(cls, vectorisers: Sequence[Any], document: Document) -> ObservedWords:
+        """What vectorisers, all that the model sees of texts, make of the words."""
         d = document.n_words
         alike, beside, crossing = np.zeros(d, np.intp), [""] * d, []
         for one in vectorisers:
@@ -130,31 +112,16 @@ _GRID: Final = 2.0 ** np.linspace(-1.0, 1.0, 65)
 
 @final
 @dataclass(frozen=True, eq=False)
-class TextCase:
-    """One document under diagnosis, for runs of n samples.
+class TextEvidence:
+    """One document under diagnosis, for runs of n samples."""
 
-    Parameters
-    ----------
-    limits : DocumentLimits
-        β, with f at the document.
-    function : SetFunction or None
-        f, where it is known for all sets of words.
-    at : callable
-        From bandwidths (K,) to the limits there.
-    law : TextLaw
-        How words are deleted.
-    seen : SeenWords or None
-        What the model sees of the words; None where that is not known.
-    n_samples : int
-        Of one run.
-    """
-
-    limits: DocumentLimits
-    function: SetFunction | None
-    at: Callable[[Values], WordLimits]
-    law: TextLaw
-    seen: SeenWords | None
-    n_samples: int
+    limits: ExplainedDocument  # β, with f at the document
+    function: SetFunction | None  # f, where it is known for all sets of words
+    at: Callable[[Values], WordCoefficients]  # from bandwidths (K,) to the limits there
+    law: TextLaw  # how words are deleted
+    # what the model sees of the words; None where that is not known
+    seen: ObservedWords | None
+    n_samples: int  # of one run
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -214,7 +181,7 @@ class TextCase:
         return widths, self.at(widths).coefficients
 
     @cached_property
-    def at_zero(self) -> WordLimits:
+    def at_zero(self) -> WordCoefficients:
         """The limits as ν → 0."""
         return self.at(np.array([1e-100]))
 
@@ -229,7 +196,7 @@ class TextCase:
         )
 
     @property
-    def known(self) -> SetFunction | WordLimits:
+    def known(self) -> SetFunction | WordCoefficients:
         """f; or its limits, where it is not known."""
         if self.function is not None:
             return self.function
@@ -257,7 +224,7 @@ _SMALL: Final = 0.01
 """Of the largest coefficient: signs of what is smaller near ν are no news."""
 
 
-def _check_signs(case: TextCase) -> Checked | str:
+def _check_signs(case: TextEvidence) -> Checked | str:
     if case.is_long:
         return TOO_MANY
     if not np.isfinite(case.law.bandwidth):
@@ -307,7 +274,7 @@ SIGNS: Final = Rule(
 """Its number is |log2(root / ν)|, of roots from half to twice ν."""
 
 
-def _check_leaving_one(case: TextCase) -> Checked | str:
+def _check_leaving_one(case: TextEvidence) -> Checked | str:
     if case.n_words == 2:
         return "of two words the coefficients are the same at all bandwidths"
     shares = case.law.shares(case.n_words)
@@ -345,7 +312,7 @@ LEAVING_ONE: Final = Rule(
 # ---- The surrogate is not f: at the document, or because f is not seen there
 
 
-def _check_gap(case: TextCase) -> Checked:
+def _check_gap(case: TextEvidence) -> Checked:
     gap = case.limits.value - case.limits.at_row
 
     return Checked(
@@ -369,7 +336,7 @@ SUM_GAP: Final = Rule(
 """Its number is |f − Σ β| at the document over the largest |β|."""
 
 
-def _check_blind(case: TextCase) -> Checked | str:
+def _check_blind(case: TextEvidence) -> Checked | str:
     means = case.by_size
     if means is None:
         return "coefficients are estimated"
@@ -410,7 +377,7 @@ N_KEPT: Final = 10
 _WIDER: Final = "a wider kernel, more samples, or the limits themselves"
 
 
-def _check_samples(case: TextCase) -> Checked:
+def _check_samples(case: TextEvidence) -> Checked:
     shares = np.array([case.moments.effective_share])
     return counting_samples(case.n_samples, shares, case.n_words + 1, _WIDER)
 
@@ -427,7 +394,7 @@ SAMPLES_OF_TEXTS: Final = Rule(
 """Its number is n (E π)² / E π² over ten for each coefficient."""
 
 
-def _check_ridge(case: TextCase) -> Checked:
+def _check_ridge(case: TextEvidence) -> Checked:
     number = PACKAGE_RIDGE * case.moments.inverse_norm / case.n_samples
 
     def sentence(n: int, j: int) -> str:
@@ -459,7 +426,7 @@ COLLAPSE: Final = Rule(
 """Its number is λ ‖Σ⁻¹‖ / n."""
 
 
-def _check_selection(case: TextCase) -> Checked | str:
+def _check_selection(case: TextEvidence) -> Checked | str:
     if case.is_long:
         return TOO_MANY
     if case.n_words <= N_KEPT:
@@ -498,7 +465,7 @@ SELECTION: Final = Rule(
 _ESTIMATED: Final = "coefficients are estimated"
 
 
-def _check_noise(case: TextCase) -> Checked | str:
+def _check_noise(case: TextEvidence) -> Checked | str:
     if case.is_long:
         return TOO_MANY
     if case.run is None:
@@ -519,11 +486,7 @@ def _check_noise(case: TextCase) -> Checked | str:
 
     def remedy(n: int, j: int) -> str:
         del n
-        needed = case.n_samples * (2.0 / max(ratio[j], 1e-9)) ** 2
-        return (
-            "the exact coefficient has no noise; a run needs "
-            f"{needed:.2g} samples for two standard deviations"
-        )
+        return exact_instead(case.n_samples * (2.0 / max(ratio[j], 1e-9)) ** 2)
 
     return Checked(
         numbers=ratio[None],
@@ -539,7 +502,7 @@ WORD_NOISE: Final = Rule(
 """Its number is |β_j − median β| over the standard deviation of a run."""
 
 
-def _check_ranking(case: TextCase) -> Checked | str:
+def _check_ranking(case: TextEvidence) -> Checked | str:
     if case.is_long:
         return TOO_MANY
     if case.run is None:
@@ -567,7 +530,7 @@ _CROSSING: Final = "features of the model are made of several words"
 _OWN_WORDS: Final = "take the words of the vectoriser, words='model'"
 
 
-def _check_shared(case: TextCase) -> Checked | str:
+def _check_shared(case: TextEvidence) -> Checked | str:
     seen = case.seen
     if seen is None:
         return _NOT_SEEN
@@ -599,7 +562,7 @@ SHARED: Final = Rule(
 )
 
 
-def _check_crossing(case: TextCase) -> Checked | str:
+def _check_crossing(case: TextEvidence) -> Checked | str:
     seen = case.seen
     if seen is None:
         return _NOT_SEEN
@@ -623,7 +586,7 @@ CROSSING: Final = Rule(
 )
 
 
-def _check_unknown(case: TextCase) -> Checked | str:
+def _check_unknown(case: TextEvidence) -> Checked | str:
     seen = case.seen
     if seen is None:
         return _NOT_SEEN
@@ -657,7 +620,7 @@ UNKNOWN_WORDS: Final = Rule(
 )
 
 
-def _check_ignored(case: TextCase) -> Checked:
+def _check_ignored(case: TextEvidence) -> Checked:
     some = np.flatnonzero(case.ignored)
 
     def sentence(n: int, j: int) -> str:
@@ -689,7 +652,7 @@ IGNORED: Final = Rule(
 
 
 # Weights as of tables: what is read wrongly of the model comes first.
-TEXT_RULES: Final[tuple[Rule[TextCase], ...]] = (
+TEXT_RULES: Final[tuple[Rule[TextEvidence], ...]] = (
     SHARED,
     IGNORED,
     SIGNS,
@@ -714,52 +677,18 @@ _ROWS: Final = 20
 """Of weights of sizes that the rules have means for, in each document."""
 
 
-def diagnose_texts(
-    explanation: TextLimeExplanation,
-    n_samples: int | None = None,
-    *,
-    rows: Sequence[Hashable] | None = None,
-    progress: bool | None = None,
-) -> LimeDiagnosis:
-    """What these coefficients hide: findings with numbers, what misleads first.
-
-    Words that are one feature of the model, that it does not know or ignores; signs
-    that depend on the bandwidth; weights that collapse or leave one word out at a time;
-    noise, unstable ranks, ridge and words left out of a run; sums that are not f, and
-    what no sample shows.
-    """
-    if rows is not None:
-        explanation = explanation.of_rows(rows)
-    n = explanation.n_samples if n_samples is None else n_samples
-    cases = _cases(explanation, read_count(n, "n_samples"))
-    if not cases:
-        raise Refused("diagnose: LIME says nothing of these documents")
+def told_of_documents(
+    cases: dict[int, TextEvidence], vocabulary: Sequence[str], progress: bool | None
+) -> list[LimeFinding | QuietRule]:
+    """What all rules tell of documents, at their places and those of all words."""
     functions = [case.function for case in cases.values() if not case.is_long]
     announce_norms("diagnosis", functions, _ROWS, wanted=progress)
-    place = {word: j for j, word in enumerate(explanation.vocabulary)}
-    told = told_by(TEXT_RULES, lambda rule: _of_rule(rule, cases, place), progress)
-    source = " and ".join(dict.fromkeys(explanation.sources))
-    return LimeDiagnosis.of_told(told, explanation, n, source)
-
-
-def _cases(explanation: TextLimeExplanation, n_samples: int) -> dict[int, TextCase]:
-    """The documents that LIME says something of."""
-    subject = explanation.asked("diagnose")
-    vectorisers = subject.function.vectorisers
-    found = {}
-    for n, (row, means) in enumerate(zip(explanation.rows, subject.means, strict=True)):
-        if means is not None:
-            seen = SeenWords.of(vectorisers, row.document) if vectorisers else None
-            if isinstance(means, SampledWords):
-                function, at = None, means.at
-            else:
-                function, at = means, ExactWordLimits(means).at
-            found[n] = TextCase(row, function, at, explanation.law, seen, n_samples)
-    return found
+    place = {word: j for j, word in enumerate(vocabulary)}
+    return told_by(TEXT_RULES, lambda rule: _of_rule(rule, cases, place), progress)
 
 
 def _of_rule(
-    rule: Rule[TextCase], cases: dict[int, TextCase], place: dict[str, int]
+    rule: Rule[TextEvidence], cases: dict[int, TextEvidence], place: dict[str, int]
 ) -> list[LimeFinding | QuietRule]:
     """What one rule finds in all documents; else where it was nearest."""
     told = [_placed(item, n, cases[n], place) for n, item in _items(rule, cases)]
@@ -775,7 +704,7 @@ def _of_rule(
 
 
 def _items(
-    rule: Rule[TextCase], cases: dict[int, TextCase]
+    rule: Rule[TextEvidence], cases: dict[int, TextEvidence]
 ) -> Iterator[tuple[int, LimeFinding | QuietRule]]:
     for n, case in cases.items():
         for item in rule.findings(case):
@@ -783,7 +712,7 @@ def _items(
 
 
 def _placed(
-    item: LimeFinding | QuietRule, n: int, case: TextCase, place: dict[str, int]
+    item: LimeFinding | QuietRule, n: int, case: TextEvidence, place: dict[str, int]
 ) -> LimeFinding | QuietRule:
     """An item about one document, at its place among all documents and words."""
     column = None if item.column is None else place[case.words[item.column]]

@@ -1,7 +1,6 @@
 """What LIME tends to on documents, with all that can be asked of it.
 
 - :class:`~propopt.lime.text.text_explanation.TextLimeExplanation`: the result;
-  :class:`~propopt.lime.text.text_explanation.DocumentLimits`: of one document;
 - :class:`~propopt.lime.text.text_explanation.TextSubject`: the model behind it,
   which is not saved.
 """
@@ -9,7 +8,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,38 +18,32 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from propopt.base.arrays import Array, Positions, Truths, Values
-from propopt.base.checks import read_positive, sealed
+from propopt.base.arrays import Array, Positions, Values
+from propopt.base.checks import read_positive
 from propopt.base.errors import InvalidInput, Refused
-from propopt.base.files import Format, archive_path, as_json, write_csv
+from propopt.base.files import Format, archive_path, as_json
 from propopt.base.html import HighlightedText, MarkedText, highlighted
-from propopt.base.resources import Budget
 from propopt.base.text import printable
-from propopt.functions.function import EXACT
 from propopt.functions.texts import TextFunction
 from propopt.lime.diagnosis.diagnosis import LimeDiagnosis
-from propopt.lime.explanation import (
-    ROWS_SHOWN,
-    in_words_of,
-    largest_first,
-    place_of_row,
-    places_of_rows,
-    read_samples,
-    write_plain_records,
-)
+from propopt.lime.explanation import ROWS_SHOWN, LimeResult
 from propopt.lime.paths import read_widths
 from propopt.lime.single_runs import SingleRun, required_samples
-from propopt.lime.text.text_diagnosis import MANY_WORDS, diagnose_texts
+from propopt.lime.text.text_diagnosis import (
+    MANY_WORDS,
+    ObservedWords,
+    TextEvidence,
+    told_of_documents,
+)
 from propopt.lime.text.text_paths import MeansBySize, WordPath, word_path
 from propopt.lime.text.text_reading import (
-    DocumentReading,
-    ExactWordLimits,
+    NOTHING,
+    ExplainedDocument,
     TextLaw,
-    WordLimits,
-    read_documents,
+    WordRegression,
 )
 from propopt.lime.text.text_runs import expected_run, single_text_run
-from propopt.lime.text.text_samples import SampledWords, SizePlan, estimate_words
+from propopt.lime.text.text_samples import SampledWords
 from propopt.results.archive import (
     Arrays,
     CheckedFile,
@@ -65,97 +58,9 @@ from propopt.results.archive import (
 )
 from propopt.results.certain import plural
 from propopt.results.explanation import Explanation
-from propopt.structures.subsets.conjunctions import MOST_ENUMERATED, Enumerated
-from propopt.structures.subsets.sets import NoSetFunction, SetFunction
+from propopt.structures.subsets.sets import SetFunction
 from propopt.tables.documents import Document, Occurrence
 from propopt.tables.frames import Labels, listed
-
-
-# ---- What LIME on texts tends to, as a result: tables, cards, files
-
-
-NOTHING: Final = "none"
-"""The source of limits that there are none of."""
-
-
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class DocumentLimits:
-    """The coefficients that LIME tends to for one document, with their error.
-
-    Parameters
-    ----------
-    document : Document
-        The text, and its d words.
-    coefficients : array (d,)
-        β of its words; NaN where there are none.
-    intercept : float
-        β_0.
-    value : float
-        f of the document.
-    standard_errors : array (d,) or None
-        Of estimated coefficients; None where they are exact.
-    intercept_error : float
-        Of the intercept.
-    source : str
-        ``"exact"``, how they were estimated, or ``"none"``.
-    reason : str
-        Why they are not exact, or why there are none; empty where they are exact.
-    """
-
-    document: Document
-    coefficients: Array
-    intercept: float
-    value: float
-    standard_errors: Array | None = None
-    intercept_error: float = 0.0
-    source: str = EXACT
-    reason: str = ""
-
-    def __post_init__(self) -> None:
-        sealed(self.coefficients)
-        if self.standard_errors is not None:
-            sealed(self.standard_errors)
-
-    @classmethod
-    def without(cls, document: Document, value: float, reason: str) -> DocumentLimits:
-        """Of a document that LIME says nothing of."""
-        return cls(
-            document=document,
-            coefficients=np.full(document.n_words, np.nan),
-            intercept=np.nan,
-            value=value,
-            intercept_error=np.nan,
-            source=NOTHING,
-            reason=reason,
-        )
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """The distinct words, in the order in which they first come."""
-        return self.document.words
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether coefficients have no error but rounding."""
-        return self.source.startswith(EXACT)
-
-    @property
-    def is_known(self) -> bool:
-        """Whether there are coefficients."""
-        return self.source != NOTHING
-
-    @property
-    def at_row(self) -> float:
-        """The surrogate at the document itself, β_0 + Σ_j β_j."""
-        return float(self.intercept + self.coefficients.sum())
-
-    @property
-    def errors(self) -> Array:
-        """Standard errors, 0 of what is exact and NaN of what is not known, (d,)."""
-        if self.standard_errors is not None:
-            return self.standard_errors
-        return np.where(np.isnan(self.coefficients), np.nan, 0.0)
 
 
 # ---- What is shown of LIME on texts: one line, and highlighted words for notebooks
@@ -203,7 +108,7 @@ def words_claims(explanation: TextLimeExplanation) -> Iterator[str]:
     yield explanation.law_in_words
 
 
-def _reasons(rows: Sequence[DocumentLimits]) -> str:
+def _reasons(rows: Sequence[ExplainedDocument]) -> str:
     reasons = list(dict.fromkeys(row.reason for row in rows))
     more = f" (and {len(reasons) - 1} more reasons)" if len(reasons) > 1 else ""
     return f"{reasons[0]}{more}"
@@ -245,44 +150,18 @@ WordMeans: TypeAlias = SetFunction | SampledWords
 """What knows the coefficients of a document at any bandwidth."""
 
 
-def limits_of(means: WordMeans, bandwidths: Values) -> WordLimits:
-    """Coefficients at bandwidths (K,), with standard errors where they have some."""
-    if isinstance(means, SampledWords):
-        return means.at(bandwidths)
-    return ExactWordLimits(means).at(bandwidths)
-
-
 @final
 @dataclass(frozen=True, eq=False)
 class TextSubject:
-    """A function, a law and documents; not saved with what was found about them.
+    """A function, a law and documents; not saved with what was found about them."""
 
-    Parameters
-    ----------
-    function : TextFunction
-        f.
-    law : TextLaw
-        Of the samples.
-    documents : tuple of Document (N,)
-        The texts.
-    n_samples : int
-        Texts for each document whose limits are estimated.
-    seed : int
-        Of these samples.
-    max_enumerated : int
-        So many words have all their sets asked for, where f is not read; texts with no
-        more sets than samples have anyway.
-    means : tuple (N,)
-        What is known of each document at any bandwidth; None of one that LIME says
-        nothing of.
-    """
-
-    function: TextFunction
-    law: TextLaw
-    documents: tuple[Document, ...]
-    n_samples: int
-    seed: int
-    max_enumerated: int = 0
+    function: TextFunction  # f
+    law: TextLaw  # of the samples
+    documents: tuple[Document, ...]  # (N,): the texts
+    n_samples: int  # texts for each document whose limits are estimated
+    seed: int  # of these samples
+    max_enumerated: int = 0  # so many words have all their sets asked for
+    # (N,): what is known of each document at any bandwidth
     means: tuple[WordMeans | None, ...] = ()
 
     def of_rows(self, rows: Positions) -> TextSubject:
@@ -294,34 +173,16 @@ class TextSubject:
         )
 
 
-# ---- What finds a document, its words, the model behind it
-
-
-def row_of_document(
-    explanation: TextLimeExplanation, row: Hashable | None = None
-) -> DocumentLimits:
-    """What is known of one document; the first by default."""
-    return explanation.rows[place_of_row(explanation, row)]
-
-
 # ---- Single runs of LIME on texts, with n samples each
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class WordRuns:
-    """How runs of n samples come out for each document, (d,) each.
+    """How runs of n samples come out for each document, (d,) each."""
 
-    Parameters
-    ----------
-    n_samples : int
-        Of a run.
-    means, deviations : tuples of arrays
-        Of its coefficients; NaN where they are not known.
-    """
-
-    n_samples: int
-    means: tuple[Array, ...]
+    n_samples: int  # of a run
+    means: tuple[Array, ...]  # of its coefficients; NaN where they are not known
     deviations: tuple[Array, ...]
 
     def of_rows(self, rows: Positions) -> WordRuns:
@@ -331,33 +192,6 @@ class WordRuns:
             tuple(self.means[n] for n in rows),
             tuple(self.deviations[n] for n in rows),
         )
-
-
-def runs_of(explanation: TextLimeExplanation, n_samples: int) -> WordRuns:
-    """Runs of n samples, of documents that are not too long."""
-    subject = explanation.subject
-    means, deviations = [], []
-    for place, row in enumerate(explanation.rows):
-        nothing = np.full(row.document.n_words, np.nan)
-        short = row.document.n_words <= MANY_WORDS
-        if subject is None or not row.is_known or not short:
-            means.append(nothing)
-            deviations.append(nothing)
-            continue
-        run = _run(subject, row.value, place, n_samples)
-        means.append(run.coefficients[0])
-        deviations.append(run.standard_deviations[0])
-    return WordRuns(n_samples, tuple(means), tuple(deviations))
-
-
-def _of_size(
-    explanation: TextLimeExplanation, n_samples: int | None, what: str
-) -> WordRuns:
-    n = read_samples(explanation, n_samples)
-    if n == explanation.n_samples:
-        return explanation.runs
-    explanation.asked(what)
-    return runs_of(explanation, n)
 
 
 def _run(subject: TextSubject, value: float, place: int, n_samples: int) -> SingleRun:
@@ -380,48 +214,7 @@ _OF_PLACES: Final = ("starts", "ends", "places")
 _ALONE: Final = ("bandwidth", "n_occurrences")
 
 
-def write_saved_words(path: str | Path, explanation: TextLimeExplanation) -> None:
-    """Write to an ``.npz`` file what tables and highlighted texts need."""
-    rows = explanation.rows
-    header = {
-        "labels": plain_labels(Labels(explanation.names)),
-        "texts": [row.document.text for row in rows],
-        "words": [list(row.words) for row in rows],
-        "fillers": [row.document.filler for row in rows],
-        "sources": [row.source for row in rows],
-        "reasons": [row.reason for row in rows],
-        "n_samples": explanation.n_samples,
-        "evaluations": explanation.evaluations,
-        "notes": list(explanation.notes),
-    }
-    arrays = {
-        "bandwidth": np.array([explanation.law.bandwidth], np.float64),
-        "n_occurrences": _whole(len(row.document.occurrences) for row in rows),
-        "intercept": explanation.intercept,
-        "value": explanation.values,
-        "intercept_error": np.array([row.intercept_error for row in rows], float),
-        "estimated": np.array([row.standard_errors is not None for row in rows], float),
-        "coefficients": np.concatenate(explanation.coefficients),
-        "errors": np.concatenate(explanation.standard_errors),
-        "run_means": np.concatenate(explanation.runs.means),
-        "run_deviations": np.concatenate(explanation.runs.deviations),
-        "starts": _whole(found.start for row in rows for found in _found(row)),
-        "ends": _whole(found.end for row in rows for found in _found(row)),
-        "places": _whole(place for row in rows for place in row.document.places),
-    }
-    if json.loads(as_json(header["texts"])) != header["texts"]:
-        # JSON makes one character of two halves
-        halves = "texts: two halves of characters stand side by side"
-        raise _FILE.form.unsavable(archive_path(path), halves)
-    _FILE.write(path, header, arrays)
-
-
-def read_words(path: str | Path) -> dict[str, Any]:
-    """The fields that :func:`write_saved_words` wrote."""
-    return _FILE.read(path)
-
-
-def _found(row: DocumentLimits) -> tuple[Occurrence, ...]:
+def _found(row: ExplainedDocument) -> tuple[Occurrence, ...]:
     return row.document.occurrences
 
 
@@ -461,7 +254,7 @@ def _fields(header: Header, arrays: Arrays) -> dict[str, Any]:
 
 def _rows(
     header: Header, arrays: Arrays, lengths: list[int]
-) -> Iterator[DocumentLimits]:
+) -> Iterator[ExplainedDocument]:
     """The documents, each with its part of the arrays."""
     N, words = len(lengths), header["words"]
     sizes = [len(own) for own in words]
@@ -484,7 +277,7 @@ def _rows(
             raise InvalidInput(f"coefficients of document {n}: expected finite numbers")
         if (errors[n] < 0.0).any():
             raise InvalidInput("errors: expected numbers >= 0")
-        yield DocumentLimits(
+        yield ExplainedDocument(
             document=document,
             coefficients=beta[n].copy(),
             intercept=float(of_documents["intercept"][n]),
@@ -573,54 +366,12 @@ _FILE: Final = CheckedFile(
 )
 
 
-# ---- The table of an explanation of texts, and its forms for other readers
-
-
-def words_frame(explanation: TextLimeExplanation) -> pd.DataFrame:
-    """One row for each word of each document, with the units beside the numbers."""
-    rows = explanation.rows
-    sizes = [row.document.n_words for row in rows]
-    places = np.repeat(np.arange(len(rows)), sizes)
-    names = explanation.document_names
-
-    def joined(parts: list[Any]) -> Any:
-        return np.concatenate([*parts, np.empty(0)])
-
-    of_words: dict[str, Any] = {
-        "document": [names[n] for n in places],
-        "word": pd.Series([word for row in rows for word in row.words], dtype=object),
-        "count": joined([row.document.counts for row in rows]).astype(np.int64),
-        "coefficient": joined([row.coefficients for row in rows]),
-        "standard_error": joined([row.errors for row in rows]),
-        "single_run_sd": joined(list(explanation.runs.deviations)),
-        "expected": joined(list(explanation.runs.means)),
-        "n_samples": explanation.n_samples,
-    }
-    of_documents = pd.DataFrame(
-        {
-            "intercept": [row.intercept for row in rows],
-            "prediction": [row.value for row in rows],
-            "surrogate_at_row": [row.at_row for row in rows],
-            "source": [row.source for row in rows],
-            "reason": [row.reason for row in rows],
-        }
-    )
-    repeated = of_documents.iloc[places].reset_index(drop=True)
-    frame = pd.concat([pd.DataFrame(of_words), repeated], axis=1)
-    return frame.assign(units=explanation.units)
-
-
-def write_words(path: str | Path, explanation: TextLimeExplanation) -> None:
-    """The table as a list of objects; what is not known is null."""
-    write_plain_records(path, words_frame(explanation))
-
-
 # ---- What LIME tends to at documents, with what is known of its error
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class TextLimeExplanation:
+class TextLimeExplanation(LimeResult[TextSubject]):
     """The coefficients that LIME tends to, for each distinct word of each document.
 
     g(z) = β_0 + Σ_j β_j z_j, where bit z_j says whether all occurrences of a word are
@@ -629,7 +380,7 @@ class TextLimeExplanation:
 
     Parameters
     ----------
-    rows : tuple of DocumentLimits (N,)
+    rows : tuple of ExplainedDocument (N,)
         What is known of each document.
     law : TextLaw
         How words are deleted, and the weights.
@@ -649,9 +400,13 @@ class TextLimeExplanation:
         None.
     """
 
-    units: ClassVar[str] = "units of the output"
+    _file: ClassVar[CheckedFile] = _FILE
+    _left_behind: ClassVar[str] = (
+        "the model is not saved with explanations; make it anew with "
+        "propopt.lime.text_limits"
+    )
 
-    rows: tuple[DocumentLimits, ...]
+    rows: tuple[ExplainedDocument, ...]
     law: TextLaw
     n_samples: int
     names: tuple[Hashable, ...] | None = None
@@ -659,11 +414,6 @@ class TextLimeExplanation:
     notes: tuple[str, ...] = ()
     scatter: WordRuns | None = None
     subject: TextSubject | None = None
-
-    @property
-    def explained_in_words(self) -> str:
-        """What is explained, such as "probability of positive"."""
-        return in_words_of(self.subject)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -743,7 +493,23 @@ class TextLimeExplanation:
     @cached_property
     def runs(self) -> WordRuns:
         """How single runs of the package come out, computed when first asked."""
-        return runs_of(self, self.n_samples) if self.scatter is None else self.scatter
+        return self._runs_of(self.n_samples) if self.scatter is None else self.scatter
+
+    def _runs_of(self, n_samples: int) -> WordRuns:
+        """Runs of n samples, of documents that are not too long."""
+        subject = self.subject
+        means, deviations = [], []
+        for place, row in enumerate(self.rows):
+            short = row.document.n_words <= MANY_WORDS
+            if subject is None or not row.is_known or not short:
+                nothing = np.full(row.document.n_words, np.nan)
+                means.append(nothing)
+                deviations.append(nothing)
+                continue
+            run = _run(subject, row.value, place, n_samples)
+            means.append(run.coefficients[0])
+            deviations.append(run.standard_deviations[0])
+        return WordRuns(n_samples, tuple(means), tuple(deviations))
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each word of each document: coefficient, error, noise, source.
@@ -751,15 +517,37 @@ class TextLimeExplanation:
         The deviation and the mean of single runs are those of the package with
         ``n_samples``; they are NaN for documents of more than 500 words.
         """
-        return words_frame(self)
+        rows, names = self.rows, self.document_names
+        sizes = [row.document.n_words for row in rows]
+        places = np.repeat(np.arange(len(rows)), sizes)
 
-    def to_csv(self, path: str | Path) -> None:
-        """Write :meth:`to_frame`; numbers read back to the same value."""
-        write_csv(path, self.to_frame(), names_of_rows=False)
+        def joined(parts: Sequence[Any]) -> Array:
+            return np.concatenate([*parts, np.empty(0)])
 
-    def to_json(self, path: str | Path) -> None:
-        """Write :meth:`to_frame` as a list of objects; what is not known is null."""
-        write_words(path, self)
+        of_words: dict[str, Any] = {
+            "document": [names[n] for n in places],
+            "word": pd.Series(
+                [word for row in rows for word in row.words], dtype=object
+            ),
+            "count": joined([row.document.counts for row in rows]).astype(np.int64),
+            "coefficient": joined(self.coefficients),
+            "standard_error": joined(self.standard_errors),
+            "single_run_sd": joined(self.runs.deviations),
+            "expected": joined(self.runs.means),
+            "n_samples": self.n_samples,
+        }
+        of_documents = pd.DataFrame(
+            {
+                "intercept": [row.intercept for row in rows],
+                "prediction": [row.value for row in rows],
+                "surrogate_at_row": [row.at_row for row in rows],
+                "source": self.sources,
+                "reason": self.reasons,
+            }
+        )
+        repeated = of_documents.iloc[places].reset_index(drop=True)
+        frame = pd.concat([pd.DataFrame(of_words), repeated], axis=1)
+        return frame.assign(units=self.units)
 
     def save(self, path: str | Path) -> None:
         """Write to an ``.npz`` file without pickles; the model stays behind.
@@ -769,21 +557,40 @@ class TextLimeExplanation:
         InvalidInput
             If the folder is not there, or a name or text is none that can be written.
         """
-        write_saved_words(path, self)
-
-    @classmethod
-    def load(cls, path: str | Path) -> TextLimeExplanation:
-        """Read what :meth:`save` wrote.
-
-        Raises
-        ------
-        InvalidInput
-            If the file is another one, or holds what no such result has.
-        FileNotFoundError
-            If there is none.
-        """
-        fields: dict[str, Any] = read_words(path)
-        return cls(**fields)
+        rows = self.rows
+        header = {
+            "labels": plain_labels(Labels(self.names)),
+            "texts": [row.document.text for row in rows],
+            "words": [list(row.words) for row in rows],
+            "fillers": [row.document.filler for row in rows],
+            "sources": [row.source for row in rows],
+            "reasons": [row.reason for row in rows],
+            "n_samples": self.n_samples,
+            "evaluations": self.evaluations,
+            "notes": list(self.notes),
+        }
+        arrays = {
+            "bandwidth": np.array([self.law.bandwidth], np.float64),
+            "n_occurrences": _whole(len(row.document.occurrences) for row in rows),
+            "intercept": self.intercept,
+            "value": self.values,
+            "intercept_error": np.array([row.intercept_error for row in rows], float),
+            "estimated": np.array(
+                [row.standard_errors is not None for row in rows], float
+            ),
+            "coefficients": np.concatenate(self.coefficients),
+            "errors": np.concatenate(self.standard_errors),
+            "run_means": np.concatenate(self.runs.means),
+            "run_deviations": np.concatenate(self.runs.deviations),
+            "starts": _whole(found.start for row in rows for found in _found(row)),
+            "ends": _whole(found.end for row in rows for found in _found(row)),
+            "places": _whole(place for row in rows for place in row.document.places),
+        }
+        if json.loads(as_json(header["texts"])) != header["texts"]:
+            # JSON makes one character of two halves
+            halves = "texts: two halves of characters stand side by side"
+            raise _FILE.form.unsavable(archive_path(path), halves)
+        _FILE.write(path, header, arrays)
 
     def single_run(
         self,
@@ -811,7 +618,7 @@ class TextLimeExplanation:
         subject = self.asked("single_run")
         if not own.is_known:
             raise Refused(f"single_run: {own.reason}")
-        return _run(subject, own.value, place, read_samples(self, n_samples))
+        return _run(subject, own.value, place, self._samples(n_samples))
 
     def noise(self, n_samples: int | None = None) -> list[Array]:
         """Standard deviations of coefficients of a single run, (d,) for each document.
@@ -829,7 +636,11 @@ class TextLimeExplanation:
         Refused
             If the explanation was loaded, and they are not known.
         """
-        return list(_of_size(self, n_samples, "noise").deviations)
+        n = self._samples(n_samples)
+        if n == self.n_samples:
+            return list(self.runs.deviations)
+        self.asked("noise")
+        return list(self._runs_of(n).deviations)
 
     def expected(self, n_samples: int | None = None) -> list[Array]:
         """Mean coefficients of runs of the package ``lime``, (d,) for each document.
@@ -848,10 +659,7 @@ class TextLimeExplanation:
         """
         if n_samples is None or n_samples == self.n_samples:
             return list(self.runs.means)
-        subject, n = (
-            self.asked("expected"),
-            read_samples(self, n_samples),
-        )
+        subject, n = self.asked("expected"), self._samples(n_samples)
         found = []
         for means, row in zip(subject.means, self.rows, strict=True):
             if means is None:
@@ -878,22 +686,7 @@ class TextLimeExplanation:
         n = self.n_samples
         return [required_samples(n, own, size) for own in self.runs.deviations]
 
-    def position(self, row: Hashable | None = None) -> int:
-        """Where a row, or document, stands; the first by default.
-
-        Parameters
-        ----------
-        row : label or int, optional
-            Its name in the index of X, or its position where X had no names.
-
-        Raises
-        ------
-        InvalidInput
-            If there is none.
-        """
-        return place_of_row(self, row)
-
-    def row(self, row: Hashable | None = None) -> DocumentLimits:
+    def row(self, row: Hashable | None = None) -> ExplainedDocument:
         """What is known of one document; the first by default.
 
         Parameters
@@ -907,7 +700,7 @@ class TextLimeExplanation:
         InvalidInput
             If there is none.
         """
-        return row_of_document(self, row)
+        return self.rows[self.position(row)]
 
     def of_rows(self, rows: Sequence[Hashable]) -> TextLimeExplanation:
         """The same of some documents alone; nothing is computed.
@@ -922,7 +715,7 @@ class TextLimeExplanation:
         InvalidInput
             If there is no such document, or none is asked for.
         """
-        places = places_of_rows(self, rows)
+        places = self._positions(rows)
         subject = self.subject
         scatter = vars(self).get("runs", self.scatter)
         return replace(
@@ -932,51 +725,6 @@ class TextLimeExplanation:
             scatter=None if scatter is None else scatter.of_rows(places),
             subject=None if subject is None else subject.of_rows(places),
         )
-
-    def asked(self, what: str) -> TextSubject:
-        """The model, the law and what was found.
-
-        Parameters
-        ----------
-        what : str
-            What they are needed for.
-
-        Raises
-        ------
-        Refused
-            If the explanation was loaded.
-        """
-        if self.subject is None:
-            raise Refused(
-                f"{what}: the model is not saved with explanations; make it anew with "
-                "propopt.lime.text_limits"
-            )
-        return self.subject
-
-    def as_list(self, row: Hashable | None = None) -> list[tuple[str, float]]:
-        """Words and coefficients; the largest first, as the package ``lime`` has it.
-
-        Parameters
-        ----------
-        row : label or int, optional
-            Its name in the index of a Series, or its position where documents had no
-            names; by default the first.
-        """
-        words = row_of_document(self, row).words
-        return [(words[j], weight) for j, weight in self.as_map(row)[1]]
-
-    def as_map(self, row: Hashable | None = None) -> dict[int, list[tuple[int, float]]]:
-        """Under the key 1 positions of words and coefficients, the largest first.
-
-        Words are numbered in the order in which they first come, as ``lime`` does it.
-
-        Parameters
-        ----------
-        row : label or int, optional
-            Its name in the index of a Series, or its position where documents had no
-            names; by default the first.
-        """
-        return {1: largest_first(row_of_document(self, row).coefficients)}
 
     def path(
         self,
@@ -1093,7 +841,35 @@ class TextLimeExplanation:
         Refused
             If the explanation was loaded, or LIME says nothing of any of the documents.
         """
-        return diagnose_texts(self, n_samples, rows=rows, progress=progress)
+        if rows is not None:
+            return self.of_rows(rows).diagnose(n_samples, progress=progress)
+        n = self._samples(n_samples)
+        evidence = self._evidence(n)
+        if not evidence:
+            raise Refused("diagnose: LIME says nothing of these documents")
+        told = told_of_documents(evidence, self.vocabulary, progress)
+        source = " and ".join(dict.fromkeys(self.sources))
+        return LimeDiagnosis.of_told(told, self.shape, self.labels, n, source)
+
+    def _evidence(self, n_samples: int) -> dict[int, TextEvidence]:
+        """Of the documents that LIME says something of."""
+        subject = self.asked("diagnose")
+        vectorisers = subject.function.vectorisers
+        found = {}
+        for n, (row, means) in enumerate(zip(self.rows, subject.means, strict=True)):
+            if means is not None:
+                seen = (
+                    ObservedWords.of(vectorisers, row.document) if vectorisers else None
+                )
+                if isinstance(means, SampledWords):
+                    function, at = None, means.at
+                else:
+                    function, at = means, WordRegression(means).at
+                found[n] = TextEvidence(row, function, at, self.law, seen, n_samples)
+        return found
+
+    def _at(self, n: int) -> tuple[Sequence[str], Values]:
+        return self.rows[n].words, self.rows[n].coefficients
 
     def __repr__(self) -> str:
         """One line."""
@@ -1108,145 +884,3 @@ class TextLimeExplanation:
             facts.append(f"{plural(N - ROWS_SHOWN, 'more document')} not shown")
         shown = range(min(N, ROWS_SHOWN))
         return highlighted_rows(self, shown, facts=facts).html
-
-
-# ---- From a document to what LIME tends to there: looked at first, then asked for
-
-
-Told: TypeAlias = Callable[[int], None]
-"""Told how many texts were asked for, or documents read, each time."""
-
-_CALLS: Final = Budget(2**24, 2**11)
-"""Bits of one call, after which a bar moves on."""
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class DocumentTask:
-    """A document that was looked at, and what is still to be asked for it.
-
-    Parameters
-    ----------
-    subject : TextSubject
-        What it belongs to.
-    document : Document
-        The text.
-    value : float
-        f there; NaN if it is not known.
-    read : SetFunction or NoSetFunction
-        What f is, as far as it is read.
-    refusal : str
-        Why LIME says nothing of it; empty if it does.
-    """
-
-    subject: TextSubject
-    document: Document
-    value: float
-    read: SetFunction | NoSetFunction
-    refusal: str = ""
-
-    @classmethod
-    def all_of(cls, subject: TextSubject, told: Told) -> list[DocumentTask]:
-        """The documents, with f there, and what f was read as and found to be."""
-        found = read_documents(subject.function, subject.documents, told)
-        return [
-            cls._of(subject, document, own)
-            for document, own in zip(subject.documents, found, strict=True)
-        ]
-
-    @classmethod
-    def _of(
-        cls, subject: TextSubject, document: Document, found: DocumentReading
-    ) -> DocumentTask:
-        refusal = found.refusal
-        if not refusal and document.n_words < 2:
-            refusal = _TOO_SHORT[document.n_words]
-        return cls(subject, document, found.value, found.words, refusal)
-
-    @property
-    def plan(self) -> SizePlan | None:
-        """Which sets are sampled; None where nothing is."""
-        d, n = self.document.n_words, self.subject.n_samples
-        is_read = not isinstance(self.read, NoSetFunction)
-        few = d <= max(
-            self.subject.max_enumerated, min(MOST_ENUMERATED, n.bit_length() - 1)
-        )
-        if self.refusal or is_read or few:
-            return None
-        return SizePlan.of(d, self.subject.law, n)
-
-    @property
-    def evaluations(self) -> int:
-        """Texts that are still to be asked for."""
-        if self.refusal or not isinstance(self.read, NoSetFunction):
-            return 0
-        plan = self.plan
-        return 2**self.document.n_words if plan is None else plan.evaluations
-
-    def done(
-        self, told: Told, each: int = 0
-    ) -> tuple[DocumentLimits, WordMeans | None]:
-        """The limits, and what they are made of."""
-        found = self._done(told)
-        told(each)
-        return found
-
-    def _done(self, told: Told) -> tuple[DocumentLimits, WordMeans | None]:
-        if self.refusal:
-            return self._without(self.refusal)
-        try:
-            means = self._means(told)
-        except InvalidInput as error:
-            return self._without(str(error))
-        found = limits_of(means, np.array([self.subject.law.bandwidth]))
-        errors, intercept_error = found.standard_errors, found.intercept_error
-        limits = DocumentLimits(
-            document=self.document,
-            coefficients=found.coefficients[0].copy(),
-            intercept=float(found.intercept[0]),
-            value=self.value,
-            standard_errors=None if errors is None else errors[0].copy(),
-            intercept_error=0.0 if intercept_error is None else intercept_error[0],
-            source=self._source(means),
-            reason=self.read.reason if isinstance(self.read, NoSetFunction) else "",
-        )
-        return limits, means
-
-    def _source(self, means: WordMeans) -> str:
-        if isinstance(means, SampledWords):
-            return f"estimate ({means.plan.evaluations:,} sets of words)"
-        if isinstance(self.read, NoSetFunction):
-            return f"{EXACT} (all {2**self.document.n_words:,} sets of words)"
-        return EXACT
-
-    def _means(self, told: Told) -> WordMeans:
-        if not isinstance(self.read, NoSetFunction):
-            return self.read
-        evaluate = self._evaluate(told)
-        plan = self.plan
-        if plan is None:
-            return Enumerated.of(evaluate, self.document.n_words)
-        # the same numbers for all documents: answers do not depend on the others
-        return estimate_words(evaluate, plan, np.random.default_rng(self.subject.seed))
-
-    def _evaluate(self, told: Told) -> Callable[[Truths], Values]:
-        def evaluate(bits: Truths) -> Values:
-            parts = []
-            for some in _CALLS.blocks(len(bits), bits.shape[1]):
-                texts = self.document.each(bits[some])
-                parts.append(self.subject.function.texts_value(texts))
-                told(len(parts[-1]))
-            return np.concatenate(parts)
-
-        return evaluate
-
-    def _without(self, reason: str) -> tuple[DocumentLimits, None]:
-        return DocumentLimits.without(self.document, self.value, reason), None
-
-
-_TOO_SHORT: Final = (
-    "there is no word in it",
-    "of one word the coefficient and the intercept cannot be told apart, as LIME "
-    "always deletes it; f less f of the text without it is its effect",
-)
-"""Texts of no word, and of one."""

@@ -16,8 +16,8 @@ from propopt.base.terminal import progress_bar
 from propopt.functions.texts import TextFunction
 from propopt.lime.package_runs import Coefficients, PackageComparison
 from propopt.lime.text.text_reading import (
-    ExactWordLimits,
     TextLaw,
+    WordRegression,
     checked_subsets,
     enumerated_words,
 )
@@ -49,16 +49,13 @@ class PackageFit(NamedTuple):
 def package_run(
     values_of: Callable[[list[str]], Values],
     text: str,
-    words: Sequence[str],
+    words: Sequence[str],  # shape (d,)
     n_samples: int,
     kernel_width: float,
     seed: int,
     n_kept: int | None = None,
 ) -> PackageFit:
-    """One run of the package.
-
-    words (d,).
-    """
+    """One run of the package."""
     explainer = require("lime.lime_text").LimeTextExplainer(
         kernel_width=kernel_width,
         feature_selection="none" if n_kept is None else "auto",
@@ -160,7 +157,7 @@ def compare_text_with_package(
     if read_count(n_samples, "n_samples") < 2:
         raise InvalidInput("n_samples: expected at least 2, the document and one more")
     known = _function_of_words(function, own) if words is None else words
-    ExactWordLimits(known)  # one word is refused before runs are made
+    WordRegression(known)  # one word is refused before runs are made
     n_kept = None if num_features is None else read_count(num_features, "num_features")
     runs, ask, width = [], function.texts_value, 100.0 * bandwidth
     with progress_bar("lime package", n_runs, progress) as bar:

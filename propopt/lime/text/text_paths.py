@@ -25,10 +25,10 @@ from propopt.lime.paths import (
     roots_of,
 )
 from propopt.lime.text.text_reading import (
-    ExactWordLimits,
     TextLaw,
     TextMoments,
-    WordLimits,
+    WordCoefficients,
+    WordRegression,
     announce_norms,
 )
 from propopt.structures.subsets.sets import SizeMeans
@@ -50,15 +50,9 @@ _APART: Final = 1e-12
 @final
 @dataclass(frozen=True, eq=False)
 class MeansBySize:
-    """A function with E_m f at hand; with bandwidths weights change.
+    """A function with E_m f at hand; with bandwidths weights change."""
 
-    Parameters
-    ----------
-    function : SizeMeans
-        f, or what samples told of it.
-    """
-
-    function: SizeMeans
+    function: SizeMeans  # f, or what samples told of it
 
     @property
     def n_words(self) -> int:
@@ -96,14 +90,9 @@ class TabledMeans:
     These weights vary so smoothly that R directions hold them to rounding, 40 for 50
     words and 80 for 5,000: Σ_m w_m E_m[z_j f] is known from R sums for each word, not
     from d + 1. Other weights are seen to be others, and have sums of their own.
-
-    Parameters
-    ----------
-    means : MeansBySize
-        Of f.
     """
 
-    means: MeansBySize
+    means: MeansBySize  # of f
 
     @property
     def n_words(self) -> int:
@@ -156,15 +145,9 @@ _NOTHING: Final = 40.0
 @final
 @dataclass(frozen=True, eq=False)
 class WordCurve:
-    """β_j as functions of u = ν² / (ν² + s²) in (0, 1).
+    """β_j as functions of u = ν² / (ν² + s²) in (0, 1)."""
 
-    Parameters
-    ----------
-    function : TabledMeans
-        f.
-    """
-
-    function: TabledMeans
+    function: TabledMeans  # f
 
     @cached_property
     def variable(self) -> RationalVariable:
@@ -186,8 +169,8 @@ class WordCurve:
         return self._limits.at(self.variable.widths(u, rest)).coefficients
 
     @cached_property
-    def _limits(self) -> ExactWordLimits:
-        return ExactWordLimits(self.function)
+    def _limits(self) -> WordRegression:
+        return WordRegression(self.function)
 
     def _rounding(self, widths: Values) -> Array:
         """Of slopes, and of Γ_j less their mean over α_1 − α_2, (n, d)."""
@@ -214,26 +197,13 @@ _ALL_BUT_ONE: Final = 1e-100
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class WordPath:
-    """What LIME tends to for one document, at many bandwidths.
+    """What LIME tends to for one document, at many bandwidths."""
 
-    Parameters
-    ----------
-    bandwidths : array (M,)
-        ν, increasing.
-    coefficients : array (M, d)
-        β_j, exact at each bandwidth where f was read.
-    intercept : array (M,)
-        β_0.
-    function : MeansBySize
-        What they are made of.
-    standard_errors : array (M, d) or None
-        Of coefficients that samples told; None where they are exact.
-    """
-
-    bandwidths: Values
-    coefficients: Array
-    intercept: Values
-    function: MeansBySize
+    bandwidths: Values  # (M,): ν, increasing
+    coefficients: Array  # (M, d): β_j, exact at each bandwidth where f was read
+    intercept: Values  # (M,): β_0
+    function: MeansBySize  # what they are made of
+    # (M, d): of coefficients that samples told; None where they are exact
     standard_errors: Array | None = None
 
     def __repr__(self) -> str:
@@ -244,7 +214,7 @@ class WordPath:
         )
 
     @cached_property
-    def at_zero(self) -> WordLimits:
+    def at_zero(self) -> WordCoefficients:
         """The limit ν → 0: leaving one word out, and a constant added to all words.
 
         β_j = 2 E_(d−1) f − E_(d−2) f − f(ξ less w_j), in K = 1 rows.
@@ -252,7 +222,7 @@ class WordPath:
         return self._at(_ALL_BUT_ONE)
 
     @cached_property
-    def at_infinity(self) -> WordLimits:
+    def at_infinity(self) -> WordCoefficients:
         """The limit ν → ∞, where all samples count alike, in K = 1 rows."""
         return self._at(np.inf)
 
@@ -276,8 +246,8 @@ class WordPath:
         announce_norms("signs of coefficients", [self.function.function], _ALL)
         return roots_of(WordCurve(self.function.tabled), self.function.n_words)
 
-    def _at(self, bandwidth: float) -> WordLimits:
-        return ExactWordLimits(self.function).at(np.array([bandwidth]))
+    def _at(self, bandwidth: float) -> WordCoefficients:
+        return WordRegression(self.function).at(np.array([bandwidth]))
 
     @property
     def _moments(self) -> list[TextMoments]:
@@ -309,5 +279,5 @@ def word_path(function: SizeMeans, bandwidths: ArrayLike | None = None) -> WordP
     known = MeansBySize(function)
     grid = read_widths(bandwidths, TextLaw().bandwidth)
     announce_norms("path", [function], min(len(grid), _DIRECTIONS))
-    limits = ExactWordLimits(known).at(grid)
+    limits = WordRegression(known).at(grid)
     return WordPath(grid, limits.coefficients, limits.intercept, known)

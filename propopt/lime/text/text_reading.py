@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from propopt.base.arrays import Array, Truths, Values
-from propopt.base.checks import read_positive
+from propopt.base.checks import read_positive, sealed
 from propopt.base.errors import InvalidInput
 from propopt.base.terminal import PlainConsole
 from propopt.functions.cost import WORTH_SAYING, in_time
+from propopt.functions.function import EXACT
 from propopt.functions.jumps import allowed_difference, precision_of
 from propopt.functions.texts import TextFunction
 from propopt.lime.moments import ExchangeableBits
@@ -163,18 +164,6 @@ class TextMoments:
     9). With these nothing cancels, as it does in c_d as it is printed, which is 0 in
     float64 for d = 2 and ν ≤ 0.1.
 
-    Parameters
-    ----------
-    law : TextLaw
-        How words are deleted.
-    n_words : int
-        d ≥ 2.
-
-    Raises
-    ------
-    InvalidInput
-        If there are less than two words: Σ is singular.
-
     Examples
     --------
     >>> constants = TextMoments(TextLaw(0.25), 29)
@@ -182,8 +171,8 @@ class TextMoments:
     (0.27028198, 11.21927719)
     """
 
-    law: TextLaw
-    n_words: int
+    law: TextLaw  # how words are deleted
+    n_words: int  # d ≥ 2
 
     def __post_init__(self) -> None:
         if self.n_words < 2:
@@ -292,30 +281,19 @@ _NOTHING: Final = 1e-290
 
 @final
 @dataclass(frozen=True, eq=False)
-class WordLimits:
-    """Coefficients of infinitely many samples, at K bandwidths, for one document.
+class WordCoefficients:
+    """Coefficients of infinitely many samples, at K bandwidths, for one document."""
 
-    Parameters
-    ----------
-    coefficients : array (K, d)
-        β_1, ..., β_d.
-    intercept : array (K,)
-        β_0.
-    standard_errors : array (K, d) or None
-        Of coefficients that samples told; None where they are exact.
-    intercept_error : array (K,) or None
-        Of the intercept.
-    """
-
-    coefficients: Array
-    intercept: Values
+    coefficients: Array  # (K, d): β_1, ..., β_d
+    intercept: Values  # (K,): β_0
+    # (K, d): of coefficients that samples told; None where they are exact
     standard_errors: Array | None = None
-    intercept_error: Values | None = None
+    intercept_error: Values | None = None  # shape (K,)
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class ExactWordLimits:
+class WordRegression:
     """Limits of a function of words under laws that know the number of words kept.
 
     (β_0, mean of β) are intercept and slope of the weighted regression of E_m f on m,
@@ -325,13 +303,9 @@ class ExactWordLimits:
 
     Σ⁻¹Γ of Mardaoui and Garreau (2021, Eq. 12), without the differences of large
     numbers that cancel in their σ_0, ..., σ_3 and c_d.
-
-    Parameters
-    ----------
-    function : SizeMeans
-        f, of d ≥ 2 words: a set function, or what samples told of one.
     """
 
+    # f, of d ≥ 2 words: a set function, or what samples told of one
     function: SizeMeans
 
     def __post_init__(self) -> None:
@@ -341,16 +315,13 @@ class ExactWordLimits:
                 "intercept cannot be told apart, as it is always deleted"
             )
 
-    def at(self, bandwidths: Values) -> WordLimits:
-        """The limits at bandwidths ν (K,).
-
-        bandwidths (K,).
-        """
+    def at(self, bandwidths: Values) -> WordCoefficients:
+        """The limits at bandwidths ν (K,); bandwidths (K,)."""
         d = self.function.n_words
         shares = np.array([TextLaw(float(nu)).shares(d) for nu in bandwidths])
         return self.weighed(shares)
 
-    def weighed(self, shares: Array) -> WordLimits:
+    def weighed(self, shares: Array) -> WordCoefficients:
         """The limits for weights of sizes (K, d + 1), of m = 0, ..., d words kept.
 
         shares (K, d + 1).
@@ -374,11 +345,79 @@ class ExactWordLimits:
         apart = (shares @ (m * (d - m))) / (d * (d - 1.0))  # d (α_1 − α_2)
         contrast = gamma - gamma.mean(axis=1, keepdims=True)
         coefficients = slope[:, None] + contrast / apart[:, None]
-        return WordLimits(coefficients, at_full - slope * (d - 1.0))
+        return WordCoefficients(coefficients, at_full - slope * (d - 1.0))
 
     @cached_property
     def _means(self) -> Values:
         return self.function.mean_by_size()
+
+
+NOTHING: Final = "none"
+"""The source of limits that there are none of."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ExplainedDocument:
+    """The coefficients that LIME tends to for one document, with their error."""
+
+    document: Document  # the text, and its d words
+    coefficients: Array  # (d,): β of its words; NaN where there are none
+    intercept: float  # β_0
+    value: float  # f of the document
+    # (d,): of estimated coefficients; None where they are exact
+    standard_errors: Array | None = None
+    intercept_error: float = 0.0
+    source: str = EXACT  # "exact", how they were estimated, or "none"
+    # why they are not exact, or why there are none; empty where they are exact
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        sealed(self.coefficients)
+        if self.standard_errors is not None:
+            sealed(self.standard_errors)
+
+    @classmethod
+    def without(
+        cls, document: Document, value: float, reason: str
+    ) -> ExplainedDocument:
+        """Of a document that LIME says nothing of."""
+        return cls(
+            document=document,
+            coefficients=np.full(document.n_words, np.nan),
+            intercept=np.nan,
+            value=value,
+            intercept_error=np.nan,
+            source=NOTHING,
+            reason=reason,
+        )
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The distinct words, in the order in which they first come."""
+        return self.document.words
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether coefficients have no error but rounding."""
+        return self.source.startswith(EXACT)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there are coefficients."""
+        return self.source != NOTHING
+
+    @property
+    def at_row(self) -> float:
+        """The surrogate at the document itself, β_0 + Σ_j β_j."""
+        return float(self.intercept + self.coefficients.sum())
+
+    @property
+    def errors(self) -> Array:
+        """Standard errors, 0 of what is exact and NaN of what is not known, (d,)."""
+        if self.standard_errors is not None:
+            return self.standard_errors
+        return np.where(np.isnan(self.coefficients), np.nan, 0.0)
 
 
 # ---- How long means of sums behind a norm take, said before they are computed
@@ -389,14 +428,7 @@ _STEP: Final = 1.2e-8
 
 
 def n_steps(function: SizeMeans | NoSetFunction | None) -> float:
-    """Steps of the means of a function for one row of weights; 0 where they are quick.
-
-    Parameters
-    ----------
-    function : SizeMeans, NoSetFunction or None
-        Sums behind a norm take Q d² of them; trees, plain sums and sets that were asked
-        for nothing that counts beside.
-    """
+    """Steps of the means of a function for one row of weights; 0 if quick."""
     if isinstance(function, NormalisedSum):
         return function.n_steps
     if isinstance(function, AddedSets):
@@ -432,21 +464,12 @@ _TOLERANCE: Final = 1e-5
 @final
 @dataclass(frozen=True, eq=False)
 class DocumentReading:
-    """What is known of a function at a document before more of it is asked.
+    """What is known of a function at a document before more of it is asked."""
 
-    Parameters
-    ----------
-    value : float
-        f of the document; NaN where it is not finite.
-    words : SetFunction or NoSetFunction
-        What f is there, as a function of which words are kept, or why that is not
-        known.
-    refusal : str
-        The text for which f has no finite value; empty if there is none.
-    """
-
-    value: float
+    value: float  # f of the document; NaN where it is not finite
+    # what f is there, as a function of which words are kept, or why that is not known
     words: SetFunction | NoSetFunction
+    # the text for which f has no finite value; empty if there is none
     refusal: str = ""
 
     def refuse(self) -> None:

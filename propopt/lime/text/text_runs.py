@@ -21,7 +21,7 @@ from propopt.lime.single_runs import (
     covariances_of,
     named_selection,
 )
-from propopt.lime.text.text_reading import ExactWordLimits, TextLaw, WordLimits
+from propopt.lime.text.text_reading import TextLaw, WordCoefficients, WordRegression
 from propopt.lime.text.word_patterns import Patterns, SizeSystem, used_words
 from propopt.structures.subsets.sets import SetFunction, SizeMeans
 
@@ -32,18 +32,10 @@ from propopt.structures.subsets.sets import SetFunction, SizeMeans
 @final
 @dataclass(frozen=True, eq=False)
 class WordDraws:
-    """S sets of words, values of f there, and what stands for all sets of their size.
+    """S sets of words, values of f there, and what stands for all of their size."""
 
-    Parameters
-    ----------
-    bits : array (S, d)
-        Which words are kept.
-    values : array (S,)
-        f there.
-    """
-
-    bits: Truths
-    values: Values
+    bits: Truths  # (S, d): which words are kept
+    values: Values  # (S,): f there
 
     def __post_init__(self) -> None:
         if self.bits.ndim != 2 or self.values.shape != self.bits.shape[:1]:
@@ -56,14 +48,11 @@ class WordDraws:
     def of_sizes(
         cls,
         value: Callable[[Truths], Values],
-        log_shares: Values,
+        log_shares: Values,  # shape (d + 1,)
         n_draws: int,
         rng: np.random.Generator,
     ) -> WordDraws:
-        """Uniform sets, evenly of the sizes that count.
-
-        log_shares (d + 1,).
-        """
+        """Uniform sets, evenly of the sizes that count."""
         shares = np.exp(log_shares - log_shares.max())
         ends = np.cumsum(shares) / shares.sum()
         even = (np.arange(read_count(n_draws, "n_draws")) + rng.random()) / n_draws
@@ -149,31 +138,21 @@ def effective_log_weights(
 @final
 @dataclass(frozen=True, eq=False)
 class WeighedWords:
-    """Limits under weights of sizes, with the moments of bits, in n situations.
+    """Limits under weights of sizes, with the moments of bits, in n situations."""
 
-    Parameters
-    ----------
-    coefficients : array (n, d)
-        β.
-    intercept : array (n,)
-        β_0.
-    bits : ExchangeableBits
-        Of the words that are kept.
-    """
-
-    coefficients: Attributions
-    intercept: Values
-    bits: ExchangeableBits
+    coefficients: Attributions  # (n, d): β
+    intercept: Values  # (n,): β_0
+    bits: ExchangeableBits  # of the words that are kept
 
     @classmethod
     def of(cls, function: SizeMeans, log_weights: Array) -> WeighedWords:
         """Those of a function under log weights of sizes (n, d + 1)."""
         shares = np.exp(log_weights - log_weights.max(axis=1, keepdims=True))
-        limits = ExactWordLimits(function).weighed(shares)
+        limits = WordRegression(function).weighed(shares)
         return cls.of_limits(limits, log_weights)
 
     @classmethod
-    def of_limits(cls, limits: WordLimits, log_weights: Array) -> WeighedWords:
+    def of_limits(cls, limits: WordCoefficients, log_weights: Array) -> WeighedWords:
         """The same where limits are known."""
         bits = ExchangeableBits.of_sizes(log_weights - np.log(log_weights.shape[1] - 1))
         return cls(limits.coefficients, limits.intercept, bits)
@@ -188,29 +167,17 @@ class WeighedWords:
 @final
 @dataclass(frozen=True, eq=False)
 class TextFit:
-    """The fit to n samples around one document, in its mean.
+    """The fit to n samples around one document, in its mean."""
 
-    Parameters
-    ----------
-    fit : FiniteFit
-        In one situation.
-    limits : WeighedWords
-        What it is made of.
-    log_weights : array (d + 1,)
-        Of sizes, as they count in the mean of runs.
-    first_row : bool
-        Whether the document itself is a sample.
-    """
-
-    fit: FiniteFit
-    limits: WeighedWords
-    log_weights: Values
-    first_row: bool
+    fit: FiniteFit  # in one situation
+    limits: WeighedWords  # what it is made of
+    log_weights: Values  # (d + 1,): of sizes, as they count in the mean of runs
+    first_row: bool  # whether the document itself is a sample
 
     @classmethod
     def of(
         cls,
-        function: SizeMeans | WordLimits,
+        function: SizeMeans | WordCoefficients,
         law: TextLaw,
         value: float | None,
         n_samples: int,
@@ -220,14 +187,14 @@ class TextFit:
         leverage: bool = True,
     ) -> TextFit:
         """That of :func:`expected_run`: see there."""
-        if isinstance(function, WordLimits):
+        if isinstance(function, WordCoefficients):
             n_words, own = function.coefficients.shape[1], value
         else:
             n_words = function.n_words
             own = float(function.mean_by_size()[-1]) if value is None else value
         some = None if kept is None else read_kept(kept, n_words)
         logs = law.log_weights(n_words)
-        if isinstance(function, WordLimits):
+        if isinstance(function, WordCoefficients):
             limits = WeighedWords.of_limits(function, logs[None])
         else:
             if leverage:
@@ -275,13 +242,13 @@ class ExpectedWords(NamedTuple):
 
 
 def expected_run(
-    function: SizeMeans | WordLimits,
+    function: SizeMeans | WordCoefficients,
     law: TextLaw,
     value: float | None,
     n_samples: int,
     ridge: float = 1.0,
     first_row: bool = True,
-    kept: Truths | None = None,
+    kept: Truths | None = None,  # shape (d,)
     *,
     leverage: bool = True,
 ) -> ExpectedWords:
@@ -296,8 +263,6 @@ def expected_run(
     d = 29, ν = 0.25 and f = z_1 + (1 − z_1) z_2 z_3 the coefficient of z_1 is 0.378 in
     the mean of runs of n = 50; they say 0.456, with leverage 0.382, and the limit is
     0.558.
-
-    kept (d,).
 
     Examples
     --------
@@ -428,7 +393,7 @@ _ALIKE = 1e-12
 
 
 def kept_words(
-    function: SizeMeans | WordLimits,
+    function: SizeMeans | WordCoefficients,
     law: TextLaw,
     value: float | None,
     n_kept: int,

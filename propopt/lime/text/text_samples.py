@@ -24,7 +24,7 @@ from scipy.special import comb, ndtr, stdtrit
 
 from propopt.base.arrays import Array, Positions, Truths, Values
 from propopt.base.errors import InvalidInput
-from propopt.lime.text.text_reading import ExactWordLimits, TextLaw, WordLimits
+from propopt.lime.text.text_reading import TextLaw, WordCoefficients, WordRegression
 from propopt.lime.text.text_runs import WordDraws
 from propopt.structures.subsets.sets import random_sets, sets_of_size
 from propopt.structures.subsets.words import WordPairs
@@ -49,18 +49,10 @@ _POWERS: Final = 3
 @final
 @dataclass(frozen=True, eq=False)
 class ControlTerms:
-    """What least squares are made of, as many as there are samples for.
+    """What least squares are made of, as many as there are samples for."""
 
-    Parameters
-    ----------
-    n_words : int
-        d.
-    words, pairs : bool
-        Whether there is a term for each word, and for each pair of them.
-    """
-
-    n_words: int
-    words: bool
+    n_words: int  # d
+    words: bool  # whether there is a term for each word, and for each pair of them
     pairs: bool
 
     @classmethod
@@ -104,15 +96,12 @@ class ControlTerms:
 
 def controls(
     terms: ControlTerms,
-    bits: list[Truths],
-    sizes: list[Positions],
-    values: list[Values],
+    bits: list[Truths],  # shape (s, d)
+    sizes: list[Positions],  # shape (s, d)
+    values: list[Values],  # shape (s, d)
     base: float,
 ) -> list[WordPairs]:
-    """For each block the least squares fit to the samples of all others.
-
-    bits (s, d), sizes (s, d), values (s, d).
-    """
+    """For each block the least squares fit to the samples of all others."""
     blocks = list(zip(bits, sizes, values, strict=True))
     n_terms = terms.at(bits[0][:1], sizes[0][:1]).shape[1]
     gram, moment = np.zeros((n_terms, n_terms)), np.zeros(n_terms)
@@ -164,17 +153,6 @@ class SizePlan:
     words, m = 0, is asked for always, and words are left out one by one, m = d − 1,
     where that takes a tenth of the samples at most.
 
-    Parameters
-    ----------
-    n_words : int
-        d.
-    full : array of bool (d,)
-        Which of the sizes 0, ..., d − 1 are asked for in full.
-    chances : array (d,)
-        Of each size for a sample; 0 where it is full.
-    block_size : int
-        Samples in each of 20 blocks.
-
     Examples
     --------
     >>> plan = SizePlan.of(29, TextLaw(), 5000)
@@ -182,10 +160,10 @@ class SizePlan:
     (array([ 0, 28]), 249, 5010)
     """
 
-    n_words: int
-    full: Truths
-    chances: Values
-    block_size: int
+    n_words: int  # d
+    full: Truths  # (d,): which of the sizes 0, ..., d − 1 are asked for in full
+    chances: Values  # (d,): of each size for a sample; 0 where it is full
+    block_size: int  # samples in each of 20 blocks
 
     @classmethod
     def of(cls, n_words: int, law: TextLaw, n_samples: int) -> SizePlan:
@@ -236,27 +214,13 @@ class SizePlan:
 @final
 @dataclass(frozen=True, eq=False)
 class SampledWords:
-    """Samples of a function of words: what they tell at any bandwidth.
+    """Samples of a function of words: what they tell at any bandwidth."""
 
-    Parameters
-    ----------
-    plan : SizePlan
-        Which sets were asked for.
-    full : _Weighted
-        f at all sets of some sizes.
-    controls : list of WordPairs
-        What the other blocks told, for each block.
-    left : list of _Weighted
-        What they left over, at the samples of each block.
-    draws : WordDraws
-        All sets that were asked for, and f there.
-    """
-
-    plan: SizePlan
-    full: _Weighted
-    controls: list[WordPairs]
-    left: list[_Weighted]
-    draws: WordDraws
+    plan: SizePlan  # which sets were asked for
+    full: _Weighted  # f at all sets of some sizes
+    controls: list[WordPairs]  # what the other blocks told, for each block
+    left: list[_Weighted]  # what they left over, at the samples of each block
+    draws: WordDraws  # all sets that were asked for, and f there
 
     @property
     def n_words(self) -> int:
@@ -271,7 +235,7 @@ class SampledWords:
         """Σ_m w_m E_m[z_j f] for weights (K, d + 1) of sizes, without bias: (K, d)."""
         return np.mean([block.kept(weights) for block in self.blocks], axis=0)
 
-    def at(self, bandwidths: Values) -> WordLimits:
+    def at(self, bandwidths: Values) -> WordCoefficients:
         """Coefficients at bandwidths ν (K,), with standard errors.
 
         Each block gives an estimate without bias; errors are the scatter of the blocks,
@@ -280,11 +244,11 @@ class SampledWords:
 
         bandwidths (K,).
         """
-        found = [ExactWordLimits(block).at(bandwidths) for block in self.blocks]
+        found = [WordRegression(block).at(bandwidths) for block in self.blocks]
         coefficients = np.array([limits.coefficients for limits in found])
         intercept = np.array([limits.intercept for limits in found])
         correction = _correction(coefficients)
-        return WordLimits(
+        return WordCoefficients(
             coefficients.mean(axis=0),
             intercept.mean(axis=0),
             correction[:, None] * _error(coefficients),
@@ -301,24 +265,12 @@ class SampledWords:
 @final
 @dataclass(frozen=True, eq=False)
 class BlockMeans:
-    """E_m f and E_m[z_j f] without bias: what is known, and what a block tells.
+    """E_m f and E_m[z_j f] without bias: what is known, and what a block tells."""
 
-    Parameters
-    ----------
-    known : array of bool (d,)
-        Sizes of which all sets were asked for.
-    full : _Weighted
-        f there.
-    control : WordPairs
-        About f, at the other sizes.
-    left : _Weighted
-        f less the control, at samples of these sizes.
-    """
-
-    known: Truths
-    full: _Weighted
-    control: WordPairs
-    left: _Weighted
+    known: Truths  # (d,): sizes of which all sets were asked for
+    full: _Weighted  # f there
+    control: WordPairs  # about f, at the other sizes
+    left: _Weighted  # f less the control, at samples of these sizes
 
     @property
     def n_words(self) -> int:

@@ -35,23 +35,12 @@ def used_words(function: SetFunction, kept: Truths | None = None) -> Positions:
 @final
 @dataclass(frozen=True, eq=False)
 class Patterns:
-    """All 2^u sets of used words, each with 0, ..., R of the R other words.
+    """All 2^u sets of used words, each with 0, ..., R of the R other words."""
 
-    Parameters
-    ----------
-    n_words : int
-        d = u + R.
-    used : array (u,)
-        Which words are told apart.
-    values : array (2^u,)
-        f of each set.
-    log_shares : array (d + 1,)
-        Log of the probabilities of sizes, −inf for those that do not come.
-    """
-
-    n_words: int
-    used: Positions
-    values: Values
+    n_words: int  # d = u + R
+    used: Positions  # (u,): which words are told apart
+    values: Values  # (2^u,): f of each set
+    # (d + 1,): log of the probabilities of sizes, −inf for those that do not come
     log_shares: Values
 
     @classmethod
@@ -129,34 +118,22 @@ class SizeSystem:
     P = Σ W_m m (d − m) / (d (d − 1)) of bits along (1, ..., 1) and apart from it
 
     Zᵀ A⁻¹ Z = 1 / T + (m − m̄)² / (d (L + λ)) + m (d − m) / (d (P + λ)).
-
-    Parameters
-    ----------
-    weights : array (d + 1,)
-        W_m, of sizes m = 0, ..., d, over exp(log_unit).
-    ridge : float
-        λ over the same, not on the intercept.
-    log_unit : float
-        So that weights do not vanish.
     """
 
-    weights: Values
-    ridge: float
-    log_unit: float
+    weights: Values  # (d + 1,): w_m, of sizes m = 0, ..., d, over exp(log_unit)
+    ridge: float  # λ over the same, not on the intercept
+    log_unit: float  # so that weights do not vanish
 
     @classmethod
     def of_run(
         cls,
-        log_weights: Values,
+        log_weights: Values,  # shape (d + 1,)
         n_samples: int,
         ridge: float,
         first_row: bool,
         log_unit: float,
     ) -> SizeSystem:
-        """That of the normal equations of a run, in their mean.
-
-        log_weights (d + 1,).
-        """
+        """That of the normal equations of a run, in their mean."""
         each = (n_samples - first_row) / (len(log_weights) - 1)
         weights = each * np.exp(log_weights - log_unit)
         with np.errstate(over="ignore", divide="ignore"):

@@ -23,7 +23,6 @@ from propopt.losses.graphs.points import (
     pixel_graph,
     share_across_patterns,
     threshold_graph,
-    within_patterns,
 )
 
 
@@ -46,5 +45,4 @@ __all__ = [
     "pixel_graph",
     "share_across_patterns",
     "threshold_graph",
-    "within_patterns",
 ]

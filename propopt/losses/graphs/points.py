@@ -358,17 +358,10 @@ class RoundedSquares:
     With m = 1 where there is a number, and x = 0 where there is none,
 
     Σ_d δ_d = x²·m' + m·x'² − 2 x·x' + a² (m·1 + m'·1 − 2 m·m').
-
-    Parameters
-    ----------
-    points : array (N, D)
-        Between −1 and 1, or missing.
-    mismatch : float
-        a².
     """
 
-    points: Points
-    mismatch: float
+    points: Points  # (N, D): between −1 and 1, or missing
+    mismatch: float  # a²
 
     @property
     def rounding(self) -> float:
@@ -553,21 +546,11 @@ def _by_products(points: Points, count: int) -> NDArray[np.intp]:
 @final
 @dataclass(frozen=True, eq=False)
 class Unit:
-    """Points divided by a power of two.
+    """Points divided by a power of two."""
 
-    Parameters
-    ----------
-    points : array (n, D)
-        Between −1 and 1, NaN where a number is missing.
-    exponent : int
-        Of the power of two.
-    complete : bool
-        Whether no number is missing.
-    """
-
-    points: Points
-    exponent: int
-    complete: bool
+    points: Points  # (n, D): between −1 and 1, NaN where a number is missing
+    exponent: int  # of the power of two
+    complete: bool  # whether no number is missing
 
     @classmethod
     def of(cls, points: Points) -> Unit:
@@ -629,25 +612,13 @@ def share_across_patterns(graph: Graph, X: object) -> float:
 
 
 def within_patterns(graph: Graph, X: object) -> SimilarityGraph:
-    """The graph without its edges between rows in which other columns are missing.
-
-    Parameters
-    ----------
-    graph : Graph
-        Of the rows of X.
-    X : array or DataFrame (n, D)
-        As for :func:`share_across_patterns`.
-
-    Raises
-    ------
-    InvalidInput
-        If the rows are not those of the graph.
+    """The graph without its edges between rows (n, D) that lack other columns.
 
     Examples
     --------
     >>> import numpy as np, propopt as po
     >>> X = np.array([[0.0, 1.0], [0.1, 1.0], [0.0, np.nan]])
-    >>> po.graphs.within_patterns(po.complete_graph(3), X)
+    >>> within_patterns(po.complete_graph(3), X)
     <complete graph: 3 nodes, 1 edges>
     """
     first, second = graph.edges[~_crosses(graph, X)].T

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import time
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import (
-    TYPE_CHECKING,
     Annotated,
     Any,
     ClassVar,
     Final,
-    Generic,
     Literal,
     Self,
-    TypeVar,
     final,
 )
 
@@ -26,10 +21,10 @@ import pandas as pd
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from propopt.base.errors import InvalidInput, Unwritten
+from propopt.base.errors import InvalidInput
 from propopt.base.files import archive_path
 from propopt.base.html import explanation_card
-from propopt.base.terminal import PlainConsole, print_table, silent
+from propopt.base.terminal import PlainConsole, print_table
 from propopt.base.text import gap_in_words, printable
 from propopt.explaining.contributions import FeatureMetric
 from propopt.explaining.first_look import explain
@@ -39,17 +34,15 @@ from propopt.explaining.together import explained_members
 from propopt.functions import Function
 from propopt.interactions import InteractionScores
 from propopt.lime import TextLaw
-from propopt.problems.extent import Extent
 from propopt.problems.jobs.job import (
-    Artefacts,
+    Answer,
+    FileOfJob,
     Job,
+    SubjectLook,
     Writer,
     manifest,
     page_writers,
-    print_subject,
-    print_title,
     settings_in_words,
-    warnings_printed,
     write_json,
 )
 from propopt.problems.losses import PointGraph
@@ -62,13 +55,10 @@ from propopt.problems.sections import (
     part,
 )
 from propopt.problems.sources import Source
+from propopt.problems.subject.data import CommonKeys, Extent
 from propopt.problems.subject.model_sections import SmoothGradients
 from propopt.problems.subject.subject import Subject
 from propopt.results.explanation import Explanation
-
-
-if TYPE_CHECKING:
-    from propopt.problems.file import ProblemFile, ProblemSchema
 
 
 # ---- The job of ``explain``: one explanation with stated defaults, written with names
@@ -225,7 +215,7 @@ _NEEDS_SLOPES = "this is of slopes, and none are taken; leave it out"
 _OF_NEAREST = "a graph says itself who is similar; knn has same_pattern"
 
 
-class ExplainKeys(Section):
+class ExplainKeys(CommonKeys):
     """The keys of an explanation."""
 
     explain: ExplainSection | None = Field(
@@ -233,12 +223,12 @@ class ExplainKeys(Section):
     )
 
 
-class Explain(Job):
-    """``propopt explain``: see :func:`run_explain`."""
+class Explain(Job[ExplainKeys]):
+    """``propopt explain``: see :class:`propopt.problems.FirstLook`."""
 
     key: ClassVar[str] = "explain"
     command: ClassVar[str] = "propopt explain"
-    keys: ClassVar[type[Section]] = ExplainKeys
+    keys: ClassVar[type[CommonKeys]] = ExplainKeys
     suffixes: ClassVar[tuple[str, ...]] = (
         ".npz",
         "_attributions.csv",
@@ -246,7 +236,7 @@ class Explain(Job):
         ".json",
     )
 
-    def check(self, schema: ProblemSchema, source: Source) -> None:
+    def check(self, schema: ExplainKeys, source: Source) -> None:
         assert schema.explain is not None
         _check_documents(schema.explain, schema.data.text is not None, source)
         smoothed = schema.model is not None and schema.model.smooth is not None
@@ -255,20 +245,20 @@ class Explain(Job):
                 ("explain", "law"), "model.smooth chooses a law too; leave one out"
             )
 
-    def check_extent(self, schema: ProblemSchema, extent: Extent) -> None:
+    def check_extent(self, schema: ExplainKeys, extent: Extent) -> None:
         assert schema.explain is not None
         graph = schema.explain.graph
         with part("explain", "graph"):
             if graph is not None:
                 graph.check(extent.n_points)
 
-    def check_files(self, schema: ProblemSchema, folder: Path, extent: Extent) -> None:
+    def check_files(self, schema: ExplainKeys, folder: Path, extent: Extent) -> None:
         assert schema.explain is not None
         with part("explain"):
             schema.explain.check_scores(folder, extent)
 
     def check_formula(
-        self, schema: ProblemSchema, function: Function, points: Any
+        self, schema: ExplainKeys, function: Function, points: Any
     ) -> None:
         del schema
         function.gradient(points)
@@ -305,102 +295,6 @@ def _check_documents(section: ExplainSection, is_text: bool, source: Source) -> 
         raise source.error(("explain", "law"), message)
 
 
-# ---- One look at a subject, and its run: files, a printout, and how long it took
-
-
-SectionOfJob = TypeVar("SectionOfJob", bound=Section)
-"""The section of a job."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class SubjectLook(ABC, Generic[SectionOfJob]):
-    """What is asked about a subject, once.
-
-    Parameters
-    ----------
-    make : callable
-        Gives the subject when it is first asked for.
-    section : Section
-        The settings.
-    seed : int
-        Of what is sampled.
-    name : str
-        What the files written are called.
-    files : sequence of paths
-        What it was read from: not to be written over.
-    """
-
-    make: Callable[[], Subject]
-    section: SectionOfJob
-    seed: int = 0
-    name: str
-    files: Sequence[Path] = ()
-
-    @cached_property
-    def subject(self) -> Subject:
-        """What is explained."""
-        return self.make()
-
-    def introduce(self, console: PlainConsole) -> None:
-        """Make what is explained, and print its sizes and its score."""
-        with console.status("the function"):
-            _ = self.subject.function
-        print_subject(self.subject, console)
-
-    @abstractmethod
-    def solve(self, progress: bool | None = None) -> Any:
-        """The answer."""
-
-
-class LookReport(ABC):
-    """What a look found, as files and as a printout."""
-
-    found: Any
-    interrupted: bool = False
-    """Whether it is of what had been finished when work was interrupted."""
-
-    @abstractmethod
-    def writers(self) -> dict[str, Writer]:
-        """What writes each file, by its suffix."""
-
-    @abstractmethod
-    def print(self, console: PlainConsole) -> None:
-        """What is read first of what was found."""
-
-
-def run_look(
-    look: SubjectLook[Any],
-    job: type[Job],
-    folder: str | Path,
-    report: Callable[[bool | None], LookReport],
-    *,
-    facts: Sequence[str] = (),
-    quiet: bool,
-) -> Any:
-    """Answer, write files, print what is read first."""
-    began = time.perf_counter()
-    artefacts = Artefacts.tried(folder, look.name, job.suffixes, look.files)
-    console = PlainConsole(quiet=quiet)
-    print_title(look.name, look.files, console)
-    with warnings_printed(), silent(quiet):
-        look.introduce(console)
-        for fact in facts:
-            console.print(printable(fact), markup=False)
-        answer = report(False if quiet else None)
-        writers = answer.writers()
-        unwritten = artefacts.write(writers)
-        # what no file holds is shown at least
-        console.quiet = quiet and not unwritten
-        answer.print(console)
-    if unwritten:
-        raise Unwritten("; ".join(unwritten), answer.found)
-    seconds = time.perf_counter() - began
-    console.print(f"wrote {artefacts.in_words(writers)} in {seconds:.1f} s\n")
-    if answer.interrupted:
-        raise KeyboardInterrupt
-    return answer.found
-
-
 # ---- What one explanation prints: its units in words, how it was made, what matters
 
 
@@ -411,20 +305,20 @@ _SHOWN = 12
 def print_look(best: Explanation, subject: Subject, console: PlainConsole) -> None:
     """How an explanation was made, and the features that matter most."""
     for name, value in best.parameters.items():
-        console.print(f"{name}: {value}", markup=False)
+        console.print(f"{name}: {value}")
     losses = ", ".join(f"{name} {value:.4g}" for name, value in best.losses.items())
-    console.print(f"{losses}; {gap_in_words(best)}", markup=False)
+    console.print(f"{losses}; {gap_in_words(best)}")
     for line in (*_shares_in_words(best), *_parts_in_words(best)):
-        console.print(line, markup=False)
+        console.print(line)
     words = printable(attributions_in_words(best, subject))
-    console.print(f"attributions: {words}", markup=False)
+    console.print(f"attributions: {words}")
     console.print()
     card = explanation_card(best, _SHOWN)
     if subject.is_text:
         _print_words(best, subject, console)
         console.print()
         card = replace(card, rows=())
-    console.print(card.text(), markup=False)
+    console.print(card.text())
 
 
 def attributions_in_words(best: Explanation, subject: Subject) -> str:
@@ -493,93 +387,7 @@ def _print_words(best: Explanation, subject: Subject, console: PlainConsole) -> 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FirstLook(SubjectLook[ExplainSection]):
-    """What is explained once, with stated defaults.
-
-    Parameters
-    ----------
-    make : callable
-        Gives the subject when it is first asked for.
-    section : ExplainSection
-        The settings of :func:`propopt.explain`.
-    seed : int
-        For the noise on piecewise-constant models.
-    name : str
-        What the files written are called.
-    files : sequence of paths
-        What it was read from: not to be written over.
-    model : str
-        What the model is, in words; for the printout.
-    description : str
-        What the file says of itself; for the printout.
-    folder : path
-        From which the section names a file of interactions.
-    """
-
-    name: str = "explanation"
-    model: str = ""
-    description: str = ""
-    folder: Path = Path()
-
-    @classmethod
-    def of(cls, file: ProblemFile) -> FirstLook:
-        """The job of a problem file.
-
-        Raises
-        ------
-        ProblemFileError
-            If the file has another one.
-        """
-        file.require(Explain)
-        section, folder = file.schema.explain, file.source.path.parent
-        assert section is not None
-        with file.source.blaming("explain"):
-            scores = section.scores_file(folder)
-        return cls(
-            make=lambda: file.subject,
-            section=section,
-            seed=file.schema.seed,
-            name=file.name,
-            files=file.files if scores is None else (*file.files, scores),
-            model=settings_in_words(file.schema.model),
-            description=file.schema.description or "",
-            folder=folder,
-        )
-
-    def solve(self, progress: bool | None = None) -> Explanation:
-        """The explanation, by :func:`propopt.explain` or :class:`propopt.Explainer`."""
-        with part("explain"):
-            if self.section.reference is not None:
-                return self._alone(self.section.reference, progress)
-            return explain(
-                self.subject.function,
-                self.subject.points,
-                data=self.subject.others,
-                rng=self.seed,
-                progress=progress,
-                interactions=self.section.scores(self.folder),
-                **self.section.build(self.subject),
-            )
-
-    def _alone(self, n_reference: int, progress: bool | None) -> Explanation:
-        """Each row by itself, given reference rows."""
-        subject = self.subject
-        explainer = Explainer(
-            subject.function,
-            subject.others,
-            n_reference=n_reference,
-            rng=self.seed,
-            interactions=self.section.scores(self.folder),
-            **self.section.build_alone(subject),
-        )
-        return explainer.fit(progress=progress).explain(
-            subject.points, progress=progress
-        )
-
-
-def run_explain(
-    look: FirstLook, folder: str | Path, *, quiet: bool = False
-) -> Explanation:
-    """Explain a subject once, write the attributions, print what matters most.
+    """What is explained once, with stated defaults; ``run`` writes these files.
 
     ===================== =============================================================
     ``<name>.npz``        the explanation: :meth:`Explanation.save`
@@ -588,64 +396,70 @@ def run_explain(
     ``<name>.html``       of documents: the first with their words highlighted
     ``<name>.json``       what was explained and how, and the score of the model
     ===================== =============================================================
-
-    Parameters
-    ----------
-    look : FirstLook
-        What is explained.
-    folder : path
-        Where to write; made if it is not there.
-    quiet : bool
-        Print nothing but warnings, which go to standard error.
-
-    Raises
-    ------
-    InvalidInput
-        If the folder or the names cannot be written, before any work, or the model
-        cannot be explained.
-    Unwritten
-        If a file cannot be written at the end; the error has the explanation as
-        ``result``.
     """
 
-    def report(progress: bool | None) -> _FirstReport:
-        return _FirstReport(look, look.solve(progress))
+    job: ClassVar[type[Job[Any]]] = Explain
 
-    facts = [look.description, look.model and f"model: {look.model}"]
-    found: Explanation = run_look(
-        look, Explain, folder, report, facts=[*filter(None, facts)], quiet=quiet
-    )
-    return found
+    name: str = "explanation"  # what the files written are called
+    folder: Path = Path()  # from which the section names a file of interactions
 
+    @classmethod
+    def of(cls, file: FileOfJob) -> FirstLook:
+        """The job of a problem file."""
+        section, folder = file.require(Explain), file.source.path.parent
+        with file.source.blaming("explain"):
+            scores = section.scores_file(folder)
+        return cls.asked(
+            file,
+            files=file.files if scores is None else (*file.files, scores),
+            model=settings_in_words(file.schema.model),
+            description=file.schema.description or "",
+            folder=folder,
+        )
 
-@final
-class _FirstReport(LookReport):
-    def __init__(self, look: FirstLook, found: Explanation) -> None:
-        self.look, self.found = look, found
+    def solve(self, progress: bool | None = None) -> Explanation:
+        """The explanation, by :func:`propopt.explain` or :class:`propopt.Explainer`."""
+        section, subject = self.section, self.subject
+        how: dict[str, Any] = {"rng": self.seed}
+        with part("explain"):
+            how["interactions"] = section.scores(self.folder)
+            if section.reference is None:
+                return explain(
+                    subject.function,
+                    subject.points,
+                    data=subject.others,
+                    progress=progress,
+                    **how,
+                    **section.build(subject),
+                )
+            explainer = Explainer(
+                subject.function,
+                subject.others,
+                n_reference=section.reference,
+                **how,
+                **section.build_alone(subject),
+            )
+            explainer.fit(progress=progress)
+            return explainer.explain(subject.points, progress=progress)
 
-    def writers(self) -> dict[str, Writer]:
-        content = self._manifest()
-        return {
-            ".npz": self.found.save,
-            "_attributions.csv": self.found.to_csv,
-            **page_writers(self.found, self.look.subject),
-            ".json": partial(write_json, content),
-        }
-
-    def print(self, console: PlainConsole) -> None:
-        print_look(self.found, self.look.subject, console)
-
-    def _manifest(self) -> dict[str, Any]:
-        """What is known of the run, and how that was computed which it is close to."""
-        look, found = self.look, self.found
+    def answer(self, progress: bool | None) -> Answer:
+        """The explanation, its attributions, its page, and how it was computed."""
+        found, subject = self.solve(progress), self.subject
         aims = (found.parameters.get(name) for name in ("gradient", "contributions"))
-        return manifest(
-            Explain.key,
-            look.name,
-            look.subject,
+        content = manifest(
+            self.job.key,
+            self.name,
+            subject,
             found,
             gradient=str(next(filter(None, aims))),
-            model=look.model,
-            units=attributions_in_words(found, look.subject),
+            model=self.model,
+            units=attributions_in_words(found, subject),
             **output_parts(found),
         )
+        writers: dict[str, Writer] = {
+            ".npz": found.save,
+            "_attributions.csv": found.to_csv,
+            **page_writers(found, subject),
+            ".json": partial(write_json, content),
+        }
+        return Answer(found, writers, partial(print_look, found, subject))

@@ -9,7 +9,6 @@ from functools import partial
 from math import comb
 from pathlib import Path
 from typing import (
-    TYPE_CHECKING,
     Annotated,
     Any,
     ClassVar,
@@ -57,21 +56,21 @@ from propopt.interactions.scores import (
     level_in_words,
     units_of_scores,
 )
-from propopt.problems.extent import Extent
-from propopt.problems.jobs.explain import LookReport, SubjectLook, run_look
-from propopt.problems.jobs.job import Job, Writer, settings_in_words, write_json
-from propopt.problems.sections import Count, Section, part, refuse_settings
+from propopt.problems.jobs.job import (
+    Answer,
+    FileOfJob,
+    Job,
+    SubjectLook,
+    Writer,
+    settings_in_words,
+    write_json,
+)
+from propopt.problems.sections import Count, Section, part, refuse_settings, shaped
 from propopt.problems.sources import Source
+from propopt.problems.subject.data import CommonKeys, Extent
 from propopt.problems.subject.models import OnnxModel
-from propopt.problems.subject.subject import Subject
+from propopt.problems.subject.subject import Subject, joined_rows
 from propopt.results.certain import plural
-
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from propopt.problems.file import ProblemFile, ProblemSchema
 
 
 # ---- The job of ``interactions``: how much features matter jointly to a learner
@@ -80,20 +79,10 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True)
 class Judged:
-    """Mean errors at rows that a predictor did not see.
+    """Mean errors at rows that a predictor did not see."""
 
-    Parameters
-    ----------
-    mean : float
-        Of the predictor that has all features.
-    constant : float
-        Of the mean of the target, or of how often classes come, at all rows.
-    name : str
-        Of the error.
-    """
-
-    mean: float
-    constant: float
+    mean: float  # of the predictor that has all features
+    constant: float  # of the mean of the target, or of how often classes come
     name: str
 
     @classmethod
@@ -271,17 +260,6 @@ class ScreenSection(Section):
         return Screen(n_sets=self.n_sets)
 
 
-def _shape_of_sets(value: Any) -> str | None:
-    match value:
-        case "all":
-            return "all"
-        case list():
-            return "list"
-        case dict() | ScreenSection():
-            return "screen"
-    return None
-
-
 _MOST_SETS: Final = 1_000_000
 
 SetOfNames: TypeAlias = Annotated[list[str], Field(min_length=1)]
@@ -289,11 +267,13 @@ SetsToScore: TypeAlias = Annotated[
     Annotated[Literal["all"], Tag("all")]
     | Annotated[list[SetOfNames], Field(min_length=1), Tag("list")]
     | Annotated[ScreenSection, Tag("screen")],
-    Discriminator(
-        _shape_of_sets,
-        custom_error_type="sets_type",
-        custom_error_message="expected all, a list of sets of names, or "
-        "{n_sets: }, the number of those that are chosen",
+    shaped(
+        "sets_type",
+        "expected all, a list of sets of names, or {n_sets: }, the number of those "
+        "that are chosen",
+        all="all",
+        list=list,
+        screen=(dict, ScreenSection),
     ),
 ]
 
@@ -383,7 +363,7 @@ class InteractionsSection(Section):
         return groups
 
 
-class InteractionsKeys(Section):
+class InteractionsKeys(CommonKeys):
     """The keys of interactions."""
 
     interactions: InteractionsSection | None = Field(
@@ -401,13 +381,13 @@ _NOT_OF_REFITS: Final = {
 }
 
 
-class InteractionsJob(Job):
-    """``propopt interactions``: see :func:`propopt.problems.run_interactions`."""
+class InteractionsJob(Job[InteractionsKeys]):
+    """``propopt interactions``: see :class:`InteractionsLook`."""
 
     key: ClassVar[str] = "interactions"
     command: ClassVar[str] = "propopt interactions"
-    keys: ClassVar[type[Section]] = InteractionsKeys
-    is_of_one_output: ClassVar[bool] = False
+    keys: ClassVar[type[CommonKeys]] = InteractionsKeys
+    refits: ClassVar[bool] = True
     suffixes: ClassVar[tuple[str, ...]] = (
         "_interactions.csv",
         "_main_effects.csv",
@@ -416,22 +396,22 @@ class InteractionsJob(Job):
         ".json",
     )
 
-    def check(self, schema: ProblemSchema, source: Source) -> None:
+    def check(self, schema: InteractionsKeys, source: Source) -> None:
         _check_learner(schema, source)
         _check_data(schema, source)
 
-    def check_extent(self, schema: ProblemSchema, extent: Extent) -> None:
+    def check_extent(self, schema: InteractionsKeys, extent: Extent) -> None:
         assert schema.interactions is not None
         with part("interactions"):
             schema.interactions.check(extent.columns, extent.n_rows, schema.data.groups)
 
     def check_formula(
-        self, schema: ProblemSchema, function: Function, points: Any
+        self, schema: InteractionsKeys, function: Function, points: Any
     ) -> None:
         """There is none: a formula is refused before."""
 
 
-def _check_learner(schema: ProblemSchema, source: Source) -> None:
+def _check_learner(schema: InteractionsKeys, source: Source) -> None:
     """Refuse what cannot be fitted again and again, and settings that are not used."""
     model = schema.model
     if model is None:
@@ -444,7 +424,7 @@ def _check_learner(schema: ProblemSchema, source: Source) -> None:
             raise source.error(("model", name), message)
 
 
-def _check_data(schema: ProblemSchema, source: Source) -> None:
+def _check_data(schema: InteractionsKeys, source: Source) -> None:
     data = schema.data
     if data.text is not None:
         message = "words of documents cannot be left out by refits; leave it out"
@@ -535,7 +515,7 @@ def _counted(found: InteractionScores, noun: str = "") -> str:
     return f"Pairs of the {strongest}" if noun else f"The {strongest}"
 
 
-def _one_legend(figure: Figure, panels: Sequence[Axes]) -> None:
+def _one_legend(figure: Any, panels: Sequence[Any]) -> None:
     """Below all panels, each look once, with what it means of sets and of features."""
     kinds: dict[str, tuple[Any, list[str]]] = {}
     for axes in panels:
@@ -560,26 +540,16 @@ def _one_legend(figure: Figure, panels: Sequence[Axes]) -> None:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class InteractionsLook(SubjectLook[InteractionsSection]):
-    """Sets of features of a subject, of which all rows are judged.
+    """Sets of features of a subject, all rows judged; ``run`` writes these files.
 
-    Parameters
-    ----------
-    make : callable
-        Gives the subject when it is first asked for.
-    section : InteractionsSection
-        The settings.
-    seed : int
-        Of rows, patches and fits.
-    name : str
-        What the files written are called.
-    files : sequence of paths
-        What it was read from: not to be written over.
-    model : str
-        What the model is, in words; for the printout.
-    n_jobs : int or None
-        Workers that fit.
-    resume : Path or None
-        A folder in which fits are kept, so that a run that ended early goes on.
+    ============================ ======================================================
+    ``<name>_interactions.csv``  a line for each set: score, errors, interval, p-values
+    ``<name>_main_effects.csv``  the same of each feature by itself, which is LOCO
+    ``<name>.svg``               pairs as cells, the strongest sets, and features by
+                                 themselves, with their intervals
+    ``<name>.npz``               the scores, by their ``save``
+    ``<name>.json``              what was fitted and how, and how well it predicts
+    ============================ ======================================================
 
     Examples
     --------
@@ -591,66 +561,41 @@ class InteractionsLook(SubjectLook[InteractionsSection]):
     ...         "interactions": {"scheme": {"kind": "split"}, "sets": [["bmi", "s5"]]},
     ...     }
     ... )
-    >>> found = po.problems.InteractionsLook.of(file).solve().result_
+    >>> found = InteractionsLook.of(file).solve().result_
     >>> found.to_frame()[["feature_1", "feature_2"]]
       feature_1 feature_2
     0       bmi        s5
     """
 
-    name: str = "interactions"
-    model: str = ""
-    n_jobs: int | None = None
+    job: ClassVar[type[Job[Any]]] = InteractionsJob
+
+    name: str = "interactions"  # what the files written are called
+    n_jobs: int | None = None  # workers that fit
+    # a folder in which fits are kept, so that a run that ended early goes on
     resume: Path | None = None
 
     @classmethod
     def of(
         cls,
-        file: ProblemFile,
-        n_jobs: int | None = None,
+        file: FileOfJob,  # with interactions
+        n_jobs: int | None = None,  # workers that fit; numbers do not depend on them
         resume: str | Path | None = None,
     ) -> InteractionsLook:
-        """The job of a problem file.
-
-        Parameters
-        ----------
-        file : ProblemFile
-            With ``interactions``.
-        n_jobs : int, optional
-            Workers that fit; numbers do not depend on them.
-        resume : path, optional
-            A folder in which fits are kept, in one of its own by the name of the
-            problem, so that a run that ended early goes on from there.
-
-        Raises
-        ------
-        ProblemFileError
-            If the file has another job, or fits that cannot be kept.
-        """
-        file.require(InteractionsJob)
-        assert file.schema.interactions is not None
+        """The job of a problem file."""
+        section: InteractionsSection = file.require(InteractionsJob)
         own = None if resume is None else Path(resume) / file.name
         if own is not None:
             with file.source.blaming("interactions", "scheme"):
-                file.schema.interactions.scheme.resumed(own)
-        return cls(
-            make=lambda: file.subject,
-            section=file.schema.interactions,
-            seed=file.schema.seed,
-            name=file.name,
-            files=file.files,
+                section.scheme.resumed(own)
+        return cls.asked(
+            file,
             model=settings_in_words(file.schema.model, frozenset({"output"})),
             n_jobs=n_jobs,
             resume=own,
         )
 
     def solve(self, progress: bool | None = None) -> ILOCO:
-        """The fitted estimator, with scores of the sets and of each feature.
-
-        Raises
-        ------
-        InvalidInput
-            If the model cannot be fitted again, or a set cannot be judged.
-        """
+        """The fitted estimator, with scores of the sets and of each feature."""
         section = self.section
         with part("model"):
             learner = self.subject.learner
@@ -679,6 +624,46 @@ class InteractionsLook(SubjectLook[InteractionsSection]):
         schema = self.subject.columns
         return self.section.all_groups({} if schema is None else encoded_groups(schema))
 
+    def answer(self, progress: bool | None) -> Answer:
+        """Tables with the intervals that the section asks for, and what was done."""
+        fitted, section = self.solve(progress), self.section
+        found, main_effects = fitted.result_, fitted.main_effects_
+        interrupted = not section.scheme.is_whole(fitted.left_out_)
+        judged = Judged.of(fitted, all_rows(self.subject)[1])
+        content = {  # no model is fitted to all rows
+            "job": self.job.key,
+            "name": self.name,
+            "model": self.model,
+            "seed": self.seed,
+            "settings": section.model_dump(exclude_none=True),
+            "method": found.method,
+            "error": found.error,
+            "units": found.units,
+            "n_rows": found.n_rows,
+            "features": list(map(str, found.names)),
+            "n_sets": len(found.sets),
+            "n_candidates": found.n_candidates,
+            "mean_error": judged.mean,
+            "mean_error_of_a_constant": judged.constant,
+            "interrupted": interrupted,
+            "notes": [*found.notes, *found.cautions],
+        }
+
+        def table(scores: InteractionScores, path: str) -> None:
+            frame = scores.to_frame(**section.inference)
+            write_csv(path, frame, names_of_rows=False)
+
+        drawn_as = (found, main_effects, section, self.name)
+        writers: dict[str, Writer] = {
+            "_interactions.csv": partial(table, found),
+            "_main_effects.csv": partial(table, main_effects),
+            ".svg": partial(write_interactions_figure, *drawn_as),
+            ".npz": found.save,
+            ".json": partial(write_json, content),
+        }
+        show = partial(print_interactions, section, fitted, judged)
+        return Answer(found, writers, show, interrupted)
+
     def introduce(self, console: PlainConsole) -> None:
         """Sizes alone: no model is fitted to all rows, so that none has a score."""
         n_rows, n_columns = all_rows(self.subject)[0].shape
@@ -692,13 +677,7 @@ def all_rows(subject: Subject) -> tuple[Any, Any]:
         raise InvalidInput("there is no target to be fitted to; give y too")
     if subject.others is points:
         return points, target
-    return _joined(points, subject.others), _joined(target, subject.others_target)
-
-
-def _joined(first: Any, second: Any) -> Any:
-    if isinstance(first, pd.DataFrame | pd.Series):
-        return pd.concat([first, second])
-    return np.concatenate([first, second])
+    return subject.all_points, joined_rows(target, subject.others_target)
 
 
 # ---- What interactions print: how they were had, and the strongest sets of features
@@ -722,7 +701,7 @@ def print_interactions(
         aim_of_intervals(found),
     )
     for line in (*how, *found.notes, *found.cautions):
-        console.print(line, markup=False)
+        console.print(line)
     if found.order > 1:
         _print_sets(_Scores(found, section, console))
     _print_features(_Scores(fitted.main_effects_, section, console))
@@ -748,7 +727,7 @@ def _print_features(scores: _Scores) -> None:
     rest = len(scores.found) - len(frame)
     if rest > 0:
         words = f"{plural(rest, 'more feature')} in the files"
-        scores.console.print(words, markup=False)
+        scores.console.print(words)
 
 
 @final
@@ -803,118 +782,3 @@ class _Scores:
 
 def _number(value: float) -> str:
     return "–" if np.isnan(value) else f"{value:.4g}"
-
-
-# ---- What is written and printed of interactions
-
-
-@final
-class InteractionsReport(LookReport):
-    """A run of ``interactions`` as files and as a printout.
-
-    Parameters
-    ----------
-    look : InteractionsLook
-        What was asked.
-    fitted : ILOCO
-        What answers it.
-    """
-
-    def __init__(self, look: InteractionsLook, fitted: ILOCO) -> None:
-        self.look, self.fitted = look, fitted
-        self.found = fitted.result_
-        scheme = look.section.scheme
-        self.interrupted = not scheme.is_whole(fitted.left_out_)
-        self.judged = Judged.of(fitted, all_rows(look.subject)[1])
-
-    def writers(self) -> dict[str, Writer]:
-        content = self._manifest()
-        return {
-            "_interactions.csv": partial(self._write_csv, self.found),
-            "_main_effects.csv": partial(self._write_csv, self.fitted.main_effects_),
-            ".svg": self._draw,
-            ".npz": self.found.save,
-            ".json": partial(write_json, content),
-        }
-
-    def print(self, console: PlainConsole) -> None:
-        print_interactions(self.look.section, self.fitted, self.judged, console)
-
-    def _write_csv(self, scores: InteractionScores, path: str) -> None:
-        """With intervals and p-values as the section asks for them."""
-        frame = scores.to_frame(**self.look.section.inference)
-        write_csv(path, frame, names_of_rows=False)
-
-    def _draw(self, path: str) -> None:
-        section, name = self.look.section, self.look.name
-        main_effects = self.fitted.main_effects_
-        write_interactions_figure(self.found, main_effects, section, name, path)
-
-    def _manifest(self) -> dict[str, Any]:
-        """What was done, in plain values: no model is fitted to all rows."""
-        found, section = self.found, self.look.section
-        return {
-            "job": InteractionsJob.key,
-            "name": self.look.name,
-            "model": self.look.model,
-            "seed": self.look.seed,
-            "settings": section.model_dump(exclude_none=True),
-            "method": found.method,
-            "error": found.error,
-            "units": found.units,
-            "n_rows": found.n_rows,
-            "features": list(map(str, found.names)),
-            "n_sets": len(found.sets),
-            "n_candidates": found.n_candidates,
-            "mean_error": self.judged.mean,
-            "mean_error_of_a_constant": self.judged.constant,
-            "interrupted": self.interrupted,
-            "notes": [*found.notes, *found.cautions],
-        }
-
-
-# ---- Interactions that are run: what is fitted, what is written
-
-
-def run_interactions(
-    look: InteractionsLook, folder: str | Path, *, quiet: bool = False
-) -> InteractionScores:
-    """Score sets of features, write tables, print the strongest sets.
-
-    ============================ ======================================================
-    ``<name>_interactions.csv``  a line for each set: score, errors, interval, p-values
-    ``<name>_main_effects.csv``  the same of each feature by itself, which is LOCO
-    ``<name>.svg``               pairs as cells, the strongest sets, and features by
-                                 themselves, with their intervals
-    ``<name>.npz``               the scores, by their ``save``
-    ``<name>.json``              what was fitted and how, and how well it predicts
-    ============================ ======================================================
-
-    Parameters
-    ----------
-    look : InteractionsLook
-        What is asked.
-    folder : path
-        Where to write; made if it is not there.
-    quiet : bool
-        Print nothing but warnings, which go to standard error.
-
-    Raises
-    ------
-    InvalidInput
-        If the folder or the names cannot be written, before any work, or the model
-        cannot be fitted without features.
-    Unwritten
-        If a file cannot be written at the end; the error has the scores as ``result``.
-    KeyboardInterrupt
-        After Ctrl-C; where enough patches had been fitted, once files are written.
-    """
-
-    def report(progress: bool | None) -> InteractionsReport:
-        return InteractionsReport(look, look.solve(progress))
-
-    facts = [f"model: {look.model}"] if look.model else []
-    found: InteractionScores = run_look(
-        look, InteractionsJob, folder, report, facts=facts, quiet=quiet
-    )
-    return found

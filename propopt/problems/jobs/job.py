@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from math import isfinite, isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Generic, NamedTuple, Self, TypeVar
 
 import pandas as pd
 
+from propopt.base.cards import N_FEATURES
 from propopt.base.errors import InvalidInput, Unwritten
 from propopt.base.files import require_free_name, writable_folder, written_whole
-from propopt.base.cards import N_FEATURES
 from propopt.base.html import explanation_card
-from propopt.base.terminal import PlainConsole, print_table
+from propopt.base.terminal import PlainConsole, print_table, silent
 from propopt.base.text import (
     in_percent,
     printable,
@@ -34,108 +35,134 @@ from propopt.functions.texts import TextFunction
 from propopt.problems.problem import Pick
 from propopt.problems.sections import Section
 from propopt.problems.sources import Source
+from propopt.problems.subject.data import CommonKeys, Extent, read_subject
+from propopt.problems.subject.model_sections import Code
 from propopt.problems.subject.subject import Subject
-from propopt.results.explanation import Explanation, is_deferred
+from propopt.results.explanation import Explanation, is_lazy
 from propopt.results.shares import with_nulls
-
-
-if TYPE_CHECKING:
-    from propopt.problems.extent import Extent
-    from propopt.problems.file import ProblemFile, ProblemSchema
 
 
 # ---- What a job is: keys of a problem file, and what is refused before it runs
 
 
-class Job(ABC):
+Keys = TypeVar("Keys", bound=CommonKeys)
+"""The keys that a job knows: those of the subject, and its own."""
+
+
+class Job(ABC, Generic[Keys]):
     """What a file asks to be done with its subject: one of ``JOBS``.
 
-    A job is one file in ``jobs/``: its keys as a section, this class, and a function
-    that runs it and writes its artefacts.
+    A job is one file in ``jobs/``: its keys as a section, this class, and a look, which
+    runs it and writes its artefacts.
     """
 
     key: ClassVar[str]
     """The section that says that this is the job."""
     command: ClassVar[str]
     """What runs it."""
-    keys: ClassVar[type[Section]]
-    """All that only this job knows: fields of the schema of problem files."""
+    keys: ClassVar[type[CommonKeys]]
+    """All that it knows: fields of the schema of problem files."""
     suffixes: ClassVar[tuple[str, ...]]
     """Of the files that it writes, behind the name of the problem."""
-    is_of_one_output: ClassVar[bool] = True
-    """Whether one output is explained; else the model is fitted again and again."""
+    refits: ClassVar[bool] = False
+    """Whether the model is fitted again and again, not one output explained."""
 
     @abstractmethod
-    def check(self, schema: ProblemSchema, source: Source) -> None:
+    def check(self, schema: Keys, source: Source) -> None:
         """Refuse what the file alone shows to fail."""
 
     @abstractmethod
-    def check_extent(self, schema: ProblemSchema, extent: Extent) -> None:
+    def check_extent(self, schema: Keys, extent: Extent) -> None:
         """Refuse, before any work, what does not fit the sizes of the subject."""
 
     @abstractmethod
-    def check_formula(
-        self, schema: ProblemSchema, function: Function, points: Any
-    ) -> None:
-        """Refuse a formula that is not finite at some points, where it is asked there.
+    def check_formula(self, schema: Keys, function: Function, points: Any) -> None:
+        """Refuse a formula that is not finite at points where it is asked."""
 
-        Raises
-        ------
-        InvalidInput
-            With how many of the points.
-        """
-
-    def check_files(self, schema: ProblemSchema, folder: Path, extent: Extent) -> None:
+    def check_files(self, schema: Keys, folder: Path, extent: Extent) -> None:
         """Refuse other files that do not go with the subject; by default nothing."""
         del schema, folder, extent
 
-    def check_data(self, schema: ProblemSchema, source: Source) -> None:
+    def check_data(self, schema: Keys, source: Source) -> None:
         """Refuse what would fail once the data are read; by default nothing."""
         del schema, source
 
-    def check_all(self, file: ProblemFile) -> None:
+    def check_all(self, schema: Keys, subject: Callable[[], Subject]) -> None:
         """Refuse what needs all rows and no fitted model; by default nothing."""
-        del file
-
-    def artefacts(self, name: str) -> list[str]:
-        """The names of the files that it writes."""
-        return [f"{name}{suffix}" for suffix in self.suffixes]
+        del schema, subject
 
 
-# ---- What a job writes: names tried before any work, and whole files after it
+@dataclass(frozen=True, eq=False)
+class FileOfJob(ABC):
+    """What a problem file says of its subject, and which job it asks for."""
+
+    source: Source
+    schema: CommonKeys
+    code: Code = Code.REFUSED
+
+    @property
+    @abstractmethod
+    def job(self) -> Job[Any]:
+        """What is to be done."""
+
+    @property
+    def name(self) -> str:
+        """What the files written are called."""
+        return self.schema.name or self.source.name
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """What is read: the problem file, and its table if that is a CSV."""
+        csv = self.schema.data.csv
+        table = () if csv is None else (self.source.path.parent / csv,)
+        return (*self.source.files, *table)
+
+    @property
+    def artefacts(self) -> list[str]:
+        """The names of the files that its job writes."""
+        return [f"{self.name}{suffix}" for suffix in self.job.suffixes]
+
+    @cached_property
+    def subject(self) -> Subject:
+        """What is explained; all jobs share it."""
+        return read_subject(self.schema, self.source, self.code)
+
+    def require(self, job: type[Job[Any]]) -> Any:
+        """The section of a job; a file with another one is refused."""
+        if not isinstance(self.job, job):
+            message = f"is run by {self.job.command}"
+            raise self.source.error((self.job.key,), message)
+        return getattr(self.schema, job.key)
+
+
+# ---- One run: names tried before any work, whole files after it, and a printout
 
 
 Writer = Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class Artefacts:
-    """The files of one run: a name, and a suffix for each.
+class JobRun:
+    """The files of one run, a suffix for each, and what it prints."""
 
-    Parameters
-    ----------
-    target : Path
-        Folder and name, without a suffix.
-    """
-
-    target: Path
-
-    @classmethod
-    def tried(
-        cls,
-        folder: str | Path,
+    def __init__(
+        self,
+        job: type[Job[Any]],
         name: str,
-        suffixes: Iterable[str],
-        files: Iterable[Path],
-    ) -> Artefacts:
-        """Make the folder, and try all names."""
-        target = writable_folder(folder) / name
-        read = tuple(files)
-        for suffix in suffixes:
-            require_free_name(f"{target}{suffix}", read)
-        return cls(target)
+        files: Sequence[Path],
+        folder: str | Path,
+        *,
+        quiet: bool,
+    ) -> None:
+        self.began = time.perf_counter()
+        self.target = writable_folder(folder) / name
+        for suffix in job.suffixes:
+            require_free_name(f"{self.target}{suffix}", tuple(files))
+        self.quiet, self.console = quiet, PlainConsole(quiet=quiet)
+        self.unwritten: list[str] = []
+        self.console.print(printable(name), style="bold", end=" ")
+        self.console.print(f"({printable(files[0])})" if files else "")
 
-    def write(self, writers: Mapping[str, Writer]) -> list[str]:
+    def write(self, writers: Mapping[str, Writer]) -> None:
         """Write a file for each suffix; of those that cannot be written the reasons."""
         unwritten = []
         for suffix, writer in writers.items():
@@ -143,13 +170,95 @@ class Artefacts:
                 writer(f"{self.target}{suffix}")
             except (Unwritten, InvalidInput) as error:  # the folder may be gone
                 unwritten.append(str(error))
-        return unwritten
+        self.unwritten += unwritten
 
-    def in_words(self, suffixes: Iterable[str]) -> str:
-        """The files that were written, on one line."""
-        *others, last = suffixes
-        named = f"{', '.join(others)} and {last}" if others else last
-        return f"{printable(self.target)}{named}"
+    def show_unwritten(self) -> None:
+        """From here on what no file holds is shown at least."""
+        self.console.quiet = self.quiet and not self.unwritten
+
+    def end(self, found: Any, written: Iterable[str], cost: str = "") -> None:
+        """Say what was written, or that not all was, with what was found."""
+        if self.unwritten:
+            raise Unwritten("; ".join(self.unwritten), found)
+        *others, last = written
+        names = f"{', '.join(others)} and {last}" if others else last
+        seconds = time.perf_counter() - self.began
+        where = f"{printable(self.target)}{names}"
+        self.console.print(f"{cost}wrote {where} in {seconds:.1f} s\n")
+
+
+class Answer(NamedTuple):
+    """What a look found, as files and as a printout."""
+
+    found: Any
+    writers: Mapping[str, Writer]
+    """By the suffix."""
+    show: Callable[[PlainConsole], None]
+    interrupted: bool = False
+    """Whether it is of what had been finished when work was interrupted."""
+
+
+SectionOfJob = TypeVar("SectionOfJob", bound=Section)
+"""The section of a job."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SubjectLook(ABC, Generic[SectionOfJob]):
+    """What is asked about a subject, once."""
+
+    job: ClassVar[type[Job[Any]]]
+
+    make: Callable[[], Subject]
+    section: SectionOfJob
+    seed: int = 0
+    name: str
+    files: Sequence[Path] = ()
+    model: str = ""
+    description: str = ""
+
+    @classmethod
+    def asked(cls, file: FileOfJob, **others: Any) -> Self:
+        """The job of a problem file; one with another job is refused."""
+        known = {
+            "make": lambda: file.subject,
+            "section": file.require(cls.job),
+            "seed": file.schema.seed,
+            "name": file.name,
+            "files": file.files,
+        }
+        return cls(**{**known, **others})
+
+    @cached_property
+    def subject(self) -> Subject:
+        """What is explained."""
+        return self.make()
+
+    def introduce(self, console: PlainConsole) -> None:
+        """Make what is explained, and print its sizes and its score."""
+        with console.status("the function"):
+            _ = self.subject.function
+        print_subject(self.subject, console)
+
+    @abstractmethod
+    def answer(self, progress: bool | None) -> Answer:
+        """What was found, what writes it, and what prints it."""
+
+    def run(self, folder: str | Path, *, quiet: bool = False) -> Any:
+        """Answer, write files, print what is read first."""
+        run = JobRun(self.job, self.name, self.files, folder, quiet=quiet)
+        with warnings_printed(), silent(quiet):
+            self.introduce(run.console)
+            for fact in (self.description, self.model and f"model: {self.model}"):
+                if fact:
+                    run.console.print(printable(fact))
+            answer = self.answer(False if quiet else None)
+            run.write(answer.writers)
+            run.show_unwritten()
+            answer.show(run.console)
+        run.end(answer.found, answer.writers)
+        if answer.interrupted:
+            raise KeyboardInterrupt
+        return answer.found
 
 
 def write_json(content: Mapping[str, Any], path: str) -> None:
@@ -249,7 +358,7 @@ def _write_page(best: Explanation, subject: Subject, path: str) -> None:
     shown.to_html(path)
 
 
-# ---- What a run prints: its subject, its front, and warnings once
+# ---- What runs print: their subject, their front, and warnings once
 
 
 _SHARES = ("kept", "removed.")
@@ -267,12 +376,6 @@ def warnings_printed() -> Iterator[None]:
                 print(f"warning: {printable_lines(message)}", file=sys.stderr)
 
 
-def print_title(name: str, files: Sequence[Path], console: PlainConsole) -> None:
-    """The name of a problem, and the file that it was read from."""
-    console.print(printable(name), style="bold", end=" ")
-    console.print(f"({printable(files[0])})" if files else "")
-
-
 def print_subject(subject: Subject, console: PlainConsole, *others: str | None) -> None:
     """Sizes, what else there is to say, what is explained, the score of a model."""
     rows, columns = "points", "features"
@@ -281,10 +384,10 @@ def print_subject(subject: Subject, console: PlainConsole, *others: str | None) 
     size = f"{len(subject.points)} {rows} × {subject.n_features} {columns}"
     parts = (size, *others)
     console.print(", ".join(filter(None, parts)))
-    console.print(f"explained: {printable(subject.function.quantity)}", markup=False)
+    console.print(f"explained: {printable(subject.function.quantity)}")
     score = subject.score
     if score is not None:
-        console.print(f"the model: {score.in_words()}", markup=False)
+        console.print(f"the model: {score.in_words()}")
 
 
 def settings_in_words(
@@ -318,13 +421,13 @@ def print_trade_offs(
     front = table.loc[trade_offs.on_front, columns]
     _show("The front", front, console)
     for words in targets_in_words(trade_offs.optimized):
-        console.print(words, markup=False)
+        console.print(words)
     if trade_offs.baselines and trade_offs.optimized:
         distances = _with_settings(trade_offs.distances())
         title = "Baselines: above the best possible objective by at least the excess"
         _show(title, distances[["method", *losses, "excess"]], console)
         for words in _not_compared(distances):
-            console.print(words, markup=False)
+            console.print(words)
 
 
 def print_finding(
@@ -335,12 +438,12 @@ def print_finding(
         return
     where = "At the knee" if pick == "knee" else "At the pick"
     console.print()
-    if not is_deferred(picked):
-        console.print(explanation_card(picked, N_FEATURES).text(), markup=False)
+    if not is_lazy(picked):
+        console.print(explanation_card(picked, N_FEATURES).text())
         console.print()
     words = trade_offs.in_words(picked)
     if words:
-        console.print(f"{where}: {words}", markup=False)
+        console.print(f"{where}: {words}")
 
 
 def _not_compared(distances: pd.DataFrame) -> Iterator[str]:

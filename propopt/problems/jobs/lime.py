@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import (
-    TYPE_CHECKING,
     Annotated,
     Any,
     ClassVar,
@@ -23,8 +20,9 @@ from typing import (
 
 import numpy as np
 import pandas as pd
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import Field, Tag, model_validator
 
+from propopt.base.arrays import Values
 from propopt.base.errors import InvalidInput
 from propopt.base.files import write_csv, write_svg
 from propopt.base.terminal import PlainConsole, print_table
@@ -42,28 +40,33 @@ from propopt.lime.diagnosis.diagnosis import LimeDiagnosis
 from propopt.lime.laws.lime_law import LimeLaw
 from propopt.lime.laws.named import law_named
 from propopt.problems.baselines import Bins, Samples
-from propopt.problems.extent import Extent
-from propopt.problems.jobs.explain import LookReport, SubjectLook, run_look
-from propopt.problems.jobs.job import MOST_SHOWN, Job, Writer, manifest, write_json
+from propopt.problems.jobs.job import (
+    MOST_SHOWN,
+    Answer,
+    FileOfJob,
+    Job,
+    SubjectLook,
+    Writer,
+    manifest,
+    write_json,
+)
 from propopt.problems.sections import (
     MOST_NUMBERS,
     Count,
     KernelWidths,
     Positive,
     Section,
-    listed_widths,
+    listed_values,
     part,
     refuse_settings,
+    shaped,
 )
 from propopt.problems.sources import Source
+from propopt.problems.subject.data import CommonKeys, Extent
 from propopt.problems.subject.subject import Subject
 from propopt.results.certain import plural
 from propopt.tables.documents import PatternWords, WordRule
 from propopt.tables.frames import listed
-
-
-if TYPE_CHECKING:
-    from propopt.problems.file import ProblemFile, ProblemSchema
 
 
 # ---- The job of ``lime``: on tables, and on documents
@@ -137,16 +140,21 @@ _ROWS, _COLUMNS = 5, 12
 """Shown: the first rows, and of each the columns with the largest coefficients."""
 
 
-def print_lime(found: LimeExplanation, console: PlainConsole) -> None:
+def print_lime(
+    found: LimeExplanation | TextLimeExplanation, console: PlainConsole
+) -> None:
     """How coefficients were had, and a table for each of the first rows."""
-    for line in lime_in_words(found):
-        console.print(line, markup=False)
-    N, _ = found.shape
+    N, parts, noun = len(found.values), _PARTS_OF_ROWS, "more row"
+    if isinstance(found, TextLimeExplanation):
+        parts, noun = _PARTS_OF_TEXTS, "more document"
+    words, print_one = parts
+    for line in words(found):
+        console.print(line)
     for n in range(min(N, _ROWS)):
-        _print_row(found, n, console)
+        print_one(found, n, console)
     if N > _ROWS:
         console.print()
-        console.print(f"{plural(N - _ROWS, 'more row')} in the files", markup=False)
+        console.print(f"{plural(N - _ROWS, noun)} in the files")
 
 
 def lime_in_words(found: LimeExplanation) -> Iterator[str]:
@@ -170,7 +178,7 @@ def print_diagnosis(diagnosis: LimeDiagnosis, console: PlainConsole) -> None:
     console.print()
     console.print("What these coefficients hide", style="italic")
     for line in lines:
-        console.print(line, markup=False)
+        console.print(line)
 
 
 def _print_row(found: LimeExplanation, n: int, console: PlainConsole) -> None:
@@ -192,40 +200,90 @@ def _share(share: float) -> str:
 
 
 def _lines(found: LimeExplanation, n: int) -> Iterator[list[str]]:
-    """The largest coefficients, with their noise and what runs give in the mean."""
     own, features = found.coefficients[n], found.labels.feature_names(found.shape[1])
-    noise, mean = found.noise()[n], found.expected()[n]
+    numbers = own, found.noise()[n], found.expected()[n]
+    return _largest(features, found.bins[n], *numbers)
+
+
+def _largest(
+    names: Sequence[str],
+    seconds: Sequence[str],
+    own: Values,
+    noise: Values,
+    mean: Values,
+    errors: Values | None = None,
+) -> Iterator[list[str]]:
+    """The largest coefficients, with their noise and what runs give in the mean."""
     order = np.argsort(-np.abs(own), kind="stable").tolist()
     for j in order[:_COLUMNS]:
         numbers = [f"{x:.4g}" for x in (own[j], noise[j], mean[j])]
-        yield [features[j], found.bins[n][j], *numbers]
+        error = [] if errors is None else [f"{errors[j]:.2g}"]
+        yield [names[j], seconds[j], *numbers, *error]
     if len(order) > _COLUMNS:
         most = np.abs(own[order[_COLUMNS:]]).max()
         most_words = f"≤ {most:.4g}" if most > 0.0 else "0"
         rest = plural(len(order) - _COLUMNS, "other")
-        yield [rest, "", most_words, "", ""]
+        yield [rest, "", most_words, "", *([""] if errors is None else ["", ""])]
+
+
+def texts_in_words(found: TextLimeExplanation) -> Iterator[str]:
+    """The law, what is exact, and what a reader has to know."""
+    yield found.law_in_words
+    kinds = list(zip(found.sources, found.reasons, strict=True))
+    for source, reason in dict.fromkeys(kinds):
+        some = [n for n, kind in enumerate(kinds) if kind == (source, reason)]
+        names = [found.document_names[n] for n in some]
+        whose = "" if len(names) == len(kinds) else f" of {listed(names)}"
+        why = f", as {reason}" if reason else ", for infinitely many samples"
+        if found.rows[some[0]].is_known:
+            yield f"coefficients{whose}: {source}{why}"
+    yield (
+        f"runs: of {found.n_samples:,} samples, with ridge 1 and the document itself "
+        "as a sample, as in the package"
+    )
+    yield from found.notes
+
+
+def _print_document(found: TextLimeExplanation, n: int, console: PlainConsole) -> None:
+    row, text = found.rows[n], " ".join(found.rows[n].document.text.split())
+    facts = f"Document {found.document_names[n]}: f {row.value:.4g}"
+    if row.is_known:
+        facts += f", surrogate {row.at_row:.4g} with intercept {row.intercept:.4g}"
+    title = f"{facts}\n{text[:_CHARACTERS]}{'…' if len(text) > _CHARACTERS else ''}"
+    if not row.is_known:
+        console.print(f"\n{title}\n{row.reason}")
+        return
+    head = ["word", "times", "coefficient", "sd of one run", "mean of runs"]
+    if not row.is_exact:
+        head.append("standard error")
+    own = row.coefficients
+    own = np.where(np.abs(own) > _ROUNDING * np.abs(own).max(), own, 0.0)
+    numbers = own, found.noise()[n], found.expected()[n]
+    errors = None if row.is_exact else row.errors
+    counts = [*map(str, row.document.counts)]
+    print_table(console, title, head, _largest(row.words, counts, *numbers, errors))
+
+
+_PARTS_OF_ROWS: Final[tuple[Any, Any]] = (lime_in_words, _print_row)
+_PARTS_OF_TEXTS: Final[tuple[Any, Any]] = (texts_in_words, _print_document)
+_CHARACTERS: Final = 400
+"""Of a document, how it begins."""
+_ROUNDING: Final = 1e-12
+"""Of the largest coefficient: what is smaller is zero to a reader."""
 
 
 # ---- The job of ``lime``: what LIME tends to at rows, and whether to trust it
-
-
-def _shape_of_rows(value: Any) -> str | None:
-    match value:
-        case int():
-            return "count"
-        case list():
-            return "list"
-    return None
 
 
 RowNumber: TypeAlias = Annotated[int, Field(ge=0, le=MOST_NUMBERS)]
 RowChoice: TypeAlias = Annotated[
     Annotated[Count, Tag("count")]
     | Annotated[list[RowNumber], Field(min_length=1), Tag("list")],
-    Discriminator(
-        _shape_of_rows,
-        custom_error_type="rows_type",
-        custom_error_message="expected how many rows, or a list of their numbers",
+    shaped(
+        "rows_type",
+        "expected how many rows, or a list of their numbers",
+        count=int,
+        list=list,
     ),
 ]
 
@@ -283,7 +341,7 @@ class LimeSection(Section):
     @property
     def widths(self) -> list[float]:
         """Those of the path."""
-        return [] if self.path is None else listed_widths(self.path)
+        return [] if self.path is None else listed_values(self.path)
 
     def build(self, subject: Subject) -> LimeLaw:
         """The law of the rows that a model is fitted on."""
@@ -321,7 +379,7 @@ _NOT_OF_TEXTS: Final = {
 }
 
 
-class LimeKeys(Section):
+class LimeKeys(CommonKeys):
     """The keys of an explanation by LIME."""
 
     lime: LimeSection | None = Field(
@@ -331,12 +389,12 @@ class LimeKeys(Section):
     )
 
 
-class LimeJob(Job):
-    """``propopt lime``: see :func:`propopt.problems.run_limits`."""
+class LimeJob(Job[LimeKeys]):
+    """``propopt lime``: see :class:`LimeLook`."""
 
     key: ClassVar[str] = "lime"
     command: ClassVar[str] = "propopt lime"
-    keys: ClassVar[type[Section]] = LimeKeys
+    keys: ClassVar[type[CommonKeys]] = LimeKeys
     suffixes: ClassVar[tuple[str, ...]] = (
         "_lime.csv",
         "_diagnosis.csv",
@@ -347,21 +405,19 @@ class LimeJob(Job):
         ".json",
     )
 
-    def check(self, schema: ProblemSchema, source: Source) -> None:
+    def check(self, schema: LimeKeys, source: Source) -> None:
         assert schema.lime is not None
         unused = _NOT_OF_TABLES if schema.data.text is None else _NOT_OF_TEXTS
         for name, message in unused.items():
             if name in schema.lime.model_fields_set:
                 raise source.error(("lime", name), message)
 
-    def check_extent(self, schema: ProblemSchema, extent: Extent) -> None:
+    def check_extent(self, schema: LimeKeys, extent: Extent) -> None:
         assert schema.lime is not None
         with part("lime"):
             schema.lime.check(extent)
 
-    def check_formula(
-        self, schema: ProblemSchema, function: Function, points: Any
-    ) -> None:
+    def check_formula(self, schema: LimeKeys, function: Function, points: Any) -> None:
         del schema
         function.value(points)
 
@@ -372,52 +428,35 @@ class LimeJob(Job):
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LimeLook(SubjectLook[LimeSection]):
-    """The rows of a subject that LIME is asked about.
+    """The rows of a subject that LIME is asked about; ``run`` writes these files.
 
-    Parameters
-    ----------
-    make : callable
-        Gives the subject when it is first asked for.
-    section : LimeSection
-        The settings.
-    seed : int
-        Of what has to be estimated.
-    name : str
-        What the files written are called.
-    files : sequence of paths
-        What it was read from: not to be written over.
+    ==================== ==============================================================
+    ``<name>_lime.csv``  a line for each row and feature: bin, coefficient, the scatter
+                         of one run, the mean of runs; of documents for each word
+    ``<name>_diagnosis.csv``
+                         what they hide: :meth:`LimeDiagnosis.to_frame`
+    ``<name>_path.csv``  coefficients at each kernel width of ``path``, if there is one;
+                         of documents at each bandwidth
+    ``<name>.svg``       the first rows: coefficients with the noise of one run, and
+                         over kernel widths, with changes of sign, where there are some
+    ``<name>.html``      of documents: their texts with words highlighted
+    ``<name>.npz``       the explanation, by its ``save``
+    ``<name>.json``      what was explained and how, and the score of the model
+    ==================== ==============================================================
     """
 
-    name: str = "lime"
+    job: ClassVar[type[Job[Any]]] = LimeJob
+
+    name: str = "lime"  # what the files written are called
 
     @classmethod
-    def of(cls, file: ProblemFile, rows: Sequence[int] | None = None) -> LimeLook:
-        """The job of a problem file, for its rows or for others.
-
-        Parameters
-        ----------
-        file : ProblemFile
-            With ``lime``.
-        rows : sequence of int, optional
-            Numbers of rows of the table, instead of those of the file.
-
-        Raises
-        ------
-        ProblemFileError
-            If the file has another job.
-        """
-        file.require(LimeJob)
-        section = file.schema.lime
-        assert section is not None
-        if rows is not None:
-            section = section.model_copy(update={"rows": list(rows)})
-        return cls(
-            make=lambda: file.subject,
-            section=section,
-            seed=file.schema.seed,
-            name=file.name,
-            files=file.files,
-        )
+    def of(cls, file: FileOfJob, rows: Sequence[int] | None = None) -> LimeLook:
+        """The job of a problem file, for its rows or for others."""
+        look = cls.asked(file)
+        if rows is None:
+            return look
+        section = look.section.model_copy(update={"rows": list(rows)})
+        return replace(look, section=section)
 
     def solve(
         self, progress: bool | None = None
@@ -432,6 +471,45 @@ class LimeLook(SubjectLook[LimeSection]):
             if self.subject.is_text:
                 return self._of_texts(X, progress)
             return self._of_table(X, names, progress)
+
+    def answer(self, progress: bool | None) -> Answer:
+        """Coefficients, what they hide, and pictures of them."""
+        found, widths = self.solve(progress), self.section.widths
+        asked = self.section.diagnose
+        diagnosis = found.diagnose(progress=progress) if asked else None
+        rules = None if diagnosis is None else [f.rule for f in diagnosis.findings]
+        content = manifest(
+            self.job.key,
+            self.name,
+            self.subject,
+            None,
+            gradient=None,
+            lime=_facts(found, self.section),
+            findings=None if rules is None else dict(Counter(rules)),
+        )
+        writers: dict[str, Writer] = {"_lime.csv": found.to_csv}
+        if diagnosis is not None:
+            writers["_diagnosis.csv"] = diagnosis.to_csv
+        if widths:
+            writers["_path.csv"] = lambda path: write_csv(
+                path, path_frame(found, widths), names_of_rows=False
+            )
+        if isinstance(found, TextLimeExplanation):
+            from propopt.plots import highlight
+
+            figure = partial(write_words_figure, found, widths, self.name)
+            page = highlight(found, max_rows=MOST_SHOWN)
+            writers |= {".svg": figure, ".html": page.to_html}
+        else:
+            writers[".svg"] = partial(write_lime_figure, found, widths, self.name)
+        writers |= {".npz": found.save, ".json": partial(write_json, content)}
+
+        def show(console: PlainConsole) -> None:
+            print_lime(found, console)
+            if diagnosis is not None:
+                print_diagnosis(diagnosis, console)
+
+        return Answer(found, writers, show)
 
     def _of_texts(self, texts: Any, progress: bool | None) -> TextLimeExplanation:
         return text_limits(
@@ -477,17 +555,14 @@ def _rows(
     subject: Subject, rows: int | Sequence[int]
 ) -> tuple[Any, tuple[int, ...] | None]:
     """The rows of a table, and their numbers where they have no names."""
-    points, others = subject.points, subject.others
     if isinstance(rows, int):
-        return points[:rows], None
-    names = tuple(rows)
-    if isinstance(points, pd.DataFrame | pd.Series):
-        whole = points if others is points else pd.concat([points, others])
-        unknown = [row for row in names if row not in whole.index]
+        return subject.points[:rows], None
+    names, table = tuple(rows), subject.all_points
+    if isinstance(table, pd.DataFrame | pd.Series):
+        unknown = [row for row in names if row not in table.index]
         if unknown:
             raise InvalidInput(f"rows: the table has no row {listed(unknown)}")
-        return whole.loc[list(names)], names
-    table = points if others is points else np.concatenate([points, others])
+        return table.loc[list(names)], names
     if max(names) >= len(table):
         raise InvalidInput(
             f"rows: expected numbers below {len(table)}, got {max(names)}"
@@ -495,332 +570,93 @@ def _rows(
     return table[list(names)], names
 
 
-# ---- What is written and printed of what LIME tends to, whatever it was asked about
+# ---- What is written of what LIME tends to: facts of a run, and coefficients by width
 
 
-class LimeReport(LookReport):
-    """A run of ``lime`` as files and as a printout.
-
-    Parameters
-    ----------
-    look : LimeLook
-        What was asked.
-    found : LimeExplanation or TextLimeExplanation
-        What was found.
-    diagnosis : LimeDiagnosis or None
-        What it hides, if that was asked.
-    """
-
-    def __init__(self, look: LimeLook, found: Any, diagnosis: Any = None) -> None:
-        self.look, self.found, self.diagnosis = look, found, diagnosis
-
-    @property
-    def widths(self) -> Sequence[float]:
-        """Those of the path."""
-        return self.look.section.widths
-
-    def writers(self) -> dict[str, Writer]:
-        content = manifest(
-            LimeJob.key,
-            self.look.name,
-            self.look.subject,
-            None,
-            gradient=None,
-            lime=self.facts(),
-            findings=self._findings(),
-        )
-        found, diagnosis = self.found, self.diagnosis
-        writers: dict[str, Writer | None] = {
-            "_lime.csv": found.to_csv,
-            "_diagnosis.csv": None if diagnosis is None else diagnosis.to_csv,
-            "_path.csv": self.write_path if self.widths else None,
-            **self.pictures(),
-            ".npz": found.save,
-            ".json": partial(write_json, content),
-        }
-        return {suffix: writer for suffix, writer in writers.items() if writer}
-
-    def print(self, console: PlainConsole) -> None:
-        self.print_found(console)
-        if self.diagnosis is not None:
-            print_diagnosis(self.diagnosis, console)
-
-    def _findings(self) -> dict[str, int] | None:
-        """How many things each rule found; None where nothing was looked for."""
-        diagnosis = self.diagnosis
-        if diagnosis is None:
-            return None
-        return dict(Counter(item.rule for item in diagnosis.findings))
-
-    @abstractmethod
-    def facts(self) -> dict[str, Any]:
-        """What is known of the run, in plain values."""
-
-    @abstractmethod
-    def write_path(self, path: str) -> None:
-        """Write coefficients at each width of the path."""
-
-    @abstractmethod
-    def pictures(self) -> dict[str, Writer]:
-        """What draws, by the suffix."""
-
-    @abstractmethod
-    def print_found(self, console: PlainConsole) -> None:
-        """How coefficients were had, and those of the first rows."""
-
-
-# ---- A run of ``lime`` on rows of a table
-
-
-class TableReport(LimeReport):
-    """Rows of a table: bins and their coefficients."""
-
-    found: LimeExplanation
-
-    def facts(self) -> dict[str, Any]:
-        found = self.found
-        return {
-            "settings": self.look.section.model_dump(
-                exclude_none=True, exclude={"bandwidth", "words"}
-            ),
-            "law": found.law_in_words,
-            "source": found.source,
-            "reason": found.reason or None,
-            "rows": list(found.labels.points or range(len(found.values))),
-            "prediction": found.values.tolist(),
-            "intercept": found.intercept.tolist(),
-            "surrogate_at_row": found.at_row.tolist(),
-            "mean_weight": found.mean_weight.tolist(),
-            "effective_share": found.effective_share.tolist(),
-            "n_samples": found.n_samples,
-            "units": found.units,
-            "notes": list(found.notes),
-            "evaluations": found.evaluations,
-        }
-
-    def write_path(self, path: str) -> None:
-        write_csv(path, path_frame(self.found, self.widths), names_of_rows=False)
-
-    def pictures(self) -> dict[str, Writer]:
-        name = self.look.name
-        return {".svg": partial(write_lime_figure, self.found, self.widths, name)}
-
-    def print_found(self, console: PlainConsole) -> None:
-        print_lime(self.found, console)
-
-
-def path_frame(found: LimeExplanation, widths: Sequence[float]) -> pd.DataFrame:
-    """A line for each row, kernel width and feature."""
-    subject = found.subject
-    assert subject is not None
-    N, D = found.shape
-    M = len(widths)
-    points = np.repeat(subject.points, M, axis=0)
-    at = subject.limits(points, np.tile(np.asarray(widths, float), N))
-    rows = found.labels.points or tuple(range(N))
-    errors = getattr(at, "standard_errors", None)
-    columns: dict[str, Any] = {
-        "row": [row for row in rows for _ in range(M * D)],
-        "kernel_width": np.tile(np.repeat(widths, D), N),
-        "feature": list(found.labels.feature_names(D)) * (N * M),
-        "coefficient": at.coefficients.ravel(),
-        "standard_error": 0.0 if errors is None else errors.ravel(),
-    }
-    return pd.DataFrame(columns)
-
-
-# ---- What limits of LIME on documents print: each text, and the words that matter most
-
-
-_DOCUMENTS, _WORDS, _CHARACTERS = 5, 12, 400
-"""Shown: the first documents, how they begin, and the largest coefficients of each."""
-
-
-def print_texts(found: TextLimeExplanation, console: PlainConsole) -> None:
-    """How coefficients were had, and text and table of each of the first documents."""
-    for line in texts_in_words(found):
-        console.print(line)
-    N = len(found.rows)
-    for n in range(min(N, _DOCUMENTS)):
-        _print_document(found, n, console)
-    if N > _DOCUMENTS:
-        console.print()
-        console.print(f"{plural(N - _DOCUMENTS, 'more document')} in the files")
-
-
-def texts_in_words(found: TextLimeExplanation) -> Iterator[str]:
-    """The law, what is exact, and what a reader has to know."""
-    yield found.law_in_words
-    kinds = list(zip(found.sources, found.reasons, strict=True))
-    for source, reason in dict.fromkeys(kinds):
-        some = [n for n, kind in enumerate(kinds) if kind == (source, reason)]
-        names = [found.document_names[n] for n in some]
-        whose = "" if len(names) == len(kinds) else f" of {listed(names)}"
-        why = f", as {reason}" if reason else ", for infinitely many samples"
-        if found.rows[some[0]].is_known:
-            yield f"coefficients{whose}: {source}{why}"
-    yield (
-        f"runs: of {found.n_samples:,} samples, with ridge 1 and the document itself "
-        "as a sample, as in the package"
-    )
-    yield from found.notes
-
-
-def _print_document(found: TextLimeExplanation, n: int, console: PlainConsole) -> None:
-    row, text = found.rows[n], " ".join(found.rows[n].document.text.split())
-    facts = f"Document {found.document_names[n]}: f {row.value:.4g}"
-    if row.is_known:
-        facts += f", surrogate {row.at_row:.4g} with intercept {row.intercept:.4g}"
-    title = f"{facts}\n{text[:_CHARACTERS]}{'…' if len(text) > _CHARACTERS else ''}"
-    if not row.is_known:
-        console.print(f"\n{title}\n{row.reason}")
-        return
-    head = ["word", "times", "coefficient", "sd of one run", "mean of runs"]
-    if not row.is_exact:
-        head.append("standard error")
-    lines = (line[: len(head)] for line in _text_printout_lines(found, n))
-    print_table(console, title, head, lines)
-
-
-_ROUNDING: Final = 1e-12
-"""Of the largest coefficient: what is smaller is zero to a reader."""
-
-
-def _text_printout_lines(found: TextLimeExplanation, n: int) -> Iterator[list[str]]:
-    """The largest coefficients, their noise, the mean of runs, their errors."""
-    row, noise, mean = found.rows[n], found.noise()[n], found.expected()[n]
-    own, counts = row.coefficients, row.document.counts
-    own = np.where(np.abs(own) > _ROUNDING * np.abs(own).max(), own, 0.0)
-    order = np.argsort(-np.abs(own), kind="stable").tolist()
-    for j in order[:_WORDS]:
-        numbers = [f"{x:.4g}" for x in (own[j], noise[j], mean[j])]
-        yield [row.words[j], str(counts[j]), *numbers, f"{row.errors[j]:.2g}"]
-    if len(order) > _WORDS:
-        most = np.abs(own[order[_WORDS:]]).max()
-        most_words = f"≤ {most:.4g}" if most > 0.0 else "0"
-        rest = plural(len(order) - _WORDS, "other")
-        yield [rest, "", most_words, "", "", ""]
-
-
-# ---- A run of ``lime`` on documents
-
-
-class TextReport(LimeReport):
-    """Documents: the coefficients of their words."""
-
-    found: TextLimeExplanation
-
-    def facts(self) -> dict[str, Any]:
-        found = self.found
-        section = self.look.section
-        return {
-            "settings": section.model_dump(exclude_none=True, exclude=_OF_TABLES),
-            "law": found.law_in_words,
+def _facts(
+    found: LimeExplanation | TextLimeExplanation, section: LimeSection
+) -> dict[str, Any]:
+    """What is known of the run, in plain values."""
+    has: dict[str, Any] = {}
+    numbers: Any = np.ndarray.tolist
+    if isinstance(found, TextLimeExplanation):
+        unused, numbers = _OF_TABLES, _known
+        how = {
             "sources": list(found.sources),
             "reasons": [reason or None for reason in found.reasons],
             "rows": list(found.document_names),
             "n_words": [len(words) for words in found.words],
-            "prediction": _known(found.values),
-            "intercept": _known(found.intercept),
-            "surrogate_at_row": _known(found.at_row),
-            "n_samples": found.n_samples,
-            "units": found.units,
-            "notes": list(found.notes),
-            "evaluations": found.evaluations,
         }
-
-    def write_path(self, path: str) -> None:
-        frames = [
-            self._path_frame(name)
-            for name, row in zip(
-                self.found.document_names, self.found.rows, strict=True
-            )
-            if row.is_known
-        ]
-        write_csv(path, pd.concat(frames), names_of_rows=False)
-
-    def _path_frame(self, name: Any) -> pd.DataFrame:
-        """A line for each bandwidth and word of one document."""
-        found = self.found.path(name, self.widths)
-        M, d = found.coefficients.shape
-        errors = found.standard_errors
-        columns: dict[str, Any] = {
-            "document": [name] * (M * d),
-            "bandwidth": np.repeat(found.bandwidths, d),
-            "word": list(self.found.row(name).words) * M,
-            "coefficient": found.coefficients.ravel(),
-            "standard_error": 0.0 if errors is None else errors.ravel(),
+    else:
+        unused = _OF_TEXTS
+        how = {
+            "source": found.source,
+            "reason": found.reason or None,
+            "rows": list(found.labels.points or range(len(found.values))),
         }
-        return pd.DataFrame(columns)
+        has["mean_weight"] = found.mean_weight.tolist()
+        has["effective_share"] = found.effective_share.tolist()
+    return {
+        "settings": section.model_dump(exclude_none=True, exclude=unused),
+        "law": found.law_in_words,
+        **how,
+        "prediction": numbers(found.values),
+        "intercept": numbers(found.intercept),
+        "surrogate_at_row": numbers(found.at_row),
+        **has,
+        "n_samples": found.n_samples,
+        "units": found.units,
+        "notes": list(found.notes),
+        "evaluations": found.evaluations,
+    }
 
-    def pictures(self) -> dict[str, Writer]:
-        from propopt.plots import highlight
 
-        figure = partial(write_words_figure, self.found, self.widths, self.look.name)
-        page = highlight(self.found, max_rows=MOST_SHOWN)
-        return {".svg": figure, ".html": page.to_html}
-
-    def print_found(self, console: PlainConsole) -> None:
-        print_texts(self.found, console)
-
-
+_OF_TEXTS: Final = {"bandwidth", "words"}
 _OF_TABLES: Final = {"law", "n_bins", "weights", "kernel_width"}
 
 
-def _known(numbers: Iterable[float]) -> list[float | None]:
+def _known(numbers: Any) -> list[float | None]:
     """JSON has no NaN: what is not known is null."""
     return [None if math.isnan(x) else float(x) for x in numbers]
 
 
-# ---- Limits of LIME that are run: what is computed, what is written
+def path_frame(
+    found: LimeExplanation | TextLimeExplanation, widths: Sequence[float]
+) -> pd.DataFrame:
+    """A line for each row, kernel width and feature; or document, bandwidth, word."""
+    if isinstance(found, TextLimeExplanation):
+        known = zip(found.document_names, found.rows, strict=True)
+        names = [name for name, row in known if row.is_known]
+        head = ("document", "bandwidth", "word")
+        paths = ((name, found.path(name, widths)) for name in names)
+        return pd.concat(
+            _long(head, [name], path.bandwidths, found.row(name).words, path)
+            for name, path in paths
+        )
+    subject, N = found.subject, len(found.values)
+    assert subject is not None
+    points = np.repeat(subject.points, len(widths), axis=0)
+    at = subject.limits(points, np.tile(np.asarray(widths, float), N))
+    rows = found.labels.points or range(N)
+    features = found.labels.feature_names(found.shape[1])
+    return _long(("row", "kernel_width", "feature"), rows, widths, features, at)
 
 
-def run_limits(
-    look: LimeLook, folder: str | Path, *, quiet: bool = False
-) -> LimeExplanation | TextLimeExplanation:
-    """Explain rows by what LIME tends to, write tables, print coefficients.
-
-    ==================== ==============================================================
-    ``<name>_lime.csv``  a line for each row and feature: bin, coefficient, the scatter
-                         of one run, the mean of runs; of documents for each word
-    ``<name>_diagnosis.csv``
-                         what they hide: :meth:`LimeDiagnosis.to_frame`
-    ``<name>_path.csv``  coefficients at each kernel width of ``path``, if there is one;
-                         of documents at each bandwidth
-    ``<name>.svg``       the first rows: coefficients with the noise of one run, and
-                         over kernel widths, with changes of sign, where there are some
-    ``<name>.html``      of documents: their texts with words highlighted
-    ``<name>.npz``       the explanation, by its ``save``
-    ``<name>.json``      what was explained and how, and the score of the model
-    ==================== ==============================================================
-
-    Parameters
-    ----------
-    look : LimeLook
-        What is explained.
-    folder : path
-        Where to write; made if it is not there.
-    quiet : bool
-        Print nothing but warnings, which go to standard error.
-
-    Raises
-    ------
-    InvalidInput
-        If the folder or the names cannot be written, before any work, or the model
-        cannot be explained.
-    Unwritten
-        If a file cannot be written at the end; the error has the explanation as
-        ``result``.
-    """
-
-    def report(progress: bool | None) -> LimeReport:
-        found = look.solve(progress)
-        asked = look.section.diagnose
-        diagnosis = found.diagnose(progress=progress) if asked else None
-        is_text = isinstance(found, TextLimeExplanation)
-        return (TextReport if is_text else TableReport)(look, found, diagnosis)
-
-    found: LimeExplanation | TextLimeExplanation = run_look(
-        look, LimeJob, folder, report, quiet=quiet
-    )
-    return found
+def _long(
+    head: tuple[str, str, str],
+    rows: Sequence[Hashable],
+    widths: Any,
+    features: Sequence[str],
+    path: Any,
+) -> pd.DataFrame:
+    """Coefficients (N·M, D), row by row and then by width, a line for each."""
+    N, M, D = len(rows), len(widths), len(features)
+    errors = getattr(path, "standard_errors", None)
+    columns: dict[str, Any] = {
+        head[0]: [row for row in rows for _ in range(M * D)],
+        head[1]: np.tile(np.repeat(widths, D), N),
+        head[2]: list(features) * (N * M),
+        "coefficient": path.coefficients.ravel(),
+        "standard_error": 0.0 if errors is None else errors.ravel(),
+    }
+    return pd.DataFrame(columns)

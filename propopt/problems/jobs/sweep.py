@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Field, Tag
 from rich.text import Text
 
 from propopt.base.checks import did_you_mean
@@ -22,17 +21,15 @@ from propopt.explaining.explainers import Baseline
 from propopt.explaining.trade_offs import TradeOffs
 from propopt.functions import Function
 from propopt.problems.baselines import AnyBaseline
-from propopt.problems.extent import Extent
 from propopt.problems.inductive import InductiveSection
 from propopt.problems.jobs.job import (
-    Artefacts,
     Job,
+    JobRun,
     Writer,
     manifest,
     page_writers,
     print_finding,
     print_subject,
-    print_title,
     print_trade_offs,
     warnings_printed,
     write_json,
@@ -58,22 +55,21 @@ from propopt.problems.sections import (
     Section,
     Weights,
     count_weights,
-    listed_weights,
+    listed_values,
     part,
+    shaped,
 )
 from propopt.problems.sources import Faults, Source
+from propopt.problems.subject.data import CommonKeys, Extent
+from propopt.problems.subject.subject import Subject
 from propopt.results.explanation import Explanation
-from propopt.solvers import find_solver
-
-
-if TYPE_CHECKING:
-    from propopt.problems.file import ProblemFile, ProblemSchema
+from propopt.solvers.task import find_solver
 
 
 # ---- The job of ``objective``: minimise it for many weights or limits
 
 
-def check_sweep(schema: ProblemSchema, source: Source) -> None:
+def check_sweep(schema: SweepKeys, source: Source) -> None:
     """Refuse what the file alone shows to fail."""
     faults = Faults()
     for check in (
@@ -92,7 +88,7 @@ def check_sweep(schema: ProblemSchema, source: Source) -> None:
     faults.refuse()
 
 
-def _check_solver(schema: ProblemSchema, source: Source) -> None:
+def _check_solver(schema: SweepKeys, source: Source) -> None:
     try:
         find_solver(schema.solver)
     except (InvalidInput, MissingExtra) as error:
@@ -100,16 +96,7 @@ def _check_solver(schema: ProblemSchema, source: Source) -> None:
         raise source.error(("solver",), message) from error
 
 
-def check_tied(schema: ProblemSchema, source: Source) -> None:
-    """Refuse an objective whose losses say nothing of the number of points."""
-    if not any(loss.counts_points for loss in schema.losses.values()):
-        raise source.error(
-            ("objective",),
-            "no loss tells the number of points; add gradient_matching or another",
-        )
-
-
-def _check_names(schema: ProblemSchema, source: Source) -> None:
+def _check_names(schema: SweepKeys, source: Source) -> None:
     """Only losses of the objective have weights, limits and axes."""
     named = [(("sweep", name), name) for name in schema.sweep]
     named += [(("limits", name), name) for name in schema.limits]
@@ -129,7 +116,7 @@ def _check_names(schema: ProblemSchema, source: Source) -> None:
 
 
 def _check_loss(
-    location: Location, name: str, schema: ProblemSchema, source: Source
+    location: Location, name: str, schema: SweepKeys, source: Source
 ) -> None:
     names = list(schema.losses)
     if name not in names:
@@ -140,12 +127,12 @@ def _check_loss(
         )
 
 
-def _check_weights(schema: ProblemSchema, source: Source) -> None:
+def _check_weights(schema: SweepKeys, source: Source) -> None:
     """Some weight is above zero, and there are not too many combinations."""
     losses = schema.losses
     smallest = {n: loss.weight for n, loss in losses.items() if n not in schema.limits}
     smallest |= {
-        name: min(listed_weights(values)) for name, values in schema.sweep.items()
+        name: min(listed_values(values)) for name, values in schema.sweep.items()
     }
     if not any(smallest.values()):
         raise source.error(
@@ -162,7 +149,7 @@ def _check_weights(schema: ProblemSchema, source: Source) -> None:
         )
 
 
-def _check_words(schema: ProblemSchema, source: Source) -> None:
+def _check_words(schema: SweepKeys, source: Source) -> None:
     """No words where there are columns, and no order of words."""
     is_text = schema.data.text is not None
     if "shared_robustness" in schema.losses and not is_text:
@@ -182,7 +169,7 @@ def _check_words(schema: ProblemSchema, source: Source) -> None:
             )
 
 
-def _check_baselines(schema: ProblemSchema, source: Source) -> None:
+def _check_baselines(schema: SweepKeys, source: Source) -> None:
     """No settings of tables where there are documents, and none of these elsewhere."""
     is_text, faults = schema.data.text is not None, Faults()
     for place, baseline in enumerate(schema.baselines):
@@ -202,7 +189,7 @@ _NO_NUMBERS: Final = ("categorical", "groups", "text")
 _OF_WORDS: Final = ("correlation", "complete")
 
 
-def _check_columns(schema: ProblemSchema, source: Source) -> None:
+def _check_columns(schema: SweepKeys, source: Source) -> None:
     """No categories where numbers are needed."""
     for name in _NO_NUMBERS:
         if not getattr(schema.data, name):
@@ -221,7 +208,7 @@ def _check_columns(schema: ProblemSchema, source: Source) -> None:
 _OF_INDUCTIVE = ("gradient_matching", *ROBUSTNESS, "smoothness")
 
 
-def _check_setting(schema: ProblemSchema, source: Source) -> None:
+def _check_setting(schema: SweepKeys, source: Source) -> None:
     """No ``inductive`` without its setting, and in it only what it knows."""
     if schema.setting == "transductive":
         if "inductive" in schema.model_fields_set:
@@ -242,7 +229,7 @@ def _check_setting(schema: ProblemSchema, source: Source) -> None:
             )
 
 
-def _check_inductive_losses(schema: ProblemSchema, source: Source) -> None:
+def _check_inductive_losses(schema: SweepKeys, source: Source) -> None:
     """Gradient matching, one robustness, and perhaps smoothness."""
     losses = schema.losses
     for name in losses:
@@ -266,12 +253,12 @@ def _check_inductive_losses(schema: ProblemSchema, source: Source) -> None:
         )
 
 
-def _check_inductive_weights(schema: ProblemSchema, source: Source) -> None:
+def _check_inductive_weights(schema: SweepKeys, source: Source) -> None:
     """No weight of zero for what carries from one input to another."""
     for name, loss in schema.losses.items():
         if name == "smoothness":
             continue
-        if min(listed_weights(schema.sweep.get(name, [loss.weight]))) == 0.0:
+        if min(listed_values(schema.sweep.get(name, [loss.weight]))) == 0.0:
             place = "sweep" if name in schema.sweep else "objective"
             raise source.error(
                 (place, name),
@@ -288,27 +275,14 @@ class Plot(Section):
     scale: Literal["linear", "log"] = "linear"
 
 
-def _shape_of_pick(value: Any) -> str | None:
-    match value:
-        case "knee":
-            return "knee"
-        case dict():
-            return "values"
-    return None
-
-
 PickSection: TypeAlias = Annotated[
     Annotated[Literal["knee"], Tag("knee")]
     | Annotated[dict[str, Nonnegative], Tag("values")],
-    Discriminator(
-        _shape_of_pick,
-        custom_error_type="pick_type",
-        custom_error_message="expected knee or a mapping",
-    ),
+    shaped("pick_type", "expected knee or a mapping", knee="knee", values=dict),
 ]
 
 
-class SweepKeys(Section):
+class SweepKeys(CommonKeys):
     """The keys of a sweep."""
 
     setting: Literal["transductive", "inductive"] = Field(
@@ -356,11 +330,11 @@ class SweepKeys(Section):
 
     def build_weights(self) -> dict[str, list[float]]:
         """The weights to sweep, by loss name."""
-        return {name: listed_weights(values) for name, values in self.sweep.items()}
+        return {name: listed_values(values) for name, values in self.sweep.items()}
 
     def build_limits(self) -> dict[str, list[float]]:
         """The limits to sweep, by loss name."""
-        return {name: listed_weights(values) for name, values in self.limits.items()}
+        return {name: listed_values(values) for name, values in self.limits.items()}
 
     def build_baselines(self, *, is_text: bool = False) -> list[list[Baseline]]:
         """The baselines of each entry, one for each combination of listed settings."""
@@ -380,12 +354,12 @@ class SweepKeys(Section):
         return self.inductive.build(robustness)
 
 
-class Sweep(Job):
+class Sweep(Job[SweepKeys]):
     """``propopt sweep``: see :func:`propopt.problems.run_problem`."""
 
     key: ClassVar[str] = "objective"
     command: ClassVar[str] = "propopt sweep"
-    keys: ClassVar[type[Section]] = SweepKeys
+    keys: ClassVar[type[CommonKeys]] = SweepKeys
     suffixes: ClassVar[tuple[str, ...]] = (
         ".csv",
         ".svg",
@@ -395,7 +369,7 @@ class Sweep(Job):
         ".json",
     )
 
-    def check(self, schema: ProblemSchema, source: Source) -> None:
+    def check(self, schema: SweepKeys, source: Source) -> None:
         faults, is_text = Faults(), schema.data.text is not None
         with faults.noted():
             check_sweep(schema, source)
@@ -404,30 +378,31 @@ class Sweep(Job):
                 baseline.build(is_text=is_text)
         faults.refuse()
 
-    def check_extent(self, schema: ProblemSchema, extent: Extent) -> None:
+    def check_extent(self, schema: SweepKeys, extent: Extent) -> None:
         assert schema.objective is not None
         schema.objective.check(extent)
         if schema.setting == "inductive":
             schema.inductive.check(extent)
 
-    def check_formula(
-        self, schema: ProblemSchema, function: Function, points: Any
-    ) -> None:
+    def check_formula(self, schema: SweepKeys, function: Function, points: Any) -> None:
         if "gradient_matching" in schema.losses:
             function.gradient(points)
         if "function_matching" in schema.losses:
             function.value(points)
 
-    def check_data(self, schema: ProblemSchema, source: Source) -> None:
-        check_tied(schema, source)
+    def check_data(self, schema: SweepKeys, source: Source) -> None:
+        if not any(loss.counts_points for loss in schema.losses.values()):
+            message = "no loss tells the number of points"
+            raise source.error(
+                ("objective",), f"{message}; add gradient_matching or another"
+            )
 
-    def check_all(self, file: ProblemFile) -> None:
-        schema = file.schema
+    def check_all(self, schema: SweepKeys, subject: Callable[[], Subject]) -> None:
         for name, loss in schema.losses.items():
             of_words = schema.data.text is not None and loss.of_features
             if schema.function is not None or not (loss.of_function or of_words):
                 with part("objective", name):
-                    loss.build(file.subject)
+                    loss.build(subject())
 
 
 # ---- Which attributions of a sweep are written, and which are too many
@@ -442,33 +417,21 @@ _MOST_OF_A_TABLE = 1_000_000
 
 @dataclass(frozen=True, eq=False)
 class KeptAttributions:
-    """What is written of the attributions of a sweep.
-
-    Parameters
-    ----------
-    writers : dict
-        For each suffix what writes the file.
-    picked : Explanation or None
-        The optimum at the knee, or at what the problem picks.
-    left_out : tuple of str
-        Sentences on what is not written.
-    interrupted : bool
-        Whether writing was stopped.
-    """
+    """What is written of the attributions of a sweep."""
 
     writers: dict[str, Writer]
     picked: Explanation | None
-    left_out: tuple[str, ...]
+    left_out: tuple[str, ...]  # sentences on what is not written
     interrupted: bool = False
 
-    def write(self, artefacts: Artefacts) -> tuple[KeptAttributions, list[str]]:
-        """Write them; what was kept after all, and the reasons of what was not."""
+    def write(self, run: JobRun) -> KeptAttributions:
+        """Write them; what was kept after all."""
         try:
-            return self, artefacts.write(self.writers)
+            run.write(self.writers)
         except KeyboardInterrupt:
             left_out = (*self.left_out, "attributions: interrupted")
-            stopped = replace(self, writers={}, left_out=left_out, interrupted=True)
-            return stopped, []
+            return replace(self, writers={}, left_out=left_out, interrupted=True)
+        return self
 
     @classmethod
     def of(cls, trade_offs: TradeOffs, problem: Problem) -> KeptAttributions:
@@ -481,11 +444,13 @@ class KeptAttributions:
             return cls({}, None, (f"attributions are not written: {error}",))
         front = trade_offs.front()
         n_numbers = len(problem.points) * problem.subject.n_features
+        of_front = n_numbers * (len(front.optimized) + len(front.baselines))
         files = (
-            _File(".npz", "of the front", n_numbers * _count(front), _MOST_OF_A_FRONT),
+            _File(".npz", "of the front", of_front, _MOST_OF_A_FRONT),
             _File("_attributions.csv", "picked", n_numbers, _MOST_OF_A_TABLE),
         )
-        kept = [f for f in files if f.is_small or problem.attributions == "all"]
+        whole = problem.attributions == "all"
+        kept = [file for file in files if whole or file.n_numbers <= file.most]
         writers: dict[str, Writer] = {
             ".npz": front.save,
             "_attributions.csv": partial(_write_table, best),
@@ -506,20 +471,12 @@ class _File:
     most: int
 
     @property
-    def is_small(self) -> bool:
-        return self.n_numbers <= self.most
-
-    @property
     def left_out(self) -> str:
         return (
             f"attributions {self.what} are not written ({self.suffix}): "
             f"{self.n_numbers:,} numbers are more than {self.most:,}; "
             "`attributions: all` writes them"
         )
-
-
-def _count(front: TradeOffs) -> int:
-    return len(front.optimized) + len(front.baselines)
 
 
 def _write_table(best: Explanation, path: str) -> None:
@@ -581,39 +538,33 @@ def run_problem(
         If a file cannot be written at the end: the front is printed, and the error has
         the trade-offs as ``result``.
     """
-    began = time.perf_counter()
     find_solver(solver or problem.solver)  # a typo costs no work
-    artefacts = Artefacts.tried(folder, problem.name, Sweep.suffixes, problem.files)
-    console = PlainConsole(quiet=quiet)
-    print_title(problem.name, problem.files, console)
+    run = JobRun(Sweep, problem.name, problem.files, folder, quiet=quiet)
+    console = run.console
     with warnings_printed(), silent(quiet):
         trade_offs = _solved(problem, console, n_jobs, solver)
-        unwritten = artefacts.write(_of_losses(trade_offs, problem))
-        # what no file holds is shown at least
-        console.quiet = quiet and not unwritten
+        run.write(_of_losses(trade_offs, problem))
+        run.show_unwritten()
         print_trade_offs(trade_offs, problem.swept, console)
-        kept, reasons = _kept(trade_offs, problem, artefacts, console)
+        with console.status("attributions"):
+            kept = KeptAttributions.of(trade_offs, problem).write(run)
+        for sentence in kept.left_out:
+            console.print(sentence)
+        content = manifest(
+            Sweep.key,
+            problem.name,
+            problem.subject,
+            kept.picked,
+            gradient=problem.subject.sloped.gradient_method,
+            pick=problem.pick,
+            left_out=kept.left_out,
+        )
+        run.write({".json": partial(write_json, content)})
         print_finding(trade_offs, kept.picked, problem.pick, console)
     if kept.interrupted:
         trade_offs = replace(trade_offs, interrupted=True)
-    if unwritten or reasons:
-        raise Unwritten("; ".join([*unwritten, *reasons]), trade_offs)
-    seconds = time.perf_counter() - began
-    files = artefacts.in_words([".csv", ".svg", *kept.writers, ".json"])
-    console.print(f"{_asked(problem)}wrote {files} in {seconds:.1f} s\n")
+    run.end(trade_offs, [".csv", ".svg", *kept.writers, ".json"], _asked(problem))
     return trade_offs
-
-
-def _kept(
-    trade_offs: TradeOffs, problem: Problem, artefacts: Artefacts, console: PlainConsole
-) -> tuple[KeptAttributions, list[str]]:
-    """Write attributions, and what the run was; the reasons of what is not written."""
-    with console.status("attributions"):
-        kept, reasons = KeptAttributions.of(trade_offs, problem).write(artefacts)
-    for sentence in kept.left_out:
-        console.print(sentence, markup=False)
-    content = _manifest(problem, kept)
-    return kept, reasons + artefacts.write({".json": partial(write_json, content)})
 
 
 def _asked(problem: Problem) -> str:
@@ -683,15 +634,3 @@ def _of_losses(trade_offs: TradeOffs, problem: Problem) -> dict[str, Writer]:
         write_svg(figure, path, salt=printable(problem.name))
 
     return {".csv": trade_offs.to_csv, ".svg": plot}
-
-
-def _manifest(problem: Problem, kept: KeptAttributions) -> dict[str, Any]:
-    return manifest(
-        Sweep.key,
-        problem.name,
-        problem.subject,
-        kept.picked,
-        gradient=problem.subject.sloped.gradient_method,
-        pick=problem.pick,
-        left_out=kept.left_out,
-    )

@@ -44,13 +44,7 @@ _TASKS: Final[Mapping[str | None, TaskKind]] = {
 
 
 def task_of(spec: ModelSection, table: str | None, source: Source) -> TaskKind | None:
-    """What a model learns: as the file says, or as scikit-learn's table is known for.
-
-    Raises
-    ------
-    ProblemFileError
-        If a model needs it and nothing says so.
-    """
+    """What a model learns: as the file says, or what scikit-learn's table is for."""
     if not isinstance(spec, TaskSection):
         return None
     task = spec.task or _TASKS.get(table)
@@ -200,20 +194,6 @@ MAYBE_FITTED: Final = "rows that it may have been fitted on"
 class ModelScore:
     """A score of a fitted model.
 
-    Parameters
-    ----------
-    name : str
-        ``"accuracy"`` of a classifier, ``"R²"`` of a regression.
-    value : float
-        At most 1.
-    n_rows : int
-        How many rows it is of.
-    rows : str
-        Which rows these are.
-    constant : float
-        The score of the best constant answer on these rows: their commonest label, or
-        their mean, whose R² is 0.
-
     Examples
     --------
     >>> ModelScore("accuracy", 0.9733, 150, constant=0.6267).in_words()
@@ -226,7 +206,7 @@ class ModelScore:
     value: float
     n_rows: int
     rows: str = HELD_OUT
-    constant: float = 0.0
+    constant: float = 0.0  # of the commonest label, or of the mean, whose R² is 0
 
     @classmethod
     def of(cls, model: Any, X: Any, y: Any, rows: str = HELD_OUT) -> ModelScore:
@@ -247,13 +227,7 @@ class ModelScore:
 
 @dataclass(frozen=True)
 class Unscored:
-    """No score, and why.
-
-    Parameters
-    ----------
-    reason : str
-        In a few words.
-    """
+    """No score, and why."""
 
     reason: str
 

@@ -11,7 +11,6 @@ from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import (
-    TYPE_CHECKING,
     Annotated,
     Any,
     ClassVar,
@@ -19,10 +18,11 @@ from typing import (
     Literal,
     Self,
     TypeAlias,
+    get_args,
 )
 
 import numpy as np
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import Field, Tag, model_validator
 from pydantic_core import PydanticCustomError
 from scipy.sparse import issparse
 from sklearn import ensemble, tree
@@ -50,8 +50,8 @@ from propopt.problems.sections import (
     Nonnegative,
     Positive,
     Section,
-    one_of,
     part,
+    shaped,
 )
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.products.sums import NoProducts, SumOfProducts
@@ -62,22 +62,9 @@ from propopt.tables.schema import TableSchema, array_scales
 # ---- What all models of a problem file have in common
 
 
-def _shape_of_words(value: Any) -> str | None:
-    match value:
-        case str():
-            return "name"
-        case list():
-            return "list"
-    return None
-
-
 StopWords: TypeAlias = Annotated[
     Annotated[Literal["english"], Tag("name")] | Annotated[list[str], Tag("list")],
-    Discriminator(
-        _shape_of_words,
-        custom_error_type="words_type",
-        custom_error_message="expected 'english', or a list of words",
-    ),
+    shaped("words_type", "expected 'english', or a list of words", name=str, list=list),
 ]
 Share: TypeAlias = Annotated[float, Field(gt=0, le=1)]
 MOST_OF_A_GRAM: Final = 20
@@ -160,17 +147,13 @@ class TfidfVectorizerSection(VectorizerSection):
         return TfidfVectorizer(**self._settings())
 
 
-VECTORIZERS: Final[tuple[type[VectorizerSection], ...]] = (
-    CountVectorizerSection,
-    TfidfVectorizerSection,
-)
+AnyVectorizer: TypeAlias = Annotated[
+    CountVectorizerSection | TfidfVectorizerSection,
+    Field(discriminator="kind"),
+]
+VECTORIZERS: Final = get_args(get_args(AnyVectorizer)[0])
 TFIDF: Final = TfidfVectorizerSection.model_validate({"kind": "tfidf"})
 """What documents are learned by where nothing else is said."""
-
-if TYPE_CHECKING:
-    AnyVectorizer: TypeAlias = VectorizerSection
-else:
-    AnyVectorizer = one_of(VECTORIZERS, "kind")
 
 
 # ---- The key ``smooth`` of a model: gradients of its mean under noise
@@ -178,15 +161,7 @@ else:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SmoothGradients(Function):
-    """The values of a function, and the gradients of its mean near each point.
-
-    Parameters
-    ----------
-    function : Function
-        f, of which losses and baselines take values.
-    mean : Function
-        Its mean under a law, of which they take gradients.
-    """
+    """The values of a function, and the gradients of its mean near each point."""
 
     function: Function
     mean: Function
@@ -323,33 +298,15 @@ TaskKind: TypeAlias = Literal["classification", "regression"]
 
 @dataclass(frozen=True, kw_only=True)
 class Making:
-    """What a section needs to make its model, beside its own settings.
+    """What a section needs to make its model, beside its own settings."""
 
-    Parameters
-    ----------
-    folder : Path
-        That of the problem file: where files are that it names.
-    seed : int or None
-        That of the problem file; None for models that are seeded at each fit.
-    task : str or None
-        What is learned; None where it is not known, or not needed.
-    columns : tuple of str
-        Those of the table, or numbers as names.
-    categorical : tuple of str
-        The columns that are categories.
-    code : Code
-        Whether Python objects may be imported.
-    vectorizer : VectorizerSection or None
-        What makes numbers of documents; None where there are none.
-    """
-
-    folder: Path
-    seed: int | None
+    folder: Path  # that of the problem file
+    seed: int | None  # None for models that are seeded at each fit
     task: TaskKind | None = None
     columns: tuple[str, ...] = ()
     categorical: tuple[str, ...] = ()
     code: Code = Code.REFUSED
-    vectorizer: VectorizerSection | None = None
+    vectorizer: VectorizerSection | None = None  # None where there are no documents
 
 
 class ModelSection(Section):

@@ -111,24 +111,12 @@ _MAPS: Final = "seq(map("
 
 @dataclass(frozen=True, eq=False)
 class OnnxFile:
-    """A session of onnxruntime, and the output of it that is read.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    session : onnxruntime.InferenceSession
-        On one thread: tables are small, and sums always in one order.
-    output : onnxruntime.NodeArg
-        Numbers, or a mapping of labels to numbers for each row.
-    is_flat : bool
-        Whether it is made of trees.
-    """
+    """A session of onnxruntime, and the output of it that is read."""
 
     path: Path
-    session: Any
-    output: Any
-    is_flat: bool
+    session: Any  # on one thread: tables are small, and sums always in one order
+    output: Any  # numbers, or a mapping of labels to numbers for each row
+    is_flat: bool  # whether it is made of trees
 
     @classmethod
     def read(cls, path: Path, tensor: str | None = None) -> OnnxFile:
@@ -188,15 +176,7 @@ class _OnnxModel:
 
 @dataclass(frozen=True, eq=False)
 class OnnxValues(_OnnxModel):
-    """A model whose output are values.
-
-    Parameters
-    ----------
-    file : OnnxFile
-        Where it is from.
-    feed : callable
-        Makes the inputs of the session from a table.
-    """
+    """A model whose output are values."""
 
     def predict(self, X: Any) -> Array:
         """Values (n,) or (n, K), in the precision of the file."""
@@ -205,19 +185,9 @@ class OnnxValues(_OnnxModel):
 
 @dataclass(frozen=True, eq=False)
 class OnnxClassifier(_OnnxModel):
-    """A model whose output are probabilities.
+    """A model whose output are probabilities."""
 
-    Parameters
-    ----------
-    file : OnnxFile
-        Where it is from.
-    feed : callable
-        Makes the inputs of the session from a table.
-    classes_ : array (K,)
-        Labels, or positions where the file names none.
-    """
-
-    classes_: NDArray[Any]
+    classes_: NDArray[Any]  # positions where the file names none
 
     def predict_proba(self, X: Any) -> Array:
         """Probabilities (n, K), in the precision of the file."""
@@ -231,18 +201,10 @@ class OnnxClassifier(_OnnxModel):
 
 @dataclass(frozen=True, eq=False)
 class Feed:
-    """From a table to the inputs of a session.
-
-    Parameters
-    ----------
-    columns : tuple of str
-        The columns of the table.
-    inputs : dict
-        The type of each input, by its name.
-    """
+    """From a table to the inputs of a session."""
 
     columns: tuple[str, ...]
-    inputs: dict[str, Any]
+    inputs: dict[str, Any]  # the type of each, by its name
 
     @property
     def is_single(self) -> bool:

@@ -179,6 +179,12 @@ class Subject:
         )
 
     @property
+    def all_points(self) -> Any:
+        """What is explained, then the others."""
+        points, others = self.points, self.others
+        return points if others is points else joined_rows(points, others)
+
+    @property
     def n_rows(self) -> int:
         """Of the larger of the two tables."""
         return max(len(self.points), len(self.others))
@@ -351,6 +357,13 @@ def _taken(table: Any, rows: Any) -> Any:
     if isinstance(table, pd.DataFrame | pd.Series):
         return table.iloc[rows]
     return np.asarray(table)[rows]
+
+
+def joined_rows(first: Any, second: Any) -> Any:
+    """The rows of two tables, or targets."""
+    if isinstance(first, pd.DataFrame | pd.Series):
+        return pd.concat([first, second])
+    return np.concatenate([first, second])
 
 
 def _schema(table: Any) -> TableSchema | None:

@@ -49,21 +49,9 @@ MOST_OF_A_LINE: Final = 2**24
 
 @dataclass(frozen=True)
 class CsvTable:
-    """A table in a file, by its headers and the number of its rows.
+    """A table in a file, by its headers and the number of its rows."""
 
-    Parameters
-    ----------
-    path : Path
-        The file: UTF-8 text with commas, perhaps packed (.gz, .bz2, .xz, .zip).
-    columns : tuple of str
-        The headers, each once.
-    n_rows : int
-        Rows below the headers that are not blank.
-    n_characters : int
-        In their cells.
-    """
-
-    path: Path
+    path: Path  # UTF-8 text with commas, perhaps packed (.gz, .bz2, .xz, .zip)
     columns: tuple[str, ...]
     n_rows: int
     n_characters: int
@@ -480,21 +468,11 @@ def check_declared(columns: Sequence[Hashable], data: Data, source: Source) -> N
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """A table as it is read.
+    """A table as it is read."""
 
-    Parameters
-    ----------
-    features : DataFrame or Series
-        All rows, or the first; all documents where there are such.
-    n_rows : int
-        How many there are.
-    target : Series or None
-        Of all rows; None where no column is to be learned.
-    """
-
-    features: Any
+    features: Any  # all, or the first; all documents where there are such
     n_rows: int
-    target: pd.Series[Any] | None
+    target: pd.Series[Any] | None  # of all rows
 
 
 @dataclass(frozen=True, eq=False)

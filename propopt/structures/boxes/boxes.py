@@ -58,40 +58,14 @@ class Boxes:
     Each set A_u is of one column, and a path has one set of a column at most. So the
     mean of f under independent columns, and any contrast in one column, are sums of
     products of measures of the sets: nothing is sampled.
-
-    Parameters
-    ----------
-    base : float
-        What is added to all boxes.
-    values : array (L,)
-        v, of the leaves.
-    paths : array (L, K)
-        The sets of each box, padded with −1 at the end.
-    sets : Sets (U)
-        The different sets.
-    n_columns : int
-        D, the number of columns of the table.
-    tolerance : float
-        How far the boxes may be from the model, over the range of f.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from propopt.structures.boxes.boxes import Boxes
-    >>> from propopt.structures.boxes.sets import Tree
-    >>> stump = Tree.of([0, -1, -1], [0.5, 0, 0], [1, -1, -1], [2, -1, -1], [0, 1, 3])
-    >>> boxes = Boxes.of_trees([stump, stump], n_columns=2)
-    >>> boxes
-    Boxes(4 boxes of 2 sets in 2 columns)
-    >>> (0.5 * boxes + boxes).value(np.array([[0.0, 7.0], [1.0, 7.0]]))
-    array([3., 9.])
     """
 
-    base: float
-    values: Array
-    paths: Positions
-    sets: Sets
-    n_columns: int
+    base: float  # what is added to all boxes
+    values: Array  # (L,): v, of the leaves
+    paths: Positions  # (L, K): the sets of each box, padded with −1 at the end
+    sets: Sets  # the different sets
+    n_columns: int  # D, the number of columns of the table
+    # how far the boxes may be from the model, over the range of f
     tolerance: float = DOUBLE_TOLERANCE
 
     @classmethod
@@ -266,28 +240,10 @@ class BoxShapley:
 
     Leaf by leaf it is counted once which sets of its path hold how many background
     rows; any row is explained by these counts.
-
-    Parameters
-    ----------
-    boxes : Boxes
-        f.
-    background : array (B, D)
-        The rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from propopt.structures.boxes.boxes import Boxes
-    >>> from propopt.structures.boxes.sets import Tree
-    >>> stump = Tree.of([0, -1, -1], [0.5, 0, 0], [1, -1, -1], [2, -1, -1], [0, 1, 3])
-    >>> f = Boxes.of_trees([stump], n_columns=2)
-    >>> shap = BoxShapley.of(f, background=np.array([[0.0, 0.0], [1.0, 0.0]]))
-    >>> shap.values(np.array([[1.0, 5.0]]))
-    array([[1., 0.]])
     """
 
-    boxes: Boxes
-    background: Points
+    boxes: Boxes  # f
+    background: Points  # shape (B, D)
 
     @classmethod
     def of(cls, boxes: Boxes, background: Points) -> BoxShapley:
@@ -454,23 +410,12 @@ _GAINS: Final = _gains()
 @final
 @dataclass(frozen=True, eq=False)
 class TreeSum:
-    """f(x) = base + Σ trees, of D columns of a table.
+    """f(x) = base + Σ trees, of D columns of a table."""
 
-    Parameters
-    ----------
-    trees : tuple of Tree
-        By the columns of the table.
-    base : float
-        What is added to them.
-    columns : tuple of SameColumn (D,)
-        The columns of the table.
-    tolerance : float
-        How far the sum may be from the model, over the range of f.
-    """
-
-    trees: tuple[Tree, ...]
-    base: float
-    columns: tuple[SameColumn, ...]
+    trees: tuple[Tree, ...]  # by the columns of the table
+    base: float  # what is added to them
+    columns: tuple[SameColumn, ...]  # (D,): the columns of the table
+    # how far the sum may be from the model, over the range of f
     tolerance: float = DOUBLE_TOLERANCE
 
     def boxes(self) -> Boxes:

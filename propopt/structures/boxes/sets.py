@@ -26,36 +26,15 @@ class Sets:
 
     Of a numeric column: the numbers with low < x ≤ high, and NaN where ``missing``. Of
     a categorical column: codes.
-
-    Parameters
-    ----------
-    column : array (U,)
-        The position of the column that each is of.
-    low, high : array (U,)
-        Ends of intervals, −∞ and ∞ where there are none.
-    missing : array (U,)
-        Whether NaN is in the set.
-    group : array (U,)
-        The row of ``members`` that holds the codes; −1 for sets of numbers.
-    members : array (C, K)
-        Which codes are in; False beyond the last code of a column.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> sets = Sets.of_numbers(
-    ...     column=[0, 0], low=[-np.inf, 0.5], high=[0.5, np.inf], missing=[True, False]
-    ... )
-    >>> sets.contain(np.array([[0.5], [0.7], [np.nan]]))
-    array([[ True, False,  True],
-           [False,  True, False]])
     """
 
-    column: Positions
-    low: Array
-    high: Array
-    missing: Truths
+    column: Positions  # shape (U,)
+    low: Array  # (U,): ends of intervals, −∞ and ∞ where there are none
+    high: Array  # shape (U,)
+    missing: Truths  # (U,): whether NaN is in the set
+    # (U,): the row of members that holds the codes; −1 for sets of numbers
     group: Positions
+    # (C, K): which codes are in; False beyond the last code of a column
     members: Truths
 
     @classmethod
@@ -174,10 +153,7 @@ class Sets:
         return replace(kept, group=group[first], members=members), place
 
     def contain(self, points: Points) -> Truths:
-        """Whether each point's value is in each set, shape (U, N).
-
-        points (N, D).
-        """
+        """Whether each point's value is in each set, shape (U, N); points (N, D)."""
         inside = np.empty((len(self), len(points)), dtype=bool)
         for j in np.unique(self.column):
             of_j = self.column == j
@@ -247,18 +223,10 @@ class ColumnMap(Protocol):
 @final
 @dataclass(frozen=True)
 class SameColumn:
-    """A column that the model sees as the table has it.
+    """A column that the model sees as the table has it."""
 
-    Parameters
-    ----------
-    source : int
-        Its position.
-    n_codes : int or None
-        Its number of codes, if it is categorical.
-    """
-
-    source: int
-    n_codes: int | None = None
+    source: int  # its position
+    n_codes: int | None = None  # its number of codes, if it is categorical
 
     def __call__(self, values: Array, /) -> Array:
         """The values themselves."""
@@ -314,38 +282,16 @@ class Tree:
     Node i sends x left if x_k ≤ threshold, k = ``feature[i]``, or, where it has
     ``left_codes``, if the code x_k is one of them; NaN goes left where
     ``missing_left``; all else goes right.
-
-    Parameters
-    ----------
-    feature : array (n,)
-        The column of the model that each node asks for; −1 at leaves.
-    threshold : array (n,)
-        In float64, and such that "x ≤ threshold" for x in float64 is what the model
-        decides, whatever precision and comparison are its own.
-    missing_left : array (n,)
-        Whether NaN goes left.
-    left, right : array (n,)
-        The children; not read at leaves.
-    value : array (n,)
-        What a leaf adds to the output; not read elsewhere.
-    left_codes : mapping of a node to an array (K,)
-        Which codes go left; codes that are not in the array go right.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from propopt.structures.boxes.boxes import Boxes
-    >>> stump = Tree.of([0, -1, -1], [0.5, 0, 0], [1, -1, -1], [2, -1, -1], [0, 1, 3])
-    >>> Boxes.of_trees([stump], base=10.0, n_columns=1).value(np.array([[0.5], [0.6]]))
-    array([11., 13.])
     """
 
+    # (n,): the column of the model that each node asks for; −1 at leaves
     feature: Positions
     threshold: Array
-    missing_left: Truths
-    left: Positions
-    right: Positions
-    value: Array
+    missing_left: Truths  # (n,): whether NaN goes left
+    left: Positions  # (n,): the children; not read at leaves
+    right: Positions  # shape (n,)
+    value: Array  # (n,): what a leaf adds to the output; not read elsewhere
+    # (K,): which codes go left; codes that are not in the array go right
     left_codes: Mapping[int, Truths] = field(default_factory=dict)
 
     @classmethod

@@ -26,20 +26,13 @@ class Measures:
 
     P_u = law[stop_u] − law[start_u] + law[missing_u], and R_u likewise: of runs of the
     values of a column the entries are cumulative sums. Entry 0 of both tables is 0.
-
-    Parameters
-    ----------
-    law, contrast : array (C, N)
-        The tables.
-    start, stop, missing : array (U,)
-        Entries; 0 for nothing.
     """
 
-    law: Array
-    contrast: Array
-    start: Positions
-    stop: Positions
-    missing: Positions
+    law: Array  # (C, N): the tables
+    contrast: Array  # shape (C, N)
+    start: Positions  # (U,): entries; 0 for nothing
+    stop: Positions  # shape (U,)
+    missing: Positions  # shape (U,)
 
     @classmethod
     def of_sets(cls, P: Array, R: Array) -> Measures:
@@ -71,16 +64,10 @@ class Measures:
 @final
 @dataclass(frozen=True, eq=False)
 class SetMeasures:
-    """Probability P_u and contrast R_u of U sets at N rows, each known by itself.
+    """Probability P_u and contrast R_u of U sets at N rows, each known by itself."""
 
-    Parameters
-    ----------
-    law, contrast : array (U, N)
-        P and R.
-    """
-
-    law: Array
-    contrast: Array
+    law: Array  # (U, N): P
+    contrast: Array  # (U, N): R
 
     def of(self, sets: Positions) -> tuple[Array, Array]:
         """P and R of some of the sets, (u, N) each."""
@@ -108,25 +95,14 @@ def padded_paths(product: Positions, factor: Positions, n_products: int) -> Posi
 @final
 @dataclass(frozen=True, eq=False)
 class Pieces:
-    """B laws of one column, or B for each of n rows.
+    """B laws of one column, or B for each of n rows."""
 
-    Parameters
-    ----------
-    single : array (B,)
-        Which are one value: a number, a code, or NaN for missing; others are truncated
-        normals.
-    mean : array (B,) or (B, n)
-        The value, or the mean of the normal before it is restricted.
-    sd, low, high : array (B,) or (B, n)
-        As in :class:`~propopt.structures.products.normals.Normals`; not read of single
-        values.
-    """
-
-    single: Truths
+    single: Truths  # (B,): which are one value: a number, a code, or NaN for missing
+    # (B,) or (B, n): the value, or the mean of the normal before it is restricted
     mean: Array
-    sd: Array
-    low: Array
-    high: Array
+    sd: Array  # (B,) or (B, n): as in Normals; not read of single values
+    low: Array  # shape (B,) or (B, n)
+    high: Array  # shape (B,) or (B, n)
 
     @classmethod
     def of_values(cls, values: Array) -> Pieces:
@@ -179,27 +155,13 @@ _FACTORS_AT_ONCE: Final = 8192
 @final
 @dataclass(frozen=True, eq=False)
 class Products:
-    """base + Σ_l v_l Π_{u in path l} P_u, of sets u that are each of one column.
+    """base + Σ_l v_l Π_{u in path l} P_u, of sets u that are each of one column."""
 
-    Parameters
-    ----------
-    base : float
-        The constant.
-    values : array (L,)
-        v.
-    paths : array (L, K)
-        The factors u of each product, padded with −1 at the end.
-    column : array (U,)
-        The column of each factor.
-    n_columns : int
-        D.
-    """
-
-    base: float
-    values: Array
-    paths: Positions
-    column: Positions
-    n_columns: int
+    base: float  # the constant
+    values: Array  # (L,): v
+    paths: Positions  # (L, K): the factors u of each product, padded with −1 at the end
+    column: Positions  # (U,): the column of each factor
+    n_columns: int  # D
 
     @property
     def lengths(self) -> Positions:

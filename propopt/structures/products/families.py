@@ -53,19 +53,11 @@ class Factors(Protocol):
 @final
 @dataclass(frozen=True, eq=False)
 class Bumps:
-    """g(x) = exp(−(x − center)² / (2 width²)).
+    """g(x) = exp(−(x − center)² / (2 width²))."""
 
-    Parameters
-    ----------
-    column : array (U,)
-        The position of the column that each is of.
-    center, width : array (U,)
-        width > 0.
-    """
-
-    column: Positions
-    center: Array
-    width: Array
+    column: Positions  # shape (U,)
+    center: Array  # (U,): width > 0
+    width: Array  # shape (U,)
 
     def __len__(self) -> int:
         return len(self.column)
@@ -130,30 +122,11 @@ class Curves:
 
     Means under normals are by Gauss-Legendre quadrature between knots, with twice as
     many nodes, and farther into the tails, until two agree.
-
-    Parameters
-    ----------
-    column : array (U,)
-        The position of the column that each is of.
-    rules : tuple of callables (U,)
-        g.
-    knots : tuple of arrays (U,)
-        Where g has kinks or jumps, increasing.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from propopt.structures.products.families import Curves
-    >>> from propopt.structures.products.normals import Normals
-    >>> absolute = Curves(np.array([0]), (np.abs,), (np.array([0.0]),))
-    >>> mean = absolute.under(Normals.of(0.0, 1.0, -np.inf, np.inf))
-    >>> bool(np.isclose(mean[0, 0], np.sqrt(2 / np.pi), rtol=1e-12))
-    True
     """
 
-    column: Positions
-    rules: tuple[CurveRule, ...]
-    knots: tuple[Array, ...]
+    column: Positions  # shape (U,)
+    rules: tuple[CurveRule, ...]  # (U,): g
+    knots: tuple[Array, ...]  # (U,): where g has kinks or jumps, increasing
 
     def __len__(self) -> int:
         return len(self.column)
@@ -229,19 +202,11 @@ def _values(rule: CurveRule, values: Array) -> Array:
 @final
 @dataclass(frozen=True, eq=False)
 class Exponentials:
-    """g(x) = exp(rate (x − center)).
+    """g(x) = exp(rate (x − center))."""
 
-    Parameters
-    ----------
-    column : array (U,)
-        The position of the column that each is of.
-    rate, center : array (U,)
-        Any numbers.
-    """
-
-    column: Positions
-    rate: Array
-    center: Array
+    column: Positions  # shape (U,)
+    rate: Array  # (U,): any numbers
+    center: Array  # shape (U,)
 
     def __len__(self) -> int:
         return len(self.column)
@@ -280,18 +245,10 @@ class Exponentials:
 @final
 @dataclass(frozen=True, eq=False)
 class Imputed:
-    """Other factors, which are ``missing`` of NaN, as behind an imputer.
-
-    Parameters
-    ----------
-    factors : Factors (U)
-        Of numbers.
-    missing : array (U,)
-        The values of NaN.
-    """
+    """Other factors, which are ``missing`` of NaN, as behind an imputer."""
 
     factors: Factors
-    missing: Array
+    missing: Array  # (U,): the values of NaN
 
     @property
     def column(self) -> Positions:
@@ -327,20 +284,11 @@ _NODES: Final = 64
 @final
 @dataclass(frozen=True, eq=False)
 class Powers:
-    """g(x) = (x − center)^degree.
+    """g(x) = (x − center)^degree."""
 
-    Parameters
-    ----------
-    column : array (U,)
-        The position of the column that each is of.
-    degree : array (U,)
-        At least 1.
-    center : array (U,)
-        What is taken away before: differences of near numbers keep their digits.
-    """
-
-    column: Positions
-    degree: NDArray[np.intp]
+    column: Positions  # shape (U,)
+    degree: NDArray[np.intp]  # (U,): at least 1
+    # (U,): what is taken away before: differences of near numbers keep their digits
     center: Array
 
     @classmethod
@@ -387,33 +335,13 @@ class Powers:
 @final
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """g(x) = entries[k] where x is key k, ``other`` elsewhere, ``missing`` of NaN.
+    """g(x) = entries[k] where x is key k, ``other`` elsewhere, ``missing`` of NaN."""
 
-    Parameters
-    ----------
-    column : array (U,)
-        The position of the column, the same of all.
-    keys : array (K,)
-        Codes, or numbers, increasing.
-    entries : array (U, K)
-        The values at the keys.
-    other, missing : array (U,)
-        The values elsewhere.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from propopt.structures.products.families import Tables
-    >>> color = Tables.of_codes(0, np.array([[1.5, -2.0, 0.5]]))
-    >>> color.at(np.array([2.0, 0.0]))
-    array([[0.5, 1.5]])
-    """
-
-    column: Positions
-    keys: Array
-    entries: Array
-    other: Array
-    missing: Array
+    column: Positions  # (U,): the position of the column, the same of all
+    keys: Array  # (K,): codes, or numbers, increasing
+    entries: Array  # (U, K): the values at the keys
+    other: Array  # (U,): the values elsewhere
+    missing: Array  # shape (U,)
 
     @classmethod
     def of_codes(cls, column: int, entries: Array) -> Tables:

@@ -184,26 +184,11 @@ def _left_of_one(y: Array) -> Array:
 @final
 @dataclass(frozen=True, eq=False)
 class Normals:
-    """Laws N(mean, sd²) restricted to low < V ≤ high, of any common shape S.
+    """Laws N(mean, sd²) restricted to low < V ≤ high, of any common shape S."""
 
-    Parameters
-    ----------
-    mean, sd : array (S)
-        Of the normal law before it is restricted; sd > 0.
-    low, high : array (S)
-        low < high, infinite where there is no end.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> half = Normals.of(0.0, 1.0, 0.0, np.inf)
-    >>> half.means * np.sqrt(np.pi / 2)
-    array([1.])
-    """
-
-    mean: Array
+    mean: Array  # of the normal law before it is restricted; sd > 0
     sd: Array
-    low: Array
+    low: Array  # low < high, infinite where there is no end
     high: Array
 
     @classmethod
@@ -258,22 +243,9 @@ _STRAIGHT: Final = 1e-4
 @final
 @dataclass(frozen=True, eq=False)
 class Quantiles:
-    """F⁻¹ of B truncated normal laws, with what they need computed once.
+    """F⁻¹ of B truncated normal laws, with what they need computed once."""
 
-    Parameters
-    ----------
-    normals : Normals
-        The laws, (B,).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> quantiles = Quantiles(Normals.of(0.0, 1.0, [-np.inf, 0.0], np.inf))
-    >>> quantiles.at(np.array([0, 1]), np.array([0.5, 0.5])).round(4)
-    array([0.    , 0.6745])
-    """
-
-    normals: Normals
+    normals: Normals  # the laws, (B,)
 
     def at(self, which: Positions, uniforms: Array) -> Array:
         """F⁻¹(u) of law ``which`` for each u in [0, 1), both of shape (S,)."""
@@ -364,14 +336,12 @@ def normal_nodes(
     normals: Normals,
     n_nodes: int = 64,
     log_tail: float = LOG_TAIL,
-    cuts: Array = _NO_CUTS,
+    cuts: Array = _NO_CUTS,  # shape (K,)
 ) -> tuple[Array, Array]:
     """Values x (S, Q) and weights w (S, Q), E g(V) ≈ Σ_q w_q g(x_q), Σ_q w_q = 1.
 
     They are between the ends, or as far from the most likely value as the density
     counts; distances from there keep their digits in the farthest tails.
-
-    cuts (K,).
     """
     low, high = normals.standardised(normals.low), normals.standardised(normals.high)
     mode = np.clip(0.0, low, high)  # z of the most likely value

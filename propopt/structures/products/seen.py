@@ -30,22 +30,12 @@ from propopt.structures.products.sums import SumOfProducts
 @final
 @dataclass(frozen=True)
 class Line:
-    """Numbers x that are seen as slope · (x − center).
+    """Numbers x that are seen as slope · (x − center)."""
 
-    Parameters
-    ----------
-    column : int
-        The column of the table, as in all that is seen.
-    slope, center : float
-        Not 0, and any number.
-    missing : float
-        What is seen of NaN; NaN where nothing is.
-    """
-
-    column: int
-    slope: float = 1.0
+    column: int  # the column of the table, as in all that is seen
+    slope: float = 1.0  # not 0, and any number
     center: float = 0.0
-    missing: float = np.nan
+    missing: float = np.nan  # what is seen of NaN; NaN where nothing is
 
     def of(self, values: Array) -> Array:
         """What is seen of values (n,)."""
@@ -56,23 +46,12 @@ class Line:
 @final
 @dataclass(frozen=True, eq=False)
 class Listed:
-    """Values of which a few are seen apart: codes, and numbers that were encoded.
+    """Values of which a few are seen apart: codes, and numbers that were encoded."""
 
-    Parameters
-    ----------
-    column : int
-        The column of the table.
-    keys : array (K,)
-        These values, increasing.
-    seen : array (K,)
-        What is seen of them.
-    other, missing : float
-        What is seen of all other values, and of NaN; NaN where nothing is.
-    """
-
-    column: int
-    keys: Array
-    seen: Array
+    column: int  # the column of the table
+    keys: Array  # (K,): these values, increasing
+    seen: Array  # (K,): what is seen of them
+    # what is seen of all other values, and of NaN; NaN where nothing is
     other: float = np.nan
     missing: float = np.nan
 
@@ -91,21 +70,11 @@ class Listed:
 @final
 @dataclass(frozen=True, eq=False)
 class Bent:
-    """Numbers that are seen through any map.
+    """Numbers that are seen through any map."""
 
-    Parameters
-    ----------
-    column : int
-        The column of the table.
-    of : callable
-        From values (n,), NaN among them, to what is seen of them.
-    knots : array (K,)
-        Where the map has kinks, increasing.
-    """
-
-    column: int
-    of: CurveRule
-    knots: Array
+    column: int  # the column of the table
+    of: CurveRule  # from values (n,), NaN among them, to what is seen of them
+    knots: Array  # (K,): where the map has kinks, increasing
 
 
 SeenColumn: TypeAlias = Line | Listed | Bent
@@ -124,14 +93,9 @@ def constant(column: int, seen: float, missing: float = np.nan) -> Listed:
 @final
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """The product of factors of columns that come from one column of the table.
+    """The product of factors of columns that come from one column of the table."""
 
-    Parameters
-    ----------
-    parts : tuple
-        Factors, one each, and how their columns are seen.
-    """
-
+    # factors, one each, and how their columns are seen
     parts: tuple[tuple[Factors, SeenColumn], ...]
 
     @property
@@ -152,20 +116,12 @@ class Joint:
 @final
 @dataclass(frozen=True, eq=False)
 class SeenLines:
-    """Lines s (x − c), and what is seen of missing numbers, (M,); NaN of no line.
+    """Lines s (x − c), and what is seen of missing numbers, (M,); NaN of no line."""
 
-    Parameters
-    ----------
-    column : array (M,)
-        Columns of the table.
-    slope, center, missing : array (M,)
-        As of :class:`~propopt.structures.products.seen.Line`.
-    """
-
-    column: Positions
-    slope: Array
-    center: Array
-    missing: Array
+    column: Positions  # (M,): columns of the table
+    slope: Array  # (M,): as of Line
+    center: Array  # shape (M,)
+    missing: Array  # shape (M,)
 
     @classmethod
     def of(cls, seen: Sequence[SeenColumn]) -> SeenLines:
@@ -247,23 +203,13 @@ def by_table(
 @final
 @dataclass(frozen=True, eq=False)
 class _Entries:
-    """Factors of products, one after the other: E of them.
+    """Factors of products, one after the other: E of them."""
 
-    Parameters
-    ----------
-    product, factor : array (E,)
-        Positions; products are not decreasing.
-    column : array (E,)
-        The column of the table.
-    is_line, is_bent : array (E,)
-        Whether it is seen as a line, and whether it is bent.
-    """
-
-    product: Positions
-    factor: Positions
-    column: Positions
-    is_line: Truths
-    is_bent: Truths
+    product: Positions  # (E,): positions; products are not decreasing
+    factor: Positions  # shape (E,)
+    column: Positions  # (E,): the column of the table
+    is_line: Truths  # (E,): whether it is seen as a line, and whether it is bent
+    is_bent: Truths  # shape (E,)
 
     @classmethod
     def of(cls, function: SumOfProducts, seen: Sequence[SeenColumn]) -> _Entries:
@@ -294,21 +240,11 @@ class _Entries:
 @final
 @dataclass(eq=False)
 class _Pulled:
-    """What has been made so far.
+    """What has been made so far."""
 
-    Parameters
-    ----------
-    function : SumOfProducts
-        Of what is seen.
-    seen : sequence of SeenColumn
-        How.
-    entries : _Entries
-        Factors of its products.
-    """
-
-    function: SumOfProducts
-    seen: Sequence[SeenColumn]
-    entries: _Entries
+    function: SumOfProducts  # of what is seen
+    seen: Sequence[SeenColumn]  # how
+    entries: _Entries  # factors of its products
     families: list[Factors] = field(default_factory=list)
     product: list[Positions] = field(default_factory=list)
     factor: list[Positions] = field(default_factory=list)

@@ -30,19 +30,11 @@ class SumOfProducts:
     additive functions, products of functions of one column, and sums of all these.
     Under independent columns the mean of f, and any contrast in one column, are the
     same sum with the mean, or the contrast, of g_u in place of g_u: nothing is sampled.
-
-    Parameters
-    ----------
-    products : Products
-        What is made of the factors.
-    factors : tuple of Factors
-        Families of them, numbered one after the other.
-    tolerance : float
-        How far f may be from the model that it was read of, over the range of f.
     """
 
-    products: Products
-    factors: tuple[Factors, ...]
+    products: Products  # what is made of the factors
+    factors: tuple[Factors, ...]  # families of them, numbered one after the other
+    # how far f may be from the model that it was read of, over the range of f
     tolerance: float = PRODUCTS_TOLERANCE
 
     @classmethod
@@ -167,12 +159,6 @@ def _moved(paths: Positions, start: int, width: int) -> Positions:
 @final
 @dataclass(frozen=True)
 class NoProducts:
-    """Why a function is not read as a sum of products.
+    """Why a function is not read as a sum of products."""
 
-    Parameters
-    ----------
-    reason : str
-        Half a sentence, which names what would do where something would.
-    """
-
-    reason: str
+    reason: str  # half a sentence, which names what would do where something would

@@ -108,21 +108,11 @@ from propopt.structures.networks import (
 @final
 @dataclass(frozen=True)
 class ScoredOutput:
-    """What is wanted of a model with K scores.
+    """What is wanted of a model with K scores."""
 
-    Parameters
-    ----------
-    output : str
-        ``"value"``, ``"probability"``, ``"log_odds"`` or ``"margin"``.
-    index : int
-        The class, or the column of the output.
-    n_scores : int
-        K.
-    """
-
-    output: str
-    index: int
-    n_scores: int
+    output: str  # "value", "probability", "log_odds" or "margin"
+    index: int  # the class, or the column of the output
+    n_scores: int  # K
 
 
 LinkRule: TypeAlias = Callable[[Any, ScoredOutput], Link | None]
@@ -147,19 +137,11 @@ def margin_alone(model: Any, quantity: ScoredOutput) -> Link | None:
 @final
 @dataclass(frozen=True)
 class Reader:
-    """How fitted models of one class are read.
+    """How fitted models of one class are read."""
 
-    Parameters
-    ----------
-    network : callable
-        From a fitted model to its scores; None if its settings give them a kink.
-    link : callable
-        What is read from the scores: :func:`one_score`, :func:`of_logits`,
-        :func:`margin_alone` or a rule of one's own.
-    """
-
+    # from a fitted model to its scores; None if its settings give them a kink
     network: Callable[[Any], Network | None]
-    link: LinkRule = one_score
+    link: LinkRule = one_score  # what is read from the scores
 
 
 # ---- Parameters of fitted models, as numbers of our own

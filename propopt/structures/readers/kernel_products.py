@@ -55,21 +55,12 @@ KERNELS: Final[Mapping[type[Kernel], str]] = {
 @final
 @dataclass(frozen=True, eq=False)
 class KernelTerm:
-    """scale · exp(−½ Σ_d precision_d (x_d − z_d)²) · (xᵀz)^degree.
+    """scale · exp(−½ Σ_d precision_d (x_d − z_d)²) · (xᵀz)^degree."""
 
-    Parameters
-    ----------
-    scale : float
-        The weight.
-    precision : array (D,)
-        1/ℓ² of each column, 0 where the gaussian does not depend on it.
-    degree : int
-        That of the inner product.
-    """
-
-    scale: float
+    scale: float  # the weight
+    # (D,): 1/ℓ² of each column, 0 where the gaussian does not depend on it
     precision: Array
-    degree: int
+    degree: int  # that of the inner product
 
     def times(self, other: KernelTerm) -> KernelTerm:
         """The product of two."""
@@ -159,10 +150,7 @@ def _power(terms: Terms | NoProducts, exponent: float) -> Terms | NoProducts:
 def monomial_sum(
     exponents: NDArray[np.intp], weights: Array, base: float
 ) -> SumOfProducts:
-    """Base + Σ_f weights_f Π_d x_d^p_fd.
-
-    exponents (F, D), weights (F,).
-    """
+    """Base + Σ_f weights_f Π_d x_d^p_fd; exponents (F, D), weights (F,)."""
     n_columns = exponents.shape[1]
     kept = np.flatnonzero(weights)
     product, column = np.nonzero(exponents[kept])
@@ -211,10 +199,7 @@ MOST_MONOMIALS: Final = 20_000
 def machine_products(
     machine: KernelMachine, row: Array, base: float
 ) -> SumOfProducts | NoProducts:
-    """Base + row · z, of the scores z of a kernel machine.
-
-    row (K,).
-    """
+    """Base + row · z, of the scores z of a kernel machine; row (K,)."""
     D = machine.centers.shape[1]
     terms = kernel_terms(machine.kernel, D)
     if isinstance(terms, NoProducts):

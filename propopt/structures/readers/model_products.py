@@ -158,18 +158,10 @@ def _is_offered(model: Any, output: str) -> bool:
 @final
 @dataclass(frozen=True, eq=False)
 class Combination:
-    """row · z + base, a number made of K scores z.
+    """row · z + base, a number made of K scores z."""
 
-    Parameters
-    ----------
-    row : array (K,)
-        The weights.
-    base : float
-        The constant.
-    """
-
-    row: Array
-    base: float = 0.0
+    row: Array  # (K,): the weights
+    base: float = 0.0  # the constant
 
     def of_affine(self, A: Array, b: Array) -> Combination:
         """The same of what an affine map A x + b is of."""
@@ -352,18 +344,10 @@ def through_view(function: SumOfProducts, view: View) -> SumOfProducts | NoProdu
 @final
 @dataclass(frozen=True, eq=False)
 class SeenColumns:
-    """The columns of a view, asked of the steps before it.
+    """The columns of a view, asked of the steps before it."""
 
-    Parameters
-    ----------
-    view : View
-        What is seen.
-    used : sequence of int
-        The columns that are asked for.
-    """
-
-    view: View
-    used: Sequence[int]
+    view: View  # what is seen
+    used: Sequence[int]  # the columns that are asked for
 
     def is_broken(self, k: int) -> bool:
         """Whether it is a map of numbers with kinks or jumps that are not known."""
@@ -413,10 +397,7 @@ class SeenColumns:
         return Listed(j, values, np.array(seen), other, self._missing[k])
 
     def seen(self, k: int, values: Array) -> Array:
-        """What is seen in one column of values of its source.
-
-        values (n,).
-        """
+        """What is seen in one column of values of its source; values (n,)."""
         columns = np.full(len(values), k, np.intp)
         with np.errstate(all="ignore"):  # such as logarithms of other columns at 0
             return self.view.ask(table_numbers, columns, values)
@@ -425,18 +406,10 @@ class SeenColumns:
 @final
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """What is seen of a column, asked of the steps; a few answers are kept.
-
-    Parameters
-    ----------
-    columns : SeenColumns
-        All columns.
-    k : int
-        Which.
-    """
+    """What is seen of a column, asked of the steps; a few answers are kept."""
 
     columns: SeenColumns
-    k: int
+    k: int  # which
 
     def __call__(self, values: Array) -> Array:
         """Of values (n,): many factors of a column ask for the same."""
@@ -455,17 +428,9 @@ class Asked:
 @final
 @dataclass(frozen=True)
 class Networks:
-    """What reads the scores of models, and what is made of them.
+    """What reads the scores of models, and what is made of them."""
 
-    Parameters
-    ----------
-    network : callable
-        From a fitted model to its scores, or None.
-    link : callable
-        From a fitted model, an output, its index and the number of scores to what
-        reads it, or None.
-    """
-
+    # from a fitted model to its scores, or None
     network: Callable[[Any], Network | None]
     link: Callable[[Any, str, int, int], Link | None]
 

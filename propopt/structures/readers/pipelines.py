@@ -71,52 +71,29 @@ from propopt.tables.schema import TableSchema
 @final
 @dataclass(frozen=True)
 class Same:
-    """A column of numbers that are seen as they are; missing ones may be imputed.
+    """A column of numbers that are seen as they are; missing ones may be imputed."""
 
-    Parameters
-    ----------
-    column : int
-        The column of the table, as in all sources.
-    """
-
-    column: int
+    column: int  # the column of the table, as in all sources
 
 
 @final
 @dataclass(frozen=True)
 class Rising:
-    """Numbers of one column through a nondecreasing map, as scalers are.
+    """Numbers of one column through a nondecreasing map, as scalers are."""
 
-    Parameters
-    ----------
-    column : int
-        The column of the table.
-    straight : bool
-        Whether it is an affine map, as most scalers are, or constant.
-    """
-
-    column: int
+    column: int  # the column of the table
+    # whether it is an affine map, as most scalers are, or constant
     straight: bool = False
 
 
 @final
 @dataclass(frozen=True)
 class Steps:
-    """Numbers of one column through a map that is made for a few values, as encoders.
+    """Numbers of one column through a map made for a few values, as encoders."""
 
-    Parameters
-    ----------
-    column : int
-        The column of the table.
-    values : tuple of float
-        The values, increasing.
-    elsewhere : bool
-        Whether other numbers are taken, too; all of them are seen alike.
-    """
-
-    column: int
-    values: tuple[float, ...]
-    elsewhere: bool
+    column: int  # the column of the table
+    values: tuple[float, ...]  # the values, increasing
+    elsewhere: bool  # whether other numbers are taken, too; all of them are seen alike
 
 
 @final
@@ -130,17 +107,10 @@ class CodedColumn:
 @final
 @dataclass(frozen=True)
 class Curved:
-    """Numbers of one column through any map, as powers and splines are.
+    """Numbers of one column through any map, as powers and splines are."""
 
-    Parameters
-    ----------
-    column : int
-        The column of the table.
-    knots : tuple of float
-        Numbers of the table at which the map has a kink, where they are known.
-    """
-
-    column: int
+    column: int  # the column of the table
+    # numbers of the table at which the map has a kink, where they are known
     knots: tuple[float, ...] = ()
 
 
@@ -154,27 +124,15 @@ ColumnSource: TypeAlias = Same | Rising | Steps | Curved | CodedColumn
 @final
 @dataclass(frozen=True, eq=False)
 class View:
-    """What a part of a model is given.
+    """What a part of a model is given."""
 
-    Parameters
-    ----------
-    table : tuple of SameColumn (D,)
-        The encoded columns of the table.
-    start : array (D,)
-        A row that the model takes.
-    sees : callable
-        From rows of the table (n, D) to what the part is given.
-    sources : tuple of ColumnSource (M,)
-        Where each column comes from of what the part is given.
-    plain : bool
-        Whether it is given the numbers of the table as they are.
-    """
-
-    table: tuple[SameColumn, ...]
-    start: Array
+    table: tuple[SameColumn, ...]  # (D,): the encoded columns of the table
+    start: Array  # (D,): a row that the model takes
+    # from rows of the table (n, D) to what the part is given
     sees: Callable[[Points], Any]
+    # (M,): where each column comes from of what the part is given
     sources: tuple[ColumnSource, ...]
-    plain: bool
+    plain: bool  # whether it is given the numbers of the table as they are
 
     @classmethod
     def of_numbers(cls, n_columns: int, table: Callable[[Points], Any]) -> View:

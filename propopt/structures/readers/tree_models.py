@@ -62,18 +62,10 @@ class Part(NamedTuple):
 @final
 @dataclass(frozen=True, eq=False)
 class ModelSum:
-    """Base + Σ weight · output, of parts of a model.
+    """Base + Σ weight · output, of parts of a model."""
 
-    Parameters
-    ----------
-    parts : tuple of Part
-        What is added.
-    base : float
-        The constant.
-    """
-
-    parts: tuple[Part, ...]
-    base: float = 0.0
+    parts: tuple[Part, ...]  # what is added
+    base: float = 0.0  # the constant
 
 
 SumRule: TypeAlias = Callable[[Any, TreeOutput, View], ModelSum | NoProducts]

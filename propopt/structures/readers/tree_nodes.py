@@ -53,15 +53,6 @@ class NodeList:
 
     A place is where a node is put: 2 i for the left of node i, 2 i + 1 for its right,
     and :attr:`root`.
-
-    Examples
-    --------
-    >>> nodes = NodeList()
-    >>> left, right = nodes.split(nodes.root, 3, 0.5, False)
-    >>> nodes.leaf(left, 1.0)
-    >>> nodes.leaf(right, 2.0)
-    >>> nodes.tree().left
-    array([ 1, -1, -1])
     """
 
     root = -1
@@ -128,11 +119,6 @@ class Span(NamedTuple):
     high: float = np.inf
     missing: bool = True
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing is in it."""
-        return not (self.missing or self.low < self.high)
-
     def up_to(self, end: float, *, missing: bool) -> Span:
         """Its numbers up to an end."""
         return Span(self.low, min(self.high, end), self.missing and missing)
@@ -145,18 +131,10 @@ class Span(NamedTuple):
 @final
 @dataclass(frozen=True, eq=False)
 class Fan:
-    """What a node does with numbers, by runs of them.
+    """What a node does with numbers, by runs of them."""
 
-    Parameters
-    ----------
-    ends : array (m,)
-        Where the runs end, increasing to infinity.
-    left : array (m,)
-        Whether each goes left; it alternates.
-    """
-
-    ends: Array
-    left: Truths
+    ends: Array  # (m,): where the runs end, increasing to infinity
+    left: Truths  # (m,): whether each goes left; it alternates
 
     @classmethod
     def of(cls, ends: Array, left: Truths) -> Fan:
@@ -289,13 +267,6 @@ def at_most_in_single(thresholds: ArrayLike) -> Array:
     number before it where the middle is rounded up.
 
     thresholds (n,).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> x = at_most_in_single([1.0])
-    >>> np.float32(x) <= 1.0, np.float32(np.nextafter(x, 2.0)) <= 1.0
-    (array([ True]), array([False]))
     """
     exact = np.asarray(thresholds, dtype=np.float64)
     with np.errstate(over="ignore"):
@@ -371,18 +342,10 @@ def code_runs(listed: Truths) -> tuple[Array, Truths]:
 @final
 @dataclass(frozen=True, eq=False)
 class Questions:
-    """What is asked of a view.
+    """What is asked of a view."""
 
-    Parameters
-    ----------
-    view : View
-        What the model is given.
-    numbers : callable
-        What it makes of it.
-    """
-
-    view: View
-    numbers: Numbers
+    view: View  # what the model is given
+    numbers: Numbers  # what it makes of it
 
     def missing(self, seen: Sequence[int]) -> Mapping[int, float]:
         """What is seen of a missing number in some columns; NaN if it is refused."""
@@ -575,24 +538,12 @@ class _Column(ABC):
 @final
 @dataclass(frozen=True, eq=False)
 class _Numbers(_Column):
-    """Numbers, seen through a nondecreasing map.
+    """Numbers, seen through a nondecreasing map."""
 
-    Parameters
-    ----------
-    column : int
-        The column of the table, as in all others.
-    missing : float
-        What is seen of missing numbers.
-    ends : array (T,)
-        All that is compared with what is seen, increasing.
-    cuts : array (T,)
-        The largest numbers of which at most that is seen.
-    """
-
-    column: int
-    missing: float
-    ends: Array
-    cuts: Array
+    column: int  # the column of the table, as in all others
+    missing: float  # what is seen of missing numbers
+    ends: Array  # (T,): all that is compared with what is seen, increasing
+    cuts: Array  # (T,): the largest numbers of which at most that is seen
 
     def put(self, asking: _Asking, nodes: NDArray[np.intp]) -> None:
         thresholds = asking.model.threshold[nodes]
@@ -616,22 +567,12 @@ class _Numbers(_Column):
 @final
 @dataclass(frozen=True, eq=False)
 class _Runs(_Column):
-    """Numbers, of which something is seen that is constant between some ends.
-
-    Parameters
-    ----------
-    column, missing
-        As of :class:`_Numbers`.
-    ends : array (m − 1,)
-        Where what is seen changes, increasing.
-    seen : array (m,)
-        What is seen of numbers up to each end, and beyond the last.
-    """
+    """Numbers, of which something is seen that is constant between some ends."""
 
     column: int
     missing: float
-    ends: Array
-    seen: Array
+    ends: Array  # (m − 1,): where what is seen changes, increasing
+    seen: Array  # (m,): what is seen of numbers up to each end, and beyond the last
 
     def put(self, asking: _Asking, nodes: NDArray[np.intp]) -> None:
         asking.feature[nodes] = self.column
@@ -644,18 +585,10 @@ class _Runs(_Column):
 @final
 @dataclass(frozen=True, eq=False)
 class _Categories(_Column):
-    """A category.
+    """A category."""
 
-    Parameters
-    ----------
-    column : int
-        The column of the table.
-    seen : array (K,)
-        What is seen of each code.
-    """
-
-    column: int
-    seen: Array
+    column: int  # the column of the table
+    seen: Array  # (K,): what is seen of each code
 
     def put(self, asking: _Asking, nodes: NDArray[np.intp]) -> None:
         asking.feature[nodes] = self.column
@@ -669,18 +602,10 @@ class _Categories(_Column):
 @final
 @dataclass(frozen=True)
 class TreeOutput:
-    """What is wanted of a model.
+    """What is wanted of a model."""
 
-    Parameters
-    ----------
-    name : str
-        ``"value"``, ``"probability"``, ``"log_odds"`` or ``"margin"``, which of models
-        that are no classifiers is their score, before any link.
-    index : int or None
-        The class, or the column of the output; None where there is only one.
-    """
-
-    name: str
+    name: str  # "value", "probability", "log_odds" or "margin"
+    # the class, or the column of the output; None where there is only one
     index: int | None
 
 
@@ -698,21 +623,11 @@ class TreeScore(NamedTuple):
 @final
 @dataclass(frozen=True)
 class Scores:
-    """The K scores of a model that are sums of trees, and what is made of them.
+    """The K scores of a model that are sums of trees, and what is made of them."""
 
-    Parameters
-    ----------
-    count : int
-        K.
-    is_value : bool
-        Whether the scores are what the model predicts.
-    logit : float or None
-        The log-odds of the second of two classes are ``logit`` times the only score;
-        None where they are another function of it.
-    """
-
-    count: int
-    is_value: bool = False
+    count: int  # K
+    is_value: bool = False  # whether the scores are what the model predicts
+    # the log-odds of the second of two classes are logit times the only score
     logit: float | None = None
 
     def read(self, output: TreeOutput) -> TreeScore | None:

@@ -33,30 +33,14 @@ class Conjunctions:
         = Π_{i<p} (m − i)/(d − i) · Π_{i<a} (d − m − i)/(d − p − i),
 
     and E_m[z_j ·] is the same, 0, or that of p + 1, where j is in P, in A, or in none.
-
-    Parameters
-    ----------
-    base : float
-        What is added to all.
-    values : array (L,)
-        v.
-    present, absent : array (L, K), (L, K')
-        P and A, padded with −1; no word is twice in a row of both.
-    n_words : int
-        d.
-
-    Examples
-    --------
-    >>> f = Conjunctions.of([1.0, 1.0], [[0], [1, 2]], [[], [0]], 3)
-    >>> f.value(np.array([[1, 0, 0], [0, 1, 1], [0, 1, 0]]))
-    array([1., 1., 0.])
     """
 
-    base: float
-    values: Array
+    base: float  # what is added to all
+    values: Array  # (L,): v
+    # (L, K): P and A, padded with −1; no word is twice in a row of both
     present: Positions
-    absent: Positions
-    n_words: int
+    absent: Positions  # shape (L, K')
+    n_words: int  # d
 
     @classmethod
     def of(
@@ -170,21 +154,9 @@ MOST_ENUMERATED: Final = 16
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Enumerated:
-    """f by its values at all 2^d sets of words.
+    """f by its values at all 2^d sets of words."""
 
-    Parameters
-    ----------
-    values : array (2^d,)
-        In the order of :func:`all_sets`.
-
-    Examples
-    --------
-    >>> f = Enumerated.of(lambda bits: bits[:, 0] & ~bits[:, 1], n_words=3)
-    >>> f.mean_by_size().round(4)
-    array([0.    , 0.3333, 0.3333, 0.    ])
-    """
-
-    values: Values
+    values: Values  # (2^d,): in the order of all_sets
 
     @classmethod
     def of(cls, function: Callable[[Truths], Any], n_words: int) -> Enumerated:

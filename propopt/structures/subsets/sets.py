@@ -32,13 +32,7 @@ from propopt.base.arrays import Array, Positions, Truths, Values
 
 
 def all_sets(n_words: int) -> Truths:
-    """The bits of all sets of words, (2^d, d): word j is in set i where bit j of i is.
-
-    Parameters
-    ----------
-    n_words : int
-        d.
-    """
+    """The bits of all sets of words, (2^d, d): word j is in set i if bit j of i is."""
     places = np.arange(2**n_words)[:, None]
     return np.asarray((places >> np.arange(n_words)) & 1, bool)
 
@@ -138,15 +132,9 @@ class SetFunction(SizeMeans, Protocol):
 @final
 @dataclass(frozen=True)
 class NoSetFunction:
-    """Why nothing is known of a function of words, in a sentence.
+    """Why nothing is known of a function of words, in a sentence."""
 
-    Parameters
-    ----------
-    reason : str
-        Such as ``"probabilities are no sum of words; the log-odds are"``.
-    """
-
-    reason: str
+    reason: str  # such as "probabilities are no sum of words; the log-odds are"
 
 
 # ---- Functions of few words each: what their sum is made of
@@ -159,20 +147,11 @@ class Blocks:
 
     Set s of the 2^b keeps word k of the block where bit k of s is 1; of no word kept
     both numbers are 0.
-
-    Parameters
-    ----------
-    words : array (G, b)
-        Which words each block has; no word is in two.
-    values : array (G, 2^b)
-        What each set adds to the value.
-    sizes : array (G, 2^b)
-        What each set adds to the norm's power, ≥ 0.
     """
 
-    words: Positions
-    values: Array
-    sizes: Array
+    words: Positions  # (G, b): which words each block has; no word is in two
+    values: Array  # (G, 2^b): what each set adds to the value
+    sizes: Array  # (G, 2^b): what each set adds to the norm's power, ≥ 0
 
     @classmethod
     def of_words(cls, values: Array, sizes: Array, words: Positions) -> Blocks:
@@ -224,16 +203,10 @@ _STORED: Final = 2**25
 @final
 @dataclass(frozen=True, eq=False)
 class _Step:
-    """A block of b words that comes to t others, at Q rates.
+    """A block of b words that comes to t others, at Q rates."""
 
-    Parameters
-    ----------
-    plain, tilted : array (Q, b + 1)
-        ā and ã; ā_0 is 1 and ã_0 is 0.
-    """
-
-    plain: Array
-    tilted: Array
+    plain: Array  # (Q, b + 1): ā; ā_0 is 1 and ã_0 is 0
+    tilted: Array  # (Q, b + 1): ã; ā_0 is 1 and ã_0 is 0
 
     def grown(self, state: Array) -> Array:
         """From e and e′ of t words (2, Q, t + 1) to those of t + b."""
@@ -279,18 +252,10 @@ class _Step:
 @final
 @dataclass(frozen=True, eq=False)
 class SymmetricMeans:
-    """Means over sets of one size of Π exp(−u sizes) Σ values, at Q rates u.
+    """Means over sets of one size of Π exp(−u sizes) Σ values, at Q rates u."""
 
-    Parameters
-    ----------
-    blocks : sequence of Blocks
-        Each of d words is in one block.
-    rates : array (Q,)
-        u.
-    """
-
-    blocks: Sequence[Blocks]
-    rates: Values
+    blocks: Sequence[Blocks]  # each of d words is in one block
+    rates: Values  # (Q,): u
 
     def means(self) -> Array:
         """Of the sets of m = 0, ..., d words, (Q, d + 1)."""

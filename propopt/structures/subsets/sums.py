@@ -45,24 +45,10 @@ class ExponentialSum:
     and 2e-15. Left of the nodes u falls like exp(−e^\|x\|), and right of them uR > 37:
     each end leaves out less than 2e-16. So (33 + log(37/r)) / 0.26 nodes do at most,
     of which few are on the left: 48 for r = 0.01, 66 for 1e-4, 101 for 1e-8.
-
-    Parameters
-    ----------
-    rates, weights : array (Q,)
-        u and w, all positive.
-
-    Examples
-    --------
-    >>> powers = ExponentialSum.of(0.5, 0.01)
-    >>> len(powers.rates)
-    48
-    >>> R = np.array([0.01, 0.3, 1.0])
-    >>> np.exp(-np.outer(R, powers.rates)) @ powers.weights
-    array([10.        ,  1.82574186,  1.        ])
     """
 
-    rates: Values
-    weights: Values
+    rates: Values  # (Q,): u, positive
+    weights: Values  # (Q,): w, positive
 
     @classmethod
     def of(cls, power: float, smallest: float) -> ExponentialSum:
@@ -91,27 +77,11 @@ class PlainSum:
     the sets of i of them,
 
     E_m g = Σ_i h_i ḡ_i,   E_m[z_j g] = Σ_i h_i (m − i)/(d − b) ḡ_i of words outside.
-
-    Parameters
-    ----------
-    base : float
-        What is added to all.
-    blocks : tuple of Blocks
-        g, in their ``values``.
-    n_words : int
-        d.
-
-    Examples
-    --------
-    >>> words = Blocks.of_words(np.array([2.0, -1.0]), np.zeros(2), np.arange(2))
-    >>> f = PlainSum(0.5, (words,), 3)
-    >>> f.value(np.array([[1, 0, 0], [1, 1, 1]]))
-    array([2.5, 1.5])
     """
 
-    base: float
-    blocks: tuple[Blocks, ...]
-    n_words: int
+    base: float  # what is added to all
+    blocks: tuple[Blocks, ...]  # g, in their values
+    n_words: int  # d
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.n_words} words)"
@@ -178,33 +148,12 @@ class NormalisedSum:
     over sets. Q nodes, 66 where words differ by 10^4 in r, need Q d² steps for each row
     of weights, and hold some MiB whatever d is: of 100 words 10 ms, of 1,000 words 1 s,
     of 5,000 words 16 s. Documents, and rows of weights, count each by itself.
-
-    Parameters
-    ----------
-    base : float
-        What is added to all.
-    blocks : tuple of Blocks
-        v and r, in their ``values`` and ``sizes``; each word is in one block.
-    power : float
-        s.
-
-    Examples
-    --------
-    The words have TF-IDF 3 and 4, and only the first counts:
-
-    >>> words = Blocks.of_words(
-    ...     np.array([3.0, 0.0]), np.array([9.0, 16.0]), np.arange(2)
-    ... )
-    >>> f = NormalisedSum(0.0, (words,), 0.5)
-    >>> f.value(np.array([[1, 1], [1, 0], [0, 0]]))
-    array([0.6, 1. , 0. ])
-    >>> f.mean_by_size()
-    array([0. , 0.5, 0.6])
     """
 
-    base: float
+    base: float  # what is added to all
+    # v and r, in their values and sizes; each word is in one block
     blocks: tuple[Blocks, ...]
-    power: float
+    power: float  # s
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.n_words} words)"
@@ -297,26 +246,11 @@ def _few(weights: Array) -> tuple[Array, Array]:
 @final
 @dataclass(frozen=True, eq=False)
 class AddedSets:
-    """f = base + Σ_k weight_k f_k: all that is asked of f is linear in it.
+    """f = base + Σ_k weight_k f_k: all that is asked of f is linear in it."""
 
-    Parameters
-    ----------
-    parts : sequence of (float, SetFunction)
-        At least one weight and function, all of the same words.
-    base : float
-        What is added to them.
-
-    Examples
-    --------
-    >>> from propopt.structures.subsets.conjunctions import Conjunctions
-    >>> first = Conjunctions.of([1.0], [[0]], [[]], n_words=2)
-    >>> both = AddedSets([(2.0, first), (-1.0, first)], base=3.0)
-    >>> both.value(np.array([[True, False], [False, True]]))
-    array([4., 3.])
-    """
-
+    # at least one weight and function, all of the same words
     parts: Sequence[tuple[float, SetFunction]]
-    base: float = 0.0
+    base: float = 0.0  # what is added to them
 
     @property
     def n_words(self) -> int:

@@ -27,27 +27,11 @@ class WordPairs:
     E_m[z_j f] = g q_1 + a q_2 + b q_3 + γ_j (q_1 − q_2) + B_j (q_2 − q_3),
 
     where a = Σ_j γ_j, b = Σ_{j<k} B_jk and B_j = Σ_k B_jk.
-
-    Parameters
-    ----------
-    levels : array (d + 1,)
-        g of m = 0, ..., d.
-    slopes : array (d,)
-        γ.
-    pairs : array (d, d), optional
-        B, symmetric with zeros on its diagonal; by default zeros, which take no room.
-
-    Examples
-    --------
-    >>> both = np.array([[0.0, 1.0], [1.0, 0.0]])
-    >>> f = WordPairs(np.zeros(3), np.array([2.0, 0.0]), both)
-    >>> f.value(np.array([[1, 0], [1, 1]])), f.mean_by_size()
-    (array([2., 3.]), array([0., 1., 3.]))
     """
 
-    levels: Values
-    slopes: Values
-    pairs: Array | None = None
+    levels: Values  # (d + 1,): g of m = 0, ..., d
+    slopes: Values  # (d,): γ
+    pairs: Array | None = None  # (d, d): B, symmetric with zeros on its diagonal
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.n_words} words)"
@@ -116,21 +100,9 @@ class WordShapley:
     the number of all sets of m words; and one of m words without j one over d − m times
     that. So Σ_j φ_j = f(text) − f(empty text), and no set is asked for: φ is exact and
     as fast as the means are, however many words there are.
-
-    Parameters
-    ----------
-    function : SetFunction
-        f, of d ≥ 1 words.
-
-    Examples
-    --------
-    >>> from propopt.structures.subsets.conjunctions import Conjunctions
-    >>> f = Conjunctions.of([1.0, 1.0], [[0], [1, 2]], [[], [0]], 3)
-    >>> WordShapley(f).values.round(4)
-    array([0.6667, 0.1667, 0.1667])
     """
 
-    function: SetFunction
+    function: SetFunction  # f, of d ≥ 1 words
 
     @property
     def values(self) -> Values:

@@ -32,17 +32,7 @@ READERS: Final[tuple[TextReader, ...]] = (read_text_linear, read_text_trees)
 def read_text_model(
     model: Any, output: str, index: int | None
 ) -> TextStructure | NoSetFunction:
-    """What a fitted model of texts is made of; the first reason where it is not read.
-
-    Parameters
-    ----------
-    model : estimator or callable
-        From texts to numbers, such as a pipeline that begins with a vectoriser.
-    output : str
-        ``"value"``, ``"probability"``, ``"log_odds"`` or ``"margin"``.
-    index : int or None
-        The class, or the column of the output; None where there is only one.
-    """
+    """What a fitted model of texts is made of; the first reason if it is not read."""
     reasons = []
     for reader in READERS:
         found = reader(model, output, index)

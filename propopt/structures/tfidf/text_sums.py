@@ -78,21 +78,11 @@ class TextStructure(Protocol):
 @final
 @dataclass(frozen=True, eq=False)
 class LinearRow:
-    """λᵀ x + λ_0, or with thresholds Σ_v λ_v 1{x_v > t_v} + λ_0.
+    """λᵀ x + λ_0, or with thresholds Σ_v λ_v 1{x_v > t_v} + λ_0."""
 
-    Parameters
-    ----------
-    coefficients : array (V,)
-        λ.
-    intercept : float
-        λ_0.
-    thresholds : array (V,) or None
-        t.
-    """
-
-    coefficients: Values
-    intercept: float
-    thresholds: Values | None = None
+    coefficients: Values  # (V,): λ
+    intercept: float  # λ_0
+    thresholds: Values | None = None  # (V,): t
 
     @classmethod
     def of_network(
@@ -205,18 +195,11 @@ def _scaled(network: Any, row: LinearRow, name: str) -> LinearRow | NoSetFunctio
 @final
 @dataclass(frozen=True, eq=False)
 class Normed:
-    """A vectoriser whose norm is the last of a model, and what of it is passed on.
+    """A vectoriser whose norm is the last of a model, and what of it is passed on."""
 
-    Parameters
-    ----------
-    vectoriser : Vectoriser
-        Its idf holds all weights before the norm, 0 of features that are left out.
-    columns : array (F,)
-        The features that are passed on.
-    """
-
+    # its idf holds all weights before the norm, 0 of features that are left out
     vectoriser: Vectoriser
-    columns: Positions
+    columns: Positions  # (F,): the features that are passed on
 
     def behind(self, step: Any) -> Normed | NoSetFunction:
         """With a step whose place is before a norm.
@@ -256,13 +239,7 @@ class Normed:
 
 
 def last_norm(vectoriser: Vectoriser) -> Normed | NoSetFunction:
-    """With all steps up to the last that takes a norm; the rest is linear, or is not.
-
-    Parameters
-    ----------
-    vectoriser : Vectoriser
-        Fitted, with a model behind it.
-    """
+    """With all steps up to the last that takes a norm; whether the rest is linear."""
     rest = vectoriser.rest
     steps = [step for _, step in rest.steps] if type(rest) is Pipeline else [rest]
     norms = [k for k, step in enumerate(steps) if takes_norm(step)]
@@ -365,18 +342,10 @@ def _too_many(vectoriser: Vectoriser, found: DocumentFeatures, words: Positions)
 @final
 @dataclass(frozen=True, eq=False)
 class AddedTexts:
-    """Base + Σ_k weight_k f_k, of functions of the words of any document.
+    """Base + Σ_k weight_k f_k, of functions of the words of any document."""
 
-    Parameters
-    ----------
-    parts : tuple of (float, TextStructure)
-        At least one weight and function.
-    base : float
-        What is added to them.
-    """
-
-    parts: tuple[tuple[float, TextStructure], ...]
-    base: float
+    parts: tuple[tuple[float, TextStructure], ...]  # at least one weight and function
+    base: float  # what is added to them
 
     def at(self, document: Document, /) -> SetFunction | NoSetFunction:
         """The function of which words of a document are kept."""
@@ -649,18 +618,10 @@ _LONGEST: Final = 4e9
 @final
 @dataclass(frozen=True, eq=False)
 class TextLinear:
-    """A linear output of the features of a vectoriser, on any document.
+    """A linear output of the features of a vectoriser, on any document."""
 
-    Parameters
-    ----------
-    vectoriser : Vectoriser
-        Fitted.
-    row : LinearRow
-        The output, of its features behind the norm.
-    """
-
-    vectoriser: Vectoriser
-    row: LinearRow
+    vectoriser: Vectoriser  # fitted
+    row: LinearRow  # the output, of its features behind the norm
 
     def at(self, document: Document, /) -> SetFunction | NoSetFunction:
         """The function of which words of a document are kept."""

@@ -109,22 +109,12 @@ class _CubesAsked:
 @final
 @dataclass(frozen=True, eq=False)
 class CubeTable:
-    """The cubes of many sets, one after the other.
+    """The cubes of many sets, one after the other."""
 
-    Parameters
-    ----------
-    start, size : array (G,)
-        Where those of each set begin, and how many there are.
-    sign : array (C,)
-        Of each cube.
-    literals : array (C, K)
-        Padded with −1.
-    """
-
-    start: Positions
-    size: Positions
-    sign: Array
-    literals: Positions
+    start: Positions  # (G,): where those of each set begin, and how many there are
+    size: Positions  # shape (G,)
+    sign: Array  # (C,): of each cube
+    literals: Positions  # (C, K): padded with −1
 
     @classmethod
     def of(cls, groups: Sequence[Sequence[Cube]]) -> CubeTable:
@@ -171,21 +161,12 @@ class Literals:
 
     Place 2 j + 1 is word j where it is kept, 2 j where it is deleted; places from 2 d
     on are sets.
-
-    Parameters
-    ----------
-    values : array (R,)
-        v.
-    row, place : array (E,)
-        The row and the place of each entry, increasing.
-    n_places : int
-        2 d, and how many sets there are.
     """
 
-    values: Array
-    row: Positions
-    place: Positions
-    n_places: int
+    values: Array  # (R,): v
+    row: Positions  # (E,): the row and the place of each entry, increasing
+    place: Positions  # shape (E,)
+    n_places: int  # 2 d, and how many sets there are
 
     @classmethod
     def of(
@@ -304,30 +285,14 @@ class LeavesOnWords:
     Each set is of one feature, and so of the words that feed it: it always holds, never
     does, or is a sum of conjunctions. Words that are not in a document are always
     absent, so that most leaves are never reached; for these nothing is done.
-
-    Parameters
-    ----------
-    vectoriser : Vectoriser
-        What the features are; without norm.
-    base : float
-        What is added.
-    values : array (L,)
-        v.
-    leaf : array (E,)
-        The leaf of each set.
-    sets : Sets (E)
-        By the V features, in their order.
-    absent : float
-        What the model sees of a feature that does not come: 0, or NaN where a sparse
-        table has nothing and nothing is missing.
     """
 
-    vectoriser: Vectoriser
-    base: float
-    values: Array
-    leaf: Positions
-    sets: Sets
-    absent: float
+    vectoriser: Vectoriser  # what the features are; without norm
+    base: float  # what is added
+    values: Array  # (L,): v
+    leaf: Positions  # (E,): the leaf of each set
+    sets: Sets  # by the V features, in their order
+    absent: float  # what the model sees of a feature that does not come
 
     @classmethod
     def of(
@@ -469,15 +434,9 @@ def _before(sizes: Positions) -> Positions:
 @final
 @dataclass(frozen=True, eq=False)
 class TextTrees:
-    """A sum of trees of the features of a vectoriser, on any document.
+    """A sum of trees of the features of a vectoriser, on any document."""
 
-    Parameters
-    ----------
-    trees : LeavesOnWords
-        By the features.
-    """
-
-    trees: LeavesOnWords
+    trees: LeavesOnWords  # by the features
 
     def at(self, document: Document, /) -> SetFunction | NoSetFunction:
         """The function of which words of a document are kept."""

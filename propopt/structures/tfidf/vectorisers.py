@@ -42,51 +42,19 @@ class Vectoriser:
 
     g_v(n) is n, or 1 where ``binary``; its logarithm plus 1 where ``sublinear``; times
     idf_v; and 0 where n is 0.
-
-    Parameters
-    ----------
-    counter : estimator
-        A fitted CountVectorizer, TfidfVectorizer or HashingVectorizer.
-    binary, sublinear : bool
-        As scikit-learn has them.
-    idf : array (V,) or None
-        The inverse document frequencies; None where they are not used.
-    norm : {"l1", "l2"} or None
-        What features are divided by at last.
-    rest : estimator or None
-        The model behind; None where the vectoriser stands alone.
-
-    Examples
-    --------
-    >>> from sklearn.feature_extraction.text import TfidfVectorizer
-    >>> from sklearn.linear_model import Ridge
-    >>> from sklearn.pipeline import make_pipeline
-    >>> model = make_pipeline(TfidfVectorizer(norm=None), Ridge())
-    >>> _ = model.fit(["good food", "bad food"], [1.0, 0.0])
-    >>> vectoriser = Vectoriser.of(model)
-    >>> counts = vectoriser.counts(["food, good food"])
-    >>> counts.toarray()
-    array([[0., 2., 1.]])
-    >>> vectoriser.values(counts).toarray().round(3)
-    array([[0.   , 2.   , 1.405]])
     """
 
-    counter: Any
-    binary: bool
+    counter: Any  # a fitted CountVectorizer, TfidfVectorizer or HashingVectorizer
+    binary: bool  # as scikit-learn has them
     sublinear: bool
+    # (V,): the inverse document frequencies; None where they are not used
     idf: Array | None
-    norm: str | None
-    rest: Any
+    norm: str | None  # what features are divided by at last
+    rest: Any  # the model behind; None where the vectoriser stands alone
 
     @classmethod
     def of(cls, model: Any) -> Vectoriser | NoSetFunction:
-        """The vectoriser that a fitted pipeline begins with; the reason if it has none.
-
-        Parameters
-        ----------
-        model : estimator or callable
-            A pipeline, nested or not, or a vectoriser alone.
-        """
+        """What vectoriser a fitted pipeline begins with; the reason if none."""
         steps = working_steps(model)
         if not steps or type(steps[0]) not in VECTORISERS:
             return NoSetFunction(_no_vectoriser(model, steps))
@@ -274,23 +242,14 @@ _LETTER: Final = re.compile(r"\w")
 @final
 @dataclass(frozen=True, eq=False)
 class DocumentFeatures:
-    """Counts of features as sums over the words that are kept: n_v = Σ_j M_vj z_j.
+    """Counts of features as sums over the words that are kept: n_v = Σ_j M_vj z_j."""
 
-    Parameters
-    ----------
-    feature, word : array (E,)
-        v and j where M is not 0, sorted by v, then by j.
-    count : array (E,)
-        M_vj: how often all occurrences of word j count for feature v together.
-    n_features, n_words : int
-        V and d.
-    """
-
-    feature: Positions
-    word: Positions
+    feature: Positions  # (E,): v and j where M is not 0, sorted by v, then by j
+    word: Positions  # shape (E,)
+    # (E,): m_vj: how often all occurrences of word j count for feature v together
     count: Values
-    n_features: int
-    n_words: int
+    n_features: int  # V
+    n_words: int  # d
 
     @cached_property
     def features(self) -> Positions:
@@ -306,12 +265,6 @@ class DocumentFeatures:
     def shared(self) -> Positions:
         """The features that several words feed, increasing."""
         return np.flatnonzero(np.bincount(self.feature, minlength=1) > 1)
-
-    @property
-    def one_to_one(self) -> bool:
-        """Whether no two words feed one feature, and no word feeds two."""
-        alone = len(np.unique(self.word)) == len(self.word)
-        return alone and len(self.shared) == 0
 
     def words_of(self, feature: int) -> tuple[Positions, Values]:
         """The words that feed a feature, and how often each counts."""

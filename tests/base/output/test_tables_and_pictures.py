@@ -8,8 +8,7 @@ import matplotlib as mpl
 import pytest
 from matplotlib.figure import Figure
 
-from propopt.base.errors import InvalidInput
-from propopt.base.files import markdown_list, markdown_table, write_markdown, write_svg
+from propopt.base.files import write_svg
 from propopt.base.terminal import PlainConsole, print_table
 
 
@@ -48,27 +47,6 @@ def test_a_picture_that_cannot_be_drawn_leaves_the_old_one(tmp_path):
         write_svg(broken, target, salt="tiny")
     assert target.read_bytes() == before
     assert list(tmp_path.iterdir()) == [target]
-
-
-def test_bars_in_cells_are_no_edges():
-    table = markdown_table(("|w|", "value"), [("a|b", "1"), ("c", "2")])
-    assert table.splitlines() == [
-        r"| \|w\| | value |",
-        "| --- | --- |",
-        r"| a\|b | 1 |",
-        "| c | 2 |",
-    ]
-
-
-def test_paragraphs_of_a_page_stand_apart(tmp_path):
-    write_markdown(tmp_path / "page.md", ["# δ", markdown_list(["a", "b"])])
-    page = (tmp_path / "page.md").read_text("utf-8")
-    assert page == "# δ\n\n- a\n- b\n"
-
-
-def test_a_page_without_a_folder_is_refused(tmp_path):
-    with pytest.raises(InvalidInput, match="there is no folder"):
-        write_markdown(tmp_path / "a" / "page.md", [])
 
 
 def test_no_digit_is_cut_off_on_a_narrow_terminal(monkeypatch, capsys):

@@ -15,7 +15,7 @@ from rich.table import Table
 import propopt as po
 from papers.__main__ import main as reproduce
 from propopt.base.terminal import PlainConsole, progress_bar
-from propopt.base.text import drawn, in_html, in_markdown, printable, printable_lines
+from propopt.base.text import drawn, in_html, printable, printable_lines
 from propopt.cli import main
 
 
@@ -32,7 +32,7 @@ def assert_harmless(text):
     "name", ["plain", "größe × μ", "価格", "a b", "👩\u200d🔬", ""]
 )
 def test_ordinary_names_stay_as_they_are(name):
-    for shown in (printable, printable_lines, drawn, in_markdown, in_html):
+    for shown in (printable, printable_lines, drawn, in_html):
         assert shown(name) == name
 
 
@@ -47,9 +47,6 @@ def test_every_control_character_is_caught():
 
 
 def test_markup_of_pages_is_text():
-    assert in_markdown("*a* [b](c) <d> &e; `f` $g$") == (
-        r"\*a\* \[b\](c) \<d> \&e; \`f\` \$g\$"
-    )
     assert in_html("<script>&\x1b") == "&lt;script&gt;&amp;\\x1b"
 
 

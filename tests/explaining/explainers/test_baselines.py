@@ -22,7 +22,8 @@ from propopt.explaining.explainers import (
     Shap,
     SmoothGrad,
 )
-from propopt.functions import Interactions, Power, Sine
+from propopt.functions import Power, Sine
+from propopt.functions.formulas import Interactions
 
 
 def test_every_explainer_is_registered_under_its_method() -> None:

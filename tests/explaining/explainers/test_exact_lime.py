@@ -16,6 +16,7 @@ from sklearn.tree import DecisionTreeRegressor
 import propopt as po
 from propopt.base.errors import EstimatedWarning, InexactBoxesWarning, InvalidInput
 from propopt.explaining.explainers import ExactLime, LimePackage
+from propopt.functions.formulas import Additive
 
 
 SLOPES = np.array([2.0, -1.0, 0.5])
@@ -328,7 +329,7 @@ def test_the_gaussian_law_is_that_of_the_background():
 def test_what_quadrature_does_not_find_is_estimated_with_the_reason():
     X = np.random.default_rng(0).normal(size=(100, 2))
     rules = [lambda x: np.sin(1e6 * x), np.abs]
-    f = po.functions.Additive(rules, knots={1: [0.0]})
+    f = Additive(rules, knots={1: [0.0]})
     lime = po.explainers.ExactLime(background=X, n_samples=200)
     with pytest.warns(EstimatedWarning, match="quadrature"):
         found = lime.explain(f, X[:2])

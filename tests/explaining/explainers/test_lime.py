@@ -12,7 +12,8 @@ from sklearn.linear_model import LinearRegression, Ridge
 from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.base.errors import InvalidInput, Refused
 from propopt.explaining.explainers import Lime
-from propopt.functions import Exponential, Function, Power, QuadraticPlusSine, Sine
+from propopt.functions import Function, Power, Sine
+from propopt.functions.formulas import Exponential, QuadraticPlusSine
 from propopt.laws import perturbations
 from propopt.tables.frames import Labels
 

@@ -20,7 +20,8 @@ from propopt.base.arrays import Array, Points, Values
 from propopt.base.errors import InvalidInput, MissingExtra
 from propopt.base.resources import Budget, require
 from propopt.explaining.explainers import Baseline, Lime, LimePackage, Shap
-from propopt.functions import Exponential, Function, Interactions, Power, Sine, wrap
+from propopt.functions import Function, Power, Sine, wrap
+from propopt.functions.formulas import Exponential, Interactions
 from propopt.laws import perturbations
 from propopt.tables.frames import Labels
 

@@ -8,7 +8,8 @@ from baseline_checks import Recorded, Z, worst_z
 
 from propopt.base.arrays import Points
 from propopt.explaining.explainers import SmoothGrad
-from propopt.functions import Exponential, Power, QuadraticPlusSine, Sine
+from propopt.functions import Power, Sine
+from propopt.functions.formulas import Exponential, QuadraticPlusSine
 from propopt.laws import perturbations
 
 

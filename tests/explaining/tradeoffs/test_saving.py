@@ -11,7 +11,7 @@ from crafted_archives import craft, header_of, members_of, npy, with_header, wri
 
 import propopt as po
 from propopt.base.errors import InvalidInput, Refused, SolverFailure, UnsolvedWarning
-from propopt.results.explanation import is_deferred
+from propopt.results.explanation import is_lazy
 from propopt.solvers.curves import Spectral
 
 
@@ -72,7 +72,7 @@ def test_every_field_of_every_explanation_comes_back_exactly(tmp_path):
 
 def test_attributions_on_curves_are_computed_and_proved_for_it(tmp_path):
     curve = po.sweep(OBJECTIVE, {"pairwise_robustness": np.geomspace(0.1, 10.0, 9)})
-    assert all(map(is_deferred, curve.optimized))
+    assert all(map(is_lazy, curve.optimized))
     curve.save(tmp_path / "curve")
     again = po.TradeOffs.load(tmp_path / "curve")
     assert [e.certificate.kind for e in again.optimized] == ["strong convexity"] * 9
@@ -116,7 +116,7 @@ def test_a_point_without_attributions_is_left_out_and_told(tmp_path, monkeypatch
     curve = swept()
     _ = [curve.optimized[place].attributions for place in (0, 2)]
     monkeypatch.setattr(
-        "propopt.results.explanation.Deferred.proved", lambda *_: refused()
+        "propopt.results.explanation.LazyAttributions.proved", lambda *_: refused()
     )
     with pytest.warns(UnsolvedWarning, match="weight 2 of 3 were not found"):
         curve.save(tmp_path / "curve")
@@ -139,7 +139,7 @@ def test_more_attributions_than_memory_holds_are_refused_before_any(
     )
     with pytest.raises(Refused, match="attributions of 3 explanations"):
         curve.save(tmp_path / "curve")
-    assert all(map(is_deferred, curve.optimized))
+    assert all(map(is_lazy, curve.optimized))
     monkeypatch.setattr("propopt.base.resources.free_memory", lambda: 3 * 5 * 2 * 8.0)
     curve.save(tmp_path / "curve")
 
@@ -268,7 +268,7 @@ def test_the_card_shows_ends_baselines_and_what_is_missing():
     weights = {"pairwise_robustness": np.geomspace(1e-3, 1e3, 41)}
     curve = po.sweep(OBJECTIVE, weights, {"<b>": G}, solver=Spectral())
     card = curve._repr_html_()
-    assert all(map(is_deferred, curve.optimized))
+    assert all(map(is_lazy, curve.optimized))
     assert card.count("<tr>") == 1 + 10 + 1
     assert "41 optimized, 1 others" in card
     assert ">0.001<" in card

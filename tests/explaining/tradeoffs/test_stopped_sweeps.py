@@ -8,10 +8,11 @@ from sweeps import WEIGHTS, Scripted, explanation_of
 
 import propopt as po
 from propopt.base.errors import InterruptedWarning, SolverFailure, UnsolvedWarning
+from propopt.solvers.curves import Spectral
 
 
 def test_interruption_keeps_what_is_done(objective):
-    solver = Scripted(po.solvers.Spectral(), {3: KeyboardInterrupt()})
+    solver = Scripted(Spectral(), {3: KeyboardInterrupt()})
     weights = {"pairwise_robustness": WEIGHTS}
     baseline = explanation_of(objective)
     with pytest.warns(InterruptedWarning, match="3 of 5 weights are done"):
@@ -37,13 +38,13 @@ def test_interruption_among_the_baselines_keeps_those_made(objective, tmp_path):
 
 
 def test_interruption_before_anything_is_done(objective):
-    solver = Scripted(po.solvers.Spectral(), {0: KeyboardInterrupt()})
+    solver = Scripted(Spectral(), {0: KeyboardInterrupt()})
     with pytest.raises(KeyboardInterrupt):
         po.sweep(objective, {}, solver=solver)
 
 
 def test_failure_at_one_weight_keeps_the_others(objective):
-    solver = Scripted(po.solvers.Spectral(), {1: SolverFailure("the backend gave up")})
+    solver = Scripted(Spectral(), {1: SolverFailure("the backend gave up")})
     weights = {"pairwise_robustness": WEIGHTS}
     with pytest.warns(UnsolvedWarning, match="1 of 5 weights were not solved"):
         curve = po.sweep(objective, weights, solver=solver)
@@ -57,7 +58,7 @@ def test_failure_at_one_weight_keeps_the_others(objective):
 
 def test_failure_at_every_weight_raises_the_first(objective):
     failures = {n: SolverFailure(f"failure {n}") for n in range(5)}
-    solver = Scripted(po.solvers.Spectral(), failures)
+    solver = Scripted(Spectral(), failures)
     with pytest.raises(SolverFailure, match="failure 0"):
         po.sweep(objective, {"pairwise_robustness": WEIGHTS}, solver=solver)
     assert len(solver.solved) == 5

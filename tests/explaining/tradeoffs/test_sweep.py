@@ -15,6 +15,7 @@ from sweeps import WEIGHTS, Scripted, Seen, explanation_of, never_made, without_
 import propopt as po
 from propopt.base.errors import InvalidInput, Refused, TrivialObjectiveWarning
 from propopt.losses.faithfulness import Estimate
+from propopt.solvers.curves import Spectral
 
 
 def test_combinations_in_order_the_last_name_fastest(X):
@@ -75,7 +76,7 @@ def test_a_single_loss_is_an_objective(X):
     ],
 )
 def test_bad_weights_are_refused_before_any_work(objective, weights, message):
-    solver = Scripted(po.solvers.Spectral(), {})
+    solver = Scripted(Spectral(), {})
     with pytest.raises(InvalidInput, match=message):
         po.sweep(objective, weights, never_made(), solver=solver)
     assert solver.solved == []

@@ -15,6 +15,8 @@ from sklearn.pipeline import make_pipeline
 import propopt as po
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Quantity
+from propopt.functions.cost import cost_of
+from propopt.functions.differences import jump_test
 from propopt.functions.texts import DocumentFunction, TextFunction
 from propopt.structures.subsets.conjunctions import Conjunctions
 from propopt.tables.documents import EachOccurrence, PatternWords, VectoriserWords
@@ -365,7 +367,7 @@ class TestWhatIsRefused:
         with pytest.raises(InvalidInput, match="needs no smoothing"):
             po.smoothed(f, 0.1)
         with pytest.raises(InvalidInput, match="numeric columns of at least three"):
-            po.functions.jump_test(f, NOTES)
+            jump_test(f, NOTES)
 
 
 def test_a_function_can_be_pickled():
@@ -379,6 +381,6 @@ def test_a_function_can_be_pickled():
 
 def test_cost_is_measured():
     f = po.wrap(classifier(), data=NOTES)
-    cost = po.functions.cost_of(f, *f.read(NOTES), 100)
+    cost = cost_of(f, *f.read(NOTES), 100)
     assert cost.evaluations == 100
     assert f.calls.rows == 0

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
-from propopt.base.errors import InvalidInput
+from papers.iloco.theory import FixedColumns, ideal_scores
 from propopt.interactions.errors_of_rows import (
     AbsoluteError,
     ProbabilityError,
@@ -12,7 +12,7 @@ from propopt.interactions.errors_of_rows import (
     SquaredError,
 )
 from propopt.interactions.features import Features
-from propopt.interactions.theory import FixedColumns, additive_leak, ideal_scores
+from propopt.interactions.patch_draws import additive_leak
 
 
 ERRORS = (SquaredError(), ProbabilityError())
@@ -67,7 +67,7 @@ def test_of_effects_that_are_noise_variances_are_least_squares(error: RowError) 
 
 def test_effects_below_zero_leak_nothing() -> None:
     pairs = all_sets(6, 2)
-    assert not additive_leak([-1.0] * 6, 3, pairs, SquaredError()).any()
+    assert not additive_leak(np.full(6, -1.0), 3, pairs, SquaredError()).any()
 
 
 def test_of_a_single_feature_it_is_what_the_others_make_of_one_without_effect() -> None:
@@ -83,37 +83,9 @@ def test_of_a_single_feature_it_is_what_the_others_make_of_one_without_effect() 
         )
 
 
-@pytest.mark.parametrize("error", ERRORS)
-@pytest.mark.parametrize("order", [1, 2, 3])
-def test_independent_draws_of_features_leak_exactly_nothing(
-    error: RowError, order: int
-) -> None:
-    mains = np.random.default_rng(1).exponential(size=7)
-    leak = additive_leak(mains, 2.1, all_sets(7, order), error, columns="bernoulli")
-    np.testing.assert_array_equal(leak, 0.0)
-
-
 def test_of_other_errors_it_is_not_known() -> None:
-    leak = additive_leak([1.0, 2.0, 3.0], 2, all_sets(3, 1), AbsoluteError())
+    leak = additive_leak(np.array([1.0, 2.0, 3.0]), 2, all_sets(3, 1), AbsoluteError())
     assert np.isnan(leak).all()
-
-
-def test_sets_that_are_never_left_out_are_refused() -> None:
-    with pytest.raises(InvalidInput, match="never leave out 2; at most 2 would do"):
-        additive_leak([1.0] * 4, 3, all_sets(4, 2), SquaredError())
-
-
-def test_words_that_are_none_are_refused() -> None:
-    pairs, mains = all_sets(4, 2), [1.0] * 4
-    with pytest.raises(InvalidInput, match="columns: expected 'fixed' or 'bern"):
-        additive_leak(mains, 2, pairs, SquaredError(), "any")  # type: ignore[arg-type]
-    with pytest.raises(InvalidInput, match=r"one such as SquaredError\(\), got 'squ"):
-        additive_leak(mains, 2, pairs, "squared")  # type: ignore[arg-type]
-
-
-def test_fixed_patches_have_whole_numbers_of_features() -> None:
-    with pytest.raises(InvalidInput, match=r"whole number of features, got 2\.5"):
-        additive_leak([1.0] * 9, 2.5, all_sets(9, 2), SquaredError())
 
 
 def test_five_hundred_features_are_quick_and_exact() -> None:

@@ -11,14 +11,14 @@ from oracle_learners import (
     variances,
 )
 
-from propopt.interactions import ILOCO, DataSplit, InteractionScores, Minipatches
-from propopt.interactions.errors_of_rows import ProbabilityError, SquaredError
-from propopt.interactions.theory import (
+from papers.iloco.theory import (
     BernoulliColumns,
     FixedColumns,
     Refitted,
     ideal_scores,
 )
+from propopt.interactions import ILOCO, DataSplit, InteractionScores, Minipatches
+from propopt.interactions.errors_of_rows import ProbabilityError, SquaredError
 
 
 REGRESSION: Terms = {

@@ -8,8 +8,8 @@ from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
+from papers.iloco.theory import linear_refit_scores
 from propopt.interactions import ILOCO, DataSplit
-from propopt.interactions.theory import linear_refit_scores
 
 
 def split_scores(learner: BaseEstimator, simulation: Simulation, n: int, order: int):

@@ -11,9 +11,9 @@ from scipy.special import expit
 from sklearn.svm import SVR
 from studies import study
 
+from papers.iloco.theory import FixedColumns, detectable_ratio, ideal_scores
 from propopt.interactions import ILOCO, DataSplit, InteractionScores, Minipatches
 from propopt.interactions.errors_of_rows import AbsoluteError
-from propopt.interactions.theory import FixedColumns, detectable_ratio, ideal_scores
 
 
 pytestmark = pytest.mark.slow

@@ -7,7 +7,7 @@ import pytest
 from lime_cases import grid, linear
 
 import propopt as po
-from propopt.lime import GaussianLaw, LimeDiagnosis, limits
+from propopt.lime import GaussianLaw, LimeDiagnosis, gaussian_theory, limits
 
 
 LINEAR = linear([10.0, -10.0, 0.0], grid(3, -2.0, 2.0))
@@ -39,7 +39,9 @@ def test_another_width_does_not():
 
 def test_bins_below_the_mean_have_the_opposite_sign():
     diagnosis = diagnosed([1.0, -1.5, 0.1], 2.0)
-    gain = po.lime.gains(GaussianLaw.of(np.zeros(3), 1.0, 2.0), [[1.0, -1.5, 0.1]]).gain
+    gain = gaussian_theory.gains(
+        GaussianLaw.of(np.zeros(3), 1.0, 2.0), [[1.0, -1.5, 0.1]]
+    ).gain
     assert numbers(diagnosis, "sign opposite to gradient") == {1: gain[0, 1]}
     assert gain[0, 1] == pytest.approx(-1.46146931, abs=1e-8)
 
@@ -49,7 +51,7 @@ def test_a_narrow_kernel_has_no_samples_outside_the_bin():
     outside = numbers(diagnosis, "no samples outside the bin")
     assert set(outside) == {0, 1}  # the third column is not used
     law = GaussianLaw.of(np.zeros(3), 1.0, 0.08)
-    gains = po.lime.gains(law, [[0.3, 0.3, 0.3]])
+    gains = gaussian_theory.gains(law, [[0.3, 0.3, 0.3]])
     expected = 5000 * np.exp(gains.log_weight[0]) * gains.complement[0, 0]
     assert outside[0] == pytest.approx(expected, rel=1e-9)
     assert "no samples outside the bin" not in diagnosed([0.3] * 3, 2.0).rules

@@ -11,7 +11,7 @@ from sklearn.ensemble import RandomForestRegressor
 
 import propopt as po
 from propopt.base.errors import InvalidInput
-from propopt.lime.diagnosis.cases import Checked, LimeFinding, QuietRule
+from propopt.lime.diagnosis.evidence import Checked, LimeFinding, QuietRule
 from propopt.lime.diagnosis.rules import LIME_RULES
 
 

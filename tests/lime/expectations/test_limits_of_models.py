@@ -30,6 +30,7 @@ from sklearn.svm import SVR
 from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
+from propopt.functions.formulas import Additive, Multiplicative
 from propopt.lime.expectations import ExactLimits
 from propopt.structures.products.normals import Normals
 
@@ -117,13 +118,13 @@ def test_models_that_are_constant_have_no_coefficients():
 def test_draws_tend_to_the_limits_of_terms(width):
     terms = [np.sin, np.square, lambda x: np.exp(-np.abs(x)), np.cos]
     law = po.lime.TabularLaw.from_data(X).with_width(width)
-    for kind in (po.functions.Additive, po.functions.Multiplicative):
+    for kind in (Additive, Multiplicative):
         draws_agree(kind(terms, knots={2: [0.0]}), law, X[:2])
 
 
 def test_limits_of_additive_functions_do_not_depend_on_the_width():
     terms = [np.sin, np.square, lambda x: np.exp(-np.abs(x)), np.cos]
-    function = po.functions.Additive(terms, base=0.3, knots={2: [0.0]})
+    function = Additive(terms, base=0.3, knots={2: [0.0]})
     exact = ExactLimits(function.products, po.lime.TabularLaw.from_data(X))
     rows = np.repeat(X[:1], 3, axis=0)
     found = exact.of(rows, np.array([0.2, 1.5, 1e6]))

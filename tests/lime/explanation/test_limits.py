@@ -15,6 +15,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
 from propopt.base.errors import InexactBoxesWarning, InvalidInput, Refused
+from propopt.functions.formulas import Additive
 from propopt.lime import LimeExplainer, LimeExplanation, explaining_rows, limits
 
 
@@ -129,10 +130,10 @@ def test_it_is_loaded_as_it_was_saved(forest, table, tmp_path):
 # ---- functions whose means no quadrature finds
 
 
-def wild() -> po.functions.Additive:
+def wild() -> Additive:
     """A sum that could be exact, if one of its curves were not so wild."""
     rules = [lambda x: np.sin(1e6 * x) + x, np.abs]
-    return po.functions.Additive(rules, knots={1: [0.0]})
+    return Additive(rules, knots={1: [0.0]})
 
 
 def test_what_quadrature_does_not_find_is_estimated_and_says_so():
@@ -142,7 +143,7 @@ def test_what_quadrature_does_not_find_is_estimated_and_says_so():
     assert "column 0" in lime.reason
     assert "quadrature" in lime.reason
     assert lime.subject.exact is None
-    tame = po.functions.Additive([lambda x: x, np.abs], knots={1: [0.0]})
+    tame = Additive([lambda x: x, np.abs], knots={1: [0.0]})
     exact = po.lime.limits(tame, X[:2], data=X)
     # 6 standard errors of 4 coefficients: a false alarm in 10^8
     apart = np.abs(lime.coefficients - exact.coefficients)
@@ -157,7 +158,7 @@ def test_what_quadrature_does_not_find_is_estimated_and_says_so():
 def test_one_row_refused_is_a_table_estimated():
     X = np.random.default_rng(0).normal(size=(200, 1))
     end = po.lime.TabularLaw.from_data(X).columns[0].edges[-1]
-    f = po.functions.Additive([lambda x: np.sin(1e6 * x) * (x > end)], knots={0: [end]})
+    f = Additive([lambda x: np.sin(1e6 * x) * (x > end)], knots={0: [end]})
     assert not po.lime.limits(f, X[:3], data=X, n_samples=200).is_exact
 
 

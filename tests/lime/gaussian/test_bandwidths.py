@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import propopt as po
-from propopt.lime import GaussianLaw, GlimeLaw
+from propopt.lime import GaussianLaw, GlimeLaw, gaussian_theory
 
 
 WIDE = np.array([-1.69480839, -0.43288377, 0.43288377, 1.69480839])
@@ -16,7 +15,9 @@ WIDE = np.array([-1.69480839, -0.43288377, 0.43288377, 1.69480839])
 
 
 def gains_at(law, x, widths):
-    return np.array([po.lime.gains(law.with_width(w), [x]).gain[0] for w in widths])
+    return np.array(
+        [gaussian_theory.gains(law.with_width(w), [x]).gain[0] for w in widths]
+    )
 
 
 @given(
@@ -27,7 +28,7 @@ def test_gains_change_their_sign_where_the_critical_width_is_and_nowhere_else(
     x, n_bins
 ):
     law = GaussianLaw.of([0.0, 0.1, 1.0], [1.0, 0.7, 2.0], 1.0, n_bins)
-    found = po.lime.critical_bandwidths(law, [x])
+    found = gaussian_theory.critical_bandwidths(law, [x])
     widths = np.geomspace(1e-2, 1e2, 60)
     gains = gains_at(law, x, widths)
     signs = np.where(np.abs(gains) < 1e-13, 0.0, np.sign(gains))
@@ -43,47 +44,53 @@ def test_gains_change_their_sign_where_the_critical_width_is_and_nowhere_else(
 def test_limits_of_narrow_and_wide_kernels():
     law = GaussianLaw.of([0.0], 1.0, 1.0)
     x = np.array([-1.5, -0.3, 0.3, 0.35, 1.5])[:, None]
-    found = po.lime.critical_bandwidths(law, x)
-    np.testing.assert_allclose(found.wide[:, 0], WIDE[[0, 1, 2, 2, 3]], atol=5.1e-9)
-    narrow = gains_at(law.with_width(1e-7), x[0], [1e-7])[0, 0]
-    np.testing.assert_allclose(found.narrow[0, 0], narrow, rtol=1e-9)
+    wide = gaussian_theory.gains(law.with_width(1e7), x).gain
+    np.testing.assert_allclose(wide[:, 0], WIDE[[0, 1, 2, 2, 3]], atol=5.1e-9)
+    narrow = gaussian_theory.gains(law.with_width(1e-7), x).gain
     edge = law.columns[0].edges[2]
     expected = [edge - 1.5, 0.3, 0.3, 0.35 - edge, 1.5 - edge]
     np.testing.assert_allclose(
-        found.narrow[:, 0], [1.0, -1.0, 1.0, 1.0, 1.0] * np.array(expected)
+        narrow[:, 0], [1.0, -1.0, 1.0, 1.0, 1.0] * np.array(expected)
     )
-    np.testing.assert_array_equal(found.gain, po.lime.gains(law, x).gain)
 
 
 def test_a_narrow_kernel_at_an_outer_value_leaves_its_distance():
     law = GaussianLaw.of([0.0], 1.0, 0.01)
-    found = po.lime.gains(law, [[1.5]]).gain[0, 0]
+    found = gaussian_theory.gains(law, [[1.5]]).gain[0, 0]
     np.testing.assert_allclose(found, 0.8255, rtol=0, atol=5.1e-5)
 
 
 def test_units_of_distance_are_units_of_the_critical_width():
     one = GaussianLaw.of([0.0], 1.0, 1.0)
     other = GaussianLaw.of([0.0], 10.0, 1.0, unit=10.0)
-    a = po.lime.critical_bandwidths(one, [[0.432]])
-    b = po.lime.critical_bandwidths(other, [[4.32]])
+    a = gaussian_theory.critical_bandwidths(one, [[0.432]])
+    b = gaussian_theory.critical_bandwidths(other, [[4.32]])
     np.testing.assert_allclose(a.widths, b.widths, rtol=1e-14)
-    np.testing.assert_allclose(10.0 * a.gain, b.gain, rtol=1e-12)
+    here, there = (
+        gaussian_theory.gains(one, [[0.432]]),
+        gaussian_theory.gains(other, [[4.32]]),
+    )
+    np.testing.assert_allclose(10.0 * here.gain, there.gain, rtol=1e-12)
 
 
 def test_the_middle_bin_of_three_has_no_critical_width():
     law = GaussianLaw.of([0.0], 1.0, 1.0, n_bins=3)
-    found = po.lime.critical_bandwidths(law, [[0.0], [0.1], [-0.1]])
-    assert np.isnan(found.widths).all()
-    np.testing.assert_allclose(found.gain[0, 0], 0.0, atol=1e-16)
-    np.testing.assert_allclose(found.wide[0, 0], 0.0, atol=1e-15)
-    assert found.gain[1, 0] * found.narrow[1, 0] != 0.0
+    rows = [[0.0], [0.1], [-0.1]]
+    assert np.isnan(gaussian_theory.critical_bandwidths(law, rows).widths).all()
+    narrow, own, wide = (
+        gaussian_theory.gains(law.with_width(width), rows).gain
+        for width in (1e-7, 1.0, 1e9)
+    )
+    np.testing.assert_allclose(own[0, 0], 0.0, atol=1e-16)
+    np.testing.assert_allclose(wide[0, 0], 0.0, atol=1e-15)
+    assert own[1, 0] * narrow[1, 0] != 0.0
 
 
-def test_distance_and_table():
+def test_a_width_in_a_table():
     law = GaussianLaw.of([0.0, 0.0], 1.0, 0.55)
-    found = po.lime.critical_bandwidths(GlimeLaw(law), [[0.43198, 0.1]])
-    np.testing.assert_allclose(found.distance[0, 0], 0.55 / 0.53 - 1.0, atol=5e-4)
-    assert np.isnan(found.distance[0, 1])
+    found = gaussian_theory.critical_bandwidths(GlimeLaw(law), [[0.43198, 0.1]])
+    np.testing.assert_allclose(0.55 / found.widths[0, 0], 0.55 / 0.53, atol=5e-4)
+    assert np.isnan(found.widths[0, 1])
     assert found.to_frame().loc[0, "x0"] == found.widths[0, 0]
 
 
@@ -91,7 +98,7 @@ def test_distance_and_table():
 def test_columns_that_are_no_numbers_have_no_width(missing):
     column = np.array([1.0, 2.0, np.nan, 4.0]) if missing else np.ones(4)
     X = np.column_stack([np.arange(4.0), column])
-    found = po.lime.critical_bandwidths(GaussianLaw.from_data(X), X)
-    assert np.isnan(found.widths[:, 1]).all()
-    assert np.isnan(found.gain[:, 1]).all()
-    assert np.isnan(found.narrow[:, 1]).all()
+    law = GaussianLaw.from_data(X)
+    assert np.isnan(gaussian_theory.critical_bandwidths(law, X).widths[:, 1]).all()
+    assert np.isnan(gaussian_theory.gains(law, X).gain[:, 1]).all()
+    assert np.isnan(gaussian_theory.gains(law.with_width(1e-7), X).gain[:, 1]).all()

@@ -11,8 +11,9 @@ from normal_samples import weighted_fit, weighted_grid, with_intercept
 from scipy.stats import truncnorm
 
 import propopt as po
+from papers.lime.linear_limits import linear_limits
 from propopt.base.errors import InvalidInput
-from propopt.lime import GaussianLaw, GlimeLaw
+from propopt.lime import GaussianLaw, GlimeLaw, gaussian_theory
 from propopt.lime.expectations import ExactLimits
 
 
@@ -28,7 +29,7 @@ def some_law(width: float) -> GaussianLaw:
 def test_limits_of_linear_functions_are_the_closed_form(width):
     law = some_law(width)
     by_pieces = ExactLimits(linear(SLOPES, 0.7), law).of(ROWS)
-    closed = po.lime.gains(law, ROWS).of_linear(SLOPES, 0.7)
+    closed = linear_limits(gaussian_theory.gains(law, ROWS), SLOPES, 0.7)
     for name in ("coefficients", "intercept", "alpha", "mean"):
         np.testing.assert_allclose(
             getattr(by_pieces, name), getattr(closed, name), rtol=1e-12, atol=1e-12
@@ -73,7 +74,7 @@ def test_one_column_is_a_difference_of_truncated_means(x):
         part(high, np.inf),
     )
     outside = (p * left + q * right) / (p + q)
-    found = po.lime.gains(law, [[x]]).gain[0, 0]
+    found = gaussian_theory.gains(law, [[x]]).gain[0, 0]
     np.testing.assert_allclose(found, inside - outside, rtol=1e-10)
 
 
@@ -97,9 +98,9 @@ coordinate = st.floats(-3.0, 3.0).map(lambda v: round(v, 3))
 )
 def test_a_shift_of_rows_and_samples_changes_nothing(x, shift, width):
     mean, c = np.array([0.3, -0.7]), np.array(shift)
-    here = po.lime.gains(GaussianLaw.of(mean, [1.0, 2.0], width), [x]).gain
+    here = gaussian_theory.gains(GaussianLaw.of(mean, [1.0, 2.0], width), [x]).gain
     there = GaussianLaw.of(mean + c, [1.0, 2.0], width)
-    moved = po.lime.gains(there, [np.array(x) + c]).gain
+    moved = gaussian_theory.gains(there, [np.array(x) + c]).gain
     np.testing.assert_allclose(moved, here, rtol=1e-9, atol=1e-11)
 
 
@@ -110,9 +111,9 @@ def test_a_shift_of_rows_and_samples_changes_nothing(x, shift, width):
 )
 def test_other_units_are_other_units_of_the_gains(x, factor, width):
     mean, scale = np.array([0.3, -0.7]), np.array([1.0, 2.0])
-    here = po.lime.gains(GaussianLaw.of(mean, scale, width), [x]).gain
+    here = gaussian_theory.gains(GaussianLaw.of(mean, scale, width), [x]).gain
     there = GaussianLaw.of(factor * mean, factor * scale, factor * width)
-    scaled = po.lime.gains(there, [factor * np.array(x)]).gain
+    scaled = gaussian_theory.gains(there, [factor * np.array(x)]).gain
     np.testing.assert_allclose(scaled, factor * here, rtol=1e-9, atol=1e-11 * factor)
 
 
@@ -120,7 +121,7 @@ def test_other_units_are_other_units_of_the_gains(x, factor, width):
 def test_a_mirror_turns_the_gains(x, width):
     mean, x = np.array([0.3, -0.7]), np.array(x)
     law = GaussianLaw.of(mean, [1.0, 2.0], width)
-    gains, mirrored = po.lime.gains(law, [x, 2.0 * mean - x]).gain
+    gains, mirrored = gaussian_theory.gains(law, [x, 2.0 * mean - x]).gain
     edges = np.concatenate([column.edges for column in law.columns])
     if np.abs(np.concatenate([x, x]) - edges[[0, 3, 2, 5]]).min() < 1e-9:
         return  # on an edge, which is in the bin above it on both sides
@@ -130,16 +131,10 @@ def test_a_mirror_turns_the_gains(x, width):
 
 
 def test_the_surrogate_at_the_row_is_the_mean_of_its_box_for_additive_functions():
-    found = po.lime.gains(some_law(0.8), ROWS)
+    found = gaussian_theory.gains(some_law(0.8), ROWS)
     inside = found.mean - found.theta / found.alpha
-    limits = found.of_linear(SLOPES, 0.7)
+    limits = linear_limits(found, SLOPES, 0.7)
     np.testing.assert_allclose(limits.at_row, inside @ SLOPES + 0.7, atol=1e-13)
-
-
-def test_gains_know_the_sign_of_the_gradient():
-    law = GaussianLaw.of([0.0], 1.0, 1.0)
-    found = po.lime.gains(law, [[0.5], [-0.5], [0.9]])
-    assert found.has_sign_of_gradient[:, 0].tolist() == [1.0, -1.0, 1.0]
 
 
 def test_gains_have_the_names_of_the_rows():
@@ -147,33 +142,34 @@ def test_gains_have_the_names_of_the_rows():
 
     X = pd.DataFrame({"a": [0.1], "b": [1.0]}, index=["row"])
     law = GaussianLaw.from_data(pd.DataFrame({"a": [0.0, 1.0], "b": [2.0, 5.0]}))
-    table = po.lime.gains(law, X).to_frame()
+    table = gaussian_theory.gains(law, X).to_frame()
     assert list(table.columns) == ["a", "b"]
     assert list(table.index) == ["row"]
-    other = po.lime.gains(law, X[["b", "a"]]).to_frame()
+    other = gaussian_theory.gains(law, X[["b", "a"]]).to_frame()
     pd.testing.assert_frame_equal(other[["a", "b"]], table)
     with pytest.raises(InvalidInput, match="its columns"):
-        po.lime.gains(law, X.rename(columns={"a": "c"}))
+        gaussian_theory.gains(law, X.rename(columns={"a": "c"}))
     with pytest.raises(InvalidInput, match="it has 2 columns, and X has 1"):
-        po.lime.gains(law, [[1.0]])
+        gaussian_theory.gains(law, [[1.0]])
 
 
 def test_glime_has_the_gains_of_its_law_and_a_tabular_law_has_none():
     law = some_law(0.8)
     np.testing.assert_array_equal(
-        po.lime.gains(GlimeLaw(law), ROWS).gain, po.lime.gains(law, ROWS).gain
+        gaussian_theory.gains(GlimeLaw(law), ROWS).gain,
+        gaussian_theory.gains(law, ROWS).gain,
     )
     with pytest.raises(InvalidInput, match="expected a GaussianLaw"):
-        po.lime.gains(po.lime.TabularLaw.from_data(ROWS), ROWS)
+        gaussian_theory.gains(po.lime.TabularLaw.from_data(ROWS), ROWS)
 
 
 def test_a_slope_of_a_column_without_numbers_is_refused():
     X = np.array([[1.0, 0.0], [2.0, 1.0], [4.0, 1.0]])
     law = GaussianLaw.from_data(X, categorical=[1])
-    found = po.lime.gains(law, X)
+    found = gaussian_theory.gains(law, X)
     assert np.isnan(found.gain[:, 1]).all()
-    assert np.isfinite(found.of_linear([1.0, 0.0]).intercept).all()
+    assert np.isfinite(linear_limits(found, [1.0, 0.0]).intercept).all()
     with pytest.raises(InvalidInput, match="'x1' has a slope"):
-        found.of_linear([1.0, 1.0])
+        linear_limits(found, [1.0, 1.0])
     with pytest.raises(InvalidInput, match="expected 2 numbers"):
-        found.of_linear([1.0])
+        linear_limits(found, [1.0])

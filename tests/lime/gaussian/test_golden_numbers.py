@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from linear_sums import linear, wavy
 
-import propopt as po
-from propopt.lime import GaussianLaw, GlimeLaw
+from papers.lime.linear_limits import linear_limits
+from propopt.lime import GaussianLaw, GlimeLaw, gaussian_theory
 from propopt.lime.expectations import ExactLimits
 from propopt.lime.fidelity import effective_share
 
@@ -27,7 +27,7 @@ def test_one_column(case, expected):
     x, width = case
     law = GaussianLaw.of([0.0], 1.0, width)
     limits = ExactLimits(linear([1.0]), law).of(np.array([[x]]))
-    theta = po.lime.gains(law, [[x]]).theta[0, 0]
+    theta = gaussian_theory.gains(law, [[x]]).theta[0, 0]
     found = limits.alpha[0, 0], theta, limits.intercept[0], limits.coefficients[0, 0]
     np.testing.assert_allclose(found, expected, rtol=0, atol=5.1e-9)
 
@@ -47,14 +47,14 @@ def test_a_column_below_its_critical_width_has_the_other_sign():
     law, x = GaussianLaw.of([0.5, -1.0, 2.0], 1.7, 0.7), [[1.2, -3.0, 2.3]]
     limits = ExactLimits(linear([1.0, -2.0, 0.5], 0.7), law).of(np.array(x))
     np.testing.assert_allclose(limits.coefficients[0, 0], -0.0512, rtol=0, atol=5.1e-5)
-    critical = po.lime.critical_bandwidths(law, x).widths[0, 0]
+    critical = gaussian_theory.critical_bandwidths(law, x).widths[0, 0]
     np.testing.assert_allclose(critical, 0.799, rtol=0, atol=5.1e-4)
 
 
 def test_ten_columns_of_the_fourth_figure():
     law = GaussianLaw.of(np.zeros(10), 1.0, 1.0)
     x = np.append([0.9607, 0.0892], np.linspace(-1.0, 1.0, 8))[None]
-    found = po.lime.gains(law, x).of_linear([10.0, -10.0, *[0.0] * 8])
+    found = linear_limits(gaussian_theory.gains(law, x), [10.0, -10.0, *[0.0] * 8])
     np.testing.assert_allclose(
         found.coefficients[0, :2], [11.400, -4.1002], rtol=0, atol=5.1e-4
     )
@@ -67,12 +67,19 @@ def test_ten_columns_of_the_fourth_figure():
 )
 def test_a_column_is_switched_off_in_the_seventh_figure(first, expected, atol):
     law = GaussianLaw.of(np.zeros(3), 1.0, 0.53)
-    found = po.lime.gains(law, [[first, 0.43198, 0.7]]).of_linear([10.0, -10.0, 0.0])
+    found = linear_limits(
+        gaussian_theory.gains(law, [[first, 0.43198, 0.7]]), [10.0, -10.0, 0.0]
+    )
     # the paper's 0.53 is ν_crit to two digits only
     exact = law.with_width(
-        po.lime.critical_bandwidths(law, [[first, 0.43198, 0.7]]).widths[0, 1]
+        gaussian_theory.critical_bandwidths(law, [[first, 0.43198, 0.7]]).widths[0, 1]
     )
-    off = po.lime.gains(exact, [[first, 0.43198, 0.7]]).of_linear([10.0, -10.0, 0.0])
+    off = gaussian_theory.gains(exact, [[first, 0.43198, 0.7]]).of_linear(
+        [10.0, -10.0, 0.0]
+    )
+    off = linear_limits(
+        gaussian_theory.gains(exact, [[first, 0.43198, 0.7]]), [10.0, -10.0, 0.0]
+    )
     np.testing.assert_allclose(off.coefficients[0, 1], 0.0, atol=1e-13)
     assert abs(found.coefficients[0, 1]) < 2e-3
     np.testing.assert_allclose(
@@ -83,7 +90,7 @@ def test_a_column_is_switched_off_in_the_seventh_figure(first, expected, atol):
 def test_critical_widths():
     x = np.array([0.1, 0.3, 0.34, 0.432, 0.6, -0.432, 1.0, -2.0])
     law = GaussianLaw.of([0.0], 1.0, 1.0)
-    found = po.lime.critical_bandwidths(law, x[:, None]).widths[:, 0]
+    found = gaussian_theory.critical_bandwidths(law, x[:, None]).widths[:, 0]
     none = np.nan
     expected = [none, none, 0.0904, 0.5301, 0.8827, 0.5301, none, none]
     np.testing.assert_allclose(found, expected, rtol=0, atol=5.1e-5)
@@ -109,7 +116,7 @@ def test_gains_at_a_width_of_a_thousandth_of_the_scale(x, expected, atol):
     law = GaussianLaw.of([0.0], 1.0, 1e-3)
     by_pieces = ExactLimits(linear([1.0]), law).of(np.array([[x]])).coefficients[0, 0]
     np.testing.assert_allclose(by_pieces, expected, rtol=0, atol=atol)
-    closed = po.lime.gains(law, [[x]]).gain[0, 0]
+    closed = gaussian_theory.gains(law, [[x]]).gain[0, 0]
     np.testing.assert_allclose(closed, by_pieces, rtol=1e-13)
 
 
@@ -128,7 +135,7 @@ def test_the_effective_share_of_samples(n_columns, expected):
 def test_the_share_of_samples_that_reach_the_row_falls_with_columns():
     shares = [
         np.exp(
-            po.lime.gains(
+            gaussian_theory.gains(
                 GaussianLaw.of(np.zeros(d), 1.0, 10.0), np.zeros((1, d))
             ).log_weight[0]
         )

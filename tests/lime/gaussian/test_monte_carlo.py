@@ -18,7 +18,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
-from propopt.lime import GaussianLaw, GlimeLaw
+from papers.lime.linear_limits import linear_limits, linear_noise
+from propopt.lime import GaussianLaw, GlimeLaw, gaussian_theory
 from propopt.lime.expectations import ExactLimits
 from propopt.structures.products.algebra import Products
 from propopt.structures.products.families import Bumps
@@ -110,7 +111,7 @@ def test_glime_scatters_less_than_lime(width, low, high, rng):
     law = GaussianLaw.of(np.zeros(10), 1.0, width)
     x = np.append([0.9607, 0.0892], np.full(8, 0.4667))
     f = linear([5.0, -5.0, *[0.0] * 8])
-    share = po.lime.gains(law.with_width(0.5), x[None]).log_weight[0]
+    share = gaussian_theory.gains(law.with_width(0.5), x[None]).log_weight[0]
     np.testing.assert_allclose(np.exp(share), 1.1e-4, rtol=0.02)
     expected = with_intercept(ExactLimits(f, law).of(x[None]))
     glime, lime = (
@@ -181,7 +182,7 @@ def test_moments_of_bits_and_of_the_function(width, of_matrix, of_vector, rng):
     as many samples gave elsewhere, so that errors are 1.5 times those at most."""
     law = GaussianLaw.of([0.5, -1.0, 2.0], 1.7, width)
     x, a, n = np.array([[1.2, -3.0, 2.3]]), np.array([1.0, -2.0, 0.5]), 500_000
-    found = po.lime.gains(law, x)
+    found = gaussian_theory.gains(law, x)
     C = np.exp(found.log_weight[0])
     draws = law.draw(x, n, rng)
     Z = np.column_stack([np.ones(n), draws.bits[0]])
@@ -190,7 +191,7 @@ def test_moments_of_bits_and_of_the_function(width, of_matrix, of_vector, rng):
     Sigma = np.outer(full, full)
     np.fill_diagonal(Sigma, full)
     np.testing.assert_allclose(Z.T @ scores / n, Sigma, rtol=0, atol=3 * of_matrix)
-    mean = found.of_linear(a, 0.7).mean[0]
+    mean = linear_limits(found, a, 0.7).mean[0]
     Gamma = np.append(mean, found.alpha[0] * mean - a * found.theta[0])
     values = draws.samples[0] @ a + 0.7
     np.testing.assert_allclose(values @ scores / n, Gamma, rtol=0, atol=3 * of_vector)
@@ -206,5 +207,5 @@ def test_scatter_of_runs_is_what_the_narrow_law_tells(width, rng):
     x, a = np.array([0.5, -0.3, 0.2, 1.0, -0.8]), np.array([1.0, -2.0, 0.5, 0.0, 3.0])
     f = linear(a)
     found = runs(law, f, x, 10_000, 200, rng).std(axis=0, ddof=1)[1:]
-    told = po.lime.linear_noise(law, a, x[None], 10_000)[0]
+    told = linear_noise(law, a, x[None], 10_000)[0]
     np.testing.assert_allclose(found / told, np.ones(5), rtol=0, atol=0.25)

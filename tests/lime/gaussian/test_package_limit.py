@@ -8,8 +8,10 @@ from linear_sums import linear
 from normal_samples import weighted_fit, with_intercept
 from sklearn.linear_model import LinearRegression
 
-from propopt.lime import GaussianLaw, TabularLaw, gains
+from papers.lime.linear_limits import linear_limits
+from propopt.lime import GaussianLaw, TabularLaw
 from propopt.lime.expectations import ExactLimits
+from propopt.lime.gaussian_theory import gains
 
 
 SLOPES = np.array([10.0, -10.0, 3.0, 0.0])
@@ -26,11 +28,13 @@ def test_bits_hide_no_column_where_distances_do():
     f = linear(SLOPES)
     expected = [16.95, -4.33, -1.30, 0.0]
     normal = GaussianLaw.of(np.zeros(4), 1.0, 0.3)
-    of_distances = gains(normal, ROW[None]).of_linear(SLOPES).coefficients[0]
+    of_distances = linear_limits(gains(normal, ROW[None]), SLOPES).coefficients[0]
     np.testing.assert_allclose(of_distances, [4.91, -3.99, -0.46, 0.0], atol=5.1e-3)
-    wide = gains(normal.with_width(10.0), ROW[None]).of_linear(SLOPES).coefficients[0]
+    at = gains(normal.with_width(10.0), ROW[None])
+    wide = linear_limits(at, SLOPES).coefficients[0]
     np.testing.assert_allclose(wide, [16.85, -4.32, -1.29, 0.0], atol=5.1e-3)
-    free = gains(normal.with_width(1e6), ROW[None]).of_linear(SLOPES).coefficients[0]
+    at = gains(normal.with_width(1e6), ROW[None])
+    free = linear_limits(at, SLOPES).coefficients[0]
     np.testing.assert_allclose(free, expected, atol=5.1e-3)
     law = TabularLaw.from_data(table(), package=True)
     rows = np.repeat(ROW[None], 3, axis=0)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import propopt as po
 from propopt.base.errors import InvalidInput
+from propopt.lime.laws.lime_law import default_kernel_width
 
 
 @pytest.fixture
@@ -124,8 +125,8 @@ def test_what_the_data_had_not_is_in_no_bin(X: np.ndarray) -> None:
 
 
 def test_default_widths_are_those_of_the_package_and_of_the_paper() -> None:
-    assert po.lime.default_kernel_width(10) == pytest.approx(0.75 * np.sqrt(10))
-    paper = po.lime.default_kernel_width(10, "paper")
+    assert default_kernel_width(10) == pytest.approx(0.75 * np.sqrt(10))
+    paper = default_kernel_width(10, "paper")
     assert paper == pytest.approx(np.sqrt(7.5))
     law = po.lime.TabularLaw.from_data(np.eye(10), kernel_width="paper")
     assert law.kernel_width == paper

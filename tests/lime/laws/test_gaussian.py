@@ -9,7 +9,7 @@ from linear_sums import linear
 
 import propopt as po
 from propopt.base.errors import InvalidInput
-from propopt.lime import GaussianLaw
+from propopt.lime import GaussianLaw, gaussian_theory
 from propopt.lime.expectations import ExactLimits
 from propopt.lime.laws.gaussian_law import NormalColumn
 
@@ -51,8 +51,10 @@ def test_the_default_width_is_that_of_the_package_in_units_of_the_scale(rng):
 def test_units_of_columns_do_not_matter_where_distances_are_standardised(rng):
     X = rng.normal(size=(300, 3))
     factors = np.array([1.0, 1e4, 1e-3])
-    one = po.lime.gains(GaussianLaw.from_data(X), X[:5]).gain
-    other = po.lime.gains(GaussianLaw.from_data(X * factors), X[:5] * factors).gain
+    one = gaussian_theory.gains(GaussianLaw.from_data(X), X[:5]).gain
+    other = gaussian_theory.gains(
+        GaussianLaw.from_data(X * factors), X[:5] * factors
+    ).gain
     np.testing.assert_allclose(other, one * factors, rtol=1e-9)
 
 

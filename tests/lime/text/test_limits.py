@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import comb
 
-from propopt.lime.text.text_reading import ExactWordLimits, TextLaw
+from propopt.lime.text.text_reading import TextLaw, WordRegression
 from propopt.structures.subsets.conjunctions import Conjunctions
 
 
@@ -29,7 +29,7 @@ TREE = {  # d, ν: intercept, z_1, z_2 and z_3, others
 def test_tree(case):
     d, nu = case
     intercept, one, two, other = TREE[case]
-    found = ExactWordLimits(tree(d)).at(np.array([nu]))
+    found = WordRegression(tree(d)).at(np.array([nu]))
     digits = 1e-8 if d == 5 else 6e-6
     assert found.intercept[0] == pytest.approx(intercept, abs=digits)
     expected = [one, two, two, *[other] * (d - 3)]
@@ -45,9 +45,9 @@ def test_moments():
 
 def test_extreme_bandwidth_is_leaving_one_out():
     # ν → 0: β_j = 2 E_(d−1) f − E_(d−2) f − f(ξ less w_j)
-    found = ExactWordLimits(tree(29)).at(np.array([0.005]))
+    found = WordRegression(tree(29)).at(np.array([0.005]))
     np.testing.assert_allclose(found.coefficients[0], 2 / 406, rtol=1e-3)
-    tiny = ExactWordLimits(tree(4)).at(np.array([1e-4]))
+    tiny = WordRegression(tree(4)).at(np.array([1e-4]))
     np.testing.assert_allclose(tiny.coefficients[0], 1 / 3, atol=1e-14)
     assert abs(tiny.intercept[0]) < 1e-14
 
@@ -68,7 +68,7 @@ PRODUCTS = {  # ν, p: intercept, words of the product, others; d = 29
 def test_products(case):
     nu, p = case
     intercept, inside, outside = PRODUCTS[case]
-    found = ExactWordLimits(product(29, p)).at(np.array([nu]))
+    found = WordRegression(product(29, p)).at(np.array([nu]))
     assert found.intercept[0] == pytest.approx(intercept, abs=6e-7)
     expected = [inside] * p + [outside] * (29 - p)
     np.testing.assert_allclose(found.coefficients[0], expected, rtol=0, atol=6e-7)
@@ -77,7 +77,7 @@ def test_products(case):
 @pytest.mark.parametrize("d", [2, 3, 7, 40])
 def test_products_without_weights_have_a_closed_form(d):
     for p in range(1, d):
-        found = ExactWordLimits(product(d, p)).at(np.array([np.inf]))
+        found = WordRegression(product(d, p)).at(np.array([np.inf]))
         parts = d * (d - 1) * (p + 1) * (p + 2)
         inside = 6 * (d - p) * (d + p - 1) / parts
         outside = -6 * p * (p - 1) / parts
@@ -99,7 +99,7 @@ def test_products_are_least_squares_over_all_sets(d, nu):
         f = product(d, p)
         y = f.value(bits.astype(bool))
         least = np.linalg.lstsq(roots * design, roots[:, 0] * y, rcond=None)[0]
-        found = ExactWordLimits(f).at(np.array([nu]))
+        found = WordRegression(f).at(np.array([nu]))
         own = np.append(found.intercept, found.coefficients)
         np.testing.assert_allclose(own, least, rtol=0, atol=1e-10)
 
@@ -109,7 +109,7 @@ def test_tree_with_two_more_words():
     f = Conjunctions.of(
         [1.0, 1.0, 1.0, 1.0], [[0], [1, 2], [3], [3, 4]], [[], [0], [], []], 29
     )
-    found = ExactWordLimits(f).at(np.array([0.25]))
+    found = WordRegression(f).at(np.array([0.25]))
     expected = [0.55718, 0.20039, 0.20039, 1.64351, 0.64351, *[0.00030] * 24]
     np.testing.assert_allclose(found.coefficients[0], expected, rtol=0, atol=6e-6)
     assert found.intercept[0] == pytest.approx(-0.23889, abs=6e-6)
@@ -119,7 +119,7 @@ NU = np.array([0.01, 0.25, 1.0, np.inf])
 
 
 def test_a_word_alone_has_its_effect_at_any_bandwidth():
-    found = ExactWordLimits(product(12, 1)).at(NU)
+    found = WordRegression(product(12, 1)).at(NU)
     np.testing.assert_allclose(found.coefficients, np.eye(12)[[0] * 4], atol=1e-12)
     np.testing.assert_allclose(found.intercept, 0.0, atol=1e-11)
 
@@ -127,7 +127,7 @@ def test_a_word_alone_has_its_effect_at_any_bandwidth():
 def test_constants_move_the_intercept_alone_and_factors_scale():
     f = Conjunctions.of([2.0, -1.0], [[0, 3], [1]], [[2], []], 9)
     more = Conjunctions.of([6.0, -3.0], [[0, 3], [1]], [[2], []], 9, base=5.0)
-    one, three = ExactWordLimits(f).at(NU), ExactWordLimits(more).at(NU)
+    one, three = WordRegression(f).at(NU), WordRegression(more).at(NU)
     np.testing.assert_allclose(three.coefficients, 3 * one.coefficients, atol=1e-11)
     np.testing.assert_allclose(three.intercept, 3 * one.intercept + 5.0, atol=1e-10)
 
@@ -139,11 +139,11 @@ def test_words_in_another_order_have_the_same_coefficients():
     other = Conjunctions.of(
         [2.0, -1.0], [place[[0, 3]].tolist(), [place[1]]], [[place[2]], []], 9
     )
-    one, two = ExactWordLimits(f).at(NU), ExactWordLimits(other).at(NU)
+    one, two = WordRegression(f).at(NU), WordRegression(other).at(NU)
     np.testing.assert_allclose(two.coefficients, one.coefficients[:, order], rtol=1e-10)
 
 
 def test_all_words_together_are_never_seen():
-    found = ExactWordLimits(product(5, 5)).at(NU)
+    found = WordRegression(product(5, 5)).at(NU)
     assert not found.coefficients.any()
     assert not found.intercept.any()

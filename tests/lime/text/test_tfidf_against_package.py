@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import propopt as po
-from propopt.lime.text.text_reading import ExactWordLimits, TextLaw
+from propopt.lime.text.text_reading import TextLaw, WordRegression
 from propopt.lime.text.text_runs import single_text_run
 
 
@@ -73,7 +73,7 @@ def test_the_mean_of_runs_is_what_the_limits_say(model, bandwidth):
     deviations = np.sqrt(np.diagonal(run.covariance[0]) / n_runs)
     expected = np.array([run.intercept[0], *run.coefficients[0]])
     assert np.abs((mean - expected) / deviations).max() < 5.0
-    limits = ExactWordLimits(function).at(np.array([bandwidth]))
+    limits = WordRegression(function).at(np.array([bandwidth]))
     largest = np.abs(limits.coefficients).max()
     assert np.abs(mean[1:] - limits.coefficients[0]).max() < 0.1 * largest
 
@@ -86,7 +86,7 @@ def test_a_hundred_words_take_less_than_one_run_of_the_package(model):
     of_package = process_time() - start
     start = process_time()
     f = po.wrap(model, output="log_odds", data=[text])
-    ExactWordLimits(f.subsets(f.text_schema.documents[0])).at(np.array([0.25]))
+    WordRegression(f.subsets(f.text_schema.documents[0])).at(np.array([0.25]))
     assert process_time() - start < of_package
 
 

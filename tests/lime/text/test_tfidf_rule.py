@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from propopt.base.errors import InvalidInput
-from propopt.lime.text.text_reading import ExactWordLimits, tfidf_factor
+from propopt.lime.text.text_reading import WordRegression, tfidf_factor
 from propopt.structures.subsets.sets import Blocks
 from propopt.structures.subsets.sums import NormalisedSum
 
@@ -29,7 +29,7 @@ def test_equal_weights_have_what_the_docstring_says():
     f = NormalisedSum(
         0.0, (Blocks.of_words(np.ones(29), np.ones(29), np.arange(29)),), 0.5
     )
-    limits = ExactWordLimits(f).at(np.array([0.25, np.inf]))
+    limits = WordRegression(f).at(np.array([0.25, np.inf]))
     assert limits.coefficients[:, 0] * np.sqrt(29.0) == pytest.approx(
         [0.654, 0.841], abs=5e-4
     )
@@ -42,5 +42,5 @@ def test_a_bandwidth_of_zero_is_refused():
 
 def _own(d, nu):
     words = Blocks.of_words(np.eye(d)[0], np.ones(d), np.arange(d))
-    limits = ExactWordLimits(NormalisedSum(0.0, (words,), 0.5)).at(np.array([nu]))
+    limits = WordRegression(NormalisedSum(0.0, (words,), 0.5)).at(np.array([nu]))
     return limits.coefficients[0, 0] * np.sqrt(d)

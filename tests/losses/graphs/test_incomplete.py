@@ -15,6 +15,7 @@ from propopt.losses.graphs.points import (
     median_distance,
     nearest_neighbours,
     pair_distances,
+    within_patterns,
 )
 
 
@@ -169,7 +170,7 @@ def test_rows_of_other_tables_are_refused():
 def test_names_of_rows_are_kept():
     X = pd.DataFrame({"a": [1.0, np.nan, 2.0]}, index=list("pqr"))
     assert po.knn_graph(X, 1, same_pattern=True).names == ("p", "q", "r")
-    assert po.graphs.within_patterns(po.knn_graph(X, 1), X).names == ("p", "q", "r")
+    assert within_patterns(po.knn_graph(X, 1), X).names == ("p", "q", "r")
 
 
 def test_many_incomplete_rows_are_put_together_in_blocks(monkeypatch, X):

@@ -11,6 +11,7 @@ from sklearn.linear_model import LinearRegression
 
 import propopt as po
 from propopt.base.errors import ProblemFileError
+from propopt.problems.file import OwnTable
 from propopt.problems.subject.learning import ModelScore
 
 
@@ -39,7 +40,7 @@ def explained(tmp_path):
     def of(target):
         file = tmp_path / "table.csv"
         X.assign(y=target).to_csv(file, index=False)
-        own = po.problems.OwnTable(csv=file, target="y")
+        own = OwnTable(csv=file, target="y")
         return po.problems.read_sections(own.sections() | {"explain": {}}, "t").subject
 
     return of
@@ -76,6 +77,6 @@ def test_the_columns_of_a_table_of_text_are_categories(tmp_path):
     table = pd.DataFrame({"job": ["a", "b", "c"] * 20, "x": range(60)})
     file = tmp_path / "jobs.csv"
     table.assign(y=table["x"] % 7).to_csv(file, index=False)
-    sections = po.problems.OwnTable(csv=file, target="y").sections()
+    sections = OwnTable(csv=file, target="y").sections()
     assert sections["data"]["categorical"] == ["job"]
     assert sections["model"]["target"] == "standardized"

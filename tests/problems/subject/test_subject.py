@@ -14,9 +14,9 @@ from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
 from propopt.base.errors import InvalidInput
-from propopt.problems import Subject
 from propopt.problems.subject import subject as subjects
 from propopt.problems.subject.data import read_subject
+from propopt.problems.subject.subject import Subject
 
 
 X, Y = load_diabetes(return_X_y=True, as_frame=True)

@@ -25,7 +25,9 @@ def table() -> tuple[pd.DataFrame, np.ndarray]:
     return X, y.to_numpy()
 
 
-TEXTS = [f"{w} food {v} staff" for w in ("good", "bad", "fine") for v in ("kind", "rude")]
+TEXTS = [
+    f"{w} food {v} staff" for w in ("good", "bad", "fine") for v in ("kind", "rude")
+]
 
 
 def results() -> dict[str, object]:
@@ -45,7 +47,9 @@ def results() -> dict[str, object]:
         {"pairwise_robustness": [0.1, 1.0]},
         [po.Explanation(attributions=G / 2, method="half")],
     )
-    iloco = po.interactions.ILOCO(RandomForestRegressor(5, random_state=0), random_state=0)
+    iloco = po.interactions.ILOCO(
+        RandomForestRegressor(5, random_state=0), random_state=0
+    )
     return {
         "explanation": best,
         "contributions": parts,

@@ -11,7 +11,8 @@ from oracles import exact_optimum, normal_equations
 import propopt as po
 from propopt.base.errors import UncertifiedWarning
 from propopt.losses import Program
-from propopt.solvers import Krylov, Spectral
+from propopt.solvers import Krylov
+from propopt.solvers.curves import Spectral
 
 
 SOLVERS = [Krylov(), Spectral()]

@@ -9,9 +9,9 @@ import propopt as po
 from propopt.base.errors import SolverFailure, UncertifiedWarning, UnsolvedWarning
 from propopt.losses import Program
 from propopt.results.curvature import Eigenbasis
-from propopt.results.explanation import is_deferred
-from propopt.solvers import Krylov, Spectral, Task
-from propopt.solvers.curves import Nodes
+from propopt.results.explanation import is_lazy
+from propopt.solvers import Krylov, Task
+from propopt.solvers.curves import Nodes, Spectral
 from propopt.solvers.solver import Measurement
 
 
@@ -26,7 +26,7 @@ def objective(rng):
 
 
 def was_read(point):
-    return not is_deferred(point)
+    return not is_lazy(point)
 
 
 def losses_off_by(factor):

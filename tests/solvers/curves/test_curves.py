@@ -10,7 +10,8 @@ import propopt as po
 from propopt.base.errors import InvalidInput, MissingExtra, SolverFailure
 from propopt.losses import Program
 from propopt.losses.operators import LatticeLaplacian
-from propopt.solvers import Krylov, Spectral, Task
+from propopt.solvers import Krylov, Task
+from propopt.solvers.curves import Spectral
 
 
 WEIGHTS = {

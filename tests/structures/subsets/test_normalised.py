@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from subset_oracle import assert_means, masks
 
-from propopt.lime.text.text_reading import ExactWordLimits
+from propopt.lime.text.text_reading import WordRegression
 from propopt.structures.subsets import sets, sums
 from propopt.structures.subsets.sets import Blocks
 from propopt.structures.subsets.sums import NormalisedSum
@@ -57,7 +57,7 @@ def random_sum(rng, d, power, b=1, n_blocks=2):
     ],
 )
 def test_five_words_have_the_known_coefficients(nu, intercept, coefficients):
-    limits = ExactWordLimits(words([1, -1, 0.5, 0, 2], [1, 2, 3, 4, 5])).at([nu])
+    limits = WordRegression(words([1, -1, 0.5, 0, 2], [1, 2, 3, 4, 5])).at([nu])
     assert limits.intercept == pytest.approx([intercept], abs=5e-9)
     assert limits.coefficients[0] == pytest.approx(coefficients, abs=5e-9)
 
@@ -67,7 +67,7 @@ def test_five_words_have_the_known_coefficients(nu, intercept, coefficients):
     [(np.inf, (0.2655, 1.5984, -0.0015)), (0.25, (0.3714, 1.3057, -0.0012))],
 )
 def test_one_word_of_537_alike_has_the_known_ratios(nu, ratios):
-    limits = ExactWordLimits(words(np.eye(537)[0], np.ones(537))).at([nu])
+    limits = WordRegression(words(np.eye(537)[0], np.ones(537))).at([nu])
     found = np.array([limits.intercept[0], *limits.coefficients[0, :2]]) * np.sqrt(
         537.0
     )
@@ -123,7 +123,7 @@ def test_equal_words_have_equal_coefficients_and_constants_move_the_intercept():
     c, own = np.array([1.0, 2.0, 2.0, 5.0, 1.0]), np.array([1.0, -1.0, -1.0, 0.5, 1.0])
     f = words(own, c)
     moved = NormalisedSum(3.0, f.blocks, 0.5)
-    limits, more = ExactWordLimits(f).at(NU), ExactWordLimits(moved).at(NU)
+    limits, more = WordRegression(f).at(NU), WordRegression(moved).at(NU)
     assert limits.coefficients[:, 0] == pytest.approx(
         limits.coefficients[:, 4], abs=1e-13
     )

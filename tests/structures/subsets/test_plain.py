@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from subset_oracle import assert_means, masks
 
-from propopt.lime.text.text_reading import ExactWordLimits
+from propopt.lime.text.text_reading import WordRegression
 from propopt.structures.subsets.sets import Blocks
 from propopt.structures.subsets.sums import PlainSum
 
@@ -11,7 +11,7 @@ from propopt.structures.subsets.sums import PlainSum
 def test_words_alone_have_their_own_effects(rng, nu):
     own = rng.normal(size=40)
     f = PlainSum(-0.4, (Blocks.of_words(own, np.zeros(40), np.arange(40)),), 40)
-    limits = ExactWordLimits(f).at([nu])
+    limits = WordRegression(f).at([nu])
     assert limits.coefficients[0] == pytest.approx(own, abs=2e-13)
     assert limits.intercept == pytest.approx([-0.4], abs=2e-13)
 

@@ -45,7 +45,7 @@ from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
 from subset_oracle import assert_means, masks
 
 import propopt as po
-from propopt.lime.text.text_reading import ExactWordLimits
+from propopt.lime.text.text_reading import WordRegression
 from propopt.structures.subsets.sets import NoSetFunction
 from propopt.structures.subsets.sums import NormalisedSum, PlainSum
 from propopt.structures.tfidf import text_sums
@@ -311,7 +311,7 @@ def test_a_word_in_two_cases_counts_for_both():
     model.fit(words, np.eye(18)[0])
     document = Document.of(" ".join(["Food", *words]), PatternWords())
     found = po.wrap(model, data=words).subsets(document)
-    limits = ExactWordLimits(found).at(np.array([0.25]))
+    limits = WordRegression(found).at(np.array([0.25]))
     assert limits.coefficients[0, :2] == pytest.approx([0.353, 0.353], abs=5e-4)
 
 
@@ -323,7 +323,7 @@ def test_words_alone_have_one_and_nothing_with_case_kept():
     words = ["food", *(f"v{k}" for k in range(17))]
     model.fit(words, np.eye(18)[0])
     document = Document.of(" ".join(["Food", *words]), PatternWords())
-    limits = ExactWordLimits(po.wrap(model, data=words).subsets(document)).at([0.25])
+    limits = WordRegression(po.wrap(model, data=words).subsets(document)).at([0.25])
     assert limits.coefficients[0, :2] == pytest.approx([0.0, 1.0], abs=1e-12)
 
 

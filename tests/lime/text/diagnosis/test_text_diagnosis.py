@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from propopt.base.errors import Refused
 from propopt.functions import wrap
 from propopt.lime import TextLaw, text_limits
-from propopt.lime.text.text_diagnosis import SeenWords, diagnose_texts
+from propopt.lime.text.text_diagnosis import ObservedWords
 from propopt.lime.text.text_runs import expected_run, kept_words, single_text_run
 from propopt.structures.subsets.conjunctions import Enumerated
 from propopt.tables.documents import Document, PatternWords
@@ -173,16 +173,16 @@ def test_words_left_out_of_the_fit():
 
 def test_estimates_and_several_documents():
     long = text_limits(tree, [words(20, "food"), words(5, "food")], n_samples=600)
-    found = diagnose_texts(long)
+    found = long.diagnose()
     assert found.shape == (2, 20)
     told = (*found.told, *found.quiet)
     assert {item.row for item in told if item.row is not None} <= {0, 1}
     of_both = [item.sentence for item in told if item.row is None]
     assert all(words.endswith("so it is of 2 of 2 documents") for words in of_both)
     assert "diagnosis" in type(found).__name__.lower()
-    assert set(diagnose_texts(long, rows=[1]).to_frame()["row"].dropna()) == {1}
+    assert set(long.diagnose(rows=[1]).to_frame()["row"].dropna()) == {1}
     with pytest.raises(Refused, match="says nothing"):
-        diagnose_texts(text_limits(tree, [TREE, "food"]), rows=[1])
+        text_limits(tree, [TREE, "food"]).diagnose(rows=[1])
 
 
 def test_result_is_saved(tmp_path):
@@ -195,11 +195,11 @@ def test_result_is_saved(tmp_path):
 def test_what_a_model_sees():
     document = Document.of("Good, good food I say", PatternWords())
     hashed = HashingVectorizer(n_features=2, norm=None)
-    seen = SeenWords.of([CountVectorizer().fit(["good food"]), hashed], document)
+    seen = ObservedWords.of([CountVectorizer().fit(["good food"]), hashed], document)
     assert seen.known.tolist() == [True, True, True, False, True]
     assert seen.alike.max() >= 2
     assert not seen.crossing
-    unread = SeenWords.of([Ridge()], document)
+    unread = ObservedWords.of([Ridge()], document)
     assert unread.known.all()
     assert "no pipeline" in unread.crossing[0]
     assert wrap(pipeline(CountVectorizer()), data=NOTES).vectorisers

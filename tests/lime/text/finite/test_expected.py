@@ -7,7 +7,7 @@ import pytest
 from text_lime_runs import runs, tree
 
 from propopt.base.errors import InvalidInput
-from propopt.lime.text.text_reading import ExactWordLimits, TextLaw
+from propopt.lime.text.text_reading import TextLaw, WordRegression
 from propopt.lime.text.text_runs import (
     effective_log_weights,
     expected_run,
@@ -80,7 +80,7 @@ def test_effective_weights_are_a_fixed_point(any_function, ridge, first_row, som
 
 def test_many_samples_give_the_limit():
     law = TextLaw(0.25)
-    limit = ExactWordLimits(tree(29)).at(np.array([0.25]))
+    limit = WordRegression(tree(29)).at(np.array([0.25]))
     found = expected_run(tree(29), law, None, 10**9)
     np.testing.assert_allclose(found.coefficients, limit.coefficients[0], atol=1e-6)
     assert found.intercept == pytest.approx(limit.intercept[0], abs=1e-6)
@@ -88,7 +88,7 @@ def test_many_samples_give_the_limit():
 
 def test_limits_alone_give_the_first_order():
     law = TextLaw(0.25)
-    limit = ExactWordLimits(tree(29)).at(np.array([0.25]))
+    limit = WordRegression(tree(29)).at(np.array([0.25]))
     found = expected_run(limit, law, 1.0, 50)
     truth = expected_run(tree(29), law, None, 50, leverage=False)
     np.testing.assert_allclose(joined(found), joined(truth), rtol=0, atol=1e-12)

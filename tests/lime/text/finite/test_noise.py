@@ -7,7 +7,7 @@ import pytest
 from text_lime_runs import runs, tree
 
 from propopt.lime.single_runs import ranking_chances
-from propopt.lime.text.text_reading import ExactWordLimits, TextLaw
+from propopt.lime.text.text_reading import TextLaw, WordRegression
 from propopt.lime.text.text_runs import WordDraws, single_text_run
 from propopt.structures.subsets.conjunctions import Conjunctions, Enumerated
 from propopt.structures.subsets.sets import all_sets
@@ -106,7 +106,7 @@ def test_a_sum_of_words_does_not_scatter_without_ridge():
 
 def test_ranking_of_words():
     law = TextLaw(0.25)
-    limits = ExactWordLimits(tree(29)).at(np.array([0.25]))
+    limits = WordRegression(tree(29)).at(np.array([0.25]))
     run = single_text_run(tree(29), law, None, 5000)
     told = ranking_chances(run, limits.coefficients, top=3)
     assert told.columns[0] == 1.0

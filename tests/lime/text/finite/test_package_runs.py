@@ -12,7 +12,7 @@ from text_lime_runs import tree
 import propopt as po
 from propopt.base.errors import InvalidInput, Refused
 from propopt.lime.text.text_package import compare_text_with_package
-from propopt.lime.text.text_reading import ExactWordLimits
+from propopt.lime.text.text_reading import WordRegression
 
 
 pytest.importorskip("lime")
@@ -119,7 +119,7 @@ def test_a_forest_that_was_read():
     f = po.wrap(model, output="probability", data=texts)
     found = compare_text_with_package(f, texts[1], 15, 600)
     assert found.labels == ("good", "food", "and", "price", "bad")
-    limit = ExactWordLimits(f.subsets(f.of_document(texts[1]).document))
+    limit = WordRegression(f.subsets(f.of_document(texts[1]).document))
     exact = limit.at(np.array([0.25])).coefficients[0]
     np.testing.assert_allclose(found.without["ridge"][1:], exact, atol=1e-12)
     # t of 14 degrees of freedom, six numbers: beyond 6 in 1 of 5000 tests

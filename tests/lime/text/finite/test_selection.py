@@ -7,7 +7,7 @@ import pytest
 from text_lime_runs import tree
 
 from propopt.base.errors import InvalidInput
-from propopt.lime.text.text_reading import ExactWordLimits, TextLaw
+from propopt.lime.text.text_reading import TextLaw, WordRegression
 from propopt.lime.text.text_runs import expected_run, kept_words
 from propopt.structures.subsets.conjunctions import Enumerated
 from propopt.structures.subsets.sets import all_sets
@@ -55,7 +55,7 @@ def test_highest_weights():
 def test_of_words_that_are_alike_the_first_are_kept():
     kept = kept_words(tree(12), TextLaw(0.25), None, 5)
     np.testing.assert_array_equal(np.flatnonzero(kept), [0, 1, 2, 3, 4])
-    limits = ExactWordLimits(tree(12)).at(np.array([0.25]))
+    limits = WordRegression(tree(12)).at(np.array([0.25]))
     same = kept_words(limits, TextLaw(0.25), 1.0, 5)
     np.testing.assert_array_equal(kept, same)
     assert kept_words(tree(12), TextLaw(0.25), None, 30).all()

@@ -8,7 +8,7 @@ from text_lime_runs import tree
 
 from propopt.base.errors import InvalidInput
 from propopt.lime.text.text_paths import word_path
-from propopt.lime.text.text_reading import ExactWordLimits, TextLaw, TextMoments
+from propopt.lime.text.text_reading import TextLaw, TextMoments, WordRegression
 from propopt.structures.subsets.conjunctions import Conjunctions, Enumerated
 
 
@@ -29,7 +29,7 @@ def test_a_sign_changes_between_published_bandwidths():
     roots = word_path(product_less(0.7)).sign_changes[0]
     assert roots.widths == pytest.approx([0.1906], abs=5e-4)
     np.testing.assert_array_equal(roots.signs, [1, -1])
-    exact = ExactWordLimits(product_less(0.7)).at(roots.widths)
+    exact = WordRegression(product_less(0.7)).at(roots.widths)
     assert abs(exact.coefficients[0, 0]) < 1e-13
 
 
@@ -38,7 +38,7 @@ def test_signs_between_roots_are_those_on_a_fine_grid(d):
     grid, n_roots = np.geomspace(0.01, 50.0, 2000), []
     for seed in range(6):
         f = Enumerated(np.random.default_rng(seed).normal(size=2**d))
-        exact = ExactWordLimits(f)
+        exact = WordRegression(f)
         found = exact.at(grid).coefficients
         for j, roots in enumerate(word_path(f).sign_changes.columns):
             far = np.abs(found[:, j]) > 1e-9

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from propopt.lime.text.text_paths import MeansBySize
-from propopt.lime.text.text_reading import ExactWordLimits, TextLaw
+from propopt.lime.text.text_reading import TextLaw, WordRegression
 from propopt.structures.subsets.conjunctions import Conjunctions
 
 
@@ -48,8 +48,8 @@ def some_conjunctions(d, seed=0):
 def test_limits_are_those_of_all_sizes(d):
     f = some_conjunctions(d)
     tabled = MeansBySize(f).tabled
-    found = ExactWordLimits(tabled).at(WIDTHS)
-    known = ExactWordLimits(f).at(WIDTHS)
+    found = WordRegression(tabled).at(WIDTHS)
+    known = WordRegression(f).at(WIDTHS)
     np.testing.assert_allclose(
         found.coefficients, known.coefficients, rtol=0, atol=1e-14 * d
     )
@@ -60,7 +60,7 @@ def test_so_many_bandwidths_cost_some_dozens_of_means():
     f = Counted(some_conjunctions(400))
     tabled = MeansBySize(f).tabled
     for _ in range(3):
-        ExactWordLimits(tabled).at(np.geomspace(0.01, 10.0, 1000))
+        WordRegression(tabled).at(np.geomspace(0.01, 10.0, 1000))
     assert 40 < f.n_weights < 100
 
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from propopt.base.errors import InvalidInput
-from propopt.lime.text.text_reading import ExactWordLimits, TextLaw
+from propopt.lime.text.text_reading import TextLaw, WordRegression
 from propopt.lime.text.text_samples import SizePlan, estimate_words
 from propopt.structures.subsets.conjunctions import Conjunctions, Enumerated
 
@@ -37,7 +37,7 @@ def test_estimates_scatter_around_the_truth_as_they_say(n):
     """
     d = 13
     f = curve(d)
-    truth = ExactWordLimits(Enumerated.of(f, d)).at(BANDWIDTHS)
+    truth = WordRegression(Enumerated.of(f, d)).at(BANDWIDTHS)
     found = [estimated(f, d, n, seed) for seed in range(30)]
     z = np.array(
         [(e.coefficients - truth.coefficients) / e.standard_errors for e in found]
@@ -60,7 +60,7 @@ def test_three_errors_of_a_hundred_samples_hold_what_three_normal_ones_do():
     that are scatters alone have 25, and 38 scores.
     """
     d, f = 8, curve(8)
-    truth = ExactWordLimits(Enumerated.of(f, d)).at(BANDWIDTHS[1:2]).coefficients
+    truth = WordRegression(Enumerated.of(f, d)).at(BANDWIDTHS[1:2]).coefficients
     plan, beyond = SizePlan.of(d, TextLaw(), 100), 0
     for seed in range(250):
         words = estimate_words(f, plan, np.random.default_rng(seed))
@@ -68,7 +68,7 @@ def test_three_errors_of_a_hundred_samples_hold_what_three_normal_ones_do():
         z = (found.coefficients - truth) / found.standard_errors
         beyond += int((np.abs(z) > 3.0).any())
     assert beyond <= 16
-    blocks = [ExactWordLimits(b).at(BANDWIDTHS[1:2]).coefficients for b in words.blocks]
+    blocks = [WordRegression(b).at(BANDWIDTHS[1:2]).coefficients for b in words.blocks]
     ratio = found.standard_errors / (np.std(blocks, axis=0, ddof=1) / np.sqrt(20))
     excess = max(0.0, stats.kurtosis(blocks, axis=0, bias=False).mean())
     freedom = 2.0 / (2.0 / 19.0 + excess / 20.0)
@@ -80,7 +80,7 @@ def test_three_errors_of_a_hundred_samples_hold_what_three_normal_ones_do():
 def test_a_function_of_words_and_pairs_has_no_error():
     tree = Conjunctions.of([1.0, 0.5, -2.0], [[0], [1, 2], []], [[], [], [3]], 20, 4.0)
     found = estimated(tree.value, 20, 3000, 0)
-    truth = ExactWordLimits(tree).at(BANDWIDTHS)
+    truth = WordRegression(tree).at(BANDWIDTHS)
     np.testing.assert_allclose(found.coefficients, truth.coefficients, atol=1e-6)
     np.testing.assert_allclose(found.intercept, truth.intercept, atol=1e-6)
     assert found.standard_errors.max() < 1e-6

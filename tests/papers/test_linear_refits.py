@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
 
+from papers.iloco.theory import linear_refit_scores
 from propopt.base.errors import InvalidInput, PropoptWarning
 from propopt.interactions import ILOCO, DataSplit
 from propopt.interactions.errors_of_rows import (
@@ -13,7 +14,6 @@ from propopt.interactions.errors_of_rows import (
     ProbabilityError,
     SquaredError,
 )
-from propopt.interactions.theory import linear_refit_scores
 
 
 PAIR = np.array([(0, 1)])

@@ -7,7 +7,7 @@ import pytest
 from linear_sums import linear
 from normal_samples import weighted_fit, weighted_grid
 
-import propopt as po
+from papers.lime.linear_limits import linear_noise
 from propopt.base.errors import InvalidInput
 from propopt.lime import GaussianLaw, GlimeLaw
 
@@ -28,9 +28,9 @@ def test_it_is_the_sandwich_on_a_grid(width):
     alpha = weights @ bits / weights.sum()
     squares = (weights * pi * rest**2) @ (bits - alpha) ** 2
     expected = np.sqrt(squares) / (weights.sum() * alpha * (1.0 - alpha))
-    found = po.lime.linear_noise(law, SLOPES, ROW[None], 400)
+    found = linear_noise(law, SLOPES, ROW[None], 400)
     np.testing.assert_allclose(20.0 * found[0], expected, rtol=1e-8)
-    glime = po.lime.linear_noise(GlimeLaw(law), SLOPES, ROW[None], 1)
+    glime = linear_noise(GlimeLaw(law), SLOPES, ROW[None], 1)
     squares = (weights * rest**2) @ (bits - alpha) ** 2 / weights.sum()
     expected = np.sqrt(squares) / (alpha * (1.0 - alpha))
     np.testing.assert_allclose(glime[0], expected, rtol=1e-8)
@@ -39,11 +39,11 @@ def test_it_is_the_sandwich_on_a_grid(width):
 def test_columns_without_slopes_scatter_too_and_constants_do_not(rng):
     X = np.column_stack([rng.normal(size=80), np.ones(80), rng.integers(0, 2, 80)])
     law = GaussianLaw.from_data(X, categorical=[2])
-    found = po.lime.linear_noise(law, [2.0, 0.0, 0.0], X[:4])
+    found = linear_noise(law, [2.0, 0.0, 0.0], X[:4])
     assert (found[:, [0, 2]] > 0.0).all()
     np.testing.assert_array_equal(found[:, 1], np.zeros(4))
     with pytest.raises(InvalidInput, match="'x2' has a slope"):
-        po.lime.linear_noise(law, [2.0, 0.0, 1.0], X[:4])
+        linear_noise(law, [2.0, 0.0, 1.0], X[:4])
 
 
 def test_a_shift_of_everything_changes_nothing():
@@ -51,12 +51,12 @@ def test_a_shift_of_everything_changes_nothing():
         GaussianLaw.of(mean, [1.0, 2.5, 0.4], 0.7)
         for mean in (np.zeros(3), np.full(3, 1e6))
     )
-    a = po.lime.linear_noise(here, SLOPES, ROW[None])
-    b = po.lime.linear_noise(there, SLOPES, ROW[None] + 1e6)
+    a = linear_noise(here, SLOPES, ROW[None])
+    b = linear_noise(there, SLOPES, ROW[None] + 1e6)
     np.testing.assert_allclose(a, b, rtol=1e-7)
 
 
 def test_a_function_that_is_constant_has_no_noise():
     law = GaussianLaw.of(np.zeros(3), 1.0, 1.0)
-    found = po.lime.linear_noise(law, np.zeros(3), ROW[None])
+    found = linear_noise(law, np.zeros(3), ROW[None])
     np.testing.assert_array_equal(found, np.zeros((1, 3)))

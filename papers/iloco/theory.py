@@ -1,33 +1,27 @@
-"""Scores of the population in closed form, and what main effects leak."""
+"""Scores of the population in closed form: of ideal learners, and linear functions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from math import comb
-from typing import NamedTuple, Protocol, TypeAlias, final
+from functools import partial
+from itertools import combinations
+from typing import Protocol, TypeAlias, final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from propopt.base.arrays import Array, Values
 from propopt.base.checks import (
-    known_word,
     read_array,
     read_count,
     read_nonnegative,
     read_positive,
 )
 from propopt.base.errors import InvalidInput
-from propopt.interactions.errors_of_rows import (
-    AbsoluteError,
-    ProbabilityError,
-    RowError,
-    SquaredError,
-)
+from propopt.interactions.errors_of_rows import AbsoluteError, RowError, SquaredError
 from propopt.interactions.features import Places
-from propopt.interactions.left_out import signed_subsets
-from propopt.interactions.patch_draws import ColumnSampling
+from propopt.interactions.patch_draws import coefficient, shortfall
 
 
 # ---- What scores are in the population, and for patches, in closed form
@@ -125,6 +119,23 @@ def linear_refit_scores(
     for subset, sign in signed_subsets(places.shape[1]):
         found += sign * mean(_missed(b, sigma, places[:, list(subset)]))
     return found
+
+
+def signed_subsets(order: int) -> Iterator[tuple[tuple[int, ...], int]]:
+    """Subsets T of a set S of so many features, by places in it, with (−1)^(|T| + 1).
+
+    iLOCO_S = Σ_{T ⊆ S} (−1)^(|T| + 1) E[Err(f^(−T))], (Little, Zheng & Allen,
+    Definition 2): of one feature LOCO, of two Err_j + Err_k − Err_jk − Err. It is the
+    co-Möbius transform, at S, of the game v(A) = −E[Err(f on A)].
+
+    Examples
+    --------
+    >>> list(signed_subsets(2))
+    [((), -1), ((0,), 1), ((1,), 1), ((0, 1), -1)]
+    """
+    for size in range(order + 1):
+        for subset in combinations(range(order), size):
+            yield subset, (-1) ** (size + 1)
 
 
 def _missed(b: Values, sigma: Array, sets: Places) -> Values:
@@ -282,40 +293,6 @@ class BernoulliColumns(KeptShares):
 TermVariances: TypeAlias = Mapping[tuple[int, ...], float]
 """V_u by the places of u."""
 
-Shortfall: TypeAlias = Callable[[float], float]
-"""φ: a predictor Σ_u p_u g_u has the expected error Σ_u V_u φ(p_u), and a constant."""
-
-
-def shortfall(error: RowError) -> Shortfall | None:
-    """φ of an error; None where no such identity holds.
-
-    Squared: E(Y − Σ p_u g_u)² = σ² + Σ V_u (1 − p_u)². Of Y ~ Bernoulli(f*),
-    E|Y − f| = E[f* + f − 2 f f*], which is a constant + 2 Σ V_u (1 − p_u).
-    """
-    match error:
-        case SquaredError():
-            return lambda share: (1.0 - share) ** 2
-        case ProbabilityError():
-            return lambda share: 2.0 * (1.0 - share)
-    return None
-
-
-def coefficient(
-    shares: KeptShares, phi: Shortfall, order: int, size: int, common: int
-) -> float:
-    """What V_u counts in the score of S: of |S|, |u| and |u ∩ S|.
-
-    Σ_{T ⊆ S} (−1)^(|T| + 1) φ(p_u^T), where p_u^T = 0 if T meets u. With φ(p_u) taken
-    off each φ(p_u^T) this is φ(0) − φ(p_u) if u ⊇ S, and what leaks: a sum over T
-    disjoint from u of terms that are zero unless p_u^T depends on T.
-    """
-    free, whole = order - common, phi(shares.share(size, 0))
-    leaks = (
-        comb(free, t) * (-1) ** (t + 1) * (phi(shares.share(size, t)) - whole)
-        for t in range(1, free + 1)
-    )
-    return (phi(0.0) - whole if free == 0 else 0.0) + sum(leaks)
-
 
 def ideal_scores(
     variances: TermVariances,
@@ -354,7 +331,7 @@ def ideal_scores(
 
     Examples
     --------
-    >>> from propopt.interactions.theory import BernoulliColumns, FixedColumns, Refitted
+    >>> from papers.iloco.theory import BernoulliColumns, FixedColumns, Refitted
     >>> terms = {(0,): 4.0, (1,): 4.0, (0, 1): 1.0}
     >>> pairs = np.array([(0, 1), (0, 2), (2, 3)])
     >>> ideal_scores(terms, pairs, Refitted())
@@ -376,9 +353,8 @@ def ideal_scores(
     found = np.zeros(len(places))
     for members, variance in _read_variances(variances, n_features).items():
         common = np.isin(places, members).sum(axis=1)
-        counts = [
-            coefficient(shares, phi, order, len(members), k) for k in range(order + 1)
-        ]
+        kept = partial(shares.share, len(members))
+        counts = [coefficient(kept, phi, order - k) for k in range(order + 1)]
         found += variance * np.asarray(counts)[common]
     return found
 
@@ -433,7 +409,7 @@ def detectable_ratio(shares: KeptShares, error: RowError | None = None) -> float
 
     Examples
     --------
-    >>> from propopt.interactions.theory import BernoulliColumns, FixedColumns
+    >>> from papers.iloco.theory import BernoulliColumns, FixedColumns
     >>> round(detectable_ratio(FixedColumns(n_features=10, n_kept=2)), 3)
     1.077
     >>> round(detectable_ratio(FixedColumns(n_features=10, n_kept=5)), 3)
@@ -448,124 +424,3 @@ def detectable_ratio(shares: KeptShares, error: RowError | None = None) -> float
     if behind <= 0.0:
         return 0.0
     return behind / ahead if ahead > 0.0 else np.inf
-
-
-# ---- What main effects alone make of the scores of larger sets, by fixed patches
-
-
-_ROUNDING = 1e-9
-"""Of 1 + Mκ, which is zero for probabilities and else of the order of m/M."""
-
-
-def additive_leak(
-    main_effects: ArrayLike,
-    n_kept: float,
-    sets: ArrayLike,
-    error: RowError,
-    columns: ColumnSampling = "fixed",
-) -> Values:
-    """Scores that sets would have if no features interacted, with these main effects.
-
-    By patches of exactly m features the target of a pair without interaction is not
-    zero: without one feature the others are in more of the patches, and their effects
-    are shrunk less. V_j ≥ 0 are those of an additive f* whose own LOCO by such patches
-    comes nearest to the main effects; the leak is what it makes of each set. Of single
-    features it is what the others make of the LOCO of one that has no effect.
-
-    Parameters
-    ----------
-    main_effects : array (M,)
-        LOCO of each feature, by the same patches.
-    n_kept : float
-        m, features of a patch.
-    sets : array of int (Q, r)
-        Places of features.
-    error : RowError
-        Err.
-    columns : {"fixed", "bernoulli"}
-        How features are drawn; of ``"bernoulli"`` the leak is zero.
-
-    Returns
-    -------
-    array (Q,)
-        Exact for ideal learners and independent features; NaN where the error is
-        neither squared nor a probability, as there is no closed form.
-
-    Raises
-    ------
-    InvalidInput
-        If main effects are not finite, the error or sampling is none, patches of a
-        fixed size have no whole number of features, or they never leave out some set.
-
-    Examples
-    --------
-    >>> from propopt.interactions.errors_of_rows import SquaredError
-    >>> pairs = np.array([(0, 1), (0, 5), (5, 6)])
-    >>> mains = [1.25] * 5 + [-0.2] * 5
-    >>> additive_leak(mains, 2, pairs, SquaredError()).round(3)
-    array([-0.287, -0.131,  0.025])
-    >>> additive_leak(mains, 2, pairs, SquaredError(), columns="bernoulli")
-    array([0., 0., 0.])
-    """
-    effects = read_array(main_effects, "main_effects", ndim=1)
-    given: object = error
-    if given is None or isinstance(given, str):
-        raise InvalidInput(f"error: expected one such as SquaredError(), got {error!r}")
-    places, phi = read_set_places(sets, len(effects)), shortfall(error)
-    if phi is None:
-        return np.full(len(places), np.nan)
-    shares = _shares(len(effects), n_kept, columns)
-    variances = _main_variances(effects, _Parts.of(shares, phi, 1))
-    parts = _Parts.of(shares, phi, places.shape[1])
-    inside = variances[places].sum(axis=1)
-    leak = parts.other * (variances.sum() - inside)
-    if places.shape[1] > 1:
-        leak += parts.own * inside
-    return np.asarray(leak)
-
-
-class _Parts(NamedTuple):
-    """What a main effect counts in the score of a set of so many features."""
-
-    own: float
-    """Of a feature of the set."""
-
-    other: float
-    """Of another."""
-
-    @classmethod
-    def of(cls, shares: KeptShares, phi: Shortfall, order: int) -> _Parts:
-        return cls(
-            coefficient(shares, phi, order, 1, 1), coefficient(shares, phi, order, 1, 0)
-        )
-
-
-def _shares(n_features: int, n_kept: float, columns: ColumnSampling) -> KeptShares:
-    size = read_positive(n_kept, "n_kept")
-    if known_word(columns, ColumnSampling, "columns") == "bernoulli":
-        return BernoulliColumns(size / n_features)
-    if size != int(size):
-        raise InvalidInput(
-            f"n_kept: patches of a fixed size have a whole number of features, got "
-            f"{size:g}"
-        )
-    return FixedColumns(n_features, int(size))
-
-
-def _main_variances(effects: Values, parts: _Parts) -> Values:
-    """V ≥ 0 with the least Σ_j (Δ_j − a V_j − c Σ_{l ≠ j} V_l)².
-
-    A = (a − c) I + c J gives AᵀA = (a − c)² (I + κ J), with κ ≤ 0. So the optimum is
-    V_j = max(0, h_j − κ Σ V), where h = AᵀΔ/(a − c)²: the k largest h are in it, with
-    Σ V = (h_1 + ... + h_k)/(1 + kκ). For probabilities 1 + Mκ = 0: V is known but for a
-    constant, which no score depends on, and the least is taken.
-    """
-    gap, n = parts.own - parts.other, len(effects)
-    kappa = (2.0 * gap + n * parts.other) * parts.other / gap**2
-    h = effects / gap + parts.other * effects.sum() / gap**2
-    ordered = -np.sort(-h)
-    shrunk = 1.0 + kappa * np.arange(n + 1)
-    most = n if shrunk[n] > _ROUNDING else n - 1
-    sums = np.concatenate([[0.0], np.cumsum(ordered)])[: most + 1] / shrunk[: most + 1]
-    done = ordered[:most] - kappa * sums[:most] <= 0.0  # the next is not positive
-    return np.maximum(h - kappa * sums[np.argmax(np.append(done, True))], 0.0)

@@ -12,7 +12,7 @@ import pytest
 
 import propopt as po
 from propopt.base.errors import InvalidInput, SolverFailure
-from propopt.results.explanation import is_deferred
+from propopt.results.explanation import is_lazy
 from propopt.solvers import Task
 from propopt.tables.frames import Labels
 
@@ -32,7 +32,7 @@ def middle(solver="spectral"):
 
 
 def was_read(point):
-    return not is_deferred(point)
+    return not is_lazy(point)
 
 
 @pytest.fixture

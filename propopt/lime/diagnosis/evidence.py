@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar, final
+from typing import Final, Generic, Protocol, TypeAlias, TypeVar, final
 
 import numpy as np
 
@@ -15,16 +15,15 @@ from propopt.base.errors import Refused
 from propopt.base.resources import Budget
 from propopt.base.terminal import progress_bar
 from propopt.functions.cost import cost_of
+from propopt.lime.expectations import Limits
 from propopt.lime.fidelity import additive_variance
 from propopt.lime.laws.lime_law import LimeLaw, draws_at, without_glime
 from propopt.lime.laws.tabular_law import BinnedColumn
+from propopt.lime.lime_subject import LimeSubject
 from propopt.lime.profiles import nearest_edge
-from propopt.lime.single_runs import FiniteFit, SingleRun
+from propopt.lime.single_runs import FiniteFit, RunScatter, SingleRun
 from propopt.lime.surrogates import CommonDraws, evaluated
-
-
-if TYPE_CHECKING:
-    from propopt.lime.explanation import LimeExplanation, LimeSubject
+from propopt.tables.frames import Labels
 
 
 # ---- What rules of diagnosis look at: an explanation, and what is computed beside it
@@ -42,24 +41,77 @@ _WORTH_TIMING: Final = 10_000
 _TABLES: Final = Budget(2**26)
 
 
+class ExplainedRows(Protocol):
+    """What rules look at: an explanation, by what it knows of its rows."""
+
+    @property
+    def limits(self) -> Limits:
+        """β, E_Q f, α and log C."""
+        ...
+
+    @property
+    def standard_errors(self) -> Array | None:
+        """Of β, where it is estimated."""
+        ...
+
+    @property
+    def values(self) -> Values:
+        """F at the rows, (N,)."""
+        ...
+
+    @property
+    def at_row(self) -> Values:
+        """The surrogate at the rows, (N,)."""
+        ...
+
+    @property
+    def local_gap(self) -> Values:
+        """F less the surrogate at the rows, (N,)."""
+        ...
+
+    @property
+    def r2(self) -> Values:
+        """The share of Var_Q f that the surrogate explains, (N,)."""
+        ...
+
+    @property
+    def effective_share(self) -> Values:
+        """(E π)² / E π², (N,)."""
+        ...
+
+    @property
+    def ridge(self) -> float:
+        """λ of one run."""
+        ...
+
+    @property
+    def first_row(self) -> bool:
+        """Whether the row itself is the first sample of a run."""
+        ...
+
+    @property
+    def labels(self) -> Labels:
+        """Names of rows and columns."""
+        ...
+
+    @property
+    def runs(self) -> RunScatter:
+        """How single runs scatter."""
+        ...
+
+    def single_run(self, n_samples: int | None = None) -> SingleRun:
+        """The mean and the covariance of the coefficients of one run of LIME."""
+        ...
+
+
 @final
 @dataclass(frozen=True, eq=False)
-class Case:
-    """An explanation under diagnosis, for runs of n samples.
+class Evidence:
+    """An explanation under diagnosis, for runs of n samples."""
 
-    Parameters
-    ----------
-    explanation : LimeExplanation
-        With its model and its law.
-    subject : LimeSubject
-        These.
-    n_samples : int
-        Of one run.
-    """
-
-    explanation: LimeExplanation
-    subject: LimeSubject
-    n_samples: int
+    explanation: ExplainedRows  # A LimeExplanation
+    subject: LimeSubject  # its model and its law
+    n_samples: int  # of one run
 
     @property
     def law(self) -> LimeLaw:
@@ -74,7 +126,7 @@ class Case:
     @property
     def beta(self) -> Attributions:
         """Coefficients (N, D)."""
-        return self.explanation.coefficients
+        return self.explanation.limits.coefficients
 
     @cached_property
     def largest(self) -> Array:
@@ -107,7 +159,7 @@ class Case:
     def cell_sd(self, rows: Positions) -> Values:
         """The standard deviation of f in the cell of each of some rows."""
         uniforms = np.random.default_rng(0).random((_IN_CELL, self.beta.shape[1]))
-        points, alpha = self.points[rows], self.explanation.alpha[rows]
+        points, alpha = self.points[rows], self.explanation.limits.alpha[rows]
         widths, parts = self.law.widths(points), [np.zeros(0)]
         for some in _TABLES.blocks(len(rows), 3 * uniforms.nbytes):
             # bits are 1 where u < α
@@ -179,7 +231,7 @@ class Case:
     @property
     def about(self) -> str:
         """What is said before numbers that are estimated beside the coefficients."""
-        return "" if self.explanation.is_exact else "an estimated "
+        return "" if self.explanation.standard_errors is None else "an estimated "
 
     @cached_property
     def common(self) -> CommonDraws | None:
@@ -296,32 +348,16 @@ NOTE: Final = 0.25
 @final
 @dataclass(frozen=True, kw_only=True)
 class LimeFinding:
-    """Where a rule found something, with its number.
-
-    Parameters
-    ----------
-    rule : str
-        Its name.
-    row, column : int or None
-        Positions; None where it is about all of them.
-    number, threshold : float
-        What was measured, and from where on it is told.
-    sentence : str
-        What it means here.
-    remedy : str
-        What would do.
-    severity : float
-        From 0 to 1: how much it misleads; below 0.25 it is a note.
-    """
+    """Where a rule found something, with its number."""
 
     rule: str
-    row: int | None
+    row: int | None  # positions; None where it is about all of them
     column: int | None
-    number: float
+    number: float  # what was measured, and from where on it is told
     threshold: float
-    sentence: str
-    remedy: str
-    severity: float
+    sentence: str  # what it means here
+    remedy: str  # what would do
+    severity: float  # from 0 to 1: how much it misleads; below 0.25 it is a note
 
     @property
     def is_note(self) -> bool:
@@ -332,26 +368,14 @@ class LimeFinding:
 @final
 @dataclass(frozen=True, kw_only=True)
 class QuietRule:
-    """A rule that found nothing, and how near it came.
-
-    Parameters
-    ----------
-    rule : str
-        Its name.
-    row, column : int or None
-        Where it was nearest to its threshold.
-    number, threshold : float
-        What was measured there; NaN where the rule does not apply.
-    sentence : str
-        That nothing was found, or why it was not looked for.
-    """
+    """A rule that found nothing, and how near it came."""
 
     rule: str
-    row: int | None
+    row: int | None  # where it was nearest to its threshold
     column: int | None
-    number: float
+    number: float  # what was measured there; NaN where the rule does not apply
     threshold: float
-    sentence: str
+    sentence: str  # that nothing was found, or why it was not looked for
 
 
 # ---- What a rule of diagnosis is: numbers at rows and columns, and what to say of them
@@ -364,31 +388,16 @@ Sentence: TypeAlias = str | Callable[[int, int], str]
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Checked:
-    """What one rule measured.
+    """What one rule measured."""
 
-    Parameters
-    ----------
-    numbers : array (N, D), (N, 1), (1, D) or (1, 1)
-        For rows and columns, rows, columns, or all; NaN where there is none.
-    stakes : array
-        How much of the largest coefficient of the row it is about, 0 to 1; of a shape
-        that can be broadcast to that of ``numbers``.
-    sentence : str or callable
-        What it means; of a row and a column where it depends on them.
-    remedy : str or callable
-        What would do there.
-    excuses : dict of str to array of bool
-        Why nothing is found at a place though its number passes the threshold, and
-        where.
-    also : array of bool, optional
-        Where something is found though the number does not pass.
-    """
-
+    # (N, D) or (N, 1) or (1, D) or (1, 1): for rows and columns, rows, columns, or all
     numbers: Array
-    stakes: Array
-    sentence: Sentence
-    remedy: Sentence
+    stakes: Array  # how much of the largest coefficient of the row it is about, 0 to 1
+    sentence: Sentence  # what it means; of a row and a column where it depends on them
+    remedy: Sentence  # what would do there
+    # why nothing is found at a place though its number passes the threshold, and where
     excuses: Mapping[str, Truths] = field(default_factory=dict)
+    # where something is found though the number does not pass
     also: Truths | None = None
 
 
@@ -399,31 +408,17 @@ Looked = TypeVar("Looked")
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Rule(Generic[Looked]):
-    """One thing to look for.
+    """One thing to look for."""
 
-    Parameters
-    ----------
-    name : str
-        In tables.
-    threshold : float
-        From where on something is found.
-    below : bool
-        Whether numbers below it are found, and not those above.
-    weight, least : float
-        How much it misleads where all is at stake, 0 to 1, and where nothing is.
-    per_row, per_column : bool
-        Whether there is a number for each.
-    check : callable
-        Measures; gives a sentence in place of numbers where the rule does not apply.
-    """
-
-    name: str
-    threshold: float
-    below: bool = False
+    name: str  # in tables
+    threshold: float  # from where on something is found
+    below: bool = False  # whether numbers below it are found, and not those above
+    # how much it misleads where all is at stake, 0 to 1, and where nothing is
     weight: float
     least: float = 0.0
-    per_row: bool = True
+    per_row: bool = True  # whether there is a number for each
     per_column: bool = True
+    # measures; gives a sentence in place of numbers where the rule does not apply
     check: Callable[[Looked], Checked | str]
 
     def findings(self, case: Looked) -> Iterator[LimeFinding | QuietRule]:

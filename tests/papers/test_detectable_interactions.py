@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from propopt.interactions.errors_of_rows import ProbabilityError, SquaredError
-from propopt.interactions.theory import (
+from papers.iloco.theory import (
     BernoulliColumns,
     FixedColumns,
     Refitted,
     detectable_ratio,
     ideal_scores,
 )
+from propopt.interactions.errors_of_rows import ProbabilityError, SquaredError
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,13 @@ import numpy as np
 import pytest
 from oracle_learners import Terms, corners, sum_of_terms, variances
 
+from papers.iloco.theory import (
+    BernoulliColumns,
+    FixedColumns,
+    KeptShares,
+    Refitted,
+    ideal_scores,
+)
 from propopt.base.errors import InvalidInput
 from propopt.interactions.errors_of_rows import (
     AbsoluteError,
@@ -17,13 +24,6 @@ from propopt.interactions.features import Features
 from propopt.interactions.inference import set_scores
 from propopt.interactions.minipatches import PatchErrors
 from propopt.interactions.patch_draws import Patches
-from propopt.interactions.theory import (
-    BernoulliColumns,
-    FixedColumns,
-    KeptShares,
-    Refitted,
-    ideal_scores,
-)
 
 
 TERMS: Terms = {

@@ -1,0 +1,208 @@
+"""What LIME is asked about: a function, a law and rows of a table.
+
+- :class:`~propopt.lime.lime_subject.LimeSubject`: the model and the law behind an
+  explanation, kept so that more can be asked; they are not saved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Final, final
+
+import numpy as np
+
+from propopt.base.arrays import Array, Points, Positions, Values
+from propopt.base.errors import Refused
+from propopt.base.resources import Budget
+from propopt.functions import Function
+from propopt.functions.means import CheckedProducts
+from propopt.lime.expectations import ExactLimits, Limits
+from propopt.lime.fidelity import PAIRS_AT_MOST, exact_variance, n_pairs
+from propopt.lime.laws.lime_law import LimeLaw, draws_at
+from propopt.lime.laws.tabular_law import binned_columns
+from propopt.lime.profiles import bin_profiles, profile_means
+from propopt.lime.single_runs import RUN_DRAWS
+from propopt.lime.surrogates import (
+    CommonDraws,
+    estimate_limits,
+    evaluated,
+    stratified_uniforms,
+)
+from propopt.structures.products.sums import NoProducts, SumOfProducts
+from propopt.tables.frames import Labels
+
+
+# ---- What a function is read as, believed once it is what the function answers
+
+
+def checked_products(
+    function: Function, reference: Points, points: Points, labels: Labels
+) -> SumOfProducts | NoProducts:
+    """The sum of products that a function is, if it is one at rows of both tables.
+
+    reference (R, D), points (R, D).
+    """
+    rows = np.concatenate([points, reference])
+    return CheckedProducts.of(function).at(rows, labels.of_columns())
+
+
+# ---- What LIME is asked about: a function, a law, rows; kept so that more can be asked
+
+
+_TABLES: Final = Budget(2**26)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class LimeSubject:
+    """A function, a law and rows; not saved with what was found about them."""
+
+    function: Function  # f
+    law: LimeLaw  # of the samples
+    # what f was read as, and found to be at the rows at hand
+    products: SumOfProducts | NoProducts
+    points: Points  # (N, D): the rows, encoded
+    labels: Labels
+    reference: Points  # (R, D): rows of the table that the law was made of, encoded
+    n_draws: int  # samples for each row of limits that are estimated
+    seed: int  # of these samples
+    has_table: bool = True  # whether a table is known, and reference is not X
+    # what depends on the function and the law alone, made once for all rows
+    known: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def of_rows(self, rows: Positions) -> LimeSubject:
+        """The same, about some of the rows."""
+        return self.at(self.points[rows], self.labels.of_positions(rows))
+
+    def at(self, points: Points, labels: Labels) -> LimeSubject:
+        """The same, about other rows."""
+        return replace(self, points=points, labels=labels)
+
+    @property
+    def reason(self) -> str:
+        """Why limits are estimated; empty where they are exact."""
+        read = self.products
+        return read.reason if isinstance(read, NoProducts) else ""
+
+    @cached_property
+    def exact(self) -> ExactLimits | None:
+        """The limits of a sum of products; None of other functions."""
+        read = self.products
+        if isinstance(read, NoProducts):
+            return None
+        first = self.known.get("exact")
+        if first is None or first.function is not read:
+            self.known["exact"] = own = ExactLimits(read, self.law)
+            return own
+        known: ExactLimits = first
+        return known if known.law is self.law else known.with_law(self.law)
+
+    @cached_property
+    def common(self) -> CommonDraws | None:
+        """Samples that all rows share; None of laws whose columns are not in bins."""
+        law, draws = self.known.get("common", (None, None))
+        if law is not self.law:
+            draws = CommonDraws.of(self.law, self.evaluate)
+            self.known["common"] = self.law, draws
+        return draws
+
+    @property
+    def evaluate(self) -> Callable[[Points], Values]:
+        """F at encoded points: the model, which is faster than its sum of products."""
+        names = self.labels.of_columns()
+        return lambda points: self.function.value_at(points, names)
+
+    def limits(
+        self,
+        points: Points | None = None,  # shape (n, D)
+        widths: Values | None = None,  # shape (n,)
+        *,
+        progress: bool | None = False,
+    ) -> Limits:
+        """The limits at these rows, or at others, with widths of their own."""
+        points = self.points if points is None else points
+        if self.exact is not None:
+            return self.exact.of(points, widths)
+        if widths is None:
+            return self._estimated(self.law, points, progress)
+        several = np.unique(widths)
+        parts = [
+            self._estimated(self.law.with_width(float(w)), points[widths == w], False)
+            for w in several
+        ]
+        order = np.concatenate([np.flatnonzero(widths == w) for w in several])
+        return Limits.joined(parts).at(np.argsort(order))
+
+    def profiles(self, points: Points) -> tuple[Array, ...]:
+        """For each column h_j(b) = E_Q[f | b_j = b] at rows (n, D), (n, B_j) each.
+
+        NaN for bins in which there is nothing. Of exact limits by bits all bins come
+        from one pass; else rows are moved to each bin in turn.
+        """
+        if self.exact is not None and None not in binned_columns(self.law):
+            found = bin_profiles(self.exact, points)
+            return tuple(np.where(p.shares > 0.0, p.means, np.nan) for p in found)
+        columns = range(points.shape[1])
+        return tuple(profile_means(self.limits, self.law, points, j) for j in columns)
+
+    def _estimated(self, law: LimeLaw, points: Points, progress: bool | None) -> Limits:
+        rng = np.random.default_rng(self.seed)
+        return estimate_limits(
+            self.function, law, points, self.labels, self.n_draws, rng, progress
+        )
+
+    def variance(self) -> Values:
+        """Var_Q f at the rows, (N,): by pairs of products, or drawn if too many."""
+        read, law, points = self.products, self.law, self.points
+        if (
+            isinstance(read, SumOfProducts)
+            and n_pairs(read, len(points)) <= PAIRS_AT_MOST
+        ):
+            found = exact_variance(read, law, points, law.widths(points))
+            if found is not None:
+                return found
+        return self._drawn_variance()
+
+    def _drawn_variance(self) -> Values:
+        """The same from common draws; where too few count, from even ones at rows."""
+        law, points, common = self.law, self.points, self.common
+        widths, shared = law.widths(points), np.zeros(len(points), bool)
+        if common is not None:
+            shared = common.enough(points, widths)
+        found = np.empty(len(points))
+        if common is not None and shared.any():
+            found[shared] = common.variances(points[shared], widths[shared])
+        if not shared.all():
+            found[~shared] = self._variance_around(points[~shared], widths[~shared])
+        return found
+
+    def _variance_around(self, points: Points, widths: Values) -> Values:
+        """From even draws of the weighted law of each row."""
+        rng, parts = np.random.default_rng(self.seed), []
+        uniforms = stratified_uniforms(1, RUN_DRAWS, points.shape[1], rng)
+        for rows in _TABLES.blocks(len(points), 3 * uniforms.nbytes):
+            around = points[rows]
+            copies = np.broadcast_to(uniforms[0], (len(around), *uniforms.shape[1:]))
+            drawn = draws_at(self.law.columns, around, widths[rows], copies)
+            parts.append(evaluated(self.evaluate, drawn.samples).var(axis=1))
+        return np.concatenate(parts)
+
+
+def limits_or_estimates(
+    subject: LimeSubject, progress: bool | None = False
+) -> tuple[LimeSubject, Limits]:
+    """The limits at the rows of a subject, estimated where exact ones are refused.
+
+    A function may be a sum of products whose factors have means that quadrature does
+    not find; then the subject is one of a function that can only be called, and says
+    so.
+    """
+    try:
+        return subject, subject.limits(progress=progress)
+    except Refused as refused:
+        if subject.exact is None:
+            raise
+        estimated = replace(subject, products=NoProducts(str(refused)))
+        return estimated, estimated.limits(progress=progress)
