@@ -76,15 +76,15 @@ def _loops(work: str, model: Any) -> list[Row]:
         ("Algorithm 2, pair by pair and row by row", literal, N_LITERAL, ">= 50x"),
         ("rows at once, pair by pair, no jackknife", pair_by_pair, N_LOOPED, ""),
     ]:
-        places = np.arange(0, n_pairs, n_pairs // n_some)[:n_some]
-        took, means = seconds(partial(loop, model, scores.sets[places]))
+        indices = np.arange(0, n_pairs, n_pairs // n_some)[:n_some]
+        took, means = seconds(partial(loop, model, scores.sets[indices]))
         peers.append(
             Row(
                 work=work,
                 method=name,
                 seconds=took * n_pairs / n_some,
                 solves=f"{n_some} of {n_pairs} pairs, scaled",
-                gap=float(np.abs(means - scores.estimates[places]).max()),
+                gap=float(np.abs(means - scores.estimates[indices]).max()),
                 target=target,
             )
         )
@@ -174,8 +174,8 @@ def _main_effects(quick: bool) -> list[Row]:
         return loco.importance(X[~train], y[~train])
 
     theirs()  # everything is imported
-    took, found = seconds(theirs)
-    gap = float(np.abs(found - model.main_effects_.estimates).max())
+    took, result = seconds(theirs)
+    gap = float(np.abs(result - model.main_effects_.estimates).max())
     work = f"LOCO of {n_features} features, least squares, {n_rows} rows, one split"
     return with_ratios(
         [

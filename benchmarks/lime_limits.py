@@ -109,12 +109,12 @@ def _widths(exact: ExactLimits, X: Any, run: float) -> list[Row]:
 
 def _roots(exact: ExactLimits, X: Any) -> list[Row]:
     work = "widths at which coefficients of one row are 0, forest 100 x depth 8, D=30"
-    seconds, found = median_seconds(lambda: sign_changes(exact, X[0]), 5)
+    seconds, result = median_seconds(lambda: sign_changes(exact, X[0]), 5)
     widths = np.geomspace(0.1, 100.0, 5000)
     rows = np.repeat(X[:1], len(widths), axis=0)
     grid, coarse = median_seconds(lambda: exact.of(rows, widths).coefficients, 1)
     turns = int((np.sign(coarse[1:]) != np.sign(coarse[:-1])).sum())
-    roots = sum(len(column.crossings) for column in found.columns)
+    roots = sum(len(column.crossings) for column in result.columns)
     return with_ratios(
         [
             Row(work=work, method=OURS, seconds=seconds, solves=f"all {roots}"),

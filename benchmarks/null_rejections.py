@@ -76,8 +76,8 @@ class Study:
 
     def rejected(self, seed: int) -> Array:
         """Shares of pairs of each kind: see :func:`rejections`, (2, 3)."""
-        found = self.ensemble(seed).scores()
-        return by_kind(rejections(found), found.sets)
+        result = self.ensemble(seed).scores()
+        return by_kind(rejections(result), result.sets)
 
     def against_target(self, seed: int) -> Array:
         """Of each kind the mean target, and how often intervals miss it, (2, 2).
@@ -87,28 +87,28 @@ class Study:
         Both errors of what stands for it are counted as parts of the interval.
         """
         own = self.ensemble(seed)
-        found, (_, _, effects) = own.scores(), self.table(seed)
+        result, (_, _, effects) = own.scores(), self.table(seed)
         new = np.random.default_rng([seed, 1]).normal(size=(ROWS_OF_TARGET, N_FEATURES))
         many = replace(self.scheme, n_patches=PATCHES_OF_TARGET)
         others = replace(own, scheme=many, seed=seed + 10**6)
-        target = others.judged(new, new @ effects, found.sets)
-        low, high = found.intervals(level=1.0 - LEVEL, adjust="none").T
+        target = others.judged(new, new @ effects, result.sets)
+        low, high = result.intervals(level=1.0 - LEVEL, adjust="none").T
         beside = np.hypot(target.standard_errors, target.monte_carlo)
-        wider = np.hypot(found.total_errors, beside) / found.total_errors
-        missed = np.abs(found.estimates - target.estimates) > wider * (high - low) / 2
-        return by_kind(np.stack([target.estimates, missed]), found.sets)
+        wider = np.hypot(result.total_errors, beside) / result.total_errors
+        missed = np.abs(result.estimates - target.estimates) > wider * (high - low) / 2
+        return by_kind(np.stack([target.estimates, missed]), result.sets)
 
 
-def rejections(found: InteractionScores) -> Array:
+def rejections(result: InteractionScores) -> Array:
     """Whether pairs are rejected, (3, Q).
 
     By the error of other rows alone, by the total error, and by the total error where
     the leak stands for zero.
     """
     p = [
-        found.p_values(errors="rows"),
-        found.p_values(),
-        found.p_values(against="leak"),
+        result.p_values(errors="rows"),
+        result.p_values(),
+        result.p_values(against="leak"),
     ]
     return np.array(p) <= LEVEL
 
@@ -156,8 +156,8 @@ def main() -> None:
         )
         study = Study(learner, scheme, options.rows, options.uncorrelated)
         measured = study.against_target if options.target else study.rejected
-        found = np.array([measured(seed) for seed in range(options.replicates)])
-        cells = " | ".join(cell(found[:, kind]) for kind in range(len(KINDS)))
+        result = np.array([measured(seed) for seed in range(options.replicates)])
+        cells = " | ".join(cell(result[:, kind]) for kind in range(len(KINDS)))
         print(
             f"| {learner} | {n} | {m} | {n_patches} | {columns} | {cells} |", flush=True
         )

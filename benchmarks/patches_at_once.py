@@ -81,26 +81,26 @@ def kernel_ridge(block: Block) -> Array:
     norms = (block.X**2).sum(axis=2)[:, None, :]
 
     def kernel(at: Array, squares: Array) -> Array:
-        found = at @ block.X.transpose(0, 2, 1)
-        found *= 2.0
-        found -= norms
-        found -= squares[..., None]
-        found /= width
-        return np.asarray(np.exp(found, out=found))
+        result = at @ block.X.transpose(0, 2, 1)
+        result *= 2.0
+        result -= norms
+        result -= squares[..., None]
+        result /= width
+        return np.asarray(np.exp(result, out=result))
 
     gram = kernel(block.X, norms[:, 0]) + np.eye(block.X.shape[1])
     weights = np.linalg.solve(gram, block.y[..., None])
     squares = block.shown @ (block.new**2).T
-    found = (kernel(block.new[None], squares) @ weights)[..., 0]
+    result = (kernel(block.new[None], squares) @ weights)[..., 0]
     level = block.y.mean(axis=1, keepdims=True)
-    return np.where(block.shown.any(axis=1, keepdims=True), found, level)
+    return np.where(block.shown.any(axis=1, keepdims=True), result, level)
 
 
 def trees(block: Block) -> Array:
     """Trees with leaves of five rows or more; of a patch without features the mean."""
     own, new = block.X.astype(np.float32), block.new.astype(np.float32)
-    found = np.empty((len(own), len(new)))
-    for row, X, y, shown in zip(found, own, block.y, block.shown > 0.0, strict=True):
+    result = np.empty((len(own), len(new)))
+    for row, X, y, shown in zip(result, own, block.y, block.shown > 0.0, strict=True):
         if not shown.any():
             row[:] = y.mean()
             continue
@@ -108,7 +108,7 @@ def trees(block: Block) -> Array:
         model.fit(np.asarray(X[:, shown], order="C"), y, check_input=False)
         at = np.ascontiguousarray(new[:, shown])
         row[:] = model.predict(at, check_input=False)
-    return found
+    return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,13 +174,13 @@ class Ensemble:
 
     def _predictions(self, fitted: Patches, new: Array) -> Array:
         """Of all patches at all rows, (B, N, 1)."""
-        found = np.empty((len(fitted), len(new), 1))
+        result = np.empty((len(fitted), len(new), 1))
         entries = 8 * len(new) * fitted.rows.shape[1]
         for own in AT_ONCE.blocks(len(fitted), entries):
             rows, shown = fitted.rows[own], fitted.features[own].astype(np.float64)
             block = Block(self.X[rows] * shown[:, None, :], self.y[rows], shown, new)
-            found[own, :, 0] = self.learner(block)
-        return found
+            result[own, :, 0] = self.learner(block)
+        return result
 
 
 def scores_of_pairs(source: PatchErrors, scheme: Minipatches) -> InteractionScores:

@@ -40,19 +40,19 @@ def harmless(n_rows: int = 20, columns: tuple[int, ...] = (3, 5, 10, 20)) -> Any
             other = len(diagnosis.findings) - sum(so)
             rows.append([D, other, len(diagnosis.notes), sum(so)])
     names = ["columns", "false alarms", "notes", "signs against the slope"]
-    found = pd.DataFrame(rows, columns=names).groupby("columns").sum()
-    return found / (3 * n_rows)
+    result = pd.DataFrame(rows, columns=names).groupby("columns").sum()
+    return result / (3 * n_rows)
 
 
 def planted() -> Any:
     """Whether each rule finds what was planted for it, and how much that misleads."""
     rows = []
-    for rule, what, lime, n_samples in _cases():
+    for rule, label, lime, n_samples in _cases():
         diagnosis = lime.diagnose(n_samples, progress=False)
         items = diagnosis.of(rule)
         severity = items[0].severity if items else np.nan
         kind = "nothing" if not items else "note" if items[0].is_note else "finding"
-        rows.append([rule, what, kind, severity, len(diagnosis.findings)])
+        rows.append([rule, label, kind, severity, len(diagnosis.findings)])
     names = ["rule", "planted", "named as", "severity", "findings of all rules"]
     return pd.DataFrame(rows, columns=names).set_index("rule")
 
@@ -127,8 +127,8 @@ def _cases() -> Iterator[tuple[str, str, Any, int]]:
     tail = _at(_linear([1.0], skewed), [skewed.max() / 2.0], skewed)
     yield "sampling mismatch: bin mean", "a lognormal column", tail, n
     pair = np.column_stack([X[:, 0], X[:, 0] + 0.05 * X[:, 1], X[:, 1]])
-    together = _at(_linear([1.0] * 3, pair), [0.3] * 3, pair)
-    yield "sampling mismatch: correlation", "two columns in one", together, n
+    joint = _at(_linear([1.0] * 3, pair), [0.3] * 3, pair)
+    yield "sampling mismatch: correlation", "two columns in one", joint, n
     thin = np.repeat(line, 3, axis=1) + 1e-3 * _even(3)
     off = _at(_linear([1.0] * 3, thin), [0.3] * 3, thin)
     yield "sampling mismatch: off the data", "data on a line", off, n

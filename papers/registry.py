@@ -113,9 +113,9 @@ def read_choices(
     ends = [*starts[1:], len(names)]
     parts = [names[a:b] for a, b in zip(starts, ends, strict=True)] or [names]
     chosen = [read_choice(part, paper) for part in parts]
-    given = [one.name for one, _ in chosen]
+    user_choices = [one.name for one, _ in chosen]
     for one, figures in chosen:
-        if given.count(one.name) > 1:
+        if user_choices.count(one.name) > 1:
             raise InvalidInput(f"figures: name the paper {one.name} once")
         one.chosen(figures)
     return chosen

@@ -54,10 +54,10 @@ GAPS_ARE_FINE = {
 
 @pytest.mark.parametrize("name", [name for name in TABLES if name not in GAPS_ARE_FINE])
 def test_missing_numbers_are_refused(name):
-    what, make = TABLES[name]
+    label, make = TABLES[name]
     table = np.eye(4)
     table[1, 2] = np.nan
-    with pytest.raises(InvalidInput, match=rf"^{what}: (1 of 16|numbers are missing)"):
+    with pytest.raises(InvalidInput, match=rf"^{label}: (1 of 16|numbers are missing)"):
         make(table)
 
 

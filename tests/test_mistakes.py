@@ -555,8 +555,8 @@ def test_what_messages_say_would_do_does(remedy):
 def test_words_that_were_given_count_as_words_that_were_fitted():
     told = make_pipeline(CountVectorizer(vocabulary=WORDS), fitted_words)
     learned = make_pipeline(CountVectorizer(vocabulary=WORDS).fit(TEXTS), fitted_words)
-    found, expected = (po.lime.text_limits(m, TEXTS[:2]) for m in (told, learned))
-    for ours, theirs in zip(found.coefficients, expected.coefficients, strict=True):
+    result, expected = (po.lime.text_limits(m, TEXTS[:2]) for m in (told, learned))
+    for ours, theirs in zip(result.coefficients, expected.coefficients, strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
 
@@ -672,13 +672,13 @@ def test_all_faults_of_a_file_are_told_in_one_run(command, text, expected, capsy
         for line in capsys.readouterr().err.splitlines()
     ]
     assert all(told)
-    found = [(int(line[1]), line[2]) for line in told]
-    assert [n for n, _ in found] == sorted(n for n, _ in found)
+    result = [(int(line[1]), line[2]) for line in told]
+    assert [n for n, _ in result] == sorted(n for n, _ in result)
     matched = {
         (n, words)
         for n, words in expected
-        for number, line in found
+        for number, line in result
         if n == number and line.startswith(words)
     }
     assert matched == expected
-    assert len(found) == len(expected)
+    assert len(result) == len(expected)

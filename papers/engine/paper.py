@@ -138,12 +138,12 @@ class Paper:
         return {**figures, own.figure: replace(figure, panels=panels)}
 
 
-def require_name(name: str, known: list[str], what: str) -> None:
+def require_name(name: str, known: list[str], label: str) -> None:
     """Refuse a name that is none of those known, with the nearest of them."""
     if name not in known:
         hint = did_you_mean(name, known)
         raise InvalidInput(
-            f"{what}: there is no {name!r}{hint}; there are {_listed(known)}"
+            f"{label}: there is no {name!r}{hint}; there are {_listed(known)}"
         )
 
 

@@ -103,7 +103,7 @@ class Drift:
 
     figure: str
     panel: str
-    what: str
+    label: str
     quantity: str
     value: float
     recorded: float
@@ -130,7 +130,7 @@ class Drift:
     def in_words(self) -> str:
         """One line."""
         return (
-            f"{self.figure}, {self.panel}: {self.what}: {self.quantity}: "
+            f"{self.figure}, {self.panel}: {self.label}: {self.quantity}: "
             f"{self.value:.6g}, on record: {self.recorded:.6g}"
         )
 
@@ -193,24 +193,24 @@ class FigureReport:
 
         By figure, panel, what has them, and the quantity, as in ``values.csv``.
         """
-        found = {}
+        results = {}
         for result in self.results:
             title = result.panel.title
             for finding in result.findings:
                 if isinstance(finding, Claim):
                     key = (self.name, title, finding.statement, _MEASURED)
-                    found[key] = finding.value
+                    results[key] = finding.value
             if not isinstance(result, PanelResult):
                 continue
             seen: Counter[str] = Counter()
             for _, row in result.distances.iterrows():
-                what = told_method(row)
-                seen[what] += 1
-                what += f" ({seen[what]})" * (seen[what] > 1)
+                label = told_method(row)
+                seen[label] += 1
+                label += f" ({seen[label]})" * (seen[label] > 1)
                 for column in map(str, result.distances):
                     if column.startswith("loss.") or column in ("excess", "saved"):
-                        found[self.name, title, what, column] = float(row[column])
-        return found
+                        results[self.name, title, label, column] = float(row[column])
+        return results
 
     @property
     def drifted(self) -> list[Drift]:

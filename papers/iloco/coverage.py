@@ -98,14 +98,14 @@ class CoverageRun:
         """Targets have an error of their own, of the new rows."""
         runs = range(self.scale.n_coverage)
         with quietly():
-            found = {
+            results = {
                 method: np.array([self._one(method, seed) for seed in runs])
                 for method in _METHODS
             }
         return Covered(
-            held={name: own[:, 0] > 0 for name, own in found.items()},
-            excludes={name: own[:, 2] > 0 for name, own in found.items()},
-            widths={name: own[:, 1] for name, own in found.items()},
+            held={name: own[:, 0] > 0 for name, own in results.items()},
+            excludes={name: own[:, 2] > 0 for name, own in results.items()},
+            widths={name: own[:, 1] for name, own in results.items()},
         )
 
     def _one(self, method: str, seed: int) -> Values:
@@ -188,10 +188,10 @@ def _study(run: CoverageRun, told: str) -> Study[Covered]:
     )
 
 
-def split_is_nominal(found: Covered, *, difference: str) -> Claim:
+def split_is_nominal(result: Covered, *, difference: str) -> Claim:
     """Two-sided."""
-    shares = found.held[SPLIT].mean(axis=0)
-    low, high = np.array(found.between(SPLIT)).T - _LEVEL
+    shares = result.held[SPLIT].mean(axis=0)
+    low, high = np.array(result.between(SPLIT)).T - _LEVEL
     least = np.maximum(np.maximum(low, -high), 0.0)
     return Claim(
         statement="intervals of iLOCO-Split hold their targets in 90% of replicates at "
@@ -199,30 +199,30 @@ def split_is_nominal(found: Covered, *, difference: str) -> Claim:
         value=float(np.abs(shares - _LEVEL).max()),
         sense="<=",
         limit=0.06,
-        note=found.told(SPLIT),
+        note=result.told(SPLIT),
         difference=difference,
         between=(float(least.max()), float(np.maximum(high, -low).max())),
     )
 
 
-def patches_are_above(found: Covered, *, difference: str) -> Claim:
+def patches_are_above(result: Covered, *, difference: str) -> Claim:
     """The paper has "slightly above nominal"."""
-    low, high = np.mean(found.between(FIFTH), axis=0)
+    low, high = np.mean(result.between(FIFTH), axis=0)
     return Claim(
         statement="intervals of iLOCO-MP hold their targets slightly more often than "
         "90%, at 250 rows: mean of both pairs",
-        value=float(found.held[FIFTH].mean()),
+        value=float(result.held[FIFTH].mean()),
         sense=">=",
         limit=_LEVEL,
-        note=found.told(FIFTH),
+        note=result.told(FIFTH),
         difference=difference,
         between=(float(low), float(high)),
     )
 
 
-def nulls_are_not_found(found: Covered, *, method: str, difference: str) -> Claim:
+def nulls_are_not_found(result: Covered, *, method: str, difference: str) -> Claim:
     """Coverage of the target does not make it so."""
-    own = found.excludes[method][:, 1]
+    own = result.excludes[method][:, 1]
     return Claim(
         statement=f"intervals of {method} exclude 0 in a tenth of replicates for a "
         "pair that does not interact: their share",
@@ -248,9 +248,9 @@ class ShareBars:
         for k, (method, marker) in enumerate(zip(_METHODS, "os", strict=True)):
             held = self.found.held[method]
             ends = np.array([share_between(own) for own in held.T]).T
-            places = np.arange(len(_PAIRS)) + (k - 0.5) * 0.2
+            positions = np.arange(len(_PAIRS)) + (k - 0.5) * 0.2
             axes.errorbar(
-                places, held.mean(axis=0), np.abs(ends - held.mean(axis=0)),
+                positions, held.mean(axis=0), np.abs(ends - held.mean(axis=0)),
                 fmt=marker, color=LOOKS[method][0], capsize=3, label=method,
             )  # fmt: skip
         axes.set_xticks(range(len(_PAIRS)), [f"pair {pair}" for pair in _PAIRS])
@@ -260,5 +260,5 @@ class ShareBars:
         legend_on_white(axes)
 
 
-def _charts(found: Covered, *, title: str) -> tuple[ShareBars, ...]:
-    return (ShareBars(title, found),)
+def _charts(result: Covered, *, title: str) -> tuple[ShareBars, ...]:
+    return (ShareBars(title, result),)

@@ -58,8 +58,8 @@ class Masked:
         both = {"iLOCO": self.jointly, "LOCO": self.alone}
         shares = {
             f"{name} by {method}": share
-            for name, found in both.items()
-            for method, share in found.shares.items()
+            for name, result in both.items()
+            for method, share in result.shares.items()
         }
         return pd.DataFrame(
             {
@@ -148,11 +148,11 @@ def least_squares_score(correlation: float, seed: int) -> float:
     return float(fitted.result_.estimates[0])
 
 
-def scores_are_exact(found: Masked) -> Invariant:
+def scores_are_exact(result: Masked) -> Invariant:
     """|z| ≤ 5 of three means over twenty draws: a false alarm once in 4000."""
-    error = found.scores.std(axis=0, ddof=1) / np.sqrt(_N_REPEATS)
-    z = (found.scores.mean(axis=0) - found.exact) / error
-    told = zip(found.scores.mean(axis=0), found.exact, strict=True)
+    error = result.scores.std(axis=0, ddof=1) / np.sqrt(_N_REPEATS)
+    z = (result.scores.mean(axis=0) - result.exact) / error
+    told = zip(result.scores.mean(axis=0), result.exact, strict=True)
     return Invariant(
         statement="least squares have iLOCO_12 = −2 ρ b_1 b_2 − ρ² (b_1² + b_2²) for "
         "ρ = 0, 0.6 and 0.97: largest |z| of means over 20 draws",
@@ -163,36 +163,36 @@ def scores_are_exact(found: Masked) -> Invariant:
     )
 
 
-def finds_masked(found: Masked, *, method: str, difference: str) -> Claim:
+def finds_masked(result: Masked, *, method: str, difference: str) -> Claim:
     """At the largest correlation."""
     return Claim(
         statement=f"{method} finds two features that stand in for each other, by the "
         "least score: share of replicates at the largest correlation",
-        value=float(found.jointly.shares[method][-1]),
+        value=float(result.jointly.shares[method][-1]),
         sense=">=",
         limit=0.5,
-        note=found.jointly.told(method),
+        note=result.jointly.told(method),
         difference=difference,
-        between=share_between(found.jointly.found[method][-1]),
+        between=share_between(result.jointly.found[method][-1]),
     )
 
 
-def fails_alone(found: Masked, *, method: str, difference: str) -> Claim:
+def fails_alone(result: Masked, *, method: str, difference: str) -> Claim:
     """Of patches it need not: either feature is often alone in one."""
     return Claim(
         statement=f"LOCO does not find them where correlation is high, by {method}: "
         "share of replicates at the largest in which they are the first two",
-        value=float(found.alone.shares[method][-1]),
+        value=float(result.alone.shares[method][-1]),
         sense="<=",
         limit=0.5,
-        note=found.alone.told(method),
+        note=result.alone.told(method),
         difference=difference,
-        between=share_between(found.alone.found[method][-1]),
+        between=share_between(result.alone.found[method][-1]),
     )
 
 
-def _charts(found: Masked, *, title: str) -> tuple[Lines, ...]:
-    both = {"least iLOCO": found.jointly, "two largest LOCO": found.alone}
+def _charts(result: Masked, *, title: str) -> tuple[Lines, ...]:
+    both = {"least iLOCO": result.jointly, "two largest LOCO": result.alone}
     return tuple(
         success_lines(own, title=f"{title}: {name}", x_label="correlation of 1 and 2")
         for name, own in both.items()

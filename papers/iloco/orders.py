@@ -70,10 +70,10 @@ class OrderCurve:
         own = paper_learner(self.learner, self.task)
         fitted = ILOCO(own, DataSplit(), random_state=seed, progress=False).fit(X, y)
         product = simulation.products[0]
-        found = {PAIRS: fitted.result_, TRIPLES: fitted.interactions(order=3)}
+        results = {PAIRS: fitted.result_, TRIPLES: fitted.interactions(order=3)}
         return {
             name: _is_about(scores.sets, scores.estimates, product)
-            for name, scores in found.items()
+            for name, scores in results.items()
         }
 
 
@@ -134,31 +134,31 @@ def _study(
     )
 
 
-def pairs_find(found: Successes, *, difference: str) -> Claim:
+def pairs_find(result: Successes, *, difference: str) -> Claim:
     """Of simulation (i)."""
     return Claim(
         statement="scores of pairs find the product of two: share of replicates at "
         "the largest snr",
-        value=float(found.shares[PAIRS][-1]),
+        value=float(result.shares[PAIRS][-1]),
         sense=">=",
         limit=0.5,
-        note=found.told(PAIRS),
+        note=result.told(PAIRS),
         difference=difference,
-        between=share_between(found.found[PAIRS][-1]),
+        between=share_between(result.found[PAIRS][-1]),
     )
 
 
-def triples_find_more(found: Successes, *, difference: str) -> Claim:
+def triples_find_more(result: Successes, *, difference: str) -> Claim:
     """Of simulation (iii)."""
-    above = found.places > 0
-    pairs, triples = found.found[PAIRS][above], found.found[TRIPLES][above]
+    above = result.places > 0
+    pairs, triples = result.found[PAIRS][above], result.found[TRIPLES][above]
     return Claim(
         statement="scores of triples find the product of three more often than those "
         "of pairs do: mean share over snr above 0, less that of pairs",
         value=float(triples.mean() - pairs.mean()),
         sense=">=",
         limit=0.0,
-        note=f"triples {found.told(TRIPLES)}; pairs {found.told(PAIRS)}",
+        note=f"triples {result.told(TRIPLES)}; pairs {result.told(PAIRS)}",
         difference=difference,
         between=excess_between(triples, pairs),
     )

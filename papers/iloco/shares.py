@@ -41,11 +41,11 @@ class Successes:
 
     @classmethod
     def of(
-        cls, places: Values, runs: Sequence[Sequence[Mapping[str, bool]]]
+        cls, indices: Values, runs: Sequence[Sequence[Mapping[str, bool]]]
     ) -> Successes:
         """From the replicates (inner sequence) at each place (outer sequence)."""
         return cls(
-            places=places,
+            places=indices,
             found={
                 method: np.array([[bool(one[method]) for one in own] for own in runs])
                 for method in runs[0][0]

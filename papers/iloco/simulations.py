@@ -77,8 +77,8 @@ class Simulation:
         independent = rng.normal(size=(n_rows, self.n_features))
         if not self.correlated:
             return independent
-        places = np.arange(self.n_features)
-        correlations = 0.8 ** np.abs(places[:, None] - places)
+        indices = np.arange(self.n_features)
+        correlations = 0.8 ** np.abs(indices[:, None] - indices)
         return np.asarray(independent @ np.linalg.cholesky(correlations).T)
 
     def _joint(self, X: Points, ratio: float) -> Array:

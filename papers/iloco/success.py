@@ -116,26 +116,26 @@ def study_of_curve(curve: SuccessCurve, row: str, told: str) -> Study[Successes]
     )
 
 
-def grows(found: Successes, *, method: str, difference: str) -> Claim:
+def grows(result: Successes, *, method: str, difference: str) -> Claim:
     """From chance to certainty."""
-    shares, runs = found.shares[method], found.found[method]
+    shares, runs = result.shares[method], result.found[method]
     return Claim(
         statement=f"{method} finds (1, 2) where snr is large and not where it is 0: "
         "share of replicates at the largest less that at 0",
         value=float(shares[-1] - shares[0]),
         sense=">=",
         limit=0.5,
-        note=found.told(method),
+        note=result.told(method),
         difference=difference,
         between=difference_between(runs[-1], runs[0]),
     )
 
 
-def beats_rivals(found: Successes, *, method: str, difference: str) -> Claim:
+def beats_rivals(result: Successes, *, method: str, difference: str) -> Claim:
     """At all snr together; not to be worse than either is decided of each."""
-    own = found.found[method]
-    ends = [excess_between(own, found.found[one], len(RIVALS)) for one in RIVALS]
-    means = {one: float(found.shares[one].mean()) for one in RIVALS}
+    own = result.found[method]
+    ends = [excess_between(own, result.found[one], len(RIVALS)) for one in RIVALS]
+    means = {one: float(result.shares[one].mean()) for one in RIVALS}
     best = max(RIVALS, key=means.__getitem__)
     return Claim(
         statement=f"{method} finds (1, 2) at least as often as H-statistic and "
@@ -143,41 +143,41 @@ def beats_rivals(found: Successes, *, method: str, difference: str) -> Claim:
         value=float(own.mean() - means[best]),
         sense=">=",
         limit=0.0,
-        note=f"{found.told(method)}; {best}: {found.told(best)}",
+        note=f"{result.told(method)}; {best}: {result.told(best)}",
         difference=difference,
         between=(min(low for low, _ in ends), min(high for _, high in ends)),
     )
 
 
-def early(found: Successes, *, difference: str) -> Claim:
+def early(result: Successes, *, difference: str) -> Claim:
     """At the lowest snr above 0."""
-    place = int(np.flatnonzero(found.places > 0)[0])
+    place = int(np.flatnonzero(result.places > 0)[0])
     return Claim(
         statement="Faith-Shap finds (1, 2) at a low snr already: share of replicates "
         "at the lowest above 0",
-        value=float(found.shares[FAITH][place]),
+        value=float(result.shares[FAITH][place]),
         sense=">=",
         limit=0.5,
-        note=f"snr {found.places[place]:g}",
+        note=f"snr {result.places[place]:g}",
         difference=difference,
-        between=share_between(found.found[FAITH][place]),
+        between=share_between(result.found[FAITH][place]),
     )
 
 
-def success_charts(found: Successes, *, title: str) -> tuple[Lines, ...]:
+def success_charts(result: Successes, *, title: str) -> tuple[Lines, ...]:
     """One chart, by snr."""
-    return (success_lines(found, title=title, x_label="snr"),)
+    return (success_lines(result, title=title, x_label="snr"),)
 
 
-def success_lines(found: Successes, *, title: str, x_label: str) -> Lines:
+def success_lines(result: Successes, *, title: str, x_label: str) -> Lines:
     """A line for each method, a little apart, so that none hides another."""
-    middle = len(found.found) / 2
+    middle = len(result.found) / 2
     lines = tuple(
         DrawnLine(
-            label=method, x=found.places, y=shares + _APART * (k - middle),
+            label=method, x=result.places, y=shares + _APART * (k - middle),
             colour=LOOKS[method][0], line=LOOKS[method][1],
         )
-        for k, (method, shares) in enumerate(found.shares.items())
+        for k, (method, shares) in enumerate(result.shares.items())
     )  # fmt: skip
     return Lines(
         title=title, x_label=x_label, y_label="share of replicates", curves=lines,

@@ -111,7 +111,7 @@ def tables_figure() -> PaperFigure:
             Study(
                 column="Friedman 1",
                 row="24 draws",
-                measure=friedman_places,
+                measure=friedman_indices,
                 statements=(
                     partial(knows_friedman, scheme=_FIXED),
                     partial(knows_friedman, scheme=_BERNOULLI),
@@ -177,32 +177,32 @@ def _among_first(scores: InteractionScores) -> tuple[Truths, Truths]:
     return sure, possible
 
 
-def same_pairs(found: Scored, *, name: str) -> Claim:
+def same_pairs(result: Scored, *, name: str) -> Claim:
     """As in table A1, where all ten are the same.
 
     Other patches would have given others: the pairs that are surely among the ten, and
     those that may be, are told by the error of few patches.
     """
     mine, theirs = (
-        np.argsort(-one)[:_TEN] for one in (found.fixed.estimates, found.explained)
+        np.argsort(-one)[:_TEN] for one in (result.fixed.estimates, result.explained)
     )
-    sure, possible = _among_first(found.fixed)
+    sure, possible = _among_first(result.fixed)
     return Claim(
         statement="iLOCO-MP and Faith-Shap have the same ten first pairs: how many "
         "both have",
         value=float(np.isin(mine, theirs).sum()),
         sense=">=",
         limit=9.0,
-        note=f"of {len(found.fixed.sets)} pairs",
+        note=f"of {len(result.fixed.sets)} pairs",
         difference=f"{name} instead of Car Evaluation",
         between=(float(sure[theirs].sum()), float(possible[theirs].sum())),
     )
 
 
-def some_are_found(found: Scored, *, name: str) -> Claim:
+def some_are_found(result: Scored, *, name: str) -> Claim:
     """As in both case studies; of infinitely many patches there may be more."""
     low, without = (
-        found.bernoulli.intervals(level=0.9, adjust="bonferroni", errors=kind)[:, 0]
+        result.bernoulli.intervals(level=0.9, adjust="bonferroni", errors=kind)[:, 0]
         for kind in _ERRORS
     )
     return Claim(
@@ -217,7 +217,7 @@ def some_are_found(found: Scored, *, name: str) -> Claim:
     )
 
 
-def friedman_places() -> Successes:
+def friedman_indices() -> Successes:
     """Whether x0 and x1 come first, by sin(π x0 x1), in each draw."""
     with quietly():
         runs = [_first_of_friedman(seed) for seed in range(FRIEDMAN_DRAWS)]
@@ -235,17 +235,17 @@ def _first_of_friedman(seed: int) -> dict[str, bool]:
     return {name: not one.result_.estimates.argmax() for name, one in fitted.items()}
 
 
-def knows_friedman(found: Successes, *, scheme: str) -> Claim:
+def knows_friedman(result: Successes, *, scheme: str) -> Claim:
     """Of the function whose interaction is known."""
     return Claim(
         statement="the pair that interacts has the largest score of all 45: share of "
         f"replicates, by {scheme}",
-        value=float(found.shares[scheme][0]),
+        value=float(result.shares[scheme][0]),
         sense=">=",
         limit=0.5,
         difference="Friedman's function and kernel machines instead of Car Evaluation "
         "and trees",
-        between=share_between(found.found[scheme]),
+        between=share_between(result.found[scheme]),
     )
 
 
@@ -291,5 +291,5 @@ class IntervalChart:
         axes.set_title("", loc="left")
 
 
-def _charts(found: Scored, *, name: str) -> tuple[IntervalChart, ...]:
-    return (IntervalChart(name, found.bernoulli),)
+def _charts(result: Scored, *, name: str) -> tuple[IntervalChart, ...]:
+    return (IntervalChart(name, result.bernoulli),)

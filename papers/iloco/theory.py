@@ -27,28 +27,28 @@ from propopt.interactions.patch_draws import coefficient, shortfall
 # ---- What scores are in the population, and for patches, in closed form
 
 
-def read_set_places(sets: ArrayLike, n_features: int | None = None) -> Places:
+def read_set_indices(sets: ArrayLike, n_features: int | None = None) -> Places:
     """Sets of one size as an array of places, (Q, r).
 
     sets (Q, r).
     """
-    places = np.asarray(sets)
-    if places.ndim != 2 or places.dtype.kind not in "iu" or places.shape[1] < 1:
+    indices = np.asarray(sets)
+    if indices.ndim != 2 or indices.dtype.kind not in "iu" or indices.shape[1] < 1:
         raise InvalidInput(
             "sets: expected whole numbers of shape (Q, r), one row for each set, got "
-            f"{places.dtype} of shape {places.shape}"
+            f"{indices.dtype} of shape {indices.shape}"
         )
-    places = places.astype(np.intp)
+    indices = indices.astype(np.intp)
     end = np.inf if n_features is None else n_features
-    wrong = ((places < 0) | (places >= end)).any(axis=1)
-    ordered = np.sort(places, axis=1)
+    wrong = ((indices < 0) | (indices >= end)).any(axis=1)
+    ordered = np.sort(indices, axis=1)
     wrong |= (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
     if wrong.any():
         up_to = "" if n_features is None else f" less than {n_features}"
         raise InvalidInput(
-            f"sets: {places[wrong][0].tolist()} is no set of different places{up_to}"
+            f"sets: {indices[wrong][0].tolist()} is no set of different places{up_to}"
         )
-    return places
+    return indices
 
 
 # ---- Scores of a linear function of correlated features, in closed form
@@ -114,11 +114,11 @@ def linear_refit_scores(
     sigma = _read_covariance(covariance, len(b))
     scatter = read_nonnegative(noise, "noise")
     mean = _expected(SquaredError() if error is None else error, scatter)
-    places = read_set_places(sets, len(b))
-    found = np.zeros(len(places))
-    for subset, sign in signed_subsets(places.shape[1]):
-        found += sign * mean(_missed(b, sigma, places[:, list(subset)]))
-    return found
+    indices = read_set_indices(sets, len(b))
+    result = np.zeros(len(indices))
+    for subset, sign in signed_subsets(indices.shape[1]):
+        result += sign * mean(_missed(b, sigma, indices[:, list(subset)]))
+    return result
 
 
 def signed_subsets(order: int) -> Iterator[tuple[tuple[int, ...], int]]:
@@ -348,15 +348,15 @@ def ideal_scores(
             f"errors and probabilities, got {error!r}"
         )
     n_features = shares.n_features if isinstance(shares, FixedColumns) else None
-    places = read_set_places(sets, n_features)
-    order = places.shape[1]
-    found = np.zeros(len(places))
+    indices = read_set_indices(sets, n_features)
+    order = indices.shape[1]
+    result = np.zeros(len(indices))
     for members, variance in _read_variances(variances, n_features).items():
-        common = np.isin(places, members).sum(axis=1)
+        common = np.isin(indices, members).sum(axis=1)
         kept = partial(shares.share, len(members))
         counts = [coefficient(kept, phi, order - k) for k in range(order + 1)]
-        found += variance * np.asarray(counts)[common]
-    return found
+        result += variance * np.asarray(counts)[common]
+    return result
 
 
 def _read_variances(variances: TermVariances, n_features: int | None) -> TermVariances:

@@ -33,9 +33,9 @@ class TimeBars:
         width = 0.8 / len(sizes)
         for k, (n_rows, n_features) in enumerate(sizes):
             own = self.table[self.table["N"] == n_rows].set_index("method")["seconds"]
-            places = np.arange(len(methods)) + (k - (len(sizes) - 1) / 2) * width
+            positions = np.arange(len(methods)) + (k - (len(sizes) - 1) / 2) * width
             axes.bar(
-                places, own.reindex(methods).to_numpy(), width,
+                positions, own.reindex(methods).to_numpy(), width,
                 color=("#1f4e79", "#7f9fc0", "#dd8452")[k % 3],
                 label=f"N = {n_rows}, M = {n_features}",
             )  # fmt: skip

@@ -54,8 +54,8 @@ def timing_figure() -> PaperFigure:
                     h_is_slow,
                     faith_is_slow,
                 ),
-                charts=lambda found: (TimeBars(found),),
-                numbers=lambda found: found,
+                charts=lambda result: (TimeBars(result),),
+                numbers=lambda result: result,
             ),
         ),
         draw=partial(draw_charts, size=(6.0, 3.2)),
@@ -153,56 +153,56 @@ def _claim(statement: str, ratio: float, limit: float, note: str) -> Claim:
     )  # fmt: skip
 
 
-def split_first_when_small(found: pd.DataFrame) -> Claim:
+def split_first_when_small(result: pd.DataFrame) -> Claim:
     """At 250 rows and 10 features, printed as 16.8 and 24.3 s."""
     return _claim(
         "iLOCO-Split is faster than iLOCO-MP at N = 250, M = 10: time of the latter "
         "over that of the former",
-        _ratio(found, _PATCHES, _SPLIT, 0),
+        _ratio(result, _PATCHES, _SPLIT, 0),
         1.0,
         "printed: 1.4, of times that 11 processes take",
     )
 
 
-def patches_first(found: pd.DataFrame, *, place: int) -> Claim:
+def patches_first(result: pd.DataFrame, *, place: int) -> Claim:
     """At larger tables."""
     n_rows, n_features = _MEASURED[place]
     printed = SECONDS[_SPLIT][place] / SECONDS[_PATCHES][place]
     return _claim(
         f"iLOCO-MP is faster than iLOCO-Split at N = {n_rows}, M = {n_features}: time "
         "of the latter over that of the former",
-        _ratio(found, _SPLIT, _PATCHES, place),
+        _ratio(result, _SPLIT, _PATCHES, place),
         1.0,
         f"printed: {printed:.1f}",
     )
 
 
-def h_is_slow(found: pd.DataFrame) -> Claim:
+def h_is_slow(result: pd.DataFrame) -> Claim:
     """With all rows."""
     return _claim(
         "the H-statistic of all rows takes more than ten times as long as iLOCO-MP at "
         "N = 500, M = 20",
-        _ratio(found, H, _PATCHES, 1),
+        _ratio(result, H, _PATCHES, 1),
         10.0,
         "printed: 3574",
     )
 
 
-def faith_is_slow(found: pd.DataFrame) -> Claim:
+def faith_is_slow(result: pd.DataFrame) -> Claim:
     """Twice the features, a thousand times the subsets."""
     return _claim(
         "Faith-Shap takes more than 100 times as long at N = 500, M = 20 as at "
         "N = 250, M = 10",
-        _seconds(found, FAITH, 1) / _seconds(found, FAITH, 0),
+        _seconds(result, FAITH, 1) / _seconds(result, FAITH, 0),
         100.0,
         "printed: 1037; twice 2^10 by the number of subsets and rows",
     )
 
 
-def _ratio(found: pd.DataFrame, method: str, other: str, place: int) -> float:
-    return _seconds(found, method, place) / _seconds(found, other, place)
+def _ratio(result: pd.DataFrame, method: str, other: str, place: int) -> float:
+    return _seconds(result, method, place) / _seconds(result, other, place)
 
 
-def _seconds(found: pd.DataFrame, method: str, place: int) -> float:
-    own = found[(found["method"] == method) & (found["N"] == _MEASURED[place][0])]
+def _seconds(result: pd.DataFrame, method: str, place: int) -> float:
+    own = result[(result["method"] == method) & (result["N"] == _MEASURED[place][0])]
     return float(own["seconds"].iloc[0])

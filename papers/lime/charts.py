@@ -205,5 +205,5 @@ def _name_columns(axes: Axes, labels: Sequence[str]) -> None:
     """Under the places 1, ..., D; upright where they need more room than there is."""
     names = [fill(drawn(label).replace("_", " "), 16) for label in labels]
     upright = len("  ".join(names)) > 100
-    places = np.arange(1, len(names) + 1)
-    axes.set_xticks(places, names, rotation=90 if upright else 0)
+    positions = np.arange(1, len(names) + 1)
+    axes.set_xticks(positions, names, rotation=90 if upright else 0)

@@ -23,10 +23,10 @@ def products_of(model: Any, X: Any) -> SumOfProducts:
     InvalidInput
         If it is no sum of products.
     """
-    found = wrap(model, data=X).products
-    if isinstance(found, SumOfProducts):
-        return found
-    raise InvalidInput(f"model: {found.reason}")
+    result = wrap(model, data=X).products
+    if isinstance(result, SumOfProducts):
+        return result
+    raise InvalidInput(f"model: {result.reason}")
 
 
 def linear_function(slopes: Array, base: float = 0.0) -> SumOfProducts:

@@ -91,28 +91,28 @@ def linear_theorem_samples(
     law, points, labels = rows_of_law(law, X)
     geometry = Geometry.of(law)
     unit = _one_unit(law, geometry)
-    found = gains_at(geometry, points, labels)
-    mean = linear_limits(found, a, intercept).mean
+    result = gains_at(geometry, points, labels)
+    mean = linear_limits(result, a, intercept).mean
     size = float(np.linalg.norm(a)) * unit
     steepest = 2.0 * size * law.kernel_width * math.exp(-0.5)
     largest = np.abs(points @ a + intercept) + steepest
     with np.errstate(over="ignore", under="ignore", divide="ignore"):
-        norms = _inverse_norms(found)
-        scatter = size * geometry.scale[0] / unit, size * found.deviation[:, 0] / unit
-        paper = _paper(found, mean, *scatter, epsilon, eta)
-        mended = _mended(norms, _gammas(found, a, mean), largest, epsilon, eta, len(a))
-        share = np.exp(found.log_weight)
+        norms = _inverse_norms(result)
+        scatter = size * geometry.scale[0] / unit, size * result.deviation[:, 0] / unit
+        paper = _paper(result, mean, *scatter, epsilon, eta)
+        mended = _mended(norms, _gammas(result, a, mean), largest, epsilon, eta, len(a))
+        share = np.exp(result.log_weight)
         return LinearTheorem(
             paper / share[:, None] ** 2, mended / share**2, norms / share
         )
 
 
 def _paper(
-    found: Gains, mean: Values, size: float, tilted: Array, epsilon: float, eta: float
+    gains: Gains, mean: Values, size: float, tilted: Array, epsilon: float, eta: float
 ) -> Array:
     """The three terms of the theorem, times C², (n, 3)."""
-    d = found.alpha.shape[1]
-    A = (1.0 / (found.alpha * found.complement)).max(axis=1)
+    d = gains.alpha.shape[1]
+    A = (1.0 / (gains.alpha * gains.complement)).max(axis=1)
     F2 = 3.0 * mean**2 + tilted**2
     log = math.log(24.0 * d**2 / eta)
     terms = (
@@ -134,23 +134,23 @@ def _mended(
     return np.asarray(np.maximum(of_matrix, of_vector * math.log(4.0 * (d + 1) / eta)))
 
 
-def _inverse_norms(found: Gains) -> Values:
+def _inverse_norms(gains: Gains) -> Values:
     """‖(Σ / C)⁻¹‖, (n,); infinite where nothing is outside some bin."""
-    n, d = found.alpha.shape
+    n, d = gains.alpha.shape
     inverse = np.zeros((n, d + 1, d + 1))
-    inverse[:, 0, 0] = 1.0 + (found.alpha / found.complement).sum(axis=1)
-    inverse[:, 0, 1:] = inverse[:, 1:, 0] = -1.0 / found.complement
+    inverse[:, 0, 0] = 1.0 + (gains.alpha / gains.complement).sum(axis=1)
+    inverse[:, 0, 1:] = inverse[:, 1:, 0] = -1.0 / gains.complement
     diagonal = np.arange(1, d + 1)
-    inverse[:, diagonal, diagonal] = 1.0 / (found.alpha * found.complement)
+    inverse[:, diagonal, diagonal] = 1.0 / (gains.alpha * gains.complement)
     finite = np.isfinite(inverse).all(axis=(1, 2))
     norms = np.full(n, np.inf)
     norms[finite] = np.linalg.eigvalsh(inverse[finite])[:, -1]
     return norms
 
 
-def _gammas(found: Gains, a: Array, mean: Values) -> Values:
+def _gammas(gains: Gains, a: Array, mean: Values) -> Values:
     """‖Γ / C‖ with Γ / C = (f(μ̃), α_j f(μ̃) − a_j θ_j), (n,)."""
-    slopes = found.alpha * mean[:, None] - a * found.theta
+    slopes = gains.alpha * mean[:, None] - a * gains.theta
     return np.asarray(np.sqrt(mean**2 + (slopes**2).sum(axis=1)))
 
 

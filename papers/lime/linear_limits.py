@@ -16,7 +16,7 @@ from propopt.lime.laws.lime_law import LimeLaw, Tilt
 from propopt.structures.products.families import Powers
 
 
-def linear_limits(found: Gains, slopes: ArrayLike, intercept: float = 0.0) -> Limits:
+def linear_limits(gains: Gains, slopes: ArrayLike, intercept: float = 0.0) -> Limits:
     """The limits of LIME for f(x) = aᵀx + b, in closed form.
 
     β_j = a_j g_j,  β_0 = f(μ̃) − Σ_j α_j β_j.
@@ -37,21 +37,21 @@ def linear_limits(found: Gains, slopes: ArrayLike, intercept: float = 0.0) -> Li
         is not of normal numbers.
     """
     a = read_array(slopes, "slopes", ndim=1)
-    if a.shape != found.gain.shape[1:]:
+    if a.shape != gains.gain.shape[1:]:
         raise InvalidInput(
-            f"slopes: expected {found.gain.shape[1]} numbers, got {len(a)}"
+            f"slopes: expected {gains.gain.shape[1]} numbers, got {len(a)}"
         )
     used = a != 0.0
-    absent = np.isnan(found.gain).any(axis=0) & used
+    absent = np.isnan(gains.gain).any(axis=0) & used
     if absent.any():
-        name = found.labels.feature_names(len(a))[int(absent.argmax())]
+        name = gains.labels.feature_names(len(a))[int(absent.argmax())]
         raise InvalidInput(
             f"slopes: column {name!r} has a slope, but is not of numbers alone; "
             "po.lime.limits explains functions of categories and missing numbers"
         )
-    coefficients = np.where(used, a * found.gain, 0.0)
-    mean = intercept + found.mean[:, used] @ a[used]
-    return Limits(coefficients, mean, found.alpha, found.log_weight)
+    coefficients = np.where(used, a * gains.gain, 0.0)
+    mean = intercept + gains.mean[:, used] @ a[used]
+    return Limits(coefficients, mean, gains.alpha, gains.log_weight)
 
 
 # ---- How single runs of LIME scatter for linear functions, in closed form
@@ -102,8 +102,8 @@ def linear_noise(
     a, n = read_array(slopes, "slopes", ndim=1), read_count(n_samples, "n_samples")
     law, points, labels = rows_of_law(law, X)
     geometry = Geometry.of(law)
-    found = gains_at(geometry, points, labels)
-    limits = linear_limits(found, a)
+    result = gains_at(geometry, points, labels)
+    limits = linear_limits(result, a)
     # of differences from μ, which keep their digits
     used = a != 0.0
     mean = np.where(used, geometry.mean, 0.0)
@@ -113,9 +113,9 @@ def linear_noise(
         _Term.of(tilt, a[j], mean[j], limits.coefficients[:, j])
         for j, tilt in enumerate(law.tilts(points, narrow))
     ]
-    squares = _squares(terms, found.alpha, limits.intercept - a @ mean)
+    squares = _squares(terms, result.alpha, limits.intercept - a @ mean)
     log_ratio = law.log_weights(points, narrow) - 2.0 * law.log_weights(points, own)
-    spread = found.alpha * found.complement
+    spread = result.alpha * result.complement
     deviations = np.sqrt(squares * np.exp(log_ratio)[:, None] / n)
     return np.divide(deviations, spread, out=np.zeros(points.shape), where=spread > 0.0)
 

@@ -82,8 +82,8 @@ class Lines:
                 curve.x, curve.y, curve.line, color=curve.colour, lw=1.4,
                 label=curve.label or None,
             )  # fmt: skip
-        for name, places in self.marks.items():
-            for k, place in enumerate(places):
+        for name, positions in self.marks.items():
+            for k, place in enumerate(positions):
                 axes.axvline(
                     place, color="0.4", ls=":", lw=1, label=None if k else name
                 )

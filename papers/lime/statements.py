@@ -63,15 +63,15 @@ def formula_as_printed(runs: Runs, *, name: str, tolerance: float = FORMULA) -> 
 
 
 def equals(
-    statement: str, found: float | Array, known: float | Array, tolerance: float
+    statement: str, result: float | Array, known: float | Array, tolerance: float
 ) -> Invariant:
     """A number, or several, are those that they have to be: two-sided."""
     return Invariant(
         statement=f"{statement}: largest difference",
-        value=float(np.abs(np.asarray(found) - np.asarray(known)).max()),
+        value=float(np.abs(np.asarray(result) - np.asarray(known)).max()),
         sense="<=",
         limit=tolerance,
-        note=", ".join(f"{x:.6g}" for x in np.atleast_1d(found).ravel()[:8]),
+        note=", ".join(f"{x:.6g}" for x in np.atleast_1d(result).ravel()[:8]),
     )
 
 

@@ -228,11 +228,11 @@ def levels_are_those_of_samples(one: Coordinate) -> Invariant:
     )
 
 
-def rows_have_those_of_the_law(found: Quartiles) -> Invariant:
+def rows_have_those_of_the_law(result: Quartiles) -> Invariant:
     """The error of a quantile is √(k (1 − k) / m) / φ."""
     shares = np.array([0.25, 0.5, 0.75])
-    errors = np.sqrt(shares * (1 - shares) / len(found.rows)) / norm.pdf(_EDGES[1:-1])
-    scores = (found.empirical - _EDGES[1:-1]) / errors
+    errors = np.sqrt(shares * (1 - shares) / len(result.rows)) / norm.pdf(_EDGES[1:-1])
+    scores = (result.empirical - _EDGES[1:-1]) / errors
     return Invariant(
         statement="quartiles of 500 rows are those of the law: largest |z|",
         value=float(np.abs(scores).max()),
@@ -241,9 +241,9 @@ def rows_have_those_of_the_law(found: Quartiles) -> Invariant:
     )
 
 
-def bins_end_there(found: Quartiles) -> Invariant:
+def bins_end_there(result: Quartiles) -> Invariant:
     """A row at the edge is in the upper bin, one just below it in the lower."""
-    del found
+    del result
     column = normal_law(1.0, 1).columns[0]
     edges = _EDGES[1:-1]
     at, below = column.place(edges), column.place(np.nextafter(edges, -10.0))
@@ -272,5 +272,5 @@ def _coordinate_charts(one: Coordinate) -> tuple[CoordinateChart, ...]:
     return (CoordinateChart(title="one coordinate", coordinate=one),)
 
 
-def _quartile_charts(found: Quartiles) -> tuple[QuartileChart, ...]:
-    return (QuartileChart(title="500 rows", quartiles=found),)
+def _quartile_charts(result: Quartiles) -> tuple[QuartileChart, ...]:
+    return (QuartileChart(title="500 rows", quartiles=result),)

@@ -60,26 +60,26 @@ def deviations() -> Values:
     rng = np.random.default_rng(0)
     draws = law.draw(np.tile(row, (300, 1)), 200, rng)
     Z = np.concatenate([np.ones((300, 200, 1)), draws.bits], axis=2)
-    found = np.einsum("rs,rsi,rsj->rij", draws.weights, Z, Z, optimize=True) / 200
+    result = np.einsum("rs,rsi,rsj->rij", draws.weights, Z, Z, optimize=True) / 200
     limits = ExactLimits(functions.linear_function(np.zeros(20)), law).of(row)
     a = np.r_[1.0, limits.alpha[0]]
     mean = np.outer(a, a)
     np.fill_diagonal(mean, a)
     mean *= np.exp(limits.log_weight[0])
-    return np.asarray(np.linalg.norm(found - mean, ord=2, axis=(1, 2)))
+    return np.asarray(np.linalg.norm(result - mean, ord=2, axis=(1, 2)))
 
 
-def measured_is_known(found: Values) -> Invariant:
+def measured_is_known(result: Values) -> Invariant:
     """0.89 of 300, within five standard errors of both."""
-    share = float(np.mean(found >= 0.2))
+    share = float(np.mean(result >= 0.2))
     return equals("share of deviations of at least 0.2 is 0.89", share, 0.89, 0.13)
 
 
-def lemma_8_4(found: Values) -> Claim:
+def lemma_8_4(result: Values) -> Claim:
     """The probability that it claims."""
     return Claim(
         statement="Lemma 8.4: P(‖Σ_n − Σ‖ ≥ t) ≤ 4 d² exp(−2 n t²): share of 300",
-        value=float(np.mean(found >= 0.2)),
+        value=float(np.mean(result >= 0.2)),
         sense="<=",
         limit=float(_CLAIMED),
     )
@@ -94,40 +94,40 @@ def mean_weights() -> Array:
     return np.stack([dimensions, np.exp(logs)])
 
 
-def weights_are_known(found: Array) -> Invariant:
+def weights_are_known(result: Array) -> Invariant:
     """In 10, 100 and 1000 dimensions."""
     known = np.array([0.951, 0.608, 0.0069])
-    return equals("C is 0.951, 0.608, 0.0069", found[1, [0, 2, 4]], known, 5e-4)
+    return equals("C is 0.951, 0.608, 0.0069", result[1, [0, 2, 4]], known, 5e-4)
 
 
-def weight_is_one(found: Array) -> Claim:
+def weight_is_one(result: Array) -> Claim:
     """For ν much larger than σ."""
     return Claim(
         statement="C_d ≈ 1 for ν ≫ σ in any dimension: at ν = 10 σ, d = 1000",
-        value=float(found[1, -1]),
+        value=float(result[1, -1]),
         sense=">=",
         limit=0.9,
     )
 
 
-def _deviation_charts(found: Values) -> tuple[Histogram, ...]:
+def _deviation_charts(result: Values) -> tuple[Histogram, ...]:
     return (
         Histogram(
-            title=f"{np.mean(found >= 0.2):.0%} beyond t, claimed {_CLAIMED:.1e}",
+            title=f"{np.mean(result >= 0.2):.0%} beyond t, claimed {_CLAIMED:.1e}",
             x_label="‖Σ_n − Σ‖",
-            values=found,
+            values=result,
             marks={"t": 0.2},
         ),
     )
 
 
-def _weight_charts(found: Array) -> tuple[Lines, ...]:
+def _weight_charts(result: Array) -> tuple[Lines, ...]:
     return (
         Lines(
             title="mean weight of a sample, ν = 10 σ",
             x_label="dimensions",
             y_label="C",
-            curves=(DrawnLine(label="", x=found[0], y=found[1], line="o-"),),
+            curves=(DrawnLine(label="", x=result[0], y=result[1], line="o-"),),
             log=True,
         ),
     )

@@ -72,17 +72,17 @@ def gains_by_row() -> Array:
     return np.stack([gains(normal_law(nu, 1), rows).gain[:, 0] for nu in widths])
 
 
-def wide_gains_are_known(found: Array) -> Invariant:
+def wide_gains_are_known(result: Array) -> Invariant:
     """In the four bins, ν → ∞."""
-    del found
+    del result
     rows = np.array([[-1.0], [-0.3], [0.3], [1.0]])
     wide = gains(normal_law(1e5, 1), rows).gain[:, 0]
     return equals("g for ν → ∞ is ∓1.6948, ∓0.4329", wide, _GAINS, 5e-5)
 
 
-def roots_are_known(found: Array) -> Invariant:
+def roots_are_known(result: Array) -> Invariant:
     """Where there is a critical width, and which: −1 stands for none."""
-    del found
+    del result
     widths = critical_bandwidths(normal_law(1.0, 8), _ROWS[None, :]).widths[0]
     return equals(
         "critical widths at eight rows, −1 for none",
@@ -92,20 +92,20 @@ def roots_are_known(found: Array) -> Invariant:
     )
 
 
-def keep_signs(found: Array) -> Claim:
+def keep_signs(result: Array) -> Claim:
     """Read off "proportional to the partial derivatives"."""
     return Claim(
         statement="coefficients have the signs of slopes: least gain, ν = 1",
-        value=float(found[1].min()),
+        value=float(result[1].min()),
         sense=">=",
         limit=0.0,
-        note=f"below zero at {np.mean(found[1] < 0):.0%} of rows in (−2, 2)",
+        note=f"below zero at {np.mean(result[1] < 0):.0%} of rows in (−2, 2)",
     )
 
 
-def one_row(found: Array) -> Claim:
+def one_row(result: Array) -> Claim:
     """The row of figure 4 has no critical width at all."""
-    del found
+    del result
     widths = critical_bandwidths(normal_law(1.0), normal_row(ON)[None, :]).widths
     return Claim(
         statement="figures 4 and 7 have one set-up: distance of the critical width of "
@@ -130,9 +130,9 @@ def distances() -> TwoDistances:
     return TwoDistances(of_numbers=of_numbers, of_bits=of_bits)
 
 
-def ends_are_known(found: TwoDistances) -> Invariant:
+def ends_are_known(result: TwoDistances) -> Invariant:
     """At ν = 0.3 and 10."""
-    del found
+    del result
     exact = ExactLimits(
         functions.linear_function(_SLOPES), GaussianLaw.of(np.zeros(4), 1.0, 1.0)
     )
@@ -145,15 +145,15 @@ def ends_are_known(found: TwoDistances) -> Invariant:
     )
 
 
-def bits_do_not_see_the_width(found: TwoDistances) -> Invariant:
+def bits_do_not_see_the_width(result: TwoDistances) -> Invariant:
     """Without ridge."""
-    spread = np.ptp(found.of_bits, axis=0)
+    spread = np.ptp(result.of_bits, axis=0)
     return equals("with distances of bits they do not depend on ν", spread, 0.0, 1e-9)
 
 
-def behave_alike(found: TwoDistances) -> Claim:
+def behave_alike(result: TwoDistances) -> Claim:
     """β_1 at the narrowest width over that at the widest, of both."""
-    ratios = [b[0, 0] / b[-1, 0] for b in (found.of_numbers, found.of_bits)]
+    ratios = [b[0, 0] / b[-1, 0] for b in (result.of_numbers, result.of_bits)]
     return Claim(
         statement="both distances behave alike: β_1 at ν = 0.1 over that at ν = 20, "
         "by how much they differ",
@@ -164,7 +164,7 @@ def behave_alike(found: TwoDistances) -> Claim:
     )
 
 
-def _gain_charts(found: Array) -> tuple[Lines, ...]:
+def _gain_charts(result: Array) -> tuple[Lines, ...]:
     rows = np.linspace(-2.0, 2.0, 200)
     colours = {"ν = 0.5": RUNS, "ν = 1": THEORY, "ν → ∞": "0.4"}
     return (
@@ -174,15 +174,15 @@ def _gain_charts(found: Array) -> tuple[Lines, ...]:
             y_label="gain g_j",
             curves=tuple(
                 DrawnLine(label=name, x=rows, y=gain, colour=colour)
-                for (name, colour), gain in zip(colours.items(), found, strict=True)
+                for (name, colour), gain in zip(colours.items(), result, strict=True)
             ),
             marks={"ends of bins": (-0.6745, 0.0, 0.6745)},
         ),
     )
 
 
-def _distance_charts(found: TwoDistances) -> tuple[Lines, ...]:
-    both = {"‖x − ξ‖": (found.of_numbers, THEORY), "‖1 − z‖": (found.of_bits, RUNS)}
+def _distance_charts(result: TwoDistances) -> tuple[Lines, ...]:
+    both = {"‖x − ξ‖": (result.of_numbers, THEORY), "‖1 − z‖": (result.of_bits, RUNS)}
     return (
         Lines(
             title="two distances",

@@ -117,8 +117,10 @@ def normal_row(second: float) -> Values:
 
 def are_printed(runs: Runs) -> Invariant:
     """The numbers of the figure."""
-    found = runs.limit[1:3]
-    return equals("theory is (11.400, −4.1002)", found, np.array([11.4, -4.1002]), 5e-4)
+    result = runs.limit[1:3]
+    return equals(
+        "theory is (11.400, −4.1002)", result, np.array([11.4, -4.1002]), 5e-4
+    )
 
 
 def flat_are_zero(runs: Runs) -> Invariant:
@@ -146,8 +148,10 @@ def other_is_not(runs: Runs) -> Invariant:
 def width_is_critical(runs: Runs) -> Invariant:
     """In closed form."""
     del runs
-    found = critical_bandwidths(normal_law(0.53), normal_row(OFF)[None, :])
-    return equals("critical width of feature 2 is 0.53", found.widths[0, 1], 0.53, 1e-4)
+    result = critical_bandwidths(normal_law(0.53), normal_row(OFF)[None, :])
+    return equals(
+        "critical width of feature 2 is 0.53", result.widths[0, 1], 0.53, 1e-4
+    )
 
 
 def error_is_known(runs: Runs) -> Invariant:

@@ -130,9 +130,11 @@ def slopes_are_known(runs: Runs) -> Invariant:
 
 def both_are_known(rule: GradientRule) -> Invariant:
     """To a tenth."""
-    found = np.r_[rule.runs.limit[1:], rule.by_gradient]
+    result = np.r_[rule.runs.limit[1:], rule.by_gradient]
     known = np.r_[_EXACT, _BY_GRADIENT]
-    return equals("limits, and what the gradient gives, are known", found, known, 0.051)
+    return equals(
+        "limits, and what the gradient gives, are known", result, known, 0.051
+    )
 
 
 def exact_in_mean(rule: GradientRule) -> Invariant:

@@ -164,8 +164,8 @@ def no_other_changes(curves: WidthCurves) -> Invariant:
     """Of polynomials of a known degree all roots are known."""
     crossings = [one.crossings for one in curves.changes.columns]
     others = np.delete(np.array([len(x) for x in crossings]), [_ASH, _PROANTHOCYANINS])
-    found = others.sum() + (not curves.changes.complete)
-    return equals("limits of other columns change signs nowhere", found, 0.0, 0.0)
+    result = others.sum() + (not curves.changes.complete)
+    return equals("limits of other columns change signs nowhere", result, 0.0, 0.0)
 
 
 def changes_sign(curves: WidthCurves) -> Claim:
@@ -233,8 +233,8 @@ def _mean_root(exact: ExactLimits, row: Values, value: Values, n_samples: int) -
     """Where ash has the mean zero: ridge and the row itself are in it."""
 
     def mean(width: float) -> float:
-        found = _in_mean(_at(exact, row, np.array([width])), value, n_samples)
-        return float(found[0, _ASH])
+        result = _in_mean(_at(exact, row, np.array([width])), value, n_samples)
+        return float(result[0, _ASH])
 
     return float(brentq(mean, 0.7, 2.0))
 

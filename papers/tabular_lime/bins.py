@@ -224,14 +224,14 @@ def draws_follow(bins: BinsOfColumn) -> Invariant:
 def skewed_mean_is_off(bins: BinsOfColumn) -> Invariant:
     """A normal law about the mean of the bin, cut at its ends, has another mean."""
     ratios = bins.truncated.mean() / bins.means
-    found = equals(
+    result = equals(
         "what is drawn in the last bin has 1.4405 times the mean of its values",
         float(ratios[-1]),
         1.4405,
         5e-5,
     )
     told = f"{bins.truncated.mean()[-1]:.2f} against {bins.means[-1]:.2f}"
-    return replace(found, note=told)
+    return replace(result, note=told)
 
 
 def _no_charts(bins: BinsOfColumn) -> tuple[BinChart, ...]:

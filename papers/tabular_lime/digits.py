@@ -66,8 +66,8 @@ def smooth_steps() -> SmoothSteps:
 
 def steps_are_integrals(steps: SmoothSteps) -> Invariant:
     """With s̃ / √(2π) in front."""
-    found, known = steps.exact[_CHECKED], steps.integrated
-    off = (found - known) / np.abs(known).max()
+    result, known = steps.exact[_CHECKED], steps.integrated
+    off = (result - known) / np.abs(known).max()
     return equals("Example 11: θ with s̃ / √(2π) is what integrals give", off, 0.0, 1e-9)
 
 
@@ -86,8 +86,8 @@ def factor_is_known(steps: SmoothSteps) -> Invariant:
 
 def steps_as_printed(steps: SmoothSteps) -> Claim:
     """With 1 / (s̃ √(2π)) in front."""
-    found, known = steps.printed[_CHECKED], steps.integrated
-    off = np.abs(found - known)
+    result, known = steps.printed[_CHECKED], steps.integrated
+    off = np.abs(result - known)
     worst = int(off.argmax())
     return Claim(
         statement="Example 11: θ with 1 / (s̃ √(2π)) as printed is what integrals give: "
@@ -95,7 +95,7 @@ def steps_as_printed(steps: SmoothSteps) -> Claim:
         value=float(off[worst] / np.abs(known).max()),
         sense="<=",
         limit=FORMULA,
-        note=f"{found[worst]:.4f} against {known[worst]:.4f}",
+        note=f"{result[worst]:.4f} against {known[worst]:.4f}",
     )
 
 

@@ -88,8 +88,8 @@ def excess_is_known(ratios: Array) -> Invariant:
     """At eleven bins."""
     norm, printed = ratios[1:3, ratios[0] == 11][:, 0]
     known = np.array([math.sqrt(5.0), 2.2208])
-    found = np.array([norm, printed])
-    return equals("p = 11: √5 where the bound is 2.2208", found, known, 5e-5)
+    result = np.array([norm, printed])
+    return equals("p = 11: √5 where the bound is 2.2208", result, known, 5e-5)
 
 
 def coefficients_by_bin() -> Values:

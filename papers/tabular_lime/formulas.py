@@ -37,13 +37,13 @@ def printed_gaussian(
 def printed_box(low: Values, high: Values, law: TabularLaw, row: Values) -> Values:
     """Proposition 6, of a box that lies in one cell of the bins."""
     middle = 0.5 * (low + high)
-    cell, places = places_of(law, middle), places_of(law, row)
+    cell, indices = places_of(law, middle), places_of(law, row)
     mass = 1.0
     for column, b, start, stop in zip(law.columns, cell, low, high, strict=True):
         ends = truncated(column).cdf([[start], [stop]])[:, b]
         mass *= float(ends[1] - ends[0])
     p, eps, c = weights_of(law)
-    apart = cell != places
+    apart = cell != indices
     D, d = int(apart.sum()), len(low)
     aligned = mass * eps**D / (p * c) ** (d - 1)
     other = -mass * eps ** (D - 1) / ((p - 1) * (p * c) ** (d - 1))
@@ -127,10 +127,10 @@ def _shares(column: BinnedColumn, low: float, high: float) -> Values:
     return np.asarray(law.cdf(high) - law.cdf(low))
 
 
-def _product(means: Array, law: TabularLaw, places: Positions) -> Values:
+def _product(means: Array, law: TabularLaw, indices: Positions) -> Values:
     """Proposition 5, of E[f_j | bin b], (D, p)."""
     p, eps, c = weights_of(law)
-    own = _own(means, places)
+    own = _own(means, indices)
     totals = (own + eps * (means.sum(axis=1) - own)) / p  # c_j^f
     level = np.prod(totals / c)
     ratios = own * c / totals
@@ -170,5 +170,5 @@ def places_of(law: TabularLaw, row: Values) -> Positions:
     return np.array([int(column.place(np.array([x]))[0]) for column, x in pairs])
 
 
-def _own(means: Array, places: Positions) -> Values:
-    return np.asarray(means[np.arange(len(means)), places])
+def _own(means: Array, indices: Positions) -> Values:
+    return np.asarray(means[np.arange(len(means)), indices])

@@ -129,15 +129,15 @@ def shrinks(runs: Runs) -> Claim:
     )
 
 
-def _ratio(found: Values, limit: Values) -> float:
+def _ratio(result: Values, limit: Values) -> float:
     """That of slopes, by least squares."""
-    return float(found[1:] @ limit[1:] / (limit[1:] @ limit[1:]))
+    return float(result[1:] @ limit[1:] / (limit[1:] @ limit[1:]))
 
 
 def is_largest(runs: Runs, *, largest: float) -> Invariant:
     """The largest coefficient is known, to the digits that are given."""
-    found = float(np.abs(runs.limit[1:]).max())
-    return equals(f"largest |β_j| is {largest}", found, largest, 5e-4)
+    result = float(np.abs(runs.limit[1:]).max())
+    return equals(f"largest |β_j| is {largest}", result, largest, 5e-4)
 
 
 def five_bins_cancel(runs: Runs) -> Claim:

@@ -74,9 +74,9 @@ def is_known_at(runs: Runs, *, name: str) -> Invariant:
     """Coefficients and value, to the digits that are known."""
     row, coefficients, value = _ROWS[name]
     tree, _, _ = _learned()
-    found = np.r_[runs.limit[1:], tree.predict(row[None, :])]
+    result = np.r_[runs.limit[1:], tree.predict(row[None, :])]
     half_digits = [5e-5, 5e-5, 5e-4 if value > 0.1 else 5e-6]
-    off = (found - [*coefficients, value]) / half_digits
+    off = (result - [*coefficients, value]) / half_digits
     told = equals(
         f"(β_1, β_2) is {coefficients} and f {value}, in units of their last digit's "
         "half",
@@ -84,7 +84,7 @@ def is_known_at(runs: Runs, *, name: str) -> Invariant:
         0.0,
         1.0,
     )
-    return replace(told, note=", ".join(f"{x:.6f}" for x in found))
+    return replace(told, note=", ".join(f"{x:.6f}" for x in result))
 
 
 def stays_high(runs: Runs) -> Claim:
@@ -106,14 +106,14 @@ def comes_from_elsewhere(runs: Runs) -> Invariant:
     exact = ExactLimits(functions.products_of(tree, X), law)
     split = split_by_cells(exact, _ROWS[_FLAT][0][None, :])
     parts = split.parts[0, :, 0]
-    found = equals(
+    result = equals(
         f"β_1 by bins apart, D = 0, 1, 2: {_SPLIT}; and their sum is β_1",
         np.r_[parts, parts.sum()],
         np.r_[_SPLIT, runs.limit[1]],
         5e-5,
     )
     elsewhere = f"{split.outside[0, 0]:.1%} of the sizes from other cells"
-    return replace(found, note=f"{found.note}; {elsewhere}")
+    return replace(result, note=f"{result.note}; {elsewhere}")
 
 
 def _learned() -> tuple[DecisionTreeRegressor, TabularLaw, Array]:

@@ -91,9 +91,9 @@ def product_curves() -> Array:
 def limit_is_known(curves: Array) -> Invariant:
     """At both ends."""
     del curves
-    found = np.array([_limit(0.2)[1], _limit(1e6)[1]])
+    result = np.array([_limit(0.2)[1], _limit(1e6)[1]])
     known = np.array([-0.0875, 0.1])
-    return equals("β_1 is −0.0875 at ν = 0.2, 0.1 for ν → ∞", found, known, 1e-4)
+    return equals("β_1 is −0.0875 at ν = 0.2, 0.1 for ν → ∞", result, known, 1e-4)
 
 
 def zero_is_known(curves: Array) -> Invariant:
@@ -109,9 +109,9 @@ def ridge_is_known(curves: Array) -> Invariant:
     del curves
     limits = _exact().of(_ROW[None, :], np.array([0.2]))
     value = _product()[0].value(_ROW[None, :])
-    found = expected(limits, value, 5000).coefficients[0]
+    result = expected(limits, value, 5000).coefficients[0]
     known = np.array([-0.00031, -0.0015])
-    return equals(f"ridge leaves {known} at ν = 0.2 and n = 5000", found, known, 5e-5)
+    return equals(f"ridge leaves {known} at ν = 0.2 and n = 5000", result, known, 5e-5)
 
 
 def vanishes_when_narrow(curves: Array) -> Claim:
@@ -129,8 +129,8 @@ def vanishes_when_narrow(curves: Array) -> Claim:
 def keeps_its_digits(curves: Array) -> Invariant:
     """E_Q[f | z_1 = 1] − E_Q[f | z_1 = 0], against the product of means by hand."""
     del curves
-    found = np.array([_limit(width)[1] for width in _NARROW])
-    off = found / [_by_hand(width) for width in _NARROW] - 1.0
+    result = np.array([_limit(width)[1] for width in _NARROW])
+    off = result / [_by_hand(width) for width in _NARROW] - 1.0
     return equals(
         f"the difference of means keeps its digits at ν = {_NARROW}", off, 0.0, 1e-12
     )

@@ -109,10 +109,10 @@ def came_curves() -> CameCurves:
     few = RunSettings(n_samples=100)
     many = RunSettings(n_samples=2000)
     scores = []
-    for nu, found in zip(_CHECKED, _runs_at(f, _CHECKED, many), strict=True):
-        errors = found.std(axis=0, ddof=1) / np.sqrt(len(found))
+    for nu, result in zip(_CHECKED, _runs_at(f, _CHECKED, many), strict=True):
+        errors = result.std(axis=0, ddof=1) / np.sqrt(len(result))
         expected = expected_words(f, TextLaw(nu), many)
-        scores.append((found.mean(axis=0) - expected) / errors)
+        scores.append((result.mean(axis=0) - expected) / errors)
     return CameCurves(
         limits=WordRegression(f).at(_WIDTHS).coefficients[:, place],
         few=_runs_at(f, _WIDTHS, few)[:, :, 1 + place],
@@ -125,9 +125,9 @@ def products_are_known(curves: CameCurves) -> Invariant:
     """Seven numbers."""
     del curves
     pair = Conjunctions.of([1.0], [[0, 1]], [[]], 20)
-    found = WordRegression(pair).at(np.array([*_KNOWN])).coefficients[:, 0]
+    result = WordRegression(pair).at(np.array([*_KNOWN])).coefficients[:, 0]
     known = np.array([*_KNOWN.values()])
-    return equals("1{a} 1{b} gives a the known coefficients", found, known, 5.1e-4)
+    return equals("1{a} 1{b} gives a the known coefficients", result, known, 5.1e-4)
 
 
 def means_are_expected_at_widths(curves: CameCurves) -> Invariant:
@@ -182,38 +182,38 @@ def tree_by_width() -> Array:
     words = review_of(29).words
     f = tree("small", words)
     limits = WordRegression(f).at(_TREE_WIDTHS)
-    places = [words.index(word) for word in ("food", "about", "soup")]
-    return np.stack([limits.intercept, *limits.coefficients[:, places].T])
+    indices = [words.index(word) for word in ("food", "about", "soup")]
+    return np.stack([limits.intercept, *limits.coefficients[:, indices].T])
 
 
-def tree_is_known(found: Array) -> Invariant:
+def tree_is_known(result: Array) -> Invariant:
     """Of food, and of words that the tree does not use."""
-    del found
+    del result
     words = review_of(29).words
     limits = WordRegression(tree("small", words)).at(np.array([0.01, 0.05, 0.25]))
-    places = [words.index("food"), words.index("soup")]
+    indices = [words.index("food"), words.index("soup")]
     known = np.array([[0.0062, 0.0048], [0.1656, 0.0019], [0.5576, 0.0007]])
     return equals(
         "food and other words at ν = 0.01, 0.05, 0.25 are known",
-        limits.coefficients[:, places],
+        limits.coefficients[:, indices],
         known,
         5.1e-5,
     )
 
 
-def tends_to_leaving_one_out(found: Array) -> Invariant:
+def tends_to_leaving_one_out(result: Array) -> Invariant:
     """β_j → 2 E_(d−1) f − E_(d−2) f − f(ξ without j)."""
     words = review_of(29).words
     f = tree("small", words)
     means = f.mean_by_size()
     left_out = f.value(~np.eye(29, dtype=bool))
     known = 2.0 * means[28] - means[27] - left_out
-    places = [words.index(word) for word in ("food", "about", "soup")]
+    indices = [words.index(word) for word in ("food", "about", "soup")]
     return equals(
         f"limits at ν = {_TREE_WIDTHS[0]} are leave-one-out effects and one constant "
         f"for all words, {known[-1]:.6f}",
-        found[1:, 0],
-        known[places],
+        result[1:, 0],
+        known[indices],
         1e-8,
     )
 
@@ -262,7 +262,7 @@ def _came_charts(curves: CameCurves) -> tuple[Lines, ...]:
     )
 
 
-def _tree_charts(found: Array) -> tuple[Lines, ...]:
+def _tree_charts(result: Array) -> tuple[Lines, ...]:
     names = ("intercept", "food", "about, Everything", "other words")
     colours = (EXPECTED, THEORY, RUNS, OTHER)
     return (
@@ -272,7 +272,7 @@ def _tree_charts(found: Array) -> tuple[Lines, ...]:
             y_label="coefficient",
             curves=[
                 DrawnLine(label=name, x=_TREE_WIDTHS, y=curve, colour=colour)
-                for name, curve, colour in zip(names, found, colours, strict=True)
+                for name, curve, colour in zip(names, result, colours, strict=True)
             ],
             marks={"the package's ν": (0.25,)},
             log=True,

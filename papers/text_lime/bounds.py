@@ -94,9 +94,9 @@ def norms_are_known(norms: Array) -> Invariant:
 
 def norm_is_bounded(norms: Array) -> Claim:
     """It grows with d, and the norm does not."""
-    d, *found = norms
+    d, *result = norms
     bounds = (70.0 * d**1.5 * math.exp(5.0 / (2.0 * nu**2)) for nu in (0.25, 10.0))
-    ratios = np.array([own / bound for own, bound in zip(found, bounds, strict=True)])
+    ratios = np.array([own / bound for own, bound in zip(result, bounds, strict=True)])
     return Claim(
         statement="‖Σ⁻¹‖ ≤ 70 d^(3/2) exp(5 / (2 ν²)): largest share of its bound",
         value=float(ratios.max()),
@@ -152,30 +152,30 @@ def deviations_of_gamma() -> Values:
     bits, weights = law.draw(d, 300 * n, np.random.default_rng(0))
     design = np.column_stack([np.ones(300 * n), bits])
     terms = (weights * bits[:, 0])[:, None] * design
-    found = terms.reshape(300, n, d + 1).mean(axis=1)
+    result = terms.reshape(300, n, d + 1).mean(axis=1)
     _, one, two = law.moments(d, 2)
     known = np.r_[one, one, np.full(d - 1, two)]
-    return np.asarray(np.linalg.norm(found - known, axis=1))
+    return np.asarray(np.linalg.norm(result - known, axis=1))
 
 
-def gamma_concentrates_as_printed(found: Values) -> Claim:
+def gamma_concentrates_as_printed(result: Values) -> Claim:
     """With M; scaling f by a constant shows that it has to be M²."""
-    t = float(np.quantile(found, 0.1)) * _HEIGHT
+    t = float(np.quantile(result, 0.1)) * _HEIGHT
     return Claim(
         statement="Proposition 12: P(‖Γ̂ − Γ‖ ≥ t) ≤ 4 d exp(−n t² / (32 M d²)), for "
         "M = 1e6: share of 300",
-        value=float(np.mean(found * _HEIGHT >= t)),
+        value=float(np.mean(result * _HEIGHT >= t)),
         sense="<=",
         limit=_gamma_bound(t, _HEIGHT),
     )
 
 
-def gamma_concentrates_as_mended(found: Values) -> Claim:
+def gamma_concentrates_as_mended(result: Values) -> Claim:
     """With M², at deviations where the bound says something."""
     t = math.sqrt(32.0 * 25 * math.log(4 * 5 / 0.5) / 1000) * _HEIGHT
     return Claim(
         statement="Proposition 12 with M²: share of 300 where the bound is 0.5",
-        value=float(np.mean(found * _HEIGHT >= t)),
+        value=float(np.mean(result * _HEIGHT >= t)),
         sense="<=",
         limit=_gamma_bound(t, _HEIGHT**2),
     )
@@ -221,13 +221,13 @@ def _distance_charts(runs: Runs) -> tuple[Histogram, ...]:
     )
 
 
-def _gamma_charts(found: Values) -> tuple[Histogram, ...]:
-    t = float(np.quantile(found, 0.1))
+def _gamma_charts(result: Values) -> tuple[Histogram, ...]:
+    t = float(np.quantile(result, 0.1))
     return (
         Histogram(
             title=f"90% beyond t, claimed {_gamma_bound(t * _HEIGHT, _HEIGHT):.0e}",
             x_label="‖Γ̂ − Γ‖ / M",
-            values=found,
+            values=result,
             marks={"t / M": t},
         ),
     )

@@ -55,11 +55,11 @@ class ColouredText:
 
     def _pieces(self) -> list[tuple[str, str, float]]:
         """Words, the same with what stands between it and the next, and weights."""
-        text, found = self.document.text, self.document.occurrences
-        ends = [*(o.start for o in found[1:]), len(text)]
+        text, result = self.document.text, self.document.occurrences
+        ends = [*(o.start for o in result[1:]), len(text)]
         return [
             (o.word, text[o.start : end].strip(), float(self.weights[place]))
-            for o, end, place in zip(found, ends, self.document.places, strict=True)
+            for o, end, place in zip(result, ends, self.document.places, strict=True)
         ]
 
 

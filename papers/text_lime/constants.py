@@ -96,10 +96,10 @@ def numbers_are_known(curves: ConstantCurves) -> Invariant:
     """Eleven of them, to eight digits."""
     del curves
     c, sigma = formulas.inverse_entries(29, 0.25)
-    found = np.r_[formulas.alphas(29, 0.25, 5), c, sigma / c]
+    result = np.r_[formulas.alphas(29, 0.25, 5), c, sigma / c]
     return equals(
         "α_0, ..., α_5, c_d, σ / c_d of d = 29, ν = 0.25 are known",
-        found,
+        result,
         np.asarray(_A2),
         6e-9,
     )
@@ -186,24 +186,24 @@ def c_by_words() -> Array:
     return np.stack([d, c / d])
 
 
-def c_is_linear_in_words(found: Array) -> Claim:
+def c_is_linear_in_words(result: Array) -> Claim:
     """Remark 1, as a conjecture."""
     return Claim(
         statement="Remark 1: c_d grows like d at fixed ν: c_d / d of 1000 words over "
         "that of 100, off from 1",
-        value=float(abs(found[1, -1] / found[1, 4] - 1.0)),
+        value=float(abs(result[1, -1] / result[1, 4] - 1.0)),
         sense="<=",
         limit=0.1,
-        note=f"{found[1, 4]:.5f} and {found[1, -1]:.5f}",
+        note=f"{result[1, 4]:.5f} and {result[1, -1]:.5f}",
     )
 
 
-def c_slope_is_known(found: Array) -> Invariant:
+def c_slope_is_known(result: Array) -> Invariant:
     """∫ψ ∫t²ψ − (∫tψ)² is 0.0104 at ν = 0.25."""
     t = (np.arange(100_000) + 0.5) / 100_000
     whole, one, two = (float(np.mean(t**k * formulas.psi(t, 0.25))) for k in range(3))
     limit = whole * two - one**2
-    extrapolated = 2.0 * found[1, -1] - found[1, -2]
+    extrapolated = 2.0 * result[1, -1] - result[1, -2]
     return equals(
         f"c_d / d tends to ∫ψ ∫t²ψ − (∫tψ)² = {limit:.4f}: of 500 and 1000 words",
         extrapolated,
@@ -258,13 +258,13 @@ def _with_limit(
     )
 
 
-def _words_charts(found: Array) -> tuple[Lines, ...]:
+def _words_charts(result: Array) -> tuple[Lines, ...]:
     return (
         Lines(
             title="c over the number of words, ν = 0.25",
             x_label="d",
             y_label="c / d",
-            curves=(DrawnLine(label="", x=found[0], y=found[1], line="o-"),),
+            curves=(DrawnLine(label="", x=result[0], y=result[1], line="o-"),),
             log=True,
         ),
     )

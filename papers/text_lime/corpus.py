@@ -102,5 +102,5 @@ def _tilted(words: Sequence[str], shares: Array, pleased: bool) -> Array:
 
 
 def _review(words: Sequence[str], shares: Array, rng: np.random.Generator) -> str:
-    drawn = rng.choice(len(words), rng.integers(20, 61), p=shares)
-    return " ".join(words[k] for k in drawn) + "."
+    samples = rng.choice(len(words), rng.integers(20, 61), p=shares)
+    return " ".join(words[k] for k in samples) + "."

@@ -96,9 +96,9 @@ def forest_is_read(runs: Runs, *, seed: int, n_trees: int) -> Invariant:
     document = review_of(29)
     bits, _ = _LAW.draw(29, 200, np.random.default_rng(1))
     model = _forest(seed, n_trees).predict_proba(document.texts(bits))[:, 1]
-    found = _forest_on_words(seed, n_trees).value(bits)
+    result = _forest_on_words(seed, n_trees).value(bits)
     return equals("the forest as it was read is the forest on 200 texts",
-                  found - model, 0.0, 1e-12)  # fmt: skip
+                  result - model, 0.0, 1e-12)  # fmt: skip
 
 
 def limits_of_forests_add_up(runs: Runs) -> Invariant:
@@ -128,9 +128,9 @@ def _forest_on_words(seed: int, n_trees: int) -> SetFunction:
     document = review_of(29)
     function = wrap(_forest(seed, n_trees), data=[document.text])
     if isinstance(function, TextFunction):
-        found = function.subsets(document)
-        if not isinstance(found, NoSetFunction):
-            return found
+        result = function.subsets(document)
+        if not isinstance(result, NoSetFunction):
+            return result
     raise InvalidInput(f"{function!r} was not read")
 
 

@@ -115,10 +115,10 @@ def linear_words(d: int) -> tuple[NormalisedSum, Values]:
     """F of our review of d words, and λ_j φ(ξ)_j of its words (d,)."""
     document, model = review_of(d), vectoriser()
     slopes = slopes_of_words()
-    places = [model.vocabulary_.get(word, -1) for word in document.words]
-    known = np.array(places) >= 0
-    tfidf = np.where(known, document.counts * model.idf_[places], 0.0)
-    values = slopes[places] * tfidf
+    indices = [model.vocabulary_.get(word, -1) for word in document.words]
+    known = np.array(indices) >= 0
+    tfidf = np.where(known, document.counts * model.idf_[indices], 0.0)
+    values = slopes[indices] * tfidf
     words = Blocks.of_words(values, tfidf**2, np.arange(d))
     return NormalisedSum(0.0, (words,), 0.5), values / np.linalg.norm(tfidf)
 
@@ -137,13 +137,13 @@ def function_is_the_model(runs: Runs, *, d: int) -> Invariant:
 
 def rule_is_in_the_boxes(runs: Runs) -> Claim:
     """As the limits are, see the invariants."""
-    found = _off_in_boxes(runs, _printed(runs))
+    result = _off_in_boxes(runs, _printed(runs))
     exact = _off_in_boxes(runs, runs.limit[1:])
-    worst = int(np.argmax(found))
+    worst = int(np.argmax(result))
     return Claim(
         statement="1.36 λ_j φ(ξ)_j lies in the boxes of the runs: its largest distance "
         "from the median, over the distance of the quartiles",
-        value=float(found[worst]),
+        value=float(result[worst]),
         sense="<=",
         limit=0.5 if len(runs.estimates) >= 100 else 1.0,
         note=f"{runs.labels[worst]}; the exact limit {exact.max():.2f}",
@@ -216,8 +216,8 @@ def _printed(runs: Runs) -> Values:
     return np.full(len(runs.labels), np.nan) if printed is None else printed[1:]
 
 
-def _slope(found: Values, terms: Values) -> float:
-    return float(found @ terms / (terms @ terms))
+def _slope(result: Values, terms: Values) -> float:
+    return float(result @ terms / (terms @ terms))
 
 
 @cache

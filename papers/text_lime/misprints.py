@@ -99,45 +99,45 @@ def products_of_words() -> ProductLimits:
     )
 
 
-def products_of_words_are_known(found: ProductLimits) -> Invariant:
+def products_of_words_are_known(result: ProductLimits) -> Invariant:
     """β_0, inside and outside for two and three words."""
     known = np.array(
         [[-0.369461, 0.642806, -0.000401], [-0.500034, 0.442019, -0.001104]]
     )
     return equals(
         "products of 2 and 3 words have the known limits (β_0, in J, outside)",
-        found.limits[2:4][:, [0, 1, -1]],
+        result.limits[2:4][:, [0, 1, -1]],
         known,
         5.1e-7,
     )
 
 
-def nothing_is_one_word(found: ProductLimits) -> Claim:
+def nothing_is_one_word(result: ProductLimits) -> Claim:
     """It has to be p = 1."""
     return Claim(
         statement="p = 0 gives β_k = 1 for k = j, else 0 (as printed behind "
         "Proposition 3): β_j",
-        value=float(found.limits[0, 1]),
+        value=float(result.limits[0, 1]),
         sense=">=",
         limit=1.0 - 1e-9,
-        note=f"β_0 = {found.limits[0, 0]:.3g}: p = 0 is the constant",
+        note=f"β_0 = {result.limits[0, 0]:.3g}: p = 0 is the constant",
     )
 
 
-def one_word_is_itself(found: ProductLimits) -> Claim:
+def one_word_is_itself(result: ProductLimits) -> Claim:
     """At every bandwidth."""
     known = np.r_[0.0, 1.0, np.zeros(_WORDS - 1)]
     return Claim(
         statement="p = 1 gives β_k = 1 for k = j, else 0: largest difference",
-        value=float(np.abs(found.limits[1] - known).max()),
+        value=float(np.abs(result.limits[1] - known).max()),
         sense="<=",
         limit=1e-9,
     )
 
 
-def gap_as_printed(found: ProductLimits) -> Claim:
+def gap_as_printed(result: ProductLimits) -> Claim:
     """The sign of σ_3."""
-    gap = float(found.limits[2, 1] - found.limits[2, -1])
+    gap = float(result.limits[2, 1] - result.limits[2, -1])
     printed = formulas.printed_gap(2, _WORDS, 0.25)
     return Claim(
         statement="β_j − β_k = (σ_2 + σ_3) (α_p − α_(p+1)) / c_d as printed, for "
@@ -149,21 +149,21 @@ def gap_as_printed(found: ProductLimits) -> Claim:
     )
 
 
-def gap_is_known(found: ProductLimits) -> Invariant:
+def gap_is_known(result: ProductLimits) -> Invariant:
     """(σ_2 − σ_3) / c_d = 1 / (α_1 − α_2)."""
     alpha = formulas.alphas(_WORDS, 0.25, 4)
     known = (alpha[2:4] - alpha[3:5]) / (alpha[1] - alpha[2])
     return equals(
         "β_j − β_k is (α_p − α_(p+1)) / (α_1 − α_2) for p = 2, 3",
-        found.limits[2:4, 1] - found.limits[2:4, -1],
+        result.limits[2:4, 1] - result.limits[2:4, -1],
         known,
         1e-12,
     )
 
 
-def others_fall_with_words(found: ProductLimits) -> Claim:
+def others_fall_with_words(result: ProductLimits) -> Claim:
     """A bound that holds: at ν = 0.25 they are of that order, for ν → ∞ smaller."""
-    growth = np.abs(found.outside[:, -1] / found.outside[:, -2])
+    growth = np.abs(result.outside[:, -1] / result.outside[:, -2])
     return Claim(
         statement="β_k = O(1/d) of words outside a product: d β_k of 1000 words over "
         "that of 500, at most",
@@ -174,22 +174,22 @@ def others_fall_with_words(found: ProductLimits) -> Claim:
     )
 
 
-def others_of_wide_kernels_are_known(found: ProductLimits) -> Invariant:
+def others_of_wide_kernels_are_known(result: ProductLimits) -> Invariant:
     """−6 p (p − 1) / (d (d − 1) (p + 1) (p + 2)): of the order 1 / d²."""
-    known = -1.0 / (found.sizes - 1.0)
+    known = -1.0 / (result.sizes - 1.0)
     return equals(
-        "d β_k is −1 / (d − 1) for ν → ∞ and p = 2", found.outside[1], known, 1e-10
+        "d β_k is −1 / (d − 1) for ν → ∞ and p = 2", result.outside[1], known, 1e-10
     )
 
 
-def whole_text_is_blind(found: ProductLimits) -> Invariant:
+def whole_text_is_blind(result: ProductLimits) -> Invariant:
     """It is 1 at the text itself, which is never drawn: one row of the package's n."""
     settings = RunSettings(n_samples=5000)
     at_n = expected_words(_product(_WORDS, _WORDS), TextLaw(0.25), settings)
     return equals(
         "a product of all words has limits of zero, and of 5000 samples no more than "
         f"its one row makes, {np.abs(at_n).max():.4f}",
-        found.limits[-1],
+        result.limits[-1],
         0.0,
         0.0,
     )
@@ -240,16 +240,16 @@ def _outside(d: int, nu: float) -> float:
     return float(limit_of(_product(2, d), TextLaw(nu))[-1])
 
 
-def _product_charts(found: ProductLimits) -> tuple[Lines, ...]:
-    narrow, wide = found.outside
+def _product_charts(result: ProductLimits) -> tuple[Lines, ...]:
+    narrow, wide = result.outside
     return (
         Lines(
             title="words outside a product of two",
             x_label="d",
             y_label="d β_k",
             curves=(
-                DrawnLine(label="ν = 0.25", x=found.sizes, y=narrow, colour=RUNS),
-                DrawnLine(label="ν → ∞", x=found.sizes, y=wide, colour=OTHER),
+                DrawnLine(label="ν = 0.25", x=result.sizes, y=narrow, colour=RUNS),
+                DrawnLine(label="ν → ∞", x=result.sizes, y=wide, colour=OTHER),
             ),
             log=True,
         ),

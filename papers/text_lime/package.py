@@ -88,8 +88,8 @@ def _explained(values_of: Callable[[list[str]], Values], seed: int) -> Values:
 
 
 def _tree_of_texts(texts: list[str]) -> Values:
-    found = [{o.word for o in PatternWords().find(text)} for text in texts]
-    return np.array([float("food" in w or {"about", "Everything"} <= w) for w in found])
+    words = [{o.word for o in PatternWords().find(text)} for text in texts]
+    return np.array([float("food" in w or {"about", "Everything"} <= w) for w in words])
 
 
 def _linear_of_texts(texts: list[str]) -> Values:

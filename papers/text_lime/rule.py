@@ -89,33 +89,33 @@ def one_of_many() -> OneOfMany:
     """At nine bandwidths."""
     f = _equal_words(np.r_[1.0, np.zeros(_WORDS - 1)])
     limits = WordRegression(f).at(_WIDTHS)
-    found = np.column_stack([limits.intercept, limits.coefficients[:, :2]])
+    result = np.column_stack([limits.intercept, limits.coefficients[:, :2]])
     return OneOfMany(
-        limits=found * np.sqrt(_WORDS),
+        limits=result * np.sqrt(_WORDS),
         factors=np.array([_factor(nu) for nu in _WIDTHS]),
         shares=_shares(_WORDS),
     )
 
 
-def limits_of_one_are_known(found: OneOfMany) -> Invariant:
+def limits_of_one_are_known(result: OneOfMany) -> Invariant:
     """At ν = 0.25, and for ν → ∞."""
     known = np.array([[0.3714, 1.3057, -0.0012], [0.2655, 1.5984, -0.0015]])
     return equals(
         "(β_0, own, other) / φ are known at ν = 0.25 and for ν → ∞",
-        found.limits[[3, -1]],
+        result.limits[[3, -1]],
         known,
         5.1e-5,
     )
 
 
-def factors_are_known(found: OneOfMany) -> Invariant:
+def factors_are_known(result: OneOfMany) -> Invariant:
     """∫ t √(1 − t) ψ / ∫ t (1 − t) ψ."""
-    return equals("ρ(ν) is known", found.factors, _FACTORS, 5.1e-4)
+    return equals("ρ(ν) is known", result.factors, _FACTORS, 5.1e-4)
 
 
-def own_tends_to_factor(found: OneOfMany) -> Invariant:
+def own_tends_to_factor(result: OneOfMany) -> Invariant:
     """Up to 1 / d."""
-    off = np.abs(found.limits[:, 1] - found.factors).max() * _WORDS
+    off = np.abs(result.limits[:, 1] - result.factors).max() * _WORDS
     return Invariant(
         statement="β_j / φ_j is ρ(ν) up to O(1/d): largest difference, times d",
         value=float(off),
@@ -124,9 +124,9 @@ def own_tends_to_factor(found: OneOfMany) -> Invariant:
     )
 
 
-def own_is_rule(found: OneOfMany) -> Claim:
+def own_is_rule(result: OneOfMany) -> Claim:
     """The rule is derived for ν → ∞."""
-    own = float(found.limits[-1, 1])
+    own = float(result.limits[-1, 1])
     return Claim(
         statement="β_j = 1.36 φ_j for ν → ∞, many words and small shares: off from "
         "1.36",
@@ -137,9 +137,9 @@ def own_is_rule(found: OneOfMany) -> Claim:
     )
 
 
-def own_is_rule_at_default(found: OneOfMany) -> Claim:
+def own_is_rule_at_default(result: OneOfMany) -> Claim:
     """Where it is drawn in figure 7."""
-    own = float(found.limits[3, 1])
+    own = float(result.limits[3, 1])
     return Claim(
         statement="β_j = 1.36 φ_j at ν = 0.25, many words and small shares: off from "
         "1.36",
@@ -150,7 +150,7 @@ def own_is_rule_at_default(found: OneOfMany) -> Claim:
     )
 
 
-def shares_by_the_rule(found: OneOfMany) -> Claim:
+def shares_by_the_rule(result: OneOfMany) -> Claim:
     """(1 − E H_S)^(−1/2) is no mean of (1 − H_S)^(−1/2)."""
     equal = np.full(_WORDS, 1.0 / _WORDS)
     one, two = formulas.mean_share(equal)
@@ -158,22 +158,22 @@ def shares_by_the_rule(found: OneOfMany) -> Claim:
     return Claim(
         statement="E_j = 1.22 and E_jk = 1.15 for many words: largest difference from "
         "the means",
-        value=float(np.abs(printed - found.shares).max()),
+        value=float(np.abs(printed - result.shares).max()),
         sense="<=",
         limit=0.01,
         note="{:.4f} and {:.4f}; the means are {:.4f} and {:.4f}".format(
-            *printed, *found.shares
+            *printed, *result.shares
         ),
     )
 
 
-def shares_are_known(found: OneOfMany) -> Invariant:
+def shares_are_known(result: OneOfMany) -> Invariant:
     """4/3 and 6/5, up to 1 / d."""
-    off = (found.shares - [4.0 / 3.0, 1.2]) * _WORDS
+    off = (result.shares - [4.0 / 3.0, 1.2]) * _WORDS
     return equals("E_j is 4/3 and E_jk 6/5: difference times d", off, 0.0, 1.0)
 
 
-def second_order_as_printed(found: OneOfMany) -> Claim:
+def second_order_as_printed(result: OneOfMany) -> Claim:
     """It needs the power −5/2 behind the variance."""
     right, printed = second_order(-2.5), second_order(-0.5)
     return Claim(
@@ -183,7 +183,7 @@ def second_order_as_printed(found: OneOfMany) -> Claim:
         sense="<=",
         limit=1e-4,
         note=f"{printed:.4f} where the expansion has {right:.4f} and the mean is "
-        f"{found.shares[0]:.4f}",
+        f"{result.shares[0]:.4f}",
     )
 
 
@@ -193,36 +193,36 @@ def second_order(power: float) -> float:
     return float((1.0 - mean) ** -0.5 + 0.375 * variance * (1.0 - mean) ** power)
 
 
-def own_by_shares(found: OneOfMany) -> Claim:
+def own_by_shares(result: OneOfMany) -> Claim:
     """With the means themselves the formula is right."""
-    one, two = found.shares
+    one, two = result.shares
     return Claim(
         statement="Proposition 4: β_j = (3 E_j − (2/d) Σ E_jk) φ_j + O(1/d) for ν → ∞, "
         "with exact means: difference times d",
-        value=abs(3.0 * one - 2.0 * two - float(found.limits[-1, 1])) * _WORDS,
+        value=abs(3.0 * one - 2.0 * two - float(result.limits[-1, 1])) * _WORDS,
         sense="<=",
         limit=10.0,
     )
 
 
-def intercept_as_printed(found: OneOfMany) -> Claim:
+def intercept_as_printed(result: OneOfMany) -> Claim:
     """5 E_j has to be 2 E_j."""
-    one, two = found.shares
+    one, two = result.shares
     printed = 5.0 * one - 2.0 * two
     return Claim(
         statement="β_0 = (5 E_j − (2/d) Σ E_jk) φ_j + O(1/d) for ν → ∞ as printed: "
         "difference",
-        value=abs(float(printed - found.limits[-1, 0])),
+        value=abs(float(printed - result.limits[-1, 0])),
         sense="<=",
         limit=0.02,
-        note=f"{printed:.3f} where the limit is {found.limits[-1, 0]:.4f}",
+        note=f"{printed:.3f} where the limit is {result.limits[-1, 0]:.4f}",
     )
 
 
-def intercept_is_known(found: OneOfMany) -> Invariant:
+def intercept_is_known(result: OneOfMany) -> Invariant:
     """2 E_j − 2 E_jk, up to 1 / d."""
-    one, two = found.shares
-    off = (2.0 * one - 2.0 * two - found.limits[-1, 0]) * _WORDS
+    one, two = result.shares
+    off = (2.0 * one - 2.0 * two - result.limits[-1, 0]) * _WORDS
     return equals("2 E_j in its place: difference times d", off, 0.0, 2.0)
 
 
@@ -233,26 +233,26 @@ def all_alike() -> Values:
     return np.asarray(limits.coefficients[:, 0] * np.sqrt(d))
 
 
-def all_alike_are_known(found: Values) -> Invariant:
+def all_alike_are_known(result: Values) -> Invariant:
     """At ν = 0.25, and for ν → ∞."""
     known = np.array([0.654, 0.841])
     return equals(
         "β_j / φ_j of λ = 1 is 0.654 at ν = 0.25, 0.841 for ν → ∞",
-        found[[3, -1]],
+        result[[3, -1]],
         known,
         5.1e-4,
     )
 
 
-def leaks_can_be_dropped(found: Values) -> Claim:
+def leaks_can_be_dropped(result: Values) -> Claim:
     """There are d of them, of the order 1 / d."""
     return Claim(
         statement="terms of other words may be dropped, as each is O(1/d): β_j / φ_j "
         "of λ = 1 over ρ(ν) at ν = 0.25, off from 1",
-        value=float(abs(found[3] / _factor(0.25) - 1.0)),
+        value=float(abs(result[3] / _factor(0.25) - 1.0)),
         sense="<=",
         limit=0.1,
-        note=f"{found[3]:.3f} and {_factor(0.25):.3f}",
+        note=f"{result[3]:.3f} and {_factor(0.25):.3f}",
     )
 
 
@@ -282,7 +282,7 @@ def _factor(nu: float) -> float:
     return integral(0.5) / integral(1.0)
 
 
-def _factor_charts(found: OneOfMany) -> tuple[Lines, ...]:
+def _factor_charts(result: OneOfMany) -> tuple[Lines, ...]:
     some = np.isfinite(_WIDTHS)
     fine = np.geomspace(0.05, 1.0, 60)
     factors = np.array([_factor(nu) for nu in fine])
@@ -294,7 +294,7 @@ def _factor_charts(found: OneOfMany) -> tuple[Lines, ...]:
             y_label="β_j / φ_j",
             curves=(
                 DrawnLine(
-                    label="limit", x=_WIDTHS[some], y=found.limits[some, 1], line="o",
+                    label="limit", x=_WIDTHS[some], y=result.limits[some, 1], line="o",
                     colour=RUNS,
                 ),
                 DrawnLine(label="ρ(ν)", x=fine, y=factors, colour=THEORY),
@@ -309,7 +309,7 @@ def _factor_charts(found: OneOfMany) -> tuple[Lines, ...]:
     )  # fmt: skip
 
 
-def _alike_charts(found: Values) -> tuple[Lines, ...]:
+def _alike_charts(result: Values) -> tuple[Lines, ...]:
     some = np.isfinite(_WIDTHS)
     factors = np.array([_factor(nu) for nu in _WIDTHS])
     return (
@@ -318,7 +318,7 @@ def _alike_charts(found: Values) -> tuple[Lines, ...]:
             x_label="ν",
             y_label="β_j / φ_j",
             curves=(
-                DrawnLine(label="limit", x=_WIDTHS[some], y=found[some], line="o-"),
+                DrawnLine(label="limit", x=_WIDTHS[some], y=result[some], line="o-"),
                 DrawnLine(
                     label="ρ(ν), without the terms of others", x=_WIDTHS[some],
                     y=factors[some], colour=THEORY,

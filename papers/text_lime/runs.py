@@ -50,10 +50,10 @@ def expected_words(f: SetFunction, law: TextLaw, settings: RunSettings) -> Value
 
     See :func:`propopt.lime.text.text_runs.expected_run`.
     """
-    found = expected_run(
+    result = expected_run(
         f, law, None, settings.n_samples, settings.ridge, settings.first_row
     )
-    return np.concatenate([[found.intercept], found.coefficients])
+    return np.concatenate([[result.intercept], result.coefficients])
 
 
 def drawn_runs(

@@ -198,10 +198,10 @@ def values_are_known(
     """The intercept, the words of the tree, and the least of the others."""
     used = _used(name, runs)
     others = np.delete(runs.limit, np.r_[0, used])
-    found = np.r_[runs.limit[0], runs.limit[used], others.max()]
+    result = np.r_[runs.limit[0], runs.limit[used], others.max()]
     return equals(
         "limits (β_0, words of the tree, others) are known",
-        found,
+        result,
         np.asarray(known),
         5.1e-6,
     )

@@ -24,64 +24,64 @@ _SMALLEST = 1e-140
 """The same: squares of 1e-14 of them, by which a gap is told, keep their digits."""
 
 
-def read_array(values: object, what: str, *, ndim: int) -> Array:
+def read_array(values: object, label: str, *, ndim: int) -> Array:
     """``values`` as a finite, non-empty float64 array with ``ndim`` dimensions."""
-    array = _read(values, what, ndim)
-    _refuse_any(~np.isfinite(array), array, what, "not finite")
+    array = _read(values, label, ndim)
+    _refuse_any(~np.isfinite(array), array, label, "not finite")
     return sealed(array)
 
 
-def read_with_missing(values: object, what: str, *, ndim: int) -> Array:
+def read_with_missing(values: object, label: str, *, ndim: int) -> Array:
     """As :func:`read_array`, but NaN is a number that is missing."""
-    array = _read(values, what, ndim)
-    _refuse_any(np.isinf(array), array, what, "infinite")
+    array = _read(values, label, ndim)
+    _refuse_any(np.isinf(array), array, label, "infinite")
     return sealed(array)
 
 
-def _read(values: object, what: str, ndim: int) -> Array:
-    array = as_floats(values, what)
+def _read(values: object, label: str, ndim: int) -> Array:
+    array = as_floats(values, label)
     if array.ndim != ndim:
         raise InvalidInput(
-            f"{what}: expected {ndim} dimensions, got an array of shape {array.shape}"
-            f"{_of_other_dimensions(values, what, array.ndim, ndim)}"
+            f"{label}: expected {ndim} dimensions, got an array of shape {array.shape}"
+            f"{_of_other_dimensions(values, label, array.ndim, ndim)}"
         )
     if array.size == 0:
-        raise InvalidInput(f"{what}: the array is empty, of shape {array.shape}")
+        raise InvalidInput(f"{label}: the array is empty, of shape {array.shape}")
     return array
 
 
-def _of_other_dimensions(values: object, what: str, came: int, ndim: int) -> str:
+def _of_other_dimensions(values: object, label: str, came: int, ndim: int) -> str:
     """What makes a table of one row, of one column, or of one of several outputs."""
     if (came, ndim) == (1, 2) and hasattr(values, "to_frame"):
         return (
-            f"; {what}.to_frame().T is a table of one row, {what}.to_frame() a column"
+            f"; {label}.to_frame().T is a table of one row, {label}.to_frame() a column"
         )
     if (came, ndim) == (1, 2):
         return (
             "; reshape(1, -1) makes a table of one row of it, reshape(-1, 1) a column"
         )
     if (came, ndim) == (3, 2):
-        one = f"{what}[k]" if isinstance(values, list | tuple) else f"{what}[..., k]"
+        one = f"{label}[k]" if isinstance(values, list | tuple) else f"{label}[..., k]"
         return f"; of several classes choose one, {one}"
     return ""
 
 
-def _refuse_any(wrong: NDArray[np.bool_], array: Array, what: str, word: str) -> None:
+def _refuse_any(wrong: NDArray[np.bool_], array: Array, label: str, word: str) -> None:
     if wrong.any():
         place = tuple(int(i) for i in np.argwhere(wrong)[0])
         raise InvalidInput(
-            f"{what}: {int(wrong.sum())} of {array.size} values are {word}; the first "
+            f"{label}: {int(wrong.sum())} of {array.size} values are {word}; the first "
             f"is {array[place]} at index {place}"
         )
 
 
-def as_floats(values: object, what: str) -> Array:
+def as_floats(values: object, label: str) -> Array:
     """A float64 copy; refused where NumPy would drop a part or read a date."""
-    refuse_sparse(values, what)
+    refuse_sparse(values, label)
     if np.ma.is_masked(values):
-        raise InvalidInput(f"{what}: expected numbers, got masked ones; fill them")
+        raise InvalidInput(f"{label}: expected numbers, got masked ones; fill them")
     if values is None or isinstance(values, str | bytes | Path | Mapping):
-        raise InvalidInput(f"{what}: expected numbers, got {_no_table(values)}")
+        raise InvalidInput(f"{label}: expected numbers, got {_no_table(values)}")
     try:
         array = np.asarray(values)
         if array.dtype.kind in _NO_NUMBERS:
@@ -91,17 +91,17 @@ def as_floats(values: object, what: str) -> Array:
         came = _RAGGED if "inhomogeneous" in str(error) else error
         if not hasattr(values, "__len__") and not hasattr(values, "__array__"):
             came = f"{type(values).__name__}; give an array or a DataFrame"
-        raise InvalidInput(f"{what}: expected numbers, got {came}") from None
+        raise InvalidInput(f"{label}: expected numbers, got {came}") from None
 
 
 _RAGGED = "rows of several lengths, or several tables; give one table"
 
 
-def refuse_sparse(values: object, what: str) -> None:
+def refuse_sparse(values: object, label: str) -> None:
     """Refuse a sparse matrix, of which zeros are no values to others."""
     if sp.issparse(values):
         raise InvalidInput(
-            f"{what}: expected a dense table, got a sparse {type(values).__name__}; "
+            f"{label}: expected a dense table, got a sparse {type(values).__name__}; "
             "give its toarray()"
         )
 
@@ -134,80 +134,80 @@ def is_sealed(array: object) -> bool:
     return isinstance(array, np.ndarray) and not array.flags.writeable
 
 
-def refuse_overflow(array: Array, what: str) -> None:
+def refuse_overflow(array: Array, label: str) -> None:
     """Refuse numbers whose weighted sums of squares are not sure to be finite."""
     size = float(np.abs(array).max(initial=0.0))
     if size > _LARGEST:
         raise InvalidInput(
-            f"{what}: sums of squares of numbers up to {size:.2g} overflow; divide "
+            f"{label}: sums of squares of numbers up to {size:.2g} overflow; divide "
             "them, or the output of the model, by a constant"
         )
 
 
-def refuse_underflow(size: float, what: str, cost: float | None = None) -> None:
+def refuse_underflow(size: float, label: str, cost: float | None = None) -> None:
     """Refuse numbers, not all zero, of whose squares no digits are left."""
     squares = size**2 if cost is None else cost
     if size == 0.0 or squares >= _SMALLEST**2:
         return
     if size >= _SMALLEST:
         raise InvalidInput(
-            f"{what}: weighted sums of squares up to {squares:.2g} vanish; multiply "
+            f"{label}: weighted sums of squares up to {squares:.2g} vanish; multiply "
             "all weights by a constant"
         )
     factor = 1.0 / max(size, 1e-300)
     raise InvalidInput(
-        f"{what}: sums of squares of numbers up to {size:.2g} vanish; multiply them, "
+        f"{label}: sums of squares of numbers up to {size:.2g} vanish; multiply them, "
         f"or the output of the model, by a constant such as {factor:.0e}"
     )
 
 
-def read_positive(value: object, what: str) -> float:
+def read_positive(value: object, label: str) -> float:
     """``value`` as a finite float above zero."""
-    number = read_nonnegative(value, what)
+    number = read_nonnegative(value, label)
     if number == 0.0:
-        raise InvalidInput(f"{what}: expected a number > 0, got 0")
+        raise InvalidInput(f"{label}: expected a number > 0, got 0")
     return number
 
 
-def read_nonnegative(value: object, what: str) -> float:
+def read_nonnegative(value: object, label: str) -> float:
     """``value`` as a finite float that is not negative."""
     try:
         number = float(value)  # type: ignore[arg-type]  # any float-like is welcome
     except (TypeError, ValueError):
-        raise InvalidInput(f"{what}: expected a number, got {value!r}") from None
+        raise InvalidInput(f"{label}: expected a number, got {value!r}") from None
     if not (np.isfinite(number) and number >= 0):
-        raise InvalidInput(f"{what}: expected a finite number >= 0, got {value!r}")
+        raise InvalidInput(f"{label}: expected a finite number >= 0, got {value!r}")
     return number
 
 
-def read_each_nonnegative(values: object, what: str) -> Array:
+def read_each_nonnegative(values: object, label: str) -> Array:
     """A number, or a sequence of them, as finite floats ≥ 0, shape (n,)."""
     try:
         array = np.atleast_1d(np.asarray(values))
     except ValueError as error:  # rows of several lengths
-        raise InvalidInput(f"{what}: expected numbers, got {error}") from None
+        raise InvalidInput(f"{label}: expected numbers, got {error}") from None
     if array.ndim > 1 or array.dtype.kind not in "biuf":
-        numbers = [read_nonnegative(value, what) for value in array.tolist()]
+        numbers = [read_nonnegative(value, label) for value in array.tolist()]
         return np.array(numbers, dtype=np.float64)
     wrong = ~(np.isfinite(array) & (array >= 0))
     if wrong.any():
         raise InvalidInput(
-            f"{what}: expected a finite number >= 0, got {array[wrong][0].item()!r}"
+            f"{label}: expected a finite number >= 0, got {array[wrong][0].item()!r}"
         )
     return array.astype(np.float64)
 
 
-def read_count(value: object, what: str) -> int:
+def read_count(value: object, label: str) -> int:
     """``value`` as an integer of at least one."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise InvalidInput(f"{what}: expected an integer >= 1, got {value!r}")
+        raise InvalidInput(f"{label}: expected an integer >= 1, got {value!r}")
     return int(value)
 
 
-def read_flag(value: object, what: str) -> bool:
+def read_flag(value: object, label: str) -> bool:
     """``value`` if it is true or false."""
     if not isinstance(value, bool | np.bool_):
-        raise InvalidInput(f"{what}: expected True or False, got {value!r}")
+        raise InvalidInput(f"{label}: expected True or False, got {value!r}")
     return bool(value)
 
 
@@ -230,15 +230,15 @@ def read_rng(rng: object) -> np.random.Generator:
     return np.random.default_rng(read_seed(rng))
 
 
-def known_word(given: _Word, kinds: Any, what: str) -> _Word:
-    """``given``, if it is one of the words of a ``Literal``."""
+def known_word(user_word: _Word, kinds: Any, label: str) -> _Word:
+    """``user_word``, if it is one of the words of a ``Literal``."""
     known = list(get_args(kinds))
-    if given in known:
-        return given
+    if user_word in known:
+        return user_word
     *first, last = map(repr, known)
     raise InvalidInput(
-        f"{what}: expected {', '.join(first)} or {last}, got {given!r}"
-        f"{did_you_mean(given, known)}"
+        f"{label}: expected {', '.join(first)} or {last}, got {user_word!r}"
+        f"{did_you_mean(user_word, known)}"
     )
 
 

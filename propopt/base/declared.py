@@ -605,13 +605,13 @@ _ARRAYS: Final[dict[Any, _Axes]] = {}
 
 
 def _with_axes(cls: Any) -> _Axes:
-    found = []
+    result = []
     for name, part in parts_of(cls).items():
         inner = part.part if isinstance(part, _Maybe) else part
         if not part.in_header:
             axes = inner.bounds.axes if isinstance(inner, _Numbers) else None
-            found.append((name, part, axes))
-    return tuple(found)
+            result.append((name, part, axes))
+    return tuple(result)
 
 
 # ---- What is declared

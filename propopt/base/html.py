@@ -106,11 +106,11 @@ def _size(explanation: Any) -> str:
 def _title(explanation: Any) -> str:
     """What is explained, and of whom."""
     N, quantity = explanation.shape[0], explanation.quantity
-    what = "output" if quantity is None else str(quantity)
+    label = "output" if quantity is None else str(quantity)
     verb = "adds up to" if "base_value" in explanation.details else "moves"
     names = explanation.labels.points
     where = f"over {N} rows" if N > 1 else f"in row {names[0] if names else 0}"
-    sentence = f"hat {verb} the {what}, {where}"
+    sentence = f"hat {verb} the {label}, {where}"
     if explanation.method == "optimized":
         return f"W{sentence}"
     return f"{explanation.method}: w{sentence}"
@@ -185,8 +185,8 @@ def _proof(explanation: Any) -> Iterator[str]:
     else:
         yield f"within {percent(gap)} % of optimal (gap {gap:.1e})"
     words, target = target_in_words(explanation), explanation.target
-    drawn = target is not None and target.n_blocks > 0
-    yield words if drawn else _FIRST_CLAUSE.match(words)[0]  # type: ignore[index]
+    sampled = target is not None and target.n_blocks > 0
+    yield words if sampled else _FIRST_CLAUSE.match(words)[0]  # type: ignore[index]
 
 
 _FIRST_CLAUSE: Final = re.compile(r"[^,;(]*(\([^)]*\))?")

@@ -103,7 +103,7 @@ def threads_of_run(n_points: int) -> AbstractContextManager[object]:
 
 @final
 @dataclass(frozen=True)
-class Sparing:
+class LowMemory:
     """A method of a model, called with few threads where the table has few rows."""
 
     method: Callable[[Any], object]
@@ -186,20 +186,20 @@ UNLIMITED = 2.0**60
 """Version 1 has no word for it, but a number of about 2^63."""
 
 
-def require_memory(n_bytes: float, what: str, instead: str) -> None:
-    """Raise :class:`Refused` if ``what`` needs more memory than is free."""
-    reason = memory_refusal(n_bytes, what, instead)
+def require_memory(n_bytes: float, label: str, instead: str) -> None:
+    """Raise :class:`Refused` if ``label`` needs more memory than is free."""
+    reason = memory_refusal(n_bytes, label, instead)
     if reason is not None:
         raise Refused(reason)
 
 
-def memory_refusal(n_bytes: float, what: str, instead: str) -> str | None:
-    """Why ``what`` does not fit into memory; None if it does."""
+def memory_refusal(n_bytes: float, label: str, instead: str) -> str | None:
+    """Why ``label`` does not fit into memory; None if it does."""
     free = free_memory()
     if n_bytes <= free:
         return None
     return (
-        f"{what} needs about {shown_bytes(n_bytes)} and {shown_bytes(free)} are free; "
+        f"{label} needs about {shown_bytes(n_bytes)} and {shown_bytes(free)} are free; "
         f"{instead}"
     )
 

@@ -69,8 +69,8 @@ def is_silent() -> bool:
     return _SILENT.get()
 
 
-def progress_bar(what: str, total: int, wanted: bool | None) -> Progress:
-    """A bar with one task, named ``what``; None shows it only on a terminal."""
+def progress_bar(label: str, total: int, wanted: bool | None) -> Progress:
+    """A bar with one task, named ``label``; None shows it only on a terminal."""
     console = PlainConsole(stderr=True)
     terminal = console.file.isatty()
     shown = terminal and not is_silent() if wanted is None else wanted
@@ -84,7 +84,7 @@ def progress_bar(what: str, total: int, wanted: bool | None) -> Progress:
         transient=terminal,  # a log keeps the last state, a terminal none
         disable=not shown,
     )
-    bar.add_task(printable(what), total=total)
+    bar.add_task(printable(label), total=total)
     return bar
 
 

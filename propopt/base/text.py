@@ -89,19 +89,19 @@ def target_in_words(explanation: Any) -> str:
 def targets_in_words(explanations: Iterable[Any]) -> list[str]:
     """What is known of the errors of several, each thing once; of draws the range."""
     optima = [best for best in explanations if best.gap is not None]
-    drawn = [best for best in optima if _is_drawn(best)]
-    others = [target_in_words(best) for best in optima if not _is_drawn(best)]
-    return [*_range(drawn), *dict.fromkeys(others)]
+    sampled = [best for best in optima if _is_sampled(best)]
+    others = [target_in_words(best) for best in optima if not _is_sampled(best)]
+    return [*_range(sampled), *dict.fromkeys(others)]
 
 
-def _is_drawn(explanation: Any) -> bool:
+def _is_sampled(explanation: Any) -> bool:
     return explanation.target is not None and explanation.target.n_blocks > 0
 
 
-def _range(drawn: list[Any]) -> Iterator[str]:
+def _range(sampled: list[Any]) -> Iterator[str]:
     """The least and the largest error of some estimated targets, if there are any."""
-    errors = [best.target_error for best in drawn]
-    sources = " and ".join(dict.fromkeys(best.target.source for best in drawn))
+    errors = [best.target_error for best in sampled]
+    sources = " and ".join(dict.fromkeys(best.target.source for best in sampled))
     if errors:
         low, high = percent(min(errors)), percent(max(errors))
         yield f"target error {low}–{high} % ({sources})"

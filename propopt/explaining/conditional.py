@@ -301,9 +301,9 @@ class AnchoredRobustness(PropertyLoss):
     ) -> None:
         self.name = name
         self._size = len(near)
-        self._rows, places = np.nonzero(similarities)
-        self._roots = np.sqrt(2.0 * similarities[self._rows, places])
-        self._ends = fixed[near[self._rows, places]]
+        self._rows, indices = np.nonzero(similarities)
+        self._roots = np.sqrt(2.0 * similarities[self._rows, indices])
+        self._ends = fixed[near[self._rows, indices]]
 
     @cached_property
     def map(self) -> LinearMap:

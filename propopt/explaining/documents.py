@@ -57,8 +57,8 @@ class SharedOptimum:
         matching, robust = 1.0 * GradientMatching(aim), self._robust
         if robust.entry_graph.n_edges == 0:
             weight = 0.0 if self.robustness is None else self.robustness
-            given = read_nonnegative(weight, "robustness")
-            best = solve(matching + given * robust, subject_to=constraints)
+            user_weight = read_nonnegative(weight, "robustness")
+            best = solve(matching + user_weight * robust, subject_to=constraints)
         else:
             best = optimum(
                 matching, robust, self.robustness, self.progress, constraints
@@ -147,8 +147,8 @@ class WordTargets:
     def effects(self) -> Estimate:
         """F(x) − f(x without the word): one value of f for each word."""
         before = self.function.calls.rows
-        found = self.placed(self.function.effects_in(self.documents))
-        return self._estimate(found, EFFECTS_OF_WORDS, exact=True, before=before)
+        result = self.placed(self.function.effects_in(self.documents))
+        return self._estimate(result, EFFECTS_OF_WORDS, exact=True, before=before)
 
     def limits(self, law: TextLaw) -> Estimate:
         """What LIME's coefficients tend to; effects in documents of one word."""
@@ -160,12 +160,12 @@ class WordTargets:
             n_samples=_N_SAMPLES,
             seed=read_seed(self.rng),
         )
-        found = explanation_of_texts(subject, self.labels.points)
-        rest = [row for row in found.rows if row.is_known]
-        short = [n for n, row in enumerate(found.rows) if not row.is_known]
+        result = explanation_of_texts(subject, self.labels.points)
+        rest = [row for row in result.rows if row.is_known]
+        short = [n for n, row in enumerate(result.rows) if not row.is_known]
         effects = iter(self.function.effects_in([self.documents[n] for n in short]))
         values = self.placed(
-            [row.coefficients if row.is_known else next(effects) for row in found.rows]
+            [row.coefficients if row.is_known else next(effects) for row in result.rows]
         )
         sources = dict.fromkeys(row.source.partition(" (")[0] for row in rest)
         return self._estimate(
@@ -179,17 +179,17 @@ class WordTargets:
     def shapley(self) -> Contributions:
         """Shapley values by deletion, against the empty text."""
         before, rng = self.function.calls.rows, read_rng(self.rng)
-        found = DocumentShapley.all_of(self.function, self.documents, rng)
-        sources = "; ".join(dict.fromkeys(phi.source for phi in found))
-        drawn = [phi for phi in found if phi.blocks is not None]
+        result = DocumentShapley.all_of(self.function, self.documents, rng)
+        sources = "; ".join(dict.fromkeys(phi.source for phi in result))
+        sampled = [phi for phi in result if phi.blocks is not None]
         estimate = self._estimate(
-            self.placed([phi.values for phi in found]),
+            self.placed([phi.values for phi in result]),
             f"Shapley values by deletion: {sources}",
-            exact=not drawn,
+            exact=not sampled,
             before=before,
-            notes=tuple(dict.fromkeys(phi.reason for phi in drawn)),
-            blocks=self._blocks(found) if drawn else None,
-            n_draws=2 * N_PAIRS if drawn else 0,
+            notes=tuple(dict.fromkeys(phi.reason for phi in sampled)),
+            blocks=self._blocks(result) if sampled else None,
+            n_draws=2 * N_PAIRS if sampled else 0,
         )
         return self._contributions(estimate)
 
@@ -227,11 +227,11 @@ class WordTargets:
         """Numbers of the words of each document, in a table of all words (N, V)."""
         return self.function.text_schema.placed(self.documents, of_words)
 
-    def _blocks(self, found: Sequence[DocumentShapley]) -> Array:
+    def _blocks(self, results: Sequence[DocumentShapley]) -> Array:
         """Those of all documents, (10, N, V): exact values are the same in each."""
         each = [
             np.tile(phi.values, (N_BLOCKS, 1)) if phi.blocks is None else phi.blocks
-            for phi in found
+            for phi in results
         ]
         return np.stack([self.placed([b[k] for b in each]) for k in range(N_BLOCKS)])
 
@@ -267,12 +267,12 @@ class WordTargets:
         )
 
 
-def _of_short(places: Sequence[int]) -> tuple[str, ...]:
+def _of_short(indices: Sequence[int]) -> tuple[str, ...]:
     """What is said of documents with fewer than two words."""
-    if not places:
+    if not indices:
         return ()
     return (
-        f"LIME says nothing of documents {listed(places)}; they have effects of words",
+        f"LIME says nothing of documents {listed(indices)}; they have effects of words",
     )
 
 
@@ -395,8 +395,10 @@ def text_function(
 
 def refuse_settings_of_tables(settings: dict[str, tuple[Any, Any]]) -> None:
     """Refuse what has no meaning for documents."""
-    for name, (given, default) in settings.items():
-        is_default = given is default or (isinstance(given, str) and given == default)
+    for name, (user_value, default) in settings.items():
+        is_default = user_value is default or (
+            isinstance(user_value, str) and user_value == default
+        )
         if not is_default:
             raise InvalidInput(f"{name}: {_NO_MEANING[name]}")
 

@@ -305,9 +305,9 @@ def explain(
     )
 
 
-def _refuse_settings_of_several_rows(given: dict[str, tuple[Any, Any]]) -> None:
+def _refuse_settings_of_several_rows(user_settings: dict[str, tuple[Any, Any]]) -> None:
     """Refuse what one row among those of ``data`` does not take."""
-    for name, (value, default) in given.items():
+    for name, (value, default) in user_settings.items():
         if value != default:
             raise InvalidInput(
                 f"{name}: one row is compared with fixed rows of data, where it has no "

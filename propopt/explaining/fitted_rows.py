@@ -246,7 +246,7 @@ class FittedRows:
     ) -> RowAnswers:
         """Each row beside the attributions (n, D) of the reference rows near it."""
         points = coordinates_of(self.function, X, self.rule.sizes)
-        places, similarities = zip(*map(self.nearest.of, points), strict=True)
+        indices, similarities = zip(*map(self.nearest.of, points), strict=True)
         rows = [
             ConditionalRow(
                 target=None if targets is None else targets[n],
@@ -256,9 +256,9 @@ class FittedRows:
                 modes=self.modes,
                 adds_up=None if totals is None else totals[n],
             )
-            for n, near in enumerate(places)
+            for n, near in enumerate(indices)
         ]
-        return RowAnswers(rows, np.stack(places))
+        return RowAnswers(rows, np.stack(indices))
 
     def _explanation(
         self,
@@ -302,11 +302,11 @@ class FittedRows:
     def _program(self, aim: Estimate, answers: RowAnswers) -> Program:
         """The conditional program of all rows, as losses."""
         own, pairs, _ = self.names
-        drawn = AnchoredRobustness(
+        anchored = AnchoredRobustness(
             self.reference.attributions, answers.near, answers.similarities, name=pairs
         )
         smooth = () if self.smooth is None else (self.smooth,)
-        return Program((GradientMatching(aim, name=own), drawn, *smooth))
+        return Program((GradientMatching(aim, name=own), anchored, *smooth))
 
     def _used(self, has_target: bool) -> list[str]:
         """The losses that rows have."""
@@ -480,8 +480,8 @@ def estimate_of_rows(parts: Sequence[Estimate], labels: Labels) -> Estimate:
     n_blocks = max(
         (len(part.blocks) for part in parts if part.blocks is not None), default=0
     )
-    drawn = [_blocks(part, n_blocks) for part in parts] if n_blocks else []
-    known = [blocks for blocks in drawn if blocks is not None]
+    sampled = [_blocks(part, n_blocks) for part in parts] if n_blocks else []
+    known = [blocks for blocks in sampled if blocks is not None]
     return replace(
         first,
         values=np.concatenate([part.values for part in parts]),
@@ -507,12 +507,12 @@ def _of_each_row(
     X: Any, made: Callable[[Any], _Made], progress: bool | None
 ) -> list[_Made]:
     """What is made of each row as a table of one."""
-    found = []
+    result = []
     with progress_bar("explain", len(X), progress) as bar:
         for n in range(len(X)):
-            found.append(made(rows_of(X, [n])))
+            result.append(made(rows_of(X, [n])))
             bar.advance(bar.task_ids[0])
-    return found
+    return result
 
 
 NeighborWeights: TypeAlias = Literal["uniform", "gaussian"]

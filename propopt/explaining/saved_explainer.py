@@ -299,12 +299,12 @@ def _refuse_contradictions(fitted: FittedRows) -> None:
     """Refuse numbers that no fit leaves together."""
     reference, nearest = fitted.reference, fitted.nearest
     n, D = reference.shape
-    found = coordinates_of_points(
+    result = coordinates_of_points(
         fitted.function, fitted.rows, fitted.table.labels, fitted.rule.sizes
     )
     stored = nearest.coordinates
-    if found.shape != stored.shape or not np.allclose(
-        found, stored, rtol=_ROUNDING, atol=0.0, equal_nan=True
+    if result.shape != stored.shape or not np.allclose(
+        result, stored, rtol=_ROUNDING, atol=0.0, equal_nan=True
     ):
         raise InvalidInput("coordinates: they are not those of its rows and sizes")
     for name, text in nearest.settings.items():
@@ -369,11 +369,11 @@ def _targets(fitted: FittedRows) -> Array:
     if not isinstance(fitted, FittedParts):
         rule = fitted.rule
         return rule.scaled(rule.function.estimate_at(rows, columns)).values
-    found = [
+    result = [
         fitted.parts.of_points(rows[[n]], columns, fitted.kind, fitted.base)
         for n in range(len(rows))
     ]
-    return np.concatenate([one.estimate.values for one in found])
+    return np.concatenate([one.estimate.values for one in result])
 
 
 def _refuse_other_function(fitted: FittedRows, arrays: Mapping[str, Array]) -> None:
@@ -381,7 +381,7 @@ def _refuse_other_function(fitted: FittedRows, arrays: Mapping[str, Array]) -> N
     n, D = fitted.reference.shape
     columns = fitted.reference.labels.of_columns()
     values = _array(arrays, "values", (min(n, CHECKED_ROWS),))
-    found = fitted.function.value_at(fitted.rows[: len(values)], columns)
+    result = fitted.function.value_at(fitted.rows[: len(values)], columns)
     stored = fitted.reference.details.get("gradient", np.zeros((0, D)))
     if isinstance(fitted, FittedParts):
         stored = _array(arrays, "targets", (min(n, CHECKED_TARGETS), D))
@@ -389,8 +389,8 @@ def _refuse_other_function(fitted: FittedRows, arrays: Mapping[str, Array]) -> N
     stored = stored[: len(targets)]
     of_values = allowed_difference(values, _SAME, precision_of(values))
     of_targets = np.full(stored.shape, _SAME * np.abs(stored).max())
-    for what, now, then, allowed in (
-        ("value", found, values, of_values),
+    for label, now, then, allowed in (
+        ("value", result, values, of_values),
         ("target", targets, stored, of_targets),
     ):
         apart = np.abs(now - then) - allowed
@@ -398,7 +398,7 @@ def _refuse_other_function(fitted: FittedRows, arrays: Mapping[str, Array]) -> N
             place = np.unravel_index(int(apart.argmax()), apart.shape)
             raise InvalidInput(
                 f"model: it is another function than the explainer was "
-                f"fitted to: at reference row {place[0]} its {what} is "
+                f"fitted to: at reference row {place[0]} its {label} is "
                 f"{now[place]:.6g}, and was {then[place]:.6g}; fit an explainer to it"
             )
 

@@ -108,12 +108,12 @@ class SweepPlan:
 def _read(objective: Objective, swept: ByLoss, what: str, label: str) -> _Read:
     """The values to try of each loss."""
     read: _Read = {}
-    given: object = swept
-    if not isinstance(given, Mapping):
+    user_weights: object = swept
+    if not isinstance(user_weights, Mapping):
         name = objective.losses[-1].name
         raise InvalidInput(
             f"{what}: expected values by loss, such as {{{name!r}: [0.1, 1.0]}}, got "
-            f"{type(given).__name__}"
+            f"{type(user_weights).__name__}"
         )
     for key, values in swept.items():
         loss = _named(objective, key, what)
@@ -125,7 +125,7 @@ def _read(objective: Objective, swept: ByLoss, what: str, label: str) -> _Read:
     return read
 
 
-def _named(objective: Objective, key: str | PropertyLoss, what: str) -> PropertyLoss:
+def _named(objective: Objective, key: str | PropertyLoss, label: str) -> PropertyLoss:
     """The loss that a key stands for."""
     if isinstance(key, PropertyLoss):
         return key
@@ -134,7 +134,7 @@ def _named(objective: Objective, key: str | PropertyLoss, what: str) -> Property
             return loss
     hint = did_you_mean(key, list(objective.weights))
     raise InvalidInput(
-        f"{what}: no loss is called {key!r}{hint}; this objective has "
+        f"{label}: no loss is called {key!r}{hint}; this objective has "
         f"{', '.join(objective.weights)}; to add another, give the loss as the key"
     )
 
@@ -153,10 +153,10 @@ def _summed(objective: Objective, weighed: _Read, limited: _Read) -> Objective:
 
 def _combined(objective: Objective, weighed: _Read) -> Array:
     """All combinations of weights (P, k), in the order of the losses."""
-    places = [objective.losses.index(loss) for loss in weighed]
+    indices = [objective.losses.index(loss) for loss in weighed]
     tried = np.array([*itertools.product(*weighed.values())], dtype=np.float64)
     rows = np.tile(objective.coefficients, (len(tried), 1))
-    rows[:, places] = tried.reshape(len(tried), len(places))
+    rows[:, indices] = tried.reshape(len(tried), len(indices))
     zero = ~rows.any(axis=1)
     if zero.any():
         row = tried[np.argmax(zero)].tolist()

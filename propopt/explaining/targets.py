@@ -172,9 +172,9 @@ _DECADES, _N_WEIGHTS = 3, 61
 """The default curve: weights 10^∓DECADES times one over twice the mean degree."""
 
 
-def reference_of(function: Function, table: Any, what: str = "data") -> Reference:
+def reference_of(function: Function, table: Any, label: str = "data") -> Reference:
     """The rows that scales and laws are made of; large tables are thinned by seed 0."""
-    points, labels = function.read(table, what)
+    points, labels = function.read(table, label)
     return Reference.of_points(points, labels, function.schema)
 
 

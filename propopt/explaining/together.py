@@ -107,8 +107,8 @@ def stability_in_words(best: Explanation) -> str:
     if best.program is None:
         return "not computed: attributions were optimized in the metric of effects"
     weighed = sum(weight > 0.0 for weight in best.weights.values())
-    drawn = best.target is not None and best.target.n_blocks > 0
-    if weighed < 2 and not drawn:
+    sampled = best.target is not None and best.target.n_blocks > 0
+    if weighed < 2 and not sampled:
         return "nothing varies: robustness has no weight, and nothing is drawn"
     return "; ".join(best.stability().in_words())
 
@@ -138,8 +138,8 @@ def note_on_interactions(
     members = explained_members(result, names, n_features)
     own = labels.feature_names(n_features)
     shown = [
-        printable(own[places[0]] if len(places) == 1 else name)
-        for name, places in zip(result.names, members, strict=True)
+        printable(own[indices[0]] if len(indices) == 1 else name)
+        for name, indices in zip(result.names, members, strict=True)
     ]
     sets = [" × ".join(shown[place] for place in one) for one in result.sets.tolist()]
     return {"notes": _sentence(clear, sets, result)}
@@ -152,7 +152,7 @@ def explained_members(
 
     names (D,).
     """
-    from propopt.interactions.scores import places_of_columns
+    from propopt.interactions.scores import indices_of_columns
 
     if result.order < 2:
         raise InvalidInput(
@@ -160,7 +160,7 @@ def explained_members(
             "single features, which attributions show; interactions(order=2) of a "
             "fitted ILOCO gives pairs"
         )
-    return places_of_columns(result, names, n_features, "the explained table")
+    return indices_of_columns(result, names, n_features, "the explained table")
 
 
 def with_note(
@@ -194,8 +194,8 @@ def _sentence(
 
 def _named(clear: ClearScores, sets: Sequence[str], own: Truths, sizes: Values) -> str:
     """The largest of some sets with their scores, and how many more there are."""
-    places: Positions = np.flatnonzero(own)
-    order = places[np.argsort(-sizes[places], kind="stable")]
+    indices: Positions = np.flatnonzero(own)
+    order = indices[np.argsort(-sizes[indices], kind="stable")]
     words = [f"{sets[q]} ({clear.estimates[q]:.3g})" for q in order[:_MOST_NAMED]]
     if len(order) > _MOST_NAMED:
         words.append(f"{len(order) - _MOST_NAMED:,} more")

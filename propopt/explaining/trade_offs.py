@@ -165,12 +165,12 @@ def distance_of(
     reason = why_not_compared(baseline, units, bounds)
     if reason is not None:
         return {**row, "excess": math.nan, "distance": math.nan, "not_compared": reason}
-    found = [_above(baseline, best, losses) for best in optimized]
+    result = [_above(baseline, best, losses) for best in optimized]
     if ends is not None:
-        found += _above_the_end(baseline, optimized, losses, ends)
-    if not found:
+        result += _above_the_end(baseline, optimized, losses, ends)
+    if not result:
         return row
-    excess, distance, rates = min(found, key=lambda one: one[0])
+    excess, distance, rates = min(result, key=lambda one: one[0])
     weights = {f"weight.{name}": rate for name, rate in rates.items()}
     return {**row, "excess": excess, "distance": distance, **weights}
 
@@ -862,12 +862,12 @@ class TradeOffs:
     @property
     def _nearest_of_families(self) -> list[int]:
         """Rows of the table: of each method with several baselines the nearest."""
-        found = []
+        result = []
         for method, count in Counter(b.method for b in self.baselines).items():
             place = self._nearest_place(method) if count > 1 else None
             if place is not None:
-                found.append(len(self.optimized) + place)
-        return found
+                result.append(len(self.optimized) + place)
+        return result
 
     def __repr__(self) -> str:
         state = ", interrupted" if self.interrupted else ""

@@ -78,17 +78,17 @@ class Cost:
             f"{self.evaluations:,} evaluations, about {duration} at the measured speed"
         )
 
-    def announce(self, what: str, wanted: bool | None = None) -> bool:
+    def announce(self, label: str, wanted: bool | None = None) -> bool:
         """Say on standard error what work will cost, where it is long."""
         said = self.seconds > WORTH_SAYING and not is_silent()
         if self.seconds > 0.0 and (said if wanted is None else wanted):
-            _say(f"{what}: {self.in_words()}")
+            _say(f"{label}: {self.in_words()}")
             return True
         return False
 
     @contextmanager
     def announced(
-        self, what: str, calls: Calls, wanted: bool | None = None
+        self, label: str, calls: Calls, wanted: bool | None = None
     ) -> Iterator[None]:
         """Announce work that is done within, and correct that while it is done.
 
@@ -96,11 +96,11 @@ class Cost:
         what was said, or less than half; of work that seemed to be short, where it
         takes longer than 10 s after all.
         """
-        said = self.seconds if self.announce(what, wanted) else None
+        said = self.seconds if self.announce(label, wanted) else None
         if wanted is False or (wanted is None and is_silent()):
             yield
             return
-        course = _Course(what, self.evaluations, said, time.perf_counter(), calls.rows)
+        course = _Course(label, self.evaluations, said, time.perf_counter(), calls.rows)
         with calls.heard_by(course.heard):
             yield
 
@@ -109,7 +109,7 @@ class Cost:
 class _Course:
     """Work that is being done, and what was said of it."""
 
-    what: str
+    label: str
     evaluations: int
     said: float | None
     start: float
@@ -129,7 +129,7 @@ class _Course:
         if moved and left > WORTH_TIMING:
             self.said = total
             _say(
-                f"{self.what}: {done:,} of {self.evaluations:,} evaluations took "
+                f"{self.label}: {done:,} of {self.evaluations:,} evaluations took "
                 f"{in_time(seconds)}, about {in_time(left)} are left"
             )
 

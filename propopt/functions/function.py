@@ -449,13 +449,13 @@ class Function(ABC):
         self,
         numbers: Array,
         shape: tuple[int, ...],
-        what: str,
+        label: str,
         labels: Labels,
         points: Points,
     ) -> None:
         if numbers.shape != shape:
             raise InvalidInput(
-                f"{self!r}: expected a {what} of shape {shape}, got {numbers.shape}"
+                f"{self!r}: expected a {label} of shape {shape}, got {numbers.shape}"
             )
         good = np.asarray(np.isfinite(numbers).reshape(len(numbers), -1).all(axis=1))
         if not good.all():
@@ -464,7 +464,7 @@ class Function(ABC):
             absent = self.missing_columns(points[[first]], labels)
             reason = f", where {listed(absent)} is missing" if absent else ""
             raise InvalidInput(
-                f"{self!r}: the {what} is not finite in {len(good) - int(good.sum())} "
+                f"{self!r}: the {label} is not finite in {len(good) - int(good.sum())} "
                 f"of {len(good)} rows of X; the first is row {name!r}{reason}"
             )
 
@@ -476,14 +476,14 @@ def named_like(values: Array, X: object, labels: Labels) -> Array | pd.DataFrame
     return values if labels.kind is None else labels.frame(values)
 
 
-def _refuse_text(X: pd.DataFrame, what: str) -> None:
+def _refuse_text(X: pd.DataFrame, label: str) -> None:
     place = text_in(X)
     if place is not None:
         raise InvalidInput(
-            f"{what}: {place}; for text and categories tell wrap of the table, "
-            f"wrap(model, data={what}), or, where columns of numbers are categories "
+            f"{label}: {place}; for text and categories tell wrap of the table, "
+            f"wrap(model, data={label}), or, where columns of numbers are categories "
             "too, data=po.TableSchema.of("
-            f"{what}, categorical=[...], groups={{...}})"
+            f"{label}, categorical=[...], groups={{...}})"
         )
 
 

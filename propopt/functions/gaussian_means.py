@@ -253,8 +253,8 @@ class SmoothedFunction(MeanOfFunction):
         if exact is not None:
             return exact.of(points)[1], np.zeros(points.shape)
         slopes, errors = np.empty(points.shape), np.empty(points.shape)
-        for rows, drawn in self._drawn(points, labels):
-            slopes[rows], errors[rows] = drawn.slopes(), drawn.errors()
+        for rows, sample in self._drawn(points, labels):
+            slopes[rows], errors[rows] = sample.slopes(), sample.errors()
         return slopes, errors
 
     def _estimate(self, points: Points, labels: Labels) -> Estimate:
@@ -263,10 +263,10 @@ class SmoothedFunction(MeanOfFunction):
         before = self.calls.rows
         slopes, without = np.empty(points.shape), np.empty((N_BLOCKS, *points.shape))
         tenths = np.array_split(np.arange(self.n_samples), N_BLOCKS)
-        for rows, drawn in self._drawn(points, labels):
-            slopes[rows] = drawn.slopes()
+        for rows, sample in self._drawn(points, labels):
+            slopes[rows] = sample.slopes()
             for block, pairs in zip(without, tenths, strict=True):
-                block[rows] = drawn.slopes(pairs)
+                block[rows] = sample.slopes(pairs)
         enough = self.n_samples >= N_BLOCKS
         return Estimate(
             values=slopes,

@@ -246,8 +246,8 @@ class Segments:
         """Σ_i w_i φ'(τ_i), shape (n,)."""
         nodes, weights = np.polynomial.legendre.leggauss(n_nodes)
         times, weights = 0.5 * (1.0 + nodes), 0.5 * weights
-        around = np.concatenate([times + STEP, times - STEP])
-        ahead, behind = np.split(self.values(evaluate, around), 2, axis=1)
+        neighbouring = np.concatenate([times + STEP, times - STEP])
+        ahead, behind = np.split(self.values(evaluate, neighbouring), 2, axis=1)
         slopes: Array = (ahead - behind) / (2.0 * STEP)
         return slopes @ weights
 

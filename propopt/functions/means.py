@@ -124,9 +124,9 @@ class ComparedRows:
         some = points[rows]
         here = np.isnan(some).any(axis=0)
         known = self.known_missing
-        found = _difference(read, self.function, some, labels.of_positions(rows))
+        result = _difference(read, self.function, some, labels.of_positions(rows))
         self.known_missing = np.asarray(here if known is None else known | here)
-        return found
+        return result
 
     def _not_compared(self, points: Points) -> Positions:
         """Positions of rows that would tell something new."""

@@ -240,8 +240,8 @@ class DifferencedModel(CalledModel):
         cost = cost_of(self, points, names, FEWEST, calls=2)
         curved = replace(cost, evaluations=MOST, calls=cost.calls + 2)
         longer = f"if so, about {in_time(curved.seconds)}"
-        what = f"whether {self.quantity.model} jumps ({longer})"
-        return cost.announced(what, self.calls)
+        label = f"whether {self.quantity.model} jumps ({longer})"
+        return cost.announced(label, self.calls)
 
     @property
     def _known_step(self) -> float:

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from propopt.base.arrays import Array, Points, Values
 from propopt.base.errors import InexactBoxesWarning, InvalidInput
-from propopt.base.resources import Sparing
+from propopt.base.resources import LowMemory
 from propopt.base.text import Quantity
 from propopt.functions.jumps import Answers, as_numbers, precision_of
 from propopt.structures.boosters import (
@@ -83,12 +83,12 @@ def check_model(model: Any) -> None:
             _check_fitted(step, f"model: its {name_of(step)}")
 
 
-def _check_fitted(model: Any, what: str) -> None:
+def _check_fitted(model: Any, label: str) -> None:
     try:
         check_is_fitted(model)
     except NotFittedError:
         raise InvalidInput(
-            f"{what} is not fitted; call the model's fit(X, y) first"
+            f"{label} is not fitted; call the model's fit(X, y) first"
         ) from None
 
 
@@ -199,11 +199,11 @@ def call_of(model: Any, output: str) -> Call | None:
     if output == "log_odds" and len(model.classes_) == 2:
         logit = _logit_of(model)
         if logit is not None:  # probabilities near 1 lose what is known of 1 − p
-            return Call(Sparing(logit), "margin")
+            return Call(LowMemory(logit), "margin")
     if has_method(model, METHODS[output]):
-        return Call(Sparing(getattr(model, METHODS[output])), output)
+        return Call(LowMemory(getattr(model, METHODS[output])), output)
     margins = margins_of(model) if output in ("log_odds", "margin") else None
-    return None if margins is None else Call(Sparing(margins.scores), "margin")
+    return None if margins is None else Call(LowMemory(margins.scores), "margin")
 
 
 def quantity_of(model: Any, output: str, index: int | None) -> Quantity:
@@ -403,7 +403,7 @@ def _as_kept(got: tuple[str, ...], names: tuple[str, ...]) -> tuple[str, ...]:
     return kept if set(kept) == set(names) else got
 
 
-def check_data(model: Any, columns: Sequence[Hashable], what: str = "data") -> None:
+def check_data(model: Any, columns: Sequence[Hashable], label: str = "data") -> None:
     """Refuse a ``data`` table that a scikit-learn model was not fitted on.
 
     Others rename columns, and column transformers pass over those they do not know.
@@ -415,8 +415,8 @@ def check_data(model: Any, columns: Sequence[Hashable], what: str = "data") -> N
     fitted = FittedColumns.of(model)
     if fitted.names is not None:
         kept = _as_kept(tuple(map(str, columns)), fitted.names)
-        _check_names(kept, fitted.names, what)
-    _check_count(len(columns), fitted.count, what)
+        _check_names(kept, fitted.names, label)
+    _check_count(len(columns), fitted.count, label)
 
 
 def as_given(points: Points, labels: Labels) -> Array | pd.DataFrame:
@@ -424,7 +424,7 @@ def as_given(points: Points, labels: Labels) -> Array | pd.DataFrame:
     return labels.table(np.array(points))
 
 
-def _check_count(came: int, fitted: int | None, what: str) -> None:
+def _check_count(came: int, fitted: int | None, label: str) -> None:
     if fitted is None or came == fitted:
         return
     remedy = (
@@ -433,32 +433,32 @@ def _check_count(came: int, fitted: int | None, what: str) -> None:
         else "give all of them"
     )
     raise InvalidInput(
-        f"{what}: the model was fitted on {fitted} columns, got {came}; {remedy}"
+        f"{label}: the model was fitted on {fitted} columns, got {came}; {remedy}"
     )
 
 
-def _check_names(got: tuple[str, ...], expected: tuple[str, ...], what: str) -> None:
+def _check_names(got: tuple[str, ...], expected: tuple[str, ...], label: str) -> None:
     if got == expected:
         return
     missing = [name for name in expected if name not in set(got)]
     unexpected = [name for name in got if name not in set(expected)]
     if missing or unexpected:
         remedy = (
-            f"where the model has renamed them, wrap(model, data={what}) hands it "
-            f"{what}'s own, and a problem file needs a table with the model's names"
+            f"where the model has renamed them, wrap(model, data={label}) hands it "
+            f"{label}'s own, and a problem file needs a table with the model's names"
         )
         if not missing:
-            remedy = f"leave these out, {what}.drop(columns=[{listed(unexpected, 3)}])"
+            remedy = f"leave these out, {label}.drop(columns=[{listed(unexpected, 3)}])"
         elif not unexpected:
             remedy = "give these too"
         raise InvalidInput(
-            f"{what}: the columns differ from those the model was fitted on; missing: "
+            f"{label}: the columns differ from those the model was fitted on; missing: "
             f"{listed(missing)}; unexpected: {listed(unexpected)}; {remedy}"
         )
     raise InvalidInput(
-        f"{what}: the columns are those the model was fitted on, but in another order "
+        f"{label}: the columns are those the model was fitted on, but in another order "
         f"or repeated; expected {listed(expected)}, got {listed(got)}; "
-        f"{what}[list(model.feature_names_in_)] has them in order"
+        f"{label}[list(model.feature_names_in_)] has them in order"
     )
 
 
@@ -515,7 +515,7 @@ class Readout:
         table = self.table(points, labels)
         said = f"{type(error).__name__}: {str(error).partition(_NEW_LINE)[0]}"
         came = f"{type(table).__name__} of {len(table)} rows"
-        if isinstance(self.method, Sparing):
+        if isinstance(self.method, LowMemory):
             remedy = "give it a table like the one that it was fitted on"
         else:
             remedy = f"{ALL_ROWS} lambda X: {_row_by_row(table, error)}"

@@ -360,8 +360,8 @@ class TextFunction(Function):
 
     def estimate_at(self, points: Points, labels: Labels) -> Estimate:
         """In units of the output, as effects are."""
-        found = super().estimate_at(points, labels)
-        return replace(found, units="output", effects=None)
+        result = super().estimate_at(points, labels)
+        return replace(result, units="output", effects=None)
 
     @cached_property
     def asked(self) -> AskedModel:
@@ -435,9 +435,9 @@ class TextFunction(Function):
             What errors call them.
         """
         texts, _ = read_texts(X, what)
-        found = [self._parted(text) for text in texts]
-        self.text_schema.check_words(found, what)
-        return found
+        documents = [self._parted(text) for text in texts]
+        self.text_schema.check_words(documents, what)
+        return documents
 
     def document(self, point: Points) -> Document:
         """The document of one row of counts (D,); see :meth:`documents_at`."""
@@ -463,7 +463,7 @@ class TextFunction(Function):
             have these counts.
         """
         rows = zip(self.text_schema.known(points, labels), points, strict=True)
-        return [self._chosen(found, point) for found, point in rows]
+        return [self._chosen(documents, point) for documents, point in rows]
 
     @cached_property
     def bag_refusal(self) -> str | None:
@@ -473,13 +473,13 @@ class TextFunction(Function):
     def _parted(self, text: str) -> Document:
         return self.text_schema.document_of(text)
 
-    def _chosen(self, found: list[Document], point: Points) -> Document:
+    def _chosen(self, documents: list[Document], point: Points) -> Document:
         """One of the documents with such counts, or their bag of words."""
-        if len({document.text for document in found}) == 1:
-            return found[0]
+        if len({document.text for document in documents}) == 1:
+            return documents[0]
         if self.bag_refusal is not None:
             raise InvalidInput(f"{self!r}: {self.bag_refusal}, {self._unknown(point)}")
-        return found[0] if found else self._parted(self.text_schema.bag(point))
+        return documents[0] if documents else self._parted(self.text_schema.bag(point))
 
     def _unknown(self, point: Points) -> str:
         alike = self.text_schema.lookup.alike(point)

@@ -127,16 +127,16 @@ def _rule_of(vectoriser: CountsWords) -> VectoriserWords | NoWords:
 
 
 def wrap_texts(
-    model: Any, target: Target, output: Output, data: Any, what: str = "data"
+    model: Any, target: Target, output: Output, data: Any, label: str = "data"
 ) -> TextFunction:
     """The function that a model of texts computes; see :func:`propopt.wrap`."""
     if is_torch_module(model):
         module = torch_model(model, target, output, None)
         reason = NoSetFunction(f"{name_of(model)} is a torch module")
-        schema = text_schema_of(model, data, what)
+        schema = text_schema_of(model, data, label)
         return TextFunction(module.quantity, TorchTexts(module), schema, reason)
     check_model(model)
-    _refuse_table_model(model, what)
+    _refuse_table_model(model, label)
     _refuse_files(model)
     quantity = read_output(model, output)
     index = read_index(model, quantity, target)
@@ -145,17 +145,17 @@ def wrap_texts(
     return TextFunction(
         quantity=quantity_of(model, quantity, index),
         values_of=Readout(method, as_texts, said, index),
-        text_schema=text_schema_of(model, data, what),
+        text_schema=text_schema_of(model, data, label),
         structure=read_text_model(model, quantity, index),
         vectorisers=tuple(text_vectorisers(model)),
     )
 
 
-def text_schema_of(model: Any, data: Any, what: str = "data") -> TextSchema:
+def text_schema_of(model: Any, data: Any, label: str = "data") -> TextSchema:
     """The words of documents, by the rule of the model where it is known."""
     if isinstance(data, TextSchema):
         return data
-    return TextSchema.of(data, default_rule(model), what)
+    return TextSchema.of(data, default_rule(model), label)
 
 
 def is_for_texts(model: Any, data: object) -> bool:
@@ -176,12 +176,12 @@ def refuse_text_model(model: Any) -> None:
         )
 
 
-def _refuse_table_model(model: Any, what: str) -> None:
+def _refuse_table_model(model: Any, label: str) -> None:
     columns = FittedColumns.of(model)
     if columns.count is not None:
         raise InvalidInput(
-            f"{what}: {name_of(model)} was fitted on a table of {columns.count} "
-            f"columns, and {what} are texts; a pipeline that begins with a vectoriser "
+            f"{label}: {name_of(model)} was fitted on a table of {columns.count} "
+            f"columns, and {label} are texts; a pipeline that begins with a vectoriser "
             "takes them, or a callable from a list of texts"
         )
 
@@ -317,7 +317,7 @@ class KnownTable:
     """What a function is told of its table, and what errors call that."""
 
     data: Any
-    what: str = "data"
+    label: str = "data"
 
     @property
     def schema(self) -> TableSchema | None:
@@ -325,14 +325,14 @@ class KnownTable:
         if self.data is None or _is_plain(self.data):
             return None
         known = isinstance(self.data, TableSchema)
-        return self.data if known else TableSchema.of(self.data, what=self.what)
+        return self.data if known else TableSchema.of(self.data, what=self.label)
 
     @property
     def observed(self) -> tuple[Atoms | None, ...] | None:
         """The values of each column of an array, which has no schema."""
         if not _is_plain(self.data):
             return None
-        return observed_in(read_points(self.data, self.what)[0])
+        return observed_in(read_points(self.data, self.label)[0])
 
 
 def wrap_told(
@@ -351,7 +351,7 @@ def wrap_told(
     data = told.data
     if not isinstance(model, Function) and is_for_texts(model, data):
         _refuse_for_texts(step, gradient, input_shape)
-        texts = wrap_texts(model, target, output, data, told.what)
+        texts = wrap_texts(model, target, output, data, told.label)
         return _told(texts, batch_rows, outcome)
     if not (isinstance(model, Function) or is_torch_module(model)):
         check_model(as_estimator(model))
@@ -369,7 +369,7 @@ def wrap_told(
         _refuse_told("outcome", outcome, repr(model))
         return _unchanged(model, target, output, step)
     estimator = as_estimator(model)
-    wrapped = _wrapped(estimator, target, output, step, gradient, schema, told.what)
+    wrapped = _wrapped(estimator, target, output, step, gradient, schema, told.label)
     if observed is not None and isinstance(wrapped, NumericalModel):
         wrapped = replace(wrapped, atoms=observed)
     return _told(wrapped, batch_rows, outcome)
@@ -414,7 +414,7 @@ def _wrapped(
     step: Any,
     gradient: Callable[[Any], object] | None,
     schema: TableSchema | None,
-    what: str,
+    label: str,
 ) -> Wrapped:
     """The function of a model with methods, or of a callable."""
     refuse_text_model(model)
@@ -423,7 +423,7 @@ def _wrapped(
     name = quantity_of(model, quantity, index)
     if schema is not None:
         _refuse_rule(gradient, step)
-        check_data(model, list(schema.header), what)
+        check_data(model, list(schema.header), label)
         return _tabular(model, quantity, index, name, step, schema)
     if gradient is not None:
         return _given(gradient, step, _readout(model, quantity, index), name)
@@ -576,10 +576,10 @@ def wrapped(
                 "wrapped already; give a table of reference rows"
             )
         return wrap(model, target, output, batch_rows=batch_rows, outcome=outcome)
-    for what, table in (("X", X), ("data", data)):
+    for label, table in (("X", X), ("data", data)):
         if isinstance(table, str | bytes | Path):
             raise InvalidInput(
-                f"{what}: expected a table, or a list of texts, got "
+                f"{label}: expected a table, or a list of texts, got "
                 f"{str(table)!r:.80}; pandas.read_csv(path) reads the table of a "
                 "file, and [text] is one text"
             )

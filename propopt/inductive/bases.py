@@ -57,18 +57,18 @@ class FeatureBasis(ABC):
         return len(self.eigenvalues)
 
 
-def positive_eigenbasis(kernel_matrix: object, what: str) -> tuple[Array, Array]:
+def positive_eigenbasis(kernel_matrix: object, label: str) -> tuple[Array, Array]:
     """Eigenvalues, ascending, and eigenvectors of a positive definite matrix."""
-    matrix = read_array(kernel_matrix, what, ndim=2)
+    matrix = read_array(kernel_matrix, label, ndim=2)
     if not _is_symmetric(matrix):
         raise InvalidInput(
-            f"{what}: expected a symmetric kernel matrix, got shape {matrix.shape}"
+            f"{label}: expected a symmetric kernel matrix, got shape {matrix.shape}"
         )
     require_room(len(matrix))
     values, vectors = la.eigh(matrix)
     if values[0] <= len(values) * np.finfo(float).eps * abs(values[-1]):
         raise InvalidInput(
-            f"{what}: expected a positive definite kernel matrix; its smallest "
+            f"{label}: expected a positive definite kernel matrix; its smallest "
             f"eigenvalue is {values[0]:.3g}. Add jitter: K + 1e-8 * np.eye(len(K))"
         )
     return values, vectors
@@ -107,8 +107,8 @@ class KernelEigenbasis:
     @classmethod
     def of(cls, matrix: Array) -> KernelEigenbasis:
         """That of a positive semidefinite matrix, which is overwritten; O(n³)."""
-        reflectors, diagonal, beside, tau = tridiagonalised(matrix)
-        values, vectors = la.eigh_tridiagonal(diagonal, beside)
+        reflectors, diagonal, off_diagonal, tau = tridiagonalised(matrix)
+        values, vectors = la.eigh_tridiagonal(diagonal, off_diagonal)
         return cls(
             eigenvalues=nonnegative(values),
             reflectors=reflectors,

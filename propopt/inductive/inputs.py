@@ -64,8 +64,8 @@ class NumericInputs(Inputs):
                 f"{what}: its columns are not those of fit, in that order"
             )
         _refuse_missing(points, what)
-        places = points if self.sizes is None else per_scale(points, self.sizes)
-        return places, Labels(labels.points, labels.features or self.names)
+        coordinates = points if self.sizes is None else per_scale(points, self.sizes)
+        return coordinates, Labels(labels.points, labels.features or self.names)
 
 
 @final
@@ -86,7 +86,7 @@ class TableInputs(Inputs):
         return self.schema.coordinates(X, self.scale), labels
 
 
-def _refuse_missing(points: Points, what: str) -> None:
+def _refuse_missing(points: Points, label: str) -> None:
     """Refuse what has no place for a kernel.
 
     Distances with missing numbers are no distances of points, and a kernel of them is
@@ -95,7 +95,7 @@ def _refuse_missing(points: Points, what: str) -> None:
     absent = np.isnan(points)
     if absent.any():
         raise InvalidInput(
-            f"{what}: numbers are missing (NaN) in {int(absent.any(axis=1).sum())} of "
+            f"{label}: numbers are missing (NaN) in {int(absent.any(axis=1).sum())} of "
             f"{len(points)} rows, and no kernel is positive definite between such "
             "rows; impute them (sklearn.impute.SimpleImputer(add_indicator=True)), or "
             "take po.Explainer, which takes them as they are"

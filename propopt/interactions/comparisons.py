@@ -47,7 +47,7 @@ class RowGames:
     def values(self, known: Truths) -> Array:
         """Of q sets A of features, shape (n, q); known (q, M)."""
         n_rows, n_background = len(self.points), len(self.background)
-        found = np.empty((n_rows, len(known)))
+        result = np.empty((n_rows, len(known)))
         columns = self._columns(known)
         row_bytes = 8 * self.points.shape[1]
         copies = n_rows * n_background
@@ -59,8 +59,8 @@ class RowGames:
             values = self.function.value_at(
                 mixed.reshape(-1, self.points.shape[1]), self.labels
             )
-            found[:, block] = values.reshape(len(own), n_rows, -1).mean(axis=2).T
-        return found
+            result[:, block] = values.reshape(len(own), n_rows, -1).mean(axis=2).T
+        return result
 
     @cached_property
     def table(self) -> Array:
@@ -72,8 +72,8 @@ class RowGames:
                 f"most {ALL_SUBSETS_OF} features can be compared, so give fewer "
                 "columns, or groups of them"
             )
-        places = np.arange(2**n_features)[:, None]
-        return self.values((places >> np.arange(n_features)) % 2 == 1)
+        indices = np.arange(2**n_features)[:, None]
+        return self.values((indices >> np.arange(n_features)) % 2 == 1)
 
     def _columns(self, known: Truths) -> Truths:
         """Which columns are known, (q, D)."""
@@ -350,10 +350,10 @@ def shap_interactions(
     def matrix(game: Callable[[Any], Values], n_players: int) -> Array:
         explainer = package.explainers.ExactExplainer(game, np.zeros((1, n_players)))
         every = 2**n_players
-        found = explainer(
+        result = explainer(
             np.ones((1, n_players)), interactions=2, max_evals=every, silent=True
         )
-        values = np.asarray(found.values[0], dtype=np.float64)
+        values = np.asarray(result.values[0], dtype=np.float64)
         return values + values.T
 
     return _mean_sizes(games, matrix, "SHAP interactions")
@@ -420,8 +420,8 @@ def faith_shap(
 
     def matrix(game: Callable[[Any], Values], n_players: int) -> Array:
         computer = package.ExactComputer(game, n_players=n_players)
-        found = computer("FSII", order=2).get_n_order_values(2)
-        return np.asarray(found, dtype=np.float64)
+        result = computer("FSII", order=2).get_n_order_values(2)
+        return np.asarray(result, dtype=np.float64)
 
     return _mean_sizes(games, matrix, "Faith-Shap")
 

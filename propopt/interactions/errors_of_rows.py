@@ -112,8 +112,8 @@ class GivenError:
         targets = y if self.classes is None else self.classes[y.astype(np.intp)]
         flat = known.reshape(n_rows * n_sets, n_outputs)
         predictions = flat[:, 0] if self.classes is None else flat
-        found = self.function(np.repeat(targets, n_sets), predictions)
-        errors: Values = as_floats(found, "error")
+        result = self.function(np.repeat(targets, n_sets), predictions)
+        errors: Values = as_floats(result, "error")
         if errors.shape != (n_rows * n_sets,):
             raise InvalidInput(
                 f"error: {self.name}: expected one error for each of "
@@ -162,9 +162,9 @@ def read_error(choice: ErrorChoice, classes: NDArray[Any] | None) -> RowError:
     if classes is not None and choice in ("auto", "probability"):
         return ProbabilityError()
     fit = ["squared", "absolute"] if classes is None else ["probability"]
-    what = "a regressor" if classes is None else "a classifier"
+    label = "a regressor" if classes is None else "a classifier"
     near = did_you_mean(choice, ["auto", *fit])
     raise InvalidInput(
-        f"error: of {what} expected 'auto', {listed(fit)} or a callable, got "
+        f"error: of {label} expected 'auto', {listed(fit)} or a callable, got "
         f"{choice!r}{near}"
     )

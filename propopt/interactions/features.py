@@ -53,9 +53,9 @@ class Features:
         members: dict[Hashable, list[int]] = {}
         for place, name in enumerate(names):
             members.setdefault(group_of.get(name, name), []).append(place)
-        places = tuple(map(tuple, members.values()))
-        own = tuple(tuple(names[place] for place in columns) for columns in places)
-        return cls(tuple(members), places, own)
+        indices = tuple(map(tuple, members.values()))
+        own = tuple(tuple(names[place] for place in columns) for columns in indices)
+        return cls(tuple(members), indices, own)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -63,8 +63,8 @@ class Features:
     def columns_of(self, kept: Sequence[bool] | NDArray[np.bool_]) -> NDArray[np.intp]:
         """Places of the columns of the features that are kept, ascending."""
         pairs = zip(self.columns, kept, strict=True)
-        places = sorted(place for own, keep in pairs if keep for place in own)
-        return np.array(places, dtype=np.intp)
+        indices = sorted(place for own, keep in pairs if keep for place in own)
+        return np.array(indices, dtype=np.intp)
 
     def all_sets(self, order: int) -> Places:
         """All sets of so many features, (C(M, order), order)."""
@@ -120,8 +120,12 @@ def _group_of(
         )
     known, group_of = set(names), dict[Hashable, Hashable]()
     for group, columns in groups.items():
-        given: object = columns
-        if isinstance(given, str) or not isinstance(given, Sized) or not len(given):
+        user_columns: object = columns
+        if (
+            isinstance(user_columns, str)
+            or not isinstance(user_columns, Sized)
+            or not len(user_columns)
+        ):
             raise InvalidInput(
                 f"groups: {group!r}: expected a list of its columns, got {columns!r}"
             )
@@ -187,18 +191,18 @@ def read_order(order: object, n_features: int) -> int:
 
 def _read_set(names: Any, features: Features) -> tuple[int, ...]:
     own = _as_list(names, "sets: a set")
-    places = tuple(sorted(_place(name, features) for name in own))
-    if not places:
+    indices = tuple(sorted(_place(name, features) for name in own))
+    if not indices:
         raise InvalidInput("sets: expected features in each set, got an empty one")
-    if len(set(places)) < len(places):
+    if len(set(indices)) < len(indices):
         raise InvalidInput(f"sets: {tuple(own)!r} names a feature twice")
-    return places
+    return indices
 
 
-def _as_list(given: Any, what: str) -> list[Any]:
-    if isinstance(given, str | bytes) or not hasattr(given, "__iter__"):
-        raise InvalidInput(f"{what}: expected names in a list, got {given!r}")
-    return list(given)
+def _as_list(user_values: Any, label: str) -> list[Any]:
+    if isinstance(user_values, str | bytes) or not hasattr(user_values, "__iter__"):
+        raise InvalidInput(f"{label}: expected names in a list, got {user_values!r}")
+    return list(user_values)
 
 
 def _place(name: Hashable, features: Features) -> int:
@@ -232,5 +236,5 @@ def subsets_of(sets: Places, size: int) -> tuple[Places, Positions]:
     n_sets, order = sets.shape
     chosen = np.array(list(combinations(range(order), size)), dtype=np.intp)
     every = sets[:, chosen].swapaxes(0, 1).reshape(len(chosen) * n_sets, size)
-    subsets, places = np.unique(every, axis=0, return_inverse=True)
-    return subsets, places.reshape(-1, n_sets)
+    subsets, indices = np.unique(every, axis=0, return_inverse=True)
+    return subsets, indices.reshape(-1, n_sets)

@@ -19,7 +19,7 @@ from propopt.interactions.scores import (
     InteractionScores,
     are_counted,
     clear_scores,
-    places_of_columns,
+    indices_of_columns,
     require_pairs,
 )
 from propopt.losses.graphs.points import SimilarityGraph
@@ -105,7 +105,7 @@ def interaction_graph(
     names = _column_names(columns, result)
     own = chain.from_iterable(result.columns)
     n_columns = sum(1 for _ in own) if names is None else len(names)
-    members = places_of_columns(result, names, n_columns, "the graph")
+    members = indices_of_columns(result, names, n_columns, "the graph")
     largest = float(strength.max())
     graph = SimilarityGraph(
         _joined(members, result.sets, strength / largest),

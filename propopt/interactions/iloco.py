@@ -74,19 +74,19 @@ class Scoring:
     ) -> InteractionScores:
         """Scores of Q sets."""
         source = self.source
-        found, not_used = set_scores(source, sets), self._not_used()
+        result, not_used = set_scores(source, sets), self._not_used()
         counted = ~np.isin(sets, np.array(not_used, np.intp)).any(axis=1)
-        effects = found.estimates if main is None else main.estimates
+        effects = result.estimates if main is None else main.estimates
         return InteractionScores(
             sets=sets,
             names=self.features.names,
             columns=self.features.column_names,
-            estimates=np.where(counted, found.estimates, 0.0),
-            standard_errors=np.where(counted, found.standard_errors, 0.0),
-            monte_carlo=np.where(counted, found.monte_carlo, 0.0),
-            counts=found.counts,
-            effective_rows=np.where(counted, found.effective_rows, np.nan),
-            n_groups=found.n_groups,
+            estimates=np.where(counted, result.estimates, 0.0),
+            standard_errors=np.where(counted, result.standard_errors, 0.0),
+            monte_carlo=np.where(counted, result.monte_carlo, 0.0),
+            counts=result.counts,
+            effective_rows=np.where(counted, result.effective_rows, np.nan),
+            n_groups=result.n_groups,
             n_rows=int(np.count_nonzero(source.row_weights)),
             n_candidates=n_candidates,
             method=self.method or self._method(),
@@ -139,11 +139,11 @@ class Scoring:
         """Of probabilities 0 to 1; else of errors seen without one feature, or none."""
         if isinstance(self.error, ProbabilityError):
             return ErrorRange(0.0, 1.0, proved=True)
-        seen = [
+        observed = [
             self.source.errors(own).rows for own in (WHOLE, self.features.all_sets(1))
         ]
-        low = min(float(own.min()) for own in seen)
-        high = max(float(own.max()) for own in seen)
+        low = min(float(own.min()) for own in observed)
+        high = max(float(own.max()) for own in observed)
         return ErrorRange(min(low, 0.0), max(high, 0.0), proved=False)
 
     def _leak(self, effects: Values, sets: Places) -> Values:
@@ -258,14 +258,14 @@ class Screen:
             If there are no sets of that size.
         """
         n_all = comb(len(source.features), self.one_set(order, source.features).size)
-        judge, what, apart = self._judge(source)
-        places = _largest(judge, order, self.n_sets)
-        counted = len(places) if apart else n_all
+        judge, label, apart = self._judge(source)
+        indices = _largest(judge, order, self.n_sets)
+        counted = len(indices) if apart else n_all
         note = (
-            f"{len(places):,} of {n_all:,} sets were chosen for their scores in "
-            f"{what}; corrections count {counted:,}"
+            f"{len(indices):,} of {n_all:,} sets were chosen for their scores in "
+            f"{label}; corrections count {counted:,}"
         )
-        return ChosenSets(places, counted, (note,))
+        return ChosenSets(indices, counted, (note,))
 
     def _judge(self, source: LeftOut) -> tuple[LeftOut, str, bool]:
         """Who chooses, and whether the rows that choose are not judged."""
@@ -442,12 +442,12 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
             would do.
         """
         scheme, refits = self._scheme, self._refits(X, y, sample_weight)
-        places = _largest_needed(self.sets, self.order, refits.features)
+        indices = _largest_needed(self.sets, self.order, refits.features)
         self._remember(X, refits)
         self.left_out_: LeftOut = scheme.fit(
             refits,
             seed=read_seed(self.random_state, "random_state"),
-            sets=places,
+            sets=indices,
             n_jobs=self.n_jobs,
             progress=self.progress,
         )
@@ -508,14 +508,14 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
             table, target or set cannot be used.
         """
         check_is_fitted(self, "left_out_")
-        places = read_sets(sets, order, self.left_out_.features)
-        self._check(places)
+        indices = read_sets(sets, order, self.left_out_.features)
+        self._check(indices)
         table, target = self._one_row.read_rows(X, y)
         _refuse_one_row(len(target))
         judged = self.left_out_.judged_on(table, target)
         method = f"{self.result_.method}, judged on new rows"
         scoring = Scoring(judged, self._scheme, self.error_, method, self._quantity)
-        return scoring.of(places, scoring.main_effects(), n_candidates=len(places))
+        return scoring.of(indices, scoring.main_effects(), n_candidates=len(indices))
 
     @available_if(_predicts)  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> NDArray[Any]:
@@ -531,10 +531,10 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
         array (n,)
             Numbers, or the class of largest probability.
         """
-        found = self._predicted(X)
+        result = self._predicted(X)
         if not is_classifier(self.estimator):
-            return found
-        return np.asarray(self.classes_[found.argmax(axis=1)])
+            return result
+        return np.asarray(self.classes_[result.argmax(axis=1)])
 
     @available_if(_predicts_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
@@ -580,17 +580,17 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
             self.left_out_, self._scheme, self.error_, quantity=self._quantity
         )
 
-    def _check(self, places: Places) -> None:
+    def _check(self, indices: Places) -> None:
         """Of patches that are fitted, whether they say something of these sets."""
         scheme, source = self._scheme, self.left_out_
         if isinstance(scheme, Minipatches) and isinstance(source, PatchErrors):
-            scheme.check_more(source, places, self.result_.order)
+            scheme.check_more(source, indices, self.result_.order)
 
     def _chosen(self, sets: SetChoice | Screen, order: int) -> ChosenSets:
         if isinstance(sets, Screen):
             return sets.choose(self.left_out_, order)
-        places = read_sets(sets, order, self.left_out_.features)
-        return ChosenSets(places, len(places))
+        indices = read_sets(sets, order, self.left_out_.features)
+        return ChosenSets(indices, len(indices))
 
     def _scored(self, chosen: ChosenSets) -> InteractionScores:
         scores = self._scoring.of(

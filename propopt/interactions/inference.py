@@ -46,8 +46,8 @@ class _Correction:
     steps_up: bool = False
 
 
-def _bonferroni_share(n_found: int, n_candidates: int) -> float:
-    del n_found
+def _bonferroni_share(n_results: int, n_candidates: int) -> float:
+    del n_results
     return 1.0 / n_candidates
 
 
@@ -56,7 +56,7 @@ def _false_discoveries(price: Callable[[int], float]) -> _Correction:
     return _Correction(
         factors=lambda ranks, m: price(m) * m / ranks,
         # intervals of the sets found: Benjamini and Yekutieli (2005)
-        share=lambda n_found, m: max(n_found, 1) / m / price(m),
+        share=lambda n_results, m: max(n_results, 1) / m / price(m),
         steps_up=True,
     )
 
@@ -93,9 +93,9 @@ def adjusted_p_values(p: Values, adjust: Adjustment, n_candidates: int) -> Value
         raised = np.fmin.accumulate(raised[::-1])[::-1]
     else:
         raised = np.fmax.accumulate(raised)
-    found = np.empty_like(p)
-    found[order] = np.minimum(raised, 1.0)
-    return np.where(np.isnan(p), np.nan, found)
+    result = np.empty_like(p)
+    result[order] = np.minimum(raised, 1.0)
+    return np.where(np.isnan(p), np.nan, result)
 
 
 def interval_alpha(
@@ -108,8 +108,8 @@ def interval_alpha(
     holds zero.
     """
     adjusted = adjusted_p_values(p, adjust, n_candidates)
-    n_found = int((adjusted <= alpha).sum())
-    return alpha * _CORRECTIONS[adjust].share(n_found, n_candidates)
+    n_results = int((adjusted <= alpha).sum())
+    return alpha * _CORRECTIONS[adjust].share(n_results, n_candidates)
 
 
 # ---- What is known of a mean where all rows are equal, and no spread can be estimated
@@ -244,10 +244,10 @@ class ScoreLaw:
         """(estimate − null)/error; 0 where both are zero."""
         apart = self.estimates - self.null
         with np.errstate(divide="ignore"):
-            found = np.divide(
+            result = np.divide(
                 apart, self.errors, out=np.zeros_like(apart), where=apart != 0.0
             )
-        return np.where(np.isnan(self.errors), np.nan, found)
+        return np.where(np.isnan(self.errors), np.nan, result)
 
     def intervals(self, alpha: float, side: Side) -> Array:
         """Ends (Q, 2) at the level 1 − α; infinite where a side has none."""
@@ -392,13 +392,13 @@ def set_scores(source: LeftOut, sets: Places) -> SetScores:
 
 def _some_scores(source: LeftOut, sets: Places) -> SetScores:
     z = inclusion_exclusion(source, sets)
-    found = moments(z.rows, source.row_weights, source.row_groups)
+    result = moments(z.rows, source.row_weights, source.row_groups)
     return SetScores(
-        estimates=found.means,
-        standard_errors=found.standard_errors,
+        estimates=result.means,
+        standard_errors=result.standard_errors,
         monte_carlo=_jackknife(z.replicates),
         counts=z.counts,
-        effective_rows=found.effective_rows,
+        effective_rows=result.effective_rows,
         n_groups=len(z.replicates),
     )
 

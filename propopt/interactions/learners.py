@@ -56,12 +56,12 @@ def read_target(y: object, n_rows: int, of_classes: bool) -> LearningTarget:
             f"y: Unknown label type: {kind}; a classifier needs classes, such as "
             "integers or text, and for numbers there are regressors"
         )
-    classes, places = np.unique(labels, return_inverse=True)
+    classes, indices = np.unique(labels, return_inverse=True)
     if len(classes) < 2:
         raise InvalidInput(
             f"y: expected two classes or more, got 1 class, {listed(classes.tolist())}"
         )
-    return LearningTarget(places, classes)
+    return LearningTarget(indices, classes)
 
 
 def read_regression_target(y: object, n_rows: int) -> Values:
@@ -89,7 +89,7 @@ def _refuse_text(column: NDArray[Any]) -> None:
             return  # of other things the next check tells
 
 
-def class_places(y: object, classes: NDArray[Any], n_rows: int) -> NDArray[np.intp]:
+def class_indices(y: object, classes: NDArray[Any], n_rows: int) -> NDArray[np.intp]:
     """The places of labels of other rows among known classes, (n,)."""
     labels = _one_column(y, n_rows)
     known = np.isin(labels, classes)
@@ -178,7 +178,7 @@ class SomeColumns:
         return frozenset(name for name, keep in pairs if not keep)
 
     @cached_property
-    def _new_places(self) -> NDArray[np.intp]:
+    def _new_indices(self) -> NDArray[np.intp]:
         return np.cumsum(self.kept) - 1
 
     def beyond(self) -> SomeColumns:
@@ -239,7 +239,7 @@ class SomeColumns:
         """A name as it is, a number as its new place."""
         if isinstance(column, str) or not isinstance(column, int | np.integer):
             return column
-        return int(self._new_places[self._place(int(column))])
+        return int(self._new_indices[self._place(int(column))])
 
     def _name(self, column: Any) -> Hashable:
         if not isinstance(column, int | np.integer):

@@ -131,17 +131,17 @@ def restricted(estimator: Any, columns: SomeColumns) -> Any | None:
 
 
 def _pipeline(pipeline: Pipeline, columns: SomeColumns) -> Any | None:
-    steps, seen = [], columns
+    steps, observed = [], columns
     for name, step in pipeline.steps:
         if is_passthrough(step):
             steps.append((name, step))
             continue
-        own = restricted(step, seen)
+        own = restricted(step, observed)
         if own is None:
             return _of_nothing(pipeline)
         steps.append((name, own))
         if not isinstance(step, _SAME_COLUMNS):
-            seen = seen.beyond()
+            observed = observed.beyond()
     return pipeline.set_params(steps=steps)
 
 
@@ -509,10 +509,10 @@ class Prediction:
         if self.places is None:
             predicted = np.asarray(self.model.predict(own), dtype=np.float64)
             return self._checked(predicted.reshape(len(predicted), -1), 1)[:, 0]
-        found = np.asarray(self.model.predict_proba(own), dtype=np.float64)
-        found = self._checked(found, len(self.places))
-        probabilities = np.zeros((len(found), self.n_classes))
-        probabilities[:, self.places] = found
+        result = np.asarray(self.model.predict_proba(own), dtype=np.float64)
+        result = self._checked(result, len(self.places))
+        probabilities = np.zeros((len(result), self.n_classes))
+        probabilities[:, self.places] = result
         return probabilities
 
     def _checked(self, predicted: Array, n_outputs: int) -> Array:

@@ -17,7 +17,7 @@ from propopt.base.errors import InvalidInput
 from propopt.interactions.errors_of_rows import ErrorChoice, RowError, read_error
 from propopt.interactions.features import FeatureGroups, Features, Places, subsets_of
 from propopt.interactions.learners import (
-    class_places,
+    class_indices,
     read_regression_target,
     read_sample_weight,
     read_target,
@@ -99,10 +99,10 @@ def inclusion_exclusion(source: LeftOut, sets: Places) -> LeftOutErrors:
     rows = np.zeros((n_sets, len(source.row_weights)))
     replicates, counts = np.zeros((1, n_sets)), np.full(n_sets, np.inf)
     for size in range(order + 1):
-        subsets, places = subsets_of(sets, size)
+        subsets, indices = subsets_of(sets, size)
         part = source.errors(subsets)
         sign = (-1.0) ** (size + 1)
-        for own in places:
+        for own in indices:
             rows += sign * part.rows.T[own]
             replicates = replicates + sign * part.replicates[:, own]
             counts = np.minimum(counts, part.counts[own])
@@ -201,7 +201,7 @@ class Refits:
         n_rows = table.shape[0]
         if self.classes is None:
             return table, read_regression_target(y, n_rows)
-        return table, class_places(y, self.classes, n_rows)
+        return table, class_indices(y, self.classes, n_rows)
 
     def fitted(
         self, rows: NDArray[np.intp], kept: NDArray[np.bool_], seed: int
@@ -212,11 +212,11 @@ class Refits:
         """
         columns = self.features.columns_of(kept)
         target = self.y[rows]
-        labels, seen = target, None
+        labels, observed = target, None
         if self.classes is not None:
-            labels, seen = self._labels(target, self.classes)
+            labels, observed = self._labels(target, self.classes)
         table = taken(self.seen, rows, columns)
-        model = self._model(columns, table, seen, seed)
+        model = self._model(columns, table, observed, seed)
         own: dict[str, Any] = {}
         if self.sample_weight is not None:
             own = self.learner.weighted(model, self.sample_weight[rows])
@@ -225,10 +225,10 @@ class Refits:
         except Exception as error:
             error.add_note(self._where(len(rows), kept))
             raise
-        places = None if seen is None else _places(model, labels, seen)
+        indices = None if observed is None else _places(model, labels, observed)
         n_classes = 0 if self.classes is None else len(self.classes)
         return Prediction(
-            model, columns, places, n_classes, isinstance(self.seen, np.ndarray)
+            model, columns, indices, n_classes, isinstance(self.seen, np.ndarray)
         )
 
     def used(self, predict: Predictor, suspects: Collection[int]) -> set[int]:
@@ -242,9 +242,9 @@ class Refits:
             return set()
         before = predict(self.seen)
 
-        def changes(places: Collection[int]) -> bool:
+        def changes(indices: Collection[int]) -> bool:
             table = self.seen
-            for place in places:
+            for place in indices:
                 order = np.random.default_rng(place).permutation(self.n_rows)
                 table = with_exchanged(table, self.features.columns[place], order)
             return not np.array_equal(predict(table), before)
@@ -260,21 +260,21 @@ class Refits:
 
         Learners that want 0, ..., K − 1 get them anew where a class is missing.
         """
-        seen = np.unique(target)
+        observed = np.unique(target)
         numbered = classes.dtype.kind in "iu" and classes[-1] == len(classes) - 1
-        missing = len(seen) < len(classes)
+        missing = len(observed) < len(classes)
         if missing and numbered and not self.learner.speaks_of_classes:
-            return np.searchsorted(seen, target), seen
-        return classes[target], seen
+            return np.searchsorted(observed, target), observed
+        return classes[target], observed
 
     def _model(
         self,
         columns: NDArray[np.intp],
         table: Any,
-        seen: NDArray[np.intp] | None,
+        observed: NDArray[np.intp] | None,
         seed: int,
     ) -> Any:
-        if seen is not None and (len(columns) == 0 or len(seen) == 1):
+        if observed is not None and (len(columns) == 0 or len(observed) == 1):
             return DummyClassifier(strategy="prior")
         if len(columns) == 0:
             return DummyRegressor()
@@ -290,11 +290,11 @@ class Refits:
 
 
 def _places(
-    model: Any, labels: NDArray[Any], seen: NDArray[np.intp]
+    model: Any, labels: NDArray[Any], observed: NDArray[np.intp]
 ) -> NDArray[np.intp]:
     """The places among all classes of the columns of ``predict_proba``."""
     own = np.unique(labels)  # in the order of their places
-    return seen[np.searchsorted(own, model.classes_)]
+    return observed[np.searchsorted(own, model.classes_)]
 
 
 # ---- How predictors without some features are had: what a scheme is

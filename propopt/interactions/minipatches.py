@@ -129,8 +129,8 @@ class DenseWithout:
     def of(cls, sets: Places, present: Truths) -> DenseWithout:
         """Of q sets and b patches."""
         absent = np.ones((len(sets), present.shape[1]), dtype=bool)
-        for places in sets.T:
-            absent &= ~present[places]
+        for indices in sets.T:
+            absent &= ~present[indices]
         return cls(absent)
 
     def sums(self, summed: NDArray[_Float]) -> NDArray[_Float]:
@@ -158,12 +158,12 @@ class SparseWithout:
         return cls(subsets, proper, _with_all(subsets.sets, present))
 
     def sums(self, summed: NDArray[_Float]) -> NDArray[_Float]:
-        found: NDArray[_Float] = self.whole @ summed
-        found *= (-1) ** self.subsets.sets.shape[1]
+        result: NDArray[_Float] = self.whole @ summed
+        result *= (-1) ** self.subsets.sets.shape[1]
         if self.proper:
             smaller = np.concatenate([own @ summed for own in self.proper])
-            found += self.subsets.signs @ smaller
-        return found
+            result += self.subsets.signs @ smaller
+        return result
 
 
 @final
@@ -182,9 +182,9 @@ class Subsets:
         n_sets, order = sets.shape
         proper, signs = [], [sp.coo_array((n_sets, 0), dtype=np.int8)]
         for size in range(order):
-            own, places = subsets_of(sets, size)
-            where = (np.tile(np.arange(n_sets), len(places)), places.reshape(-1))
-            sign = np.full(places.size, (-1) ** size, dtype=np.int8)
+            own, indices = subsets_of(sets, size)
+            where = (np.tile(np.arange(n_sets), len(indices)), indices.reshape(-1))
+            sign = np.full(indices.size, (-1) ** size, dtype=np.int8)
             proper.append(own)
             signs.append(sp.coo_array((sign, where), (n_sets, len(own))))
         return cls(sets, tuple(proper), sp.hstack(signs, format="csr"))
@@ -193,8 +193,8 @@ class Subsets:
 def _with_all(sets: Places, present: Truths) -> Sparse:
     """1{u ⊆ F_b}, (q, b)."""
     having = np.ones((len(sets), present.shape[1]), dtype=bool)
-    for places in sets.T:
-        having &= present[places]
+    for indices in sets.T:
+        having &= present[indices]
     starts = np.concatenate([[0], np.cumsum(having.sum(axis=1))])
     columns = np.flatnonzero(having) % having.shape[1]
     ones = np.ones(len(columns), dtype=np.int8)  # products have the other precision
@@ -266,7 +266,7 @@ class PatchErrors:
 
     def _errors(self, sets: Places) -> LeftOutErrors:
         n_sets = len(sets)
-        found = LeftOutErrors(
+        result = LeftOutErrors(
             np.empty((n_sets, len(self.y))).T,
             np.zeros((len(self._groups), n_sets)),
             np.full(n_sets, np.inf),
@@ -278,12 +278,12 @@ class PatchErrors:
                 total = Sums.total(groups)
                 fewest = total.counts.min(axis=1)
                 self._require_patches(fewest, sets[own])
-                found.counts[own] = np.minimum(found.counts[own], fewest)
-                found.rows[rows, own] = self._judged(total, rows)
+                result.counts[own] = np.minimum(result.counts[own], fewest)
+                result.rows[rows, own] = self._judged(total, rows)
                 weights = self.row_weights[rows] / len(self.y)
-                for replicate, group in zip(found.replicates, groups, strict=True):
+                for replicate, group in zip(result.replicates, groups, strict=True):
                     replicate[own] += weights @ self._judged(total - group, rows)
-        return found
+        return result
 
     def judged_on(self, table: Any, y: NDArray[Any]) -> PatchErrors:
         return replace(

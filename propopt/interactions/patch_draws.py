@@ -409,12 +409,12 @@ def check_counts(
             f"some predictions are means of only {fewest} patches (of {ENOUGH} with "
             f"n_patches={needed})"
         )
-    together = usable.together(size)
-    if size > 1 and together * len(patches) < SEEN_TOGETHER:
+    joint = usable.together(size)
+    if size > 1 and joint * len(patches) < SEEN_TOGETHER:
         reasons.append(
             f"a set of {size} features is seen whole by about "
-            f"{together * len(patches):.0f} patches (by {SEEN_TOGETHER} with n_patches="
-            f"{math.ceil(SEEN_TOGETHER / together)})"
+            f"{joint * len(patches):.0f} patches (by {SEEN_TOGETHER} with n_patches="
+            f"{math.ceil(SEEN_TOGETHER / joint)})"
         )
     if reasons:
         warnings.warn(

@@ -111,19 +111,19 @@ class Chunk:
         refits, rows = self.refits, self.patches.rows[b]
         out = np.ones(refits.n_rows, dtype=bool)
         out[rows] = False
-        places = np.flatnonzero(out)
+        indices = np.flatnonzero(out)
         try:
             predict = refits.fitted(
                 rows, self.patches.features[b], int(self.patches.seeds[b])
             )
-            found = predict(rows_of(refits.seen, places))
+            result = predict(rows_of(refits.seen, indices))
         except Exception as error:
             error.add_note(
                 f"while fitting patch {self.first + b}, of {len(rows)} rows and "
                 f"{int(self.patches.features[b].sum())} features"
             )
             raise
-        known[places] = refits.error.known(found, refits.y[places])
+        known[indices] = refits.error.known(result, refits.y[indices])
         return predict
 
 
@@ -483,20 +483,20 @@ def n_bytes_of(shape: Shape) -> int:
 def new_store(shape: Shape) -> Store:
     """In memory, or above :data:`IN_MEMORY` in a file that nobody sees."""
     n_bytes = n_bytes_of(shape)
-    what = f"{shape[0]} patches predict {shape[1]} rows, which"
+    label = f"{shape[0]} patches predict {shape[1]} rows, which"
     if n_bytes <= IN_MEMORY:
-        require_memory(n_bytes, what, "fewer patches need less")
+        require_memory(n_bytes, label, "fewer patches need less")
         return MemoryStore(np.zeros(shape))
-    require_disk(n_bytes, Path(tempfile.gettempdir()), what)
+    require_disk(n_bytes, Path(tempfile.gettempdir()), label)
     return FileStore(tempfile.TemporaryFile(), shape)
 
 
-def require_disk(n_bytes: int, folder: Path, what: str) -> None:
+def require_disk(n_bytes: int, folder: Path, label: str) -> None:
     """Refuse what the disk has no room for."""
     free = shutil.disk_usage(folder).free
     if n_bytes > free:
         raise Refused(
-            f"{what} needs about {shown_bytes(n_bytes)} in {folder} and "
+            f"{label} needs about {shown_bytes(n_bytes)} in {folder} and "
             f"{shown_bytes(free)} are free; give Minipatches a folder on another "
             "disk, or fewer patches"
         )
@@ -663,8 +663,8 @@ class FolderStore:
         _claim(place, problem)
         path = place / PREDICTIONS
         there = path.stat().st_size if path.exists() else 0
-        what = f"{shape[0]} patches predict {shape[1]} rows, which"
-        require_disk(n_bytes_of(shape) - there, place, what)
+        label = f"{shape[0]} patches predict {shape[1]} rows, which"
+        require_disk(n_bytes_of(shape) - there, place, label)
         handle = os.open(
             path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666
         )
@@ -706,14 +706,14 @@ def _whole(path: Path, own: FileStore) -> tuple[Truths, frozenset[int]]:
     if text and not text.endswith("\n"):  # the next line is one of its own
         path.write_text(f"{text}\n", encoding="ascii", errors="replace")
     for line in text.splitlines(keepends=True):
-        if found := _LINE.fullmatch(line):
-            first, stop, checksum = map(int, found.groups()[:3])
+        if match := _LINE.fullmatch(line):
+            first, stop, checksum = map(int, match.groups()[:3])
             if not first < stop <= len(finished):
                 continue
             known = own.part(first, stop - first)
-            if len(known) == stop - first and _checksum(known, found[4]) == checksum:
+            if len(known) == stop - first and _checksum(known, match[4]) == checksum:
                 finished[first:stop] = True
-                used.update(int(place) for place in found[4].split(",") if place)
+                used.update(int(place) for place in match[4].split(",") if place)
     return finished, frozenset(used)
 
 

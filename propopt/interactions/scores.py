@@ -180,7 +180,7 @@ def _are_names(value: object) -> bool:
     return isinstance(value, list) and all(is_text(x) or is_number(x) for x in value)
 
 
-def _are_places(value: object) -> bool:
+def _are_indices(value: object) -> bool:
     return (
         isinstance(value, list)
         and all(map(is_count, value))
@@ -228,7 +228,7 @@ _KINDS: Final[Kinds] = {
     **dict.fromkeys(_COUNTS, (is_count, "an integer >= 0")),
     "n_rows": (is_positive, "an integer >= 1"),
     "quantity": (is_quantity, "what is predicted, or null"),
-    "not_used": (_are_places, "a list of integers >= 0, each once"),
+    "not_used": (_are_indices, "a list of integers >= 0, each once"),
     "notes": (are_texts, "a list of text"),
     "error_range": (_is_range, "two numbers, in order, and whether they are proved"),
     "main": (_is_main, "the header of main effects, or null"),
@@ -412,12 +412,12 @@ def _equal_rows(scores: InteractionScores) -> Iterator[str]:
 def _few_rows(scores: InteractionScores) -> Iterator[str]:
     count = int((scores.effective_rows < FEW_ROWS).sum())
     if count > 0:
-        what = "groups" if scores.n_row_groups else "rows"
+        label = "groups" if scores.n_row_groups else "rows"
         yield (
-            f"Fewer than {FEW_ROWS} {what} carry the error of "
+            f"Fewer than {FEW_ROWS} {label} carry the error of "
             f"{counted_sets(scores, count)} (at least "
             f"{np.nanmin(scores.effective_rows):.1f}). A normal law is doubtful there: "
-            f"judge more {what}."
+            f"judge more {label}."
         )
 
 
@@ -432,8 +432,8 @@ def _unknown(scores: InteractionScores) -> Iterator[str]:
 
 def _independent(scores: InteractionScores) -> str:
     """Of how many rows, or groups of rows, errors are made."""
-    what = "group" if scores.n_row_groups else "row"
-    return plural(scores.n_independent, what)
+    label = "group" if scores.n_row_groups else "row"
+    return plural(scores.n_independent, label)
 
 
 def counted_sets(scores: InteractionScores, count: int) -> str:
@@ -499,17 +499,17 @@ def scores_html(scores: InteractionScores) -> str:
     )
 
 
-def _table(scores: InteractionScores, title: str, places: Positions) -> str:
-    if len(places) == 0:
+def _table(scores: InteractionScores, title: str, indices: Positions) -> str:
+    if len(indices) == 0:
         return ""
     level = level_in_words(WORDS_LEVEL)
     head = (title, "score", f"{level} interval, all together", "error")
-    return html_table(head, _rows(scores, places))
+    return html_table(head, _rows(scores, indices))
 
 
-def _rows(scores: InteractionScores, places: Positions) -> Iterable[list[str]]:
+def _rows(scores: InteractionScores, indices: Positions) -> Iterable[list[str]]:
     ends, not_used = scores.intervals(level=WORDS_LEVEL), scores.are_not_used
-    for q in map(int, places):
+    for q in map(int, indices):
         low, high = ends[q]
         interval = "not used" if not_used[q] else f"{low:.4g} to {high:.4g}"
         yield [
@@ -655,15 +655,15 @@ class InteractionScores:
     @property
     def explained(self) -> str:
         """What scores are made of, such as "squared error of predicted price"."""
-        what = self.quantity
-        if what is None:
+        label = self.quantity
+        if label is None:
             return f"{self.error} error"
-        if what.kind == "value":
-            return f"{self.error} error of {what.in_words()}"
+        if label.kind == "value":
+            return f"{self.error} error of {label.in_words()}"
         error = "" if self.error == "probability" else f"{self.error} error of the "
-        whose = "" if what.outcome is None else f" of {what.outcome}"
-        own = f"1 − probability of the true class{whose}, by {what.model}"
-        return f"{error}probabilities of {what.model}" if error else own
+        whose = "" if label.outcome is None else f" of {label.outcome}"
+        own = f"1 − probability of the true class{whose}, by {label.model}"
+        return f"{error}probabilities of {label.model}" if error else own
 
     @property
     def n_independent(self) -> int:
@@ -897,7 +897,7 @@ class InteractionScores:
 # ---- Features of a result among columns of a table: by name, or by position of arrays
 
 
-def places_of_columns(
+def indices_of_columns(
     result: InteractionScores,
     names: Sequence[Hashable] | None,  # shape (D,)
     n_columns: int,
@@ -912,11 +912,11 @@ def places_of_columns(
     members = _members(result, names)
     own = list(chain.from_iterable(members))
     if names is None or (are_counted(own) and not are_counted(names)):
-        places = _by_position(own, n_columns, whose, grouped=len(own) > len(members))
+        indices = _by_position(own, n_columns, whose, grouped=len(own) > len(members))
     else:
         order = order_of(own, names, "interactions: their columns", whose, counted=True)
-        places = np.arange(n_columns) if order is None else np.argsort(order)
-    return np.split(places, np.cumsum([len(columns) for columns in members])[:-1])
+        indices = np.arange(n_columns) if order is None else np.argsort(order)
+    return np.split(indices, np.cumsum([len(columns) for columns in members])[:-1])
 
 
 def are_counted(names: Sequence[Hashable]) -> bool:
@@ -1035,16 +1035,16 @@ def clear_scores(
     )
 
 
-def require_pairs(result: InteractionScores, what: str) -> None:
+def require_pairs(result: InteractionScores, label: str) -> None:
     """Refuse scores of sets of other sizes, and of none."""
     if result.order != 2:
         raise InvalidInput(
-            f"{what}: expected scores of pairs, got sets of {result.order}: "
+            f"{label}: expected scores of pairs, got sets of {result.order}: "
             "interactions(order=2) of a fitted ILOCO gives pairs, and "
             "interaction_intervals draws sets of any size"
         )
     if not len(result.sets):
-        raise InvalidInput(f"{what}: there are no pairs")
+        raise InvalidInput(f"{label}: there are no pairs")
 
 
 def _in_words(result: InteractionScores, level: float, adjust: str) -> str:

@@ -173,15 +173,15 @@ class Verdicts:
     def __call__(self) -> tuple[Array, frozenset[int]]:
         """Errors of all rows, (sets, rows), and which suspects are used."""
         suspects = set(self.suspects)
-        found = np.zeros((len(self.left_out), self.n_rows))
+        result = np.zeros((len(self.left_out), self.n_rows))
         with one_thread():
-            for row, left_out in zip(found, self.left_out, strict=True):
+            for row, left_out in zip(result, self.left_out, strict=True):
                 for judge in self.judges:
                     predict = judge.predictor(self.refits, left_out, self.seed)
                     own = judge.errors(self.refits, predict)
                     row[judge.places] += judge.share * own
                     suspects -= self.refits.used(predict, suspects - set(left_out))
-        return found, self.suspects - suspects
+        return result, self.suspects - suspects
 
 
 # ---- Errors at held-out rows, of predictors that are fitted when they are needed
@@ -244,9 +244,9 @@ class SplitErrors:
 
         table (n, D), y (n,).
         """
-        places = np.arange(len(y))
+        indices = np.arange(len(y))
         judges = tuple(
-            replace(judge, table=table, y=y, places=places, share=share)
+            replace(judge, table=table, y=y, places=indices, share=share)
             for judge, share in zip(self.judges, self._shares, strict=True)
         )
         return replace(
@@ -302,8 +302,8 @@ class SplitErrors:
             for part in parts
         )
         with progress_bar("fits without features", len(new), self.progress) as bar:
-            for part, found in zip(parts, in_workers(calls, n_workers), strict=True):
-                errors, used = found
+            for part, result in zip(parts, in_workers(calls, n_workers), strict=True):
+                errors, used = result
                 self._known.update(zip(part, errors, strict=True))
                 self._used.update(used)
                 bar.advance(bar.task_ids[0], len(part))
@@ -440,7 +440,7 @@ class DataSplit:
             labels = self._labels(refits)
             folds = self.drawn_folds(refits.n_rows, seed, labels, codes)
         else:
-            folds = self._given_folds(refits, seed)
+            folds = self._user_folds(refits, seed)
         _check_folds(folds, codes)
         judged = np.sort(np.concatenate([fold.test for fold in folds]))
         errors = SplitErrors(
@@ -484,9 +484,9 @@ class DataSplit:
         if self.n_folds is not None:
             n_all = n_rows if groups is None else int(groups.max()) + 1
             if self.n_folds > n_all:
-                what = "rows" if groups is None else "groups"
+                label = "rows" if groups is None else "groups"
                 raise InvalidInput(
-                    f"n_folds: expected at most {n_all}, of so many {what}, got "
+                    f"n_folds: expected at most {n_all}, of so many {label}, got "
                     f"{self.n_folds}"
                 )
             if groups is not None:
@@ -531,7 +531,7 @@ class DataSplit:
                 f"fitted and rows judged, got {self.folds!r}"
             ) from None
 
-    def _given_folds(self, refits: Refits, seed: int) -> tuple[Fold, ...]:
+    def _user_folds(self, refits: Refits, seed: int) -> tuple[Fold, ...]:
         """Of a splitter, or as they were given."""
         pairs = self.folds
         if not isinstance(pairs, tuple):
@@ -547,10 +547,10 @@ class DataSplit:
                     pairs = list(splitter.split(refits.table, y, self.groups))
             except (TypeError, ValueError) as error:
                 raise InvalidInput(f"folds: {splitter!r}: {error}") from error
-        places = np.arange(refits.n_rows)
+        indices = np.arange(refits.n_rows)
         try:
             parts = [
-                [np.unique(places[np.asarray(own, dtype=np.intp)]) for own in pair]
+                [np.unique(indices[np.asarray(own, dtype=np.intp)]) for own in pair]
                 for pair in pairs
             ]
         except IndexError:
@@ -611,9 +611,9 @@ def _read_groups(groups: Any) -> tuple[Hashable, ...]:
     return tuple(labels.tolist())
 
 
-def _rows(given: Any) -> tuple[int, ...]:
+def _rows(user_rows: Any) -> tuple[int, ...]:
     """Places of rows, or a mask of all."""
-    rows = np.asarray(given)
+    rows = np.asarray(user_rows)
     if (
         rows.ndim != 1
         or (rows.size and rows.dtype.kind not in "iub")
@@ -652,8 +652,10 @@ def _check_folds(folds: tuple[Fold, ...], groups: NDArray[np.intp] | None) -> No
             )
     n_units = len(judged) if groups is None else len(set(groups[list(judged)].tolist()))
     if n_units < 2:
-        what = "rows" if groups is None else "groups"
-        raise InvalidInput(f"folds: expected two {what} or more that are judged, got 1")
+        label = "rows" if groups is None else "groups"
+        raise InvalidInput(
+            f"folds: expected two {label} or more that are judged, got 1"
+        )
 
 
 def _judges(

@@ -228,22 +228,22 @@ class NumericLaw:
 
     def quantiles(self, x: Array, uniforms: Array) -> Array:
         """Draws: the inverse of the law's cdf at uniforms (S,), shape (n, S)."""
-        drawn = np.full((len(x), len(uniforms)), np.nan)
+        samples = np.full((len(x), len(uniforms)), np.nan)
         there = np.flatnonzero(~np.isnan(x))
         if len(self.values) < 2:
-            drawn[there] = self.values[0] if len(self.values) == 1 else np.nan
-            return drawn
+            samples[there] = self.values[0] if len(self.values) == 1 else np.nan
+            return samples
         # equal rows have equal draws
         _, first, where = np.unique(x[there], return_index=True, return_inverse=True)
-        places = there[first]
-        for some, local in self._all_tempered(x, places):
+        indices = there[first]
+        for some, local in self._all_tempered(x, indices):
             cumulative = np.cumsum(local.masses, axis=1)
             cumulative /= cumulative[:, -1:]
             for n, own in zip(some, cumulative, strict=True):
                 at = np.searchsorted(own, uniforms, side="right")
-                drawn[n] = self.values[np.minimum(at, len(self.values) - 1)]
-        drawn[there] = drawn[places[where]]
-        return drawn
+                samples[n] = self.values[np.minimum(at, len(self.values) - 1)]
+        samples[there] = samples[indices[where]]
+        return samples
 
     def cells(self, sets: Sets) -> NumericCells:
         """Sets of numbers of this column as runs of its values."""

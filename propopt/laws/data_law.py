@@ -158,7 +158,7 @@ class KnownCells:
     def of(cls, sets: Sets, cells_of: Callable[[int, Sets], Cells]) -> KnownCells:
         """Each of the sets once, with what a law makes of those of a column."""
         parts: list[tuple[int, Cells]] = []
-        places = np.full(len(sets), -1)
+        indices = np.full(len(sets), -1)
         dropped = np.zeros(len(sets), dtype=bool)
         n_known = 0
         for j in np.unique(sets.column).tolist():
@@ -171,10 +171,10 @@ class KnownCells:
                 return_index=True,
                 return_inverse=True,
             )
-            places[of_j[told]] = place + n_known
+            indices[of_j[told]] = place + n_known
             n_known += len(first)
             parts.append((j, cells.take(told[first])))
-        return cls(places, dropped, tuple(parts))
+        return cls(indices, dropped, tuple(parts))
 
     @cached_property
     def column(self) -> Positions:
@@ -292,10 +292,10 @@ class DataLaw:
 
         points (N, D), uniforms (S, D), gives (N, S, D).
         """
-        drawn = np.empty((len(points), *uniforms.shape))
+        samples = np.empty((len(points), *uniforms.shape))
         for j, column in enumerate(self.columns):
-            drawn[:, :, j] = column.quantiles(points[:, j], uniforms[:, j])
-        return drawn
+            samples[:, :, j] = column.quantiles(points[:, j], uniforms[:, j])
+        return samples
 
     def notes(self, points: Points) -> tuple[str, ...]:
         """What a reader of attributions at these rows has to know, a sentence each."""

@@ -156,9 +156,9 @@ class OtherValues(NamedTuple):
 
 
 def other_values(
-    law: ColumnLaw, x: Array, drawn: Array, uniforms: Array, paired: bool
+    law: ColumnLaw, x: Array, samples: Array, uniforms: Array, paired: bool
 ) -> Iterator[OtherValues]:
-    """Those of one column; x (n,), drawn (n, S), uniforms (S,)."""
+    """Those of one column; x (n,), samples (n, S), uniforms (S,)."""
     match law:
         case CodedLaw():
             yield from _others(law, x, uniforms)
@@ -166,9 +166,9 @@ def other_values(
             yield from _of_missing(law, x, uniforms)
             present = np.flatnonzero(~np.isnan(x))
             if len(law.values) == 2:
-                yield _other_of_two(law, present, drawn)
+                yield _other_of_two(law, present, samples)
             elif len(law.values) > 2 and paired:
-                yield _redrawn(law, present, x, drawn, uniforms)
+                yield _redrawn(law, present, x, samples, uniforms)
 
 
 def n_other_values(law: ColumnLaw, x: Array, paired: bool) -> NDArray[np.intp]:
@@ -203,8 +203,8 @@ def _others(law: CodedLaw, x: Array, uniforms: Array) -> Iterator[OtherValues]:
     """Other categories than that of the row: the effect δ_x − p."""
     codes = np.flatnonzero(law.shares > 0.0)
     if len(codes) > MOST_EACH:
-        drawn = _inverse(codes, law.shares[codes], uniforms)
-        values = np.tile(drawn, (len(x), 1))
+        samples = _inverse(codes, law.shares[codes], uniforms)
+        values = np.tile(samples, (len(x), 1))
         yield OtherValues(np.arange(len(x)), values, np.ones(values.shape))
         return
     for code in codes:
@@ -215,10 +215,12 @@ def _others(law: CodedLaw, x: Array, uniforms: Array) -> Iterator[OtherValues]:
         )
 
 
-def _other_of_two(law: NumericLaw, rows: NDArray[np.intp], drawn: Array) -> OtherValues:
+def _other_of_two(
+    law: NumericLaw, rows: NDArray[np.intp], samples: Array
+) -> OtherValues:
     """f(v_2, ·) − f(v_1, ·), over v_2 − v_1, whichever of them V_j is."""
     low, high = law.values
-    is_low = drawn[rows] == low
+    is_low = samples[rows] == low
     slope = 1.0 / law.extent
     return OtherValues(
         rows, np.where(is_low, high, low), np.where(is_low, -slope, slope)
@@ -226,12 +228,12 @@ def _other_of_two(law: NumericLaw, rows: NDArray[np.intp], drawn: Array) -> Othe
 
 
 def _redrawn(
-    law: NumericLaw, rows: NDArray[np.intp], x: Array, drawn: Array, uniforms: Array
+    law: NumericLaw, rows: NDArray[np.intp], x: Array, samples: Array, uniforms: Array
 ) -> OtherValues:
     """½ (V_j − V_j') / Var V_j, with V_j' another draw of V_j."""
     again = law.quantiles(x[rows], uniforms)
     _, variances = law.moments(x[rows])
-    return OtherValues(rows, again, 0.5 * (drawn[rows] - again) / variances[:, None])
+    return OtherValues(rows, again, 0.5 * (samples[rows] - again) / variances[:, None])
 
 
 def _inverse(values: NDArray[np.generic], shares: Array, uniforms: Array) -> Array:
@@ -370,8 +372,8 @@ def fitted(
 
 def _standard(V: Array, moves: Truths, centers: Array, scales: Array) -> Array:
     """Draws of mean 0 and variance 1 under the law; 0 where nothing moves."""
-    places = np.where(moves, centers, 0.0)[:, None, None]
-    z = (V - places) / scales[:, None, None]
+    locations = np.where(moves, centers, 0.0)[:, None, None]
+    z = (V - locations) / scales[:, None, None]
     return np.where(moves[:, None, None], z, 0.0)
 
 
@@ -502,23 +504,23 @@ class Around:
 
     def contrasts(self, design: Design, evaluate: Evaluator, f: Array) -> Array:
         """Contrasts by pairs in each draw, 0 in other columns, (n, S, D)."""
-        found = np.zeros(self.draws.shape)
+        result = np.zeros(self.draws.shape)
         for j, column in enumerate(design.law.columns):
-            x, drawn, uniforms = (
+            x, samples, uniforms = (
                 self.points[:, j],
                 self.draws[:, :, j],
                 self.uniforms[:, j],
             )
             for rows, others, weights in other_values(
-                column, x, drawn, uniforms, design.paired
+                column, x, samples, uniforms, design.paired
             ):
                 if len(rows) == 0:
                     continue
                 changed = self.draws[rows]
                 changed[:, :, j] = others
                 there = evaluate(changed.reshape(-1, changed.shape[2]))
-                found[rows, :, j] += weights * (f[rows] - there.reshape(others.shape))
-        return found
+                result[rows, :, j] += weights * (f[rows] - there.reshape(others.shape))
+        return result
 
 
 # ---- Values of a function at draws around rows, and what they estimate

@@ -311,12 +311,12 @@ class MissingDraws:
         """
         for n, j in np.argwhere(np.isnan(samples[:, 0])).tolist():
             atoms = atoms_of(self.observed, j)
-            kept, places = self.rng.random((2, samples.shape[1]))
+            kept, uniforms = self.rng.random((2, samples.shape[1]))
             if len(atoms.values) == 0:
                 contrast[n, j] = 0.0
                 continue
-            drawn = np.searchsorted(_edges(atoms.shares), places, side="right")
-            samples[n, :, j] = np.where(kept < KEPT, np.nan, atoms.values[drawn])
+            sampled = np.searchsorted(_edges(atoms.shares), uniforms, side="right")
+            samples[n, :, j] = np.where(kept < KEPT, np.nan, atoms.values[sampled])
 
 
 def _edges(shares: Array) -> Array:
@@ -369,23 +369,23 @@ class NoisyNeighbourhoods:
         missing: MissingDraws,
     ) -> Neighbourhood:
         """Around points (n, D), with noise (n, S, D) that is zero for categories."""
-        places, absent = categories.positions, np.isnan(points)
+        indices, absent = categories.positions, np.isnan(points)
         categorical = absent.copy()
-        categorical[:, places] = True
+        categorical[:, indices] = True
         samples = points[:, None] + draws
         still = self.units == 0.0
         origin, contrast = (
             np.where(still, 0.0, points),
             np.tile(~still * 1.0, (len(points), 1)),
         )
-        if len(places) > 0:
+        if len(indices) > 0:
             shares = categories.shares(points)
             codes = categories.draw(points, draws.shape[1])
-            same = codes == points[:, None, places]
-            samples[..., places] = codes
-            draws[..., places] = same - shares[:, None]
-            origin[:, places] = 0.0
-            contrast[:, places] = 1 - shares
+            same = codes == points[:, None, indices]
+            samples[..., indices] = codes
+            draws[..., indices] = same - shares[:, None]
+            origin[:, indices] = 0.0
+            contrast[:, indices] = 1 - shares
         if absent.any():
             missing.put_into(samples, contrast)
             same = np.isnan(samples) & (contrast > 0)[:, None]

@@ -116,29 +116,33 @@ def read_rules(n_bins: object, names: Sequence[str]) -> tuple[BinRule, ...]:
     return (_rule(n_bins, "n_bins"),) * len(names)
 
 
-def _rule(given: Any, what: str) -> BinRule:
-    if isinstance(given, str):
-        if given not in NAMED_BINS:
+def _rule(user_bins: Any, label: str) -> BinRule:
+    if isinstance(user_bins, str):
+        if user_bins not in NAMED_BINS:
             raise InvalidInput(
-                f"{what}: expected an integer >= 2, edges, or one of "
-                f"{listed(tuple(NAMED_BINS))}, got {given!r}"
-                f"{did_you_mean(given, tuple(NAMED_BINS))}"
+                f"{label}: expected an integer >= 2, edges, or one of "
+                f"{listed(tuple(NAMED_BINS))}, got {user_bins!r}"
+                f"{did_you_mean(user_bins, tuple(NAMED_BINS))}"
             )
-        return BinRule(NAMED_BINS[given])
-    if isinstance(given, Sequence | np.ndarray) and np.ndim(given) > 0:
-        return _between(given, what)
-    if isinstance(given, bool) or not isinstance(given, int | np.integer) or given < 2:
+        return BinRule(NAMED_BINS[user_bins])
+    if isinstance(user_bins, Sequence | np.ndarray) and np.ndim(user_bins) > 0:
+        return _between(user_bins, label)
+    if (
+        isinstance(user_bins, bool)
+        or not isinstance(user_bins, int | np.integer)
+        or user_bins < 2
+    ):
         raise InvalidInput(
-            f"{what}: expected an integer >= 2, 'quartile', 'decile' or edges, got "
-            f"{given!r}; a single bin leaves nothing to explain"
+            f"{label}: expected an integer >= 2, 'quartile', 'decile' or edges, got "
+            f"{user_bins!r}; a single bin leaves nothing to explain"
         )
-    return BinRule(int(given))
+    return BinRule(int(user_bins))
 
 
-def _between(given: Any, what: str) -> BinRule:
-    edges = read_array(given, what, ndim=1)
+def _between(user_bins: Any, label: str) -> BinRule:
+    edges = read_array(user_bins, label, ndim=1)
     if (np.diff(edges) <= 0.0).any():
-        raise InvalidInput(f"{what}: edges have to increase, got {edges.tolist()}")
+        raise InvalidInput(f"{label}: edges have to increase, got {edges.tolist()}")
     return BinRule(len(edges) + 1, edges)
 
 
@@ -300,9 +304,9 @@ class NumberBins:
 
 def _parted(known: Array, edges: Array) -> tuple[list[Array], Array, Array]:
     """The numbers in each bin, and the ends of bins."""
-    places = np.searchsorted(edges, known, side="left")
-    order = np.argsort(places, kind="stable")
-    counts = np.bincount(places, minlength=len(edges) + 1)
+    indices = np.searchsorted(edges, known, side="left")
+    order = np.argsort(indices, kind="stable")
+    counts = np.bincount(indices, minlength=len(edges) + 1)
     parts = np.split(known[order], np.cumsum(counts)[:-1])
     ends = (known.min(), known.max()) if len(known) > 0 else (0.0, 0.0)
     return parts, np.append(ends[0], edges), np.append(edges, ends[1])
@@ -358,11 +362,11 @@ def read_explainer_width(explainer: Any) -> float:
 
 
 def _numbers(explainer: Any, j: int) -> NumberBins:
-    found = explainer.discretizer
-    edges = np.asarray(found.lambdas[j].__defaults__[0], np.float64)
+    result = explainer.discretizer
+    edges = np.asarray(result.lambdas[j].__defaults__[0], np.float64)
     low, high, mean, sd = (
         np.asarray(part[j], np.float64)
-        for part in (found.mins, found.maxs, found.means, found.stds)
+        for part in (result.mins, result.maxs, result.means, result.stds)
     )
     if not len(low) == len(high) == len(mean) == len(sd) == len(edges) + 1:
         raise InvalidInput(
@@ -370,8 +374,8 @@ def _numbers(explainer: Any, j: int) -> NumberBins:
             f"and statistics of {len(mean)} bins"
         )
     frequencies = np.zeros(len(mean))
-    places = np.asarray(explainer.feature_values[j]).astype(np.intp)
-    frequencies[places] = explainer.feature_frequencies[j]
+    indices = np.asarray(explainer.feature_values[j]).astype(np.intp)
+    frequencies[indices] = explainer.feature_frequencies[j]
     ends = edges[np.isfinite(edges)]  # above ∞ there is no bin
     kept = (part[: len(ends) + 1] for part in (low, high, mean, sd, frequencies))
     return NumberBins.of_moments(ends, *kept)

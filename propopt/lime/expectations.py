@@ -169,9 +169,9 @@ class ExactLimits:
         first, which = self._distinct(points, widths)
         if len(first) == len(points):
             return self._in_blocks(points, widths)
-        found = self._in_blocks(points[first], widths[first])
+        result = self._in_blocks(points[first], widths[first])
         alpha, log_weight = self._weights(points, widths)
-        return Limits(found.coefficients[which], found.mean[which], alpha, log_weight)
+        return Limits(result.coefficients[which], result.mean[which], alpha, log_weight)
 
     def _distinct(self, points: Points, widths: Values) -> tuple[Positions, Positions]:
         """Situations of which all others repeat one, and which one each repeats.
@@ -283,8 +283,8 @@ def bit_steps(law: LimeLaw, points: Points) -> BitSteps:
     """
     widths = law.widths(points)
     columns = zip(law.columns, points.T, strict=True)
-    found = [_of_column(column.tilt(x, widths)) for column, x in columns]
-    steps, spans = (np.stack(part, axis=1) for part in zip(*found, strict=True))
+    result = [_of_column(column.tilt(x, widths)) for column, x in columns]
+    steps, spans = (np.stack(part, axis=1) for part in zip(*result, strict=True))
     return BitSteps(steps, spans)
 
 

@@ -186,15 +186,15 @@ class LimeExplainer:
         subject, f = self._subject, self._subject.function
         points, labels = f.read(X)
         rows = np.concatenate([points, self._rows])
-        found = f.value_at(rows, labels.of_columns())
-        values, answers = found[: len(points)], found[len(points) :]
+        result = f.value_at(rows, labels.of_columns())
+        values, answers = result[: len(points)], result[len(points) :]
         self._refuse_changed(answers)
         subject = subject.at(points, labels)
         read = subject.products
         if isinstance(read, SumOfProducts):
             quick = read if f.boxes is None else f.boxes  # values are found faster
             errors = np.abs(quick.value(points) - values)
-            allowed = allowed_difference(found, read.tolerance, precision_of(found))
+            allowed = allowed_difference(result, read.tolerance, precision_of(result))
             if (errors > allowed[: len(points)]).any():
                 read = checked_products(f, points[:0], points, labels)
                 subject = replace(subject, products=read)
@@ -270,21 +270,21 @@ def explanation_of_subject(
 ) -> LimeExplanation:
     """The limits at the rows of a subject, where f has values, as a result."""
     before = subject.function.calls.rows
-    subject, found = limits_or_estimates(subject, progress)
+    subject, result = limits_or_estimates(subject, progress)
     if values is None:
         values = subject.function.value_at(subject.points, subject.labels)
     _check_size(values)
-    errors = found.standard_errors
+    errors = result.standard_errors
     law = subject.law
     as_package = isinstance(law, TabularLaw)
     return LimeExplanation(
-        coefficients=found.coefficients,
-        intercept=found.intercept,
+        coefficients=result.coefficients,
+        intercept=result.intercept,
         standard_errors=errors,
         source=EXACT_LIMITS if errors is None else _source(subject),
         reason=subject.reason,
-        alpha=found.alpha,
-        log_weight=found.log_weight,
+        alpha=result.alpha,
+        log_weight=result.log_weight,
         effective_share=effective_share(law, subject.points),
         values=values,
         points=subject.points,
@@ -325,11 +325,11 @@ def _read_law(law: object) -> LimeLaw:
 
 
 def _reference(f: Function, X: Any, data: Any, law: LimeLaw | None) -> Reference:
-    what = "X" if data is None else "data"
-    points, labels = f.read(X if data is None else data, what)
+    label = "X" if data is None else "data"
+    points, labels = f.read(X if data is None else data, label)
     if law is None and len(points) < 2:
         raise InvalidInput(
-            f"{what}: quartiles need more than one row; give the table that the model "
+            f"{label}: quartiles need more than one row; give the table that the model "
             "was fitted on as data, or a law"
         )
     return Reference.of_points(points, labels, f.schema)

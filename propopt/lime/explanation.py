@@ -155,10 +155,10 @@ def _numbers(arrays: Arrays, name: str, shape: tuple[int, ...]) -> Array:
 
 
 def _table(
-    rows: list[list[Any]], shape: tuple[int, int], what: str
+    rows: list[list[Any]], shape: tuple[int, int], label: str
 ) -> tuple[tuple[Any, ...], ...]:
     if len(rows) != shape[0] or any(len(row) != shape[1] for row in rows):
-        raise InvalidInput(f"{what}: expected a table of shape {shape}")
+        raise InvalidInput(f"{label}: expected a table of shape {shape}")
     return tuple(map(tuple, rows))
 
 
@@ -333,10 +333,10 @@ class LimeResult(ABC, Generic[AskedAbout]):
         """Read what :meth:`save` wrote."""
         return cls(**cls._file.read(path))
 
-    def asked(self, what: str) -> AskedAbout:
+    def asked(self, label: str) -> AskedAbout:
         """The model and the law."""
         if self.subject is None:
-            raise Refused(f"{what}: {self._left_behind}")
+            raise Refused(f"{label}: {self._left_behind}")
         return self.subject
 
     def as_list(self, row: Hashable | None = None) -> list[tuple[str, float]]:
@@ -731,13 +731,13 @@ class LimeExplanation(LimeResult[LimeSubject]):
         InvalidInput
             If there is no such row, or no row is asked for.
         """
-        places = self._positions(rows)
+        indices = self._positions(rows)
         N, names = len(self.coefficients), self.labels
-        if names.points is None and not np.array_equal(places, np.arange(N)):
+        if names.points is None and not np.array_equal(indices, np.arange(N)):
             # rows without names keep their numbers
             names = replace(names, points=tuple(range(N)))
         of_rows = {
-            name: part[places]
+            name: part[indices]
             for name, part in vars(self).items()
             if name in _BY_ROWS and part is not None
         }
@@ -746,11 +746,11 @@ class LimeExplanation(LimeResult[LimeSubject]):
         return replace(
             self,
             **of_rows,
-            cells=tuple(self.cells[n] for n in places),
-            bins=tuple(self.bins[n] for n in places),
-            labels=names.of_positions(places),
-            scatter=None if scatter is None else scatter.of_rows(places),
-            subject=None if subject is None else subject.of_rows(places),
+            cells=tuple(self.cells[n] for n in indices),
+            bins=tuple(self.bins[n] for n in indices),
+            labels=names.of_positions(indices),
+            scatter=None if scatter is None else scatter.of_rows(indices),
+            subject=None if subject is None else subject.of_rows(indices),
         )
 
     def diagnose(

@@ -283,7 +283,7 @@ def exact_variance(
 
     None where two families of factors of one column have no mean in closed form.
     """
-    tables, places = [], []
+    tables, indices = [], []
     for j in function.columns.tolist():
         tilt = law.columns[j].tilt(points[:, j], widths)
         parts = _occurring(function, j)
@@ -291,11 +291,11 @@ def exact_variance(
         if table is None:
             return None
         tables.append(table)
-        places.append(_of_products(function, numbered(parts, function.n_factors), j))
+        indices.append(_of_products(function, numbered(parts, function.n_factors), j))
     values = function.products.values
     return np.array(
         [
-            _of_situation([table[..., n] for table in tables], places, values)
+            _of_situation([table[..., n] for table in tables], indices, values)
             for n in range(len(points))
         ]
     )
@@ -327,7 +327,7 @@ def additive_variance(exact: ExactLimits, points: Points, widths: Values) -> Val
 
 
 def _of_situation(
-    tables: Sequence[Array], places: Sequence[Positions], values: Array
+    tables: Sequence[Array], indices: Sequence[Positions], values: Array
 ) -> float:
     """Σ_{l,l'} v_l m_l v_l' m_l' (Π_k E[g_lk g_l'k] / (E g_lk E g_l'k) − 1).
 
@@ -336,7 +336,7 @@ def _of_situation(
     """
     own = [
         (table, paths, np.flatnonzero(paths < len(table) - 1))
-        for table, paths in zip(tables, places, strict=True)
+        for table, paths in zip(tables, indices, strict=True)
     ]
     means = np.ones(len(values))
     for table, paths, _ in own:
@@ -344,7 +344,7 @@ def _of_situation(
     if len(means) == 0:
         return 0.0
     if not (means != 0.0).all():
-        return _with_zeros(tables, places, values)
+        return _with_zeros(tables, indices, values)
     v, total = values * means, 0.0
     ratios = []
     for table, paths, users in own:
@@ -368,12 +368,12 @@ def _of_situation(
 
 
 def _with_zeros(
-    tables: Sequence[Array], places: Sequence[Positions], values: Array
+    tables: Sequence[Array], indices: Sequence[Positions], values: Array
 ) -> float:
     """Σ over pairs of products, and of −E f as one product more: E (f − E f)²."""
     paths = [
         np.append(own, len(table) - 1)
-        for table, own in zip(tables, places, strict=True)
+        for table, own in zip(tables, indices, strict=True)
     ]
     means = np.ones(len(values) + 1)
     for table, own in zip(tables, paths, strict=True):
@@ -423,12 +423,12 @@ def _pair_table(parts: Sequence[Factors], tilt: Tilt) -> Array | None:
     return table
 
 
-def _of_products(function: SumOfProducts, places: Positions, j: int) -> Positions:
+def _of_products(function: SumOfProducts, indices: Positions, j: int) -> Positions:
     """The place of the factor of column j of each product; the last for none, (L,)."""
     products = function.products
     own = np.append(products.column == j, False)[products.paths]
     factors = np.where(own, products.paths, function.n_factors)
-    return places[factors.min(axis=1, initial=function.n_factors)]
+    return indices[factors.min(axis=1, initial=function.n_factors)]
 
 
 # ---- How much a function varies under the weighted law, and how much is explained
@@ -472,9 +472,9 @@ def variance(
     products = function if isinstance(function, SumOfProducts) else function.products
     if isinstance(products, SumOfProducts):
         affordable = n_pairs(products, len(points)) <= PAIRS_AT_MOST
-        found = exact_variance(products, law, points, own) if affordable else None
-        if found is not None:
-            return Variance(found, np.zeros(len(points)), "exact")
+        result = exact_variance(products, law, points, own) if affordable else None
+        if result is not None:
+            return Variance(result, np.zeros(len(points)), "exact")
     return _estimated(_read(function), law, points, own, n_draws, read_rng(rng))
 
 

@@ -142,8 +142,8 @@ class LimeSubject:
         from one pass; else rows are moved to each bin in turn.
         """
         if self.exact is not None and None not in binned_columns(self.law):
-            found = bin_profiles(self.exact, points)
-            return tuple(np.where(p.shares > 0.0, p.means, np.nan) for p in found)
+            result = bin_profiles(self.exact, points)
+            return tuple(np.where(p.shares > 0.0, p.means, np.nan) for p in result)
         columns = range(points.shape[1])
         return tuple(profile_means(self.limits, self.law, points, j) for j in columns)
 
@@ -160,23 +160,23 @@ class LimeSubject:
             isinstance(read, SumOfProducts)
             and n_pairs(read, len(points)) <= PAIRS_AT_MOST
         ):
-            found = exact_variance(read, law, points, law.widths(points))
-            if found is not None:
-                return found
-        return self._drawn_variance()
+            result = exact_variance(read, law, points, law.widths(points))
+            if result is not None:
+                return result
+        return self._sampled_variance()
 
-    def _drawn_variance(self) -> Values:
+    def _sampled_variance(self) -> Values:
         """The same from common draws; where too few count, from even ones at rows."""
         law, points, common = self.law, self.points, self.common
         widths, shared = law.widths(points), np.zeros(len(points), bool)
         if common is not None:
             shared = common.enough(points, widths)
-        found = np.empty(len(points))
+        result = np.empty(len(points))
         if common is not None and shared.any():
-            found[shared] = common.variances(points[shared], widths[shared])
+            result[shared] = common.variances(points[shared], widths[shared])
         if not shared.all():
-            found[~shared] = self._variance_around(points[~shared], widths[~shared])
-        return found
+            result[~shared] = self._variance_around(points[~shared], widths[~shared])
+        return result
 
     def _variance_around(self, points: Points, widths: Values) -> Values:
         """From even draws of the weighted law of each row."""
@@ -185,8 +185,8 @@ class LimeSubject:
         for rows in _TABLES.blocks(len(points), 3 * uniforms.nbytes):
             around = points[rows]
             copies = np.broadcast_to(uniforms[0], (len(around), *uniforms.shape[1:]))
-            drawn = draws_at(self.law.columns, around, widths[rows], copies)
-            parts.append(evaluated(self.evaluate, drawn.samples).var(axis=1))
+            draws = draws_at(self.law.columns, around, widths[rows], copies)
+            parts.append(evaluated(self.evaluate, draws.samples).var(axis=1))
         return np.concatenate(parts)
 
 

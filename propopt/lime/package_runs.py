@@ -118,11 +118,11 @@ class PackageComparison:
     def root_mean_squares(self) -> dict[str, float]:
         """Of z: as expected, about 1, and without each of what makes it."""
         theories = {"expected": self.expected} | {
-            f"without {name}": found for name, found in self.without.items()
+            f"without {name}": result for name, result in self.without.items()
         }
         return {
-            name: float(np.sqrt((self.z_of(found) ** 2).mean()))
-            for name, found in theories.items()
+            name: float(np.sqrt((self.z_of(result) ** 2).mean()))
+            for name, result in theories.items()
         }
 
 
@@ -287,8 +287,8 @@ class _Theory:
         limits = self._limits(law, seed)
         values = self.function.value_at(self.point, Labels())
         kept = self._kept(limits)
-        found = expected(limits, values, self.n_samples, ridge, first_row, kept)
-        return np.concatenate([found.intercept, found.coefficients[0]])
+        result = expected(limits, values, self.n_samples, ridge, first_row, kept)
+        return np.concatenate([result.intercept, result.coefficients[0]])
 
     def _limits(self, law: TabularLaw, seed: int) -> Limits:
         products = self.function.products

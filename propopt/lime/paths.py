@@ -313,12 +313,12 @@ def _interpolated(
     half = (2 * np.arange(n) + 1) * np.pi / (4 * n)
     up, down = np.cos(half) ** 2, np.sin(half) ** 2
     u, rest = low + (high - low) * up, (1.0 - high) + (high - low) * down
-    found = evaluate(u, rest)
-    coefficients = dct(found.values, type=2, axis=0) / n
+    result = evaluate(u, rest)
+    coefficients = dct(result.values, type=2, axis=0) / n
     coefficients[0] /= 2.0
-    left, allowed = _left(np.abs(coefficients), tail), found.rounding.max(axis=0)
+    left, allowed = _left(np.abs(coefficients), tail), result.rounding.max(axis=0)
     resolved = bool((left <= np.maximum(allowed, _noise(coefficients, tail))).all())
-    backwards = CurveValues(found.values[::-1], found.rounding[::-1])
+    backwards = CurveValues(result.values[::-1], result.rounding[::-1])
     rounding = 4.0 * np.maximum(left, allowed)
     return Piece(low, high, coefficients, backwards, u[::-1], rounding, resolved)
 
@@ -391,7 +391,7 @@ def _signs_on(
     ends = np.array([piece.low, piece.high])
     u = np.concatenate([ends[:1], piece.nodes, turns, ends[1:]])
     at_ends = piece.value(ends, j)
-    found = np.concatenate(
+    result = np.concatenate(
         [at_ends[:1], piece.at_nodes.values[:, j], values, at_ends[1:]]
     )
     bounds = np.concatenate(
@@ -403,8 +403,8 @@ def _signs_on(
         ]
     )
     order = np.argsort(u, kind="stable")
-    signs = np.where(np.abs(found) > bounds, np.sign(found), 0.0)
-    return u[order], signs[order], np.abs(found)[order]
+    signs = np.where(np.abs(result) > bounds, np.sign(result), 0.0)
+    return u[order], signs[order], np.abs(result)[order]
 
 
 # ---- Where coefficients change their sign as the kernel width goes from 0 to infinity
@@ -674,11 +674,11 @@ def signs_around(exact: ExactLimits, points: Points) -> NeighbouringSigns:
         if len(open_rows) == 0:
             break
     for n in open_rows.tolist():
-        for j, found in enumerate(sign_changes(exact, points[n]).columns):
-            nearest = found.nearest(own)
+        for j, result in enumerate(sign_changes(exact, points[n]).columns):
+            nearest = result.nearest(own)
             if nearest is not None and nearest > own / REACH:
                 roots[n, j] = nearest
-                turned[n, j] = found.sign_at(own) != found.signs[-1]
+                turned[n, j] = result.sign_at(own) != result.signs[-1]
     return NeighbouringSigns(roots, turned, wide)
 
 
@@ -706,9 +706,9 @@ class _Variable:
         s = float(-np.expm1(-r)) if self.by_bits else r / (1.0 + 2.0 * r)
         return 2.0 * s / self.last - 1.0
 
-    def widths(self, places: Array) -> Array:
+    def widths(self, nodes: Array) -> Array:
         """The widths at places."""
-        s = 0.5 * self.last * (places + 1.0)
+        s = 0.5 * self.last * (nodes + 1.0)
         r = -np.log1p(-s) if self.by_bits else s / (1.0 - 2.0 * s)
         with np.errstate(divide="ignore"):
             return np.asarray(np.sqrt(0.5 / r))
@@ -720,8 +720,8 @@ def _series(
     """Chebyshev coefficients of β, (m, n, D)."""
     nodes = chebyshev.chebpts1(n_nodes)
     widths = variable.widths(nodes)
-    found = exact.of(np.tile(points, (n_nodes, 1)), np.repeat(widths, len(points)))
-    values = found.coefficients.reshape(n_nodes, *points.shape)
+    result = exact.of(np.tile(points, (n_nodes, 1)), np.repeat(widths, len(points)))
+    values = result.coefficients.reshape(n_nodes, *points.shape)
     weights = chebyshev.chebvander(nodes, n_nodes - 1) * (2.0 / n_nodes)
     weights[:, 0] /= 2.0
     return np.tensordot(weights.T, values, axes=1)
@@ -731,19 +731,19 @@ def _read(series: Array, variable: _Variable) -> tuple[Array, Truths]:
     """The nearest roots, and whether signs are turned, (n, D)."""
     size = np.abs(series).sum(axis=0).max(axis=1)[:, None]
     own = variable.of(variable.own)
-    places = np.sort(np.append(np.linspace(-1.0, 1.0, _GRID), own))
-    values = np.tensordot(chebyshev.chebvander(places, len(series) - 1), series, 1)
+    nodes = np.sort(np.append(np.linspace(-1.0, 1.0, _GRID), own))
+    values = np.tensordot(chebyshev.chebvander(nodes, len(series) - 1), series, 1)
     signs = np.where(np.abs(values) > _CLEAR * size, np.sign(values), 0.0)
-    turned = signs[np.searchsorted(places, own)] * signs[0] < 0.0
+    turned = signs[np.searchsorted(nodes, own)] * signs[0] < 0.0
     # a sign stays until another is certain
-    for k in range(1, len(places)):
+    for k in range(1, len(nodes)):
         signs[k] = np.where(signs[k] == 0.0, signs[k - 1], signs[k])
     roots = np.full(series.shape[1:], np.nan)
     at, n, j = np.nonzero(signs[1:] * signs[:-1] < 0.0)
     if len(at) > 0:
-        low, high = places[at], places[at + 1]
-        found = _bisected(series[:, n, j], low, high, signs[at, n, j])
-        widths = variable.widths(found)
+        low, high = nodes[at], nodes[at + 1]
+        result = _bisected(series[:, n, j], low, high, signs[at, n, j])
+        widths = variable.widths(result)
         order = np.argsort(-np.abs(np.log(widths / variable.own)), kind="stable")
         roots[n[order], j[order]] = widths[order]  # the nearest is written last
     return roots, turned

@@ -52,14 +52,14 @@ class BinProfile:
         total = (self.means @ self.shares)[:, None]
         others = total - self.means * self.shares
         means = np.divide(others, rest, out=self.means.copy(), where=rest > 0.0)
-        drawn = self.shares > 0.0
-        return np.where(drawn, self.means - means, 0.0)
+        sampled = self.shares > 0.0
+        return np.where(sampled, self.means - means, 0.0)
 
     @property
     def extent(self) -> Values:
         """The largest less the smallest mean of bins that are drawn from, (n,)."""
-        drawn = self.means[:, self.shares > 0.0]
-        return np.asarray(np.ptp(drawn, axis=1))
+        sampled = self.means[:, self.shares > 0.0]
+        return np.asarray(np.ptp(sampled, axis=1))
 
 
 def bin_profiles(
@@ -168,10 +168,10 @@ def nearest_edge(column: LimeColumn, x: float) -> Edge | None:
     sides = [k for k in (place - 1, place) if 0 <= k < len(edges)]
     k = min(sides, key=lambda side: abs(x - edges[side]))
     target = place - 1 if k == place - 1 else place + 1
-    around = np.array(
+    neighbouring = np.array(
         [np.nextafter(edges[k], -np.inf), edges[k], np.nextafter(edges[k], np.inf)]
     )
-    beyond = around[column.place(around) == target]
+    beyond = neighbouring[column.place(neighbouring) == target]
     width = own_width(column, x)
     if len(beyond) == 0 or not width > 0.0:
         return None
@@ -251,8 +251,8 @@ def profile_means(
     values = values_in_bins(column)
     moved = np.repeat(points, len(values), axis=0)
     moved[:, j] = np.tile(values, len(points))
-    found = limits(moved)
-    inside = found.mean + (1.0 - found.alpha[:, j]) * found.coefficients[:, j]
+    result = limits(moved)
+    inside = result.mean + (1.0 - result.alpha[:, j]) * result.coefficients[:, j]
     means = np.full((len(points), len(column.bins)), np.nan)
     means[:, column.place(values)] = inside.reshape(len(points), len(values))
     return means
@@ -300,8 +300,8 @@ def cell_coefficients(
     moved = np.repeat(point, len(first) * len(second), axis=0)
     moved[:, pair[0]] = np.repeat(first, len(second))
     moved[:, pair[1]] = np.tile(second, len(first))
-    found = limits(moved).coefficients[:, list(pair)]
+    result = limits(moved).coefficients[:, list(pair)]
     cells = np.full((len(one.bins), len(other.bins), 2), np.nan)
-    places = np.ix_(one.place(first), other.place(second))
-    cells[places] = found.reshape(len(first), len(second), 2)
+    indices = np.ix_(one.place(first), other.place(second))
+    cells[indices] = result.reshape(len(first), len(second), 2)
     return cells

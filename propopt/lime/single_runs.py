@@ -199,8 +199,8 @@ class FiniteFit:
 
     def _solved(self, vectors: Array) -> Array:
         """R x of vectors (n, D)."""
-        found = self.limits.bits.solved(vectors[:, None], self.penalty, self.kept)
-        return np.ascontiguousarray(found[:, 0])
+        result = self.limits.bits.solved(vectors[:, None], self.penalty, self.kept)
+        return np.ascontiguousarray(result[:, 0])
 
     @cached_property
     def leverage(self) -> Values:
@@ -351,20 +351,20 @@ def single_run(
     shared = np.zeros(len(points), bool)
     if common is not None:
         shared = common.enough(points, of_squares)
-        places = np.flatnonzero(shared)
-        for some in _TABLES.blocks(len(places), 24 * common.samples.size):
-            rows = places[some]
+        indices = np.flatnonzero(shared)
+        for some in _TABLES.blocks(len(indices), 24 * common.samples.size):
+            rows = indices[some]
             bits = common.bits(points[rows])
             f = np.broadcast_to(common.values, bits.shape[:2])
             weights = common.weights(points[rows], of_squares[rows]).T
             covariance[rows] = run_covariances(fit, rows, bits, f, weights, log_squares)
-    places, even = np.flatnonzero(~shared), np.full(1, 1.0 / uniforms.shape[1])
-    for some in _TABLES.blocks(len(places), 3 * uniforms.nbytes):
-        rows = places[some]
+    indices, even = np.flatnonzero(~shared), np.full(1, 1.0 / uniforms.shape[1])
+    for some in _TABLES.blocks(len(indices), 3 * uniforms.nbytes):
+        rows = indices[some]
         copies = np.broadcast_to(uniforms, (len(rows), *uniforms.shape[1:]))
-        drawn = draws_at(law.columns, points[rows], of_squares[rows], copies)
-        f = evaluated(evaluate, drawn.samples)
-        covariance[rows] = run_covariances(fit, rows, drawn.bits, f, even, log_squares)
+        draws = draws_at(law.columns, points[rows], of_squares[rows], copies)
+        f = evaluated(evaluate, draws.samples)
+        covariance[rows] = run_covariances(fit, rows, draws.bits, f, even, log_squares)
     return SingleRun(n_samples, fit.coefficients, fit.intercept, covariance)
 
 
@@ -575,9 +575,9 @@ def _root(covariance: Array) -> Array:
 def _of_row(beta: Array, runs: Array, top: int) -> tuple[float, float, float]:
     n_told = min(top, int(np.count_nonzero(beta)))
     told = _largest(beta[None], n_told)[0]
-    found = _largest(runs, n_told)
-    same = (np.sort(found, axis=1) == np.sort(told)).all(axis=1)
-    ordered = (found == told).all(axis=1)
+    result = _largest(runs, n_told)
+    same = (np.sort(result, axis=1) == np.sort(told)).all(axis=1)
+    ordered = (result == told).all(axis=1)
     signed = (np.sign(runs[:, told]) == np.sign(beta[told])).all(axis=1)
     return float(same.mean()), float(ordered.mean()), float(signed.mean())
 

@@ -63,17 +63,17 @@ class LawNeighbourhoods:
             yield rows, self._near(points[rows], rng)
 
     def _near(self, points: Points, rng: np.random.Generator) -> Neighbourhood:
-        drawn = self.law.draw(points, self.n_samples, rng, first_row=self.first_row)
-        weights = drawn.weights
+        draws = self.law.draw(points, self.n_samples, rng, first_row=self.first_row)
+        weights = draws.weights
         if weights.max(axis=1).min() < np.finfo(float).tiny:
             raise InvalidInput(
                 f"law: its kernel width {self.law.kernel_width:g} is so small that all "
                 "weights of a row vanish"
             )
         changes = self._changes(points)
-        bits = drawn.bits * changes[:, None]
+        bits = draws.bits * changes[:, None]
         zeros, ones = np.zeros(points.shape), np.ones(points.shape)
-        return Neighbourhood(drawn.samples, bits, weights, zeros, changes, ones)
+        return Neighbourhood(draws.samples, bits, weights, zeros, changes, ones)
 
     def _changes(self, points: Points) -> Array:
         """1 where a bit is not always the same, else 0, (n, D)."""
@@ -212,12 +212,12 @@ class CommonDraws:
 
     def bits(self, points: Points) -> Array:
         """The bits of the samples around rows, (n, S, D)."""
-        found = np.empty((len(points), *self.samples.shape))
+        result = np.empty((len(points), *self.samples.shape))
         for j, (bins, own) in enumerate(
             zip(self.bins, self._bins_of(points), strict=True)
         ):
-            found[:, :, j] = bins == own[:, None]
-        return found
+            result[:, :, j] = bins == own[:, None]
+        return result
 
     def variances(self, points: Points, widths: Values) -> Values:
         """Var_Q f around rows, (n,)."""
@@ -255,7 +255,7 @@ class CommonDraws:
 
     def errors(self, points: Points, widths: Values) -> tuple[Array, ...]:
         """Standard errors of :meth:`means`, of what the fit leaves over, (n, B_j)."""
-        weights, found = self.weights(points, widths), []
+        weights, result = self.weights(points, widths), []
         for bins, own in zip(self.bins, self._additive, strict=True):
             inside = (bins[:, None] == np.arange(len(own))) * 1.0
             mass = weights.T @ inside
@@ -266,8 +266,8 @@ class CommonDraws:
             square = (weights**2 * apart**2).T @ inside
             error = np.full(mass.shape, np.nan)
             np.divide(np.sqrt(square), mass, out=error, where=mass > 0.0)
-            found.append(error)
-        return tuple(found)
+            result.append(error)
+        return tuple(result)
 
     def means(self, points: Points, widths: Values) -> tuple[Array, ...]:
         """E_Q[f | b_j = b] of all columns, D arrays (n, B_j); NaN in bins of no sample.
@@ -283,15 +283,15 @@ class CommonDraws:
         shares = [t.alpha * t.inside + t.complement * t.outside for t in tilts]
         levels = [p.T @ own for p, own in zip(shares, self._additive, strict=True)]
         total = self._constant + np.sum(levels, axis=0)
-        found = []
+        result = []
         for bins, own, level in zip(self.bins, self._additive, levels, strict=True):
             inside = bins[:, None] == np.arange(len(own))
             mass = weights.T @ inside
             left = weights.T @ (self._left[:, None] * inside)
             extra = np.full((n, len(own)), np.nan)
             np.divide(left, mass, out=extra, where=mass > 0.0)
-            found.append((total - level)[:, None] + own + extra)
-        return tuple(found)
+            result.append((total - level)[:, None] + own + extra)
+        return tuple(result)
 
     @cached_property
     def bins(self) -> tuple[Positions, ...]:
@@ -434,8 +434,10 @@ class _Sampler:
         n_terms = 1 + (self.n_outside > 0) * (1 + self.n_outside)
         row_bytes = 3 * n_terms * self.uniforms.nbytes
         width = n_terms * self.uniforms.shape[2]
-        what = f"fits of {width} terms to {self.uniforms[..., 0].size} samples"
-        require_memory(row_bytes + 24.0 * _BLOCKS * width**2, what, "use fewer samples")
+        label = f"fits of {width} terms to {self.uniforms[..., 0].size} samples"
+        require_memory(
+            row_bytes + 24.0 * _BLOCKS * width**2, label, "use fewer samples"
+        )
         return list(_TABLES.blocks(n_rows, row_bytes))
 
     def estimates(self, points: Points, widths: Values) -> Limits:
@@ -445,10 +447,10 @@ class _Sampler:
         uniforms = np.broadcast_to(self.uniforms, shape)
         tilts = self.law.tilts(points, widths)
         alpha = np.stack([tilt.alpha for tilt in tilts], axis=1)
-        drawn = draws_at(
+        draws = draws_at(
             self.law.columns, points, widths, uniforms.reshape(len(points), -1, width)
         )
-        values = evaluated(self.evaluate, drawn.samples).reshape(shape[:3])
+        values = evaluated(self.evaluate, draws.samples).reshape(shape[:3])
         fit = cross_fitted(terms(uniforms, alpha, self.n_outside), values)
         # E f z̃_j with z̃_j = (z_j − α_j) / √(α_j (1 − α_j)) is β_j √(α_j (1 − α_j))
         spread = np.sqrt(alpha * (1.0 - alpha))

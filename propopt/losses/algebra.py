@@ -350,10 +350,10 @@ def common_labels(losses: Iterable[PropertyLoss]) -> Labels:
     return names
 
 
-def read_for(losses: Sequence[PropertyLoss], W: object, what: str) -> Attributions:
+def read_for(losses: Sequence[PropertyLoss], W: object, label: str) -> Attributions:
     """W (N, D), its rows and columns in the order of the losses."""
-    array = aligned(W, common_labels(losses), what, "the losses")
-    refuse_overflow(array, what)
+    array = aligned(W, common_labels(losses), label, "the losses")
+    refuse_overflow(array, label)
     for loss in losses:
         loss.check_shape(array.shape)
     return array
@@ -456,7 +456,7 @@ def objective_scale(value: float, zero: float, mean: float = math.inf) -> float:
 
 @final
 @dataclass(frozen=True)
-class Effortless:
+class Trivial:
     """What two explanations without work cost, by the name of each loss."""
 
     zero: Mapping[str, float]  # the loss of zero attributions, φ(−T)
@@ -464,7 +464,7 @@ class Effortless:
     sizes: Mapping[str, float]  # max |T| of the losses that have a target
 
     @classmethod
-    def of(cls, losses: Sequence[PropertyLoss]) -> Effortless:
+    def of(cls, losses: Sequence[PropertyLoss]) -> Trivial:
         """The costs by these losses."""
         zero = {loss.name: loss.value_at_zero for loss in losses}
         sizes = {

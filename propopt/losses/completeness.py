@@ -207,12 +207,14 @@ def bounds_of(
         raise InvalidInput(
             f"subject_to: expected a list of bounds, got one; [{constraints!r}] is one"
         )
-    given = list(constraints)
-    all_losses = [*losses, *(x.loss for x in given if isinstance(x, Bound))]
+    user_constraints = list(constraints)
+    all_losses = [*losses, *(x.loss for x in user_constraints if isinstance(x, Bound))]
     known = [loss.n_features for loss in all_losses]
     n_features = next((size for size in known if size is not None), None)
     used = None if n_features is None else _used(all_losses, n_features)
-    return tuple(_bound(constraint, n_features, used) for constraint in given)
+    return tuple(
+        _bound(constraint, n_features, used) for constraint in user_constraints
+    )
 
 
 def _bound(constraint: Constraint, n_features: int | None, used: Array | None) -> Bound:
@@ -263,10 +265,10 @@ def _read_weights(weights: Any) -> tuple[Array, Labels]:
     return numbers, Labels(features=columns)
 
 
-def _read(values: object, what: str) -> tuple[Array, tuple[Hashable, ...] | None]:
+def _read(values: object, label: str) -> tuple[Array, tuple[Hashable, ...] | None]:
     """Numbers (n,), and the index that a Series has."""
-    numbers = sealed(np.array(read_array(values, what, ndim=1)))
-    refuse_overflow(numbers, what)
+    numbers = sealed(np.array(read_array(values, label, ndim=1)))
+    refuse_overflow(numbers, label)
     return numbers, tuple(values.index) if isinstance(values, pd.Series) else None
 
 

@@ -61,8 +61,8 @@ def units_in_words(
     >>> units_in_words("output", None)
     'contribution of each feature to the output'
     """
-    what = "output" if quantity is None else quantity.in_words()
-    return _UNITS_IN_WORDS[units].format(f"the {what}", scale)
+    label = "output" if quantity is None else quantity.in_words()
+    return _UNITS_IN_WORDS[units].format(f"the {label}", scale)
 
 
 @final
@@ -343,19 +343,19 @@ def quantity_of_target(losses: Iterable[PropertyLoss]) -> Quantity | None:
     return told.pop() if len(told) == 1 else None
 
 
-def _read_units(given: Units | None, own: Units | None) -> Units | None:
+def _read_units(user_units: Units | None, own: Units | None) -> Units | None:
     """The units of a target, as it says or as somebody says of it."""
-    if given is None:
+    if user_units is None:
         return own
-    if given not in get_args(Units):
+    if user_units not in get_args(Units):
         raise InvalidInput(
-            f"units: expected 'gradient', 'output' or 'scaled', got {given!r}"
+            f"units: expected 'gradient', 'output' or 'scaled', got {user_units!r}"
         )
-    if own not in (None, given):
+    if own not in (None, user_units):
         raise InvalidInput(
-            f"units: G is in units {own!r}, and not {given!r}; leave units out"
+            f"units: G is in units {own!r}, and not {user_units!r}; leave units out"
         )
-    return given
+    return user_units
 
 
 def _units_of(G: Any) -> Units | None:
@@ -398,9 +398,9 @@ def _local_designs(
     return designs, target
 
 
-def _sized(array: Array, shape: tuple[int, ...], what: str) -> Array:
+def _sized(array: Array, shape: tuple[int, ...], label: str) -> Array:
     if array.shape != shape:
-        raise InvalidInput(f"{what}: expected shape {shape}, got {array.shape}")
+        raise InvalidInput(f"{label}: expected shape {shape}, got {array.shape}")
     return array
 
 

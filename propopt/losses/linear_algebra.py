@@ -246,7 +246,7 @@ def tridiagonalised(matrix: Array) -> tuple[Array, Array, Array, Array]:
     """K = Q T Qᵀ of a symmetric matrix, which is overwritten; gives (n − 1, n − 1)."""
     work, info = lapack.dsytrd_lwork(len(matrix), lower=1)
     _require_done("dsytrd_lwork", info)
-    reduced, diagonal, beside, factors, info = lapack.dsytrd(
+    reduced, diagonal, off_diagonal, factors, info = lapack.dsytrd(
         # K is symmetric: its transpose is K in LAPACK's order, without a copy
         matrix.T,
         lower=1,
@@ -254,7 +254,7 @@ def tridiagonalised(matrix: Array) -> tuple[Array, Array, Array, Array]:
         overwrite_a=1,
     )
     _require_done("dsytrd", info)
-    return np.asfortranarray(reduced[1:, :-1]), diagonal, beside, factors
+    return np.asfortranarray(reduced[1:, :-1]), diagonal, off_diagonal, factors
 
 
 def reflected(
@@ -317,11 +317,11 @@ def _by_size(H: Sparse, of_node: Positions) -> Iterator[tuple[int, Sparse]]:
     listed = H.tocoo()
     keys = of_node[listed.coords[0]]
     order = np.argsort(keys, kind="stable")
-    found, firsts = np.unique(keys[order], return_index=True)
+    unique, firsts = np.unique(keys[order], return_index=True)
     ends = [*firsts[1:].tolist(), len(order)]
-    for size, first, end in zip(found.tolist(), firsts.tolist(), ends, strict=True):
+    for size, first, end in zip(unique.tolist(), firsts.tolist(), ends, strict=True):
         some = order[first:end]
-        coords = tuple(places[some] for places in listed.coords)
+        coords = tuple(indices[some] for indices in listed.coords)
         yield size, sp.coo_array((listed.data[some], coords), shape=H.shape)
 
 

@@ -365,8 +365,8 @@ class SharedRobustness(PropertyLoss):
         both = sp.csr_array(first.multiply(second)).tocoo()
         edge, feature = both.coords
         starts = np.column_stack(upper.coords).astype(np.intp)[edge] * self.n_features
-        places = starts + np.asarray(feature, np.intp)[:, None]
-        return np.searchsorted(self._entries, places), upper.data[edge]
+        indices = starts + np.asarray(feature, np.intp)[:, None]
+        return np.searchsorted(self._entries, indices), upper.data[edge]
 
 
 def _refuse_negative(graph: Graph) -> None:

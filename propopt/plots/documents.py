@@ -95,15 +95,15 @@ def highlight(
     count = read_count(n_words, "n_words")
     most = read_count(max_rows, "max_rows")
     if isinstance(explanation, TextLimeExplanation):
-        places = _places(rows, explanation.labels, len(explanation.rows), most)
-        return highlighted_rows(explanation, places, n_words=count)
+        indices = _places(rows, explanation.labels, len(explanation.rows), most)
+        return highlighted_rows(explanation, indices, n_words=count)
     result = explanation_of(explanation, "given")
     texts = _texts(result, documents)
-    places = _places(rows, result.labels, len(texts), most)
+    indices = _places(rows, result.labels, len(texts), most)
     columns = _columns(result)
-    shown = _documents(words, texts, result, columns, places)
+    shown = _documents(words, texts, result, columns, indices)
     return highlighted(
-        [_marked(result, columns, n, shown[n]) for n in places],
+        [_marked(result, columns, n, shown[n]) for n in indices],
         f"{result.method}: {len(texts)} documents",
         result.units_in_words.replace("each feature", "each word"),
         (),
@@ -143,12 +143,12 @@ def _documents(
     texts: list[str],
     result: Explanation,
     columns: Mapping[str, int],
-    places: list[int],
+    indices: list[int],
 ) -> dict[int, Document]:
     """The texts by the rule that is given, or by that which loses least."""
 
     def parted(rule: WordRule) -> dict[int, Document]:
-        return {n: Document.of(texts[n], rule) for n in places}
+        return {n: Document.of(texts[n], rule) for n in indices}
 
     def lost(documents: dict[int, Document]) -> float:
         absent = (_absent(result, columns, n, own) for n, own in documents.items())

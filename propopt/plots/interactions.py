@@ -39,7 +39,7 @@ from propopt.plots.lime import LONGEST, shortened
 # ---- Pictures of interactions: scores of sets of features with their intervals
 
 
-def places_of_strongest(
+def indices_of_strongest(
     result: InteractionScores | PairScores, sizes: Values, most: int
 ) -> Positions:
     """The features with the largest scores of pairs, largest first; sizes (Q,)."""
@@ -49,16 +49,16 @@ def places_of_strongest(
     return order[best[order] >= 0.0][:most]
 
 
-def some(clear: ClearScores, places: Positions) -> ClearScores:
+def some(clear: ClearScores, indices: Positions) -> ClearScores:
     """Those of some of the sets."""
     return replace(
         clear,
-        names=tuple(clear.names[q] for q in places),
-        estimates=clear.estimates[places],
-        low=clear.low[places],
-        high=clear.high[places],
-        leak=clear.leak[places],
-        used=clear.used[places],
+        names=tuple(clear.names[q] for q in indices),
+        estimates=clear.estimates[indices],
+        low=clear.low[indices],
+        high=clear.high[indices],
+        leak=clear.leak[indices],
+        used=clear.used[indices],
     )
 
 
@@ -164,7 +164,7 @@ def interaction_heatmap(
     clear = _intervals(result, level, adjust)
     most = max(2, read_count(n_features, "n_features"))
     sizes = np.nan_to_num(np.abs(clear.estimates))
-    features = places_of_strongest(result, sizes, most)
+    features = indices_of_strongest(result, sizes, most)
     cells = np.tril(np.ones((len(features), len(features)), dtype=bool), -1)
     scores = np.where(cells, _square(result, clear.estimates, features), np.nan)
     signs = np.where(cells, _square(result, _signs(clear), features), 0.0)
@@ -237,9 +237,9 @@ def _draw(axes: Axes, scores: Array, label: str) -> None:
         interpolation="none",
         rasterized=True,
     )
-    places = np.arange(len(scores))
-    axes.hlines(places - 0.5, -0.5, places + 0.5, color="white", linewidth=1.5)
-    axes.vlines(places + 0.5, places - 0.5, len(scores) - 0.5, color="white")
+    positions = np.arange(len(scores))
+    axes.hlines(positions - 0.5, -0.5, positions + 0.5, color="white", linewidth=1.5)
+    axes.vlines(positions + 0.5, positions - 0.5, len(scores) - 0.5, color="white")
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)
     bar = axes.figure.colorbar(image, ax=axes)
@@ -470,7 +470,7 @@ def interaction_network(
     wanted &= np.isfinite(clear.estimates)
     sizes = np.where(wanted, np.abs(clear.estimates), 0.0)
     most = max(2, read_count(n_features, "n_features"))
-    features = np.sort(places_of_strongest(result, sizes, most))
+    features = np.sort(indices_of_strongest(result, sizes, most))
     outwards = len(features) > _SIDE_BY_SIDE
     reach = _FAR if outwards else _NEAR
     axes = given_or_new(ax, 3.0 + 1.9 * reach, 2.6 + 1.9 * reach)

@@ -59,9 +59,9 @@ def row_title(explanation: LimeExplanation, n: int) -> str:
 
 def lime_title(explanation: Any, where: str, n: int) -> str:
     """Two lines, of a row or a document."""
-    what = f"{explanation.explained_in_words}, {where}"
+    label = f"{explanation.explained_in_words}, {where}"
     return (
-        f"{drawn(shortened(what, 60))}\nit is {explanation.values[n]:.4g}, LIME's sum "
+        f"{drawn(shortened(label, 60))}\nit is {explanation.values[n]:.4g}, LIME's sum "
         f"{explanation.at_row[n]:.4g}"
     )
 
@@ -255,7 +255,7 @@ def _name_ends(axes: Axes, ends: list[tuple[float, str, str]]) -> None:
         )
 
 
-def frame_curves(axes: Axes, own: float, own_name: str, what: str) -> None:
+def frame_curves(axes: Axes, own: float, own_name: str, label: str) -> None:
     """A line at zero, one at the width of the law, a logarithmic scale, words."""
     if np.isfinite(own):
         axes.axvline(own, color="0.45", linestyle=":", linewidth=1.0)
@@ -270,7 +270,7 @@ def frame_curves(axes: Axes, own: float, own_name: str, what: str) -> None:
             color="0.35",
         )
     axes.set_xscale("log")
-    axes.set(ylabel=f"LIME coefficient,\n{drawn(shortened(what, 40))}")
+    axes.set(ylabel=f"LIME coefficient,\n{drawn(shortened(label, 40))}")
     framed(axes)
 
 
@@ -338,8 +338,8 @@ def lime_path(
     names = {j: features_of[j] for j in shown}
     axes = given_or_new(ax, 6.8, 3.9)
     draw_curves(axes, names, path.widths, path.coefficients, path.sign_changes)
-    what = explanation.explained_in_words
-    frame_curves(axes, explanation.law.kernel_width, "width of the law", what)
+    label = explanation.explained_in_words
+    frame_curves(axes, explanation.law.kernel_width, "width of the law", label)
     axes.set(xlabel="kernel width")
     title = row_title(explanation, explanation.position(row))
     axes.set_title(title, fontsize="medium", pad=16)
@@ -442,17 +442,17 @@ def lime_profile(
 
 
 def draw_runs(
-    axes: Axes, places: Positions, means: Array, noise: Array, n_samples: int
+    axes: Axes, positions: Positions, means: Array, noise: Array, n_samples: int
 ) -> None:
     """Two standard deviations around the mean of runs, and the mean, as it is known.
 
-    places (k,), means (k,), noise (k,).
+    positions (k,), means (k,), noise (k,).
     """
     if np.isnan(means).any():
         return
     if not np.isnan(noise).any():
         axes.barh(
-            places,
+            positions,
             4.0 * noise,
             left=means - 2.0 * noise,
             height=0.55,
@@ -462,7 +462,7 @@ def draw_runs(
         )
     axes.scatter(
         means,
-        places,
+        positions,
         marker="|",
         s=130,
         c="0.35",
@@ -472,14 +472,14 @@ def draw_runs(
     )
 
 
-def draw_whiskers(axes: Axes, places: Positions, own: Array, errors: Array) -> None:
+def draw_whiskers(axes: Axes, positions: Positions, own: Array, errors: Array) -> None:
     """Two standard errors to each side of coefficients.
 
-    places (k,), own (k,), errors (k,).
+    positions (k,), own (k,), errors (k,).
     """
     axes.errorbar(
         own,
-        places,
+        positions,
         xerr=2.0 * errors,
         fmt="none",
         ecolor="0.2",
@@ -489,12 +489,12 @@ def draw_whiskers(axes: Axes, places: Positions, own: Array, errors: Array) -> N
     )
 
 
-def name_coefficients(axes: Axes, names: Sequence[str], what: str) -> None:
+def name_coefficients(axes: Axes, names: Sequence[str], label: str) -> None:
     """A line at zero, names at the left, the first above, and a legend below."""
     axes.axvline(0.0, color="0.3", linewidth=0.8)
     axes.set_yticks(np.arange(len(names)), names)
     axes.set_ylim(len(names) - 0.4, -0.6)
-    axes.set(xlabel=f"LIME coefficient, {drawn(shortened(what, 48))}")
+    axes.set(xlabel=f"LIME coefficient, {drawn(shortened(label, 48))}")
     axes.locator_params(axis="x", nbins=5)
     legend_below(axes)
 
@@ -547,16 +547,16 @@ def lime_coefficients(
     shown = largest(own, read_count(n_features, "n_features"))
     names = named_coefficients(explanation, n)
     axes = given_or_new(ax, 6.8, 1.9 + 0.3 * len(shown))
-    places = np.arange(len(shown))
+    positions = np.arange(len(shown))
     means = explanation.expected()[n, shown]
     noise = known_noise(explanation)[n, shown]
-    draw_runs(axes, places, means, noise, explanation.n_samples)
+    draw_runs(axes, positions, means, noise, explanation.n_samples)
     if explanation.standard_errors is not None:
         errors = explanation.standard_errors[n, shown]
-        draw_whiskers(axes, places, own[shown], errors)
+        draw_whiskers(axes, positions, own[shown], errors)
     colours = [RAISES if value >= 0 else LOWERS for value in own[shown]]
     label = "exact limit" if explanation.is_exact else "estimated limit, 2 errors"
-    axes.scatter(own[shown], places, s=26, c=colours, zorder=4, label=label)
+    axes.scatter(own[shown], positions, s=26, c=colours, zorder=4, label=label)
     words = [drawn(shortened(names[j])) for j in shown]
     name_coefficients(axes, words, explanation.explained_in_words)
     axes.set_title(row_title(explanation, n), loc="right", fontsize="medium")
@@ -608,16 +608,16 @@ def lime_words(
     >>> [label.get_text() for label in axes.get_yticklabels()]
     ['good', 'a']
     """
-    found = known_row(explanation, row, "lime_words")
-    shown = largest(found.coefficients, read_count(n_words, "n_words"))
-    own, places = found.coefficients[shown], np.arange(len(shown))
+    result = known_row(explanation, row, "lime_words")
+    shown = largest(result.coefficients, read_count(n_words, "n_words"))
+    own, positions = result.coefficients[shown], np.arange(len(shown))
     axes = given_or_new(ax, 6.8, 1.9 + 0.3 * len(shown))
-    is_exact = found.standard_errors is None
+    is_exact = result.standard_errors is None
     for sign, colour, hatch in ((1.0, RAISES, ""), (-1.0, LOWERS, "////")):
         some = own < 0.0 if sign < 0.0 else own >= 0.0
         if some.any():
             axes.barh(
-                places[some],
+                positions[some],
                 own[some],
                 height=0.36,
                 color=colour,
@@ -630,10 +630,10 @@ def lime_words(
     means, noise = (
         part[n][shown] for part in (explanation.runs.means, explanation.runs.deviations)
     )
-    draw_runs(axes, places, means, noise, explanation.n_samples)
+    draw_runs(axes, positions, means, noise, explanation.n_samples)
     if not is_exact:
-        draw_whiskers(axes, places, own, found.errors[shown])
-    words = [drawn(shortened(found.words[j])) for j in shown]
+        draw_whiskers(axes, positions, own, result.errors[shown])
+    words = [drawn(shortened(result.words[j])) for j in shown]
     name_coefficients(axes, words, explanation.explained_in_words)
     title = document_title(explanation, n)
     axes.set_title(title, loc="right", fontsize="medium")
@@ -641,13 +641,13 @@ def lime_words(
 
 
 def known_row(
-    explanation: TextLimeExplanation, row: Hashable | None, what: str
+    explanation: TextLimeExplanation, row: Hashable | None, label: str
 ) -> ExplainedDocument:
     """What is known of a document, refused where LIME says nothing of it."""
-    found = explanation.row(row)
-    if not found.is_known:
-        raise Refused(f"{what}: LIME says nothing of this document: {found.reason}")
-    return found
+    result = explanation.row(row)
+    if not result.is_known:
+        raise Refused(f"{label}: LIME says nothing of this document: {result.reason}")
+    return result
 
 
 def document_title(explanation: TextLimeExplanation, n: int) -> str:
@@ -726,8 +726,8 @@ def lime_word_path(
         path.sign_changes,
         path.standard_errors,
     )
-    what = explanation.explained_in_words
-    frame_curves(axes, explanation.law.bandwidth, "bandwidth of the law", what)
+    label = explanation.explained_in_words
+    frame_curves(axes, explanation.law.bandwidth, "bandwidth of the law", label)
     axes.set(xlabel="bandwidth ν; the package's kernel width is 100 ν")
     title = document_title(explanation, explanation.position(row))
     axes.set_title(title, fontsize="medium", pad=16)

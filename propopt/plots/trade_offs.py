@@ -88,14 +88,14 @@ def plot_comparison(
     widths = np.array([_of_row(explanation, row) for explanation in pair])
     order = largest(np.abs(widths).max(axis=0), read_count(n_features, "n_features"))
     axes = given_or_new(ax, 5.2, 1.0 + 0.36 * len(order))
-    places = np.arange(len(order))
+    positions = np.arange(len(order))
     for k, colour in enumerate([OPTIMIZED_COLOUR, CYCLE[0]]):
         named = pair[0].method != pair[1].method
         label = drawn(pair[k].method) if named else f"{k + 1}"
         shift = 0.38 * (k - 0.5)
-        axes.barh(places + shift, widths[k, order], 0.36, color=colour, label=label)
+        axes.barh(positions + shift, widths[k, order], 0.36, color=colour, label=label)
     names = feature_names(pair[0])
-    axes.set_yticks(places, [drawn(names[j]) for j in order])
+    axes.set_yticks(positions, [drawn(names[j]) for j in order])
     axes.invert_yaxis()
     axes.axvline(0.0, color="0.3", linewidth=0.8)
     cosine = np.median(_cosines(pair[0].attributions, pair[1].attributions))
@@ -112,9 +112,9 @@ def plot_comparison(
 def _refuse_other_units(first: AttributionsLike, second: AttributionsLike) -> None:
     """Slopes are no contributions; a bare table is taken for what it meets."""
     units = [
-        explanation_of(given, "given").units
-        for given in (first, second)
-        if isinstance(given, Explanation) or is_shap(given)
+        explanation_of(user_value, "given").units
+        for user_value in (first, second)
+        if isinstance(user_value, Explanation) or is_shap(user_value)
     ]
     if len(set(units)) > 1:
         raise InvalidInput(
@@ -371,8 +371,8 @@ def _ring(axes: Axes, knee: pd.Series, label: str | None) -> None:
 
 def _knee_label(knee: pd.Series, x: str, y: str, ends: Ends | None) -> str:
     """The knee, with its shares where they are defined."""
-    places = [("x", x), ("y", y)]
-    shares = [_share(float(knee[column]), name, ends) for column, name in places]
+    positions = [("x", x), ("y", y)]
+    shares = [_share(float(knee[column]), name, ends) for column, name in positions]
     words = ", ".join(filter(None, shares))
     return f"knee: {words}" if words else "knee"
 

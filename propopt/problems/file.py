@@ -164,15 +164,15 @@ class OwnTable:
         if self.text is not None:
             self._require("--text", self.text, list(map(str, columns)))
             return self.text
-        found = next(
+        result = next(
             (c for c in _text_columns(columns) if _are_documents(columns[c])), ""
         )
-        if found and len(columns.T) > 1:
+        if result and len(columns.T) > 1:
             raise InvalidInput(
-                f"--csv: column {found!r} holds documents, which are no categories; "
-                f"explain their words by --text {found}, or leave the column out"
+                f"--csv: column {result!r} holds documents, which are no categories; "
+                f"explain their words by --text {result}, or leave the column out"
             )
-        return found or None
+        return result or None
 
     def _require(self, option: str, column: str, columns: list[str]) -> None:
         if column not in columns:

@@ -234,16 +234,16 @@ FeatureGraph: TypeAlias = Annotated[
 FEATURE_GRAPHS: Final = get_args(get_args(FeatureGraph)[0])
 
 
-def require_one_each(what: str, n_features: int, count: int) -> None:
+def require_one_each(label: str, n_features: int, count: int) -> None:
     """Refuse a list of another length than there are features."""
     if count != n_features:
         raise InvalidInput(
-            f"{what}: expected {n_features}, one for each feature, got {count}"
+            f"{label}: expected {n_features}, one for each feature, got {count}"
         )
 
 
-def _require_matrix(n_nodes: int, what: str) -> None:
-    require_memory(24.0 * n_nodes**2, what, "explain fewer points")
+def _require_matrix(n_nodes: int, label: str) -> None:
+    require_memory(24.0 * n_nodes**2, label, "explain fewer points")
 
 
 class LossSection(Section):

@@ -125,23 +125,23 @@ class Plan:
         pairs: Sequence[Pair],
     ) -> list[Explanation]:
         """The new inputs under each pair of weights, from one fit."""
-        seen = observations.first(self.n_observations)
+        observed = observations.first(self.n_observations)
         model = clone(explainer).set_params(inducing=self.inducing)
-        model.fit(seen.others, seen.gradients)
-        return [self._named(one) for one in self._path(model, seen, pairs)]
+        model.fit(observed.others, observed.gradients)
+        return [self._named(one) for one in self._path(model, observed, pairs)]
 
     def _path(
         self,
         model: GaussianProcessExplainer,
-        seen: Observations,
+        observed: Observations,
         pairs: Sequence[Pair],
     ) -> list[Explanation]:
-        plain = model.explain_path(seen.new, pairs)
+        plain = model.explain_path(observed.new, pairs)
         if not self.own_gradients:
             return plain
-        with_own = model.explain_path(seen.new, pairs, gradients=seen.own)
+        with_own = model.explain_path(observed.new, pairs, gradients=observed.own)
         return [
-            _with_first(own, other, seen.n_shared)
+            _with_first(own, other, observed.n_shared)
             for own, other in zip(with_own, plain, strict=True)
         ]
 

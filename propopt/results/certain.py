@@ -670,7 +670,7 @@ class Certain(Conclusion):
         n = self.labels.position(row, len(self.signs))
         here = self._present[[n]]
         count = int(here.sum())
-        places = in_order(self.attributions[[n]], self.order, here)[0, :count]
+        indices = in_order(self.attributions[[n]], self.order, here)[0, :count]
         prices = self.order_prices[n, : max(count - 1, 0)]
         orders = _quotient(prices, self.optimum / len(self.prices))
         table = pd.DataFrame(
@@ -683,7 +683,7 @@ class Certain(Conclusion):
                 "worst_rank": self.worst_ranks[n],
             },
             index=pd.Index(self.features, name="feature"),
-        ).iloc[places]
+        ).iloc[indices]
         return table.assign(price_of_order=[*orders, np.nan][:count])
 
     def top(self, count: int = 3) -> pd.DataFrame:
@@ -848,8 +848,8 @@ class _Statements:
                 w, n, here, self.near, self.beta, self.scatter, self.order
             )
             best[n, here], worst[n, here] = pairs.best_ranks, pairs.worst_ranks
-            places = in_order(w[None], self.order, every)[0]
-            following = pairs.prices[places[:-1], places[1:]]
+            indices = in_order(w[None], self.order, every)[0]
+            following = pairs.prices[indices[:-1], indices[1:]]
             prices[n, : len(following)] = following
         return best, worst, prices
 

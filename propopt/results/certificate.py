@@ -43,7 +43,7 @@ import scipy.sparse.linalg as spla
 from propopt.base.arrays import Array, Attributions, Sparse
 from propopt.base.checks import read_nonnegative
 from propopt.losses import Bound, Objective, PropertyLoss
-from propopt.losses.algebra import Effortless, read_for
+from propopt.losses.algebra import Trivial, read_for
 from propopt.losses.completeness import Constraint, Totals, bounds_of
 from propopt.losses.linear_algebra import Rounding
 from propopt.losses.maps import Absolute, Identity, RowSums, Squared
@@ -406,14 +406,14 @@ def certificate_of(
     duals: Mapping[str, Array],
     bounds: Sequence[Bound] = (),
     multipliers: Sequence[float] = (),
-    effortless: Effortless | None = None,
+    trivial: Trivial | None = None,
 ) -> Certificate:
     """The certificate of W (N, D) in the order of the losses; nothing is checked."""
     every = [*objective.losses, *(bound.loss for bound in bounds)]
-    effortless = effortless or Effortless.of(every)
-    effortless.refuse_underflow(objective.weights)
+    trivial = trivial or Trivial.of(every)
+    trivial.refuse_underflow(objective.weights)
     value = math.fsum(c * values[id(loss)] for c, loss in objective.terms)
-    excesses = [_violation(b, W, values[id(b.loss)], effortless) for b in bounds]
+    excesses = [_violation(b, W, values[id(b.loss)], trivial) for b in bounds]
     prices = [*multipliers, *(0.0 for _ in bounds)]  # zero where there are too few
     lower, kind, distance = _lower_bound(
         objective, W, values, duals, list(zip(prices, bounds, strict=False))
@@ -423,7 +423,7 @@ def certificate_of(
     return Certificate(
         value=value,
         lower_bound=lower if bounds else min(lower, value),
-        scale=effortless.scale(value, objective.weights),
+        scale=trivial.scale(value, objective.weights),
         kind=kind,
         violation=max(excesses, default=0.0),
         # with bounds it is the distance to the optimum of the Lagrangian
@@ -531,9 +531,7 @@ def _complete_bound(
     return lower + math.fsum(c * loss.constant for c, loss in inner), kind, distance
 
 
-def _violation(
-    bound: Bound, W: Attributions, value: float, effortless: Effortless
-) -> float:
+def _violation(bound: Bound, W: Attributions, value: float, trivial: Trivial) -> float:
     """The relative excess of a loss over its limit; of row sums, how far they are off.
 
     max |W v − t| is relative to the largest sum that the entries could have.
@@ -544,5 +542,5 @@ def _violation(
         most = (np.abs(W) * np.abs(bound.loss.map.weights)).sum(axis=1)
         scale = max(float(most.max()), float(np.abs(bound.loss.target).max()))
         return float(np.abs(bound.loss.residual(W)).max()) / max(scale, tiny)
-    scale = effortless.scale(bound.limit, {bound.loss.name: 1.0})
+    scale = trivial.scale(bound.limit, {bound.loss.name: 1.0})
     return max(value - bound.limit, 0.0) / max(scale, tiny)

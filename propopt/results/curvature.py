@@ -71,12 +71,12 @@ class Quadratic:
     @classmethod
     def of(cls, losses: tuple[PropertyLoss, ...], shape: tuple[int, int]) -> Quadratic:
         """The three squared losses among ``losses``, which :func:`refusal` accepts."""
-        places: dict[str, int] = {}
+        index: dict[str, int] = {}
         for place, loss in enumerate(losses):
             if isinstance(loss.penalty, Squared):
-                places[_NOUNS[type(loss.map)]] = place
+                index[_NOUNS[type(loss.map)]] = place
         own, over_points, over_features = (
-            places.get(noun)
+            index.get(noun)
             for noun in ("gradient-matching", "robustness", "smoothness")
         )
         assert own is not None, "the solver refuses programs without gradient matching"

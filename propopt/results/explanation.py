@@ -888,9 +888,9 @@ class Explanation:
         x1           0.0       0.0
         """
         _ = self.attributions  # losses and certificate are then theirs
-        given = None if objective is None else Objective.of(objective)
-        program = self._program_of(given, "certain")
-        known = self if given is None else claimed(self, given)
+        user_objective = None if objective is None else Objective.of(objective)
+        program = self._program_of(user_objective, "certain")
+        known = self if user_objective is None else claimed(self, user_objective)
         return certain_of(known, program, budget=budget, rows=rows, order=order)
 
     def shares(self, objective: Objective | PropertyLoss | None = None) -> Shares:
@@ -923,9 +923,11 @@ class Explanation:
         >>> mine.shares(objective)
         Shares(50.0 % of faithfulness kept (gradient_matching); 0.0 % of ...
         """
-        given = None if objective is None else Objective.of(objective)
+        user_objective = None if objective is None else Objective.of(objective)
         _ = self.attributions  # weights are then those of what was computed
-        return shares_of(self, given, self._program_of(given, "shares"))
+        return shares_of(
+            self, user_objective, self._program_of(user_objective, "shares")
+        )
 
     @property
     def loss_shares(self) -> dict[str, float]:
@@ -990,9 +992,13 @@ class Explanation:
         ['weight of pairwise_robustness', 'neighbours in pairwise_robustness']
         """
         _ = self.attributions  # weights are then those of what was computed
-        given = None if objective is None else Objective.of(objective)
-        program = self._program_of(given, "stability")
-        known = self if given is None else replace(self, weights=given.weights)
+        user_objective = None if objective is None else Objective.of(objective)
+        program = self._program_of(user_objective, "stability")
+        known = (
+            self
+            if user_objective is None
+            else replace(self, weights=user_objective.weights)
+        )
         return stability_of(known, program, k, solve)
 
     def _program_of(self, objective: Objective | None, question: str) -> Program:
@@ -1058,10 +1064,10 @@ def explanations_of(
     """
     own = units or "gradient"
     if isinstance(many, Mapping):
-        for name, given in many.items():
-            yield replace(explanation_of(given, name, own), method=name)
+        for name, user_explanation in many.items():
+            yield replace(explanation_of(user_explanation, name, own), method=name)
         return
     if hasattr(many, "shape") or isinstance(many, Explanation):
         raise InvalidInput(f"{noun}s: expected a list of them, got one: put it in [ ]")
-    for place, given in enumerate(many, start=1):
-        yield explanation_of(given, f"{noun} {place}", own)
+    for place, user_explanation in enumerate(many, start=1):
+        yield explanation_of(user_explanation, f"{noun} {place}", own)

@@ -545,14 +545,14 @@ def smoothest(
     own = GradientMatching(G, name="distance from the target")
     part = ConstrainedPart(Program((own, *coupled), bounds, program.shape))
     weights = np.ones(1 + len(coupled))
-    found = []
+    result = []
     for share in (_LITTLE, _LITTLE / 2.0):
         weights[0] = share * most
         try:
-            found.append(part.optimum(weights))
+            result.append(part.optimum(weights))
         except Refused:
             return None
-    return np.asarray(2.0 * found[1] - found[0])
+    return np.asarray(2.0 * result[1] - result[0])
 
 
 def least_among(program: Program, totals: Totals, loss: PropertyLoss) -> float | None:

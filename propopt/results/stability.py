@@ -93,7 +93,7 @@ class Agreement:
         close, kept = _packed(own, here)[rows], partial(_packed, present=here)
         ranks = np.stack([_correlations(close, kept(V)[rows]) for V in others.values()])
         everywhere = np.asarray(same.all(axis=0))
-        found = {
+        results = {
             "signs": same.mean(axis=1),
             "weighted_signs": np.array([_weighted(row, sizes) for row in same]),
             "top": overlaps.mean(axis=1),
@@ -105,15 +105,15 @@ class Agreement:
             weighted_signs=_weighted(everywhere, sizes),
             top=float(overlaps.min(axis=0).mean()),
             ranks=max(float(ranks.min(axis=0).mean()), 0.0),
-            worst=dict(_worst(found, list(others))),
+            worst=dict(_worst(results, list(others))),
         )
 
 
 def _worst(
-    found: Mapping[str, Array], names: Sequence[str]
+    results: Mapping[str, Array], names: Sequence[str]
 ) -> Iterator[tuple[str, str]]:
     """The setting where each measure is least; none where nothing breaks."""
-    for measure, values in found.items():
+    for measure, values in results.items():
         place = int(values.argmin())
         yield measure, names[place] if values[place] < 1.0 else "none"
 
@@ -133,9 +133,9 @@ def _overlaps(W: Attributions, V: Attributions, k: int) -> Array:
 
 
 def _largest(W: Attributions, k: int) -> NDArray[np.bool_]:
-    places = np.argsort(-np.abs(W), axis=1, kind="stable")[:, :k]
+    indices = np.argsort(-np.abs(W), axis=1, kind="stable")[:, :k]
     chosen = np.zeros(W.shape, dtype=bool)
-    np.put_along_axis(chosen, places, True, axis=1)
+    np.put_along_axis(chosen, indices, True, axis=1)
     return chosen & (W != 0.0)
 
 
@@ -144,8 +144,8 @@ def _packed(W: Attributions, present: Truths) -> Attributions:
     if present.all():
         return W
     most = int(present.sum(axis=1).max(initial=1))
-    places = np.argsort(~present, axis=1, kind="stable")[:, :most]
-    return np.take_along_axis(np.where(present, W, np.nan), places, axis=1)
+    indices = np.argsort(~present, axis=1, kind="stable")[:, :most]
+    return np.take_along_axis(np.where(present, W, np.nan), indices, axis=1)
 
 
 def _correlations(W: Attributions, V: Attributions) -> Array:
@@ -308,9 +308,9 @@ def families(
             if near:
                 yield f"neighbours in {loss.name}", near
     for place, loss in enumerate(program.losses):
-        if weights[place] > 0.0 and _is_drawn(loss):
-            drawn = optima.redrawn(program, weights, place)
-            seeds = {f"draw {b}": W for b, W in enumerate(drawn, start=1)}
+        if weights[place] > 0.0 and _is_sampled(loss):
+            redrawn = optima.redrawn(program, weights, place)
+            seeds = {f"draw {b}": W for b, W in enumerate(redrawn, start=1)}
             yield f"draws of {loss.name}", seeds
 
 
@@ -333,15 +333,15 @@ def _neighbours(
     count = int(graph.parameters.get("n_neighbors", 0))
     if again is None or not total > 0.0:
         return {}
-    found = {}
+    results = {}
     for other in {max(count // 2, 1), min(2 * count, graph.n_nodes - 1)} - {count}:
         robust = _over(again(other), loss)
         c = weights.copy()
         c[place] *= total / _total(robust)
-        found[plural(other, "neighbour")] = next(
+        results[plural(other, "neighbour")] = next(
             optima.of(_replaced(program, place, robust), [c])
         )
-    return found
+    return results
 
 
 def _over(graph: Graph, loss: _Robustness) -> _Robustness:
@@ -363,7 +363,7 @@ def _replaced(program: Program, place: int, loss: PropertyLoss) -> Program:
     return Program(losses, program.bounds, program.shape)
 
 
-def _is_drawn(loss: PropertyLoss) -> bool:
+def _is_sampled(loss: PropertyLoss) -> bool:
     match loss:
         case GradientMatching(estimate=estimate, norm="l2") if estimate is not None:
             return estimate.blocks is not None

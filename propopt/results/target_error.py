@@ -152,9 +152,9 @@ def contrasts(n_blocks: int) -> Array:
     """
     # Helmert: each block against those before it
     rows = np.tril(np.ones((n_blocks - 1, n_blocks)))
-    places = np.arange(1, n_blocks)
-    rows[places - 1, places] = -places
-    return np.asarray(rows / np.sqrt(places * (places + 1.0))[:, None])
+    indices = np.arange(1, n_blocks)
+    rows[indices - 1, indices] = -indices
+    return np.asarray(rows / np.sqrt(indices * (indices + 1.0))[:, None])
 
 
 @final
@@ -380,11 +380,11 @@ class Aim:
 
         None where nothing was drawn, or the objective is not quadratic.
         """
-        drawn = [loss for loss in self._aims(weights) if _is_drawn(loss)]
-        if len(drawn) != 1 or self._relation(weights) == "at most":
+        sampled = [loss for loss in self._aims(weights) if _is_sampled(loss)]
+        if len(sampled) != 1 or self._relation(weights) == "at most":
             return None
-        a = self._weight(drawn[0], weights)
-        return sealed(self._scatter(drawn[0]).standard_errors(a, weights))
+        a = self._weight(sampled[0], weights)
+        return sealed(self._scatter(sampled[0]).standard_errors(a, weights))
 
     def _of_one(self, loss: PropertyLoss, weights: Array, scale: float) -> TargetError:
         """Of the only inexact target; weights are those of all losses."""
@@ -484,7 +484,7 @@ def _known_exactly(loss: PropertyLoss) -> str | None:
             return None
 
 
-def _is_drawn(loss: PropertyLoss) -> bool:
+def _is_sampled(loss: PropertyLoss) -> bool:
     match loss:
         case GradientMatching(estimate=Estimate(exact=False, blocks=blocks)):
             return blocks is not None

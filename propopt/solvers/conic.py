@@ -144,8 +144,8 @@ def _memory_refusal(program: Program) -> str | None:
     n_points, n_features = program.shape
     rows = sum(loss.map.flat_rows(program.shape) for loss in program.all_losses)
     n_bytes = BYTES_PER_ROW * (rows + n_points * n_features)
-    what = f"a conic program of {rows} rows"
-    return memory_refusal(n_bytes, what, "use fewer edges (knn_graph, or a cutoff)")
+    label = f"a conic program of {rows} rows"
+    return memory_refusal(n_bytes, label, "use fewer edges (knn_graph, or a cutoff)")
 
 
 BYTES_PER_ROW = 4_000.0

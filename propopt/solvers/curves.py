@@ -350,8 +350,8 @@ def _memory_refusal(program: Program) -> str | None:
     # a Gram matrix, its eigenvectors and LAPACK's workspace for each axis
     n_bytes = sum(32.0 * size**2 for size in program.shape)
     n_points, n_features = program.shape
-    what = f"the eigenbasis of {n_points} points and {n_features} features"
-    return memory_refusal(n_bytes, what, "the krylov solver works without it")
+    label = f"the eigenbasis of {n_points} points and {n_features} features"
+    return memory_refusal(n_bytes, label, "the krylov solver works without it")
 
 
 @final
@@ -625,8 +625,8 @@ class Krylov(Solver):
 def _krylov_memory_refusal(program: Program) -> str | None:
     # G, its rotation, W, and the vectors of each recurrence
     n_points, n_features = program.shape
-    what = f"conjugate gradients on {n_points} points and {n_features} features"
-    return memory_refusal(80.0 * n_points * n_features, what, "explain fewer points")
+    label = f"conjugate gradients on {n_points} points and {n_features} features"
+    return memory_refusal(80.0 * n_points * n_features, label, "explain fewer points")
 
 
 class _KrylovSpaces(Curve):

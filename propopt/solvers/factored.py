@@ -283,8 +283,8 @@ def _graph_refusal(program: Program) -> str | None:
         return "there is no robustness loss whose graph is stored, and sparse"
     n_points, n_features = program.shape
     n_bytes = Elimination.of(graph.gram).n_bytes + 100.0 * n_points * n_features
-    what = f"a factor of the graph of {n_points} points"
-    return memory_refusal(n_bytes, what, "the krylov solver works without it")
+    label = f"a factor of the graph of {n_points} points"
+    return memory_refusal(n_bytes, label, "the krylov solver works without it")
 
 
 class _Factors(Curve):

@@ -359,8 +359,8 @@ def _memory_refusal(program: Program) -> str | None:
         # a Gram matrix, its eigenvectors and LAPACK's workspace
         n_bytes += 32.0 * n_points**2
         instead = "use a sparse graph (knn_graph, or a cutoff)"
-    what = f"the lasso of {n_points} points and {n_features} features"
-    return memory_refusal(n_bytes, what, instead)
+    label = f"the lasso of {n_points} points and {n_features} features"
+    return memory_refusal(n_bytes, label, instead)
 
 
 ARRAYS = 24  # arrays of the size of W that are alive at once, by measurement

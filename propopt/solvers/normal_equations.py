@@ -77,8 +77,8 @@ def _memory_refusal(program: Program) -> str | None:
     n_points, n_features = program.shape
     # the blocks of one point at a time, their inverse and two temporaries
     n_bytes = 8.0 * n_points * n_features * (4.0 * n_features + 12.0)
-    what = f"{n_points} blocks of {n_features} × {n_features} features"
-    return memory_refusal(n_bytes, what, "use fewer points or features")
+    label = f"{n_points} blocks of {n_features} × {n_features} features"
+    return memory_refusal(n_bytes, label, "use fewer points or features")
 
 
 class _NormalEquations(Prepared):

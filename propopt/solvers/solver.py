@@ -169,7 +169,7 @@ def _optimum(
 
 
 def _programs_without_a_block(program: Program) -> Iterator[Program]:
-    [loss] = (loss for loss in program.losses if drawn_blocks(loss) is not None)
+    [loss] = (loss for loss in program.losses if sampled_blocks(loss) is not None)
     assert isinstance(loss, GradientMatching)
     for target in _without_a_block(loss):
         other = GradientMatching(target, loss.norm, name=loss.name)
@@ -178,14 +178,14 @@ def _programs_without_a_block(program: Program) -> Iterator[Program]:
 
 
 def _without_a_block(loss: GradientMatching) -> Iterator[Estimate]:
-    blocks = drawn_blocks(loss)
+    blocks = sampled_blocks(loss)
     assert blocks is not None
     for block in blocks:
         values = loss.G - (block - loss.G) / (len(blocks) - 1)
         yield Estimate(values=values, source="a block left out", labels=loss.labels)
 
 
-def drawn_blocks(loss: PropertyLoss) -> Array | None:
+def sampled_blocks(loss: PropertyLoss) -> Array | None:
     """Blocks of draws (B, N, D) of the target of a loss; None where there are none."""
     match loss:
         case GradientMatching(estimate=Estimate(exact=False, blocks=blocks)):

@@ -434,5 +434,5 @@ def _memory_refusal(program: Program) -> str | None:
     )
     side = n_points if choose_layout(_grams(program.losses)) == "dense" else 0
     n_bytes = 48.0 * side**2 + 100.0 * (rows + n_points * n_features)
-    what = f"splitting with {n_points} points and {rows} differences"
-    return memory_refusal(n_bytes, what, "use fewer edges (knn_graph, or a cutoff)")
+    label = f"splitting with {n_points} points and {rows} differences"
+    return memory_refusal(n_bytes, label, "use fewer edges (knn_graph, or a cutoff)")

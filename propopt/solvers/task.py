@@ -23,7 +23,7 @@ from propopt.base.errors import (
 )
 from propopt.base.resources import few_threads
 from propopt.losses import MaxDifferenceRobustness, Program
-from propopt.losses.algebra import Effortless, Faithfulness
+from propopt.losses.algebra import Faithfulness, Trivial
 from propopt.losses.completeness import Totals
 from propopt.losses.faithfulness import Units, quantity_of_target, units_of_target
 from propopt.losses.restricted import Restriction, is_complete, zeros
@@ -54,8 +54,8 @@ from propopt.solvers.solver import (
     Prepared,
     Solution,
     Solver,
-    drawn_blocks,
     left_out_errors,
+    sampled_blocks,
 )
 from propopt.solvers.splitting import Splitting
 
@@ -326,7 +326,7 @@ class Task:
     ) -> Solution:
         """The minimiser for these weights."""
         shape = self.program.shape
-        self._effortless.refuse_underflow(self.program.weighed(weights).weights)
+        self._trivial.refuse_underflow(self.program.weighed(weights).weights)
         if self._zero_is_free(weights):
             if not self._is_faithful(weights):
                 warnings.warn(
@@ -405,7 +405,7 @@ class Task:
             duals=solution.duals,
             bounds=program.bounds,
             multipliers=solution.multipliers,
-            effortless=self._effortless,
+            trivial=self._trivial,
         )
         if not certificate.holds(tolerance):
             warnings.warn(
@@ -453,8 +453,8 @@ class Task:
         """Whether one loss was drawn, and the solver is fast enough for that."""
         if self._zero_is_free(weights):
             return False
-        drawn = [drawn_blocks(loss) is not None for loss in self._posed.losses]
-        return sum(drawn) == 1 and not isinstance(innermost(self.chosen), Conic)
+        sampled = [sampled_blocks(loss) is not None for loss in self._posed.losses]
+        return sum(sampled) == 1 and not isinstance(innermost(self.chosen), Conic)
 
     def _linear_errors(self, weights: Array) -> Lazy[Array | None]:
         return Lazy(partial(self._aim.standard_errors, weights))
@@ -522,11 +522,11 @@ class Task:
         assert isinstance(self.prepared, Curve), "see knows_curve"
         if self.active is None:
             return self.prepared.measure(weights, tolerance)
-        places = list(self.active)
-        found = self.prepared.measure(weights[places], tolerance)
+        indices = list(self.active)
+        result = self.prepared.measure(weights[indices], tolerance)
         losses = np.full(len(weights), np.nan)  # nobody knows the others
-        losses[places] = found.losses
-        return Measurement(losses=losses, excess=found.excess)
+        losses[indices] = result.losses
+        return Measurement(losses=losses, excess=result.excess)
 
     def on_curve(self, weights: Array, tolerance: float, began: float) -> Explanation:
         """The losses of the optimum; its attributions when they are first read.
@@ -536,13 +536,13 @@ class Task:
         """
         names = [loss.name for loss in self.program.losses]
         named = self.program.weighed(weights).weights
-        self._effortless.refuse_underflow(named)
+        self._trivial.refuse_underflow(named)
         measurement = self.measure(weights, tolerance)
         value = float(weights @ measurement.losses)
         certificate = Certificate(
             value=value,
             lower_bound=value - measurement.excess,
-            scale=self._effortless.scale(value, named),
+            scale=self._trivial.scale(value, named),
             kind="curve",
         )
         best = Explanation(
@@ -589,13 +589,13 @@ class Task:
     @cached_property
     def _costs_of_zero(self) -> Array:
         """The losses of zero attributions, those of the bounds last."""
-        zero = self._effortless.zero
+        zero = self._trivial.zero
         return np.array([zero[loss.name] for loss in self.program.all_losses])
 
     @cached_property
-    def _effortless(self) -> Effortless:
+    def _trivial(self) -> Trivial:
         """The value of each loss for explanations without work."""
-        return Effortless.of(self.program.all_losses)
+        return Trivial.of(self.program.all_losses)
 
     def _is_faithful(self, weights: Array) -> bool:
         """True if a loss with a weight above zero, or a bound, ties W to f."""

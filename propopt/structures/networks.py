@@ -373,11 +373,11 @@ class Monomials(Network):
         """The monomials with the given exponents p, shape (F, D)."""
         monomials = [_monomial(row) for row in powers]
         levels = _divisors(monomials)
-        places = {m: place for place, m in enumerate(chain.from_iterable(levels))}
+        index = {m: place for place, m in enumerate(chain.from_iterable(levels))}
         return cls(
-            levels=tuple(_level(level, places) for level in levels[1:]),
-            outputs=np.array([places[m] for m in monomials], dtype=np.intp),
-            slopes=tuple(_slope(monomials, d, places) for d in range(powers.shape[1])),
+            levels=tuple(_level(level, index) for level in levels[1:]),
+            outputs=np.array([index[m] for m in monomials], dtype=np.intp),
+            slopes=tuple(_slope(monomials, d, index) for d in range(powers.shape[1])),
         )
 
     @property
@@ -478,18 +478,18 @@ def _divisors(monomials: Sequence[Monomial]) -> list[list[Monomial]]:
     return [sorted(level) for level in levels]
 
 
-def _level(level: Sequence[Monomial], places: Mapping[Monomial, int]) -> Level:
+def _level(level: Sequence[Monomial], index: Mapping[Monomial, int]) -> Level:
     return Level(
-        parents=np.array([places[m[:-1]] for m in level], dtype=np.intp),
+        parents=np.array([index[m[:-1]] for m in level], dtype=np.intp),
         features=np.array([m[-1] for m in level], dtype=np.intp),
     )
 
 
 def _slope(
-    monomials: Sequence[Monomial], feature: int, places: Mapping[Monomial, int]
+    monomials: Sequence[Monomial], feature: int, index: Mapping[Monomial, int]
 ) -> Slope:
     columns = [j for j, monomial in enumerate(monomials) if feature in monomial]
-    quotients = [places[_without(monomials[j], feature)] for j in columns]
+    quotients = [index[_without(monomials[j], feature)] for j in columns]
     exponents = [monomials[j].count(feature) for j in columns]
     return Slope(
         np.array(columns, dtype=np.intp),

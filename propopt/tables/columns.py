@@ -375,16 +375,16 @@ def _shares(codes: Codes, n_categories: int) -> Array:
 
 
 def _hot(
-    name: Hashable, members: tuple[Hashable, ...], frame: pd.DataFrame, what: str
+    name: Hashable, members: tuple[Hashable, ...], frame: pd.DataFrame, label: str
 ) -> Codes:
     """Which column of each row is 1, refused unless exactly one is and others are 0."""
-    table = np.stack([read_numbers(frame[member], what) for member in members], axis=1)
-    _refuse_missing_members(name, np.isnan(table), frame, what)
+    table = np.stack([read_numbers(frame[member], label) for member in members], axis=1)
+    _refuse_missing_members(name, np.isnan(table), frame, label)
     bad = ((table != 0) & (table != 1)).any(axis=1) | (table.sum(axis=1) != 1)
     if bad.any():
         n = int(bad.argmax())
         raise InvalidInput(
-            f"{what}: group {name!r}, row {row_name(frame, n)}: expected a single 1 "
+            f"{label}: group {name!r}, row {row_name(frame, n)}: expected a single 1 "
             f"and else 0, got {table[n].tolist()}"
         )
     return np.asarray(table.argmax(axis=1), dtype=np.intp)

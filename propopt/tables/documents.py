@@ -121,12 +121,14 @@ class EachOccurrence:
     def find(self, text: str, /) -> list[Occurrence]:
         """The words of a text where they stand, from the first."""
         seen: Counter[str] = Counter()
-        found = []
+        occurrences = []
         for start, end, word in self.rule.find(text):
             seen[word] += 1
             n = seen[word]
-            found.append(Occurrence(start, end, word if n == 1 else f"{word}[{n}]"))
-        return found
+            occurrences.append(
+                Occurrence(start, end, word if n == 1 else f"{word}[{n}]")
+            )
+        return occurrences
 
 
 # ---- The words that a vectoriser of scikit-learn sees, where they stand in the text
@@ -167,14 +169,14 @@ class VectoriserWords:
         seen, origins = self._seen(text)
         pattern = compiled(self.token_pattern)
         group = pattern.groups
-        found: list[Occurrence] = []
+        occurrences: list[Occurrence] = []
         for match in pattern.finditer(seen):
             word = match.group(group)
             if word and word not in self.stop_words:
                 start, end = match.span(group)
                 last = self._with_marks(text, origins[end - 1] + 1)
-                _append(found, Occurrence(origins[start], last, word))
-        return found
+                _append(occurrences, Occurrence(origins[start], last, word))
+        return occurrences
 
     def _seen(self, text: str) -> tuple[str, Sequence[int]]:
         """What the vectoriser sees, and where each character of it comes from.
@@ -185,8 +187,8 @@ class VectoriserWords:
         if not self.lowercase and self.strip_accents is None:
             return text, range(len(text))
         lengths = {character: len(self._sees(character)) for character in set(text)}
-        places = (repeat(n, lengths[c]) for n, c in enumerate(text))
-        return self._sees(text), list(chain.from_iterable(places))
+        indices = (repeat(n, lengths[c]) for n, c in enumerate(text))
+        return self._sees(text), list(chain.from_iterable(indices))
 
     def _sees(self, text: str) -> str:
         lower = text.lower() if self.lowercase else text
@@ -200,12 +202,12 @@ class VectoriserWords:
         return end
 
 
-def _append(found: list[Occurrence], new: Occurrence) -> None:
+def _append(results: list[Occurrence], new: Occurrence) -> None:
     """One more word, as part of the last one where both stand in one character."""
-    if found and new.start < found[-1].end:
-        start, end, word = found.pop()
+    if results and new.start < results[-1].end:
+        start, end, word = results.pop()
         new = Occurrence(start, max(end, new.end), f"{word} {new.word}")
-    found.append(new)
+    results.append(new)
 
 
 def _without_marks(text: str) -> str:
@@ -239,20 +241,22 @@ def is_documents(X: object) -> bool:
     return texts is not None and any(isinstance(text, str | bytes) for text in texts)
 
 
-def read_texts(X: object, what: str) -> tuple[list[str], tuple[Hashable, ...] | None]:
+def read_texts(X: object, label: str) -> tuple[list[str], tuple[Hashable, ...] | None]:
     """The texts, and their names where they are a Series."""
     texts = _sequence(X)
     if texts is None:
         raise InvalidInput(
-            f"{what}: expected a list or Series of texts, got {_kind(X, what)}"
+            f"{label}: expected a list or Series of texts, got {_kind(X, label)}"
         )
     names = tuple(X.index) if isinstance(X, pd.Series) else None
     for n, text in enumerate(texts):
         if not isinstance(text, str):
             place = f"number {n}" if names is None else f"row {names[n]!r}"
-            raise InvalidInput(f"{what}: expected texts, and {place} is {_other(text)}")
+            raise InvalidInput(
+                f"{label}: expected texts, and {place} is {_other(text)}"
+            )
     if not texts:
-        raise InvalidInput(f"{what}: there is no document")
+        raise InvalidInput(f"{label}: there is no document")
     return [str(text) for text in texts], names
 
 
@@ -282,18 +286,18 @@ def _is_numeric(X: object) -> bool:
     return isinstance(X, np.ndarray | pd.Series) and X.dtype.kind in "biufcmM"
 
 
-def _kind(X: object, what: str) -> str:
+def _kind(X: object, label: str) -> str:
     """What came, and what would do."""
     if isinstance(X, str):
         return "one str; for a single text give [text]"
     if isinstance(X, np.ndarray):
         shape = f"an array of shape {X.shape}"
         return f"{shape}; its ravel() would do" if 1 in X.shape else shape
-    frame = None if X is None else as_frame(X, what)
+    frame = None if X is None else as_frame(X, label)
     if frame is not None:
         names = frame.table.columns.tolist()
         if len(names) == 1:
-            return f"a table; give its column, {what}[{names[0]!r}]"
+            return f"a table; give its column, {label}[{names[0]!r}]"
         return f"a table of {len(names)} columns; give the one that holds texts"
     if isinstance(X, Sequence | Mapping | np.ndarray):
         return type(X).__name__
@@ -329,10 +333,12 @@ class Document:
     @classmethod
     def of(cls, text: str, rule: WordRule) -> Document:
         """The words of a text by a rule."""
-        found = tuple(rule.find(text))
-        order = {word: j for j, word in enumerate(dict.fromkeys(o.word for o in found))}
-        places = np.array([order[o.word] for o in found], dtype=np.intp)
-        return cls(text, tuple(order), found, places, rule.filler)
+        result = tuple(rule.find(text))
+        order = {
+            word: j for j, word in enumerate(dict.fromkeys(o.word for o in result))
+        }
+        indices = np.array([order[o.word] for o in result], dtype=np.intp)
+        return cls(text, tuple(order), result, indices, rule.filler)
 
     @property
     def n_words(self) -> int:
@@ -411,10 +417,10 @@ class Lookup:
 
     @cached_property
     def _positions(self) -> dict[Key | None, list[int]]:
-        found: dict[Key | None, list[int]] = {}
+        results: dict[Key | None, list[int]] = {}
         for n, document in enumerate(self.documents):
-            found.setdefault(self._key_of(document), []).append(n)
-        return found
+            results.setdefault(self._key_of(document), []).append(n)
+        return results
 
     def _key_of(self, document: Document) -> Key | None:
         """None if it has words that are not known."""
@@ -489,9 +495,9 @@ class TextSchema:
         """
         own = PatternWords() if rule is None else rule
         texts, _ = read_texts(documents, what)
-        found = tuple(Document.of(text, own) for text in texts)
-        words = dict.fromkeys(word for document in found for word in document.words)
-        return cls(own, tuple(words), found)
+        result = tuple(Document.of(text, own) for text in texts)
+        words = dict.fromkeys(word for document in result for word in document.words)
+        return cls(own, tuple(words), result)
 
     def __repr__(self) -> str:
         return (
@@ -531,9 +537,9 @@ class TextSchema:
             If so large a table does not fit into memory.
         """
         texts, names = read_texts(X, what)
-        found = [self.document_of(text) for text in texts]
-        self.check_words(found, what)
-        points = self.counts(found)
+        result = [self.document_of(text) for text in texts]
+        self.check_words(result, what)
+        points = self.counts(result)
         points.setflags(write=False)
         return points, Labels(
             names, self.vocabulary, self.vocabulary, texts=tuple(texts)
@@ -611,8 +617,8 @@ class TextSchema:
             If a row holds anything but counts.
         """
         return [
-            found[0].text if found else self.bag(point)
-            for found, point in zip(self.known(points, labels), points, strict=True)
+            result[0].text if result else self.bag(point)
+            for result, point in zip(self.known(points, labels), points, strict=True)
         ]
 
     def known(
@@ -707,5 +713,5 @@ def document_coordinates(counts: Array) -> Points:
 
     counts (N, V).
     """
-    found = document_directions(sp.csr_array(np.asarray(counts, float)))
-    return np.asarray(found.toarray())
+    result = document_directions(sp.csr_array(np.asarray(counts, float)))
+    return np.asarray(result.toarray())

@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 # ---- Names of points and features: read from DataFrames, written back to them
 
 
-def refuse_dates(column: pd.Series[Any], what: str) -> None:
+def refuse_dates(column: pd.Series[Any], label: str) -> None:
     """Refuse times, and lengths of time: what they are numbers of is not said."""
     if column.dtype.kind in "mM":
         raise InvalidInput(
-            f"{what}: column {column.name!r} has dtype {column.dtype}; times are no "
+            f"{label}: column {column.name!r} has dtype {column.dtype}; times are no "
             "numbers: give seconds since the first, (column - "
             "column.min()).dt.total_seconds(), to a callable that makes times of them "
             "for the model"
@@ -108,20 +108,20 @@ def _is_nan(name: Hashable) -> bool:
     return isinstance(name, float) and math.isnan(name)
 
 
-def as_frame(table: object, what: str) -> Frame | None:
+def as_frame(table: object, label: str) -> Frame | None:
     """A table of any library that narwhals knows; None if it is no table."""
     if isinstance(table, pd.DataFrame):
         return Frame(table)
-    frame = _of_narwhals(table, what)
+    frame = _of_narwhals(table, label)
     return None if frame is None else _read(frame)
 
 
-def is_frame(table: object, what: str) -> bool:
+def is_frame(table: object, label: str) -> bool:
     """Whether a table has named columns, whatever library it comes from."""
-    return isinstance(table, pd.DataFrame) or _of_narwhals(table, what) is not None
+    return isinstance(table, pd.DataFrame) or _of_narwhals(table, label) is not None
 
 
-def rows_of(table: Any, places: Sequence[int] | NDArray[np.intp]) -> Any:
+def rows_of(table: Any, indices: Sequence[int] | NDArray[np.intp]) -> Any:
     """Some rows of a table or array, in the form that it has.
 
     Examples
@@ -132,15 +132,15 @@ def rows_of(table: Any, places: Sequence[int] | NDArray[np.intp]) -> Any:
     a   31
     """
     if isinstance(table, pd.DataFrame):
-        return table.iloc[np.asarray(places, dtype=np.intp)]
+        return table.iloc[np.asarray(indices, dtype=np.intp)]
     frame = _of_narwhals(table, "X")
     if frame is None:
-        return np.asarray(table)[np.asarray(places, dtype=np.intp)]
+        return np.asarray(table)[np.asarray(indices, dtype=np.intp)]
     # polars knows no integers of NumPy
-    return frame[[int(place) for place in places]].to_native()
+    return frame[[int(place) for place in indices]].to_native()
 
 
-def some_columns(table: Any, places: Sequence[int]) -> Any:
+def some_columns(table: Any, indices: Sequence[int]) -> Any:
     """Some columns of a table or array, in the form that it has.
 
     Examples
@@ -151,14 +151,14 @@ def some_columns(table: Any, places: Sequence[int]) -> Any:
     1   1.8
     """
     if isinstance(table, pd.DataFrame):
-        return table.iloc[:, list(places)]
+        return table.iloc[:, list(indices)]
     frame = _of_narwhals(table, "X")
     if frame is None:
-        return np.asarray(table)[:, list(places)]
-    return frame[:, [int(place) for place in places]].to_native()
+        return np.asarray(table)[:, list(indices)]
+    return frame[:, [int(place) for place in indices]].to_native()
 
 
-def with_exchanged(table: Any, places: Sequence[int], order: NDArray[np.intp]) -> Any:
+def with_exchanged(table: Any, indices: Sequence[int], order: NDArray[np.intp]) -> Any:
     """The same table, in some columns with the values of other rows.
 
     Examples
@@ -169,17 +169,17 @@ def with_exchanged(table: Any, places: Sequence[int], order: NDArray[np.intp]) -
            [3, 6]])
     """
     if isinstance(table, pd.DataFrame):
-        found = table.copy(deep=False)
-        for place in places:
-            found.isetitem(place, table.iloc[order, place].array)
-        return found
+        result = table.copy(deep=False)
+        for place in indices:
+            result.isetitem(place, table.iloc[order, place].array)
+        return result
     frame = _of_narwhals(table, "X")
     if frame is None:
         array = np.array(table)
-        some = np.asarray(places, dtype=np.intp)
+        some = np.asarray(indices, dtype=np.intp)
         array[:, some] = array[np.ix_(order, some)]
         return array
-    names, rows = [frame.columns[place] for place in places], order.tolist()
+    names, rows = [frame.columns[place] for place in indices], order.tolist()
     return frame.with_columns(*(frame[name][rows] for name in names)).to_native()
 
 
@@ -297,7 +297,7 @@ LARGEST_INTEGER = 2.0**53
 """Above it float64 skips integers."""
 
 
-def is_coded(column: pd.Series[Any], what: str) -> bool:
+def is_coded(column: pd.Series[Any], label: str) -> bool:
     """Whether a column holds categories: text, bool, category, objects but numbers."""
     dtype = column.dtype
     if isinstance(dtype, pd.CategoricalDtype) or pd.api.types.is_bool_dtype(dtype):
@@ -307,7 +307,7 @@ def is_coded(column: pd.Series[Any], what: str) -> bool:
     objects = column[column.notna()].tolist()
     if all(map(_is_number, objects)):
         return len(objects) == 0
-    _refuse_numbers_as_text(column, objects, what)
+    _refuse_numbers_as_text(column, objects, label)
     return True
 
 
@@ -316,49 +316,49 @@ def _is_number(value: object) -> bool:
 
 
 def _refuse_numbers_as_text(
-    column: pd.Series[Any], objects: list[Any], what: str
+    column: pd.Series[Any], objects: list[Any], label: str
 ) -> None:
     if not all(isinstance(value, str) or _is_number(value) for value in objects):
         return
     if pd.to_numeric(pd.Series(objects, dtype=object), errors="coerce").notna().all():
         text = next(value for value in objects if isinstance(value, str))
         raise InvalidInput(
-            f"{what}: column {column.name!r} holds numbers as text, such as {text!r}; "
+            f"{label}: column {column.name!r} holds numbers as text, such as {text!r}; "
             "make them numbers by pandas.to_numeric, or declare the column categorical"
         )
 
 
-def read_numbers(column: pd.Series[Any], what: str) -> Array:
+def read_numbers(column: pd.Series[Any], label: str) -> Array:
     """A column in float64, NaN where a number is missing; others must be finite."""
     if column.dtype.kind in "biuf":
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)
     else:
-        values = _numbers_among_objects(column, what)
-    _refuse_row(np.isinf(values), column, what, "a finite number")
+        values = _numbers_among_objects(column, label)
+    _refuse_row(np.isinf(values), column, label, "a finite number")
     if column.dtype.kind in "iu":
         vague = np.abs(values) > LARGEST_INTEGER
-        _refuse_row(vague, column, what, "an integer of at most 2^53, as floats know")
+        _refuse_row(vague, column, label, "an integer of at most 2^53, as floats know")
     return values
 
 
-def missing_value(column: pd.Series[Any], what: str) -> Hashable:
+def missing_value(column: pd.Series[Any], label: str) -> Hashable:
     """What stands in a column where a value is missing: None, NaN or ``pandas.NA``."""
     dtype = column.dtype
     if dtype == np.dtype(object):
-        return _missing_object(column, what)
+        return _missing_object(column, label)
     if isinstance(dtype, pd.api.extensions.ExtensionDtype):
         return dtype.na_value
     return None if dtype.kind == "b" else np.nan
 
 
-def _missing_object(column: pd.Series[Any], what: str) -> Hashable:
+def _missing_object(column: pd.Series[Any], label: str) -> Hashable:
     kinds = {
         "NaN" if isinstance(value, Real) else repr(value): value
         for value in column[column.isna()].tolist()
     }
     if len(kinds) > 1:
         raise InvalidInput(
-            f"{what}: column {column.name!r} has missing values of several kinds, "
+            f"{label}: column {column.name!r} has missing values of several kinds, "
             f"{' and '.join(sorted(kinds))}; make them one, as "
             "column.where(column.notna(), None) does"
         )
@@ -407,23 +407,23 @@ def row_name(column: pd.Series[Any] | pd.DataFrame, n: int) -> str:
     return repr(column.index[n : n + 1].tolist()[0])
 
 
-def _numbers_among_objects(column: pd.Series[Any], what: str) -> Array:
+def _numbers_among_objects(column: pd.Series[Any], label: str) -> Array:
     objects = column.astype(object).tolist()
     missing = column.isna().to_numpy(dtype=bool)
     text = np.array([not isinstance(v, Real | Decimal) for v in objects], dtype=bool)
-    _refuse_row(text & ~missing, column, what, "a number")
+    _refuse_row(text & ~missing, column, label, "a number")
     numbers = np.full(len(objects), np.nan)
     numbers[~missing] = np.array(objects, dtype=object)[~missing]
     return numbers
 
 
 def _refuse_row(
-    bad: NDArray[np.bool_], column: pd.Series[Any], what: str, expected: str
+    bad: NDArray[np.bool_], column: pd.Series[Any], label: str, expected: str
 ) -> None:
     if bad.any():
         n = int(bad.argmax())
         raise InvalidInput(
-            f"{what}: column {column.name!r}, row {row_name(column, n)}: expected "
+            f"{label}: column {column.name!r}, row {row_name(column, n)}: expected "
             f"{expected}, got {column.tolist()[n]!r}"
         )
 
@@ -463,14 +463,14 @@ class Labels:
         """The names of D features, ``x0, x1, ...`` where there are none."""
         return self.features or tuple(f"x{j}" for j in range(count))
 
-    def check(self, shape: tuple[int, ...], what: str) -> None:
+    def check(self, shape: tuple[int, ...], label: str) -> None:
         """Refuse names that are not one for each row and column of a table."""
         for names, noun, count in zip(
             (self.points, self.features), ("points", "features"), shape, strict=True
         ):
             if names is not None and len(names) != count:
                 raise InvalidInput(
-                    f"{what}: expected {count} names of {noun}, got {len(names)}"
+                    f"{label}: expected {count} names of {noun}, got {len(names)}"
                 )
 
     def position(self, row: Hashable, n_points: int) -> int:
@@ -574,27 +574,27 @@ def read_groups(
     return tuple(group_of.get(feature, feature) for feature in features)
 
 
-def read_table(table: object, what: str) -> tuple[Array, Labels]:
+def read_table(table: object, label: str) -> tuple[Array, Labels]:
     """A finite float64 array (N, D) and the names that came with it.
 
     Tables of pandas, and of whatever library narwhals knows, have names; arrays have
     none.
     """
-    frame = table if isinstance(table, Frame) else as_frame(table, what)
+    frame = table if isinstance(table, Frame) else as_frame(table, label)
     if frame is None:
-        return read_array(table, what, ndim=2), Labels()
-    return read_array(plain_numbers(frame.table), what, ndim=2), _labels_of(frame)
+        return read_array(table, label, ndim=2), Labels()
+    return read_array(plain_numbers(frame.table), label, ndim=2), _labels_of(frame)
 
 
-def read_points(table: object, what: str) -> tuple[Array, Labels]:
+def read_points(table: object, label: str) -> tuple[Array, Labels]:
     """As :func:`read_table`, but a value may be missing, and is NaN then.
 
     Missing are NaN, None and ``pandas.NA``, and the nulls of other libraries.
     """
-    frame = table if isinstance(table, Frame) else as_frame(table, what)
+    frame = table if isinstance(table, Frame) else as_frame(table, label)
     if frame is None:
-        return read_with_missing(_without_na(table), what, ndim=2), Labels()
-    points = read_with_missing(plain_numbers(frame.table), what, ndim=2)
+        return read_with_missing(_without_na(table), label, ndim=2), Labels()
+    points = read_with_missing(plain_numbers(frame.table), label, ndim=2)
     return points, _labels_of(frame)
 
 
@@ -655,15 +655,15 @@ def _divided(rows: Sparse, sizes: Array) -> Sparse:
 # name
 
 
-def read_attributions(carrier: Any, what: str) -> tuple[Attributions, Labels]:
+def read_attributions(carrier: Any, label: str) -> tuple[Attributions, Labels]:
     """W (N, D), read-only, and its names."""
     if isinstance(carrier, pd.DataFrame | np.ndarray):  # a column may have any name
-        return read_table(carrier, what)
+        return read_table(carrier, label)
     if isinstance(getattr(carrier, "labels", None), Labels):  # an explanation of ours
         return carrier.attributions, carrier.labels
     if is_shap(carrier):
-        return _read_shap(carrier, what)
-    return read_table(carrier, what)
+        return _read_shap(carrier, label)
+    return read_table(carrier, label)
 
 
 def is_shap(carrier: Any) -> bool:
@@ -673,32 +673,32 @@ def is_shap(carrier: Any) -> bool:
     return hasattr(carrier, "values") and hasattr(carrier, "feature_names")
 
 
-def aligned(carrier: object, names: Labels, what: str, whose: str) -> Attributions:
+def aligned(carrier: object, names: Labels, label: str, whose: str) -> Attributions:
     """W (N, D) of what :func:`read_attributions` takes, in the order of ``names``."""
-    W, own = read_attributions(carrier, what)
-    columns = order_of(own.features, names.features, f"{what}: its columns", whose)
-    rows = order_of(own.points, names.points, f"{what}: its rows", whose, counted=True)
+    W, own = read_attributions(carrier, label)
+    columns = order_of(own.features, names.features, f"{label}: its columns", whose)
+    rows = order_of(own.points, names.points, f"{label}: its rows", whose, counted=True)
     if columns is None and rows is None:
         return W
     W = W if columns is None else W[:, columns]
-    return read_array(W if rows is None else W[rows], what, ndim=2)
+    return read_array(W if rows is None else W[rows], label, ndim=2)
 
 
 def aligned_vector(
-    carrier: object, names: Sequence[Hashable] | None, what: str, whose: str
+    carrier: object, names: Sequence[Hashable] | None, label: str, whose: str
 ) -> Array:
     """Numbers (n,), those of a Series in the order of ``names``."""
-    array = read_array(carrier, what, ndim=1)
+    array = read_array(carrier, label, ndim=1)
     if not isinstance(carrier, pd.Series):
         return array
-    order = order_of(tuple(carrier.index), names, f"{what}: its labels", whose)
+    order = order_of(tuple(carrier.index), names, f"{label}: its labels", whose)
     return array if order is None else array[order]
 
 
 def order_of(
     own: Sequence[Hashable] | None,
     wanted: Sequence[Hashable] | None,
-    what: str,
+    label: str,
     whose: str,
     *,
     counted: bool = False,
@@ -714,38 +714,38 @@ def order_of(
     have, want = _keys(own), _keys(wanted)
     if have == want:
         return None
-    places = {key: n for n, key in enumerate(have)}
-    _refuse_others(have, want, what, whose)
-    if len(places) < len(have) or len(have) != len(want):
+    index = {key: n for n, key in enumerate(have)}
+    _refuse_others(have, want, label, whose)
+    if len(index) < len(have) or len(have) != len(want):
         raise InvalidInput(
-            f"{what} are not told apart by their names: some appear twice, and in "
+            f"{label} are not told apart by their names: some appear twice, and in "
             f"another order than those of {whose}"
         )
     if counted and have == list(range(len(have))):
         raise InvalidInput(
-            f"{what} are counted, and those of {whose} have the same numbers in "
+            f"{label} are counted, and those of {whose} have the same numbers in "
             f"another order; {_REMEDY}"
         )
-    return np.array([places[key] for key in want], dtype=np.intp)
+    return np.array([index[key] for key in want], dtype=np.intp)
 
 
 _REMEDY = "give them the same names, or an array, which goes by position"
 
 
-def _read_shap(carrier: Any, what: str) -> tuple[Attributions, Labels]:
+def _read_shap(carrier: Any, label: str) -> tuple[Attributions, Labels]:
     """Values and names of a ``shap.Explanation``."""
     if np.ndim(carrier.values) == 3:
         raise InvalidInput(
-            f"{what}: expected the values of one output, got the shape "
+            f"{label}: expected the values of one output, got the shape "
             f"{np.shape(carrier.values)}; choose one, as in explanation[..., 1]"
         )
-    W = read_array(carrier.values, what, ndim=2)
+    W = read_array(carrier.values, label, ndim=2)
     if carrier.feature_names is None:
         return W, Labels()
     features = tuple(map(str, carrier.feature_names))
     if len(features) != W.shape[1]:
         raise InvalidInput(
-            f"{what}: expected a name for each of {W.shape[1]} features, got "
+            f"{label}: expected a name for each of {W.shape[1]} features, got "
             f"{len(features)}"
         )
     return W, Labels(features=features)
@@ -756,7 +756,7 @@ def _keys(names: Sequence[Hashable]) -> list[int | float | str]:
 
 
 def _refuse_others(
-    have: Sequence[object], want: Sequence[object], what: str, whose: str
+    have: Sequence[object], want: Sequence[object], label: str, whose: str
 ) -> None:
     own, needed = set(have), set(want)
     lacking = [name for name in want if name not in own]
@@ -768,5 +768,5 @@ def _refuse_others(
     ]
     if parts:
         raise InvalidInput(
-            f"{what} are not those of {whose}: {', '.join(parts)}; {_REMEDY}"
+            f"{label} are not those of {whose}: {', '.join(parts)}; {_REMEDY}"
         )

@@ -294,7 +294,7 @@ class TableSchema:
             case Mapping():
                 return self._named_scales(scale)
             case _:
-                return self._given_scales(scale)
+                return self._user_scales(scale)
 
     def _named_scales(self, scale: Mapping[Hashable, float]) -> Array:
         unknown = [name for name in scale if name not in self.names]
@@ -303,7 +303,7 @@ class TableSchema:
         sizes = {name: read_positive(scale[name], f"scale[{name!r}]") for name in scale}
         return np.array([sizes.get(name, 1.0) for name in self.names])
 
-    def _given_scales(self, scale: ArrayLike) -> Array:
+    def _user_scales(self, scale: ArrayLike) -> Array:
         return _read_sizes(scale, len(self.columns), "'std', None, a mapping")
 
     def _check_columns(self, frame: pd.DataFrame, what: str) -> None:
@@ -330,16 +330,16 @@ class TableSchema:
         )
 
 
-def _check_frame(X: object, what: str) -> Frame:
-    frame = as_frame(X, what)
+def _check_frame(X: object, label: str) -> Frame:
+    frame = as_frame(X, label)
     if frame is None:
-        refuse_sparse(X, what)
+        refuse_sparse(X, label)
         raise InvalidInput(
-            f"{what}: expected a DataFrame, got {type(X).__name__}; "
+            f"{label}: expected a DataFrame, got {type(X).__name__}; "
             "pandas.DataFrame(array, columns=...) is one"
         )
     if frame.table.empty:
-        raise InvalidInput(f"{what}: the table is empty, of shape {frame.table.shape}")
+        raise InvalidInput(f"{label}: the table is empty, of shape {frame.table.shape}")
     return frame
 
 
@@ -399,14 +399,14 @@ def _column(
     X: pd.DataFrame,
     declared: frozenset[Hashable],
     groups: Groups,
-    what: str,
+    label: str,
 ) -> Column:
     if name in groups:
-        return OneHot.of(name, tuple(groups[name]), X, what)
+        return OneHot.of(name, tuple(groups[name]), X, label)
     column = X[name]
-    if name in declared or is_coded(column, what):
-        return Categorical.of(column, what)
-    return Numeric.of(column, what)
+    if name in declared or is_coded(column, label):
+        return Categorical.of(column, label)
+    return Numeric.of(column, label)
 
 
 def array_scales(points: Points, scale: ColumnScale) -> Array:

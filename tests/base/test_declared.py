@@ -122,10 +122,10 @@ def path(tmp_path):
 
 
 def test_a_file_gives_back_every_field(path):
-    found = Whole.load(path)
-    assert same(vars(found), without_model(whole()))
-    assert not found.W.flags.writeable
-    assert not found.parts[0].numbers.flags.writeable
+    result = Whole.load(path)
+    assert same(vars(result), without_model(whole()))
+    assert not result.W.flags.writeable
+    assert not result.parts[0].numbers.flags.writeable
 
 
 @given(
@@ -142,9 +142,9 @@ def test_any_numbers_and_names_come_back(tmp_path_factory, W, weights, price):
 
 @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda x: roundtrip(x)])
 def test_copies_and_pickles_have_the_fields_and_nobody_writes_to_them(again):
-    found = again(whole())
-    assert same(without_model(found), without_model(whole()))
-    for array in (found.W, found.details["r2"], found.ragged[0]):
+    result = again(whole())
+    assert same(without_model(result), without_model(whole()))
+    for array in (result.W, result.details["r2"], result.ragged[0]):
         assert not array.flags.writeable
     assert roundtrip(whole()).model is None  # as in files
 
@@ -225,8 +225,8 @@ def test_a_flipped_byte_is_found_by_the_digest(path, tmp_path):
         changed = bytearray(data)
         changed[place] ^= 1 << int(rng.integers(8))
         crafted.write_bytes(bytes(changed))
-        found = loaded(crafted)  # of a date, or what zip files do not read
-        assert found is None or same(vars(found), without_model(whole()))
+        result = loaded(crafted)  # of a date, or what zip files do not read
+        assert result is None or same(vars(result), without_model(whole()))
 
 
 def test_members_that_are_exchanged_are_found_by_the_digest(path):
@@ -250,10 +250,10 @@ def loaded(path) -> Whole | None:
 
 
 def loads_or_refuses(path) -> bool:
-    found = loaded(path)
-    if found is not None:
-        found.save(path.with_name("again.npz"))  # sound: it can be saved again
-    return found is not None
+    result = loaded(path)
+    if result is not None:
+        result.save(path.with_name("again.npz"))  # sound: it can be saved again
+    return result is not None
 
 
 def test_forged_headers_load_as_what_they_say_or_not_at_all(path, tmp_path):

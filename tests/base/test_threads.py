@@ -55,28 +55,28 @@ def test_a_model_is_asked_for_few_rows_with_one_thread(n_rows, expected):
 
 def test_one_thread_holds_until_the_last_thread_has_left():
     second_is_in, first_is_out = Event(), Event()
-    seen = []
+    observed = []
 
     def second():
         with resources.one_thread():
             second_is_in.set()
             first_is_out.wait(10)
-            seen.append(blas_threads())
+            observed.append(blas_threads())
 
     with ThreadPoolExecutor(1) as pool:
         with resources.one_thread():
-            seen.append(n_threads())
+            observed.append(n_threads())
             work = pool.submit(second)
             second_is_in.wait(10)
         first_is_out.set()
         work.result(10)
-    assert seen == [1, 1]
+    assert observed == [1, 1]
     assert n_threads() == 2
 
 
 def blas_threads():
-    found = ThreadpoolController().info()
-    return max(x["num_threads"] for x in found if x["user_api"] == "blas")
+    result = ThreadpoolController().info()
+    return max(x["num_threads"] for x in result if x["user_api"] == "blas")
 
 
 PROBLEM = """
@@ -89,15 +89,15 @@ objective: {gradient_matching: 1, pairwise_robustness: {graph: {kind: chain}}}
 @pytest.fixture
 def seen(monkeypatch):
     """Threads that there are while a problem file is solved."""
-    found = []
+    result = []
     original = problem_module.sweep
 
     def watched(*arguments, **settings):
-        found.append(n_threads())
+        result.append(n_threads())
         return original(*arguments, **settings)
 
     monkeypatch.setattr(problem_module, "sweep", watched)
-    return found
+    return result
 
 
 def run(tmp_path, n_points):
@@ -144,5 +144,5 @@ def test_libraries_that_are_loaded_later_are_limited_too(monkeypatch):
 
 @pytest.mark.parametrize("n_columns", [0, 1, 3])
 def test_columns_are_worked_on_in_order_also_where_there_are_none(n_columns):
-    found = for_each_column(lambda j: 10 * j, n_columns, SERIAL_BELOW)
-    assert found == [10 * j for j in range(n_columns)]
+    result = for_each_column(lambda j: 10 * j, n_columns, SERIAL_BELOW)
+    assert result == [10 * j for j in range(n_columns)]

@@ -193,15 +193,15 @@ def test_code_that_a_file_names_runs_only_where_it_is_allowed(
 def test_rows_by_themselves_do_not_depend_on_the_other_rows(tmp_path, out):
     one = write(tmp_path, "one", ALONE)
     assert explain(one, "--out", out) == 0
-    found = po.Explanation.load(out / "one.npz")
-    assert found.solver == "conditional"
-    assert found.details["reference_rows"].max() < 40
+    result = po.Explanation.load(out / "one.npz")
+    assert result.solver == "conditional"
+    assert result.details["reference_rows"].max() < 40
     subject = po.problems.read_problem(one).subject
     explainer = po.Explainer(
         subject.function, subject.others, n_reference=40, robustness=0.5, scale=None
     ).fit()
     alone = explainer.explain(subject.points.iloc[[7]])
-    np.testing.assert_array_equal(alone.attributions[0], found.attributions[7])
+    np.testing.assert_array_equal(alone.attributions[0], result.attributions[7])
 
 
 def test_rows_by_themselves_take_no_graph(tmp_path, out, capsys):
@@ -252,11 +252,11 @@ def test_rows_by_themselves_add_up_to_what_is_written(rows, reference, tmp_path,
     text = TREES.replace("{}", f"{{units: output, metric: effects{reference}}}")
     path = write(tmp_path, "trees", text.replace("explain: 40", rows))
     assert explain(path, "-o", out) == 0
-    found = po.Explanation.load(out / "trees.npz")
-    assert found.solver == "conditional"
+    result = po.Explanation.load(out / "trees.npz")
+    assert result.solver == "conditional"
     subject = po.problems.read_problem(path).subject
-    total = subject.function.value(subject.points) - found.details["base_value"]
-    np.testing.assert_allclose(found.attributions.sum(axis=1), total, atol=1e-12)
+    total = subject.function.value(subject.points) - result.details["base_value"]
+    np.testing.assert_allclose(result.attributions.sum(axis=1), total, atol=1e-12)
     explainer = po.Explainer(
         subject.function,
         subject.others,
@@ -265,7 +265,7 @@ def test_rows_by_themselves_add_up_to_what_is_written(rows, reference, tmp_path,
         n_reference=60 if reference else 500,
     ).fit()
     alone = explainer.explain(subject.points.iloc[[0]])
-    np.testing.assert_array_equal(alone.attributions[0], found.attributions[0])
+    np.testing.assert_array_equal(alone.attributions[0], result.attributions[0])
 
 
 def test_trees_are_explained_by_the_data_law_of_the_fitted_rows(tmp_path, out, capsys):
@@ -322,11 +322,13 @@ def test_smooth_chooses_the_slopes_of_an_explanation(tmp_path, out):
     text = TREES.replace("max_iter: 20", "max_iter: 5, smooth: {scale: 1}")
     assert explain(write(tmp_path, "t", text), "-o", out, "-q") == 0
     subject = po.problems.read_problem(tmp_path / "t.yaml").subject
-    found = po.Explanation.load(out / "t.npz").details["gradient"]
+    result = po.Explanation.load(out / "t.npz").details["gradient"]
     sizes = subject.others.std(ddof=0).to_numpy()
     mean = po.smoothed(subject.function.function, sizes, 500, 0)
-    np.testing.assert_allclose(found, mean.gradient(subject.points) * sizes, atol=1e-12)
-    assert np.abs(found).max() > 0.1
+    np.testing.assert_allclose(
+        result, mean.gradient(subject.points) * sizes, atol=1e-12
+    )
+    assert np.abs(result).max() > 0.1
 
 
 def test_what_matters_most_is_listed_and_what_is_left_out_is_counted(

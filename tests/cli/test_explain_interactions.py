@@ -80,13 +80,13 @@ def test_the_columns_of_a_group_are_one_feature(tmp_path, out, capsys, rng):
     path = write(
         tmp_path, "look", text.replace("logistic, target_class: setosa", "linear")
     )
-    found = scores(
+    result = scores(
         names=("size", "colour", "age"),
         columns=(("size",), ("red", "blue"), ("age",)),
         estimates=np.array([9.0, 0.1, 0.1]),
     )
     (tmp_path / "found").mkdir()
-    found.save(tmp_path / "found" / "scores.npz")
+    result.save(tmp_path / "found" / "scores.npz")
     assert explain(path, "-o", out) == 0
     assert "size × colour (9) matter jointly" in capsys.readouterr().out
     path = write(

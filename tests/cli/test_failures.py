@@ -37,8 +37,8 @@ def test_missed_tolerance(file, out, capsys, monkeypatch):
     solve = Task.solve
 
     def careless(task, *arguments):
-        found = solve(task, *arguments)
-        return dataclasses.replace(found, W=1.1 * found.W)
+        result = solve(task, *arguments)
+        return dataclasses.replace(result, W=1.1 * result.W)
 
     monkeypatch.setattr(Task, "solve", careless)
     monkeypatch.setattr(Task, "knows_curve", lambda *_: False)

@@ -100,14 +100,14 @@ def interactions(*arguments):
 
 def test_files_hold_what_the_library_finds(run):
     assert names(run.folder) == WHOLE
-    found, main_effects = run.fitted.result_, run.fitted.main_effects_
+    result, main_effects = run.fitted.result_, run.fitted.main_effects_
     saved = po.interactions.InteractionScores.load(run.folder / "patches.npz")
-    np.testing.assert_array_equal(saved.estimates, found.estimates)
-    assert saved.names == found.names
+    np.testing.assert_array_equal(saved.estimates, result.estimates)
+    assert saved.names == result.names
     pairs = read_csv(run.folder / "patches_interactions.csv")
-    np.testing.assert_array_equal(pairs["estimate"], found.estimates)
-    np.testing.assert_array_equal(pairs["se"], found.standard_errors)
-    np.testing.assert_array_equal(pairs["se_mc"], found.monte_carlo)
+    np.testing.assert_array_equal(pairs["estimate"], result.estimates)
+    np.testing.assert_array_equal(pairs["se"], result.standard_errors)
+    np.testing.assert_array_equal(pairs["se_mc"], result.monte_carlo)
     assert pairs["feature_1"].tolist()[:2] == ["age", "age"]
     single = read_csv(run.folder / "patches_main_effects.csv")
     np.testing.assert_array_equal(single["estimate"], main_effects.estimates)

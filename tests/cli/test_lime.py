@@ -74,8 +74,8 @@ def test_the_path_has_the_limits_of_each_width(forest, out):
     subject = po.problems.read_problem(forest).subject
     law = po.lime.TabularLaw.from_data(subject.others, kernel_width=2.0)
     wide = po.lime.limits(subject.function, subject.points[:3], law)
-    found = path.loc[path["kernel_width"] == 2.0, "coefficient"]
-    np.testing.assert_allclose(found, wide.coefficients.ravel(), rtol=1e-12)
+    result = path.loc[path["kernel_width"] == 2.0, "coefficient"]
+    np.testing.assert_allclose(result, wide.coefficients.ravel(), rtol=1e-12)
     assert len(path) == 3 * 2 * 4
     assert (path["standard_error"] == 0.0).all()
 
@@ -102,9 +102,9 @@ def test_each_row_is_printed_with_its_noise(forest, out, capsys):
 def test_what_coefficients_hide_is_told(forest, out, capsys):
     assert lime(forest, "-o", out) == 0
     printed = capsys.readouterr().out
-    found = read_csv(out / "forest_diagnosis.csv")
+    result = read_csv(out / "forest_diagnosis.csv")
     counts = json.loads((out / "forest.json").read_text())["findings"]
-    assert counts == found.loc[found["found"], "rule"].value_counts().to_dict()
+    assert counts == result.loc[result["found"], "rule"].value_counts().to_dict()
     assert "What these coefficients hide" in printed
     for rule in counts:
         assert f"- {rule}: " in printed

@@ -73,8 +73,8 @@ def test_a_sweep_ends_with_what_was_found_at_the_knee(tmp_path, out, capsys):
     if name == "smoothgrad":
         name += f" scale={nearest['parameter.scale']:.4g}"
     removed = knee["removed.pairwise_robustness"]
-    [found] = [line for line in lines if line.startswith("At the knee: ")]
-    assert found == (
+    [result] = [line for line in lines if line.startswith("At the knee: ")]
+    assert result == (
         f"At the knee: {100 * knee['kept']:.0f} % as faithful, squared differences "
         f"between neighbours {100 * removed:.0f} % smaller; nearest baseline for "
         f"these weights: {name}, "
@@ -86,7 +86,7 @@ def test_a_sweep_ends_with_what_was_found_at_the_knee(tmp_path, out, capsys):
     W = read_csv(out / "patients_attributions.csv", index_col=0)
     first = W.abs().mean().idxmax()
     assert lines[card + 2].split()[:2] == [first, f"{W[first].mean():+.3g}"]
-    assert lines.index(found) > card > max(lines.index("The front"), 20)
+    assert lines.index(result) > card > max(lines.index("The front"), 20)
 
 
 @pytest.mark.parametrize("columns", ["40", "80"])

@@ -53,56 +53,56 @@ def fitted(request):
     ).fit()
 
 
-def objective_of(found):
-    weights = np.array([found.weights[loss.name] for loss in found.program.losses])
-    return found.program.weighed(weights)
+def objective_of(result):
+    weights = np.array([result.weights[loss.name] for loss in result.program.losses])
+    return result.program.weighed(weights)
 
 
 @pytest.mark.parametrize("solver", ["auto", "CLARABEL"])
 def test_solvers_find_the_same_rows(fitted, solver):
-    found = fitted.explain(X_NEW)
-    best = po.solve(objective_of(found), solver)
-    assert best.objective == pytest.approx(found.objective, rel=1e-6)
-    np.testing.assert_allclose(best.attributions, found.attributions, atol=1e-3)
-    certified = found.certified(objective_of(found))
+    result = fitted.explain(X_NEW)
+    best = po.solve(objective_of(result), solver)
+    assert best.objective == pytest.approx(result.objective, rel=1e-6)
+    np.testing.assert_allclose(best.attributions, result.attributions, atol=1e-3)
+    certified = result.certified(objective_of(result))
     assert certified.gap < 1e-12
-    for name, value in found.losses.items():
+    for name, value in result.losses.items():
         assert certified.losses[name] == pytest.approx(value, rel=1e-12)
 
 
 @pytest.mark.parametrize("solver", ["spectral", po.solvers.Krylov()])
 def test_curves_which_know_no_such_target_refuse_it(fitted, solver):
-    found = fitted.explain(X_NEW)
+    result = fitted.explain(X_NEW)
     with pytest.raises(Refused, match="couples attributions, and has a target"):
-        po.solve(objective_of(found), solver)
+        po.solve(objective_of(result), solver)
 
 
 def test_signs_of_single_rows_have_their_price():
     explainer = po.Explainer(black_box, data=X, robustness=0.3, scale=None).fit()
-    found = explainer.explain(X_NEW)
-    stiffness = 1.0 + 2.0 * 0.3 * found.details["similarity"][:, None]
-    prices = found.attributions**2 * stiffness
-    np.testing.assert_allclose(found.certain().prices, prices, rtol=1e-9)
+    result = explainer.explain(X_NEW)
+    stiffness = 1.0 + 2.0 * 0.3 * result.details["similarity"][:, None]
+    prices = result.attributions**2 * stiffness
+    np.testing.assert_allclose(result.certain().prices, prices, rtol=1e-9)
 
 
 def test_errors_of_the_target_are_carried_to_the_rows():
     explainer = po.Explainer(Noisy(), data=X, robustness=0.3, scale=None).fit()
-    found = explainer.explain(X_NEW)
-    together = Noisy().estimate(X_NEW)
-    keep = 1.0 / (1.0 + 2.0 * 0.3 * found.details["similarity"][:, None])
+    result = explainer.explain(X_NEW)
+    joint = Noisy().estimate(X_NEW)
+    keep = 1.0 / (1.0 + 2.0 * 0.3 * result.details["similarity"][:, None])
     np.testing.assert_allclose(
-        found.standard_errors, keep * together.standard_errors, rtol=1e-9
+        result.standard_errors, keep * joint.standard_errors, rtol=1e-9
     )
-    deviations = together.blocks - together.values
+    deviations = joint.blocks - joint.values
     energy = (deviations**2 * keep).sum() / (B * (B - 1))
-    assert found.target.value == pytest.approx(energy, rel=1e-9)
-    assert found.target_error == pytest.approx(energy / found.objective, rel=1e-9)
+    assert result.target.value == pytest.approx(energy, rel=1e-9)
+    assert result.target_error == pytest.approx(energy / result.objective, rel=1e-9)
 
 
 def test_an_exact_target_has_no_error():
     exact = po.functions.Power(3)
-    found = po.Explainer(exact, data=X, scale=None).fit().explain(X_NEW)
-    assert (found.target_error, found.target.source) == (0.0, "exact")
+    result = po.Explainer(exact, data=X, scale=None).fit().explain(X_NEW)
+    assert (result.target_error, result.target.source) == (0.0, "exact")
 
 
 def test_similarities_of_zero_draw_nowhere():
@@ -119,9 +119,9 @@ def test_similarities_of_zero_draw_nowhere():
 
 
 def test_answers_are_saved_with_what_is_known_of_them(tmp_path, fitted):
-    found = fitted.explain(X_NEW)
-    found.save(tmp_path / "rows.npz")
+    result = fitted.explain(X_NEW)
+    result.save(tmp_path / "rows.npz")
     same = po.Explanation.load(tmp_path / "rows.npz")
-    np.testing.assert_array_equal(same.attributions, found.attributions)
-    assert same.certificate == found.certificate
-    assert same.details.keys() == found.details.keys()
+    np.testing.assert_array_equal(same.attributions, result.attributions)
+    assert same.certificate == result.certificate
+    assert same.details.keys() == result.details.keys()

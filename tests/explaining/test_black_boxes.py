@@ -44,12 +44,12 @@ def test_a_model_that_jumps_is_explained_under_the_data_law(model):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             VOTE.fit(X, Y)
-    found = po.explain(model, ROWS, data=X)  # warnings are errors
-    assert "data law of 120 rows" in found.parameters["gradient"]
-    assert found.parameters["gradient"].startswith("500 draws, 10 blocks")
-    assert found.target.n_blocks == 10
-    assert 0.0 < found.target_error < 0.5
-    assert found.evaluations == 500 * 30
+    result = po.explain(model, ROWS, data=X)  # warnings are errors
+    assert "data law of 120 rows" in result.parameters["gradient"]
+    assert result.parameters["gradient"].startswith("500 draws, 10 blocks")
+    assert result.target.n_blocks == 10
+    assert 0.0 < result.target_error < 0.5
+    assert result.evaluations == 500 * 30
 
 
 def test_it_is_what_the_forest_itself_is_explained_by():
@@ -61,14 +61,14 @@ def test_it_is_what_the_forest_itself_is_explained_by():
 
 
 def test_a_smooth_model_that_nobody_knows_keeps_its_gradient():
-    found = po.explain(lambda table: np.sin(table["a"]) * table["b"], ROWS, data=X)
-    assert "central differences" in found.parameters["gradient"]
+    result = po.explain(lambda table: np.sin(table["a"]) * table["b"], ROWS, data=X)
+    assert "central differences" in result.parameters["gradient"]
 
 
 def test_who_gives_a_step_has_it():
     wide = po.wrap(UNKNOWN["lambda"], step=0.3)
-    found = po.explain(wide, ROWS)
-    assert "central differences, step 0.3" in found.parameters["gradient"]
+    result = po.explain(wide, ROWS)
+    assert "central differences, step 0.3" in result.parameters["gradient"]
 
 
 def test_a_function_takes_a_table_of_reference_rows_but_no_schema():

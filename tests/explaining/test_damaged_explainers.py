@@ -49,10 +49,10 @@ def outcome(path, case, mutation):
         assert message.startswith(f"{path}: "), (mutation, message)
         assert "\n" not in message, (mutation, message)
         return None
-    found = loaded.explain(rows)
-    assert np.isfinite(found.attributions).all(), mutation
+    result = loaded.explain(rows)
+    assert np.isfinite(result.attributions).all(), mutation
     assert repr(loaded)
-    return found.attributions
+    return result.attributions
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -68,7 +68,7 @@ def test_a_damaged_explainer_is_refused_or_sound(seed, case, tmp_path):
                 outcomes.append(outcome(path, case, mutation))
             except Exception as error:
                 raise AssertionError(mutation) from error
-    loaded = [found for found in outcomes if found is not None]
+    loaded = [result for result in outcomes if result is not None]
     assert 0 < len(loaded) < 60  # both kinds come up
 
 

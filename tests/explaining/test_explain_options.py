@@ -50,16 +50,16 @@ def test_the_error_that_is_printed_is_about_the_true_one(sampled, forest, X):
 
 def test_precision_is_reached_by_more_draws(forest, X, sampled):
     goal = sampled.target_error / 3.0
-    found = po.explain(
+    result = po.explain(
         lambda Z: forest.predict(Z), X, robustness=0.1, precision=goal, progress=False
     )
-    assert found.target_error <= goal
-    assert found.evaluations > 2 * sampled.evaluations
+    assert result.target_error <= goal
+    assert result.evaluations > 2 * sampled.evaluations
 
 
 def test_a_budget_that_is_spent_is_said(forest, X):
     with pytest.warns(ImpreciseWarning, match=r"of 1e-06 was wanted: target error"):
-        found = po.explain(
+        result = po.explain(
             lambda Z: forest.predict(Z),
             X,
             robustness=0.1,
@@ -67,7 +67,7 @@ def test_a_budget_that_is_spent_is_said(forest, X):
             max_evaluations=N * 200,
             progress=False,
         )
-    assert found.evaluations <= N * 200
+    assert result.evaluations <= N * 200
 
 
 def test_errors_that_are_not_known_are_never_precise(X):
@@ -100,26 +100,26 @@ def test_neighbours_with_other_gaps_are_warned_of_or_left_out(gaps):
         po.explain(model, table, robustness=0.1)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = po.explain(model, table, robustness=0.1, same_pattern=True)
-    assert found.target_error == 0.0  # of the margin, which is a sum of trees
-    assert "log-odds" in found.parameters["function"]
+        result = po.explain(model, table, robustness=0.1, same_pattern=True)
+    assert result.target_error == 0.0  # of the margin, which is a sum of trees
+    assert "log-odds" in result.parameters["function"]
 
 
 def test_a_probability_that_is_asked_for_is_sampled(gaps):
     model, table = gaps
-    found = po.explain(
+    result = po.explain(
         model, table, output="probability", same_pattern=True, robustness=0.1
     )
-    assert found.target_error > 0.0
-    assert "margin" in found.parameters["gradient"]
+    assert result.target_error > 0.0
+    assert "margin" in result.parameters["gradient"]
 
 
 def test_scales_are_those_of_the_reference_table(forest, X):
     few = X[:6].copy()
     few[:, 2] = 0.3  # constant here, and not in the table
-    found = po.explain(forest, few, data=X, robustness=0.0)
+    result = po.explain(forest, few, data=X, robustness=0.0)
     slopes = po.smoothed(po.wrap(forest), law="data", data=X).gradient(few)
-    np.testing.assert_allclose(found.attributions, slopes * X.std(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(result.attributions, slopes * X.std(axis=0), rtol=1e-12)
 
 
 def _with_constant(X, unit):
@@ -145,14 +145,14 @@ def _explained(model, table, new, kind, **settings):
 @pytest.mark.parametrize("law", ["auto", "gaussian"])
 def test_a_constant_column_is_zero_per_standard_deviation(X, kind, law):
     settings = {"law": law, "robustness": 0.1}
-    found, other = (
+    result, other = (
         _explained(*_with_constant(X, unit), kind, **settings) for unit in (1.0, 1e6)
     )
-    np.testing.assert_array_equal(found.attributions[:, 3], 0.0)
+    np.testing.assert_array_equal(result.attributions[:, 3], 0.0)
     # whatever its unit, it has no part in distances
-    np.testing.assert_allclose(other.attributions, found.attributions, rtol=1e-6)
+    np.testing.assert_allclose(other.attributions, result.attributions, rtol=1e-6)
     name = "x3" if kind == "arrays" else "same"
-    assert f"column {name!r} is constant" in found.parameters["notes"]
+    assert f"column {name!r} is constant" in result.parameters["notes"]
     # the log-odds are linear: c_j s_j, which no neighbour differs from
     log_odds = _explained(
         *_with_constant(X, 1.0), kind, **{**settings, "output": "log_odds"}
@@ -171,9 +171,9 @@ def test_a_constant_column_is_zero_in_baselines_per_standard_deviation(X):
         po.explainers.Lime(scale=0.5, relative=True),
         po.explainers.Lime(scale=0.5, relative=True, kernel_width=1.0),
     ):
-        found = baseline.explain(function, new, rng=0).scaled(scales).attributions
-        np.testing.assert_array_equal(found[:, 3], 0.0)
-        np.testing.assert_allclose(found[0, :3], [1.0, -2.0, 0.5] * X.std(axis=0))
+        result = baseline.explain(function, new, rng=0).scaled(scales).attributions
+        np.testing.assert_array_equal(result[:, 3], 0.0)
+        np.testing.assert_allclose(result[0, :3], [1.0, -2.0, 0.5] * X.std(axis=0))
 
 
 ONE_ROW = r"data: expected rows that differ, got 1 row, which .*fitted on"
@@ -203,8 +203,10 @@ def test_one_row_is_a_baseline_of_parts_of_the_output_where_a_scale_is_given(X):
     model = LinearRegression().fit(X, X @ [1.0, 2.0, 3.0])
     with pytest.raises(InvalidInput, match="scale: no column varies over 1 rows"):
         po.explain(model, X, data=X[:1], units="output")
-    found = po.explain(model, X, data=X[:1], units="output", scale=None, robustness=0.0)
-    np.testing.assert_allclose(found.attributions, (X - X[0]) * [1, 2, 3], atol=1e-9)
+    result = po.explain(
+        model, X, data=X[:1], units="output", scale=None, robustness=0.0
+    )
+    np.testing.assert_allclose(result.attributions, (X - X[0]) * [1, 2, 3], atol=1e-9)
 
 
 def test_laws_and_units_that_are_none_are_refused(forest, X):
@@ -232,8 +234,8 @@ def test_batches_are_no_larger_than_asked(X):
 
 def test_smooth_models_keep_their_own_slopes(X):
     model = LinearRegression().fit(X, X @ [1.0, 2.0, 3.0])
-    found = po.explain(model, X, robustness=0.0)
+    result = po.explain(model, X, robustness=0.0)
     np.testing.assert_allclose(
-        found.attributions, np.tile([1.0, 2.0, 3.0] * X.std(axis=0), (N, 1)), rtol=1e-9
+        result.attributions, np.tile([1.0, 2.0, 3.0] * X.std(axis=0), (N, 1)), rtol=1e-9
     )
-    assert "jump test" not in found.parameters
+    assert "jump test" not in result.parameters

@@ -36,13 +36,13 @@ def case(request):
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 def test_no_bit_depends_on_who_else_is_asked(case):
     explainer, rows = case
-    together = explainer.explain(rows)
+    joint = explainer.explain(rows)
     order = np.random.default_rng(2).permutation(N_NEW)
-    same(explainer.explain(taken(rows, order)), together, order)
+    same(explainer.explain(taken(rows, order)), joint, order)
     for n in range(N_NEW):
-        same(explainer.explain(taken(rows, [n])), together, [n])
+        same(explainer.explain(taken(rows, [n])), joint, [n])
     for size in (2, 7, 33):
-        same(explainer.explain(taken(rows, range(size))), together, list(range(size)))
+        same(explainer.explain(taken(rows, range(size))), joint, list(range(size)))
 
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
@@ -56,11 +56,11 @@ def test_a_second_fit_gives_the_same_bits(case):
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 def test_rows_are_certified_for_the_reference_as_it_is(case):
     explainer, rows = case
-    found = explainer.explain(taken(rows, range(10)))
-    assert found.gap < 1e-12
-    assert found.objective == pytest.approx(found.certificate.value, rel=1e-12)
-    assert found.certificate.kind == "strong convexity"
-    assert set(found.losses) == set(found.weights)
+    result = explainer.explain(taken(rows, range(10)))
+    assert result.gap < 1e-12
+    assert result.objective == pytest.approx(result.certificate.value, rel=1e-12)
+    assert result.certificate.kind == "strong convexity"
+    assert set(result.losses) == set(result.weights)
 
 
 @pytest.fixture(scope="module")
@@ -105,29 +105,27 @@ def test_bounds_hold_against_solving_all_rows_together(fitted, n):
 
 
 def test_reference_rows_are_explained_as_explain_does():
-    together = po.explain(black_box, X)
+    joint = po.explain(black_box, X)
     explainer = po.Explainer(black_box, data=X).fit()
-    np.testing.assert_array_equal(
-        explainer.reference_.attributions, together.attributions
-    )
-    assert explainer.robustness_ == together.weights["pairwise_robustness"]
+    np.testing.assert_array_equal(explainer.reference_.attributions, joint.attributions)
+    assert explainer.robustness_ == joint.weights["pairwise_robustness"]
 
 
 def test_a_row_of_the_reference_is_new_unless_it_is_looked_up():
     explainer = po.Explainer(black_box, data=X).fit()
-    found = explainer.explain(X.iloc[[3]])
-    assert found.details["reference_rows"][0, 0] == 3
+    result = explainer.explain(X.iloc[[3]])
+    assert result.details["reference_rows"][0, 0] == 3
     assert not np.allclose(
-        found.attributions[0], explainer.reference_.attributions[3], rtol=1e-6
+        result.attributions[0], explainer.reference_.attributions[3], rtol=1e-6
     )
 
 
 def test_scales_are_those_of_the_data_not_of_the_rows_asked():
     explainer = po.Explainer(black_box, data=X).fit()
     constant = X_NEW.iloc[:3].assign(f3=0.0)
-    found = explainer.explain(constant)
+    result = explainer.explain(constant)
     slopes = po.wrap(black_box).gradient(constant) * X.std(ddof=0)
-    np.testing.assert_allclose(found.details["gradient"], slopes, rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(result.details["gradient"], slopes, rtol=1e-5, atol=1e-7)
 
 
 def test_reference_rows_are_drawn_by_the_seed_where_there_are_many():
@@ -154,14 +152,14 @@ def test_interpolation_asks_no_model():
 
     explainer = po.Explainer(counted, data=X).fit()
     asked.clear()
-    found = explainer.interpolate(X_NEW)
+    result = explainer.interpolate(X_NEW)
     assert asked == []
-    near = found.details["reference_rows"]
+    near = result.details["reference_rows"]
     means = explainer.reference_.attributions[near].mean(axis=1)
-    np.testing.assert_allclose(found.attributions, means, atol=1e-12)
-    assert "gradient_matching" not in found.losses
-    assert found.gap < 1e-12
-    same(explainer.interpolate(X_NEW.iloc[[5]]), found, [5])
+    np.testing.assert_allclose(result.attributions, means, atol=1e-12)
+    assert "gradient_matching" not in result.losses
+    assert result.gap < 1e-12
+    same(explainer.interpolate(X_NEW.iloc[[5]]), result, [5])
 
 
 def test_a_row_without_target_and_without_neighbours_is_refused_by_name():
@@ -222,14 +220,14 @@ def test_rows_of_another_table_are_refused(fitted):
 def test_rows_of_polars_are_explained_alike():
     polars = pytest.importorskip("polars")
     explainer = po.Explainer(black_box, data=X).fit()
-    found = explainer.explain(polars.from_pandas(X_NEW))
-    same(found, explainer.explain(X_NEW), list(range(N_NEW)))
+    result = explainer.explain(polars.from_pandas(X_NEW))
+    same(result, explainer.explain(X_NEW), list(range(N_NEW)))
 
 
 def test_one_row_is_explained_among_the_rows_of_the_data():
-    found = po.explain(black_box, X_NEW.iloc[[3]], data=X)
+    result = po.explain(black_box, X_NEW.iloc[[3]], data=X)
     explainer = po.Explainer(black_box, data=X).fit()
-    same(found, explainer.explain(X_NEW), [3])
+    same(result, explainer.explain(X_NEW), [3])
 
 
 @pytest.mark.parametrize("units", ["scaled", "output"])
@@ -246,11 +244,11 @@ def test_missing_numbers_count_in_distances_as_in_graphs():
     gaps = X.mask(np.random.default_rng(5).random(X.shape) < 0.2)
     new = X_NEW.mask(np.random.default_rng(6).random(X_NEW.shape) < 0.2)
     explainer = po.Explainer(model, data=gaps, scale=None, law="none").fit()
-    found = explainer.explain(new.iloc[:10])
-    same(explainer.explain(new.iloc[[4]]), found, [4])
+    result = explainer.explain(new.iloc[:10])
+    same(explainer.explain(new.iloc[[4]]), result, [4])
     for n, row in enumerate(new.to_numpy()[:10]):
         points = gaps.to_numpy()
         odd = np.isnan(points) != np.isnan(row)
         squares = np.where(odd, 1.0, np.nan_to_num((points - row) ** 2)).sum(axis=1)
-        near = found.details["reference_rows"][n]
+        near = result.details["reference_rows"][n]
         np.testing.assert_allclose(squares[near], np.sort(squares)[:8], rtol=1e-12)

@@ -124,14 +124,14 @@ def test_one_hot_columns_are_the_feature_that_the_schema_says(X):
 
 def test_a_group_of_columns_has_its_name(X):
     columns = (("d",), ("a", "c"), ("b",))
-    found = scores_of(
+    result = scores_of(
         ("d", "a and c", "b"), {(0, 1): 2.0, (1, 2): -1.0}, columns=columns
     )
-    note = told(X, found)
+    note = told(X, result)
     assert "d × a and c (2) matter" in note
     assert "a and c × b (-1) stand" in note
     with pytest.raises(InvalidInput, match="known by their names, and they have none"):
-        told(X.to_numpy(), found)
+        told(X.to_numpy(), result)
 
 
 def test_contributions_and_cards_have_the_note(X):

@@ -28,9 +28,9 @@ def test_slopes_are_scaled_and_effects_are_not(form):
     best = po.explain(model, form(X), robustness=0.0, same_pattern=True)
     weights = model[-1].coef_
     slopes = np.broadcast_to(weights * X.std(ddof=0).to_numpy(), X.shape)
-    found = best.details["gradient"]
-    np.testing.assert_allclose(found[~ABSENT], slopes[~ABSENT], rtol=1e-6)
-    np.testing.assert_allclose(found[ABSENT], 0.0, atol=1e-8)  # imputed by the mean
+    result = best.details["gradient"]
+    np.testing.assert_allclose(result[~ABSENT], slopes[~ABSENT], rtol=1e-6)
+    np.testing.assert_allclose(result[ABSENT], 0.0, atol=1e-8)  # imputed by the mean
 
 
 @each_form

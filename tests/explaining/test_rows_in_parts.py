@@ -248,23 +248,23 @@ def test_a_loaded_explainer_answers_with_the_same_bits(case, tmp_path):
 
 
 def test_one_row_is_what_is_left_of_the_joint_problem_with_its_reference_fixed(case):
-    reference, found, n = case.explainer.reference_, case.found, 4
+    reference, result, n = case.explainer.reference_, case.found, 4
     phi = reference.details["contributions"]
     omega = np.ones(phi.shape[1])
     if case.explainer.metric == "effects":
         squares = (phi**2).mean(axis=0)
         omega = np.maximum(squares, 1e-6 * squares.max())
-    near = found.details["reference_rows"][n]
+    near = result.details["reference_rows"][n]
     s = np.ones(len(near))
     length = case.explainer.lengthscale
     if length is not None:
         apart = (X.iloc[near] - case.rows.iloc[n]) / X.std(ddof=0)
         s = np.exp(-0.5 * (apart**2).sum(axis=1).to_numpy() / length**2)
-    own = found.details["contributions"][n]
+    own = result.details["contributions"][n]
     used = (phi != 0).any(axis=0) | (own != 0)
     b, total = (
         case.explainer.robustness_,
-        case.predicted[n] - found.details["base_value"][n],
+        case.predicted[n] - result.details["base_value"][n],
     )
     # h w/ω + y = (Φ + 2b Σ s_j w_j)/ω where used, Σ w = t
     h = 1 + 2 * b * s.sum()
@@ -280,9 +280,9 @@ def test_one_row_is_what_is_left_of_the_joint_problem_with_its_reference_fixed(c
     w = np.linalg.solve(K, right)[:-1]
     scale = np.abs(w).max()
     np.testing.assert_allclose(
-        found.attributions[n][used], w, rtol=0, atol=1e-9 * scale
+        result.attributions[n][used], w, rtol=0, atol=1e-9 * scale
     )
-    assert (found.attributions[n][~used] == 0.0).all()
+    assert (result.attributions[n][~used] == 0.0).all()
 
 
 @pytest.mark.parametrize("name", ["forest", "slopes"])
@@ -290,45 +290,45 @@ def test_contributions_of_a_row_are_those_that_it_has_in_a_table(name):
     explainer = EXPLAINERS[name]().fit()
     reference = explainer.reference_
     rows = X.loc[list(reference.labels.points[:4])]
-    found = explainer.explain(rows).details["contributions"]
+    result = explainer.explain(rows).details["contributions"]
     wanted = reference.details["contributions"][:4]
-    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(result, wanted, rtol=0, atol=1e-12)
 
 
 def test_sampled_contributions_scatter_about_exact_ones_as_they_say(tmp_path):
     explainer = po.Explainer(
         black_box, data=X, units="output", n_reference=12, robustness=0.05
     ).fit()
-    found = explainer.explain(X_NEW[:20])
+    result = explainer.explain(X_NEW[:20])
     explainer.save(tmp_path / "it.npz")
     with np.load(tmp_path / "it.npz", allow_pickle=False) as file:
         background = file["background"]
     function = po.wrap(black_box)
     exact = all_orders(function, X_NEW[:20].to_numpy(), background)
-    phi = found.details["contributions"]
-    h = 1 + 2 * 0.05 * found.details["similarity"]
+    phi = result.details["contributions"]
+    h = 1 + 2 * 0.05 * result.details["similarity"]
     # what W moves by, of errors of Φ that add up to nothing: a/h
     errors = (phi - exact) / h[:, None]
-    scores = errors / found.standard_errors
+    scores = errors / result.standard_errors
     # t of nine degrees: 100 scores beyond 12 once in 13,000 runs
     assert np.abs(scores).max() <= 12.0
     assert 0.7 <= np.sqrt((scores**2).mean()) <= 1.5
     # the excess is Σ ‖error of Φ‖²/h; one draw of it within a factor of four
     excess = ((phi - exact) ** 2 / h[:, None]).sum()
-    assert 0.25 <= found.target.value / excess <= 4.0
-    assert "draws" in found.target.in_words()
+    assert 0.25 <= result.target.value / excess <= 4.0
+    assert "draws" in result.target.in_words()
 
 
 def test_rows_of_equal_values_have_equal_draws_and_others_have_others():
     explainer = EXPLAINERS["sampled"]().fit()
     twice = X_NEW.iloc[[3, 3, 4]]
-    found = explainer.explain(twice)
-    assert (found.attributions[0] == found.attributions[1]).all()
+    result = explainer.explain(twice)
+    assert (result.attributions[0] == result.attributions[1]).all()
     other = po.Explainer(
         black_box, data=X, units="output", n_reference=15, robustness=0.1, rng=4
     ).fit()
     phi = other.explain(twice).details["contributions"]
-    assert (phi != found.details["contributions"]).all()
+    assert (phi != result.details["contributions"]).all()
 
 
 def test_certain_signs_are_those_of_the_conditional_program(case):
@@ -372,21 +372,21 @@ def test_a_column_that_contributes_to_the_row_alone_has_a_part_of_it():
     assert (explainer.reference_.attributions[:, 2:] == 0.0).all()
     rows = with_constant(1, 3)
     rows[1, 2] = 3.0
-    found = explainer.explain(rows)
-    assert (found.attributions[:, 3] == 0.0).all()
-    assert (found.attributions[[0, 2], 2] == 0.0).all()
+    result = explainer.explain(rows)
+    assert (result.attributions[:, 3] == 0.0).all()
+    assert (result.attributions[[0, 2], 2] == 0.0).all()
     # sampled: its part of what the drawn background rows miss beside it
-    assert found.details["contributions"][1, 2] == pytest.approx(10.0, abs=0.1)
-    h = 1 + 2 * 0.2 * found.details["similarity"][1]
-    p = found.details["contributions"][1] / h
-    near = explainer.reference_.attributions[found.details["reference_rows"][1]]
+    assert result.details["contributions"][1, 2] == pytest.approx(10.0, abs=0.1)
+    h = 1 + 2 * 0.2 * result.details["similarity"][1]
+    p = result.details["contributions"][1] / h
+    near = explainer.reference_.attributions[result.details["reference_rows"][1]]
     p = p + 2 * 0.2 * near.sum(axis=0) / h
-    total = switched(rows)[1] - found.details["base_value"][1]
+    total = switched(rows)[1] - result.details["base_value"][1]
     p[:3] += (total - p[:3].sum()) / 3
-    np.testing.assert_allclose(found.attributions[1], p, atol=1e-12)
-    same(explainer.explain(rows[[1]]), found, [1])
+    np.testing.assert_allclose(result.attributions[1], p, atol=1e-12)
+    same(explainer.explain(rows[[1]]), result, [1])
     with pytest.raises(po.errors.Refused, match="features of their own"):
-        found.certain()
+        result.certain()
     assert explainer.explain(rows[[1]]).certain().signs[0, 2] == 1
 
 
@@ -397,8 +397,8 @@ def test_where_nothing_contributes_a_row_of_another_prediction_is_refused():
     explainer = po.Explainer(
         flat, data=X.to_numpy(), units="output", robustness=0.1
     ).fit()
-    found = explainer.explain(X_NEW.to_numpy()[:2])
-    assert (found.attributions == 0.0).all()
+    result = explainer.explain(X_NEW.to_numpy()[:2])
+    assert (result.attributions == 0.0).all()
 
     def elsewhere(table):
         return np.zeros(len(table)) + (1e-3 if len(table) == 1 else 0.0)
@@ -413,10 +413,12 @@ def test_where_nothing_contributes_a_row_of_another_prediction_is_refused():
 
 def test_one_row_of_explain_is_that_of_the_explainer():
     model = forest()
-    found = po.explain(model, X_NEW.iloc[[3]], data=X, units="output", metric="effects")
+    result = po.explain(
+        model, X_NEW.iloc[[3]], data=X, units="output", metric="effects"
+    )
     explainer = po.Explainer(model, data=X, units="output", metric="effects").fit()
-    same(found, explainer.explain(X_NEW), [3])
-    assert found.parameters["metric"] == "effects"
+    same(result, explainer.explain(X_NEW), [3])
+    assert result.parameters["metric"] == "effects"
 
 
 def test_reference_rows_are_those_of_explain():
@@ -467,11 +469,11 @@ def test_another_model_is_refused_by_its_contributions(tmp_path):
         function, data=X.to_numpy(), units="output", n_reference=10, robustness=0.1
     )
     few.fit().save(tmp_path / "it.npz")
-    seen = X.to_numpy()
+    observed = X.to_numpy()
 
     def elsewhere(table):  # the same at all reference rows, not between them
         points = np.asarray(table, dtype=float)
-        there = (points[:, None] == seen[None]).all(axis=2).any(axis=1)
+        there = (points[:, None] == observed[None]).all(axis=2).any(axis=1)
         return np.where(there, black_box(points), 2.0 * black_box(points))
 
     with pytest.raises(InvalidInput, match=r"another function .* its target is"):
@@ -501,11 +503,11 @@ def test_a_row_of_a_pipeline_with_missing_numbers_adds_up():
     model.fit(gaps, X["f0"] ** 2 + X["f3"])
     new = X_NEW.mask(np.random.default_rng(6).random(X_NEW.shape) < 0.2)
     explainer = po.Explainer(model, data=gaps, units="output").fit()
-    found = explainer.explain(new.iloc[:6])
-    same(explainer.explain(new.iloc[[2]]), found, [2])
-    total = model.predict(new.iloc[:6]) - found.details["base_value"]
-    np.testing.assert_allclose(found.attributions.sum(axis=1), total, atol=1e-12)
-    assert found.target_error == 0.0
+    result = explainer.explain(new.iloc[:6])
+    same(explainer.explain(new.iloc[[2]]), result, [2])
+    total = model.predict(new.iloc[:6]) - result.details["base_value"]
+    np.testing.assert_allclose(result.attributions.sum(axis=1), total, atol=1e-12)
+    assert result.target_error == 0.0
 
 
 def test_names_of_rows_stay(case):

@@ -49,7 +49,7 @@ def is_read(function, data, tolerance=EXACT):
 
 def boosted_classifiers():
     """With their errors, of the packages that are there."""
-    found = [
+    result = [
         (GradientBoostingClassifier(n_estimators=8), EXACT),
         (HistGradientBoostingClassifier(max_iter=8), EXACT),
     ]
@@ -57,25 +57,25 @@ def boosted_classifiers():
         import lightgbm
 
         settings = {"n_estimators": 8, "verbose": -1, "n_jobs": 1}
-        found.append((lightgbm.LGBMClassifier(**settings), EXACT))
+        result.append((lightgbm.LGBMClassifier(**settings), EXACT))
         forest = {"boosting_type": "rf", "subsample": 0.5, "subsample_freq": 1}
-        found.append((lightgbm.LGBMClassifier(**settings, **forest), EXACT))
+        result.append((lightgbm.LGBMClassifier(**settings, **forest), EXACT))
     except ImportError:
         pass
     try:
         import xgboost
 
-        found.append((xgboost.XGBClassifier(n_estimators=8, n_jobs=1), SINGLE))
+        result.append((xgboost.XGBClassifier(n_estimators=8, n_jobs=1), SINGLE))
     except ImportError:
         pass
     try:
         import catboost
 
         quiet = {"verbose": 0, "allow_writing_files": False}
-        found.append((catboost.CatBoostClassifier(iterations=8, **quiet), EXACT))
+        result.append((catboost.CatBoostClassifier(iterations=8, **quiet), EXACT))
     except ImportError:
         pass
-    return found
+    return result
 
 
 def name(part):

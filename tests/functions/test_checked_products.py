@@ -123,18 +123,18 @@ def test_what_is_wrong_is_found_in_any_unit(unit, offset, wrong):
             checked = CheckedBoxes.of(function)
             checked.boxes = wronged(function.boxes, mean, wrong)
         with pytest.warns(InexactBoxesWarning, match="differs from its answer"):
-            found = checked.at(X, Labels())
-        assert found is None or isinstance(found, NoProducts)
+            result = checked.at(X, Labels())
+        assert result is None or isinstance(result, NoProducts)
 
 
 def test_a_single_row_is_held_against_the_terms_that_add_up_to_it():
     function = po.wrap(in_units_of(1e-10, 0.0)["ridge"])
     wrong = function.products.scaled(-1.0)
     with pytest.warns(InexactBoxesWarning, match="of f, which is constant, in row 0"):
-        found = replace(CheckedProducts.of(function), products=wrong).at(
+        result = replace(CheckedProducts.of(function), products=wrong).at(
             X[:1], Labels()
         )
-    assert isinstance(found, NoProducts)
+    assert isinstance(result, NoProducts)
 
 
 def test_a_constant_model_is_believed_but_for_rounding():

@@ -63,10 +63,10 @@ class Clock:
 def measured(monkeypatch, clock, evaluations, calls=1):
     monkeypatch.setattr(cost, "time", clock)
     function = po.wrap(clock.model)
-    found = cost_of(function, X, Labels(), evaluations, calls)
+    result = cost_of(function, X, Labels(), evaluations, calls)
     assert function.calls.rows == function.calls.batches == 0
     assert function.calls.trials == sum(clock.sizes)
-    return found
+    return result
 
 
 CALM = [(0.02, 1e-5), (2e-3, 1e-4), (1e-4, 2e-6), (0.0, 1e-3), (1e-2, 0.0)]
@@ -87,32 +87,32 @@ def test_a_call_costs_its_overhead_and_its_rows(
     monkeypatch, per_call, per_row, calls, first, others
 ):
     clock = Clock(per_call, per_row, first, others)
-    found = measured(monkeypatch, clock, 10**7, calls)
+    result = measured(monkeypatch, clock, 10**7, calls)
     n_calls = max(calls, -(-(10**7) // 2**14))
-    assert found.calls == n_calls
-    assert found.seconds == pytest.approx(n_calls * per_call + 1e7 * per_row, rel=1e-9)
+    assert result.calls == n_calls
+    assert result.seconds == pytest.approx(n_calls * per_call + 1e7 * per_row, rel=1e-9)
 
 
 def test_slow_rows_are_not_timed_for_long(monkeypatch):
     clock = Clock(per_row=4.0)
-    found = measured(monkeypatch, clock, 1000)
-    assert found.seconds == pytest.approx(4000.0)
-    assert found.in_words() == "1,000 evaluations, about 67 min at the measured speed"
+    result = measured(monkeypatch, clock, 1000)
+    assert result.seconds == pytest.approx(4000.0)
+    assert result.in_words() == "1,000 evaluations, about 67 min at the measured speed"
     assert set(clock.sizes) == {3}
 
 
 def test_short_work_is_not_measured_any_further(monkeypatch):
     clock = Clock(per_call=0.01)
-    found = measured(monkeypatch, clock, 200)
+    result = measured(monkeypatch, clock, 200)
     assert max(clock.sizes) == 3
-    assert found.seconds < 1.0
+    assert result.seconds < 1.0
 
 
 def test_calls_are_no_longer_than_those_of_the_work(monkeypatch):
     clock = Clock(per_call=0.5, per_row=0.1)
-    found = measured(monkeypatch, clock, 2000, calls=1000)
+    result = measured(monkeypatch, clock, 2000, calls=1000)
     assert set(clock.sizes) == {2}
-    assert found.seconds == pytest.approx(1000 * 0.5 + 2000 * 0.1)
+    assert result.seconds == pytest.approx(1000 * 0.5 + 2000 * 0.1)
 
 
 def test_a_clock_that_stands_still_does_no_harm(monkeypatch):
@@ -138,10 +138,10 @@ def test_long_work_is_announced_on_standard_error(seconds, wanted, said, capsys)
 def test_the_cost_of_sampled_slopes_is_exact():
     function = po.wrap(lambda P: np.round(P[:, 0]))
     mean = po.smoothed(function, None, 100, law="data", data=X)
-    found = cost_of(function, X, Labels(), mean.evaluations(X))
-    assert found.evaluations == mean.evaluations(X) == 100 * 40
+    result = cost_of(function, X, Labels(), mean.evaluations(X))
+    assert result.evaluations == mean.evaluations(X) == 100 * 40
     mean.gradient(X)
-    assert function.calls.rows == found.evaluations
+    assert function.calls.rows == result.evaluations
 
 
 # what is announced of real work, beside what it takes by the same clock
@@ -292,7 +292,7 @@ def test_real_models_take_what_was_announced(name, monkeypatch):
     }
     model = slow if name == "slow" else models[name].fit(rows, y)
     function, lime = po.wrap(model), Lime(scale=0.5, n_samples=1000)
-    found = cost_of(function, rows, Labels(), 300 * 1000)
+    result = cost_of(function, rows, Labels(), 300 * 1000)
     start = now()
     lime.explain(function, rows[:300])
-    assert 1 / 3 < found.seconds / (now() - start) < 3
+    assert 1 / 3 < result.seconds / (now() - start) < 3

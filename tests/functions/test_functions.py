@@ -210,15 +210,15 @@ def test_one_point_wider_than_the_budget_is_still_differentiated(X, monkeypatch)
 
 
 def test_the_step_of_central_differences_is_relative_above_one():
-    seen = []
+    observed = []
 
     def evaluate(points):
-        seen.append(points)
+        observed.append(points)
         return points[:, 0]
 
     central_differences(evaluate, [[0.5], [-100.0]], step=0.25)
     np.testing.assert_array_equal(
-        np.concatenate(seen).ravel(), [0.75, -75.0, 0.25, -125.0]
+        np.concatenate(observed).ravel(), [0.75, -75.0, 0.25, -125.0]
     )
 
 

@@ -33,13 +33,13 @@ def assert_all_known(X, y, seeds):
     """Smooth models have J ≤ 0.03, those that jump J ≥ 0.06, and 0.05 is between."""
     for seed in seeds:
         for name, model in smooth_models(X, y).items():
-            found = jump_test(po.wrap(model), X, rng=seed)
-            assert found.kind == "smooth", (name, found)
-            assert found.J <= 0.03, (name, found)
+            result = jump_test(po.wrap(model), X, rng=seed)
+            assert result.kind == "smooth", (name, result)
+            assert result.J <= 0.03, (name, result)
         for name, model in jumping_models(X, y, boosters()).items():
-            found = jump_test(po.wrap(model), X, rng=seed)
-            assert found.kind == "jumps", (name, found)
-            assert found.J >= 0.06, (name, found)
+            result = jump_test(po.wrap(model), X, rng=seed)
+            assert result.kind == "jumps", (name, result)
+            assert result.J >= 0.06, (name, result)
 
 
 def test_smooth_models_are_told_from_those_that_jump():
@@ -55,25 +55,25 @@ def test_models_of_real_tables_are_told_apart_whatever_the_seed(table):
 def test_the_evaluations_are_those_that_are_counted():
     for model, expected in ((smooth, FEWEST), (jumping, MOST + 128)):
         function = po.wrap(model)
-        found = jump_test(function, X)
-        assert found.evaluations == expected
+        result = jump_test(function, X)
+        assert result.evaluations == expected
         assert function.calls.rows == function.calls.batches == 0
         assert function.calls.trials == expected + 6  # that it answers twice alike
 
 
 def test_a_wave_is_smooth_between_more_nodes():
-    found = jump_test(po.wrap(lambda P: np.sin(25.0 * P).sum(axis=1)), X)
-    assert found.kind == "strongly curved"
-    assert found.J <= 0.05
-    assert found.evaluations == MOST
+    result = jump_test(po.wrap(lambda P: np.sin(25.0 * P).sum(axis=1)), X)
+    assert result.kind == "strongly curved"
+    assert result.J <= 0.05
+    assert result.evaluations == MOST
 
 
 def test_nothing_is_said_of_what_does_not_change():
     for constant in (lambda P: np.ones(len(P)), lambda P: 1.0 + 1e-16 * P[:, 0]):
-        found = jump_test(po.wrap(constant), X)
-        assert (found.kind, found.evaluations) == ("constant", FEWEST)
-        assert np.isnan(found.J)
-        assert "no verdict" in found.in_words()
+        result = jump_test(po.wrap(constant), X)
+        assert (result.kind, result.evaluations) == ("constant", FEWEST)
+        assert np.isnan(result.J)
+        assert "no verdict" in result.in_words()
 
 
 def test_an_offset_does_not_make_a_smooth_model_jump():
@@ -163,17 +163,17 @@ def test_only_numbers_of_three_values_move():
             "job": np.where(X[:, 2] > 0, "a", "b"),
         }
     )
-    seen = []
+    observed = []
 
     def model(frame):
-        seen.append(frame)
+        observed.append(frame)
         return np.sin(frame["x"]) + (frame["two"] > 0.5) + (frame["job"] == "a")
 
     assert jump_test(po.wrap(model, data=table), table).kind == "smooth"
-    for frame in seen:
+    for frame in observed:
         assert set(frame["two"]) <= {0.0, 1.0}
         assert set(frame["job"]) <= {"a", "b"}
-    assert not set(pd.concat(seen)["x"]) <= set(table["x"])
+    assert not set(pd.concat(observed)["x"]) <= set(table["x"])
 
 
 def test_rows_are_moved_in_calls_of_bounded_size(monkeypatch):
@@ -186,10 +186,10 @@ def test_rows_are_moved_in_calls_of_bounded_size(monkeypatch):
     whole = jump_test(po.wrap(model), X)
     monkeypatch.setattr(resources, "MODEL_CALLS", Budget(2**25, 100))
     sizes.clear()
-    found = jump_test(po.wrap(model), X)
+    result = jump_test(po.wrap(model), X)
     assert max(sizes) <= 100
-    assert found.kind == whole.kind
-    np.testing.assert_allclose(found.J, whole.J, rtol=1e-9)
+    assert result.kind == whole.kind
+    np.testing.assert_allclose(result.J, whole.J, rtol=1e-9)
 
 
 def test_a_model_that_draws_anew_is_refused_with_the_difference():

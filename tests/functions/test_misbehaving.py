@@ -227,13 +227,13 @@ LAPLACIAN = LAPLACIAN - UNDER_GRAPH.similarities.toarray()
 @pytest.mark.parametrize("name", list(far_from_it(1.0)))
 @pytest.mark.parametrize("size", [1e-138, 1e-100, 1e130])
 def test_optima_scale_with_their_gradients(name, size):
-    found = po.solve(far_from_it(size)[name])
+    result = po.solve(far_from_it(size)[name])
     if name == "robust":  # by a dense solve
         expected = np.linalg.solve(np.eye(30) + 2.0 * 0.5 * LAPLACIAN, UNDER)
     else:
         expected = po.solve(far_from_it(1.0)[name]).attributions
-    np.testing.assert_allclose(found.attributions / size, expected, rtol=0, atol=1e-9)
-    assert found.gap <= 1e-6
+    np.testing.assert_allclose(result.attributions / size, expected, rtol=0, atol=1e-9)
+    assert result.gap <= 1e-6
 
 
 @pytest.mark.parametrize("name", list(far_from_it(1.0)))
@@ -287,9 +287,9 @@ def test_weights_that_make_squares_vanish_are_named():
 
 
 def test_gradients_of_zero_are_explained_by_zero():
-    found = po.solve(po.GradientMatching(0.0 * UNDER) + po.Sparsity())
-    np.testing.assert_array_equal(found.attributions, 0.0)
-    assert found.gap == 0.0
+    result = po.solve(po.GradientMatching(0.0 * UNDER) + po.Sparsity())
+    np.testing.assert_array_equal(result.attributions, 0.0)
+    assert result.gap == 0.0
 
 
 # overflow

@@ -83,18 +83,18 @@ def test_values_and_effects_are_those_of_the_model(make, form):
     model = make().fit(table, Y)
     function = po.wrap(model, data=table)
     np.testing.assert_allclose(function.value(table), model.predict(table), rtol=1e-12)
-    found = np.asarray(function.gradient(table))
+    result = np.asarray(function.gradient(table))
     model = make().fit(X, Y)
     rows = np.flatnonzero(X.isna().any(axis=1))[:6]
     for n in rows:
         for j in np.flatnonzero(X.iloc[n].isna()):
             expected = effect(model, X.iloc[[n]], X.columns[j], X)
-            assert found[n, j] == pytest.approx(expected, abs=2e-6)
+            assert result[n, j] == pytest.approx(expected, abs=2e-6)
     if make is imputed:
         weights = model[-1].coef_ / model[1].scale_
         present = ~X.isna().to_numpy()
         expected = np.broadcast_to(weights, X.shape)[present]
-        np.testing.assert_allclose(found[present], expected, rtol=1e-6)
+        np.testing.assert_allclose(result[present], expected, rtol=1e-6)
 
 
 def test_a_missing_category_is_one_among_others():
@@ -105,11 +105,11 @@ def test_a_missing_category_is_one_among_others():
     model = make_pipeline(coded, Ridge()).fit(table, Y)
     function = po.wrap(model, data=table)
     np.testing.assert_allclose(function.value(table), model.predict(table), rtol=1e-12)
-    found = function.gradient(table)
+    result = function.gradient(table)
     weights = dict(zip(model[0].get_feature_names_out(), model[-1].coef_, strict=True))
     for label in ("colour", "smokes"):  # Σ_c β_c (1[x = c] − p_c)
         own = table[label].map(lambda c: weights[f"onehotencoder__{label}_{c}"])  # noqa: B023
-        np.testing.assert_allclose(found[label], own - own.mean(), atol=1e-12)
+        np.testing.assert_allclose(result[label], own - own.mean(), atol=1e-12)
 
 
 def test_a_category_that_data_never_misses_may_be_missing():
@@ -119,39 +119,39 @@ def test_a_category_that_data_never_misses_may_be_missing():
     )
     model = make_pipeline(coded, Ridge()).fit(table, Y[table.index])
     row = table.iloc[[0]].assign(colour=None)
-    found = po.wrap(model, data=table).gradient(row)["colour"].iloc[0]
+    result = po.wrap(model, data=table).gradient(row)["colour"].iloc[0]
     expected = model.predict(row)[0] - model.predict(table).mean()
-    assert found == pytest.approx(expected, abs=1e-12)
+    assert result == pytest.approx(expected, abs=1e-12)
 
 
 def test_integers_with_missing_stay_such_integers():
     table = pd.DataFrame({"rooms": pd.array([1, 2, None, 4], dtype="Int64")})
-    seen = []
+    observed = []
 
     def model(given):
-        seen.append(given["rooms"].dtype)
+        observed.append(given["rooms"].dtype)
         return given["rooms"].fillna(10).to_numpy(dtype=float) ** 2
 
     function = po.wrap(model, data=table)
     np.testing.assert_array_equal(function.value(table), [1, 4, 100, 16])
-    assert set(seen) == {pd.Int64Dtype()}
-    found = function.gradient(table)["rooms"]
-    np.testing.assert_allclose(found, [2, 4, 100 - (1 + 4 + 16) / 3, 8], rtol=1e-9)
+    assert set(observed) == {pd.Int64Dtype()}
+    result = function.gradient(table)["rooms"]
+    np.testing.assert_allclose(result, [2, 4, 100 - (1 + 4 + 16) / 3, 8], rtol=1e-9)
 
 
 @pytest.mark.parametrize("form", [lambda t: t, lambda t: t.to_numpy()], ids=["df", "a"])
 def test_observed_values_count_as_often_as_they_occur(form):
     table = form(pd.DataFrame({"a": [1.0, 1.0, 1.0, 5.0, np.nan]}))
     function = po.wrap(lambda t: np.nan_to_num(np.asarray(t)[:, 0] ** 2), data=table)
-    found = np.asarray(function.gradient(table))[:, 0]
-    np.testing.assert_allclose(found, [2, 2, 2, 10, 0 - 28 / 4], rtol=1e-8)
+    result = np.asarray(function.gradient(table))[:, 0]
+    np.testing.assert_allclose(result, [2, 2, 2, 10, 0 - 28 / 4], rtol=1e-8)
 
 
 def test_data_without_missing_numbers_may_be_followed_by_rows_that_have_some():
     function = po.wrap(lambda t: t["a"].fillna(7) + t["b"], data=PAIR)
     row = pd.DataFrame({"a": [np.nan], "b": [1]})
-    found = function.gradient(row)
-    np.testing.assert_allclose(found, [[7 - 2, 1]], rtol=1e-9)
+    result = function.gradient(row)
+    np.testing.assert_allclose(result, [[7 - 2, 1]], rtol=1e-9)
 
 
 PAIR = pd.DataFrame({"a": [1, 2, 3], "b": [5, 4, 3]})
@@ -160,8 +160,8 @@ PAIR = pd.DataFrame({"a": [1, 2, 3], "b": [5, 4, 3]})
 def test_a_column_without_any_value_has_no_effect():
     table = X.assign(age=np.nan)
     function = po.wrap(lambda t: t["dose"].fillna(0.0), data=table)
-    found = function.gradient(table)
-    np.testing.assert_array_equal(found["age"], 0.0)
+    result = function.gradient(table)
+    np.testing.assert_array_equal(result["age"], 0.0)
     np.testing.assert_array_equal(function.schema.scales("std")[0], 0.0)
 
 
@@ -183,15 +183,15 @@ def test_nulls_of_other_libraries_reach_the_model_as_nulls(form, told):
     table = form(X)
     function = po.wrap(filled, data=table if told else X.to_numpy())
     np.testing.assert_array_equal(function.value(table), X["age"].fillna(3.0))
-    found = np.asarray(function.gradient(table)["age"], float)
+    result = np.asarray(function.gradient(table)["age"], float)
     expected = np.where(X["age"].isna(), 3.0 - X["age"].mean(), 1.0)
-    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    np.testing.assert_allclose(result, expected, rtol=1e-9)
 
 
 def test_arrays_of_objects_may_have_missing_numbers():
     rows = np.array([[1.0, pd.NA], [None, 2.0]], dtype=object)
-    found = po.wrap(lambda X: np.nan_to_num(X).sum(axis=1)).value(rows)
-    np.testing.assert_array_equal(found, [1.0, 2.0])
+    result = po.wrap(lambda X: np.nan_to_num(X).sum(axis=1)).value(rows)
+    np.testing.assert_array_equal(result, [1.0, 2.0])
 
 
 # --- models that take none

@@ -52,10 +52,10 @@ def test_a_lambda_around_a_forest_has_the_slopes_of_the_forest(paired):
     assert isinstance(exact(), ExactMean)
     mean = sampled(paired=paired)
     assert isinstance(mean, SampledMean)
-    found = mean.estimate(ROWS)
-    assert np.abs(scores(found, exact().gradient(ROWS))).max() < 12.0
-    relative = np.linalg.norm(found.values - exact().gradient(ROWS))
-    assert relative < 0.15 * np.linalg.norm(found.values)
+    result = mean.estimate(ROWS)
+    assert np.abs(scores(result, exact().gradient(ROWS))).max() < 12.0
+    relative = np.linalg.norm(result.values - exact().gradient(ROWS))
+    assert relative < 0.15 * np.linalg.norm(result.values)
     error = np.abs(mean.value(ROWS) - exact().value(ROWS)).max()
     assert error < 0.05
 
@@ -63,18 +63,18 @@ def test_a_lambda_around_a_forest_has_the_slopes_of_the_forest(paired):
 def test_the_estimate_tells_what_is_known_of_it():
     function = po.wrap(lost)
     mean = sampled(200, function)
-    found = mean.estimate(ROWS)
-    assert not found.exact
-    assert found.blocks.shape == (10, 20, 4)
-    assert found.n_draws == 200
+    result = mean.estimate(ROWS)
+    assert not result.exact
+    assert result.blocks.shape == (10, 20, 4)
+    assert result.n_draws == 200
     # one for each row, and one for its other value in the column that has two
-    assert found.evaluations == function.calls.rows == 200 * 20 * 2
-    assert found.evaluations == mean.evaluations(ROWS)
-    assert found.source == mean.gradient_method
-    assert found.source.startswith("200 draws, 10 blocks, least squares")
-    assert "data law of 150 rows, 4 columns" in found.source
-    np.testing.assert_array_equal(found.values, mean.gradient(ROWS))
-    assert not found.effects.any()
+    assert result.evaluations == function.calls.rows == 200 * 20 * 2
+    assert result.evaluations == mean.evaluations(ROWS)
+    assert result.source == mean.gradient_method
+    assert result.source.startswith("200 draws, 10 blocks, least squares")
+    assert "data law of 150 rows, 4 columns" in result.source
+    np.testing.assert_array_equal(result.values, mean.gradient(ROWS))
+    assert not result.effects.any()
 
 
 def test_results_depend_on_the_seed_and_on_nothing_else():
@@ -103,10 +103,10 @@ def test_an_estimate_that_grew_is_the_one_that_was_large(paired):
 
 def test_estimates_double_until_the_budget_is_spent():
     function = po.wrap(lost)
-    found = list(sampled(100, function).estimates(ROWS, max_evaluations=14_399))
-    assert [estimate.n_draws for estimate in found] == [100, 200, 350]
-    assert function.calls.rows == found[-1].evaluations == 350 * 40 <= 14_399
-    errors = [estimate.standard_errors.mean() for estimate in found]
+    result = list(sampled(100, function).estimates(ROWS, max_evaluations=14_399))
+    assert [estimate.n_draws for estimate in result] == [100, 200, 350]
+    assert function.calls.rows == result[-1].evaluations == 350 * 40 <= 14_399
+    errors = [estimate.standard_errors.mean() for estimate in result]
     assert errors == sorted(errors, reverse=True)
 
 
@@ -147,9 +147,9 @@ def test_drawing_stops_where_the_budget_ends():
 
 def test_columns_that_are_not_used_are_zero_in_pairs():
     function = po.wrap(lambda X: np.round(X[:, 0]))
-    found = sampled(100, function, paired=True).estimate(ROWS)
-    assert (found.values[:, 1:] == 0.0).all()
-    assert (found.blocks[:, :, 1:] == 0.0).all()
+    result = sampled(100, function, paired=True).estimate(ROWS)
+    assert (result.values[:, 1:] == 0.0).all()
+    assert (result.blocks[:, :, 1:] == 0.0).all()
     assert (sampled(100, function).estimate(ROWS).blocks[:, :, 3] == 0.0).all()
 
 
@@ -175,17 +175,17 @@ def test_categories_and_missing_numbers_have_effects(mixed):
     mean = po.smoothed(spied, law="data", data=table)
     assert isinstance(mean, SampledMean)
     rows = table.iloc[:25]
-    found, expected = mean.estimate(rows), truth.estimate(rows)
-    assert np.abs(scores(found, expected.values)).max() < 12.0
-    still = found.standard_errors <= 1e-12
+    result, expected = mean.estimate(rows), truth.estimate(rows)
+    assert np.abs(scores(result, expected.values)).max() < 12.0
+    still = result.standard_errors <= 1e-12
     np.testing.assert_allclose(
-        found.values[still],
+        result.values[still],
         expected.values[still],
-        atol=5e-3 * np.abs(found.values).max(),
+        atol=5e-3 * np.abs(result.values).max(),
     )
-    np.testing.assert_array_equal(found.effects, expected.effects)
-    assert found.effects[:, 4].all()
-    assert found.effects[::5, 1].all()
+    np.testing.assert_array_equal(result.effects, expected.effects)
+    assert result.effects[:, 4].all()
+    assert result.effects[::5, 1].all()
     assert mean.gradient(rows).columns.equals(rows.columns)
 
 
@@ -206,15 +206,15 @@ def test_probabilities_have_the_exact_margin_as_control():
     plain = replace(mean, control=None)
     rows = ROWS[:2]
     truth = replace(plain, n_samples=200_000, seed=77).estimate(rows)
-    found = np.array(
+    result = np.array(
         [replace(mean, seed=seed).estimate(rows).values for seed in range(40)]
     )
-    spread = np.sqrt(found.var(axis=0, ddof=1) / 40 + truth.standard_errors**2)
+    spread = np.sqrt(result.var(axis=0, ddof=1) / 40 + truth.standard_errors**2)
     moved = spread > 1e-12
-    z = (found.mean(axis=0) - truth.values)[moved] / spread[moved]
+    z = (result.mean(axis=0) - truth.values)[moved] / spread[moved]
     assert np.abs(z).max() <= 5.0
     without = [replace(plain, seed=seed).estimate(rows).values for seed in range(40)]
-    ratio = np.var(without, axis=0).sum() / found.var(axis=0).sum()
+    ratio = np.var(without, axis=0).sum() / result.var(axis=0).sum()
     assert ratio > 1.2  # 1.6 where this was measured first
 
 

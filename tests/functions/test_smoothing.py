@@ -247,7 +247,7 @@ def test_a_column_without_noise_stays_as_it_is(read):
     forest.fit(X, X[:, 0] * X[:, 1] + X[:, 2])
     still = np.array([0.5, 0.0, 0.3])
     model = forest if read else lambda Z: forest.predict(Z)
-    found = po.smoothed(po.wrap(model), still)
+    result = po.smoothed(po.wrap(model), still)
     for value in (0.0, 0.5, 1.0):  # on the split between both, too
         rows = X[:5].copy()
         rows[:, 1] = value
@@ -256,13 +256,13 @@ def test_a_column_without_noise_stays_as_it_is(read):
             return forest.predict(np.insert(Z, 1, value, axis=1))
 
         alone = po.smoothed(po.wrap(without), still[[0, 2]], n_samples=40_000)
-        error = found.gradient(rows)[:, [0, 2]] - alone.gradient(rows[:, [0, 2]])
+        error = result.gradient(rows)[:, [0, 2]] - alone.gradient(rows[:, [0, 2]])
         own, other = (
-            f.gradient_error(x) for f, x in ((found, rows), (alone, rows[:, [0, 2]]))
+            f.gradient_error(x) for f, x in ((result, rows), (alone, rows[:, [0, 2]]))
         )
         z = error / np.hypot(own[:, [0, 2]], other)
         assert np.abs(z).max() < Z
-    np.testing.assert_array_equal(found.gradient(X[:5])[:, 1], 0.0)
+    np.testing.assert_array_equal(result.gradient(X[:5])[:, 1], 0.0)
 
 
 def test_without_noise_the_mean_of_boxes_is_their_value():

@@ -21,11 +21,11 @@ def drawn(seed, n_samples=200):
 
 def test_they_have_the_mean_that_the_gradient_is():
     mean = po.smoothed(CUBE, SCALE, 200, 0)
-    found = mean.estimate(X)
-    np.testing.assert_allclose(found.blocks.mean(axis=0), found.values, atol=1e-12)
-    np.testing.assert_array_equal(found.values, mean.gradient(X))
-    assert (len(found.blocks), found.n_draws, found.exact) == (10, 400, False)
-    assert found.source == mean.gradient_method
+    result = mean.estimate(X)
+    np.testing.assert_allclose(result.blocks.mean(axis=0), result.values, atol=1e-12)
+    np.testing.assert_array_equal(result.values, mean.gradient(X))
+    assert (len(result.blocks), result.n_draws, result.exact) == (10, 400, False)
+    assert result.source == mean.gradient_method
 
 
 def test_their_standard_errors_are_those_of_the_regression():
@@ -38,8 +38,8 @@ def test_their_standard_errors_are_those_of_the_regression():
 def test_they_cover_the_exact_slopes():
     covered = []
     for seed in range(40):
-        found = drawn(seed)
-        covered.append(np.abs(found.values - EXACT) <= 2.262 * found.standard_errors)
+        result = drawn(seed)
+        covered.append(np.abs(result.values - EXACT) <= 2.262 * result.standard_errors)
     # 40 independent draws of 25 rows that share them: 5 σ of 40 is 0.17
     assert 0.85 <= np.mean(covered) <= 0.995
 
@@ -60,8 +60,8 @@ def test_the_excess_that_they_estimate_is_the_true_one():
 
 def test_a_linear_function_has_no_error():
     line = po.wrap(lambda X: X @ [1.0, -2.0, 0.5])
-    found = po.smoothed(line, SCALE, 50, 0).estimate(X)
-    assert found.standard_errors.max() < 1e-12
+    result = po.smoothed(line, SCALE, 50, 0).estimate(X)
+    assert result.standard_errors.max() < 1e-12
 
 
 def test_effects_of_categories_and_of_missing_numbers_have_blocks_too():
@@ -78,24 +78,24 @@ def test_effects_of_categories_and_of_missing_numbers_have_blocks_too():
         return np.round(2 * frame["size"].fillna(3.0)) * (1.0 + bonus)
 
     mean = po.smoothed(po.wrap(model, data=table), SCALE, 200, 0)
-    found = mean.estimate(table[:10])
-    np.testing.assert_array_equal(found.values, mean.gradient(table[:10]))
-    np.testing.assert_allclose(found.blocks.mean(axis=0), found.values, atol=1e-12)
+    result = mean.estimate(table[:10])
+    np.testing.assert_array_equal(result.values, mean.gradient(table[:10]))
+    np.testing.assert_allclose(result.blocks.mean(axis=0), result.values, atol=1e-12)
     noisy = table["size"][:10].notna().to_numpy()  # missing numbers get no noise
-    assert (found.standard_errors[noisy, 1] > 1e-6).all()
-    assert (found.standard_errors[~noisy, 0] > 1e-6).all()
+    assert (result.standard_errors[noisy, 1] > 1e-6).all()
+    assert (result.standard_errors[~noisy, 0] > 1e-6).all()
 
 
 def test_of_fewer_pairs_than_blocks_the_error_is_not_known():
     line = po.functions.Power(3)
-    found = po.smoothed(line, SCALE, 9, 0).estimate(X)
-    assert found.blocks is None
-    assert found.standard_errors is None
+    result = po.smoothed(line, SCALE, 9, 0).estimate(X)
+    assert result.blocks is None
+    assert result.standard_errors is None
 
 
 @pytest.mark.parametrize("n_blocks", [2, 7])
 def test_left_out_means_give_back_the_blocks(n_blocks):
     blocks = np.random.default_rng(2).normal(size=(n_blocks, 4, 3))
     left_out = [np.delete(blocks, b, axis=0).mean(axis=0) for b in range(n_blocks)]
-    found = Estimate.blocks_of_left_out(blocks.mean(axis=0), np.stack(left_out))
-    np.testing.assert_allclose(found, blocks, atol=1e-12)
+    result = Estimate.blocks_of_left_out(blocks.mean(axis=0), np.stack(left_out))
+    np.testing.assert_allclose(result, blocks, atol=1e-12)

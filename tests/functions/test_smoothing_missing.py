@@ -41,9 +41,9 @@ def expected(table):
 def test_slopes_and_effects_are_those_of_the_mean_under_noise(form):
     function = po.wrap(step, data=form(X))
     smooth = po.smoothed(function, SCALE, n_samples=4000)
-    found = np.asarray(smooth.gradient(form(X)))
+    result = np.asarray(smooth.gradient(form(X)))
     error = np.asarray(smooth.gradient_error(form(X)))
-    scores = (found - expected(X)) / np.maximum(error, 1e-12)
+    scores = (result - expected(X)) / np.maximum(error, 1e-12)
     assert np.abs(scores).max() <= 5.0  # false alarm 7e-5 over 120 scores
 
 

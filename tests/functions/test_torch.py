@@ -181,7 +181,9 @@ def test_layers_that_work_in_place_do_not_reach_the_points(X):
 
 def test_values_keep_no_graph(network, X):
     flags = []
-    network.register_forward_hook(lambda *seen: flags.append(seen[-1].requires_grad))
+    network.register_forward_hook(
+        lambda *observed: flags.append(observed[-1].requires_grad)
+    )
     function = po.wrap(network, 0)
     function.value(X)
     function.gradient(X)
@@ -213,10 +215,12 @@ def test_precision_is_that_of_the_module(network, X, dtype, method, tolerance):
     expected = exact.value(X), exact.gradient(X)
     function = po.wrap(network.to(getattr(torch, dtype)), 2, "probability")
     assert function.gradient_method == method
-    seen = []
-    network.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].dtype))
+    observed = []
+    network.register_forward_pre_hook(
+        lambda _, inputs: observed.append(inputs[0].dtype)
+    )
     answers = function.value(X), function.gradient(X)
-    assert set(seen) == {getattr(torch, dtype)}
+    assert set(observed) == {getattr(torch, dtype)}
     for ours, theirs in zip(answers, expected, strict=True):
         assert ours.dtype == np.float64
         np.testing.assert_allclose(ours, theirs, atol=tolerance)
@@ -246,7 +250,7 @@ def test_batches_are_bounded_and_change_nothing(network, X, monkeypatch, budget,
     expected = function.value(X), function.gradient(X)
     monkeypatch.setattr(torch_modules, "AUTOGRAD_CALLS", budget)
     sizes = []
-    network.register_forward_hook(lambda *seen: sizes.append(len(seen[-1])))
+    network.register_forward_hook(lambda *observed: sizes.append(len(observed[-1])))
     np.testing.assert_allclose(function.value(X), expected[0], atol=1e-14)
     np.testing.assert_allclose(function.gradient(X), expected[1], atol=1e-14)
     assert max(sizes) == most

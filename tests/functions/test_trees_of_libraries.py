@@ -136,10 +136,10 @@ def test_columns_with_blanks_are_those_that_lightgbm_keeps(searched):
     assert list(model.feature_names_in_) == ["Call__Failure", "Seconds_of_Use", "a"]
     function = po.wrap(model)
     np.testing.assert_array_equal(function.value(table), model.predict(table))
-    found = po.explain(function, table, data=table, robustness=0.1).to_frame()
-    assert list(found.columns) == BLANKS
+    result = po.explain(function, table, data=table, robustness=0.1).to_frame()
+    assert list(result.columns) == BLANKS
     told = po.explain(model, table, data=table, robustness=0.1)
-    np.testing.assert_allclose(found, told.attributions, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(result, told.attributions, rtol=1e-9, atol=1e-12)
     for other in (
         table[BLANKS[::-1]],
         table.rename(columns={BLANKS[0]: "Call Failure"}),

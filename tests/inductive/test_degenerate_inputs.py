@@ -27,10 +27,10 @@ def test_doubled_inputs_count_as_two_observations(mean, lengthscale, jitter, rng
     )
     # two observations of variance one are one of variance 1/2: half the weight
     once = GaussianProcessExplainer(0.25, **settings).fit(X, G)
-    expected, found = once.explain(new, True), twice.explain(new, True)
-    np.testing.assert_allclose(found.attributions, expected.attributions, atol=1e-6)
+    expected, result = once.explain(new, True), twice.explain(new, True)
+    np.testing.assert_allclose(result.attributions, expected.attributions, atol=1e-6)
     np.testing.assert_allclose(
-        found.details["standard_deviation"] * np.sqrt(2.0),
+        result.details["standard_deviation"] * np.sqrt(2.0),
         expected.details["standard_deviation"],
         rtol=1e-6,
     )
@@ -52,9 +52,9 @@ def test_singular_kernels_are_welcome(rng):
 
 def test_at_an_input_of_little_robustness_the_gradient_is_found(rng):
     X, G = rng.uniform(-3, 3, size=(8, 2)), rng.normal(size=(8, 2))
-    found = GaussianProcessExplainer(1e-9, lengthscale=0.5).fit(X, G).explain(X, True)
-    np.testing.assert_allclose(found.attributions, G, atol=1e-5)
-    np.testing.assert_allclose(found.details["standard_deviation"], 1.0, atol=1e-4)
+    result = GaussianProcessExplainer(1e-9, lengthscale=0.5).fit(X, G).explain(X, True)
+    np.testing.assert_allclose(result.attributions, G, atol=1e-5)
+    np.testing.assert_allclose(result.details["standard_deviation"], 1.0, atol=1e-4)
 
 
 def test_weights_lost_to_rounding_are_refused(rng):

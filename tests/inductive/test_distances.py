@@ -18,9 +18,9 @@ def test_distances_of_far_near_and_equal_points_are_right(n_features, rng):
     X = 100.0 + rng.normal(size=(30, n_features))
     Z = np.vstack([X[:5], X[5:10] + 1e-9, X[10:15] + 1e-3, X[15:] + 1.0])
     expected = cdist(X, Z)
-    found = cross_distances(X, Z)
-    np.testing.assert_allclose(found, expected, rtol=1e-11)
-    assert (np.diag(found)[:5] == 0).all()
+    result = cross_distances(X, Z)
+    np.testing.assert_allclose(result, expected, rtol=1e-11)
+    assert (np.diag(result)[:5] == 0).all()
 
 
 def test_lengthscale_of_many_features_is_the_rule_of_gaussian_graph(rng):

@@ -48,8 +48,8 @@ def test_many_independent_features_need_no_square_matrix(rng):
     explainer = GaussianProcessExplainer(
         features=IndependentFeatures(200_000), lengthscale=100.0
     ).fit(X, X)
-    found = explainer.explain(X[:2] + 0.1, return_std=True)
-    assert found.attributions.shape == (2, 200_000)
+    result = explainer.explain(X[:2] + 0.1, return_std=True)
+    assert result.attributions.shape == (2, 200_000)
 
 
 @dataclasses.dataclass(frozen=True)

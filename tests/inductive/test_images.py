@@ -67,8 +67,8 @@ def smoothness_matrix(basis: FeatureBasis) -> np.ndarray:
 def test_smoothness_is_that_of_the_stored_basis(kind, rng):
     basis, dense = pairs_of_bases(rng)[kind]
     scale = dense.eigenvalues.max()
-    found, expected = np.sort(basis.eigenvalues), np.sort(dense.eigenvalues)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10 * scale)
+    result, expected = np.sort(basis.eigenvalues), np.sort(dense.eigenvalues)
+    np.testing.assert_allclose(result, expected, rtol=0, atol=1e-10 * scale)
     np.testing.assert_allclose(
         smoothness_matrix(basis), smoothness_matrix(dense), rtol=0, atol=1e-10 * scale
     )
@@ -92,8 +92,8 @@ def test_variances_are_the_diagonal_of_the_rotated_covariance(kind, rng):
     variances = rng.uniform(size=(3, SHAPE.n_features))
     V = basis.rotate(np.eye(SHAPE.n_features))
     expected = [np.diag(V @ np.diag(row) @ V.T) for row in variances]
-    found = basis.unrotate_variances(variances)
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    result = basis.unrotate_variances(variances)
+    np.testing.assert_allclose(result, expected, rtol=1e-12)
 
 
 @given(st.integers(1, 3), st.integers(1, 6), st.integers(1, 6))
@@ -123,13 +123,13 @@ def test_explanation_is_that_of_the_stored_basis(kind, mean, rng):
     X, G = rng.normal(size=(2, 9, SHAPE.n_features))
     new = rng.normal(size=(4, SHAPE.n_features))
     weights = [(0.1, 0.0), (0.3, 0.8), (5.0, 20.0)]
-    found, expected = (
+    result, expected = (
         GaussianProcessExplainer(0.3, 0.8, features=features, mean=mean)
         .fit(X, G)
         .explain_path(new, weights, return_std=True)
         for features in pairs_of_bases(rng)[kind]
     )
-    for one, other in zip(found, expected, strict=True):
+    for one, other in zip(result, expected, strict=True):
         np.testing.assert_allclose(one.attributions, other.attributions, atol=1e-10)
         np.testing.assert_allclose(
             one.details["standard_deviation"],
@@ -158,15 +158,15 @@ def test_explanation_is_the_row_of_solve_with_the_image_appended(rng):
     X, G = rng.normal(size=(2, 7, shape.n_features))
     new = rng.normal(size=(1, shape.n_features))
     explainer = GaussianProcessExplainer(0.3, 0.2, features=shape, lengthscale=9.0)
-    found = explainer.fit(X, G).explain(new).attributions
+    result = explainer.fit(X, G).explain(new).attributions
     K = RBF(9.0)(np.vstack([X, new]))
     objective = (
-        po.GradientMatching(np.vstack([G, found]))
+        po.GradientMatching(np.vstack([G, result]))
         + 0.3 * po.KernelRobustness(K)
         + 0.2 * po.Smoothness(shape.pixel_graph())
     )
     solved = po.solve(objective).attributions[-1]
-    np.testing.assert_allclose(found[0], solved, atol=1e-8)
+    np.testing.assert_allclose(result[0], solved, atol=1e-8)
 
 
 def test_samples_of_images_have_their_mean(rng):
@@ -175,10 +175,10 @@ def test_samples_of_images_have_their_mean(rng):
     shape = po.ImageShape(1, 3, 4)
     X, G = rng.normal(size=(2, 5, 12))
     fitted = GaussianProcessExplainer(0.3, 0.5, features=shape).fit(X, G)
-    found = fitted.explain(X[:1] + 1.0, return_std=True)
+    result = fitted.explain(X[:1] + 1.0, return_std=True)
     draws = fitted.sample(X[:1] + 1.0, 4000, random_state=3)[:, 0]
-    error = np.abs(draws.mean(axis=0) - found.attributions[0])
-    deviation = found.details["standard_deviation"][0]
+    error = np.abs(draws.mean(axis=0) - result.attributions[0])
+    deviation = result.details["standard_deviation"][0]
     assert (error <= 6 * deviation / np.sqrt(4000)).all()
     # a sample variance of gaussians varies by √(2/S), relatively
     ratio = draws.var(axis=0) / deviation**2
@@ -209,15 +209,15 @@ def test_far_more_pixels_than_images(rng):
     explainer = GaussianProcessExplainer(
         0.2, 0.7, features=shape, lengthscale=100.0, mean="none"
     )
-    found = explainer.fit(X, G).explain(new[:1])
+    result = explainer.fit(X, G).explain(new[:1])
     basis, j = GridFeatures(shape), 4321
     pull = 0.7 * basis.eigenvalues[j]
     K = RBF(100.0)(np.vstack([X, new[:1]]))
     # w_r KernelRobustness + w_s Smoothness + observations, in one rotated feature
     precision = 0.4 * np.linalg.inv(K) + pull * np.eye(4) + np.diag([1.0, 1, 1, 0])
-    seen = np.append(basis.rotate(G)[:, j], 0.0)
-    expected = np.linalg.solve(precision, seen)[-1]
-    rotated = basis.rotate(found.attributions)[0, j]
+    observed = np.append(basis.rotate(G)[:, j], 0.0)
+    expected = np.linalg.solve(precision, observed)[-1]
+    rotated = basis.rotate(result.attributions)[0, j]
     np.testing.assert_allclose(rotated, expected, rtol=1e-9)
 
 
@@ -227,13 +227,13 @@ def test_constant_images_are_points_on_a_line(rng):
     grey, G = rng.uniform(size=(12, 1)), rng.normal(size=(12, 90))
     explainer = GaussianProcessExplainer(0.2, lengthscale=3.0, mean="none")
     fitted = explainer.set_params(features=shape).fit(grey * np.ones(90), G)
-    found = fitted.explain(0.5 * np.ones((1, 90)), return_std=True)
+    result = fitted.explain(0.5 * np.ones((1, 90)), return_std=True)
     kernel = ConstantKernel(1 / 0.4) * RBF(3.0 / np.sqrt(90))
     peer = GaussianProcessRegressor(kernel, alpha=1.0, optimizer=None).fit(grey, G)
     mean, deviation = peer.predict([[0.5]], return_std=True)
-    np.testing.assert_allclose(found.attributions, mean, atol=1e-10)
+    np.testing.assert_allclose(result.attributions, mean, atol=1e-10)
     np.testing.assert_allclose(
-        found.details["standard_deviation"], deviation, rtol=1e-10
+        result.details["standard_deviation"], deviation, rtol=1e-10
     )
 
 
@@ -244,18 +244,18 @@ def test_one_image_many_times_is_seen_once_and_more_surely(rng):
     explainer = GaussianProcessExplainer(
         0.2, 0.3, features=shape, lengthscale=1.0, mean="none"
     )
-    found = explainer.fit(np.repeat(image, 6, axis=0), G).explain(image + 0.01, True)
+    result = explainer.fit(np.repeat(image, 6, axis=0), G).explain(image + 0.01, True)
     basis = GridFeatures(shape)
-    seen, p = basis.rotate(G.mean(axis=0)), 1 + 0.3 * basis.eigenvalues
+    observed, p = basis.rotate(G.mean(axis=0)), 1 + 0.3 * basis.eigenvalues
     K = RBF(1.0)(np.vstack([image, image + 0.01])) / 0.4
     gain = K[0, 1] / (K[0, 0] + 1 / (6 * p))
-    mean, variance = gain * seen / p, K[1, 1] - gain * K[0, 1]
+    mean, variance = gain * observed / p, K[1, 1] - gain * K[0, 1]
     shrink = 1 + (p - 1) * variance
     expected = basis.unrotate(mean / shrink)
-    np.testing.assert_allclose(found.attributions[0], expected, atol=1e-10)
+    np.testing.assert_allclose(result.attributions[0], expected, atol=1e-10)
     spread = basis.unrotate_variances(variance / shrink)
     np.testing.assert_allclose(
-        found.details["standard_deviation"][0], np.sqrt(spread), rtol=1e-9
+        result.details["standard_deviation"][0], np.sqrt(spread), rtol=1e-9
     )
 
 
@@ -268,10 +268,10 @@ def test_equal_images_without_a_lengthscale_are_refused():
 def test_distances_among_doubled_and_near_images_are_right_and_symmetric(rng):
     X = 10.0 + np.repeat(rng.normal(size=(6, 500)), 3, axis=0)
     X[2] += 1e-7
-    found = cross_distances(X, X)
-    np.testing.assert_allclose(found, cdist(X, X), rtol=1e-11)
-    np.testing.assert_array_equal(found, found.T)
-    assert found[0, 1] == 0 < found[0, 2]
+    result = cross_distances(X, X)
+    np.testing.assert_allclose(result, cdist(X, X), rtol=1e-11)
+    np.testing.assert_array_equal(result, result.T)
+    assert result[0, 1] == 0 < result[0, 2]
 
 
 # -------------------------------------------------------------------- eigenbases

@@ -145,10 +145,10 @@ def test_with_all_inputs_inducing_it_is_exact(mean, smoothness, rng):
     new = rng.normal(size=(5, 3))
     exact = GaussianProcessExplainer(**settings).fit(X, G).explain(new, True)
     sparse = GaussianProcessExplainer(**settings, inducing=X).fit(X, G)
-    found = sparse.explain(new, True)
-    np.testing.assert_allclose(found.attributions, exact.attributions, atol=1e-9)
+    result = sparse.explain(new, True)
+    np.testing.assert_allclose(result.attributions, exact.attributions, atol=1e-9)
     np.testing.assert_allclose(
-        found.details["standard_deviation"],
+        result.details["standard_deviation"],
         exact.details["standard_deviation"],
         atol=1e-9,
     )
@@ -168,10 +168,10 @@ def test_it_is_the_variational_posterior_of_titsias(rng):
     explainer = GaussianProcessExplainer(
         scale / 2, kernel=kernel, mean="none", inducing=GivenInputs(Z)
     ).fit(X, G)
-    found = explainer.explain(new, return_std=True)
-    np.testing.assert_allclose(found.attributions, mean, atol=1e-10)
+    result = explainer.explain(new, return_std=True)
+    np.testing.assert_allclose(result.attributions, mean, atol=1e-10)
     np.testing.assert_allclose(
-        found.details["standard_deviation"] ** 2, variance[:, None] * np.ones(3)
+        result.details["standard_deviation"] ** 2, variance[:, None] * np.ones(3)
     )
 
 

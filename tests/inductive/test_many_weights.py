@@ -34,16 +34,16 @@ def test_path_equals_single_fits(mean, rng):
     )
     explainer = GaussianProcessExplainer(features=graph, mean=mean).fit(X, G)
     pairs = [(0.01, 0.0), (1.0, 0.5), (30.0, 7.0)]
-    for pair, found in zip(
+    for pair, result in zip(
         pairs, explainer.explain_path(new, pairs, True), strict=True
     ):
         single = GaussianProcessExplainer(*pair, features=graph, mean=mean).fit(X, G)
         expected = single.explain(new, return_std=True)
-        np.testing.assert_array_equal(found.attributions, expected.attributions)
+        np.testing.assert_array_equal(result.attributions, expected.attributions)
         np.testing.assert_array_equal(
-            found.details["standard_deviation"], expected.details["standard_deviation"]
+            result.details["standard_deviation"], expected.details["standard_deviation"]
         )
-        assert found.parameters == expected.parameters
+        assert result.parameters == expected.parameters
 
 
 @pytest.mark.parametrize("mean", MEANS)
@@ -111,9 +111,9 @@ def test_intervals_cover_as_often_as_they_say(level, rng):
 
 def _covered(case: Case, W: np.ndarray, G: np.ndarray, half: float) -> bool:
     fitted = dataclasses.replace(case, G=G).fitted
-    found = fitted.explain(case.new, return_std=True)
-    error = abs(W[-1, 1] - found.attributions[0, 1])
-    return bool(error <= half * found.details["standard_deviation"][0, 1])
+    result = fitted.explain(case.new, return_std=True)
+    error = abs(W[-1, 1] - result.attributions[0, 1])
+    return bool(error <= half * result.details["standard_deviation"][0, 1])
 
 
 @pytest.mark.parametrize("mean", MEANS)
@@ -123,14 +123,14 @@ def test_no_new_row_gives_a_lower_objective(mean, rng):
     best = case.fitted.explain(case.new).attributions[0]
     K = case.kernel_matrix(np.vstack([case.X, case.new]))
     R = prior_precision(K, case.smoothing, case.explainer)
-    seen = np.kron(np.diag([1.0] * 12 + [0.0]), np.eye(4))
+    observed = np.kron(np.diag([1.0] * 12 + [0.0]), np.eye(4))
     target = np.concatenate([case.G.ravel(), np.zeros(4)])
 
     def least(row: np.ndarray) -> float:
-        H = R + seen
+        H = R + observed
         rest = la.solve(H[:48, :48], target[:48] - H[:48, 48:] @ row, assume_a="pos")
         W = np.concatenate([rest, row])
-        return float(W @ R @ W + seen.diagonal() @ (W - target) ** 2)
+        return float(W @ R @ W + observed.diagonal() @ (W - target) ** 2)
 
     floor = least(best)
     for _ in range(20):
@@ -155,8 +155,8 @@ def test_common_constant_pools_features(rng):
 
 def test_strong_robustness_gives_the_mean_gradient(rng):
     X, G = rng.normal(size=(20, 3)), rng.normal(size=(20, 3))
-    found = GaussianProcessExplainer(1e9).fit(X, G).explain(X[:2] + 0.1)
-    np.testing.assert_allclose(found.attributions, [G.mean(axis=0)] * 2, atol=1e-6)
+    result = GaussianProcessExplainer(1e9).fit(X, G).explain(X[:2] + 0.1)
+    np.testing.assert_allclose(result.attributions, [G.mean(axis=0)] * 2, atol=1e-6)
 
 
 def test_strong_smoothness_gives_equal_features(rng):
@@ -166,6 +166,6 @@ def test_strong_smoothness_gives_equal_features(rng):
         rng.normal(size=(2, 3)),
     )
     chain = po.chain_graph(3)
-    found = GaussianProcessExplainer(0.1, 1e10, features=chain).fit(X, G).explain(new)
-    assert np.ptp(found.attributions, axis=1).max() < 1e-6
-    assert np.isfinite(found.attributions).all()
+    result = GaussianProcessExplainer(0.1, 1e10, features=chain).fit(X, G).explain(new)
+    assert np.ptp(result.attributions, axis=1).max() < 1e-6
+    assert np.isfinite(result.attributions).all()

@@ -23,40 +23,40 @@ from propopt.inductive import GaussianProcessExplainer
 
 @given(cases())
 def test_explanation_is_the_row_of_the_transductive_optimum(case):
-    found = case.fitted.explain(case.new).attributions
-    for x, row in zip(case.new, found, strict=True):
+    result = case.fitted.explain(case.new).attributions
+    for x, row in zip(case.new, result, strict=True):
         assert close(row, dense_posterior(case, x)[0])
 
 
 @given(cases())
 def test_deviation_is_that_of_dense_conditioning(case):
-    found = case.fitted.explain(case.new, return_std=True)
-    for x, row in zip(case.new, found.details["standard_deviation"], strict=True):
+    result = case.fitted.explain(case.new, return_std=True)
+    for x, row in zip(case.new, result.details["standard_deviation"], strict=True):
         assert close(row, np.sqrt(np.diag(dense_posterior(case, x)[1])))
 
 
 @given(cases())
 def test_gradient_at_a_new_input_is_one_more_observation(case):
     gradients = np.cos(case.new)
-    found = case.fitted.explain(case.new, True, gradients)
+    result = case.fitted.explain(case.new, True, gradients)
     for n, x in enumerate(case.new):
         row, covariance = dense_posterior(case, x, gradients[n])
-        assert close(found.attributions[n], row)
-        deviation = found.details["standard_deviation"][n]
+        assert close(result.attributions[n], row)
+        deviation = result.details["standard_deviation"][n]
         assert close(deviation, np.sqrt(np.diag(covariance)))
 
 
 @given(cases())
 def test_together_is_the_program_with_all_new_inputs_appended(case):
-    found = case.fitted.explain_together(case.new).attributions
+    result = case.fitted.explain_together(case.new).attributions
     n, D = case.G.shape
     K = case.kernel_matrix(np.vstack([case.X, case.new]))
-    seen = np.diag([1.0] * n + [0.0] * len(case.new))
+    observed = np.diag([1.0] * n + [0.0] * len(case.new))
     precision = prior_precision(K, case.smoothing, case.explainer)
-    precision += np.kron(seen, np.eye(D))
+    precision += np.kron(observed, np.eye(D))
     right = np.concatenate([case.G.ravel(), np.zeros(case.new.size)])
     expected = np.linalg.solve(precision, right)[n * D :].reshape(case.new.shape)
-    assert close(found, expected)
+    assert close(result, expected)
 
 
 @pytest.mark.parametrize("mean", MEANS)
@@ -68,8 +68,8 @@ def test_together_is_one_by_one_where_features_are_independent(mean, rng):
     )
     for inducing in [None, X[:5]]:
         fitted = GaussianProcessExplainer(0.2, mean=mean, inducing=inducing).fit(X, G)
-        together = fitted.explain_together(new).attributions
-        assert close(together, fitted.explain(new).attributions, 1e-12)
+        joint = fitted.explain_together(new).attributions
+        assert close(joint, fitted.explain(new).attributions, 1e-12)
 
 
 @pytest.mark.parametrize("mean", MEANS)
@@ -83,8 +83,8 @@ def test_one_new_input_together_is_that_input_alone(mean, rng):
         fitted = GaussianProcessExplainer(
             0.2, 0.7, features=po.chain_graph(3), mean=mean, inducing=inducing
         ).fit(X, G)
-        together = fitted.explain_together(new).attributions
-        assert close(together, fitted.explain(new).attributions, 1e-9)
+        joint = fitted.explain_together(new).attributions
+        assert close(joint, fitted.explain(new).attributions, 1e-9)
 
 
 def solved(case: Case, gradient: np.ndarray) -> np.ndarray:
@@ -101,16 +101,16 @@ def solved(case: Case, gradient: np.ndarray) -> np.ndarray:
 def test_with_a_gradient_it_is_what_solve_gives(mean, rng):
     case = solve_case(rng, mean)
     gradient = rng.normal(size=(1, 4))
-    found = case.fitted.explain(case.new, gradients=gradient).attributions[0]
-    assert close(found, solved(case, gradient))
+    result = case.fitted.explain(case.new, gradients=gradient).attributions[0]
+    assert close(result, solved(case, gradient))
 
 
 @pytest.mark.parametrize("mean", ["none", "per_feature"])
 def test_without_a_gradient_solve_agrees_once_it_is_told_the_explanation(mean, rng):
     # a gradient equal to the optimal row costs nothing, so it does not move the optimum
     case = solve_case(rng, mean)
-    found = case.fitted.explain(case.new).attributions
-    assert close(found[0], solved(case, found))
+    result = case.fitted.explain(case.new).attributions
+    assert close(result[0], solved(case, result))
 
 
 @pytest.mark.parametrize("kernel", [RBF(1.2), Matern(0.8, nu=1.5)])
@@ -121,10 +121,10 @@ def test_without_smoothness_and_mean_it_is_scikit_learns_regression(kernel, rng)
         rng.normal(size=(9, 3)),
     )
     explainer = GaussianProcessExplainer(0.35, kernel=kernel, mean="none").fit(X, G)
-    found = explainer.explain(new, return_std=True)
+    result = explainer.explain(new, return_std=True)
     scaled = ConstantKernel(1 / 0.7) * kernel
     peer = GaussianProcessRegressor(scaled, alpha=1.0, optimizer=None).fit(X, G)
     mean, deviation = peer.predict(new, return_std=True)
-    np.testing.assert_allclose(found.attributions, mean, rtol=0, atol=1e-10)
-    deviations = found.details["standard_deviation"]
+    np.testing.assert_allclose(result.attributions, mean, rtol=0, atol=1e-10)
+    deviations = result.details["standard_deviation"]
     np.testing.assert_allclose(deviations, deviation, rtol=0, atol=1e-10)

@@ -31,20 +31,20 @@ def test_tables_with_categories_are_explained_where_their_schema_puts_them(custo
     table, function = customers
     known, new = table.iloc[:40], table.iloc[40:]
     explainer = GaussianProcessExplainer(0.1, scale="std", lengthscale=1.0)
-    found = explainer.fit(known, function=function).explain(new, return_std=True)
-    assert list(found.to_frame().columns) == ["age", "bill", "plan"]
-    assert list(found.to_frame().index) == list(new.index)
+    result = explainer.fit(known, function=function).explain(new, return_std=True)
+    assert list(result.to_frame().columns) == ["age", "bill", "plan"]
+    assert list(result.to_frame().index) == list(new.index)
     schema = function.schema
-    places, others = (schema.coordinates(t, "std") for t in (known, new))
+    coordinates, others = (schema.coordinates(t, "std") for t in (known, new))
     plain = GaussianProcessExplainer(0.1, lengthscale=1.0)
     G = function.gradient(known).to_numpy()
     columns = [
         # one feature at a time: without smoothness they do not meet
-        plain.fit(places, np.tile(G[:, [j]], places.shape[1])).explain(others)
+        plain.fit(coordinates, np.tile(G[:, [j]], coordinates.shape[1])).explain(others)
         for j in range(3)
     ]
     expected = np.column_stack([c.attributions[:, 0] for c in columns])
-    np.testing.assert_allclose(found.attributions, expected, rtol=1e-10)
+    np.testing.assert_allclose(result.attributions, expected, rtol=1e-10)
 
 
 def test_own_gradients_of_a_table_are_used(customers):
@@ -52,10 +52,10 @@ def test_own_gradients_of_a_table_are_used(customers):
     explainer = GaussianProcessExplainer(1e-6, scale="std", lengthscale=1.0)
     explainer.fit(table.iloc[:40], function=function)
     new = table.iloc[40:]
-    found = explainer.explain(new, gradients=function)
+    result = explainer.explain(new, gradients=function)
     G = function.gradient(new)
     # hardly any robustness: the variance before is so large that E(x) is the gradient
-    error = np.abs(found.to_frame() - G).to_numpy()
+    error = np.abs(result.to_frame() - G).to_numpy()
     assert (error <= 1e-4 * np.abs(G).to_numpy().max()).all()
 
 
@@ -77,8 +77,8 @@ def test_gradients_in_another_order_than_the_inputs_are_read_by_name(rng):
     explainer = GaussianProcessExplainer(lengthscale=1.0)
     expected = explainer.fit(X, G).explain(X, gradients=G).attributions
     other = G.iloc[::-1][["c", "a", "b"]]
-    found = explainer.fit(X, other).explain(X, gradients=other).attributions
-    np.testing.assert_array_equal(found, expected)
+    result = explainer.fit(X, other).explain(X, gradients=other).attributions
+    np.testing.assert_array_equal(result, expected)
 
 
 def test_gradients_with_other_names_than_the_inputs_are_refused(rng):

@@ -93,14 +93,14 @@ def test_what_is_fitted_is_the_same_for_one_seed_and_another_for_others(table):
 def test_fixed_columns_leak_what_theory_says_of_the_main_effects():
     X, y = make_friedman1(n_samples=80, n_features=6, random_state=0)
     scheme = Minipatches(n_patches=600, n_features=3, columns="fixed")
-    found = ILOCO(DecisionTreeRegressor(random_state=0), scheme).fit(X, y)
+    result = ILOCO(DecisionTreeRegressor(random_state=0), scheme).fit(X, y)
     expected = additive_leak(
-        found.main_effects_.estimates, 3, found.result_.sets, SquaredError()
+        result.main_effects_.estimates, 3, result.result_.sets, SquaredError()
     )
-    np.testing.assert_array_equal(found.result_.leak, expected)
+    np.testing.assert_array_equal(result.result_.leak, expected)
     assert expected.any()
-    assert "columns='bernoulli'" in found.result_.cautions[0]
-    assert found.interactions([(0, 1)]).leak == pytest.approx(expected[0])
+    assert "columns='bernoulli'" in result.result_.cautions[0]
+    assert result.interactions([(0, 1)]).leak == pytest.approx(expected[0])
 
 
 def test_nothing_leaks_by_other_schemes(found, table):
@@ -181,8 +181,8 @@ def test_classes_are_predicted_as_they_were_given(table, scheme):
 
 def test_errors_without_a_bound_have_the_range_of_those_that_were_seen(found):
     sets = Features.of(NAMES).all_sets
-    seen = max(found.left_out_.errors(sets(size)).rows.max() for size in (0, 1))
-    assert found.result_.error_range == ErrorRange(0.0, seen, proved=False)
+    observed = max(found.left_out_.errors(sets(size)).rows.max() for size in (0, 1))
+    assert found.result_.error_range == ErrorRange(0.0, observed, proved=False)
 
 
 def test_where_a_predictor_is_never_wrong_there_is_no_zero_width(table):
@@ -259,15 +259,15 @@ def test_patches_without_a_feature_that_no_tree_uses_do_not_score_it():
     assert of_one_size.result_.estimates.all()  # whose target is a leak, and not zero
     assert of_one_size.left_out_.used == {0, 1, 2, 4, 5}
     scheme = Minipatches(n_patches=600, n_features=3)
-    found = ILOCO(learner, scheme).fit(X, y)
-    assert found.result_.not_used == found.main_effects_.not_used == (3,)
-    raw = set_scores(found.left_out_, found.result_.sets).estimates
-    own = (found.result_.sets == 3).any(axis=1)
+    result = ILOCO(learner, scheme).fit(X, y)
+    assert result.result_.not_used == result.main_effects_.not_used == (3,)
+    raw = set_scores(result.left_out_, result.result_.sets).estimates
+    own = (result.result_.sets == 3).any(axis=1)
     assert np.abs(raw[own]).min() > 0.01  # what the patches that have it happen to be
-    assert not found.result_.estimates[own].any()
-    np.testing.assert_array_equal(found.result_.estimates[~own], raw[~own])
-    assert not found.result_.intervals()[own].any()
-    assert found.result_.sentences(15)[-1].count("not used") == 1
+    assert not result.result_.estimates[own].any()
+    np.testing.assert_array_equal(result.result_.estimates[~own], raw[~own])
+    assert not result.result_.intervals()[own].any()
+    assert result.result_.sentences(15)[-1].count("not used") == 1
 
 
 @pytest.mark.filterwarnings("ignore::propopt.base.errors.DegenerateVarianceWarning")
@@ -276,8 +276,8 @@ def test_a_feature_that_one_row_of_all_tells_something_of_is_used():
     X = np.column_stack([rng.normal(size=(120, 2)), np.zeros(120)])
     X[17, 2], y = 1.0, X[:, 0] + 30.0 * (np.arange(120) == 17)
     for scheme in (Minipatches(n_patches=300, rows=0.5), DataSplit(n_folds=2)):
-        found = ILOCO(DecisionTreeRegressor(max_depth=2), scheme, order=1).fit(X, y)
-        assert 2 not in found.result_.not_used
+        result = ILOCO(DecisionTreeRegressor(max_depth=2), scheme, order=1).fit(X, y)
+        assert 2 not in result.result_.not_used
 
 
 @pytest.mark.filterwarnings("ignore::propopt.base.errors.DegenerateVarianceWarning")
@@ -287,11 +287,11 @@ def test_copies_of_a_feature_are_used_where_either_is():
     X[:, 1] = X[:, 0]
     y = 3.0 * X[:, 0] + 0.1 * rng.normal(size=100)
     learner = DecisionTreeRegressor(max_depth=1)
-    found = ILOCO(learner, DataSplit(), order=1).fit(X, y)
+    result = ILOCO(learner, DataSplit(), order=1).fit(X, y)
     # each does the work of the other
-    np.testing.assert_allclose(found.result_.estimates[:2], 0.0, atol=1e-12)
-    assert 0 not in found.result_.not_used
-    assert 1 not in found.result_.not_used
+    np.testing.assert_allclose(result.result_.estimates[:2], 0.0, atol=1e-12)
+    assert 0 not in result.result_.not_used
+    assert 1 not in result.result_.not_used
 
 
 @pytest.mark.filterwarnings("ignore::propopt.base.errors.FewPatchesWarning")

@@ -59,9 +59,9 @@ def test_all_joint_contributions_are_joined_where_that_is_asked_for(pairs):
 @pytest.mark.parametrize(("shift", "edges"), [(1e-9, 1), (-1e-9, 0)])
 def test_the_level_decides_with_all_candidates_counted(shift, edges):
     at_bound = 0.1 * norm.isf(0.05 / 2 / 10) + shift
-    found = scores_of(NAMES, {(0, 1): 9.0, (2, 3): at_bound}, n_candidates=10)
-    assert interaction_graph(found, level=0.95).n_edges == 1 + edges
-    assert interaction_graph(found, level=0.95, adjust="none").n_edges == 2
+    result = scores_of(NAMES, {(0, 1): 9.0, (2, 3): at_bound}, n_candidates=10)
+    assert interaction_graph(result, level=0.95).n_edges == 1 + edges
+    assert interaction_graph(result, level=0.95, adjust="none").n_edges == 2
 
 
 @pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
@@ -86,8 +86,8 @@ def test_smoothness_refuses_tables_with_other_columns(pairs):
 def test_smoothness_draws_joint_attributions_together(pairs):
     G = np.array([[1.0, 0.0, 1.0, 0.0]])
     smooth = po.Smoothness(interaction_graph(pairs))
-    found = po.solve(po.GradientMatching(G) + 1e6 * smooth).attributions
-    np.testing.assert_allclose(found, [[0.5, 0.5, 0.5, 0.5]], atol=1e-5)
+    result = po.solve(po.GradientMatching(G) + 1e6 * smooth).attributions
+    np.testing.assert_allclose(result, [[0.5, 0.5, 0.5, 0.5]], atol=1e-5)
     value = 2.0 * (1.0 + 0.25)  # both pairs differ by one, in both orders
     assert smooth.value(G) == pytest.approx(value, rel=1e-15)
 
@@ -95,9 +95,9 @@ def test_smoothness_draws_joint_attributions_together(pairs):
 def test_columns_of_a_feature_share_its_similarities():
     columns = (("a",), ("b", "c"), ("d", "e"))
     scores = {(0, 1): 1.0, (1, 2): 0.8, (0, 2): 0.0}
-    found = scores_of(("a", "bc", "de"), scores, columns=columns)
-    assert interaction_graph(found).names == tuple("abcde")
-    graph = interaction_graph(found, list("acbed"))
+    result = scores_of(("a", "bc", "de"), scores, columns=columns)
+    assert interaction_graph(result).names == tuple("abcde")
+    graph = interaction_graph(result, list("acbed"))
     place = {name: k for k, name in enumerate("acbed")}
     S = pd.DataFrame(dense(graph), index=list(place), columns=list(place))
     assert S.loc["a", "b"] == S.loc["c", "a"] == 0.5
@@ -164,8 +164,8 @@ def test_groups_of_columns_of_an_array_keep_their_places():
     wanted = [[0.0, 0.5, 1.0], [0.5, 0.0, 0.5], [1.0, 0.5, 0.0]]
     np.testing.assert_array_equal(dense(graph), wanted)
     G = pd.DataFrame([[1.0, 0.0, 1.0]], columns=list("xyz"))
-    found = po.solve(po.GradientMatching(G) + 1e6 * po.Smoothness(graph))
-    np.testing.assert_allclose(found.attributions, [[2 / 3] * 3], atol=1e-5)
+    result = po.solve(po.GradientMatching(G) + 1e6 * po.Smoothness(graph))
+    np.testing.assert_allclose(result.attributions, [[2 / 3] * 3], atol=1e-5)
 
 
 def test_a_fitted_estimator_gives_the_columns_of_its_groups(tmp_path):
@@ -173,15 +173,15 @@ def test_a_fitted_estimator_gives_the_columns_of_its_groups(tmp_path):
     X = pd.DataFrame(rng.normal(size=(200, 4)), columns=list("axby"))
     learner = make_pipeline(PolynomialFeatures(2), LinearRegression())
     groups = {"xy": ["x", "y"]}
-    found = ILOCO(learner, DataSplit(), groups=groups)
-    found = found.fit(X, 3.0 * X["a"] * (X["x"] + X["y"])).result_
-    graph = interaction_graph(found, X)
+    result = ILOCO(learner, DataSplit(), groups=groups)
+    result = result.fit(X, 3.0 * X["a"] * (X["x"] + X["y"])).result_
+    graph = interaction_graph(result, X)
     assert graph.names == tuple("axby")
     wanted = np.zeros((4, 4))
     wanted[0, [1, 3]] = wanted[[1, 3], 0] = 0.5
     wanted[1, 3] = wanted[3, 1] = 1.0
     np.testing.assert_allclose(dense(graph), wanted, atol=1e-12)
-    found.save(path := tmp_path / "scores.npz")
+    result.save(path := tmp_path / "scores.npz")
     again = interaction_graph(InteractionScores.load(path), X)
     np.testing.assert_array_equal(dense(again), dense(graph))
 

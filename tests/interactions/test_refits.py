@@ -90,8 +90,8 @@ def test_without_features_it_is_the_mean_or_how_often_classes_come() -> None:
     np.testing.assert_allclose(shares, np.tile(counts, (30, 1)), rtol=1e-14)
     weights = np.arange(80.0)
     weighted = read(LinearRegression(), X, Y, sample_weight=weights)
-    found = weighted.fitted(ROWS, nothing, 0)(X[:1])
-    assert found == pytest.approx(np.average(Y[:50], weights=weights[:50]))
+    result = weighted.fitted(ROWS, nothing, 0)(X[:1])
+    assert result == pytest.approx(np.average(Y[:50], weights=weights[:50]))
 
 
 @pytest.mark.parametrize("classes", [["a", "b", "c"], [0, 1, 2], [3, 5, 9]])
@@ -99,10 +99,10 @@ def test_classes_that_a_fit_did_not_see_have_no_probability(classes: list[Any]) 
     y = np.array(classes)[np.arange(80) % 3]
     refits = read(DecisionTreeClassifier(random_state=0), X, y)
     rows = np.flatnonzero(y != classes[1])
-    found = refits.fitted(rows, ALL, 0)(X)
+    result = refits.fitted(rows, ALL, 0)(X)
     own = DecisionTreeClassifier(random_state=0).fit(X[rows], y[rows])
-    np.testing.assert_array_equal(found[:, [0, 2]], own.predict_proba(X))
-    assert not found[:, 1].any()
+    np.testing.assert_array_equal(result[:, [0, 2]], own.predict_proba(X))
+    assert not result[:, 1].any()
     alone = refits.fitted(np.flatnonzero(y == classes[2]), ALL, 0)(X)
     np.testing.assert_array_equal(alone, np.tile([0.0, 0.0, 1.0], (80, 1)))
 
@@ -112,9 +112,9 @@ def test_weights_of_classes_are_of_the_labels_that_were_given() -> None:
     weights = {0: 1.0, 1: 1.0, 2: 50.0}
     tree = DecisionTreeClassifier(max_depth=1, class_weight=weights, random_state=0)
     rows = np.flatnonzero(y != 1)
-    found = read(tree, X, y).fitted(rows, ALL, 0)(X)
+    result = read(tree, X, y).fitted(rows, ALL, 0)(X)
     own = clone(tree).fit(X[rows], y[rows]).predict_proba(X)
-    np.testing.assert_array_equal(found[:, [0, 2]], own)
+    np.testing.assert_array_equal(result[:, [0, 2]], own)
 
 
 def test_each_random_state_that_is_free_is_seeded() -> None:
@@ -149,8 +149,8 @@ class Remembers(RegressorMixin, BaseEstimator):
 def test_dtypes_and_missing_values_reach_the_learner() -> None:
     refits = read(Remembers(), PEOPLE, Y)
     predict: Any = refits.fitted(ROWS, WITHOUT_1, 0)
-    seen = predict.model.table_
-    pd.testing.assert_frame_equal(seen, PEOPLE.loc[:49, ["age", "score", "ok"]])
+    observed = predict.model.table_
+    pd.testing.assert_frame_equal(observed, PEOPLE.loc[:49, ["age", "score", "ok"]])
     assert predict(PEOPLE).shape == (80,)
 
 
@@ -169,12 +169,12 @@ def test_without_features_a_table_of_any_library_keeps_its_rows(rows: Any) -> No
     predict = read(Ridge(), frame, Y).fitted(rows, nothing, 0)
     np.testing.assert_allclose(predict(frame), np.full(80, Y[rows].mean()), rtol=1e-14)
     some = DataSplit(), Minipatches(n_patches=400, columns="bernoulli")
-    found, expected = (
+    result, expected = (
         [ILOCO(Ridge(), own).fit(table, Y).result_.estimates for own in some]
         for table in (frame.select("a", "b"), X[:, :2])
     )
-    np.testing.assert_allclose(found[0], expected[0], rtol=1e-9)
-    np.testing.assert_allclose(found[1], expected[1], rtol=1e-9)
+    np.testing.assert_allclose(result[0], expected[0], rtol=1e-9)
+    np.testing.assert_allclose(result[1], expected[1], rtol=1e-9)
 
 
 @pytest.mark.filterwarnings("ignore::propopt.base.errors.FewPatchesWarning")
@@ -184,12 +184,12 @@ def test_a_pipeline_by_names_gives_the_same_with_any_library(scheme: Any) -> Non
         city=PEOPLE["city"].astype(str), score=PEOPLE["score"].astype(float)
     )
     frame = pl.DataFrame({name: plain[name].to_list() for name in plain.columns})
-    found = [
+    result = [
         ILOCO(BY_NAME, scheme, sets=[("city", "score"), ("age", "ok")]).fit(table, Y)
         for table in (plain, frame)
     ]
     np.testing.assert_allclose(
-        found[0].result_.estimates, found[1].result_.estimates, rtol=1e-9, atol=1e-12
+        result[0].result_.estimates, result[1].result_.estimates, rtol=1e-9, atol=1e-12
     )
 
 
@@ -197,11 +197,11 @@ def test_a_feature_that_no_transformer_has_scores_exactly_zero() -> None:
     numbers = make_pipeline(
         make_column_transformer((StandardScaler(), ["score"])), Ridge()
     )
-    found = ILOCO(numbers, DataSplit(), order=1, sets=[("age",)])
-    found.fit(PEOPLE, Y)
-    assert found.result_.estimates.tolist() == [0.0]
-    assert found.result_.intervals().tolist() == [[0.0, 0.0]]
-    assert "age" in {found.result_.names[place] for place in found.result_.not_used}
+    result = ILOCO(numbers, DataSplit(), order=1, sets=[("age",)])
+    result.fit(PEOPLE, Y)
+    assert result.result_.estimates.tolist() == [0.0]
+    assert result.result_.intervals().tolist() == [[0.0, 0.0]]
+    assert "age" in {result.result_.names[place] for place in result.result_.not_used}
 
 
 # learners
@@ -211,8 +211,8 @@ def test_learners_with_categories_and_missing_values() -> None:
     learner = HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=3)
     refits = read(learner, PEOPLE, LABELS)
     for kept in (ALL, WITHOUT_1):
-        found = refits.fitted(ROWS, kept, 0)(PEOPLE)
-        np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-12)
+        result = refits.fitted(ROWS, kept, 0)(PEOPLE)
+        np.testing.assert_allclose(result.sum(axis=1), 1, rtol=1e-12)
     by_name = clone(learner).set_params(categorical_features=["city"])
     np.testing.assert_array_equal(
         read(by_name, PEOPLE, LABELS).fitted(ROWS, ALL, 0)(PEOPLE),
@@ -272,9 +272,9 @@ def test_learners_that_want_classes_without_gaps() -> None:
     package = pytest.importorskip("xgboost")
     y = np.arange(80) % 3
     refits = read(package.XGBClassifier(n_estimators=2), X, y)
-    found = refits.fitted(np.flatnonzero(y != 1), ALL, 0)(X)
-    assert not found[:, 1].any()
-    np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-6)
+    result = refits.fitted(np.flatnonzero(y != 1), ALL, 0)(X)
+    assert not result[:, 1].any()
+    np.testing.assert_allclose(result.sum(axis=1), 1, rtol=1e-6)
 
 
 # targets and weights
@@ -329,10 +329,10 @@ WEIGHTS = np.random.default_rng(0).uniform(0.1, 3, 80)
 )
 def test_weights_reach_the_last_step(learner: Any, expected: Any) -> None:
     refits = read(learner, X, Y, sample_weight=WEIGHTS)
-    found = refits.fitted(np.arange(80), ALL, 0)(X)
-    np.testing.assert_allclose(found, expected.predict(X), rtol=1e-12)
+    result = refits.fitted(np.arange(80), ALL, 0)(X)
+    np.testing.assert_allclose(result, expected.predict(X), rtol=1e-12)
     unweighted = read(learner, X, Y).fitted(np.arange(80), ALL, 0)(X)
-    assert np.abs(found - unweighted).max() > 1e-4
+    assert np.abs(result - unweighted).max() > 1e-4
 
 
 # what is refused
@@ -484,9 +484,9 @@ def test_groups_of_a_schema_are_features() -> None:
     table = pd.get_dummies(PEOPLE[["city", "score"]], dtype=float)
     groups = {"city": ["city_A", "city_B", "city_C"]}
     schema = TableSchema.of(table, groups=groups)
-    found = Features.of(list(table.columns), schema)
-    assert found.names == ("score", "city")
-    assert found.columns == ((0,), (1, 2, 3))
+    result = Features.of(list(table.columns), schema)
+    assert result.names == ("score", "city")
+    assert result.columns == ((0,), (1, 2, 3))
     with pytest.raises(
         InvalidInput, match="the schema has the columns 'score', 'city_A"
     ):
@@ -525,5 +525,5 @@ def test_refits_survive_pickling() -> None:
 
 def test_trees_of_integers_are_seeded_by_the_fit() -> None:
     refits = read(DecisionTreeRegressor(max_features=1), X, Y)
-    found = {refits.fitted(ROWS, ALL, seed)(X).tobytes() for seed in range(4)}
-    assert len(found) > 1
+    result = {refits.fitted(ROWS, ALL, seed)(X).tobytes() for seed in range(4)}
+    assert len(result) > 1

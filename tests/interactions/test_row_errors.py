@@ -47,24 +47,24 @@ def test_one_less_the_probability_of_the_class() -> None:
     known = np.stack(
         [ProbabilityError().known(SHARES[:, q], PLACES) for q in range(4)], axis=1
     )
-    found = ProbabilityError().of(PLACES, known)
+    result = ProbabilityError().of(PLACES, known)
     for i in range(6):
-        np.testing.assert_allclose(found[i], 1 - SHARES[i, :, PLACES[i]], rtol=1e-15)
+        np.testing.assert_allclose(result[i], 1 - SHARES[i, :, PLACES[i]], rtol=1e-15)
 
 
 def test_of_two_classes_it_is_the_distance_to_the_probability_of_one() -> None:
     p = RNG.uniform(size=6)
     y = np.array([0, 1, 1, 0, 1, 0])
     known = ProbabilityError().known(np.column_stack([1 - p, p]), y)
-    found = ProbabilityError().of(y, known[:, None])[:, 0]
-    np.testing.assert_allclose(found, np.abs(y - p), rtol=1e-15)
+    result = ProbabilityError().of(y, known[:, None])[:, 0]
+    np.testing.assert_allclose(result, np.abs(y - p), rtol=1e-15)
 
 
 def test_errors_of_users_get_numbers_in_their_order() -> None:
     error = read_error(lambda y, p: 2 * (y - p) ** 2, None)
     assert isinstance(error, GivenError)
-    found = error.of(Y, KNOWN)
-    np.testing.assert_allclose(found, 2 * SquaredError().of(Y, KNOWN), rtol=1e-15)
+    result = error.of(Y, KNOWN)
+    np.testing.assert_allclose(result, 2 * SquaredError().of(Y, KNOWN), rtol=1e-15)
 
 
 def test_errors_of_users_get_labels_and_all_probabilities() -> None:

@@ -90,14 +90,14 @@ def test_of_folds_all_rows_choose_and_all_sets_are_counted() -> None:
 def test_results_are_corrected_for_the_sets_that_count(
     scheme: Any, counted: int
 ) -> None:
-    found = ILOCO(NEAR, scheme, sets=SCREEN).fit(X, Y)
-    assert len(found.result_.sets) == 3
-    assert found.result_.n_candidates == counted
-    assert any("were chosen for their scores" in own for own in found.result_.notes)
-    assert (0, 1) in [tuple(own) for own in found.result_.sets.tolist()]
-    again = found.interactions(SCREEN, order=2)
-    np.testing.assert_array_equal(again.estimates, found.result_.estimates)
-    assert found.interactions(SCREEN, order=3).order == 3
+    result = ILOCO(NEAR, scheme, sets=SCREEN).fit(X, Y)
+    assert len(result.result_.sets) == 3
+    assert result.result_.n_candidates == counted
+    assert any("were chosen for their scores" in own for own in result.result_.notes)
+    assert (0, 1) in [tuple(own) for own in result.result_.sets.tolist()]
+    again = result.interactions(SCREEN, order=2)
+    np.testing.assert_array_equal(again.estimates, result.result_.estimates)
+    assert result.interactions(SCREEN, order=3).order == 3
 
 
 def test_what_cannot_be_chosen() -> None:
@@ -120,10 +120,10 @@ def test_choosing_by_training_rows_leaves_coverage_as_it_is() -> None:
     for seed in range(120):
         table, y = product_table(120, 6, seed=seed)
         source = DataSplit().fit(read(LinearRegression(), table, y), seed=seed)
-        places = screen.choose(source, 2).places
-        found = set_scores(source, places)
-        truth = set_scores(source.judged_on(new, target), places).estimates
+        indices = screen.choose(source, 2).places
+        result = set_scores(source, indices)
+        truth = set_scores(source.judged_on(new, target), indices).estimates
         covered += int(
-            abs(found.estimates[0] - truth[0]) < 1.645 * found.standard_errors[0]
+            abs(result.estimates[0] - truth[0]) < 1.645 * result.standard_errors[0]
         )
     assert covered >= 94

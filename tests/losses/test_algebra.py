@@ -38,8 +38,8 @@ def test_value_is_the_weighted_sum(W):
 def test_expression_has_the_value(objective, W):
     variable = cp.Variable(SHAPE)
     variable.value = W
-    found = float(objective.expression(variable).value)
-    assert objective.value(W) == pytest.approx(found, rel=1e-10)
+    result = float(objective.expression(variable).value)
+    assert objective.value(W) == pytest.approx(result, rel=1e-10)
 
 
 @each_objective

@@ -43,9 +43,9 @@ def perturbed(W, rng):
 def test_lower_bound_is_below_the_optimum_wherever_it_is_taken(name, rng):
     objective, best, optimum = solved(name)
     for W in perturbed(best.attributions, rng):
-        found = po.certify(objective, W)
-        assert found.lower_bound <= optimum + REFERENCE * optimum + 1e-12
-        assert found.lower_bound <= found.value
+        result = po.certify(objective, W)
+        assert result.lower_bound <= optimum + REFERENCE * optimum + 1e-12
+        assert result.lower_bound <= result.value
 
 
 @each_objective
@@ -70,8 +70,8 @@ def test_any_duals_are_safe(name, rng):
             loss.name: size * rng.normal(size=np.shape(loss.residual(G)))
             for loss in objective.losses
         }
-        found = po.certify(objective, best.attributions, duals=duals)
-        assert found.lower_bound <= optimum + REFERENCE * optimum + 1e-12
+        result = po.certify(objective, best.attributions, duals=duals)
+        assert result.lower_bound <= optimum + REFERENCE * optimum + 1e-12
 
 
 @each_objective
@@ -126,8 +126,8 @@ def test_closed_form_of_absolute_losses_is_a_lower_bound(weight, rng):
 
 def test_distance_of_gradient_matching_is_the_distance_to_the_gradient(rng):
     W = rng.normal(size=SHAPE)
-    found = po.certify(gradient, W)
-    assert found.distance == pytest.approx(np.linalg.norm(W - G))
+    result = po.certify(gradient, W)
+    assert result.distance == pytest.approx(np.linalg.norm(W - G))
 
 
 def test_missing_dual_weakens_the_bound_but_keeps_it():
@@ -144,8 +144,8 @@ def test_curvature_is_the_smallest_eigenvalue(limit, monkeypatch):
         matrix = loss.map.flat(SHAPE).toarray()
         hessian = hessian + 2 * weight * matrix.T @ matrix
     exact = np.linalg.eigvalsh(hessian)[0]
-    found = smallest_curvature(terms, SHAPE)
-    assert 0.95 * exact <= found <= exact
+    result = smallest_curvature(terms, SHAPE)
+    assert 0.95 * exact <= result <= exact
 
 
 @pytest.mark.parametrize("limit", [1, 10_000])
@@ -192,15 +192,15 @@ def test_any_multiplier_is_safe(name, rng):
     objective, bound, best, optimum = bounded(name)
     for multiplier in (0.0, 1e-3, 1.0, 1e3, *best.multipliers.values()):
         for W in perturbed(best.attributions, rng):
-            found = po.certify(objective, W, bounds=[bound], multipliers=[multiplier])
-            assert found.lower_bound <= optimum * (1 + REFERENCE)
+            result = po.certify(objective, W, bounds=[bound], multipliers=[multiplier])
+            assert result.lower_bound <= optimum * (1 + REFERENCE)
 
 
 @each_bound
 def test_multipliers_may_be_left_out(name):
     objective, bound, best, optimum = bounded(name)
-    found = po.certify(objective, best.attributions, bounds=[bound])
-    assert found.lower_bound <= optimum * (1 + REFERENCE)
+    result = po.certify(objective, best.attributions, bounds=[bound])
+    assert result.lower_bound <= optimum * (1 + REFERENCE)
 
 
 @each_bound
@@ -208,11 +208,11 @@ def test_violated_bound_is_no_proof(name):
     objective, bound, best, _ = bounded(name)
     free = po.solve(objective, tolerance=1e-8) if name != "faithfulness" else best
     W = free.attributions if name != "faithfulness" else np.zeros(SHAPE)
-    found = po.certify(objective, W, bounds=[bound])
+    result = po.certify(objective, W, bounds=[bound])
     excess = bound.loss.value(W) / bound.limit - 1
     assert excess > 0.1
-    assert found.violation == pytest.approx(excess)
-    assert not found.holds(1e-6)
+    assert result.violation == pytest.approx(excess)
+    assert not result.holds(1e-6)
 
 
 @each_bound
@@ -220,11 +220,11 @@ def test_constrained_optimum_is_within_the_distance(name, rng):
     objective, bound, best, _ = bounded(name)
     for W in perturbed(best.attributions, rng):
         for multipliers in ([], [0.0], [1.0], list(best.multipliers.values())):
-            found = po.certify(objective, W, bounds=[bound], multipliers=multipliers)
+            result = po.certify(objective, W, bounds=[bound], multipliers=multipliers)
             away = np.linalg.norm(W - best.attributions)
-            if found.distance is not None:
+            if result.distance is not None:
                 # the solution itself is known to 1e-3 only: gaps bound squares
-                assert away <= found.distance + 1e-3 * np.linalg.norm(G)
+                assert away <= result.distance + 1e-3 * np.linalg.norm(G)
 
 
 @pytest.mark.parametrize("multiplier", [-1.0, np.nan, np.inf])

@@ -91,7 +91,7 @@ def test_a_limit_sweep_of_faithfulness_ends_at_zero():
     matching, robustness, G, M = setting(40)
     limits = square(G - M) * np.array([0.5, 0.99, 1.0, 1.5, 3.0])
     curve = po.sweep(1.0 * robustness, limits={matching: limits})
-    found = curve.to_frame()["objective"].to_numpy()
-    assert (found[2:] == 0.0).all()
-    assert (found[:2] > 0.0).all()
+    result = curve.to_frame()["objective"].to_numpy()
+    assert (result[2:] == 0.0).all()
+    assert (result[:2] > 0.0).all()
     assert curve.to_frame()["gap"].max() <= 1e-6

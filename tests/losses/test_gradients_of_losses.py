@@ -31,10 +31,10 @@ def differences(loss, W):
 @each_smooth
 def test_a_gradient_is_that_of_differences(loss, rng):
     W = rng.normal(size=SHAPE)
-    found, expected = loss.gradient(W), differences(loss, W)
+    result, expected = loss.gradient(W), differences(loss, W)
     rounding = 1e-14 * loss.value(W) + 1e-15
     largest = np.abs(expected).max()
-    np.testing.assert_allclose(found, expected, atol=1e-8 * largest + rounding)
+    np.testing.assert_allclose(result, expected, atol=1e-8 * largest + rounding)
 
 
 @each_kinked

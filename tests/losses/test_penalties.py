@@ -63,14 +63,14 @@ def test_prox_is_no_worse_than_brute_force(phi, step, rng):
     def cost(R):
         return step * phi.value(R) + ((R - V) ** 2).sum() / 2
 
-    found = phi.prox(V, step)
+    result = phi.prox(V, step)
     _, other = minimise_over(
         SHAPE, lambda R: step * phi.expression(R) + cp.sum_squares(R - V) / 2
     )
-    assert cost(found) <= cost(other) * (1 + 1e-12) + 1e-14
+    assert cost(result) <= cost(other) * (1 + 1e-12) + 1e-14
     for size in (1e-1, 1e-3, 1e-5):
-        near = found + size * rng.normal(size=SHAPE)
-        assert cost(found) <= cost(near)
+        near = result + size * rng.normal(size=SHAPE)
+        assert cost(result) <= cost(near)
 
 
 @each_step

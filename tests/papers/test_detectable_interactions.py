@@ -26,12 +26,12 @@ def test_thresholds_of_patches(
     n_features: int, m: int, probability: float, squared: float
 ) -> None:
     shares = FixedColumns(n_features, m)
-    found = detectable_ratio(shares, ProbabilityError())
-    assert found == pytest.approx(probability, abs=6e-4)
-    assert found == pytest.approx((n_features - 3) / ((m - 1) * (n_features - 5)))
-    found = detectable_ratio(shares, SquaredError())
-    assert found == pytest.approx(squared, abs=6e-4)
-    assert found == pytest.approx(_squared(n_features, m), rel=1e-9)
+    result = detectable_ratio(shares, ProbabilityError())
+    assert result == pytest.approx(probability, abs=6e-4)
+    assert result == pytest.approx((n_features - 3) / ((m - 1) * (n_features - 5)))
+    result = detectable_ratio(shares, SquaredError())
+    assert result == pytest.approx(squared, abs=6e-4)
+    assert result == pytest.approx(_squared(n_features, m), rel=1e-9)
 
 
 def _squared(n_features: int, m: int) -> float:

@@ -40,16 +40,16 @@ SHAP = FILE + "  - {method: shap, units: [output, gradient], algorithm: exact}\n
 
 @pytest.mark.parametrize("statement", cubic.SAMPLED)
 def test_statements_on_the_cube_hold(statement):
-    found = statement(solved(), difference="few points")
-    assert found.holds
-    assert isinstance(found, Claim)
-    assert found.difference == "few points"
+    result = statement(solved(), difference="few points")
+    assert result.holds
+    assert isinstance(result, Claim)
+    assert result.difference == "few points"
 
 
 def exact_smoothgrad(δ_factor=1.0, text=FILE):
     """SmoothGrad without noise, of so many samples that there should be none."""
-    found = solved(text)
-    X = np.asarray(found.problem.points)
+    result = solved(text)
+    X = np.asarray(result.problem.points)
 
     def changed(one):
         if one.method != "smoothgrad":
@@ -59,7 +59,7 @@ def exact_smoothgrad(δ_factor=1.0, text=FILE):
         rows = 3 * X**2 + 3 * scale**2
         return dataclasses.replace(one, attributions=rows, parameters=parameters)
 
-    return with_baselines(found, changed)
+    return with_baselines(result, changed)
 
 
 def test_a_smoothgrad_whose_shift_is_a_thousandth_off_fails():
@@ -103,9 +103,9 @@ def sparse(*weights):
 
 def test_attributions_vanish_at_twice_the_largest_gradient():
     """max |3x²| over [−5, 5] is 75."""
-    found = zero_where_theory_says(sparse(0.01, 149.0, 150.0))
-    assert found.holds
-    assert found.note == "1 of 3 weights"
+    result = zero_where_theory_says(sparse(0.01, 149.0, 150.0))
+    assert result.holds
+    assert result.note == "1 of 3 weights"
 
 
 def test_attributions_that_are_not_zero_where_they_should_be_fail():
@@ -113,8 +113,8 @@ def test_attributions_that_are_not_zero_where_they_should_be_fail():
         weights = best.weights | {"sparsity": 1.01 * best.weights["sparsity"]}
         return dataclasses.replace(best, weights=weights)
 
-    found = sparse(0.01, 149.0, 150.0)
-    assert not zero_where_theory_says(with_optima(found, larger)).holds
+    result = sparse(0.01, 149.0, 150.0)
+    assert not zero_where_theory_says(with_optima(result, larger)).holds
 
 
 def test_weights_that_are_too_small_to_say_anything_fail():
@@ -137,9 +137,9 @@ def test_there_is_nothing_to_match_where_no_baseline_comes_near():
             one, losses={name: 2 * value + 1e6 for name, value in one.losses.items()}
         )
 
-    found = matches_where_no_worse(with_baselines(solved(), far))
-    assert found.difference == "no baseline comes within 10% of the optimum"
-    assert str(found.verdict) == "differs"
+    result = matches_where_no_worse(with_baselines(solved(), far))
+    assert result.difference == "no baseline comes within 10% of the optimum"
+    assert str(result.verdict) == "differs"
     best = solved().trade_offs.optimized[1]
     near = with_baseline(solved(), losses=dict(best.losses))
     assert str(matches_where_no_worse(near).verdict) == "confirmed"
@@ -179,12 +179,12 @@ SHAP_STATEMENTS = pytest.mark.parametrize(
 
 @SHAP_STATEMENTS
 def test_shap_that_is_just_on_the_chart_does_not_lie_off_it(statement, loss):
-    found = statement(solved(SHAP))
-    assert found.holds
+    result = statement(solved(SHAP))
+    assert result.holds
     (shap,) = (
         b for b in solved(SHAP).of_method("shap") if b.parameters["units"] == "output"
     )
-    edge = shap.losses[loss] / found.value
+    edge = shap.losses[loss] / result.value
     for factor, holds in ((1.001, True), (0.999, False)):
         moved = shap_scaled(1.0, losses=shap.losses | {loss: factor * edge})
         assert statement(moved).holds is holds
@@ -194,9 +194,9 @@ def test_shap_that_is_just_on_the_chart_does_not_lie_off_it(statement, loss):
 def test_the_chart_holds_every_optimum(statement, loss):
     """However large the weight, or small: the front ends at constants and gradients."""
     text = SHAP.replace("[0.1, 1, 10]", "[1e-6, 1, 1e6]")
-    found = swept(read(text))
+    result = swept(read(text))
     alone = with_baselines(
-        found,
+        result,
         lambda b: (
             dataclasses.replace(b, losses=dict.fromkeys(b.losses, 0.0))
             if b.parameters.get("units") != "output"
@@ -204,6 +204,6 @@ def test_the_chart_holds_every_optimum(statement, loss):
         ),
     )
     end = 1.0 / statement(alone).value
-    largest = max(best.losses[loss] for best in found.trade_offs.optimized)
+    largest = max(best.losses[loss] for best in result.trade_offs.optimized)
     assert largest == pytest.approx(end, rel=1e-3)
     assert largest <= end * (1 + 1e-9)

@@ -90,9 +90,9 @@ def test_scores_of_all_patches_at_all_rows(
     shares: KeptShares, error: SquaredError | ProbabilityError, order: int
 ) -> None:
     sets = FEATURES.all_sets(order)
-    found = set_scores(enumerated(shares, error), sets).estimates
+    result = set_scores(enumerated(shares, error), sets).estimates
     expected = ideal_scores(variances(TERMS), sets, shares, error)
-    np.testing.assert_allclose(found, expected, atol=1e-15)
+    np.testing.assert_allclose(result, expected, atol=1e-15)
 
 
 @pytest.mark.parametrize("order", [1, 2, 3, 4])
@@ -117,8 +117,8 @@ def test_scores_of_the_paper_model_by_patches_of_two_of_ten() -> None:
     # f = 3 x0 x1 + 2 (x0 + ... + x4): a pair, one with half of it, one without any
     terms: Terms = {(0, 1): 9.0, **{(j,): 4.0 for j in range(5)}}
     pairs = np.array([(0, 1), (0, 5), (5, 6)])
-    found = ideal_scores(terms, pairs, FixedColumns(10, 2))
-    np.testing.assert_allclose(found, [0.2036, -0.1197, 0.1884], atol=5e-5)
+    result = ideal_scores(terms, pairs, FixedColumns(10, 2))
+    np.testing.assert_allclose(result, [0.2036, -0.1197, 0.1884], atol=5e-5)
 
 
 @pytest.mark.parametrize("order", [1, 2, 3])
@@ -129,8 +129,8 @@ def test_independent_draws_shrink_and_leak_nothing(
     # Σ_{u ⊇ S} V_u (φ(0) − φ(ρ^|u|)): of a pair [1 − (1 − ρ²)²] V, or 2 ρ² V
     rho, terms = 0.2, variances(TERMS)
     sets = FEATURES.all_sets(order)
-    found = ideal_scores(terms, sets, BernoulliColumns(rho), error)
-    for members, score in zip(sets.tolist(), found, strict=True):
+    result = ideal_scores(terms, sets, BernoulliColumns(rho), error)
+    for members, score in zip(sets.tolist(), result, strict=True):
         above = [(len(own), v) for own, v in terms.items() if set(own) >= set(members)]
         squared = sum(v * (1 - (1 - rho**s) ** 2) for s, v in above)
         linear = sum(2 * v * rho**s for s, v in above)

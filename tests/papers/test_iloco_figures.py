@@ -114,13 +114,13 @@ def test_a_regression_is_slopes_products_and_noise(number, tanh, rng):
     }[number]
     terms = np.stack([X[:, list(own)].prod(axis=1) for own in products], axis=1)
     design = np.column_stack([X, np.tanh(terms) if tanh else terms])
-    found, *_ = np.linalg.lstsq(design, y, rcond=None)
+    result, *_ = np.linalg.lstsq(design, y, rcond=None)
     spread = 1.0 / np.sqrt(len(X) * design.var(axis=0).min())
     weights = [3.0] + [1.0] * (len(products) - 1)
     # |z| <= 5 of at most 9 coefficients: a false alarm once in 190,000
-    np.testing.assert_allclose(found[5:], [0.0] * 5 + weights, atol=5 * spread)
-    assert np.std(y - design @ found) == pytest.approx(1.0, abs=0.03)
-    assert (np.abs(found[:5] - 2.0) < 2.5 + 5 * spread).all()  # five of N(2, 0.5²)
+    np.testing.assert_allclose(result[5:], [0.0] * 5 + weights, atol=5 * spread)
+    assert np.std(y - design @ result) == pytest.approx(1.0, abs=0.03)
+    assert (np.abs(result[:5] - 2.0) < 2.5 + 5 * spread).all()  # five of N(2, 0.5²)
 
 
 def test_classes_come_with_their_probability(rng):
@@ -138,8 +138,8 @@ def test_the_correlated_design_falls_off_with_distance(rng):
         number="i", task="regression", tanh=False, correlated=True
     )
     X, _ = simulation.draw(0.0, 50_000, rng)
-    places = np.arange(10)
-    known = 0.8 ** np.abs(places[:, None] - places)
+    indices = np.arange(10)
+    known = 0.8 ** np.abs(indices[:, None] - indices)
     np.testing.assert_allclose(np.cov(X.T), known, atol=5 * np.sqrt(2 / 50_000))
 
 
@@ -229,9 +229,9 @@ def with_pairs(field, method, *counts):
 
 
 def with_column(column, value, **where):
-    def changed(found):
-        rows = np.all([found[name] == one for name, one in where.items()], axis=0)
-        return found.assign(**{column: found[column].where(~rows, value)})
+    def changed(result):
+        rows = np.all([result[name] == one for name, one in where.items()], axis=0)
+        return result.assign(**{column: result[column].where(~rows, value)})
 
     return changed
 
@@ -275,10 +275,10 @@ IN_PAIRS = [
 ]
 
 
-def verdicts(statement, found, *changes):
+def verdicts(statement, result, *changes):
     return [
-        statement(found).verdict,
-        *(statement(one(found)).verdict for one in changes),
+        statement(result).verdict,
+        *(statement(one(result)).verdict for one in changes),
     ]
 
 
@@ -368,7 +368,7 @@ CASES = [
         ideal.ideal_curves(),
         moved("scores", lambda scores: scores[:, ::-1]),
     ),
-    (patches.shares_are_exact, patches.patch_shares(), lambda found: 1.001 * found),
+    (patches.shares_are_exact, patches.patch_shares(), lambda result: 1.001 * result),
     (designs.eigenvalue_is_known, designs.printed_eigenvalue(), lambda x: 1.001 * x),
 ]
 
@@ -407,10 +407,10 @@ def test_a_small_curve_is_measured_from_end_to_end():
         scale=tiny,
     )
     pytest.importorskip("shapiq")
-    found = curve.measure()
-    assert found.shares[SPLIT].tolist() == [1.0]
-    assert set(found.shares) == {SPLIT, FIFTH, HALF, H, FAITH}
-    assert found.to_frame()["at"].tolist() == [8.0]
+    result = curve.measure()
+    assert result.shares[SPLIT].tolist() == [1.0]
+    assert set(result.shares) == {SPLIT, FIFTH, HALF, H, FAITH}
+    assert result.to_frame()["at"].tolist() == [8.0]
 
 
 def test_times_that_differ_by_less_than_twice_decide_nothing():

@@ -49,8 +49,8 @@ def test_excesses_are_those_of_the_objective():
     assert len(table) == 20
     (best,) = later().trade_offs.optimized
     made = later().of_method("inductive")
-    for found, given in zip(made, table["excess"], strict=True):
-        assert given == pytest.approx(found.objective / best.objective - 1)
+    for result, given in zip(made, table["excess"], strict=True):
+        assert given == pytest.approx(result.objective / best.objective - 1)
 
 
 def test_an_inductive_explanation_a_thousandth_below_the_optimum_fails():
@@ -60,9 +60,9 @@ def test_an_inductive_explanation_a_thousandth_below_the_optimum_fails():
 
 def test_an_optimum_that_is_missed_by_a_thousandth_fails():
     cheat = with_losses(later(), "random", lambda _: 1.001)
-    found = induction.reaches_optimum(cheat)
-    assert found.value == pytest.approx(0.001, rel=0.01)
-    assert not found.holds
+    result = induction.reaches_optimum(cheat)
+    assert result.value == pytest.approx(0.001, rel=0.01)
+    assert not result.holds
 
 
 @pytest.mark.parametrize("gap", [0.1001, 5.0])
@@ -78,9 +78,9 @@ COUNTS = (3, 10, 20, 40, 60)
 
 def test_an_excess_that_falls_as_a_power_does_not_fall_exponentially():
     power = {count: 5 * count**-2.0 for count in COUNTS}
-    found = with_excesses("subset", power)
-    assert induction.falls(found).holds
-    assert not induction.falls_exponentially(found).holds
+    result = with_excesses("subset", power)
+    assert induction.falls(result).holds
+    assert not induction.falls_exponentially(result).holds
 
 
 def test_an_excess_that_falls_exponentially_does():
@@ -132,33 +132,33 @@ def drawn(*gaps):
 
 
 def test_a_statement_is_decided_by_the_median_of_its_draws():
-    found = induction.vanishes(drawn(0.5, 0.002, 0.004))
-    assert found.value == pytest.approx(0.004)
-    assert found.holds
-    assert found.note == "0.002 to 0.5 over 3 draws"
+    result = induction.vanishes(drawn(0.5, 0.002, 0.004))
+    assert result.value == pytest.approx(0.004)
+    assert result.holds
+    assert result.note == "0.002 to 0.5 over 3 draws"
     assert not induction.vanishes(drawn(0.5, 0.002, 0.4)).holds
 
 
 def test_an_invariant_has_to_hold_in_every_draw():
     below = with_excesses("subset", dict.fromkeys(COUNTS, -0.001))
-    found = dataclasses.replace(later(), redrawn=(below,))
-    assert not induction.never_below(found).holds
+    result = dataclasses.replace(later(), redrawn=(below,))
+    assert not induction.never_below(result).holds
     assert induction.never_below(later()).holds
 
 
 def test_a_panel_is_drawn_anew_for_each_seed(tmp_path):
     file = tmp_path / "later.yaml"
     file.write_text(INDUCTIVE, encoding="utf-8")
-    seen = []
+    observed = []
 
-    def statement(found):
-        seen.extend(np.asarray(one.problem.points) for one in found.draws)
-        return induction.falls(found)
+    def statement(result):
+        observed.extend(np.asarray(one.problem.points) for one in result.draws)
+        return induction.falls(result)
 
     plain = Panel(column="x³", row="", problem=file, statements=(statement,))
-    found = dataclasses.replace(plain, seeds=(1, 0, 2)).run().findings[0]
-    assert found.note.endswith("over 4 draws")
-    first, other, same, another = seen
+    result = dataclasses.replace(plain, seeds=(1, 0, 2)).run().findings[0]
+    assert result.note.endswith("over 4 draws")
+    first, other, same, another = observed
     np.testing.assert_array_equal(first, same)
     assert not np.isclose(first, other).any()
     assert not np.isclose(other, another).any()
@@ -183,11 +183,11 @@ def test_figure_5_at_other_points_is_the_papers_own_protocol(row, n_seeds, is_pa
         panel for panel in PROPERTIES.figures["fig5"]().panels if panel.row == row
     )
     checked = [s for s in one.statements if "farthest" not in str(s)]
-    found = [statement(later()) for statement in checked]
-    claims = [finding for finding in found if isinstance(finding, Claim)]
+    result = [statement(later()) for statement in checked]
+    claims = [finding for finding in result if isinstance(finding, Claim)]
     assert len(one.seeds) == n_seeds
     assert all((finding.difference == "") is is_papers for finding in claims)
-    assert {type(finding) for finding in found} == {Claim, Invariant}
+    assert {type(finding) for finding in result} == {Claim, Invariant}
 
 
 # held-out images
@@ -209,23 +209,23 @@ MAPS = (
 
 @pytest.mark.parametrize("statement", MAPS)
 def test_statements_on_held_out_maps_hold_in_another_set_up(statement):
-    found = statement(held_out_digits())
-    assert found.holds
-    assert "digits" in found.difference
+    result = statement(held_out_digits())
+    assert result.holds
+    assert "digits" in result.difference
 
 
 def test_inductive_maps_do_not_beat_smoothgrad_where_little_robustness_is_asked():
-    found = held_out.beats_smoothgrad(held_out_digits())
-    assert not found.holds
-    assert found.note == "λ_r = 0.01, λ_s = 0; less under 21 of 25"
+    result = held_out.beats_smoothgrad(held_out_digits())
+    assert not result.holds
+    assert result.note == "λ_r = 0.01, λ_s = 0; less under 21 of 25"
     cheap = with_losses(held_out_digits(), "all", lambda _: 0.3)
     assert held_out.beats_smoothgrad(cheap).holds
     assert not statements.none_beats(cheap).holds
 
 
 def test_maps_that_are_rougher_than_the_gradient_by_a_thousandth_fail():
-    found = held_out.is_smooth(held_out_digits())
-    edge = 1 / found.value
+    result = held_out.is_smooth(held_out_digits())
+    edge = 1 / result.value
     for factor, holds in ((0.999, True), (1.001, False)):
         rough = with_losses(held_out_digits(), "all", lambda _, f=factor: f * edge)
         assert held_out.is_smooth(rough).holds is holds

@@ -117,14 +117,14 @@ CASES = [
     (
         bandwidth.no_other_changes,
         bandwidth_curves,
-        moved("changes", lambda found: dataclasses.replace(found, complete=False)),
+        moved("changes", lambda result: dataclasses.replace(result, complete=False)),
     ),
     (
         bandwidth.no_other_changes,
         bandwidth_curves,
         moved(
             "changes",
-            lambda found: dataclasses.replace(found, columns=found.columns[::-1]),
+            lambda result: dataclasses.replace(result, columns=result.columns[::-1]),
         ),
     ),
     (bins.draws_follow, bins.bins_of_phenols, scaled("draws", 0.99)),
@@ -229,10 +229,10 @@ def test_what_is_not_confirmed_would_be_if_it_were_so(claim, make, change):
 
 
 def test_eq_5_would_be_confirmed_where_it_kept_its_digits(monkeypatch):
-    found = products.digits_as_printed(None)
-    assert str(found.verdict) == "not confirmed"
-    assert 1e-3 < found.value < 1.0
-    assert found.note.endswith("nan at ν = 0.1")
+    result = products.digits_as_printed(None)
+    assert str(result.verdict) == "not confirmed"
+    assert 1e-3 < result.value < 1.0
+    assert result.note.endswith("nan at ν = 0.1")
     monkeypatch.setattr(products, "_as_printed", vars(products)["_by_hand"])
     assert products.digits_as_printed(None).holds
 
@@ -245,8 +245,8 @@ def off(part, factor=1.001):
 
     def wrapped(function):
         def changed(*arguments, **settings):
-            found = function(*arguments, **settings)
-            return SimpleNamespace(**{part: factor * getattr(found, part)})
+            result = function(*arguments, **settings)
+            return SimpleNamespace(**{part: factor * getattr(result, part)})
 
         return changed
 
@@ -289,8 +289,8 @@ def test_a_statement_fails_where_what_it_computes_is_slightly_wrong(
 
 def test_five_bins_of_another_function_are_another_number():
     """Golden: 22.04 with four bins, 2.70 with five."""
-    found = linear.five_bins_cancel(measured(FIVE))
-    assert found.note == "2.70 against 22.04"
+    result = linear.five_bins_cancel(measured(FIVE))
+    assert result.note == "2.70 against 22.04"
 
 
 @pytest.mark.parametrize(("factor", "holds"), [(0.4751, True), (0.48, False)])
@@ -328,9 +328,9 @@ def test_signs_differ_where_some_run_has_another_one():
     assert not signs_differ(runs).holds
     other = runs.estimates.copy()
     other[3, 2] *= -1.0
-    found = signs_differ(with_parts(runs, estimates=other))
-    assert found.holds
-    assert found.note == "b"
+    result = signs_differ(with_parts(runs, estimates=other))
+    assert result.holds
+    assert result.note == "b"
 
 
 # widths

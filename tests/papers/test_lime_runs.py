@@ -45,13 +45,13 @@ def test_a_mean_is_held_against_what_is_expected_not_against_the_limit():
 def test_a_theory_outside_the_boxes_is_not_confirmed(wrong, n_runs):
     runs = exact_runs(n_runs)
     assert str(statements.theory_is_in_the_boxes(runs).verdict) == "confirmed"
-    found = statements.theory_is_in_the_boxes(with_parts(runs, limit=wrong(LIMIT)))
-    assert str(found.verdict) == "not confirmed"
+    result = statements.theory_is_in_the_boxes(with_parts(runs, limit=wrong(LIMIT)))
+    assert str(result.verdict) == "not confirmed"
 
 
 def test_a_theory_in_another_set_up_differs():
-    found = statements.theory_is_in_the_boxes(exact_runs(), difference="a stand-in")
-    assert str(found.verdict) == "differs"
+    result = statements.theory_is_in_the_boxes(exact_runs(), difference="a stand-in")
+    assert str(result.verdict) == "differs"
 
 
 @each_way
@@ -88,11 +88,11 @@ def test_regressions_are_weighted_ridge_with_a_free_intercept():
     rng = np.random.default_rng(0)
     bits = rng.integers(0, 2, (2, 50, 3)).astype(float)
     weights, values = rng.random((2, 50)), rng.normal(size=(2, 50))
-    for one, found in enumerate(fit_bits(bits, weights, values, ridge=0.7)):
+    for one, result in enumerate(fit_bits(bits, weights, values, ridge=0.7)):
         Z = np.c_[np.ones(50), bits[one]]
         left = Z.T @ (weights[one][:, None] * Z) + np.diag([0.0, 0.7, 0.7, 0.7])
         right = Z.T @ (weights[one] * values[one])
-        np.testing.assert_allclose(found, np.linalg.solve(left, right), rtol=1e-12)
+        np.testing.assert_allclose(result, np.linalg.solve(left, right), rtol=1e-12)
 
 
 @pytest.mark.parametrize("first_row", [True, False])
@@ -107,11 +107,11 @@ def test_the_expected_output_solves_the_mean_equations(first_row):
     mean *= (50 - first_row) * np.exp(limits.log_weight[0])
     left = mean + first_row + np.diag([0.0, 3.0, 3.0, 3.0])
     right = mean @ with_intercept(limits) + first_row * f.value(row[None, :])
-    found = expected_at(limits, float(f.value(row[None, :])[0]), settings)
+    result = expected_at(limits, float(f.value(row[None, :])[0]), settings)
     wanted = np.linalg.solve(left, right)
     # what solves a system is known to ε cond(A) of its largest entry, zeros too
     rounding = np.finfo(float).eps * np.linalg.cond(left) * np.abs(wanted).max()
-    np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=rounding)
+    np.testing.assert_allclose(result, wanted, rtol=1e-10, atol=rounding)
     assert rounding < 1e-12
 
 

@@ -45,23 +45,23 @@ def X(rng):
     return rng.uniform(-2, 2, size=(5, 2))
 
 
-def assert_within_errors(found: po.Explanation, exact: np.ndarray) -> None:
-    error = found.standard_errors
-    assert (np.abs(found.attributions - exact) <= Z * error + 1e-12).all()
+def assert_within_errors(result: po.Explanation, exact: np.ndarray) -> None:
+    error = result.standard_errors
+    assert (np.abs(result.attributions - exact) <= Z * error + 1e-12).all()
 
 
 @each_scale
 @each_limit
 def test_smoothgrad_has_its_exact_limit(function, limit, scale, X):
-    found = SmoothGrad(scale=scale, n_samples=S).explain(function, X)
-    assert_within_errors(found, limit(X, scale))
+    result = SmoothGrad(scale=scale, n_samples=S).explain(function, X)
+    assert_within_errors(result, limit(X, scale))
 
 
 @each_scale
 @each_limit
 def test_lime_with_intercept_has_the_limit_of_smoothgrad(function, limit, scale, X):
-    found = Lime(scale=scale, n_samples=20 * S).explain(function, X)
-    assert_within_errors(found, limit(X, scale))
+    result = Lime(scale=scale, n_samples=20 * S).explain(function, X)
+    assert_within_errors(result, limit(X, scale))
 
 
 @each_scale
@@ -99,8 +99,8 @@ def test_robustness_of_smoothgrad_of_a_cube_does_not_depend_on_its_scale(
     X = points(dimensions)
     _, robustness = losses(dimensions)
     flat = robustness.value(Power(3).gradient(X))
-    found = robustness.value(Power(3).smoothed_gradient(X, scale))
-    assert found == pytest.approx(flat, rel=1e-12)
+    result = robustness.value(Power(3).smoothed_gradient(X, scale))
+    assert result == pytest.approx(flat, rel=1e-12)
 
 
 @each_dimension
@@ -108,8 +108,8 @@ def test_robustness_of_smoothgrad_of_a_cube_does_not_depend_on_its_scale(
 def test_faithfulness_loss_of_smoothgrad_of_a_cube_is_9_n_d_delta4(dimensions, scale):
     X = points(dimensions)
     faithfulness, _ = losses(dimensions)
-    found = faithfulness.value(Power(3).smoothed_gradient(X, scale))
-    assert found == pytest.approx(9 * X.size * scale**4, rel=1e-9)
+    result = faithfulness.value(Power(3).smoothed_gradient(X, scale))
+    assert result == pytest.approx(9 * X.size * scale**4, rel=1e-9)
 
 
 @each_dimension
@@ -117,7 +117,7 @@ def test_faithfulness_loss_of_smoothgrad_of_a_cube_is_9_n_d_delta4(dimensions, s
 def test_sampled_smoothgrad_of_a_cube_agrees_within_its_errors(dimensions, scale):
     X = points(dimensions)
     faithfulness, robustness = losses(dimensions)
-    found = SmoothGrad(scale=scale, n_samples=S).explain(Power(3), X)
+    result = SmoothGrad(scale=scale, n_samples=S).explain(Power(3), X)
     # (x + δε)² has the variance 4x²δ² + 2δ⁴, and SmoothGrad is three times its mean
     variances = 9 * (4 * X**2 * scale**2 + 2 * scale**4) / S
     limit = Power(3).smoothed_gradient(X, scale)
@@ -128,7 +128,7 @@ def test_sampled_smoothgrad_of_a_cube_agrees_within_its_errors(dimensions, scale
         (robustness, laplacian, limit, flat),
     ]:
         mean, error = noise_of_a_quadratic(matrix, shift, variances)
-        assert abs(loss.value(found.attributions) - exact - mean) <= Z * error
+        assert abs(loss.value(result.attributions) - exact - mean) <= Z * error
 
 
 def noise_of_a_quadratic(

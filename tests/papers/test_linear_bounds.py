@@ -15,9 +15,9 @@ ROW = np.append([0.9607, 0.0892], np.linspace(-0.9, 0.9, 8))[None]
 SLOPES = [10.0, -10.0, *[0.0] * 8]
 
 
-def moments(found):
+def moments(result):
     """Σ / C and its inverse for one row."""
-    alpha = found.alpha[0]
+    alpha = result.alpha[0]
     full = np.append(1.0, alpha)
     Sigma = np.outer(full, full)
     Sigma[np.arange(len(full)), np.arange(len(full))] = full
@@ -26,11 +26,11 @@ def moments(found):
 
 def test_the_terms_are_those_of_the_paper():
     law = GaussianLaw.of(np.zeros(10), 1.0, 1.0)
-    found = gaussian_theory.gains(law, ROW)
+    result = gaussian_theory.gains(law, ROW)
     bound = linear_theorem_samples(law, SLOPES, ROW, 0.5, 0.05, 0.3)
-    C = np.exp(found.log_weight[0])
-    A = (1.0 / (found.alpha * (1.0 - found.alpha))).max()
-    f_mean = 10.0 * found.mean[0, 0] - 10.0 * found.mean[0, 1] + 0.3
+    C = np.exp(result.log_weight[0])
+    A = (1.0 / (result.alpha * (1.0 - result.alpha))).max()
+    f_mean = 10.0 * result.mean[0, 0] - 10.0 * result.mean[0, 1] + 0.3
     F2 = 3.0 * f_mean**2 + 0.5 * 200.0
     expected = [
         288.0 * 200.0 * 100.0 * A**2 / (0.25 * C**2) * np.log(120.0 / 0.05),
@@ -43,13 +43,13 @@ def test_the_terms_are_those_of_the_paper():
 
 def test_the_repaired_bound_is_what_its_proof_asks_for():
     law = GaussianLaw.of(np.zeros(10), 1.0, 1.0)
-    found = gaussian_theory.gains(law, ROW)
+    result = gaussian_theory.gains(law, ROW)
     bound = linear_theorem_samples(law, SLOPES, ROW, 0.5, 0.05)
-    Sigma, inverse = moments(found)
-    C = np.exp(found.log_weight[0])
+    Sigma, inverse = moments(result)
+    C = np.exp(result.log_weight[0])
     K = np.linalg.norm(inverse, 2) / C
     np.testing.assert_allclose(bound.inverse_norm, K, rtol=1e-10)
-    limits = linear_limits(found, SLOPES)
+    limits = linear_limits(result, SLOPES)
     beta = np.append(limits.intercept, limits.coefficients)
     Gamma = C * np.linalg.norm(Sigma @ beta)
     N, a = 1 + 10 + 45, np.sqrt(200.0)
@@ -63,10 +63,10 @@ def test_the_repaired_bound_is_what_its_proof_asks_for():
 @pytest.mark.parametrize("width", [0.3, 1.0, 50.0])
 def test_the_papers_bound_of_the_inverse_holds(width):
     law = GaussianLaw.of(np.zeros(10), 1.0, width)
-    found = gaussian_theory.gains(law, ROW)
+    result = gaussian_theory.gains(law, ROW)
     bound = linear_theorem_samples(law, SLOPES, ROW, 0.5, 0.05)
-    A = (1.0 / (found.alpha * found.complement)).max()
-    assert bound.inverse_norm[0] <= 30.0 * A / np.exp(found.log_weight[0])
+    A = (1.0 / (result.alpha * result.complement)).max()
+    assert bound.inverse_norm[0] <= 30.0 * A / np.exp(result.log_weight[0])
 
 
 def test_units_do_not_matter():
@@ -94,8 +94,8 @@ def test_the_papers_lemma_on_the_matrix_of_bits_is_false(rng):
     """
     law = GaussianLaw.of(np.zeros(20), 1.0, 50.0)
     x = np.full((1, 20), 0.3)
-    found = gaussian_theory.gains(law, x)
-    Sigma = moments(found)[0] * np.exp(found.log_weight[0])
+    result = gaussian_theory.gains(law, x)
+    Sigma = moments(result)[0] * np.exp(result.log_weight[0])
     large = 0
     for _ in range(60):
         draws = law.draw(x, 200, rng)

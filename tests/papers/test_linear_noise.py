@@ -28,8 +28,8 @@ def test_it_is_the_sandwich_on_a_grid(width):
     alpha = weights @ bits / weights.sum()
     squares = (weights * pi * rest**2) @ (bits - alpha) ** 2
     expected = np.sqrt(squares) / (weights.sum() * alpha * (1.0 - alpha))
-    found = linear_noise(law, SLOPES, ROW[None], 400)
-    np.testing.assert_allclose(20.0 * found[0], expected, rtol=1e-8)
+    result = linear_noise(law, SLOPES, ROW[None], 400)
+    np.testing.assert_allclose(20.0 * result[0], expected, rtol=1e-8)
     glime = linear_noise(GlimeLaw(law), SLOPES, ROW[None], 1)
     squares = (weights * rest**2) @ (bits - alpha) ** 2 / weights.sum()
     expected = np.sqrt(squares) / (alpha * (1.0 - alpha))
@@ -39,9 +39,9 @@ def test_it_is_the_sandwich_on_a_grid(width):
 def test_columns_without_slopes_scatter_too_and_constants_do_not(rng):
     X = np.column_stack([rng.normal(size=80), np.ones(80), rng.integers(0, 2, 80)])
     law = GaussianLaw.from_data(X, categorical=[2])
-    found = linear_noise(law, [2.0, 0.0, 0.0], X[:4])
-    assert (found[:, [0, 2]] > 0.0).all()
-    np.testing.assert_array_equal(found[:, 1], np.zeros(4))
+    result = linear_noise(law, [2.0, 0.0, 0.0], X[:4])
+    assert (result[:, [0, 2]] > 0.0).all()
+    np.testing.assert_array_equal(result[:, 1], np.zeros(4))
     with pytest.raises(InvalidInput, match="'x2' has a slope"):
         linear_noise(law, [2.0, 0.0, 1.0], X[:4])
 
@@ -58,5 +58,5 @@ def test_a_shift_of_everything_changes_nothing():
 
 def test_a_function_that_is_constant_has_no_noise():
     law = GaussianLaw.of(np.zeros(3), 1.0, 1.0)
-    found = linear_noise(law, np.zeros(3), ROW[None])
-    np.testing.assert_array_equal(found, np.zeros((1, 3)))
+    result = linear_noise(law, np.zeros(3), ROW[None])
+    np.testing.assert_array_equal(result, np.zeros((1, 3)))

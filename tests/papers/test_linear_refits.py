@@ -30,8 +30,8 @@ def correlated(rho: float) -> np.ndarray:
 def test_pair_of_correlated_features(
     rho: float, b1: float, b2: float, score: float
 ) -> None:
-    found = linear_refit_scores([b1, b2], correlated(rho), PAIR)
-    assert found[0] == pytest.approx(score, abs=1e-12)
+    result = linear_refit_scores([b1, b2], correlated(rho), PAIR)
+    assert result[0] == pytest.approx(score, abs=1e-12)
     assert score == pytest.approx(-2 * rho * b1 * b2 - rho**2 * (b1**2 + b2**2))
 
 
@@ -51,10 +51,10 @@ def test_sign_of_a_pair_with_opposite_effects_changes_at_one_correlation(
 def test_absolute_errors_of_additive_functions_are_not_zero(
     b: float, score: float
 ) -> None:
-    found = linear_refit_scores([b, b, 5.0], np.eye(3), PAIR, AbsoluteError())
-    assert found[0] == pytest.approx(score, abs=5e-5)
+    result = linear_refit_scores([b, b, 5.0], np.eye(3), PAIR, AbsoluteError())
+    assert result[0] == pytest.approx(score, abs=5e-5)
     roots = 2 * np.sqrt(1 + b**2) - 1 - np.sqrt(1 + 2 * b**2)
-    assert found[0] == pytest.approx(np.sqrt(2 / np.pi) * roots, abs=1e-14)
+    assert result[0] == pytest.approx(np.sqrt(2 / np.pi) * roots, abs=1e-14)
     assert linear_refit_scores([b, b, 5.0], np.eye(3), PAIR, SquaredError())[0] == 0.0
 
 
@@ -66,16 +66,16 @@ def dummies(n_levels: int) -> np.ndarray:
 
 @pytest.mark.parametrize("b", [1.0, 2.0])
 def test_dummies_of_one_factor_show_an_interaction_that_is_none(b: float) -> None:
-    found = linear_refit_scores([b, b, 0.0], dummies(4), PAIR)
-    assert found[0] == pytest.approx(b**2 / 12, abs=1e-14)
+    result = linear_refit_scores([b, b, 0.0], dummies(4), PAIR)
+    assert result[0] == pytest.approx(b**2 / 12, abs=1e-14)
 
 
 def test_features_that_others_determine_are_not_missed() -> None:
     # all four dummies: each is one less the others
     sigma = np.eye(4) / 4 - 1 / 16
     singles = np.arange(4)[:, None]
-    found = linear_refit_scores([1.0, 2.0, 3.0, 4.0], sigma, singles)
-    np.testing.assert_allclose(found, 0.0, atol=1e-14)
+    result = linear_refit_scores([1.0, 2.0, 3.0, 4.0], sigma, singles)
+    np.testing.assert_allclose(result, 0.0, atol=1e-14)
 
 
 def test_of_three_features_by_determinants() -> None:
@@ -91,8 +91,8 @@ def test_of_three_features_by_determinants() -> None:
 
     one = missed(0) + missed(2) + missed(3)
     two = missed(0, 2) + missed(0, 3) + missed(2, 3)
-    found = linear_refit_scores(b, sigma, np.array([(0, 2, 3)]))
-    assert found[0] == pytest.approx(one - two + missed(0, 2, 3), rel=1e-10)
+    result = linear_refit_scores(b, sigma, np.array([(0, 2, 3)]))
+    assert result[0] == pytest.approx(one - two + missed(0, 2, 3), rel=1e-10)
 
 
 @pytest.mark.parametrize("error", ["squared", "absolute"])
@@ -105,12 +105,12 @@ def test_least_squares_on_many_rows(error: str) -> None:
     model = ILOCO(LinearRegression(), DataSplit(), error=error, progress=False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PropoptWarning)  # of absolute errors
-        found = model.fit(X, y).result_
+        result = model.fit(X, y).result_
     kind = AbsoluteError() if error == "absolute" else SquaredError()
-    expected = linear_refit_scores(b, sigma, found.sets, kind)
-    scores = (found.estimates - expected) / found.standard_errors
+    expected = linear_refit_scores(b, sigma, result.sets, kind)
+    scores = (result.estimates - expected) / result.standard_errors
     assert np.abs(scores).max() < 5.0
-    assert np.abs(expected / found.standard_errors).max() > 50.0  # zero is told
+    assert np.abs(expected / result.standard_errors).max() > 50.0  # zero is told
 
 
 @pytest.mark.parametrize(

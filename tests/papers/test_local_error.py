@@ -44,16 +44,16 @@ LAWS = [
 
 @pytest.mark.parametrize("law", LAWS, ids=["gaussian", "tabular"])
 def test_interactions_cost_nothing_where_there_are_none(law):
-    found = local_error(law, Given(linear([1.0, -2.0, 0.5], 3.0)), ROWS)
-    np.testing.assert_allclose(found.interactions, np.zeros(3), atol=1e-13)
-    np.testing.assert_allclose(found.error, found.binning, atol=1e-13)
-    assert np.abs(found.error).min() > 1e-3
+    result = local_error(law, Given(linear([1.0, -2.0, 0.5], 3.0)), ROWS)
+    np.testing.assert_allclose(result.interactions, np.zeros(3), atol=1e-13)
+    np.testing.assert_allclose(result.error, result.binning, atol=1e-13)
+    assert np.abs(result.error).min() > 1e-3
 
 
 @pytest.mark.parametrize("law", LAWS, ids=["gaussian", "tabular"])
 def test_the_surrogate_is_not_the_mean_of_the_box_of_a_product(law):
     f = curved()
-    found = local_error(law, Given(f), ROWS)
+    result = local_error(law, Given(f), ROWS)
     tilts = [
         column.tilt(x, law.widths(ROWS))
         for column, x in zip(law.columns, ROWS.T, strict=True)
@@ -63,31 +63,31 @@ def test_the_surrogate_is_not_the_mean_of_the_box_of_a_product(law):
         means = tilts[j].pieces.expect(linear([1.0]).factors[0])
         one, zero = tilts[j].given(means)
         step *= ((one - zero) * tilts[j].complement)[0]
-    np.testing.assert_allclose(found.interactions, -step, rtol=1e-10)
-    assert np.abs(found.interactions).max() > 1e-2
+    np.testing.assert_allclose(result.interactions, -step, rtol=1e-10)
+    assert np.abs(result.interactions).max() > 1e-2
 
 
 def test_the_mean_of_the_box_is_that_of_a_grid():
     law, f = LAWS[0], curved()
-    found = local_error(law, Given(f), ROWS)
+    result = local_error(law, Given(f), ROWS)
     samples, bits, weights = weighted_grid(law, ROWS[0], nodes=24)
     box = bits.all(axis=1)
     mean = weights[box] @ f.value(samples[box]) / weights[box].sum()
-    np.testing.assert_allclose(found.box_mean[0], mean, rtol=1e-9)
-    np.testing.assert_allclose(found.values, f.value(ROWS))
+    np.testing.assert_allclose(result.box_mean[0], mean, rtol=1e-9)
+    np.testing.assert_allclose(result.values, f.value(ROWS))
     limits = ExactLimits(f, law).of(ROWS)
-    np.testing.assert_array_equal(found.at_row, limits.at_row)
+    np.testing.assert_array_equal(result.at_row, limits.at_row)
 
 
 def test_the_error_of_a_tree_and_its_table(rng):
     X = rng.normal(size=(300, 3))
     tree = DecisionTreeRegressor(max_depth=4).fit(X, X[:, 0] * X[:, 1])
     law = GaussianLaw.from_data(X)
-    found = local_error(law, po.wrap(tree), X[:5])
-    np.testing.assert_array_equal(found.values, tree.predict(X[:5]))
-    table = found.to_frame()
+    result = local_error(law, po.wrap(tree), X[:5])
+    np.testing.assert_array_equal(result.values, tree.predict(X[:5]))
+    table = result.to_frame()
     np.testing.assert_allclose(table["error"], table["binning"] + table["interactions"])
-    assert list(table["value"]) == list(found.values)
+    assert list(table["value"]) == list(result.values)
 
 
 def test_functions_that_can_only_be_called_are_refused():

@@ -79,12 +79,12 @@ def test_docs_tell_the_distances_on_record():
     _, text = DOCS.read_text(encoding="utf-8").split("## Distances on tables")
     rows = {key[1:3] for key in values if key[0] == "tables" and key[3] != "measured"}
     assert len(rows) == 4 * 28
-    for panel, what in rows:
+    for panel, label in rows:
         (section,) = re.findall(
             rf"^\*\*{panel}\*\*\n(.*?)(?=^\*\*|^## )", text, re.DOTALL | re.MULTILINE
         )
         faithful, robust, excess, saved = (
-            values["tables", panel, what, quantity]
+            values["tables", panel, label, quantity]
             for quantity in (
                 "loss.gradient_matching",
                 "loss.pairwise_robustness",
@@ -92,7 +92,7 @@ def test_docs_tell_the_distances_on_record():
                 "saved",
             )
         )
-        name = re.sub(r" \(\d\)$", "", what)
+        name = re.sub(r" \(\d\)$", "", label)
         if np.isnan(excess):
             shares = "– | –"
             assert f"- {name} is not compared: " in section

@@ -52,11 +52,11 @@ def size(limits):
 
 def test_the_paper_s_stability_fails_for_one_column_and_ours_holds():
     law = coded_law(1, 11, 50.0)
-    found = ExactLimits(spike(1, 1.0, -1.0), law).of(np.zeros((1, 1)))
-    assert size(found) == pytest.approx(np.sqrt(5), abs=1e-12)
+    result = ExactLimits(spike(1, 1.0, -1.0), law).of(np.zeros((1, 1)))
+    assert size(result) == pytest.approx(np.sqrt(5), abs=1e-12)
     assert paper_stability(1, 50.0, 11) == pytest.approx(2.2208, abs=5e-5)
-    assert size(found) > paper_stability(1, 50.0, 11)
-    assert size(found) <= stability_factor(found)[0]
+    assert size(result) > paper_stability(1, 50.0, 11)
+    assert size(result) <= stability_factor(result)[0]
 
 
 def test_the_paper_s_stability_fails_for_two_columns_and_ours_holds():
@@ -70,10 +70,10 @@ def test_the_paper_s_stability_fails_for_two_columns_and_ours_holds():
         value=[0, 1, 0, 1, -1],
     )
     function = Boxes.of_trees([tree], n_columns=2).as_products()
-    found = ExactLimits(function, law).of(point)
-    assert size(found) == pytest.approx(2.987, abs=5e-4)
+    result = ExactLimits(function, law).of(point)
+    assert size(result) == pytest.approx(2.987, abs=5e-4)
     assert paper_stability(2, 50.0, 200) == pytest.approx(2.843, abs=5e-4)
-    assert size(found) <= stability_factor(found)[0]
+    assert size(result) <= stability_factor(result)[0]
 
 
 def test_our_stability_holds_for_random_tables():
@@ -82,15 +82,15 @@ def test_our_stability_holds_for_random_tables():
     for _ in range(50):
         # f takes ±1 in each of 27 cells, as trees of cells
         cells = rng.choice([-1.0, 1.0], (3, 3, 3))
-        found = ExactLimits(_table(cells), law).of(np.zeros((1, 3)))
-        assert size(found) <= stability_factor(found)[0]
+        result = ExactLimits(_table(cells), law).of(np.zeros((1, 3)))
+        assert size(result) <= stability_factor(result)[0]
 
 
 def test_our_stability_is_reached_by_one_column():
     # f is 1 in the bin and −1 outside: |β_1| = 2 and β_0 = −1 < 1 + 2 α
     law = coded_law(1, 2, 1e-2)  # α = 1
-    found = ExactLimits(spike(1, 1.0, -1.0), law).of(np.zeros((1, 1)))
-    assert abs(found.coefficients[0, 0]) == pytest.approx(2.0)
+    result = ExactLimits(spike(1, 1.0, -1.0), law).of(np.zeros((1, 1)))
+    assert abs(result.coefficients[0, 0]) == pytest.approx(2.0)
 
 
 def test_the_theorem_asks_for_3e20_samples():
@@ -116,12 +116,12 @@ def test_the_theorem_is_infinite_rather_than_an_overflow():
 
 
 def test_what_the_theorem_excludes_is_refused():
-    for settings, what in [
+    for settings, label in [
         ((1.0, 0.05, 1.0, 3, 1.0), "error"),
         ((0.1, 1.0, 1.0, 3, 1.0), "failure"),
         ((0.1, 0.05, 1.0, 3, 1.0, 1), "n_bins"),
     ]:
-        with pytest.raises(InvalidInput, match=what):
+        with pytest.raises(InvalidInput, match=label):
             tabular_theorem_samples(*settings)
 
 

@@ -27,8 +27,8 @@ def test_bounds_of_constants_hold(d, nu):
 
 
 def test_published_numbers():
-    found = text_theorem_samples(0.1, 0.05, 1.0, 29, 0.25)
-    assert found == pytest.approx(4.6e95, rel=0.01)
+    result = text_theorem_samples(0.1, 0.05, 1.0, 29, 0.25)
+    assert result == pytest.approx(4.6e95, rel=0.01)
     assert hoeffding_samples(0.1, 0.05, 1.0, 29, 0.25) == pytest.approx(
         1.8e13, rel=0.03
     )

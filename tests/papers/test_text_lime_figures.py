@@ -116,7 +116,7 @@ CASES = [
     (
         bandwidth.tends_to_leaving_one_out,
         bandwidth.tree_by_width,
-        lambda found: 1.001 * found,
+        lambda result: 1.001 * result,
     ),
     (bounds.norms_are_known, bounds.inverse_norms, lambda norms: 1.01 * norms),
     (
@@ -128,7 +128,7 @@ CASES = [
     (
         bounds.gamma_concentrates_as_mended,
         bounds.deviations_of_gamma,
-        lambda found: 100.0 * found,
+        lambda result: 100.0 * result,
     ),
     (misprints.products_of_words_are_known, PRODUCTS, scaled("limits")),
     (misprints.one_word_is_itself, PRODUCTS, scaled("limits")),
@@ -148,7 +148,7 @@ CASES = [
     (rule.shares_are_known, ONE, scaled("shares", 1.003)),
     (rule.own_by_shares, ONE, scaled("shares", 1.02)),
     (rule.intercept_is_known, ONE, scaled("limits", 1.03)),
-    (rule.all_alike_are_known, rule.all_alike, lambda found: 1.001 * found),
+    (rule.all_alike_are_known, rule.all_alike, lambda result: 1.001 * result),
     (forests.limits_of_forests_add_up, FOREST, scaled("limit")),
     (forests.runs_of_forests_add_up, FOREST, scaled("estimates")),
 ]
@@ -160,9 +160,9 @@ def test_a_statement_fails_where_something_is_slightly_wrong(statement, make, ch
     assert not statement(change(measured(make))).holds
 
 
-def constant_is_word(found):
+def constant_is_word(result):
     """The limits of nothing are those of one word."""
-    return dataclasses.replace(found, limits=found.limits[[1, 1, 2, 3, 4]])
+    return dataclasses.replace(result, limits=result.limits[[1, 1, 2, 3, 4]])
 
 
 def to_rule(runs):
@@ -189,13 +189,13 @@ REFUTED = [
         moved("shares", lambda _: np.array([1.2247, 1.1547])),
     ),
     (rule.intercept_as_printed, ONE, own_of(4.269)),
-    (rule.leaks_can_be_dropped, rule.all_alike, lambda found: 2.0 * found),
+    (rule.leaks_can_be_dropped, rule.all_alike, lambda result: 2.0 * result),
     (misprints.nothing_is_one_word, PRODUCTS, constant_is_word),
     (misprints.norm_is_one, misprints.words_kept, lambda kept: kept + 1.0),
     (
         bounds.gamma_concentrates_as_printed,
         bounds.deviations_of_gamma,
-        lambda found: np.r_[np.zeros(299), 1e-3 * found[:1]],
+        lambda result: np.r_[np.zeros(299), 1e-3 * result[:1]],
     ),
 ]
 

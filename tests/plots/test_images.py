@@ -30,8 +30,8 @@ def test_images_are_rows_and_rows_images(shape, n_images):
 @given(shape=shapes)
 def test_pixels_are_joined_to_their_neighbours_in_the_same_channel(shape):
     similarities = shape.pixel_graph().similarities.toarray()
-    places = np.array(list(np.ndindex(*shape.sizes)))
-    steps = np.abs(places[:, None] - places[None])
+    indices = np.array(list(np.ndindex(*shape.sizes)))
+    steps = np.abs(indices[:, None] - indices[None])
     neighbours = (steps[..., 0] == 0) & (steps.sum(axis=-1) == 1)
     np.testing.assert_array_equal(similarities, neighbours)
 

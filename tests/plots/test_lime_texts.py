@@ -129,8 +129,8 @@ def test_attributions_of_documents_are_highlighted_as_limits_are(lime):
     assert shaded(ours.html)[-4:] == shaded(theirs.html)[-4:]
     f = po.wrap(score, data=list(TEXTS))
     gradients = f.gradient(TEXTS[:2])
-    found = po.plots.highlight(gradients, TEXTS[:2], words=f, rows="second")
-    assert {"not", "good"} <= set(shaded(found.html))
+    result = po.plots.highlight(gradients, TEXTS[:2], words=f, rows="second")
+    assert {"not", "good"} <= set(shaded(result.html))
 
 
 def test_words_without_an_attribution_are_plain_and_counted():

@@ -48,8 +48,8 @@ def labels(axes):
 
 
 def line(axes, label):
-    (found,) = (line for line in axes.lines if line.get_label() == label)
-    return np.column_stack(found.get_data())
+    (result,) = (line for line in axes.lines if line.get_label() == label)
+    return np.column_stack(result.get_data())
 
 
 def test_front_is_drawn_in_order():
@@ -239,9 +239,9 @@ def test_values_of_the_inputs_stand_beside_the_names(best):
 
 def test_text_stands_beside_the_names_as_it_is():
     W = pd.DataFrame([[1.0, 2.0]], columns=["city", "age"])
-    found = po.solve(1.0 * po.GradientMatching(W))
+    result = po.solve(1.0 * po.GradientMatching(W))
     X = pd.DataFrame({"city": ["Rome"], "age": [31]})
-    axes = po.plots.plot_row(found, 0, X=X, ax=Figure().subplots())
+    axes = po.plots.plot_row(result, 0, X=X, ax=Figure().subplots())
     assert texts(axes.get_yticklabels()) == ["age = 31", "city = Rome"]
 
 
@@ -380,8 +380,8 @@ def test_numbers_stand_beside_their_bars_and_inside_the_picture():
     ],
 )
 def test_numbers_have_the_digits_of_the_largest(w, shown):
-    found = po.Explanation(attributions=np.array([w]), method="mine")
-    axes = po.plots.plot_row(found, ax=Figure().subplots())
+    result = po.Explanation(attributions=np.array([w]), method="mine")
+    axes = po.plots.plot_row(result, ax=Figure().subplots())
     assert texts(axes.texts) == shown
 
 
@@ -426,8 +426,8 @@ def test_what_is_not_certain_is_hatched_and_said():
     names = texts(axes.get_yticklabels())
     rows = texts(axes.get_xticklabels())
     corners = [(round(p.get_x() + 0.5), round(p.get_y() + 0.5)) for p in cells]
-    found = {(rows[x], names[y]) for x, y in corners}
-    assert found == {("0", "x1"), ("1", "x2")}
+    result = {(rows[x], names[y]) for x, y in corners}
+    assert result == {("0", "x1"), ("1", "x2")}
 
 
 def test_signs_of_other_attributions_are_refused():

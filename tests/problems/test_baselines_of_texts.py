@@ -69,12 +69,12 @@ def test_a_baseline_is_that_of_the_library_by_the_law_of_texts(problem, said):
     if package is not None:
         pytest.importorskip(package)
     file = problem(said)
-    (found,) = file.baselines()
+    (result,) = file.baselines()
     expected = MADE[said].explain(file.function, file.points, rng=0, progress=False)
-    np.testing.assert_allclose(found.attributions, expected.attributions, atol=1e-12)
-    assert found.parameters == expected.parameters
-    assert found.units == "output"
-    assert not np.asarray(found.attributions)[file.subject.table == 0.0].any()
+    np.testing.assert_allclose(result.attributions, expected.attributions, atol=1e-12)
+    assert result.parameters == expected.parameters
+    assert result.units == "output"
+    assert not np.asarray(result.attributions)[file.subject.table == 0.0].any()
 
 
 @pytest.mark.parametrize(
@@ -87,11 +87,11 @@ def test_a_baseline_is_that_of_the_library_by_the_law_of_texts(problem, said):
 @pytest.mark.parametrize("method", ["exact_lime", "lime", "lime_package"])
 def test_a_family_has_each_bandwidth(problem, method, widths, listed):
     methods = problem(f"{{method: {method}, bandwidth: {widths}}}").methods
-    found = [
+    result = [
         one.kernel_width / 100.0 if method == "lime_package" else one.law.bandwidth
         for one in methods
     ]
-    assert found == pytest.approx(listed)
+    assert result == pytest.approx(listed)
 
 
 def test_of_a_family_the_nearest_to_the_front_is_told(problem):
@@ -177,6 +177,6 @@ def test_a_document_of_one_word_has_its_effect_beside_the_others(write, tmp_path
     lime, effects = curve.baselines
     texts = built.subject.points
     (row,) = [n for n, text in enumerate(texts) if text == "price"]
-    found, own = lime.attributions, effects.attributions
-    np.testing.assert_allclose(found[row], own[row], rtol=0, atol=1e-12)
-    assert not np.allclose(found, own)
+    result, own = lime.attributions, effects.attributions
+    np.testing.assert_allclose(result[row], own[row], rtol=0, atol=1e-12)
+    assert not np.allclose(result, own)

@@ -128,9 +128,9 @@ def test_a_family_of_exact_lime_has_each_width_in_each_unit(write, widths, liste
     settings = f"method: exact_lime, units: [output, gradient]{widths}"
     problem = po.problems.read_problem(write(f"{FILE}baselines: [{{{settings}}}]\n"))
     methods = problem.build().methods
-    found = [method.parameters["kernel_width"] for method in methods]
+    result = [method.parameters["kernel_width"] for method in methods]
     expected = [width for width in listed for _ in range(2)]
-    assert found == pytest.approx(expected) if listed != [None] else found == expected
+    assert result == pytest.approx(expected) if listed != [None] else result == expected
     assert [method.units for method in methods] == len(listed) * ["output", "gradient"]
 
 

@@ -78,9 +78,9 @@ def write(folder: Path, made: Case) -> Path:
     return path
 
 
-def assert_has_places(found: Ending, path: Path) -> None:
+def assert_has_places(result: Ending, path: Path) -> None:
     """Each complaint has file and line, and there are few of them."""
-    lines = [x for x in found.err.splitlines() if not x.startswith("warning: ")]
+    lines = [x for x in result.err.splitlines() if not x.startswith("warning: ")]
     assert len(lines) <= 21
     for line in lines:
         assert re.match(rf"(propopt: )?{re.escape(str(path))}:\d+: \S", line), line
@@ -93,11 +93,11 @@ def valid(seeds: range, folder: Path) -> Iterator[tuple[Case, Path]]:
         made = case(seed)
         path = write(folder, made)
         for deep in ((), ("--deep",)):
-            found = ending("check", *deep, path)
-            assert found.code in (0, 2), (seed, made.changes)
-            assert bool(found.err) == bool(found.code)
-            assert_has_places(found, path)
-        if not found.code:
+            result = ending("check", *deep, path)
+            assert result.code in (0, 2), (seed, made.changes)
+            assert bool(result.err) == bool(result.code)
+            assert_has_places(result, path)
+        if not result.code:
             yield made, path
 
 
@@ -155,6 +155,6 @@ def test_what_is_valid_is_swept_or_refused_with_file_and_line(tmp_path, seeds):
         path = write(tmp_path, Case(dump(base), "table.csv", TABLE, ()))
         assert main([command(path), "-q", "-o", str(out), str(path)]) == 0
     for made, path in valid(seeds, tmp_path):
-        found = ending(command(path), "-q", "-o", out, path)
-        assert found.code in (0, 2, 3), made.changes
-        assert_has_places(found, path)
+        result = ending(command(path), "-q", "-o", out, path)
+        assert result.code in (0, 2, 3), made.changes
+        assert_has_places(result, path)

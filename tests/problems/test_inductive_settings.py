@@ -224,44 +224,46 @@ def test_rows_that_are_not_explained_are_the_observations(write):
     np.testing.assert_array_equal(problem.points, X[:15])
     explainer = GaussianProcessExplainer(lengthscale=0.5, features=po.chain_graph(2))
     explainer.fit(X[15:], np.cos(X[15:]))
-    for found, best in zip(inductive(trade_offs), trade_offs.optimized, strict=True):
+    for result, best in zip(inductive(trade_offs), trade_offs.optimized, strict=True):
         robust, smooth = (
             best.weights[name] / 2 for name in ("kernel_robustness", "smoothness")
         )
         (expected,) = explainer.explain_path(X[:15], [(robust, smooth)])
-        np.testing.assert_allclose(found.attributions, expected.attributions)
-        assert found.parameters["robustness"] == robust
-        assert found.parameters["smoothness"] == smooth
+        np.testing.assert_allclose(result.attributions, expected.attributions)
+        assert result.parameters["robustness"] == robust
+        assert result.parameters["smoothness"] == smooth
 
 
 def test_inductive_losses_are_measured_at_the_new_inputs(write):
     _, trade_offs = swept(write(FILE))
     X = np.random.default_rng(0).uniform(-2, 2, (15, 2))
     robustness = po.KernelRobustness(RBF(0.5)(X))
-    for found in inductive(trade_offs):
-        W = found.attributions
-        assert found.losses["gradient_matching"] == pytest.approx(
+    for result in inductive(trade_offs):
+        W = result.attributions
+        assert result.losses["gradient_matching"] == pytest.approx(
             ((W - np.cos(X)) ** 2).sum()
         )
-        assert found.losses["kernel_robustness"] == pytest.approx(robustness.value(W))
+        assert result.losses["kernel_robustness"] == pytest.approx(robustness.value(W))
 
 
 def test_the_gap_is_that_to_a_bound_on_all_explanations(write):
     _, trade_offs = swept(write(FILE))
-    for found, best in zip(inductive(trade_offs), trade_offs.optimized, strict=True):
-        assert found.weights == best.weights
-        assert found.objective > best.objective
+    for result, best in zip(inductive(trade_offs), trade_offs.optimized, strict=True):
+        assert result.weights == best.weights
+        assert result.objective > best.objective
         bound = best.certificate.lower_bound
-        assert found.gap == pytest.approx((found.objective - bound) / found.objective)
+        assert result.gap == pytest.approx(
+            (result.objective - bound) / result.objective
+        )
 
 
 @pytest.mark.parametrize("rule", RULES)
 def test_with_all_points_observed_and_inducing_the_optimum_is_found(write, rule):
     _, trade_offs = swept(write(instead("{rule: all}", RULES[rule], AMONG)))
-    found = inductive(trade_offs)
-    assert [e.parameters["n_inducing"] for e in found] == [10, 10, 40, 40]
+    result = inductive(trade_offs)
+    assert [e.parameters["n_inducing"] for e in result] == [10, 10, 40, 40]
     for few, whole, best in zip(
-        found[:2], found[2:], trade_offs.optimized, strict=True
+        result[:2], result[2:], trade_offs.optimized, strict=True
     ):
         assert whole.gap < 1e-6
         np.testing.assert_allclose(whole.attributions, best.attributions, atol=1e-6)
@@ -271,15 +273,15 @@ def test_with_all_points_observed_and_inducing_the_optimum_is_found(write, rule)
 def test_with_smoothness_an_input_that_is_appended_again_is_smoothed_twice(write):
     text = FILE.replace("  explain: 15\n", "")
     _, trade_offs = swept(write(text))
-    for found in inductive(trade_offs):
-        assert (found.gap > 1e-6) == (found.weights["smoothness"] > 0)
+    for result in inductive(trade_offs):
+        assert (result.gap > 1e-6) == (result.weights["smoothness"] > 0)
 
 
 def test_own_gradients_make_new_inputs_more_faithful(write):
     rules = "{rule: all}\n    - {rule: all, own_gradients: true}"
     _, trade_offs = swept(write(instead("{rule: all}", rules)))
-    found = inductive(trade_offs)
-    for without, own in zip(found[:4], found[4:], strict=True):
+    result = inductive(trade_offs)
+    for without, own in zip(result[:4], result[4:], strict=True):
         assert own.losses["gradient_matching"] < without.losses["gradient_matching"]
 
 
@@ -297,18 +299,18 @@ def test_pairwise_robustness_and_another_kernel(write):
     text = text.replace("kernel_robustness", "pairwise_robustness")
     text = text.replace("  inducing:", "  kernel: matern\n  mean: common\n  inducing:")
     _, trade_offs = swept(write(text))
-    for found in inductive(trade_offs):
-        assert found.gap > 0
-        assert found.parameters["mean"] == "common"
-        assert "Matern" in found.parameters["kernel"]
+    for result in inductive(trade_offs):
+        assert result.gap > 0
+        assert result.parameters["mean"] == "common"
+        assert "Matern" in result.parameters["kernel"]
 
 
 def test_the_prior_is_that_of_kernel_robustness(write):
     text = instead("jitter: 0}", "jitter: 0, mean: none}", AMONG)
     _, trade_offs = swept(write(text))
-    for found in inductive(trade_offs):
-        assert found.parameters["mean"] == "none"
-        assert found.gap < 1e-6
+    for result in inductive(trade_offs):
+        assert result.parameters["mean"] == "none"
+        assert result.gap < 1e-6
     _, trade_offs = swept(write(text.replace("inducing:", "mean: common\n  inducing:")))
     assert all(e.gap > 1e-6 for e in inductive(trade_offs))
 
@@ -329,11 +331,11 @@ def test_observations_of_a_table_are_the_fitted_rows(write):
     text = instead("function: {name: sine}", "model: {kind: linear}", text)
     problem, trade_offs = swept(write(text))
     assert problem.points.shape == (15, 10)
-    for found in inductive(trade_offs):
-        assert found.labels.points == tuple(problem.points.index)
-        if found.weights["smoothness"] == 0:  # a line has one gradient everywhere
-            size = (found.attributions**2).sum()
-            assert found.losses["gradient_matching"] <= 1e-12 * size
+    for result in inductive(trade_offs):
+        assert result.labels.points == tuple(problem.points.index)
+        if result.weights["smoothness"] == 0:  # a line has one gradient everywhere
+            size = (result.attributions**2).sum()
+            assert result.losses["gradient_matching"] <= 1e-12 * size
 
 
 # interrupted, and written

@@ -75,9 +75,9 @@ def test_files_hold_what_the_library_finds(run, folder):
     table = pd.read_csv(out / "notes_lime.csv", keep_default_na=False, na_values=[""])
     assert table["word"].tolist() == [w for words in known.words for w in words]
     assert table["document"].unique().tolist() == [0, 2, 3]
-    found = [x for x in table["coefficient"] if not np.isnan(x)]
+    result = [x for x in table["coefficient"] if not np.isnan(x)]
     told = np.concatenate(known.coefficients)
-    assert found == pytest.approx(told[~np.isnan(told)].tolist(), abs=1e-12)
+    assert result == pytest.approx(told[~np.isnan(told)].tolist(), abs=1e-12)
     saved = po.lime.TextLimeExplanation.load(out / "notes.npz")
     assert saved.as_list(0) == known.as_list(0)
     content = json.loads((out / "notes.json").read_text())

@@ -68,8 +68,8 @@ def test_a_problem_of_objects_is_run_like_a_file(tmp_path):
 def test_a_limited_loss_leaves_the_weighted_sum():
     limited = problem(limits={"pairwise_robustness": [0.5, 1.0]})
     assert list(limited.objective.weights) == ["gradient_matching"]
-    found = limited.sweep().optimized
-    assert [best.losses["pairwise_robustness"] for best in found] == pytest.approx(
+    result = limited.sweep().optimized
+    assert [best.losses["pairwise_robustness"] for best in result] == pytest.approx(
         [0.5, 1.0]
     )
 

@@ -42,8 +42,8 @@ def test_some_reviews_differ_in_one_or_two_words():
 
 def test_limits_of_the_file_are_exact():
     file = po.problems.read_problem(FOLDER / "lime_text.yaml")
-    found = LimeLook.of(file).solve(progress=False)
-    assert found.is_exact
-    assert found.evaluations < 500  # what is read is compared with the model
-    for row in found.rows:
+    result = LimeLook.of(file).solve(progress=False)
+    assert result.is_exact
+    assert result.evaluations < 500  # what is read is compared with the model
+    for row in result.rows:
         assert np.abs(row.coefficients).max() > 0.1

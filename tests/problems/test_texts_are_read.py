@@ -100,6 +100,6 @@ def test_a_logistic_regression_is_exact_in_log_odds(norm):
 def test_other_models_say_why_they_are_not_read(model, reason):
     function = function_of(model)
     (document,) = function.documents_of([SHORT])
-    found = function.subsets(document)
-    assert isinstance(found, NoSetFunction)
-    assert re.search(reason, found.reason)
+    result = function.subsets(document)
+    assert isinstance(result, NoSetFunction)
+    assert re.search(reason, result.reason)

@@ -201,9 +201,9 @@ def test_elsewhere_standard_errors_are_those_of_leaving_out_a_block(case):
         rest = DRAWN.values - (block - DRAWN.values) / (B - 1)
         optima.append(solve(rest).attributions)
     expected = np.sqrt((B - 1) * np.var(optima, axis=0))
-    found = solve(DRAWN).standard_errors
+    result = solve(DRAWN).standard_errors
     # each optimum is known to within the root of its gap
-    np.testing.assert_allclose(found, expected, atol=2e-3 * expected.max())
+    np.testing.assert_allclose(result, expected, atol=2e-3 * expected.max())
 
 
 def test_no_conic_program_is_solved_again_for_them():

@@ -53,14 +53,14 @@ def show(explanation):
 
 def check(path, mutation):
     try:
-        found = po.Explanation.load(path)
+        result = po.Explanation.load(path)
     except InvalidInput as error:
         message = str(error)
         assert message.startswith(f"{path}: "), (mutation, message)
         assert "\n" not in message, (mutation, message)
         assert len(message) < 500 + len(str(path)), (mutation, message)
         return False
-    show(found)
+    show(result)
     return True
 
 
@@ -161,9 +161,9 @@ def test_what_no_explanation_has_is_named(write_it, sound, request):
 
 
 def test_a_sound_certificate_is_that_of_its_losses(sound):
-    found = po.Explanation.load(sound)
-    assert found.certificate == FULL.certificate
-    show(found)
+    result = po.Explanation.load(sound)
+    assert result.certificate == FULL.certificate
+    show(result)
 
 
 def flagged(path, offset, value):
@@ -238,37 +238,37 @@ def test_what_could_not_be_loaded_is_not_saved(fields, tmp_path):
 def test_numbers_of_numpy_are_saved_as_numbers(tmp_path):
     parameters = {"n": np.int64(3), "scale": np.float32(0.5), "fit": np.bool_(True)}
     po.Explanation(**{**vars(FULL), "parameters": parameters}).save(tmp_path / "best")
-    found = po.Explanation.load(tmp_path / "best")
-    assert found.parameters == {"n": 3, "scale": 0.5, "fit": True}
+    result = po.Explanation.load(tmp_path / "best")
+    assert result.parameters == {"n": 3, "scale": 0.5, "fit": True}
 
 
 # ---- certified again
 
 
 def test_with_the_objective_it_is_certified_again(sound):
-    found = po.Explanation.load(sound, objective=OBJECTIVE)
-    assert found.certificate == po.certify(OBJECTIVE, BEST.attributions)
-    assert found.weights == OBJECTIVE.weights
-    assert found.losses == BEST.losses
-    assert found.gap == pytest.approx(0.0, abs=1e-12)
+    result = po.Explanation.load(sound, objective=OBJECTIVE)
+    assert result.certificate == po.certify(OBJECTIVE, BEST.attributions)
+    assert result.weights == OBJECTIVE.weights
+    assert result.losses == BEST.losses
+    assert result.gap == pytest.approx(0.0, abs=1e-12)
 
 
 def test_other_attributions_under_the_old_certificate_are_found_out(sound):
     moved = BEST.attributions + 1e-3
     write(sound, {**members_of(sound), "attributions.npy": npy(moved)})
     assert po.Explanation.load(sound).gap == BEST.gap  # what the file says
-    found = po.Explanation.load(sound, objective=OBJECTIVE)
+    result = po.Explanation.load(sound, objective=OBJECTIVE)
     value = OBJECTIVE.value(moved)
-    assert found.objective == pytest.approx(value, rel=1e-12)
-    assert found.gap == pytest.approx(1 - BEST.objective / value, rel=1e-6)
+    assert result.objective == pytest.approx(value, rel=1e-12)
+    assert result.gap == pytest.approx(1 - BEST.objective / value, rel=1e-6)
 
 
 def test_with_the_objective_a_certificate_that_contradicts_does_not_matter(sound):
     inner(sound, "certificate", value=0.0, lower_bound=0.0)
     with pytest.raises(InvalidInput, match="the losses give"):
         po.Explanation.load(sound)
-    found = po.Explanation.load(sound, objective=OBJECTIVE)
-    assert found.certificate == po.certify(OBJECTIVE, BEST.attributions)
+    result = po.Explanation.load(sound, objective=OBJECTIVE)
+    assert result.certificate == po.certify(OBJECTIVE, BEST.attributions)
 
 
 def test_with_bounds_the_stored_multipliers_give_the_bound(tmp_path):
@@ -276,12 +276,12 @@ def test_with_bounds_the_stored_multipliers_give_the_bound(tmp_path):
     matching = po.GradientMatching(G)
     best = po.solve(matching, subject_to=[bound])
     best.save(tmp_path / "best")
-    found = po.Explanation.load(
+    result = po.Explanation.load(
         tmp_path / "best", objective=matching, subject_to=[bound]
     )
-    assert found.certificate.holds(1e-6)
-    assert found.multipliers == best.multipliers
-    assert found.losses == pytest.approx(best.losses, rel=1e-12)
+    assert result.certificate.holds(1e-6)
+    assert result.multipliers == best.multipliers
+    assert result.losses == pytest.approx(best.losses, rel=1e-12)
 
 
 def test_an_objective_of_other_rows_is_refused(sound):
@@ -303,9 +303,9 @@ def test_a_loss_of_the_same_name_takes_the_certificate_away():
 
 def test_the_largest_numbers_are_shown(tmp_path):
     W = np.full((3, 2), 1.5e308) * [1.0, -1.0]
-    found = po.Explanation(attributions=W, method="mine", labels=Labels(None, None))
-    show(found)
-    found.save(tmp_path / "best")
+    result = po.Explanation(attributions=W, method="mine", labels=Labels(None, None))
+    show(result)
+    result.save(tmp_path / "best")
     show(po.Explanation.load(tmp_path / "best"))
 
 

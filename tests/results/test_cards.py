@@ -143,8 +143,8 @@ def test_the_finding_comes_first_then_numbers_then_the_proof(explained):
     unit = "change of the log-odds of cancer = 1 per standard deviation of each feature"
     largest = best.to_frame().abs().mean().idxmax()
     parts = [title, ", over 30 rows", unit, largest, "optimal (gap 0)", "target exact"]
-    places = [seen.index(part) for part in parts]
-    assert places == sorted(places)
+    indices = [seen.index(part) for part in parts]
+    assert indices == sorted(indices)
     share = best.certain(rows=()).share
     assert f"signs: {100 * share:.0f} % certain" in seen
     for machinery in ("sha256", "knn graph", "solver", "gradient_matching"):

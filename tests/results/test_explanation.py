@@ -103,12 +103,12 @@ def test_a_solution_comes_back_exactly(path):
 def test_names_of_points_come_back_as_they_were(names, path):
     labels = Labels(points=names, features=("x", "y"))
     explanation = po.Explanation(attributions=G, method="gradient", labels=labels)
-    found = reloaded(explanation, path).labels
-    assert found == labels
+    result = reloaded(explanation, path).labels
+    assert result == labels
     if names is not None:
         kinds = [float if isinstance(n, float) else type(n) for n in names]
         kinds = [int if issubclass(k, np.integer) else k for k in kinds]
-        assert [type(n) for n in found.points] == kinds
+        assert [type(n) for n in result.points] == kinds
 
 
 def test_other_names_become_text(path):
@@ -245,9 +245,9 @@ def test_a_file_of_the_first_version_is_read(path):
     del header["units"], header["evaluations"], header["target"]
     arrays["header"] = np.array(json.dumps(header))
     np.savez(path, **arrays)
-    found = po.Explanation.load(path)
-    assert (found.units, found.evaluations) == ("gradient", 0)
-    np.testing.assert_array_equal(found.attributions, FULL.attributions)
+    result = po.Explanation.load(path)
+    assert (result.units, result.evaluations) == ("gradient", 0)
+    np.testing.assert_array_equal(result.attributions, FULL.attributions)
 
 
 def test_newer_version_is_refused_with_both_numbers(path):
@@ -315,8 +315,8 @@ SLOPES = po.Explanation(
 
 def test_units_and_evaluations_are_saved(path):
     dataclasses.replace(SLOPES, units="output").save(path)
-    found = po.Explanation.load(path)
-    assert (found.units, found.evaluations) == ("output", 200)
+    result = po.Explanation.load(path)
+    assert (result.units, result.evaluations) == ("output", 200)
 
 
 def test_evaluations_are_shown_where_they_were_counted():
@@ -325,15 +325,15 @@ def test_evaluations_are_shown_where_they_were_counted():
 
 
 def test_scaled_attributions_keep_only_what_holds_for_them():
-    found = SLOPES.scaled([10, 1, 0.5])
-    np.testing.assert_array_equal(found.attributions, [[10, -2, 2], [30, 0.5, 1]])
-    assert found.units == "scaled"
-    assert found.details == {}
-    np.testing.assert_array_equal(found.standard_errors, [[10, 1, 0.5]] * 2)
-    assert found.weights == found.losses == found.multipliers == {}
-    assert found.certificate is found.objective is None
-    assert found.parameters == SLOPES.parameters
-    assert (found.labels, found.evaluations) == (SLOPES.labels, 200)
+    result = SLOPES.scaled([10, 1, 0.5])
+    np.testing.assert_array_equal(result.attributions, [[10, -2, 2], [30, 0.5, 1]])
+    assert result.units == "scaled"
+    assert result.details == {}
+    np.testing.assert_array_equal(result.standard_errors, [[10, 1, 0.5]] * 2)
+    assert result.weights == result.losses == result.multipliers == {}
+    assert result.certificate is result.objective is None
+    assert result.parameters == SLOPES.parameters
+    assert (result.labels, result.evaluations) == (SLOPES.labels, 200)
 
 
 @pytest.mark.parametrize("units", ["output", "scaled"])
@@ -351,25 +351,25 @@ def test_a_scale_that_is_not_one_number_per_feature_is_refused(scale):
 
 
 def test_grouped_attributions_are_signed_sums_in_order_of_the_first():
-    found = SLOPES.grouped({"last": ["c", "b"]})
-    assert found.labels == Labels(("p", "q"), ("a", "last"))
-    np.testing.assert_array_equal(found.attributions, [[1, 2], [3, 2.5]])
-    assert found.weights == found.losses == found.details == found.multipliers == {}
-    assert (found.units, found.evaluations) == ("gradient", 200)
+    result = SLOPES.grouped({"last": ["c", "b"]})
+    assert result.labels == Labels(("p", "q"), ("a", "last"))
+    np.testing.assert_array_equal(result.attributions, [[1, 2], [3, 2.5]])
+    assert result.weights == result.losses == result.details == result.multipliers == {}
+    assert (result.units, result.evaluations) == ("gradient", 200)
     ends = SLOPES.grouped({"ends": ["c", "a"]})
     np.testing.assert_array_equal(ends.to_frame()["ends"], [5, 5])
     assert list(ends.to_frame().columns) == ["ends", "b"]
 
 
 def test_a_group_may_have_the_name_of_its_own_feature():
-    found = SLOPES.grouped({"a": ["a", "b"]})
-    assert found.labels.features == ("a", "c")
+    result = SLOPES.grouped({"a": ["a", "b"]})
+    assert result.labels.features == ("a", "c")
 
 
 def test_grouping_keeps_sums_over_features():
-    found = SLOPES.grouped({"x": ["a", "c"], "y": ["b"]})
+    result = SLOPES.grouped({"x": ["a", "c"], "y": ["b"]})
     np.testing.assert_allclose(
-        found.attributions.sum(axis=1), SLOPES.attributions.sum(axis=1)
+        result.attributions.sum(axis=1), SLOPES.attributions.sum(axis=1)
     )
 
 

@@ -70,13 +70,13 @@ def test_the_knee_does_what_every_explanation_does(solver, tmp_path):
         "copied": lambda e: copy.deepcopy(e),
     }
     for name, make in makers.items():
-        found, expected = make(middle(solver)), make(best)
-        assert isinstance(found, po.Explanation)
+        result, expected = make(middle(solver)), make(best)
+        assert isinstance(result, po.Explanation)
         pd.testing.assert_frame_equal(
-            found.to_frame(), expected.to_frame(), rtol=1e-6, obj=name
+            result.to_frame(), expected.to_frame(), rtol=1e-6, obj=name
         )
-        assert found.losses == pytest.approx(expected.losses, rel=1e-6)
-        assert (found.units, found.weights) == (expected.units, expected.weights)
+        assert result.losses == pytest.approx(expected.losses, rel=1e-6)
+        assert (result.units, result.weights) == (expected.units, expected.weights)
     middle(solver).save(tmp_path / "knee")
     loaded = po.Explanation.load(tmp_path / "knee", objective=OBJECTIVE)
     assert loaded.gap <= 1e-4
@@ -96,9 +96,9 @@ def test_what_is_made_of_an_unread_point_has_the_proof_and_not_the_claim(tmp_pat
         ),
     }
     for make in makers.values():
-        found = make(middle("krylov"))
-        assert found.certificate == po.certify(OBJECTIVE, found)
-        assert found.losses == OBJECTIVE.breakdown(found)
+        result = make(middle("krylov"))
+        assert result.certificate == po.certify(OBJECTIVE, result)
+        assert result.losses == OBJECTIVE.breakdown(result)
 
 
 def test_the_card_of_a_notebook_shows_the_losses_of_what_it_draws():

@@ -23,11 +23,11 @@ WEIGHTS = {"pairwise_robustness": [0.1, 1.0, 10.0]}
 FUNCTION = po.functions.Power(3)
 
 
-def every_array(found):
-    errors = found.standard_errors
-    every = {"attributions": found.attributions, "standard_errors": errors}
+def every_array(result):
+    errors = result.standard_errors
+    every = {"attributions": result.attributions, "standard_errors": errors}
     known = {name: array for name, array in every.items() if array is not None}
-    return known | found.details
+    return known | result.details
 
 
 def induced():
@@ -78,8 +78,8 @@ MAKERS = {
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 def test_no_array_of_an_explanation_can_be_written_to(make, tmp_path):
-    found = make(tmp_path)
-    for name, array in every_array(found).items():
+    result = make(tmp_path)
+    for name, array in every_array(result).items():
         assert isinstance(array, np.ndarray), name
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 7.0
@@ -93,18 +93,18 @@ def test_attributions_of_a_curve_point_cannot_be_written_to():
 
 def test_what_was_given_is_copied_and_stays_writable():
     W, errors = X.copy(), np.ones(9)
-    found = po.Explanation(attributions=W, method="mine", details={"errors": errors})
+    result = po.Explanation(attributions=W, method="mine", details={"errors": errors})
     W[:], errors[:] = 0.0, 0.0
-    np.testing.assert_array_equal(found.attributions, X)
-    np.testing.assert_array_equal(found.details["errors"], np.ones(9))
+    np.testing.assert_array_equal(result.attributions, X)
+    np.testing.assert_array_equal(result.details["errors"], np.ones(9))
 
 
 def test_a_read_only_array_is_not_copied():
     W = X.copy()
     W.setflags(write=False)
-    found = po.Explanation(attributions=W, method="mine")
-    assert found.attributions is W
-    assert po.Explanation(**vars(found)).attributions is W
+    result = po.Explanation(attributions=W, method="mine")
+    assert result.attributions is W
+    assert po.Explanation(**vars(result)).attributions is W
 
 
 def test_a_solution_is_not_copied():
@@ -144,8 +144,8 @@ def test_attributions_that_are_none_are_refused(attributions, complaint):
 
 
 def test_whole_numbers_become_floats():
-    found = po.Explanation(attributions=np.arange(4).reshape(2, 2), method="mine")
-    assert found.attributions.dtype == np.float64
+    result = po.Explanation(attributions=np.arange(4).reshape(2, 2), method="mine")
+    assert result.attributions.dtype == np.float64
 
 
 @pytest.mark.parametrize("labels", [Labels(points=("a",)), Labels(features=("a",))])
@@ -155,5 +155,5 @@ def test_names_are_one_for_each_row_and_column(labels):
 
 
 def test_a_frame_is_read_as_numbers():
-    found = po.Explanation(attributions=pd.DataFrame(X), method="mine")
-    np.testing.assert_array_equal(found.attributions, X)
+    result = po.Explanation(attributions=pd.DataFrame(X), method="mine")
+    np.testing.assert_array_equal(result.attributions, X)

@@ -27,10 +27,10 @@ def path(tmp_path):
 
 def test_methods_that_sample_know_theirs():
     for method in (po.explainers.SmoothGrad(scale=0.1), po.explainers.Lime(scale=0.1)):
-        found = method.explain(CUBE, X)
-        assert found.standard_errors.shape == found.attributions.shape
-        assert (found.standard_errors > 0.0).all()
-        assert "standard_errors" not in found.details
+        result = method.explain(CUBE, X)
+        assert result.standard_errors.shape == result.attributions.shape
+        assert (result.standard_errors > 0.0).all()
+        assert "standard_errors" not in result.details
 
 
 def test_what_was_not_sampled_has_none():
@@ -40,16 +40,16 @@ def test_what_was_not_sampled_has_none():
 
 def test_the_spread_of_a_posterior_is_another_thing():
     explainer = po.inductive.GaussianProcessExplainer(lengthscale=1.0).fit(X, X)
-    found = explainer.explain(X, return_std=True)
-    assert found.standard_errors is None
-    assert list(found.details) == ["standard_deviation"]
+    result = explainer.explain(X, return_std=True)
+    assert result.standard_errors is None
+    assert list(result.details) == ["standard_deviation"]
 
 
 def test_they_are_scaled_by_the_size_of_the_scale():
-    found = SLOPES.scaled([10.0, -1.0, 0.5])
-    np.testing.assert_array_equal(found.attributions, W * [10.0, -1.0, 0.5])
-    np.testing.assert_array_equal(found.standard_errors, ERRORS * [10.0, 1.0, 0.5])
-    assert found.details == {}
+    result = SLOPES.scaled([10.0, -1.0, 0.5])
+    np.testing.assert_array_equal(result.attributions, W * [10.0, -1.0, 0.5])
+    np.testing.assert_array_equal(result.standard_errors, ERRORS * [10.0, 1.0, 0.5])
+    assert result.details == {}
 
 
 def test_those_of_sums_are_not_known():
@@ -58,25 +58,25 @@ def test_those_of_sums_are_not_known():
 
 def test_they_stay_where_attributions_do():
     objective = 1.0 * po.GradientMatching(W)
-    for found in (SLOPES.measured(objective), SLOPES.certified(objective)):
-        assert found.standard_errors is SLOPES.standard_errors
+    for result in (SLOPES.measured(objective), SLOPES.certified(objective)):
+        assert result.standard_errors is SLOPES.standard_errors
 
 
 def test_they_are_copied_and_read_only():
     errors = ERRORS.copy()
-    found = po.Explanation(attributions=W, method="mine", standard_errors=errors)
+    result = po.Explanation(attributions=W, method="mine", standard_errors=errors)
     errors[:] = 7.0
-    np.testing.assert_array_equal(found.standard_errors, ERRORS)
-    for own in (found, pickle.loads(pickle.dumps(found)), found.scaled(np.ones(3))):
+    np.testing.assert_array_equal(result.standard_errors, ERRORS)
+    for own in (result, pickle.loads(pickle.dumps(result)), result.scaled(np.ones(3))):
         with pytest.raises(ValueError, match="read-only"):
             own.standard_errors[0] = 7.0
 
 
 def test_a_list_becomes_an_array_and_those_unknown_need_not_be_finite():
     errors = [[0, 1, 2], [np.inf, np.nan, 0]]
-    found = po.Explanation(attributions=W, method="mine", standard_errors=errors)
-    assert found.standard_errors.dtype == np.float64
-    np.testing.assert_array_equal(found.standard_errors, errors)
+    result = po.Explanation(attributions=W, method="mine", standard_errors=errors)
+    assert result.standard_errors.dtype == np.float64
+    np.testing.assert_array_equal(result.standard_errors, errors)
 
 
 @pytest.mark.parametrize(
@@ -95,9 +95,9 @@ def test_what_are_none_are_refused(errors, complaint):
 
 def test_they_come_back_exactly(path):
     SLOPES.save(path)
-    found = po.Explanation.load(path)
-    np.testing.assert_array_equal(found.standard_errors, ERRORS)
-    assert list(found.details) == ["r2"]
+    result = po.Explanation.load(path)
+    np.testing.assert_array_equal(result.standard_errors, ERRORS)
+    assert list(result.details) == ["r2"]
 
 
 def test_where_there_are_none_a_file_has_none(path):
@@ -128,8 +128,8 @@ def test_a_file_of_the_second_version_has_them_among_the_details(path):
     members["details.standard_error.npy"] = members.pop("standard_errors.npy")
     header = header_of(members) | {"version": 2}
     write(path, with_header(members, header))
-    found = po.Explanation.load(path)
-    np.testing.assert_array_equal(found.standard_errors, ERRORS)
-    assert list(found.details) == ["r2"]
+    result = po.Explanation.load(path)
+    np.testing.assert_array_equal(result.standard_errors, ERRORS)
+    assert list(result.details) == ["r2"]
     write(path, with_header(members, header | {"version": 3}))
     assert set(po.Explanation.load(path).details) == {"standard_error", "r2"}

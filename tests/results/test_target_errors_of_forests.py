@@ -24,8 +24,8 @@ def case(name):
 
 @cache
 def optimum(name, seed, strength):
-    found = case(name)
-    return po.solve(found.objective(drawn(name, seed), strength))
+    result = case(name)
+    return po.solve(result.objective(drawn(name, seed), strength))
 
 
 @cache
@@ -56,8 +56,8 @@ def test_the_estimate_is_near_the_truth_where_errors_of_rows_go_together():
 
 def test_standard_errors_cover_the_true_attributions():
     best = optimum("diabetes", 0, 5.0)
-    found = case("diabetes")
-    true = po.solve(found.objective(found.exact, 5.0)).attributions
+    result = case("diabetes")
+    true = po.solve(result.objective(result.exact, 5.0)).attributions
     t = 2.262157  # of nine degrees of freedom, 97.5 %
     assert best.target.n_blocks == 10
     seeds = range(8)

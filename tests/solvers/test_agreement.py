@@ -113,9 +113,9 @@ def test_solvers_agree_with_clarabel(first):
         reference = po.solve(objective, "CLARABEL")
         for name, solver in SOLVERS.items():
             if solver.refusal(Program(objective.losses)) is None:
-                found = po.solve(objective, solver)
-                difference = abs(found.objective - reference.objective)
-                assert difference <= slack(found) + slack(reference), (number, name)
+                result = po.solve(objective, solver)
+                difference = abs(result.objective - reference.objective)
+                assert difference <= slack(result) + slack(reference), (number, name)
                 compared[name] += 1
 
 

@@ -107,9 +107,9 @@ def test_what_a_limit_of_zero_leaves_is_offered_once(asked):
 def test_numbers_are_read_once_however_many_weights(kind, monkeypatch):
     counts = Counter()
 
-    def counted(value, what):
+    def counted(value, label):
         counts["read"] += 1
-        return read_nonnegative(value, what)
+        return read_nonnegative(value, label)
 
     for module in (
         propopt.losses.algebra,
@@ -117,7 +117,7 @@ def test_numbers_are_read_once_however_many_weights(kind, monkeypatch):
         propopt.base.checks,
     ):
         monkeypatch.setattr(module, "read_nonnegative", counted)
-    seen = []
+    observed = []
     for number in (2, 20):
         counts.clear()
         share = np.linspace(0.1, 0.9, number) * robustness.value(G)
@@ -127,8 +127,8 @@ def test_numbers_are_read_once_however_many_weights(kind, monkeypatch):
         else:
             curve = po.sweep(1.0 * gradient, limits={robustness: share})
         assert len([e.attributions for e in curve.optimized]) == number
-        seen.append(counts["read"])
-    assert seen[0] == seen[1] <= 10
+        observed.append(counts["read"])
+    assert observed[0] == observed[1] <= 10
 
 
 @each_program

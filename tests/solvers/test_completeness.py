@@ -284,8 +284,8 @@ def test_limits_can_be_swept_beside_it():
         limits={"pairwise_robustness": [150.0, 200.0]},
         subject_to=[po.Completeness(t)],
     )
-    found = [point.losses["pairwise_robustness"] for point in curve.optimized]
-    np.testing.assert_allclose(found, [150.0, 200.0], rtol=1e-6)
+    result = [point.losses["pairwise_robustness"] for point in curve.optimized]
+    np.testing.assert_allclose(result, [150.0, 200.0], rtol=1e-6)
 
 
 # --- laws ----------------------------------------------------------------------------

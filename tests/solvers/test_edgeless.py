@@ -79,31 +79,31 @@ def zero_of(base: po.Objective) -> float:
 @each_nothing
 @each_base
 def test_a_loss_without_edges_changes_nothing(base, nothing):
-    found = po.solve(base + 2.0 * nothing, tolerance=1e-7)
-    assert found.losses[nothing.name] == 0.0
-    assert found.gap <= 1e-7
+    result = po.solve(base + 2.0 * nothing, tolerance=1e-7)
+    assert result.losses[nothing.name] == 0.0
+    assert result.gap <= 1e-7
     optimum = po.solve(base, tolerance=1e-7).objective
-    assert found.objective == pytest.approx(optimum, rel=2e-7, abs=zero_of(base))
+    assert result.objective == pytest.approx(optimum, rel=2e-7, abs=zero_of(base))
 
 
 @each_solver
 @each_base
 def test_every_solver_takes_a_loss_without_edges(base, solver):
     every = NOTHING["no edges"] + 0.5 * NOTHING["chain of one feature"]
-    found = solved(base + every, solver)
+    result = solved(base + every, solver)
     best = po.solve(base, tolerance=1e-7)
     within = 1 + 10 * SOLVERS[solver].gap
-    assert found.objective <= best.objective * within + zero_of(base)
+    assert result.objective <= best.objective * within + zero_of(base)
 
 
 @each_solver
 @each_nothing
 def test_every_solver_takes_a_bound_without_edges(nothing, solver):
     bounds = [nothing <= 1.0, sparsity <= 0.5 * np.abs(G).sum()]
-    found = solved(1.0 * gradient, solver, subject_to=bounds)
+    result = solved(1.0 * gradient, solver, subject_to=bounds)
     best = po.solve(1.0 * gradient, "conic", subject_to=bounds[1:], tolerance=1e-7)
-    assert found.objective == pytest.approx(best.objective, rel=1e-4)
-    assert found.multipliers[nothing.name] == pytest.approx(0.0, abs=1e-6)
+    assert result.objective == pytest.approx(best.objective, rel=1e-4)
+    assert result.multipliers[nothing.name] == pytest.approx(0.0, abs=1e-6)
 
 
 @each_nothing
@@ -145,10 +145,10 @@ def test_one_point_keeps_its_gradient_or_is_cut(graph, sparse, solver):
     objective = po.GradientMatching(target) + po.PairwiseRobustness(graph)
     if sparse:
         objective += sparse * sparsity
-    found = solved(objective, solver)
+    result = solved(objective, solver)
     best = np.sign(target) * np.maximum(np.abs(target) - sparse / 2, 0.0)
-    np.testing.assert_allclose(found.attributions, best, atol=2e-3)
-    assert found.gap <= SOLVERS[solver].gap
+    np.testing.assert_allclose(result.attributions, best, atol=2e-3)
+    assert result.gap <= SOLVERS[solver].gap
 
 
 @each_solver
@@ -160,8 +160,8 @@ def test_isolated_points_and_features_keep_their_gradients(sparse, solver):
     objective += po.Smoothness(features)
     if sparse:
         objective += sparse * sparsity
-    found = solved(objective, solver)
-    assert found.gap <= SOLVERS[solver].gap
+    result = solved(objective, solver)
+    assert result.gap <= SOLVERS[solver].gap
     own = target[3:, 2]
     expected = np.sign(own) * np.maximum(np.abs(own) - sparse / 2, 0.0)
-    np.testing.assert_allclose(found.attributions[3:, 2], expected, atol=2e-3)
+    np.testing.assert_allclose(result.attributions[3:, 2], expected, atol=2e-3)

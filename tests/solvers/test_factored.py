@@ -66,14 +66,14 @@ def test_losses_are_those_of_a_dense_solve(name, weight, smooth):
     weights = np.array([0.5, weight, 3.0][: len(losses)])
     curve = Factored().prepare(Program(tuple(losses)))
     measured = curve.measure(weights, 1e-9)
-    found = curve.solve(weights, 1e-9)
+    result = curve.solve(weights, 1e-9)
     W = exact_optimum(G, graph, weight, 3.0 * smooth)
     wanted = [loss.value(W) for loss in losses]
     value = weights @ wanted
     assert weights @ measured.losses == pytest.approx(value, rel=1e-9)
     np.testing.assert_allclose(measured.losses, wanted, rtol=1e-6, atol=1e-12)
     assert measured.excess <= 1e-9 * value
-    assert weights @ [loss.value(found.W) for loss in losses] == pytest.approx(
+    assert weights @ [loss.value(result.W) for loss in losses] == pytest.approx(
         value, rel=1e-9
     )
 
@@ -110,8 +110,8 @@ def eliminated(A, b):
 @pytest.mark.parametrize("offset", [0.0, 1e6])
 def test_long_chains_at_large_weights_are_certified(offset):
     G = walk(100_000)
-    found = sweep(G + offset, po.chain_graph(100_000), [1.0, 1e6, 1e8])
-    for point, weight in zip(found.optimized, [1.0, 1e6, 1e8], strict=True):
+    result = sweep(G + offset, po.chain_graph(100_000), [1.0, 1e6, 1e8])
+    for point, weight in zip(result.optimized, [1.0, 1e6, 1e8], strict=True):
         assert point.solver == "factored"
         assert point.gap <= 1e-12
         assert point.attributions.shape == G.shape
@@ -183,8 +183,8 @@ def test_one_heavy_edge_is_certified(heavy):
     S = po.knn_graph(RNG.normal(size=(1000, 3)), 6).similarities.tolil()
     S[0, 1] = S[1, 0] = heavy
     G = RNG.normal(size=(1000, 2))
-    found = sweep(G, po.graph_from_matrix(S.tocsr()), [1e-2, 1.0, 1e4])
-    for point in found.optimized:
+    result = sweep(G, po.graph_from_matrix(S.tocsr()), [1e-2, 1.0, 1e4])
+    for point in result.optimized:
         assert point.gap <= 1e-6
         assert point.attributions.shape == G.shape
         assert point.gap <= 1e-6  # what they prove

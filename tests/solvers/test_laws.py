@@ -51,8 +51,8 @@ class Case:
 
 def slack(best: po.Explanation) -> float:
     """How far the objective can be above the optimum, in its own units."""
-    found = best.certificate
-    return max(found.value - found.lower_bound, 0.0) + 1e-12 * found.value
+    result = best.certificate
+    return max(result.value - result.lower_bound, 0.0) + 1e-12 * result.value
 
 
 @each_kind
@@ -204,11 +204,11 @@ def test_explanation_of_one_point_alone_is_its_gradient(seed, weight):
 
 
 def _assert_close(
-    found: po.Explanation, expected: np.ndarray, best: po.Explanation
+    result: po.Explanation, expected: np.ndarray, best: po.Explanation
 ) -> None:
     """Two solutions of one program are no farther apart than their distance bounds."""
-    if found.certificate.distance is None:
+    if result.certificate.distance is None:
         return
-    away = np.linalg.norm(found.attributions - expected)
-    allowed = found.certificate.distance + best.certificate.distance
+    away = np.linalg.norm(result.attributions - expected)
+    allowed = result.certificate.distance + best.certificate.distance
     assert away <= allowed + 1e-9 * np.linalg.norm(expected)

@@ -66,10 +66,10 @@ def test_most_combinations_are_determined():
 @pytest.mark.parametrize("names", DETERMINED, ids="-".join)
 def test_it_solves_the_normal_equations(names):
     objective = weighted(names)
-    found = solved(objective, tolerance=1e-12)
+    result = solved(objective, tolerance=1e-12)
     expected = normal_equations(objective, (N, D))
-    np.testing.assert_allclose(found.W, expected, rtol=1e-5, atol=1e-5)
-    assert po.certify(objective, found.W).gap <= 1e-9
+    np.testing.assert_allclose(result.W, expected, rtol=1e-5, atol=1e-5)
+    assert po.certify(objective, result.W).gap <= 1e-9
 
 
 @pytest.mark.parametrize("names", DETERMINED[::4], ids="-".join)
@@ -91,17 +91,17 @@ def test_it_is_the_smallest_minimiser_as_there_is_one(names):
 @pytest.mark.parametrize("scale", [1e-6, 1e6])
 @pytest.mark.parametrize("names", DETERMINED[::6], ids="-".join)
 def test_the_scale_of_weights_does_not_matter(names, scale):
-    found = solved(weighted(names, scale), tolerance=1e-10)
+    result = solved(weighted(names, scale), tolerance=1e-10)
     expected = solved(weighted(names), tolerance=1e-10)
-    np.testing.assert_allclose(found.W, expected.W, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(result.W, expected.W, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize("size", [1e-6, 1e6])
 @pytest.mark.parametrize("strength", [1e-6, 1e6])
 def test_scales_of_data_and_extreme_weights_are_certified(size, strength):
     objective = po.FunctionMatching(X, size * F) + strength * LOSSES["knn"]
-    found = solved(objective)
-    assert po.certify(objective, found.W).gap <= 1e-6
+    result = solved(objective)
+    assert po.certify(objective, result.W).gap <= 1e-6
 
 
 def test_a_start_nearby_saves_work():

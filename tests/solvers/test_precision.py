@@ -173,12 +173,12 @@ def on_a_grid(objective: po.Objective) -> po.Objective:
 @each_objective
 def test_bounds_do_not_know_the_mean(name, rng):
     objective = on_a_grid(OBJECTIVES[name])
-    found = Task(Program(objective.losses)).solve(objective.coefficients, 1e-8)
-    best = np.round(found.W * 2**30) / 2**30
+    result = Task(Program(objective.losses)).solve(objective.coefficients, 1e-8)
+    best = np.round(result.W * 2**30) / 2**30
     steps = rng.normal(size=(3, *SHAPE))
     for W in [best, *(best + np.round(2**20 * step) / 2**30 for step in steps)]:
-        here = po.certify(objective, W, duals=found.duals)
-        there = po.certify(moved(objective, 2.0**20), W + 2.0**20, duals=found.duals)
+        here = po.certify(objective, W, duals=result.duals)
+        there = po.certify(moved(objective, 2.0**20), W + 2.0**20, duals=result.duals)
         assert there.value == pytest.approx(here.value, rel=1e-13)
         assert there.lower_bound == pytest.approx(
             here.lower_bound, rel=1e-9, abs=1e-9 * here.value
@@ -211,8 +211,8 @@ def test_bound_of_function_matching_stays_below_the_value_it_rounds(seed):
             for Z, f in zip(points, changes, strict=True)
         ]
     )
-    found = po.certify(1.0 * loss, W)
-    assert found.lower_bound <= float(exact_value(loss, W))
+    result = po.certify(1.0 * loss, W)
+    assert result.lower_bound <= float(exact_value(loss, W))
 
 
 def test_value_of_function_matching_is_known_to_what_its_map_declares(rng):
@@ -229,19 +229,19 @@ def test_what_rounding_may_do_to_gradients_is_part_of_the_gap(size, monkeypatch)
     objective = OBJECTIVES["kernel"]
     best = po.solve(objective).attributions
     monkeypatch.setattr(OverPoints, "rounding", lambda *_: Rounding(0.0, size))
-    found = po.certify(objective, best)
+    result = po.certify(objective, best)
     excess = (2 * 0.05 * size) ** 2 / 4
-    assert found.value - found.lower_bound == pytest.approx(excess, rel=1e-6)
+    assert result.value - result.lower_bound == pytest.approx(excess, rel=1e-6)
 
 
 def test_what_rounding_may_do_to_residuals_is_part_of_the_gap(monkeypatch):
     objective = OBJECTIVES["kernel"]
     best = po.solve(objective)
     monkeypatch.setattr(OverPoints, "rounding", lambda *_: Rounding(1e-3, 0.0))
-    found = po.certify(objective, best.attributions)
+    result = po.certify(objective, best.attributions)
     size = np.sqrt(best.losses["kernel_robustness"])
     excess = 0.05 * 1e-3 * (2 * size + 1e-3)
-    assert found.value - found.lower_bound == pytest.approx(excess, rel=1e-6)
+    assert result.value - result.lower_bound == pytest.approx(excess, rel=1e-6)
 
 
 @pytest.mark.parametrize("error", [-1e-11, -1e-12, 0.0, 1e-12, 1e-11])
@@ -258,11 +258,11 @@ def test_duals_that_are_projected_to_rounding_leave_the_bound_a_bound(
     monkeypatch.setattr(
         spla, "lsmr", lambda *args, **kwargs: [(1 + error) * lsmr(*args, **kwargs)[0]]
     )
-    found = po.certify(1.0 * local, 2.0 * W)
-    assert found.lower_bound <= exact.value * (1 + 1e-9)
+    result = po.certify(1.0 * local, 2.0 * W)
+    assert result.lower_bound <= exact.value * (1 + 1e-9)
     if error == 0.0:
-        assert found.kind == "projected dual"
-        assert found.lower_bound == pytest.approx(exact.value, rel=1e-3, abs=0.0)
+        assert result.kind == "projected dual"
+        assert result.lower_bound == pytest.approx(exact.value, rel=1e-3, abs=0.0)
 
 
 @pytest.mark.parametrize("name", ["pairwise", "kernel", "max", "l1, max", "l1, kernel"])

@@ -14,15 +14,15 @@ from propopt.results import curvature
 @pytest.fixture
 def compilations(monkeypatch):
     """One entry for each time that cvxpy takes a program through all its reductions."""
-    found = []
+    result = []
     original = SolvingChain.apply
 
     def apply(self, problem, verbose=False):
-        found.append(problem)
+        result.append(problem)
         return original(self, problem, verbose)
 
     monkeypatch.setattr(SolvingChain, "apply", apply)
-    return found
+    return result
 
 
 @pytest.mark.parametrize(

@@ -23,9 +23,9 @@ LONG = (*range(1_000, 11_000, 500), *range(1_000_000, 1_010_000, 500))
 
 def faults(first, count):
     return {
-        number: found
+        number: result
         for number in range(first, first + count)
-        if (found := weather(number).faults)
+        if (result := weather(number).faults)
     }
 
 
@@ -70,8 +70,8 @@ def test_a_bound_that_is_too_high_by_a_millionth_is_a_fault(problem):
 def test_a_loss_that_is_wrong_by_a_millionth_is_a_fault(problem):
     best = po.solve(problem.objective)
     wrong = {name: value * (1 + 1e-6) for name, value in best.losses.items()}
-    found = verdict(problem, replace(best, losses=wrong))
-    assert any("should be" in fault for fault in found)
+    result = verdict(problem, replace(best, losses=wrong))
+    assert any("should be" in fault for fault in result)
 
 
 def test_attributions_that_are_permuted_are_a_fault(problem):

@@ -30,18 +30,18 @@ def test_wide_programs_are_exchanged_by_themselves(objective):
 
 def test_the_curve_is_that_of_the_eigenbasis(objective):
     weights = {"smoothness": [0.01, 1.0, 100.0]}
-    found = po.sweep(objective, weights)
+    result = po.sweep(objective, weights)
     exact = po.sweep(objective, weights, solver="spectral")
-    np.testing.assert_allclose(found.values, exact.values, rtol=1e-6)
-    assert found.certified(1e-6)
+    np.testing.assert_allclose(result.values, exact.values, rtol=1e-6)
+    assert result.certified(1e-6)
 
 
 def test_attributions_are_those_of_the_eigenbasis(objective):
-    found, exact = po.solve(objective), po.solve(objective, solver="spectral")
+    result, exact = po.solve(objective), po.solve(objective, solver="spectral")
     # strongly convex with modulus 1: ‖W − W*‖² is at most the excess
-    assert found.gap < 1e-6
-    distance = np.linalg.norm(found.attributions - exact.attributions)
-    assert distance**2 <= 1e-6 * found.objective
+    assert result.gap < 1e-6
+    distance = np.linalg.norm(result.attributions - exact.attributions)
+    assert distance**2 <= 1e-6 * result.objective
 
 
 def test_what_treats_points_and_features_differently_is_refused(objective):

@@ -186,8 +186,8 @@ def test_certify_knows_what_limits_of_zero_leave():
 def test_a_sweep_of_limits_begins_at_zero():
     limits = [0.0, 1.0, 10.0]
     curve = po.sweep(1.0 * MATCHING, limits={ROBUSTNESS: limits}, baselines=[mine()])
-    found = curve.to_frame()["loss.pairwise_robustness"][:3]
-    np.testing.assert_allclose(found, limits, rtol=1e-6)
+    result = curve.to_frame()["loss.pairwise_robustness"][:3]
+    np.testing.assert_allclose(result, limits, rtol=1e-6)
     assert [point.solver for point in curve.optimized] == [
         "spectral, restricted",
         "one_bound",

@@ -251,14 +251,14 @@ def _is_whole(array: np.ndarray) -> bool:
 def anything_replaced(rng: np.random.Generator, members: Members) -> Members:
     """A value of the header, however deep it stands."""
     header = header_of(members)
-    places: list[tuple[object, object]] = []
+    indices: list[tuple[object, object]] = []
     todo: list[object] = [header]
     while todo:
         inner = todo.pop()
         keys = list(inner) if isinstance(inner, dict) else range(len(inner))
-        places += [(inner, key) for key in keys]
+        indices += [(inner, key) for key in keys]
         todo += [inner[key] for key in keys if isinstance(inner[key], dict | list)]
-    inner, key = pick(rng, places)
+    inner, key = pick(rng, indices)
     inner[key] = pick(rng, WEIRD)
     return with_header(members, header)
 

@@ -73,11 +73,11 @@ EXPLAINERS = {
 }
 
 
-def taken(table, places):
-    return table.iloc[places] if isinstance(table, pd.DataFrame) else table[places]
+def taken(table, indices):
+    return table.iloc[indices] if isinstance(table, pd.DataFrame) else table[indices]
 
 
-def same(one, other, places):
-    assert one.attributions.tobytes() == other.attributions[places].tobytes()
+def same(one, other, indices):
+    assert one.attributions.tobytes() == other.attributions[indices].tobytes()
     for name, array in one.details.items():
-        assert array.tobytes() == other.details[name][places].tobytes(), name
+        assert array.tobytes() == other.details[name][indices].tobytes(), name

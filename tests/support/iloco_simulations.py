@@ -60,22 +60,22 @@ class Simulation:
 
 def covers(model: ILOCO, new: Table) -> np.ndarray:
     """Whether 90 % intervals of the result have what its predictors score anew."""
-    found = model.result_
-    target = set_scores(model.left_out_.judged_on(*new), found.sets).estimates
-    return has(found, target)
+    result = model.result_
+    target = set_scores(model.left_out_.judged_on(*new), result.sets).estimates
+    return has(result, target)
 
 
-def has(found: InteractionScores, target: np.ndarray) -> np.ndarray:
+def has(result: InteractionScores, target: np.ndarray) -> np.ndarray:
     """Whether intervals, as the paper has them, contain a target: at 90 %, (Q,)."""
-    low, high = found.intervals(level=0.9, adjust="none", errors="rows").T
+    low, high = result.intervals(level=0.9, adjust="none", errors="rows").T
     return (low <= target) & (target <= high)
 
 
-def largest(found: InteractionScores) -> tuple[int, ...]:
+def largest(result: InteractionScores) -> tuple[int, ...]:
     """The set with the highest score."""
-    return tuple(found.sets[found.estimates.argmax()].tolist())
+    return tuple(result.sets[result.estimates.argmax()].tolist())
 
 
-def smallest(found: InteractionScores) -> tuple[int, ...]:
+def smallest(result: InteractionScores) -> tuple[int, ...]:
     """The set with the lowest score."""
-    return tuple(found.sets[found.estimates.argmin()].tolist())
+    return tuple(result.sets[result.estimates.argmin()].tolist())

@@ -106,17 +106,17 @@ def dense_posterior(
     n, D = case.G.shape
     K = case.kernel_matrix(np.vstack([case.X, x]))
     precision = prior_precision(K, case.smoothing, case.explainer)
-    seen = np.ones(n + 1)
-    seen[-1] = gradient is not None
-    precision += np.kron(np.diag(seen), np.eye(D))
+    observed = np.ones(n + 1)
+    observed[-1] = gradient is not None
+    precision += np.kron(np.diag(observed), np.eye(D))
     last = np.zeros(D) if gradient is None else gradient
     right = np.concatenate([case.G.ravel(), last])
     covariance = np.linalg.inv(precision)
     return (covariance @ right)[-D:], covariance[-D:, -D:]
 
 
-def close(found: np.ndarray, expected: np.ndarray, rtol: float = 1e-8) -> bool:
-    return bool(np.abs(found - expected).max() <= rtol * np.abs(expected).max())
+def close(result: np.ndarray, expected: np.ndarray, rtol: float = 1e-8) -> bool:
+    return bool(np.abs(result - expected).max() <= rtol * np.abs(expected).max())
 
 
 def solve_case(rng: np.random.Generator, mean: str) -> Case:

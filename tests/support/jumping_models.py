@@ -131,17 +131,17 @@ def jumping_models(X, y, boosters):
 
 def boosters():
     """Those of packages, where they are installed, and scikit-learn's."""
-    found = {"histogram": HistGradientBoostingClassifier(max_iter=60, random_state=0)}
+    results = {"histogram": HistGradientBoostingClassifier(max_iter=60, random_state=0)}
     try:
         from lightgbm import LGBMClassifier
 
-        found["lightgbm"] = LGBMClassifier(n_estimators=60, verbose=-1)
+        results["lightgbm"] = LGBMClassifier(n_estimators=60, verbose=-1)
     except ImportError:
         pass
     try:
         from xgboost import XGBClassifier
 
-        found["xgboost"] = XGBClassifier(n_estimators=60)
+        results["xgboost"] = XGBClassifier(n_estimators=60)
     except ImportError:
         pass
-    return found
+    return results

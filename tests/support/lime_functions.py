@@ -84,8 +84,8 @@ class Curves:
         return len(self.column)
 
     def take(self, chosen: Positions | Truths) -> Curves:
-        places = np.arange(len(self))[chosen]
-        return Curves(self.column[places], tuple(self.functions[i] for i in places))
+        indices = np.arange(len(self))[chosen]
+        return Curves(self.column[indices], tuple(self.functions[i] for i in indices))
 
     def at(self, values: Array) -> Array:
         return np.array([function(values) for function in self.functions])

@@ -21,10 +21,10 @@ TIGHT = {"tol_gap_abs": 1e-9, "tol_gap_rel": 1e-9, "tol_feas": 1e-9}
 def subclasses(base: type) -> set[type]:
     """All concrete classes of propopt below ``base``."""
     below = {base, *base.__subclasses__()}
-    found = set().union(*map(subclasses, base.__subclasses__()), below)
+    result = set().union(*map(subclasses, base.__subclasses__()), below)
     return {
         kind
-        for kind in found
+        for kind in result
         if kind.__module__.startswith("propopt.") and not inspect.isabstract(kind)
     } - {base}
 

@@ -56,8 +56,8 @@ def literal_errors(source: PatchErrors, sets: Any, kept: Any = None) -> Any:
         for i in range(len(source.y)):
             used = source.predictions[out[:, i] & disjoint, i]
             if len(used):
-                found = source.error.of(source.y[[i]], used.mean(axis=0)[None, None])
-                errors[i, q] = found[0, 0]
+                result = source.error.of(source.y[[i]], used.mean(axis=0)[None, None])
+                errors[i, q] = result[0, 0]
     return errors
 
 

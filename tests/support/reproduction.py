@@ -104,28 +104,28 @@ def paper(
 
 
 def with_baselines(
-    found: Solved, change: Callable[[Explanation], Explanation]
+    result: Solved, change: Callable[[Explanation], Explanation]
 ) -> Solved:
-    changed = tuple(map(change, found.trade_offs.baselines))
-    trade_offs = dataclasses.replace(found.trade_offs, baselines=changed)
-    return dataclasses.replace(found, trade_offs=trade_offs)
+    changed = tuple(map(change, result.trade_offs.baselines))
+    trade_offs = dataclasses.replace(result.trade_offs, baselines=changed)
+    return dataclasses.replace(result, trade_offs=trade_offs)
 
 
-def with_baseline(found: Solved, **changes: object) -> Solved:
+def with_baseline(result: Solved, **changes: object) -> Solved:
     """The same with the first SmoothGrad changed."""
-    first = found.of_method("smoothgrad")[0]
+    first = result.of_method("smoothgrad")[0]
     changed = dataclasses.replace(first, **changes)
-    return with_baselines(found, lambda b: changed if b is first else b)
+    return with_baselines(result, lambda b: changed if b is first else b)
 
 
-def with_optima(found: Solved, change: Callable[[Explanation], Explanation]) -> Solved:
-    optimized = tuple(change(best) for best in found.trade_offs.optimized)
-    trade_offs = dataclasses.replace(found.trade_offs, optimized=optimized)
-    return dataclasses.replace(found, trade_offs=trade_offs)
+def with_optima(result: Solved, change: Callable[[Explanation], Explanation]) -> Solved:
+    optimized = tuple(change(best) for best in result.trade_offs.optimized)
+    trade_offs = dataclasses.replace(result.trade_offs, optimized=optimized)
+    return dataclasses.replace(result, trade_offs=trade_offs)
 
 
 def with_losses(
-    found: Solved, rule: str, change: Callable[[int], float], *, own: bool = False
+    result: Solved, rule: str, change: Callable[[int], float], *, own: bool = False
 ) -> Solved:
     """The same with the losses of a rule's explanations multiplied, by their counts."""
 
@@ -138,11 +138,11 @@ def with_losses(
         losses = {name: factor * value for name, value in one.losses.items()}
         return dataclasses.replace(one, losses=losses)
 
-    return with_baselines(found, changed)
+    return with_baselines(result, changed)
 
 
-def permuted(found: Solved) -> Solved:
+def permuted(result: Solved) -> Solved:
     """The same with the rows of the first SmoothGrad in another order."""
-    first = found.of_method("smoothgrad")[0]
+    first = result.of_method("smoothgrad")[0]
     rows = np.roll(first.attributions, 1, axis=0)
-    return with_baseline(found, attributions=rows)
+    return with_baseline(result, attributions=rows)

@@ -11,8 +11,8 @@ def masks(d: int) -> np.ndarray:
     """All sets of d words, by their size, as bits."""
     chosen = [c for m in range(d + 1) for c in combinations(range(d), m)]
     bits = np.zeros((len(chosen), d), bool)
-    for row, places in zip(bits, chosen, strict=True):
-        row[list(places)] = True
+    for row, indices in zip(bits, chosen, strict=True):
+        row[list(indices)] = True
     return bits
 
 
@@ -27,15 +27,15 @@ def means(values: np.ndarray, bits: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     return level, kept
 
 
-def assert_means(found, values: np.ndarray, bits: np.ndarray, atol: float = 1e-10):
+def assert_means(result, values: np.ndarray, bits: np.ndarray, atol: float = 1e-10):
     """That a set function has these values, and their means."""
     d = bits.shape[1]
-    assert found.n_words == d
+    assert result.n_words == d
     level, kept = means(values, bits)
-    np.testing.assert_allclose(found.value(bits), values, rtol=0, atol=atol)
-    np.testing.assert_allclose(found.mean_by_size(), level, rtol=0, atol=atol)
-    np.testing.assert_allclose(found.kept(np.eye(d + 1)), kept, rtol=0, atol=atol)
+    np.testing.assert_allclose(result.value(bits), values, rtol=0, atol=atol)
+    np.testing.assert_allclose(result.mean_by_size(), level, rtol=0, atol=atol)
+    np.testing.assert_allclose(result.kept(np.eye(d + 1)), kept, rtol=0, atol=atol)
     weights = np.random.default_rng(3).random((2, d + 1))
     np.testing.assert_allclose(
-        found.kept(weights), weights @ kept, rtol=0, atol=10 * atol
+        result.kept(weights), weights @ kept, rtol=0, atol=10 * atol
     )

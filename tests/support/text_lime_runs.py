@@ -29,18 +29,18 @@ def least_squares(bits, weights, values, ridge, kept=None):
     X = np.column_stack([np.ones(len(bits)), bits])[:, used]
     penalty = ridge * np.eye(X.shape[1])
     penalty[0, 0] = 0.0
-    found = np.zeros(1 + d)
+    result = np.zeros(1 + d)
     XW = X.T * weights
-    found[used] = np.linalg.solve(XW @ X + penalty, XW @ values)
-    return found
+    result[used] = np.linalg.solve(XW @ X + penalty, XW @ values)
+    return result
 
 
 def runs(function, law, n, n_runs, ridge=1.0, first_row=True, kept=None, seed=0):
     """Intercepts and coefficients of runs, (R, 1 + d)."""
     rng, d = np.random.default_rng(seed), function.n_words
-    found = []
+    result = []
     for _ in range(n_runs):
         bits, weights = design(law, d, n, first_row, rng)
         values = function.value(bits)
-        found.append(least_squares(bits, weights, values, ridge, kept))
-    return np.array(found)
+        result.append(least_squares(bits, weights, values, ridge, kept))
+    return np.array(result)

@@ -65,9 +65,9 @@ each_form = pytest.mark.parametrize("form", [pd.DataFrame, explanation])
 @each_form
 def test_the_optimum_is_the_optimum_in_any_order(shuffled, form, objective, best):
     given = form(shuffled(best.to_frame()))
-    found = po.certify(objective, given)
-    assert found == po.certify(objective, best.attributions)
-    assert found.gap == pytest.approx(0.0, abs=1e-12)
+    result = po.certify(objective, given)
+    assert result == po.certify(objective, best.attributions)
+    assert result.gap == pytest.approx(0.0, abs=1e-12)
 
 
 @each_shuffle
@@ -104,8 +104,8 @@ def test_every_carrier_of_attributions_is_the_same_baseline(objective, best):
     names = ["optimized", "optimized", "baseline 3", "baseline 4", "shap", "baseline 6"]
     assert [e.method for e in curve.baselines] == names
     expected = objective.breakdown(frame.to_numpy())
-    for carrier, found in zip(carriers, curve.baselines, strict=True):
-        assert found.losses == pytest.approx(expected, rel=1e-12)
+    for carrier, result in zip(carriers, curve.baselines, strict=True):
+        assert result.losses == pytest.approx(expected, rel=1e-12)
         gap = po.certify(objective, carrier).gap
         assert gap == pytest.approx(0.0, abs=1e-12)
         assert objective.value(carrier) == pytest.approx(best.objective, rel=1e-12)
@@ -248,8 +248,8 @@ def test_references_and_values_are_read_by_name(G, rng):
 
 def test_scales_are_read_by_name(best):
     sizes = pd.Series([1.0, 10.0, 100.0], index=NAMES)
-    found = best.scaled(sizes.iloc[::-1]).attributions
-    np.testing.assert_array_equal(found, best.attributions * sizes.to_numpy())
+    result = best.scaled(sizes.iloc[::-1]).attributions
+    np.testing.assert_array_equal(result, best.attributions * sizes.to_numpy())
 
 
 def test_baselines_of_a_metric_are_read_by_name(G):
@@ -270,12 +270,12 @@ def test_names_of_bounds_reach_the_explanation(G):
         1.0 * po.PairwiseRobustness(GRAPH), subject_to=[po.GradientMatching(G) <= 1.0]
     )
     assert best.labels.features == tuple(NAMES)
-    found = po.certify(
+    result = po.certify(
         po.PairwiseRobustness(GRAPH),
         best.to_frame()[NAMES[::-1]],
         bounds=[po.GradientMatching(G) <= 1.0],
     )
-    assert found.violation <= 1e-6
+    assert result.violation <= 1e-6
 
 
 def test_a_mixture_is_made_by_name(objective, best):
@@ -335,8 +335,8 @@ def test_gradients_of_an_inductive_explainer_may_be_an_explanation(best, rng):
     explainer = po.inductive.GaussianProcessExplainer(lengthscale=1.0)
     expected = explainer.fit(X, best.to_frame()).explain(X).attributions
     turned = explanation(best.to_frame().iloc[::-1])
-    found = explainer.fit(X, turned).explain(X).attributions
-    np.testing.assert_array_equal(found, expected)
+    result = explainer.fit(X, turned).explain(X).attributions
+    np.testing.assert_array_equal(result, expected)
 
 
 def test_maps_of_images_may_be_tables(rng):
@@ -382,8 +382,8 @@ def test_a_grid_knows_its_rows():
     X.index = list("abcdefghi")
     robust = po.PairwiseRobustness(po.grid_gaussian_graph(X, lengthscale=1.0))
     assert robust.labels == Labels(points=tuple("abcdefghi"))
-    found = po.solve(po.GradientMatching(np.ones((9, 2))) + robust)
-    assert found.labels.points == tuple("abcdefghi")
+    result = po.solve(po.GradientMatching(np.ones((9, 2))) + robust)
+    assert result.labels.points == tuple("abcdefghi")
 
 
 def test_rows_without_a_name_are_those_of_the_same_table(tmp_path):

@@ -46,26 +46,26 @@ BASELINES = [
 def test_explainers_keep_names_and_count(explainer, spy, function):
     pytest.importorskip("shap" if isinstance(explainer, Shap) else "lime")
     rows = X[:4]
-    found = explainer.explain(function, rows)
-    assert list(found.to_frame().index) == list(rows.index)
-    assert list(found.to_frame().columns) == list(X.columns)
-    assert found.evaluations == sum(spy.sizes) - function.calls.trials > 0
-    assert np.isfinite(found.attributions).all()
-    assert found.units == getattr(explainer, "units", "gradient")
+    result = explainer.explain(function, rows)
+    assert list(result.to_frame().index) == list(rows.index)
+    assert list(result.to_frame().columns) == list(X.columns)
+    assert result.evaluations == sum(spy.sizes) - function.calls.trials > 0
+    assert np.isfinite(result.attributions).all()
+    assert result.units == getattr(explainer, "units", "gradient")
 
 
 def test_gradients_as_an_explanation(function, expected):
-    found = Gradient().explain(function, X)
-    np.testing.assert_allclose(found.attributions, expected, atol=1e-7)
-    assert found.evaluations == n_rows_of_gradient(X, 2, CATEGORIES)
+    result = Gradient().explain(function, X)
+    np.testing.assert_allclose(result.attributions, expected, atol=1e-7)
+    assert result.evaluations == n_rows_of_gradient(X, 2, CATEGORIES)
 
 
 @pytest.mark.parametrize("relative", [False, True])
 def test_smoothgrad_of_an_additive_model_is_its_gradient(relative, simple):
     smooth = SmoothGrad(scale=0.3, n_samples=5, relative=relative)
-    found = smooth.explain(simple, SMALL[:9])
+    result = smooth.explain(simple, SMALL[:9])
     np.testing.assert_allclose(
-        found.attributions, simple.gradient(SMALL[:9]), atol=1e-7
+        result.attributions, simple.gradient(SMALL[:9]), atol=1e-7
     )
 
 
@@ -75,44 +75,46 @@ def test_smoothgrad_averages_effects_over_noise_in_the_numbers():
 
     table = X[["bmi", "colour"]]
     function = po.wrap(value, data=table)
-    found = SmoothGrad(scale=2.0, n_samples=3000).explain(function, table[:8])
+    result = SmoothGrad(scale=2.0, n_samples=3000).explain(function, table[:8])
     red = (table["colour"] == "red").to_numpy()
     x = table["bmi"].to_numpy()[:8]
     truth = np.stack([2 * x * red[:8], (x**2 + 4) * (red[:8] - red.mean())], axis=1)
-    loud = found.standard_errors > 0  # slopes of the others are zero
-    errors = np.where(loud, found.standard_errors, 1.0)
-    assert (np.abs(found.attributions - truth) / errors).max() < Z
+    loud = result.standard_errors > 0  # slopes of the others are zero
+    errors = np.where(loud, result.standard_errors, 1.0)
+    assert (np.abs(result.attributions - truth) / errors).max() < Z
     np.testing.assert_array_equal(loud[:, 0], red[:8])
 
 
 def test_relative_noise_is_in_units_of_the_deviations():
-    seen = []
+    observed = []
 
     def value(frame):
-        seen.append(frame["age"].to_numpy() - X["age"].iloc[0])
+        observed.append(frame["age"].to_numpy() - X["age"].iloc[0])
         return frame["age"] + 0.0
 
     function = po.wrap(value, data=X[["age", "colour"]])
     SmoothGrad(scale=0.5, n_samples=4000, relative=True).explain(
         function, X[["age", "colour"]][:1]
     )
-    spread = np.concatenate(seen)
+    spread = np.concatenate(observed)
     assert spread.std() == pytest.approx(0.5 * X["age"].std(ddof=0), rel=0.05)
 
 
 def test_the_ball_has_the_dimension_of_the_numbers():
     # E ε² = δ²/(D + 2) with D = 1 number, though there are two categories besides; its
     # standard error is √(4/45 / 4000) δ², and six of them fail once in 5e8
-    seen = []
+    observed = []
 
     def value(frame):
-        seen.append(frame["age"].to_numpy() - SMALL["age"].iloc[0])
+        observed.append(frame["age"].to_numpy() - SMALL["age"].iloc[0])
         return additive(frame)
 
     function = po.wrap(value, data=po.TableSchema.of(SMALL, categorical=["job"]))
     ball = SmoothGrad(scale=3.0, n_samples=4000, distribution="ball")
     ball.explain(function, SMALL[:1])
-    assert (np.concatenate(seen) ** 2).mean() == pytest.approx(3.0, abs=Z * 9 * 0.0048)
+    assert (np.concatenate(observed) ** 2).mean() == pytest.approx(
+        3.0, abs=Z * 9 * 0.0048
+    )
 
 
 def test_relative_noise_needs_a_schema():
@@ -124,9 +126,9 @@ def test_relative_noise_needs_a_schema():
 @pytest.mark.parametrize("kernel_width", [None, 1.5])
 def test_lime_of_an_additive_model_tends_to_its_gradient(kernel_width, simple):
     lime = Lime(scale=0.5, relative=True, n_samples=4000, kernel_width=kernel_width)
-    found = lime.explain(simple, SMALL[:6])
-    assert worst_z(found, simple.gradient(SMALL[:6]).to_numpy()) < Z
-    assert found.standard_errors.max() < 0.2
+    result = lime.explain(simple, SMALL[:6])
+    assert worst_z(result, simple.gradient(SMALL[:6]).to_numpy()) < Z
+    assert result.standard_errors.max() < 0.2
 
 
 @pytest.mark.parametrize(
@@ -149,7 +151,7 @@ def test_lime_is_a_weighted_ridge_regression_on_its_samples(settings):
     lime = Lime(scale=3.0, n_samples=80, **settings)
     function.value(SMALL[:1])
     tables.clear()  # of the trial
-    found = lime.explain(function, SMALL[:1])
+    result = lime.explain(function, SMALL[:1])
     samples, point = pd.concat(tables), SMALL.iloc[0]
     same = samples[["colour", "job"]] == point[["colour", "job"]]
     shares = (SMALL[["colour", "job"]] == point[["colour", "job"]]).mean()
@@ -159,15 +161,15 @@ def test_lime_is_a_weighted_ridge_regression_on_its_samples(settings):
     ridge = Ridge(lime.ridge, fit_intercept=lime.fit_intercept, tol=1e-12)
     ridge.fit(design, interacting(samples), np.exp(-squares / (2 * width**2)))
     slopes = ridge.coef_ * [1.0, *(1 - shares)]
-    np.testing.assert_allclose(found.attributions[0], slopes, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(result.attributions[0], slopes, rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(
-        found.details["intercept"][0], ridge.intercept_, rtol=1e-6, atol=1e-9
+        result.details["intercept"][0], ridge.intercept_, rtol=1e-6, atol=1e-9
     )
 
 
 def test_lime_in_standard_units_does_not_see_the_units(simple):
     lime = Lime(scale=0.5, relative=True, n_samples=200, kernel_width=1.0)
-    found = lime.explain(simple, SMALL[:3])
+    result = lime.explain(simple, SMALL[:3])
     months = SMALL.assign(age=12.0 * SMALL["age"])
     other = po.wrap(
         lambda frame: additive(frame.assign(age=frame["age"] / 12)),
@@ -175,7 +177,7 @@ def test_lime_in_standard_units_does_not_see_the_units(simple):
     )
     again = lime.explain(other, months[:3])
     np.testing.assert_allclose(
-        again.attributions * [12, 1, 1], found.attributions, rtol=1e-6
+        again.attributions * [12, 1, 1], result.attributions, rtol=1e-6
     )
 
 
@@ -188,8 +190,8 @@ def test_lime_contrasts_a_category_that_the_table_never_has():
         lambda X: X["size"].map(parts).astype(float) + X["x"], data=table
     )
     rare = table[:1].assign(size=pd.Categorical(["m"], list("sml")))
-    found = Lime(scale=0.1, n_samples=3000).explain(function, rare)
-    assert worst_z(found, np.array([[1.0, 3.5]])) < Z
+    result = Lime(scale=0.1, n_samples=3000).explain(function, rare)
+    assert worst_z(result, np.array([[1.0, 3.5]])) < Z
 
 
 def test_a_column_of_one_category_has_no_effect():
@@ -200,8 +202,8 @@ def test_a_column_of_one_category_has_no_effect():
         Lime(scale=0.5, n_samples=100),
         Lime(scale=0.5, n_samples=100, kernel_width=1.0, ridge=0.1),
     ):
-        found = explainer.explain(function, table[:3])
-        np.testing.assert_array_equal(found.attributions[:, 1], 0)
+        result = explainer.explain(function, table[:3])
+        np.testing.assert_array_equal(result.attributions[:, 1], 0)
 
 
 @pytest.mark.parametrize("explainer", [BASELINES[2], BASELINES[3]])
@@ -236,10 +238,10 @@ def test_shap_replaces_whole_categories():
     pytest.importorskip("shap")
     function = po.wrap(interacting, data=po.TableSchema.of(SMALL, categorical=["job"]))
     background = SMALL[50:57]
-    found = Shap(background=background).explain(function, SMALL[:3])
+    result = Shap(background=background).explain(function, SMALL[:3])
     for n in range(3):
         expected = brute_force_shapley(interacting, SMALL.iloc[n], background)
-        np.testing.assert_allclose(found.attributions[n], expected, atol=1e-9)
+        np.testing.assert_allclose(result.attributions[n], expected, atol=1e-9)
 
 
 def test_shap_in_slopes_leaves_categories_as_they_are(simple):
@@ -258,15 +260,15 @@ def test_shap_in_slopes_leaves_categories_as_they_are(simple):
 
 def test_shap_knows_a_reference_of_means_and_modes(simple):
     pytest.importorskip("shap")
-    found = Shap(background="mean").explain(simple, SMALL)
+    result = Shap(background="mean").explain(simple, SMALL)
     modes = [SMALL["colour"].mode()[0], SMALL["job"].mode()[0]]
     typical = pd.DataFrame([[SMALL["age"].mean(), *modes]], columns=SMALL.columns)
-    np.testing.assert_allclose(found.details["base_value"], additive(typical)[0])
+    np.testing.assert_allclose(result.details["base_value"], additive(typical)[0])
 
 
 def test_lime_package_hands_the_categories_to_the_package(simple):
     tabular = pytest.importorskip("lime.lime_tabular")
-    found = LimePackage(n_samples=300, background=SMALL).explain(simple, SMALL[:2])
+    result = LimePackage(n_samples=300, background=SMALL).explain(simple, SMALL[:2])
     points, _ = simple.read(SMALL)
     seeds = np.random.default_rng(0).integers(2**32, size=2)
     for n, seed in enumerate(seeds):
@@ -281,7 +283,7 @@ def test_lime_package_hands_the_categories_to_the_package(simple):
             points[n], simple.value_at, num_features=3, num_samples=300
         )
         expected = [slope for _, slope in sorted(fit.as_map()[1])]
-        np.testing.assert_allclose(found.attributions[n], expected)
+        np.testing.assert_allclose(result.attributions[n], expected)
 
 
 def test_a_background_of_text_is_copied_and_named_by_what_it_holds():

@@ -24,8 +24,8 @@ def test_values_are_those_of_the_pipeline(spy, function):
 
 
 def test_gradients_are_slopes_of_numbers_and_effects_of_categories(function, expected):
-    found = function.gradient(X)
-    pd.testing.assert_frame_equal(found, expected, rtol=1e-7, atol=1e-8)
+    result = function.gradient(X)
+    pd.testing.assert_frame_equal(result, expected, rtol=1e-7, atol=1e-8)
 
 
 def test_the_effect_does_not_depend_on_the_category_that_is_left_out():
@@ -40,8 +40,8 @@ def test_the_effect_does_not_depend_on_the_category_that_is_left_out():
             return model.predict(np.column_stack(columns))
 
         schema = po.TableSchema.of(X[["job"]], categorical=["job"])
-        found = po.wrap(value, data=schema).gradient(X[["job"]])
-        np.testing.assert_allclose(found["job"], target - target.mean(), atol=1e-9)
+        result = po.wrap(value, data=schema).gradient(X[["job"]])
+        np.testing.assert_allclose(result["job"], target - target.mean(), atol=1e-9)
 
 
 def test_columns_that_encode_one_feature_are_explained_as_one():
@@ -50,12 +50,12 @@ def test_columns_that_encode_one_feature_are_explained_as_one():
     model = LogisticRegression().fit(wide, Y)
     schema = po.TableSchema.of(wide, groups={"colour": members})
     function = po.wrap(model, output="log_odds", data=schema)
-    found = function.gradient(wide)
+    result = function.gradient(wide)
     coefficients = dict(zip(wide.columns, model.coef_[0], strict=True))
     parts = X["colour"].map(lambda c: coefficients[f"colour_{c}"])
-    assert list(found.columns) == ["bmi", "colour"]
-    np.testing.assert_allclose(found["colour"], parts - parts.mean(), atol=1e-9)
-    np.testing.assert_allclose(found["bmi"], coefficients["bmi"], rtol=1e-8)
+    assert list(result.columns) == ["bmi", "colour"]
+    np.testing.assert_allclose(result["colour"], parts - parts.mean(), atol=1e-9)
+    np.testing.assert_allclose(result["bmi"], coefficients["bmi"], rtol=1e-8)
 
 
 def test_the_rules_are_told(function):
@@ -87,9 +87,9 @@ def test_a_constant_in_the_numbers_warns():
 
 def test_only_categories_do_not_warn():
     red = po.wrap(lambda X: (X["colour"] == "red").astype(float), data=X[["colour"]])
-    found = red.gradient(X[["colour"]])["colour"]
+    result = red.gradient(X[["colour"]])["colour"]
     is_red = X["colour"] == "red"
-    np.testing.assert_allclose(found, is_red - is_red.mean(), atol=1e-12)
+    np.testing.assert_allclose(result, is_red - is_red.mean(), atol=1e-12)
 
 
 @given(st.randoms(use_true_random=False))
@@ -119,10 +119,10 @@ def test_encoded_points_give_what_the_table_gives(function):
 
 def test_a_callable_sees_labels_that_are_no_text():
     frame = pd.DataFrame({10: [1.0, 2.0], ("a", 1): [3.0, 4.0]})
-    seen = []
+    observed = []
 
     def model(table):
-        seen.append(list(table.columns))
+        observed.append(list(table.columns))
         return table[10] * table[("a", 1)]
 
     for function in (po.wrap(model), po.wrap(model, data=frame)):
@@ -130,15 +130,15 @@ def test_a_callable_sees_labels_that_are_no_text():
             function.gradient(frame), [[3, 1], [4, 2]], atol=1e-9
         )
         assert list(function.gradient(frame).columns) == [10, ("a", 1)]
-    assert all(columns == [10, ("a", 1)] for columns in seen)
+    assert all(columns == [10, ("a", 1)] for columns in observed)
 
 
 def test_results_name_features_as_text():
     frame = pd.DataFrame({10: [1.0], "c": ["a"]}, index=["n"])
     function = po.wrap(lambda X: 2.0 * X[10], data=frame)
-    found = Gradient().explain(function, frame)
-    assert found.labels == Labels(("n",), ("10", "c"))
-    assert list(found.to_frame().columns) == ["10", "c"]
+    result = Gradient().explain(function, frame)
+    assert result.labels == Labels(("n",), ("10", "c"))
+    assert list(result.to_frame().columns) == ["10", "c"]
 
 
 def explained(model, table, categorical="auto"):
@@ -164,12 +164,12 @@ def test_lightgbm_with_categories():
     table = X.astype({"colour": "category"}).drop(columns="smokes")
     model = lightgbm.LGBMRegressor(n_estimators=10, min_child_samples=5, verbose=-1)
     model.fit(table, Y * 1.0)
-    found = explained(model, table)
+    result = explained(model, table)
     for label in ("colour", "size"):
         shares = table[label].value_counts(normalize=True)
         expected = effects(model, table[:10], label, shares)
-        np.testing.assert_allclose(found[label], expected, atol=1e-12)
-    assert np.abs(found["colour"]).max() > 0.01
+        np.testing.assert_allclose(result[label], expected, atol=1e-12)
+    assert np.abs(result["colour"]).max() > 0.01
 
 
 def test_catboost_with_text():
@@ -183,12 +183,12 @@ def test_catboost_with_text():
         allow_writing_files=False,
     )
     model.fit(table, Y * 1.0)
-    found = explained(model, table, ["job"])
+    result = explained(model, table, ["job"])
     for label in ("colour", "job"):
         shares = table[label].value_counts(normalize=True)
         expected = effects(model, table[:10], label, shares)
-        np.testing.assert_allclose(found[label], expected, atol=1e-12)
-    assert np.abs(found["colour"]).max() > 0.001
+        np.testing.assert_allclose(result[label], expected, atol=1e-12)
+    assert np.abs(result["colour"]).max() > 0.001
 
 
 def test_xgboost_with_numbers():

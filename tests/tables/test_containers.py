@@ -57,17 +57,17 @@ each_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 @each_kind
 def test_an_explanation_of_a_table_is_that_of_pandas_with_its_names(kind):
     model = LogisticRegression().fit(X, Y)
-    found, expected = po.explain(model, kind(X)), po.explain(model, X)
-    np.testing.assert_array_equal(found.attributions, expected.attributions)
-    assert list(found.to_frame().columns) == list(X.columns)
-    assert found.labels.points is None  # such tables do not name rows
+    result, expected = po.explain(model, kind(X)), po.explain(model, X)
+    np.testing.assert_array_equal(result.attributions, expected.attributions)
+    assert list(result.to_frame().columns) == list(X.columns)
+    assert result.labels.points is None  # such tables do not name rows
 
 
 @each_kind
 def test_gradients_of_a_table_have_its_names(kind):
     function = po.wrap(LinearRegression().fit(X, X["age"] * 2))
-    found = function.gradient(kind(X))
-    pd.testing.assert_frame_equal(found, function.gradient(X))
+    result = function.gradient(kind(X))
+    pd.testing.assert_frame_equal(result, function.gradient(X))
     with pytest.raises(InvalidInput, match="columns are those the model was fitted on"):
         function.gradient(kind(X[["age", "dose", "mean radius"]]))
 
@@ -86,8 +86,8 @@ def test_a_callable_is_given_the_kind_of_table_that_was_given(kind, with_schema)
     table = kind(X)
     function = po.wrap(value, data=table if with_schema else None)
     np.testing.assert_array_equal(function.value(table), X["age"] * X["dose"])
-    found = function.gradient(table)
-    np.testing.assert_allclose(found["age"], X["dose"], rtol=1e-8)
+    result = function.gradient(table)
+    np.testing.assert_allclose(result["age"], X["dose"], rtol=1e-8)
 
 
 @each_kind
@@ -117,10 +117,10 @@ def test_a_model_of_polars_with_categories_is_explained():
         warm = (pl.col("colour") == "red") & pl.col("smokes")
         return table.select(pl.col("age") + 2 * warm.cast(float)).to_series()
 
-    found = po.explain(model, in_polars(MIXED), scale=None, robustness=0.0)
+    result = po.explain(model, in_polars(MIXED), scale=None, robustness=0.0)
     shares = (MIXED["colour"] == "red").mean()
     expected = 2 * MIXED["smokes"] * ((MIXED["colour"] == "red") - shares)
-    np.testing.assert_allclose(found.to_frame()["colour"], expected, atol=1e-9)
+    np.testing.assert_allclose(result.to_frame()["colour"], expected, atol=1e-9)
 
 
 def test_categories_of_polars_without_an_order_are_read():
@@ -143,8 +143,8 @@ def test_explainers_read_backgrounds_of_any_table(kind):
     function = po.wrap(LinearRegression().fit(X, Y))
     ours = LimePackage(background=kind(X), n_samples=50)
     assert ours.parameters == LimePackage(background=X, n_samples=50).parameters
-    found = Lime(scale=1.0, n_samples=50).explain(function, kind(X))
-    assert list(found.to_frame().columns) == list(X.columns)
+    result = Lime(scale=1.0, n_samples=50).explain(function, kind(X))
+    assert list(result.to_frame().columns) == list(X.columns)
 
 
 @each_kind
@@ -198,8 +198,8 @@ MODELS = {
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 def test_an_array_has_the_names_that_the_model_was_fitted_on(model):
     model = model.fit(X, Y)
-    found = po.explain(model, X.to_numpy(), rng=0)  # and there is no warning
-    assert list(found.to_frame().columns) == list(X.columns)
+    result = po.explain(model, X.to_numpy(), rng=0)  # and there is no warning
+    assert list(result.to_frame().columns) == list(X.columns)
     assert isinstance(po.wrap(model, step=0.1).gradient(X.to_numpy()), np.ndarray)
 
 
@@ -226,8 +226,8 @@ def test_objects_that_are_numbers_are_numbers(make):
 
 def test_an_explanation_of_objects_is_that_of_numbers():
     model = LogisticRegression().fit(X, Y)
-    found = po.explain(model, X.astype(object)).attributions
-    np.testing.assert_array_equal(found, po.explain(model, X).attributions)
+    result = po.explain(model, X.astype(object)).attributions
+    np.testing.assert_array_equal(result, po.explain(model, X).attributions)
 
 
 @pytest.mark.parametrize("values", [["1", "2.5", "3e2"], ["1", 2, 3.0], [" 7", "8"]])
@@ -268,8 +268,8 @@ def test_a_native_booster_of_xgboost_is_explained_as_its_estimator(xgboost, name
     settings = {"max_depth": 2, "learning_rate": 0.3, "base_score": 0.5}
     estimator = xgboost.XGBRegressor(n_estimators=10, **settings).fit(table, X["age"])
     booster = xgboost.train(settings, xgboost.DMatrix(table, X["age"]), 10)
-    found, expected = (po.explain(model, table) for model in (booster, estimator))
-    np.testing.assert_allclose(found.attributions, expected.attributions, atol=1e-6)
+    result, expected = (po.explain(model, table) for model in (booster, estimator))
+    np.testing.assert_allclose(result.attributions, expected.attributions, atol=1e-6)
     assert po.wrap(booster).piecewise_constant
     assert list(po.explain(booster, X.to_numpy()).to_frame().columns) == (
         list(X.columns) if named else ["x0", "x1", "x2"]
@@ -319,12 +319,12 @@ def test_columns_of_one_name_are_refused_in_any_library():
 
 def test_categories_that_are_numbers_are_given_back_as_numbers():
     table = pa.table({"size": pa.array([1, 2, 3] * 10).dictionary_encode()})
-    seen = []
+    observed = []
 
     def model(given):
-        seen.append(given["size"].to_pylist())
-        return np.array(seen[-1]) ** 2.0
+        observed.append(given["size"].to_pylist())
+        return np.array(observed[-1]) ** 2.0
 
     function = po.wrap(model, data=table)
     np.testing.assert_array_equal(function.value(table), [1.0, 4.0, 9.0] * 10)
-    assert seen[0] == [1, 2, 3] * 10
+    assert observed[0] == [1, 2, 3] * 10

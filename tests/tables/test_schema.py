@@ -209,14 +209,14 @@ def test_squared_distances_are_sums_over_columns(schema):
     expected += ((X["dose"] - X["dose"].iloc[0]) / X["dose"].std(ddof=0)) ** 2
     for label in ["colour", 3, ("size", 1), "is_a", "job"]:
         expected += X[label].to_numpy() != X[label].iloc[0]
-    found = ((points - points[0]) ** 2).sum(axis=1)
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    result = ((points - points[0]) ** 2).sum(axis=1)
+    np.testing.assert_allclose(result, expected, rtol=1e-6)
 
 
 def test_scales_are_deviations_and_ones(schema):
-    found = schema.scales("std")
-    assert found[0] == X["age"].std(ddof=0)
-    np.testing.assert_array_equal(found[schema.categorical], 1)
+    result = schema.scales("std")
+    assert result[0] == X["age"].std(ddof=0)
+    np.testing.assert_array_equal(result[schema.categorical], 1)
     np.testing.assert_array_equal(schema.scales(None), np.ones(7))
     np.testing.assert_array_equal(schema.scales({"age": 10})[:2], [10, 1])
     np.testing.assert_array_equal(schema.scales(np.arange(1, 8)), np.arange(1.0, 8))
@@ -228,8 +228,8 @@ def test_a_constant_column_has_scale_zero_and_no_part_in_distances():
     np.testing.assert_array_equal(schema.scales("std"), [0.0, 2.0])
     others = pd.DataFrame({"a": [0.1, 500.0, np.nan], "b": [2.0, 4.0, 6.0]})
     for scale in ("std", schema.scales("std")):
-        found = schema.coordinates(others, scale)
-        np.testing.assert_array_equal(found, [[0, 1], [0, 2], [np.nan, 3]])
+        result = schema.coordinates(others, scale)
+        np.testing.assert_array_equal(result, [[0, 1], [0, 2], [np.nan, 3]])
 
 
 @pytest.mark.parametrize(

@@ -35,21 +35,21 @@ def printed_eigenvalue() -> float:
     return float(np.linalg.eigvalsh(precision)[0])
 
 
-def printed_design(found: float) -> Claim:
+def printed_design(result: float) -> Claim:
     """Of figure A5."""
     return Claim(
         statement="Σ⁻¹ with Σ⁻¹_{j,j+1} = 0.8 is a precision: its least eigenvalue",
-        value=found,
+        value=result,
         sense=">=",
         limit=0.0,
         note="Σ_jk = 0.8^|j − k| in its place",
     )
 
 
-def eigenvalue_is_known(found: float) -> Invariant:
+def eigenvalue_is_known(result: float) -> Invariant:
     """1 − 1.6 cos(π/11)."""
     known = 1.0 - 1.6 * np.cos(np.pi / 11)
-    return equals("least eigenvalue: 1 − 1.6 cos(π/11)", found, known, 1e-12)
+    return equals("least eigenvalue: 1 − 1.6 cos(π/11)", result, known, 1e-12)
 
 
 def sigmoid_score() -> Values:
@@ -69,18 +69,18 @@ def sigmoid_score() -> Values:
     return np.array([one, 2.0 * one - two])
 
 
-def probability_score_is_known(found: float) -> Invariant:
+def probability_score_is_known(result: float) -> Invariant:
     """Main effects of features 1 to 5, and every pair of them."""
-    del found
+    del result
     return equals(
         "Δ_j and iLOCO_jk of the sigmoid of a sum", sigmoid_score(),
         np.array([0.0911, 0.0214]), 6e-5,
     )  # fmt: skip
 
 
-def no_product_no_score(found: float) -> Claim:
+def no_product_no_score(result: float) -> Claim:
     """Of classes, at snr 0."""
-    del found
+    del result
     delta, score = sigmoid_score()
     return Claim(
         statement="without a product there is no interaction, of classes: score of a "
@@ -92,9 +92,9 @@ def no_product_no_score(found: float) -> Claim:
     )
 
 
-def same_sets(found: float) -> Claim:
+def same_sets(result: float) -> Claim:
     """Table A1: what text and table agree on."""
-    del found
+    del result
     return Claim(
         statement="Faith-Shap and iLOCO-MP have the same ten pairs on Car Evaluation, "
         "as table A1 prints them: pairs that both have",
@@ -104,9 +104,9 @@ def same_sets(found: float) -> Claim:
     )
 
 
-def same_order(found: float) -> Claim:
+def same_order(result: float) -> Claim:
     """The text has medium price and low maintenance, 4 and 5 doors on top."""
-    del found
+    del result
     place = (
         ILOCO_TOP.index(("Hi Maint", "3d")) if ("Hi Maint", "3d") in ILOCO_TOP else 10
     )

@@ -83,9 +83,9 @@ def _ideal(shares: FixedColumns | BernoulliColumns | Refitted, joint: float) -> 
     return ideal_scores({**terms, (0, 1): joint}, _PAIRS, shares)
 
 
-def refits_are_exact(found: IdealCurves) -> Invariant:
+def refits_are_exact(result: IdealCurves) -> Invariant:
     """Propositions 1 and 2, of regression and classes."""
-    del found
+    del result
     terms = {(0,): 2.25, (0, 1): 0.64, (0, 1, 2): 0.25}
     squared = ideal_scores(terms, _PAIRS[[0, 1]], Refitted())
     classes = ideal_scores(terms, _PAIRS[[0, 1]], Refitted(), ProbabilityError())
@@ -97,19 +97,19 @@ def refits_are_exact(found: IdealCurves) -> Invariant:
     )
 
 
-def known_leak(found: IdealCurves) -> Invariant:
+def known_leak(result: IdealCurves) -> Invariant:
     """Of two of ten features a patch."""
     return equals(
         "scores of (1, 2), (1, 6) and (6, 7) by patches of 2 of 10 features, snr 3",
-        found.scores[0, [_SIGNAL, 4, _NULL]],
+        result.scores[0, [_SIGNAL, 4, _NULL]],
         np.array([0.2036, -0.1197, 0.1884]),
         6e-5,
     )
 
 
-def thresholds_are_known(found: IdealCurves) -> Invariant:
+def thresholds_are_known(result: IdealCurves) -> Invariant:
     """V_12 / (V_1 + V_2) above which (1, 2) comes before (6, 7)."""
-    del found
+    del result
     ratios = [
         detectable_ratio(FixedColumns(10, m), error)
         for m in (2, 5)
@@ -124,9 +124,9 @@ def thresholds_are_known(found: IdealCurves) -> Invariant:
     )
 
 
-def bernoulli_does_not_leak(found: IdealCurves) -> Invariant:
+def bernoulli_does_not_leak(result: IdealCurves) -> Invariant:
     """Each feature enters with m/M."""
-    del found
+    del result
     scores = _ideal(BernoulliColumns(0.2), 9.0)
     known = np.zeros(45)
     known[_SIGNAL] = 9.0 * (1.0 - (1.0 - 0.04) ** 2)
@@ -135,22 +135,22 @@ def bernoulli_does_not_leak(found: IdealCurves) -> Invariant:
     )
 
 
-def zero_without_interaction(found: IdealCurves) -> Claim:
+def zero_without_interaction(result: IdealCurves) -> Claim:
     """Which is what "the interval excludes zero" is read as."""
-    others = np.abs(np.delete(found.scores[0], _SIGNAL))
+    others = np.abs(np.delete(result.scores[0], _SIGNAL))
     return Claim(
         statement="pairs without interaction have scores of zero by patches of a fifth "
         "of the features: largest, over that of (1, 2), snr 3",
-        value=float(others.max() / found.scores[0, _SIGNAL]),
+        value=float(others.max() / result.scores[0, _SIGNAL]),
         sense="<=",
         limit=0.05,
-        note=f"{found.scores[0, _NULL]:.4f} of (6, 7)",
+        note=f"{result.scores[0, _NULL]:.4f} of (6, 7)",
     )
 
 
-def largest_is_the_interaction(found: IdealCurves) -> Claim:
+def largest_is_the_interaction(result: IdealCurves) -> Claim:
     """Figure 2 begins at snr 0."""
-    del found
+    del result
     scores = _ideal(FixedColumns(10, 2), 4.0)
     return Claim(
         statement="the pair that interacts has the largest score, snr 2, by patches of "
@@ -162,9 +162,9 @@ def largest_is_the_interaction(found: IdealCurves) -> Claim:
     )
 
 
-def printed_sign(found: IdealCurves) -> Claim:
+def printed_sign(result: IdealCurves) -> Claim:
     """Δ_j − Δ_k − Δ_jk of three terms 2.25, 1 and 0.64."""
-    del found
+    del result
     own, other, joint = 2.25, 1.0, 0.64
     delta_j, delta_k = own + joint, other + joint
     delta_jk = own + other + joint
@@ -178,7 +178,7 @@ def printed_sign(found: IdealCurves) -> Claim:
     )
 
 
-def _ideal_charts(found: IdealCurves) -> tuple[Lines, ...]:
+def _ideal_charts(result: IdealCurves) -> tuple[Lines, ...]:
     looks = {
         "(1, 2)": (_SIGNAL, "#1f4e79", "-"),
         "(1, 7), one matters": (_MIXED, "#dd8452", "--"),
@@ -186,7 +186,11 @@ def _ideal_charts(found: IdealCurves) -> tuple[Lines, ...]:
     }
     curves = tuple(
         DrawnLine(
-            label=name, x=found.kept, y=found.scores[:, place], colour=colour, line=line
+            label=name,
+            x=result.kept,
+            y=result.scores[:, place],
+            colour=colour,
+            line=line,
         )
         for name, (place, colour, line) in looks.items()
     )

@@ -40,33 +40,33 @@ def _mean_of_pairs(absent: Truths) -> float:
     return float((absent[:, first] & absent[:, second]).mean())
 
 
-def shares_are_exact(found: Values) -> Invariant:
+def shares_are_exact(result: Values) -> Invariant:
     """Every patch has n rows and m features: nothing is left to chance."""
     return equals(
         "the mean share of patches without a row and 0, 1, 2 features, n/N = 1/4, "
         "m/M = 3/8",
-        found,
+        result,
         np.array([0.75, 0.46875, 0.75 * 20 / 56]),
         1e-12,
     )
 
 
-def count_is_a_bound(found: Values) -> Claim:
+def count_is_a_bound(result: Values) -> Claim:
     """(1 − n/N) (1 − m/M) (1 − m/(M − 1))."""
     bound = 0.75 * (1 - 3 / 8) * (1 - 3 / 7)
     return Claim(
         statement="the printed lower bound of the mean share of patches without a row "
         "and two features is a bound and no equality: share less bound",
-        value=float(found[2] - bound),
+        value=float(result[2] - bound),
         sense=">=",
         limit=1e-3,
         note="it is equal",
     )
 
 
-def small_enough(found: Values) -> Claim:
+def small_enough(result: Values) -> Claim:
     """Assumption 6 against the simulations."""
-    del found
+    del result
     growth = (0.2 * 1000 / np.sqrt(1000)) / (0.2 * 250 / np.sqrt(250))
     return Claim(
         statement="patches of a fifth of the rows are n = o(√N): n/√N at N = 1000, "
@@ -78,9 +78,9 @@ def small_enough(found: Values) -> Claim:
     )
 
 
-def triples_are_together(found: Values) -> Claim:
+def triples_are_together(result: Values) -> Claim:
     """Figure 1A at M = 10."""
-    del found
+    del result
     kept = 0.2 * 10
     return Claim(
         statement="patches of a fifth of ten features can learn a product of three: "

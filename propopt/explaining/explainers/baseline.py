@@ -138,21 +138,21 @@ class DocumentTable:
         documents = function.documents_of(X)
         return cls(function=function, documents=documents, labels=labels)
 
-    def attributions(self, found: Sequence[WordsFound]) -> Array:
+    def attributions(self, results: Sequence[WordsFound]) -> Array:
         """Of all words, (N, V)."""
-        return self._placed([words.attributions for words in found])
+        return self._placed([words.attributions for words in results])
 
-    def standard_errors(self, found: Sequence[WordsFound]) -> Array | None:
+    def standard_errors(self, results: Sequence[WordsFound]) -> Array | None:
         """Of all words, (N, V); None where none are known."""
-        if all(words.standard_errors is None for words in found):
+        if all(words.standard_errors is None for words in results):
             return None
-        return self._placed([_errors(words) for words in found])
+        return self._placed([_errors(words) for words in results])
 
-    def details(self, found: Sequence[WordsFound]) -> dict[str, Array]:
+    def details(self, results: Sequence[WordsFound]) -> dict[str, Array]:
         """Numbers of each document, (N,); NaN for a document that has none."""
-        names = dict.fromkeys(name for words in found for name in words.details)
+        names = dict.fromkeys(name for words in results for name in words.details)
         return {
-            name: np.array([words.details.get(name, np.nan) for words in found])
+            name: np.array([words.details.get(name, np.nan) for words in results])
             for name in names
         }
 
@@ -327,22 +327,22 @@ class Baseline(ABC):
             raise InvalidInput(f"{self.method}: {reason}")
         table = DocumentTable.of(function, X)
         asked = [request_of_document(function, x, rng) for x in table.documents]
-        found = []
+        result = []
         with (
             progress_bar(self.method, len(asked), progress) as bar,
             self._announced(asked, progress),
         ):
             for request in asked:
                 has_words = request.points.shape[1] > 0
-                found.append(self._words(request) if has_words else _NO_WORDS)
+                result.append(self._words(request) if has_words else _NO_WORDS)
                 bar.advance(bar.task_ids[0])
         return Explanation(
-            attributions=table.attributions(found),
+            attributions=table.attributions(result),
             method=self.method,
             labels=table.labels,
             parameters=self._texts_parameters(),
-            standard_errors=table.standard_errors(found),
-            details=table.details(found),
+            standard_errors=table.standard_errors(result),
+            details=table.details(result),
             units="output",
             quantity=function.quantity,
             evaluations=function.calls.rows - before,
@@ -359,14 +359,14 @@ class Baseline(ABC):
 
     def _words(self, request: Request) -> WordsFound:
         """What is said of a document: the request has one row, of ones."""
-        found = self._findings(request)
-        errors = found.standard_errors
+        result = self._findings(request)
+        errors = result.standard_errors
         return WordsFound(
-            attributions=found.attributions[0],
+            attributions=result.attributions[0],
             standard_errors=None if errors is None else errors[0],
             details={
                 name: float(values[0])
-                for name, values in found.details.items()
+                for name, values in result.details.items()
                 if values.ndim == 1
             },
         )

@@ -168,12 +168,12 @@ class DocumentShapley:
         n_pairs: int = N_PAIRS,
     ) -> list[DocumentShapley]:
         """Exactly where f is read, and where all sets cost no more than draws do."""
-        found = read_documents(function, documents)
-        for reading in found:
+        result = read_documents(function, documents)
+        for reading in result:
             reading.refuse()
         return [
             cls._of(function, document, reading.words, rng, n_pairs)
-            for document, reading in zip(documents, found, strict=True)
+            for document, reading in zip(documents, result, strict=True)
         ]
 
     @classmethod

@@ -112,8 +112,8 @@ def details_of(limits: Limits, values: Values, shares: Values) -> dict[str, Arra
 def _steps(law: LimeLaw, request: Request) -> Array:
     """v_j of numbers, 0 where they are too short; 1 of what is no number, (N, D)."""
     steps, spans = bit_steps(law, request.points)
-    seen = np.abs(steps) > LEAST_STEP * spans  # False of NaN
-    return np.where(request.fixed, 1.0, np.where(seen, steps, 0.0))
+    observed = np.abs(steps) > LEAST_STEP * spans  # False of NaN
+    return np.where(request.fixed, 1.0, np.where(observed, steps, 0.0))
 
 
 def _per_step(coefficients: Attributions, steps: Array) -> Attributions:
@@ -340,8 +340,8 @@ class ExactLime(Baseline):
         rows = -(-(function.calls.rows - before) // len(grid))
         seconds = (time.perf_counter() - start) / len(grid)
         return tuple(
-            self.explanation_at(width, request, found, rows, seconds)
-            for found, width in zip(findings, grid.tolist(), strict=True)
+            self.explanation_at(width, request, result, rows, seconds)
+            for result, width in zip(findings, grid.tolist(), strict=True)
         )
 
     def law_of(self, points: Points, schema: TableSchema | None) -> LimeLaw:

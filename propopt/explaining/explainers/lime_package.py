@@ -173,14 +173,14 @@ class LimePackage(Baseline):
             )
 
 
-def _refuse_missing(points: Array, request: Request, what: str) -> None:
+def _refuse_missing(points: Array, request: Request, label: str) -> None:
     """The package scales and draws numbers, and knows none that are missing."""
     absent = np.isnan(points).any(axis=0)
     if absent.any():
         names = request.labels.feature_names(points.shape[1])
         wrong = [names[j] for j in np.flatnonzero(absent)]
         raise InvalidInput(
-            f"lime_package: {what} has missing numbers in {listed(wrong)}, and the "
+            f"lime_package: {label} has missing numbers in {listed(wrong)}, and the "
             "lime package takes none; po.explainers.Lime does"
         )
 

@@ -323,8 +323,8 @@ class Lime(Baseline):
             )
         # Draws, copies, design, weighted system, its factorisation, influences.
         n_bytes = 6.0 * 8 * self.n_samples * n_features
-        what = f"a fit of {self.n_samples} samples x {n_features} features"
-        require_memory(n_bytes, what, "use fewer samples, or SmoothGrad")
+        label = f"a fit of {self.n_samples} samples x {n_features} features"
+        require_memory(n_bytes, label, "use fewer samples, or SmoothGrad")
 
     def _noise(self) -> Perturbations:
         return Perturbations(

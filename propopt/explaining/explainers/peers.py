@@ -128,13 +128,13 @@ def _attributions(
     points = read_array(inputs.reshape(len(inputs), -1), "inputs", ndim=2)
     W = np.empty(points.shape)
     for rows, chosen in _by_target(explain, targets, len(points)):
-        found = chosen(points[rows]).attributions
-        if found.shape != W[rows].shape:
+        result = chosen(points[rows]).attributions
+        if result.shape != W[rows].shape:
             raise InvalidInput(
                 f"explain: expected attributions of shape {W[rows].shape}, one number "
-                f"for each of the inputs, got {found.shape}"
+                f"for each of the inputs, got {result.shape}"
             )
-        W[rows] = found
+        W[rows] = result
     return W.reshape(inputs.shape)
 
 

@@ -75,8 +75,8 @@ def background_rows(background: Background, request: Request) -> Points:
         return typical_row(request.points, request.categorical)
     if isinstance(background, int):
         n_rows = min(background, len(request.points))
-        drawn = request.rng.choice(len(request.points), n_rows, replace=False)
-        return request.points[np.sort(drawn)]
+        sampled = request.rng.choice(len(request.points), n_rows, replace=False)
+        return request.points[np.sort(sampled)]
     return same_columns(background, request)
 
 

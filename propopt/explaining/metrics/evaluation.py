@@ -239,13 +239,13 @@ def _rows(methods: AllMeasured) -> Mapping[str, Measured]:
     return _named(pairs, "methods")
 
 
-def _named(pairs: list[tuple[str, Named]], what: str) -> Mapping[str, Named]:
+def _named(pairs: list[tuple[str, Named]], label: str) -> Mapping[str, Named]:
     names = [name for name, _ in pairs]
     repeated = [name for name in names if names.count(name) > 1]
     if repeated or not names:
         clash = f"two named {repeated[0]!r}" if repeated else "none"
         raise InvalidInput(
-            f"{what}: expected at least one, of different names; got {clash} (a "
+            f"{label}: expected at least one, of different names; got {clash} (a "
             "mapping gives names of your own)"
         )
     return dict(pairs)

@@ -94,11 +94,11 @@ BACKGROUND_OF_TEXTS: Final = (
 
 
 def read_present(
-    given: object, explanation: object, attributions: Attributions
+    user_values: object, explanation: object, attributions: Attributions
 ) -> Truths | None:
     """Which features each point has, (N, D); None where all have all."""
-    if given is not None:
-        table, _ = read_table(given, "present")
+    if user_values is not None:
+        table, _ = read_table(user_values, "present")
         if table.shape != attributions.shape:
             raise InvalidInput(
                 f"present: expected the shape of the attributions, "

@@ -201,11 +201,11 @@ class LimeDiagnosis:
         source : str
             How coefficients were had.
         """
-        found = [item for item in told if isinstance(item, LimeFinding)]
-        found.sort(key=lambda finding: -finding.severity)
+        findings = [item for item in told if isinstance(item, LimeFinding)]
+        findings.sort(key=lambda finding: -finding.severity)
         return cls(
-            findings=tuple(item for item in found if not item.is_note),
-            notes=tuple(item for item in found if item.is_note),
+            findings=tuple(item for item in findings if not item.is_note),
+            notes=tuple(item for item in findings if item.is_note),
             quiet=tuple(item for item in told if isinstance(item, QuietRule)),
             shape=shape,
             n_samples=n_samples,
@@ -332,10 +332,10 @@ class LimeDiagnosis:
 
     def _text(self, *, in_full: bool) -> str:
         lines = [f"LimeDiagnosis({printable(self._title())})"]
-        for rule, found in self._groups():
-            lines.append(printable(f"- {rule}: {self._head(found)}"))
-            lines += _wrapped(f"{found[0].sentence}.")
-            lines += _wrapped(f"What would do: {found[0].remedy}.")
+        for rule, result in self._groups():
+            lines.append(printable(f"- {rule}: {self._head(result)}"))
+            lines += _wrapped(f"{result[0].sentence}.")
+            lines += _wrapped(f"What would do: {result[0].remedy}.")
         if in_full:
             for rule, notes in self._notes().items():
                 lines.append(printable(f"- note, {rule}: {self._head(notes)}"))
@@ -381,12 +381,12 @@ class LimeDiagnosis:
             f"{plural(len(self.rules), 'rule')}"
         )
 
-    def _head(self, found: tuple[LimeFinding, ...]) -> str:
+    def _head(self, result: tuple[LimeFinding, ...]) -> str:
         """Where the worst of some findings is, and how many others there are."""
-        row, feature = self._where(found[0])
+        row, feature = self._where(result[0])
         parts = [] if row is None or self.shape[0] == 1 else [f"row {row}"]
         parts += [] if feature is None else [feature]
-        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+        more = f" and {len(result) - 1} more" if len(result) > 1 else ""
         return f"{', '.join(parts) or 'all'}{more}"
 
     def _where(

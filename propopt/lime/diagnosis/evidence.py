@@ -164,8 +164,8 @@ class Evidence:
         for some in _TABLES.blocks(len(rows), 3 * uniforms.nbytes):
             # bits are 1 where u < α
             inside = uniforms * alpha[some, None, :]
-            drawn = draws_at(self.law.columns, points[some], widths[some], inside)
-            parts.append(evaluated(self.subject.evaluate, drawn.samples).std(axis=1))
+            draws = draws_at(self.law.columns, points[some], widths[some], inside)
+            parts.append(evaluated(self.subject.evaluate, draws.samples).std(axis=1))
         return np.concatenate(parts)
 
     @cached_property
@@ -300,13 +300,13 @@ class Evidence:
     def moved(self, where: Truths, values: Array) -> Array:
         """β_j with rows moved to values (N, D) along column j, where that is asked."""
         n, j = np.nonzero(where)
-        found = self.beta.copy()
+        result = self.beta.copy()
         if len(n) > 0:
             points = self.points[n]
             points[np.arange(len(n)), j] = values[n, j]
             limits = self.quick.limits(points)
-            found[n, j] = limits.coefficients[np.arange(len(n)), j]
-        return found
+            result[n, j] = limits.coefficients[np.arange(len(n)), j]
+        return result
 
     def rebinned(self, law: LimeLaw, rows: Positions, j: int) -> Values:
         """β_j of some rows under a law with another column j; NaN where refused.
@@ -322,12 +322,12 @@ class Evidence:
                 return np.full(len(rows), np.nan)
             return np.asarray(limits.coefficients[:, j])
         tilt = law.columns[j].tilt(points[:, j], law.widths(points))
-        found = np.zeros(len(rows))
+        result = np.zeros(len(rows))
         for numbers, factors in self.subject.exact.function.of_column(j):
             one, zero = tilt.given(tilt.pieces.expect(factors))
             slopes = self._slopes[np.ix_(numbers, rows)]
-            found += np.einsum("un,un->n", slopes, one - zero)
-        return np.asarray(found * tilt.has_contrast)
+            result += np.einsum("un,un->n", slopes, one - zero)
+        return np.asarray(result * tilt.has_contrast)
 
     @cached_property
     def _slopes(self) -> Array:
@@ -430,14 +430,14 @@ class Rule(Generic[Looked]):
         if isinstance(checked, str):
             yield self._quiet(None, None, np.nan, f"not looked for: {checked}")
             return
-        found = self._passes(checked.numbers)
+        result = self._passes(checked.numbers)
         for excused in checked.excuses.values():
-            found &= ~excused
+            result &= ~excused
         if checked.also is not None:
-            found |= checked.also
-        for n, j in np.argwhere(found).tolist():
+            result |= checked.also
+        for n, j in np.argwhere(result).tolist():
             yield self._found(checked, n, j)
-        if not found.any():
+        if not result.any():
             yield self._nearest(checked)
 
     def _passes(self, numbers: Array) -> Truths:
@@ -509,5 +509,5 @@ def told_by(
     return told
 
 
-def _said(what: Sentence, n: int, j: int) -> str:
-    return what if isinstance(what, str) else what(n, j)
+def _said(sentence: Sentence, n: int, j: int) -> str:
+    return sentence if isinstance(sentence, str) else sentence(n, j)

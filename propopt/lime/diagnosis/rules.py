@@ -202,7 +202,7 @@ class _Rebinned:
     @cached_property
     def _coefficients(self) -> dict[tuple[int, int], Array]:
         """By columns and numbers of bins, (N,): NaN where it is not told."""
-        found, columns = {}, np.flatnonzero(self._few.any(axis=0))
+        result, columns = {}, np.flatnonzero(self._few.any(axis=0))
         for j in np.flatnonzero(self.wanted.any(axis=0)).tolist():
             own = len(inner_edges(self.case.law.columns[j])) + 1
             for count in (own - 1, own + 1):
@@ -211,8 +211,8 @@ class _Rebinned:
                 law = rebinned(self.case, j, count) if j in columns else None
                 if law is not None:
                     values[rows] = self.case.rebinned(law, rows, j)
-                found[j, count] = values
-        return found
+                result[j, count] = values
+        return result
 
     @cached_property
     def _few(self) -> Truths:

@@ -94,8 +94,8 @@ class NormalColumn:
                 "X: a value is missing, and no sample of its column is; the data that "
                 "the law was made of had none, or take a TabularLaw of data that has"
             )
-        places = np.searchsorted(self.edges, x, side="right")
-        return np.where(absent, len(self.edges) + 1, places)
+        indices = np.searchsorted(self.edges, x, side="right")
+        return np.where(absent, len(self.edges) + 1, indices)
 
     def distance(self, x: Values) -> Array:
         """|x − μ| / σ, (n,); NaN where a value is missing."""
@@ -224,13 +224,13 @@ class NormalSettings:
     def _scales(self, points: Points, coded: Truths) -> Array:
         """σ, (D,); 0 for categories, and for columns that stay constant."""
         own = np.array([_deviation(values) for values in points.T])
-        drawn = ~coded & ~np.isnan(points).all(axis=0)
+        sampled = ~coded & ~np.isnan(points).all(axis=0)
         if self.scale == "per_feature":
-            return np.where(drawn, own, 0.0)
+            return np.where(sampled, own, 0.0)
         if self.scale == "common":
-            common = np.sqrt((own[drawn] ** 2).mean()) if drawn.any() else 0.0
-            return np.where(drawn, common, 0.0)
-        return np.where(drawn, self.scale, 0.0)
+            common = np.sqrt((own[sampled] ** 2).mean()) if sampled.any() else 0.0
+            return np.where(sampled, common, 0.0)
+        return np.where(sampled, self.scale, 0.0)
 
     def _normal(self, values: Array, scale: float, rule: BinRule) -> NormalColumn:
         known = values[~np.isnan(values)]
@@ -243,11 +243,13 @@ class NormalSettings:
         return NormalColumn(mean, scale, edges[edges > known.min()], unit, missing)
 
 
-def _refuse_other(given: object, known: Any, what: str, more: str = "") -> None:
+def _refuse_other(user_value: object, known: Any, label: str, more: str = "") -> None:
     words = get_args(known)
-    if given not in words:
+    if user_value not in words:
         one, other = words
-        raise InvalidInput(f"{what}: expected {one!r}, {other!r}{more}, got {given!r}")
+        raise InvalidInput(
+            f"{label}: expected {one!r}, {other!r}{more}, got {user_value!r}"
+        )
 
 
 def _deviation(values: Array) -> float:
@@ -434,15 +436,15 @@ def _extent(column: LimeColumn) -> float:
     return 1.0
 
 
-def _read_each(value: ArrayLike, what: str, count: int) -> Sequence[float]:
+def _read_each(value: ArrayLike, label: str, count: int) -> Sequence[float]:
     """One positive number for each column, of one for all or of so many."""
-    sizes: Array = as_floats(value, what)
+    sizes: Array = as_floats(value, label)
     if sizes.shape not in ((), (count,)):
         raise InvalidInput(
-            f"{what}: expected a number or {count} of them, got an array of shape "
+            f"{label}: expected a number or {count} of them, got an array of shape "
             f"{sizes.shape}"
         )
     for size in np.atleast_1d(sizes).tolist():
-        read_positive(size, what)
+        read_positive(size, label)
     each: Sequence[float] = np.broadcast_to(sizes, count).tolist()
     return each

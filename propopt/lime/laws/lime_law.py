@@ -509,20 +509,20 @@ def default_kernel_width(
     )
 
 
-def read_kernel_width(given: object, n_columns: int) -> tuple[float, Array]:
+def read_kernel_width(user_width: object, n_columns: int) -> tuple[float, Array]:
     """ν, and the factors (D,) by which widths of columns differ from it.
 
     Widths ν_j of columns become ν with 1/ν² = mean 1/ν_j², and ν_j / ν: a sample of
     which all bits differ has the weight that it has under the common width ν.
     """
-    if given is None:
+    if user_width is None:
         return default_kernel_width(n_columns), np.ones(n_columns)
-    if isinstance(given, str):
-        width = default_kernel_width(n_columns, given)  # type: ignore[arg-type]
+    if isinstance(user_width, str):
+        width = default_kernel_width(n_columns, user_width)  # type: ignore[arg-type]
         return width, np.ones(n_columns)
-    if np.ndim(given) == 0:  # type: ignore[arg-type]  # of any object
-        return read_positive(given, "kernel_width"), np.ones(n_columns)
-    widths = as_floats(given, "kernel_width")
+    if np.ndim(user_width) == 0:  # type: ignore[arg-type]  # of any object
+        return read_positive(user_width, "kernel_width"), np.ones(n_columns)
+    widths = as_floats(user_width, "kernel_width")
     if widths.shape != (n_columns,):
         raise InvalidInput(
             f"kernel_width: expected a number, or one for each of {n_columns} columns, "

@@ -150,10 +150,10 @@ class SmoothColumn:
     @cached_property
     def _parts(self) -> _Parts:
         """The pieces of bins, cut at the knots of τ."""
-        found = [self._cut(b) for b in range(len(self.binned.pieces))]
-        columns = np.concatenate([ends for ends, _ in found], axis=1)
-        bins = np.repeat(np.arange(len(found)), [ends.shape[1] for ends, _ in found])
-        log_shares = np.concatenate([logs for _, logs in found])
+        result = [self._cut(b) for b in range(len(self.binned.pieces))]
+        columns = np.concatenate([ends for ends, _ in result], axis=1)
+        bins = np.repeat(np.arange(len(result)), [ends.shape[1] for ends, _ in result])
+        log_shares = np.concatenate([logs for _, logs in result])
         mean, sd, low, high = columns
         single = self.binned.pieces.single[bins]
         k = self.tau.piece(np.where(single, mean, 0.5 * (low + high)))

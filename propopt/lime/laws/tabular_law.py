@@ -70,25 +70,25 @@ class BinnedColumn:
 
     def place(self, x: Values) -> Positions:
         """The bin of each value, (n,); values beyond the last edges are in end bins."""
-        places = self._place_codes(x) if self.coded else self._place_numbers(x)
-        if (places < 0).any():
-            value = x[places < 0][0]
+        indices = self._place_codes(x) if self.coded else self._place_numbers(x)
+        if (indices < 0).any():
+            value = x[indices < 0][0]
             word = "a value is missing" if np.isnan(value) else f"there is {value:g}"
             raise InvalidInput(
                 f"X: {word}, and no bin is of such values; the data that the law was "
                 "made of had none"
             )
-        return places
+        return indices
 
     def _place_numbers(self, x: Values) -> Positions:
-        places = np.searchsorted(self.edges, x, side="left")
-        return np.where(np.isnan(x), self.missing, places)
+        indices = np.searchsorted(self.edges, x, side="left")
+        return np.where(np.isnan(x), self.missing, indices)
 
     def _place_codes(self, x: Values) -> Positions:
         codes = self.pieces.mean
-        places = np.minimum(np.searchsorted(codes, x), len(codes) - 1)
-        same = (codes[places] == x) | (np.isnan(codes[places]) & np.isnan(x))
-        return np.where(same, places, -1)
+        indices = np.minimum(np.searchsorted(codes, x), len(codes) - 1)
+        same = (codes[indices] == x) | (np.isnan(codes[indices]) & np.isnan(x))
+        return np.where(same, indices, -1)
 
     def tilt(self, x: Values, widths: Values) -> Tilt:
         """The weighted law: bins keep their shares but for the factor ε.
@@ -302,10 +302,10 @@ def package_explainer(
     """
     _check(columns, names)
     coded = [j for j, column in enumerate(columns) if column.coded]
-    drawn = [column.pieces.mean[column.shares > 0.0][0] for column in columns]
+    sampled = [column.pieces.mean[column.shares > 0.0][0] for column in columns]
     module = require("lime.lime_tabular")
     return module.LimeTabularExplainer(
-        np.array([drawn, drawn]),  # the package reads nothing else of its data
+        np.array([sampled, sampled]),  # the package reads nothing else of its data
         feature_names=list(names),
         categorical_features=coded,
         categorical_names={j: _category_names(columns[j]) for j in coded},
@@ -346,12 +346,12 @@ def _statistics(columns: Sequence[BinnedColumn]) -> dict[str, dict[int, Any]]:
     """
     stats: dict[str, dict[int, Any]] = {name: {} for name in _STATISTICS}
     for j, column in enumerate(columns):
-        laws, edges, drawn = column.pieces, column.edges, column.shares > 0.0
-        stats["feature_frequencies"][j] = column.shares[drawn].tolist()
+        laws, edges, sampled = column.pieces, column.edges, column.shares > 0.0
+        stats["feature_frequencies"][j] = column.shares[sampled].tolist()
         if column.coded:
-            stats["feature_values"][j] = laws.mean[drawn].tolist()
+            stats["feature_values"][j] = laws.mean[sampled].tolist()
             continue
-        stats["feature_values"][j] = np.flatnonzero(drawn).tolist()
+        stats["feature_values"][j] = np.flatnonzero(sampled).tolist()
         stats["bins"][j] = edges.tolist() if len(edges) > 0 else [np.inf]
         one = laws.single
         moments = {
@@ -393,8 +393,8 @@ def notes_of_bins(
         (_merged, "have fewer bins than asked for, as quantiles are equal"),
         (_uneven, "have bins that are not drawn alike, but as often as in the data"),
     )
-    rows = (_note_of_rows(named, points, test, what) for test, what in of_rows)
-    bins = (_note_of_columns(named, test, what) for test, what in of_columns)
+    rows = (_note_of_rows(named, points, test, label) for test, label in of_rows)
+    bins = (_note_of_columns(named, test, label) for test, label in of_columns)
     return tuple(note for note in (*rows, *bins, _moved(named)) if note)
 
 
@@ -402,24 +402,26 @@ def _note_of_rows(
     named: _Named,
     points: Points,
     test: Callable[[BinnedColumn, Array], Truths],
-    what: str,
+    label: str,
 ) -> str:
-    found = np.stack(
+    result = np.stack(
         [test(column, x) for (_, column), x in zip(named, points.T, strict=True)],
         axis=1,
     )
-    if not found.any():
+    if not result.any():
         return ""
-    wrong = [name for (name, _), some in zip(named, found.T, strict=True) if some.any()]
-    n_rows = int(found.any(axis=1).sum())
-    return f"{_rows(n_rows)} {what}: {listed(wrong, 3)}"
+    wrong = [
+        name for (name, _), some in zip(named, result.T, strict=True) if some.any()
+    ]
+    n_rows = int(result.any(axis=1).sum())
+    return f"{_rows(n_rows)} {label}: {listed(wrong, 3)}"
 
 
 def _note_of_columns(
-    named: _Named, test: Callable[[BinnedColumn], bool], what: str
+    named: _Named, test: Callable[[BinnedColumn], bool], label: str
 ) -> str:
-    found = [name for name, column in named if test(column)]
-    return f"columns {what}: {listed(found, 3)}" if found else ""
+    names = [name for name, column in named if test(column)]
+    return f"columns {label}: {listed(names, 3)}" if names else ""
 
 
 def _rows(count: int) -> str:
@@ -451,17 +453,17 @@ def _uneven(column: BinnedColumn) -> bool:
     if column.coded:
         return False
     shares = column.shares[: len(column.edges) + 1]
-    drawn = shares[shares > 0.0]
-    return len(drawn) > 0 and bool(drawn.max() > _UNEVEN * drawn.min())
+    sampled = shares[shares > 0.0]
+    return len(sampled) > 0 and bool(sampled.max() > _UNEVEN * sampled.min())
 
 
 def _moved(named: _Named) -> str:
     """Of bins whose samples have another mean than the data, the one that is worst."""
-    found = list(_means(named))
-    if not found:
+    result = list(_means(named))
+    if not result:
         return ""
-    _, name, word, sampled, mean = max(found)
-    more = f", and {len(found) - 1:,} other bins" if len(found) > 1 else ""
+    _, name, word, sampled, mean = max(result)
+    more = f", and {len(result) - 1:,} other bins" if len(result) > 1 else ""
     return (
         f"samples of a bin have another mean than its data: {sampled:.4g} and "
         f"{mean:.4g} for {name} {word}{more}"
@@ -659,10 +661,10 @@ class TabularLaw(LawOfColumns):
 
     def cells(self, points: Points) -> Points:
         """The bins of each row, which its limits depend on alone."""
-        places = [
+        indices = [
             column.place(x) for column, x in zip(self.columns, points.T, strict=True)
         ]
-        return np.stack(places, axis=1).astype(np.float64)
+        return np.stack(indices, axis=1).astype(np.float64)
 
     def notes(self, points: Points) -> tuple[str, ...]:
         """Rows at, between and beyond bins; bins that are few, uneven or skewed.

@@ -284,20 +284,20 @@ class DocumentTask:
     @classmethod
     def all_of(cls, subject: TextSubject, told: Told) -> list[DocumentTask]:
         """The documents, with f there, and what f was read as and found to be."""
-        found = read_documents(subject.function, subject.documents, told)
+        result = read_documents(subject.function, subject.documents, told)
         return [
             cls._of(subject, document, own)
-            for document, own in zip(subject.documents, found, strict=True)
+            for document, own in zip(subject.documents, result, strict=True)
         ]
 
     @classmethod
     def _of(
-        cls, subject: TextSubject, document: Document, found: DocumentReading
+        cls, subject: TextSubject, document: Document, reading: DocumentReading
     ) -> DocumentTask:
-        refusal = found.refusal
+        refusal = reading.refusal
         if not refusal and document.n_words < 2:
             refusal = _TOO_SHORT[document.n_words]
-        return cls(subject, document, found.value, found.words, refusal)
+        return cls(subject, document, reading.value, reading.words, refusal)
 
     @property
     def plan(self) -> SizePlan | None:
@@ -323,9 +323,9 @@ class DocumentTask:
         self, told: Told, each: int = 0
     ) -> tuple[ExplainedDocument, WordMeans | None]:
         """The limits, and what they are made of."""
-        found = self._done(told)
+        result = self._done(told)
         told(each)
-        return found
+        return result
 
     def _done(self, told: Told) -> tuple[ExplainedDocument, WordMeans | None]:
         if self.refusal:
@@ -334,12 +334,12 @@ class DocumentTask:
             means = self._means(told)
         except InvalidInput as error:
             return self._without(str(error))
-        found = limits_of(means, np.array([self.subject.law.bandwidth]))
-        errors, intercept_error = found.standard_errors, found.intercept_error
+        result = limits_of(means, np.array([self.subject.law.bandwidth]))
+        errors, intercept_error = result.standard_errors, result.intercept_error
         limits = ExplainedDocument(
             document=self.document,
-            coefficients=found.coefficients[0].copy(),
-            intercept=float(found.intercept[0]),
+            coefficients=result.coefficients[0].copy(),
+            intercept=float(result.intercept[0]),
             value=self.value,
             standard_errors=None if errors is None else errors[0].copy(),
             intercept_error=0.0 if intercept_error is None else intercept_error[0],

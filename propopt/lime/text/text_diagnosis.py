@@ -80,14 +80,14 @@ class ObservedWords:
             if isinstance(vectoriser, NoSetFunction):
                 crossing.append(vectoriser.reason)
                 continue
-            found = document_features(vectoriser, document)
-            if isinstance(found, NoSetFunction):
-                crossing.append(found.reason)
+            result = document_features(vectoriser, document)
+            if isinstance(result, NoSetFunction):
+                crossing.append(result.reason)
                 continue
             _, place, often = np.unique(
-                found.feature, return_inverse=True, return_counts=True
+                result.feature, return_inverse=True, return_counts=True
             )
-            entries = zip(found.feature, found.word, often[place], strict=True)
+            entries = zip(result.feature, result.word, often[place], strict=True)
             for feature, word, count in entries:
                 if count > alike[word]:
                     alike[word], beside[word] = count, vectoriser.name_of(int(feature))
@@ -209,10 +209,10 @@ class TextEvidence:
             self.known, self.law, own, self.n_samples, PACKAGE_RIDGE, kept=kept
         )
 
-    def named(self, places: Positions, most: int = 3) -> str:
+    def named(self, indices: Positions, most: int = 3) -> str:
         """Some words, quoted, and how many more there are."""
-        shown = ", ".join(repr(self.words[j]) for j in places[:most].tolist())
-        more = len(places) - most
+        shown = ", ".join(repr(self.words[j]) for j in indices[:most].tolist())
+        more = len(indices) - most
         return f"{shown} and {more} more" if more > 0 else shown
 
 
@@ -537,7 +537,7 @@ def _check_shared(case: TextEvidence) -> Checked | str:
     if seen.crossing:
         return _CROSSING
     groups = np.array(seen.beside)
-    together = np.array([np.abs(case.beta[groups == name]).sum() for name in groups])
+    joint = np.array([np.abs(case.beta[groups == name]).sum() for name in groups])
 
     def sentence(n: int, j: int) -> str:
         del n
@@ -551,7 +551,7 @@ def _check_shared(case: TextEvidence) -> Checked | str:
 
     return Checked(
         numbers=seen.alike[None].astype(np.float64),
-        stakes=(together / case.largest)[None],
+        stakes=(joint / case.largest)[None],
         sentence=sentence,
         remedy=_OWN_WORDS,
     )

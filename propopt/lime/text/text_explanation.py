@@ -136,8 +136,8 @@ def _marked(explanation: TextLimeExplanation, n: int) -> MarkedText:
 def spans_of(document: Document) -> list[tuple[int, int, int]]:
     """Where words stand, and which of the words each is."""
     return [
-        (found.start, found.end, place)
-        for found, place in zip(
+        (occurrence.start, occurrence.end, place)
+        for occurrence, place in zip(
             document.occurrences, document.places.tolist(), strict=True
         )
     ]
@@ -260,7 +260,7 @@ def _rows(
     sizes = [len(own) for own in words]
     of_documents = {name: _floats(arrays, name, N) for name in _OF_DOCUMENTS}
     beta, errors = (_of_words(arrays, k, sizes) for k in ("coefficients", "errors"))
-    starts, ends, places = (
+    starts, ends, indices = (
         np.split(_counted(arrays, name, sum(lengths)), np.cumsum(lengths)[:-1])
         for name in _OF_PLACES
     )
@@ -269,7 +269,7 @@ def _rows(
             header["texts"][n],
             tuple(words[n]),
             header["fillers"][n],
-            (starts[n], ends[n], places[n]),
+            (starts[n], ends[n], indices[n]),
         )
         source, is_known = header["sources"][n], header["sources"][n] != NOTHING
         numbers = [beta[n], errors[n], *(of_documents[k][n] for k in _KNOWN)]
@@ -301,24 +301,24 @@ def _document(
     text: str,
     words: tuple[str, ...],
     filler: str,
-    found: tuple[Positions, Positions, Positions],
+    saved: tuple[Positions, Positions, Positions],
 ) -> Document:
     """The document, where its words stand one behind the other in the text."""
-    starts, ends, places = found
+    starts, ends, indices = saved
     edges = np.stack([starts, ends], axis=1).ravel()
     ordered = (np.diff(edges) >= 0).all() and (starts < ends).all()
     inside = len(edges) == 0 or (edges[0] >= 0 and edges[-1] <= len(text))
     if not (ordered and inside):
         raise InvalidInput("starts, ends: expected words one behind the other")
-    if len(set(words)) < len(words) or set(places.tolist()) != set(range(len(words))):
+    if len(set(words)) < len(words) or set(indices.tolist()) != set(range(len(words))):
         raise InvalidInput("places: expected each word of a text somewhere in it")
     occurrences = tuple(
         Occurrence(start, end, words[place])
         for start, end, place in zip(
-            starts.tolist(), ends.tolist(), places.tolist(), strict=True
+            starts.tolist(), ends.tolist(), indices.tolist(), strict=True
         )
     )
-    return Document(text, words, occurrences, places.astype(np.intp), filler)
+    return Document(text, words, occurrences, indices.astype(np.intp), filler)
 
 
 def _floats(arrays: Arrays, name: str, size: int) -> Array:
@@ -582,8 +582,8 @@ class TextLimeExplanation(LimeResult[TextSubject]):
             "errors": np.concatenate(self.standard_errors),
             "run_means": np.concatenate(self.runs.means),
             "run_deviations": np.concatenate(self.runs.deviations),
-            "starts": _whole(found.start for row in rows for found in _found(row)),
-            "ends": _whole(found.end for row in rows for found in _found(row)),
+            "starts": _whole(result.start for row in rows for result in _found(row)),
+            "ends": _whole(result.end for row in rows for result in _found(row)),
             "places": _whole(place for row in rows for place in row.document.places),
         }
         if json.loads(as_json(header["texts"])) != header["texts"]:
@@ -660,14 +660,14 @@ class TextLimeExplanation(LimeResult[TextSubject]):
         if n_samples is None or n_samples == self.n_samples:
             return list(self.runs.means)
         subject, n = self.asked("expected"), self._samples(n_samples)
-        found = []
+        result = []
         for means, row in zip(subject.means, self.rows, strict=True):
             if means is None:
-                found.append(row.coefficients)
+                result.append(row.coefficients)
             else:
                 run = expected_run(means, subject.law, row.value, n)
-                found.append(run.coefficients)
-        return found
+                result.append(run.coefficients)
+        return result
 
     def required_n(self, se: float) -> list[Array]:
         """Samples of one run for standard errors of ``se``, (d,) for each document.
@@ -715,15 +715,15 @@ class TextLimeExplanation(LimeResult[TextSubject]):
         InvalidInput
             If there is no such document, or none is asked for.
         """
-        places = self._positions(rows)
+        indices = self._positions(rows)
         subject = self.subject
         scatter = vars(self).get("runs", self.scatter)
         return replace(
             self,
-            rows=tuple(self.rows[n] for n in places),
-            names=tuple(self.document_names[n] for n in places),
-            scatter=None if scatter is None else scatter.of_rows(places),
-            subject=None if subject is None else subject.of_rows(places),
+            rows=tuple(self.rows[n] for n in indices),
+            names=tuple(self.document_names[n] for n in indices),
+            scatter=None if scatter is None else scatter.of_rows(indices),
+            subject=None if subject is None else subject.of_rows(indices),
         )
 
     def path(
@@ -786,10 +786,10 @@ class TextLimeExplanation(LimeResult[TextSubject]):
                 "leave them out with of_rows"
             )
         words = self.vocabulary
-        places = {word: j for j, word in enumerate(words)}
+        index = {word: j for j, word in enumerate(words)}
         W, errors = np.zeros((2, len(rows), len(words)))
         for n, row in enumerate(rows):
-            columns = [places[word] for word in row.words]
+            columns = [index[word] for word in row.words]
             W[n, columns], errors[n, columns] = row.coefficients, row.errors
         is_exact = all(row.is_exact for row in rows)
         return Explanation(
@@ -855,18 +855,20 @@ class TextLimeExplanation(LimeResult[TextSubject]):
         """Of the documents that LIME says something of."""
         subject = self.asked("diagnose")
         vectorisers = subject.function.vectorisers
-        found = {}
+        results = {}
         for n, (row, means) in enumerate(zip(self.rows, subject.means, strict=True)):
             if means is not None:
-                seen = (
+                observed = (
                     ObservedWords.of(vectorisers, row.document) if vectorisers else None
                 )
                 if isinstance(means, SampledWords):
                     function, at = None, means.at
                 else:
                     function, at = means, WordRegression(means).at
-                found[n] = TextEvidence(row, function, at, self.law, seen, n_samples)
-        return found
+                results[n] = TextEvidence(
+                    row, function, at, self.law, observed, n_samples
+                )
+        return results
 
     def _at(self, n: int) -> tuple[Sequence[str], Values]:
         return self.rows[n].words, self.rows[n].coefficients

@@ -211,7 +211,7 @@ class _Theory:
             kept = kept_words(
                 self.words, self.law, None, self.n_kept, n_samples=self.n_samples
             )
-        found = expected_run(
+        result = expected_run(
             self.words,
             self.law,
             None,
@@ -221,4 +221,4 @@ class _Theory:
             kept,
             leverage=leverage,
         )
-        return np.concatenate([[found.intercept], found.coefficients])
+        return np.concatenate([[result.intercept], result.coefficients])

@@ -113,10 +113,10 @@ class TabledMeans:
         parts = weights @ self._directions.T
         off = np.abs(parts @ self._directions - weights).max(axis=1)
         other = off > _APART * np.abs(weights).max(axis=1)
-        found = parts @ self._table
+        result = parts @ self._table
         if other.any():
-            found[other] = self.means.kept(weights[other])
-        return np.asarray(found)
+            result[other] = self.means.kept(weights[other])
+        return np.asarray(result)
 
     @cached_property
     def _directions(self) -> Array:
@@ -161,8 +161,8 @@ class WordCurve:
     def at(self, u: Values, rest: Values, /) -> CurveValues:
         """Values at u (n,), where 1 − u is ``rest``, and what rounding may be."""
         widths = self.variable.widths(u, rest)
-        found = self._limits.at(widths)
-        return CurveValues(found.coefficients, self._rounding(widths))
+        result = self._limits.at(widths)
+        return CurveValues(result.coefficients, self._rounding(widths))
 
     def values(self, u: Values, rest: Values, /) -> Array:
         """Values alone, (n, d)."""

@@ -112,11 +112,11 @@ class TextLaw:
         """
         d = n_words
         weights = np.exp(self.log_weights(d)) / d
-        m, share, found = np.arange(d + 1.0), np.ones(d + 1), []
+        m, share, result = np.arange(d + 1.0), np.ones(d + 1), []
         for p in range((d if n_moments is None else n_moments) + 1):
-            found.append(weights @ share)
+            result.append(weights @ share)
             share = share * np.maximum(m - p, 0.0) / max(d - p, 1)
-        return np.array(found)
+        return np.array(result)
 
     def draw(
         self, n_words: int, n_samples: int, rng: np.random.Generator
@@ -265,11 +265,11 @@ def exchangeable_matrix(
     n_words: int, zero: float, one: float, two: float, three: float
 ) -> Array:
     """The matrix (d + 1, d + 1) of an intercept and words that are all alike."""
-    found = np.full((n_words + 1, n_words + 1), three)
-    np.fill_diagonal(found, two)
-    found[0], found[:, 0] = one, one
-    found[0, 0] = zero
-    return found
+    result = np.full((n_words + 1, n_words + 1), three)
+    np.fill_diagonal(result, two)
+    result[0], result[:, 0] = one, one
+    result[0, 0] = zero
+    return result
 
 
 # ---- What LIME on a text tends to, exactly, from the means of f over sets of one size
@@ -437,7 +437,7 @@ def n_steps(function: SizeMeans | NoSetFunction | None) -> float:
 
 
 def announce_norms(
-    what: str,
+    label: str,
     functions: Iterable[SizeMeans | NoSetFunction | None],
     n_rows: float = 1.0,
     wanted: bool | None = None,
@@ -446,7 +446,7 @@ def announce_norms(
     seconds = _STEP * n_rows * sum(map(n_steps, functions))
     if wanted is not False and seconds > WORTH_SAYING:
         PlainConsole(stderr=True).print(
-            f"{what}: exact means behind the norm of many words, about "
+            f"{label}: exact means behind the norm of many words, about "
             f"{in_time(seconds)}"
         )
 
@@ -486,9 +486,9 @@ def checked_subsets(
     It is compared with the model at the document, at the text without words, with some
     words left out, and at random sets of words.
     """
-    (found,) = read_documents(function, [document])
-    found.refuse()
-    return found.words
+    (result,) = read_documents(function, [document])
+    result.refuse()
+    return result.words
 
 
 def read_documents(
@@ -507,8 +507,8 @@ def read_documents(
         told(1)
     values = function.asked.values(
         text
-        for document, found in zip(documents, words, strict=True)
-        for text in document.each(_asked(document, found))
+        for document, occurrences in zip(documents, words, strict=True)
+        for text in document.each(_asked(document, occurrences))
     )
     parts = _parted(values, documents, words)
     return [
@@ -536,8 +536,8 @@ def _parted(
 ) -> Iterator[Values]:
     """The values that belong to each document."""
     start = 0
-    for document, found in zip(documents, words, strict=True):
-        end = start + len(_asked(document, found))
+    for document, occurrences in zip(documents, words, strict=True):
+        end = start + len(_asked(document, occurrences))
         yield values[start:end]
         start = end
 

@@ -324,8 +324,8 @@ def single_text_run(
     """
     own = TextFit.of(function, law, value, n_samples, ridge, first_row, kept, leverage)
     width = own.n_words + 1
-    what = f"covariances of {width} coefficients"
-    require_memory(6 * 8 * width**2, what, "explain a shorter text")
+    label = f"covariances of {width} coefficients"
+    require_memory(6 * 8 * width**2, label, "explain a shorter text")
     if draws is None:
         used = used_words(function, kept)
         if len(used) <= _MOST_USED:

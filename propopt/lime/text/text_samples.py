@@ -244,9 +244,9 @@ class SampledWords:
 
         bandwidths (K,).
         """
-        found = [WordRegression(block).at(bandwidths) for block in self.blocks]
-        coefficients = np.array([limits.coefficients for limits in found])
-        intercept = np.array([limits.intercept for limits in found])
+        result = [WordRegression(block).at(bandwidths) for block in self.blocks]
+        coefficients = np.array([limits.coefficients for limits in result])
+        intercept = np.array([limits.intercept for limits in result])
         correction = _correction(coefficients)
         return WordCoefficients(
             coefficients.mean(axis=0),

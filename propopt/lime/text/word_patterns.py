@@ -25,8 +25,8 @@ def used_words(function: SetFunction, kept: Truths | None = None) -> Positions:
     """
     told = np.ones(function.n_words, bool)
     if isinstance(function, Conjunctions):
-        places = np.concatenate([function.present.ravel(), function.absent.ravel()])
-        told = np.isin(np.arange(function.n_words), places)
+        indices = np.concatenate([function.present.ravel(), function.absent.ravel()])
+        told = np.isin(np.arange(function.n_words), indices)
         if kept is not None:
             told |= kept
     return np.flatnonzero(told)
@@ -81,15 +81,15 @@ class Patterns:
         return self._joined(np.column_stack([np.ones(len(sets)), sets]), moments)
 
     def _joined(self, sets: Array, moments: Array) -> Array:
-        found = np.empty((1 + self.n_words, 1 + self.n_words))
+        result = np.empty((1 + self.n_words, 1 + self.n_words))
         own, rest = np.concatenate([[0], 1 + self.used]), 1 + self.rest
-        found[np.ix_(own, own)] = (sets * moments[0][:, None]).T @ sets
+        result[np.ix_(own, own)] = (sets * moments[0][:, None]).T @ sets
         across = moments[1] @ sets
-        found[np.ix_(own, rest)] = across[:, None]
-        found[np.ix_(rest, own)] = across
-        found[np.ix_(rest, rest)] = moments[2].sum()
-        found[rest, rest] = moments[1].sum()
-        return found
+        result[np.ix_(own, rest)] = across[:, None]
+        result[np.ix_(rest, own)] = across
+        result[np.ix_(rest, rest)] = moments[2].sum()
+        result[rest, rest] = moments[1].sum()
+        return result
 
     def _shares(self, sizes: Values, k: int) -> Values:
         """The probability of each set with k of the others, (2^u,)."""

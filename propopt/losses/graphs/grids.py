@@ -267,8 +267,8 @@ def grid(
     count = grid_size(per_dimension, dimensions, first)
     n_bytes = 8.0 * (count * (3 * dimensions + 1) + per_dimension)
     require_memory(n_bytes, f"a grid of {count} points", "give fewer, or `first`")
-    places = np.unravel_index(np.arange(count), (per_dimension,) * dimensions)
-    return np.linspace(low, high, per_dimension)[np.stack(places, axis=1)]
+    indices = np.unravel_index(np.arange(count), (per_dimension,) * dimensions)
+    return np.linspace(low, high, per_dimension)[np.stack(indices, axis=1)]
 
 
 def grid_size(per_dimension: int, dimensions: int, first: int | None = None) -> int:

@@ -222,10 +222,10 @@ def canonical(similarities: Sparse) -> Sparse:
     return matrix
 
 
-def require_all_pairs(n_nodes: int, what: str) -> None:
+def require_all_pairs(n_nodes: int, label: str) -> None:
     """Refuse a graph of all pairs that does not fit into memory."""
     sparser = "use gaussian_graph(cutoff=...), knn_graph or threshold_graph instead"
-    require_memory(24 * n_nodes**2, what, sparser)
+    require_memory(24 * n_nodes**2, label, sparser)
 
 
 # ---- Graphs whose similarities are given as a matrix
@@ -478,8 +478,8 @@ def pairs_within(points: Points, radius: float) -> Edges:
     with np.errstate(over="ignore"):
         reach = float(np.ldexp(radius, -unit.exponent)) * (1 + 1e-12)
     if unit.complete:
-        found = KDTree(unit.points).query_pairs(reach, output_type="ndarray")
-        pairs = found.astype(np.intp)
+        result = KDTree(unit.points).query_pairs(reach, output_type="ndarray")
+        pairs = result.astype(np.intp)
     else:
         pairs = pairs_of_incomplete(unit.points, min(reach, 1e100), unit.mismatch)
     return pairs[pair_distances(points, pairs) <= radius]

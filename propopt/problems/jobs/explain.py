@@ -278,14 +278,14 @@ _OF_COLUMNS: Final = (
 
 def _check_documents(section: ExplainSection, is_text: bool, source: Source) -> None:
     """Refuse what has no meaning for words, and for columns what is of words."""
-    given = section.model_fields_set
+    user_settings = section.model_fields_set
     if not is_text:
         if section.law == "lime":
             message = "lime deletes words of documents, and there is no data.text"
             raise source.error(("explain", "law"), message)
         return
     for name in _OF_COLUMNS:
-        if name in given:
+        if name in user_settings:
             raise source.error(("explain", name), "has no effect with data.text")
     if section.reference is not None:
         message = "documents are explained together; leave it out"
@@ -444,22 +444,22 @@ class FirstLook(SubjectLook[ExplainSection]):
 
     def answer(self, progress: bool | None) -> Answer:
         """The explanation, its attributions, its page, and how it was computed."""
-        found, subject = self.solve(progress), self.subject
-        aims = (found.parameters.get(name) for name in ("gradient", "contributions"))
+        result, subject = self.solve(progress), self.subject
+        aims = (result.parameters.get(name) for name in ("gradient", "contributions"))
         content = manifest(
             self.job.key,
             self.name,
             subject,
-            found,
+            result,
             gradient=str(next(filter(None, aims))),
             model=self.model,
-            units=attributions_in_words(found, subject),
-            **output_parts(found),
+            units=attributions_in_words(result, subject),
+            **output_parts(result),
         )
         writers: dict[str, Writer] = {
-            ".npz": found.save,
-            "_attributions.csv": found.to_csv,
-            **page_writers(found, subject),
+            ".npz": result.save,
+            "_attributions.csv": result.to_csv,
+            **page_writers(result, subject),
             ".json": partial(write_json, content),
         }
-        return Answer(found, writers, partial(print_look, found, subject))
+        return Answer(result, writers, partial(print_look, result, subject))

@@ -109,9 +109,9 @@ def _constant(fitted: ILOCO, y: Any) -> tuple[Array, Any]:
     """The same answer for each row, and the target as errors take it."""
     if not is_classifier(fitted.estimator):
         return np.full(len(y), y.mean()), y
-    _, places = np.unique(y, return_inverse=True)
-    shares = np.bincount(places) / len(places)
-    return np.tile(shares, (len(places), 1)), places
+    _, indices = np.unique(y, return_inverse=True)
+    shares = np.bincount(indices) / len(indices)
+    return np.tile(shares, (len(indices), 1)), indices
 
 
 # ---- Sections on how predictors without features are had
@@ -453,7 +453,7 @@ _LETTERS: Final[Any] = {"font.size": 10.5}
 
 
 def write_interactions_figure(
-    found: InteractionScores,
+    result: InteractionScores,
     main_effects: InteractionScores,
     section: InteractionsSection,
     name: str,
@@ -470,33 +470,36 @@ def write_interactions_figure(
     intervals: Any = partial(interaction_intervals, n_sets=_DRAWN, **how)
     with rc_context(_LETTERS):
         figure = Figure(layout="constrained")
-        places, heights = _places(found, len(main_effects))
-        panels = figure.subplot_mosaic(places, height_ratios=heights)
+        positions, heights = _places(result, len(main_effects))
+        panels = figure.subplot_mosaic(positions, height_ratios=heights)
         figure.set_size_inches(_WIDTH, 1.2 + sum(heights))
-        if found.order == 2:
-            interaction_heatmap(found, ax=panels["cells"], **how)
-            panels["cells"].set_title(_counted(found, "features"), loc="left")
-        if found.order > 1:
+        if result.order == 2:
+            interaction_heatmap(result, ax=panels["cells"], **how)
+            panels["cells"].set_title(_counted(result, "features"), loc="left")
+        if result.order > 1:
             intervals(main_effects, ax=panels["features"])
             panels["features"].set_title(_counted(main_effects), loc="left")
-        intervals(found, ax=panels["sets"])
-        panels["sets"].set_title(_counted(found), loc="left")
-        intervals_are = clear_scores(found, section.level, section.adjust).in_words
-        title = capitalised(found.explained), f"{found.n_rows:,} rows; {intervals_are}"
+        intervals(result, ax=panels["sets"])
+        panels["sets"].set_title(_counted(result), loc="left")
+        intervals_are = clear_scores(result, section.level, section.adjust).in_words
+        title = (
+            capitalised(result.explained),
+            f"{result.n_rows:,} rows; {intervals_are}",
+        )
         figure.suptitle("\n".join(map(drawn, title)), x=0.01, ha="left")
         _one_legend(figure, list(panels.values()))
         write_svg(figure, path, salt=printable(name))
 
 
-def _places(found: InteractionScores, n_features: int) -> tuple[Any, list[float]]:
+def _places(result: InteractionScores, n_features: int) -> tuple[Any, list[float]]:
     """Where panels are, and how high their rows: room for each line and each cell."""
-    sets, features = (1.2 + 0.26 * min(n, _DRAWN) for n in (len(found), n_features))
-    if found.order == 1:
+    sets, features = (1.2 + 0.26 * min(n, _DRAWN) for n in (len(result), n_features))
+    if result.order == 1:
         return [["sets"]], [max(3.4, sets)]
-    if found.order > 2:
+    if result.order > 2:
         return [["features", "sets"]], [max(3.4, sets, features)]
-    n_cells = min(len(found.names), _DRAWN)
-    longest = min(max(len(str(name)) for name in found.names), _LONG)
+    n_cells = min(len(result.names), _DRAWN)
+    longest = min(max(len(str(name)) for name in result.names), _LONG)
     cells = 1.2 + 0.28 * n_cells + 0.08 * longest
     if (n_cells > _FEW and longest > 4) or longest == _LONG:
         lower = max(3.4, sets, features)
@@ -505,12 +508,12 @@ def _places(found: InteractionScores, n_features: int) -> tuple[Any, list[float]
     return [["cells", "sets"], ["features", "sets"]], [grown * cells, grown * features]
 
 
-def _counted(found: InteractionScores, noun: str = "") -> str:
+def _counted(result: InteractionScores, noun: str = "") -> str:
     """How many of how many are drawn."""
-    kind = SET_NOUNS.get(found.order, "set") + "s"
-    number = len(found.names) if noun else len(found)
+    kind = SET_NOUNS.get(result.order, "set") + "s"
+    number = len(result.names) if noun else len(result)
     if number <= _DRAWN:
-        return f"All {kind}" if found.order > 1 else "Features by themselves"
+        return f"All {kind}" if result.order > 1 else "Features by themselves"
     strongest = f"{_DRAWN} strongest of {number:,} {noun or kind}"
     return f"Pairs of the {strongest}" if noun else f"The {strongest}"
 
@@ -627,7 +630,7 @@ class InteractionsLook(SubjectLook[InteractionsSection]):
     def answer(self, progress: bool | None) -> Answer:
         """Tables with the intervals that the section asks for, and what was done."""
         fitted, section = self.solve(progress), self.section
-        found, main_effects = fitted.result_, fitted.main_effects_
+        result, main_effects = fitted.result_, fitted.main_effects_
         interrupted = not section.scheme.is_whole(fitted.left_out_)
         judged = Judged.of(fitted, all_rows(self.subject)[1])
         content = {  # no model is fitted to all rows
@@ -636,33 +639,33 @@ class InteractionsLook(SubjectLook[InteractionsSection]):
             "model": self.model,
             "seed": self.seed,
             "settings": section.model_dump(exclude_none=True),
-            "method": found.method,
-            "error": found.error,
-            "units": found.units,
-            "n_rows": found.n_rows,
-            "features": list(map(str, found.names)),
-            "n_sets": len(found.sets),
-            "n_candidates": found.n_candidates,
+            "method": result.method,
+            "error": result.error,
+            "units": result.units,
+            "n_rows": result.n_rows,
+            "features": list(map(str, result.names)),
+            "n_sets": len(result.sets),
+            "n_candidates": result.n_candidates,
             "mean_error": judged.mean,
             "mean_error_of_a_constant": judged.constant,
             "interrupted": interrupted,
-            "notes": [*found.notes, *found.cautions],
+            "notes": [*result.notes, *result.cautions],
         }
 
         def table(scores: InteractionScores, path: str) -> None:
             frame = scores.to_frame(**section.inference)
             write_csv(path, frame, names_of_rows=False)
 
-        drawn_as = (found, main_effects, section, self.name)
+        drawn_as = (result, main_effects, section, self.name)
         writers: dict[str, Writer] = {
-            "_interactions.csv": partial(table, found),
+            "_interactions.csv": partial(table, result),
             "_main_effects.csv": partial(table, main_effects),
             ".svg": partial(write_interactions_figure, *drawn_as),
-            ".npz": found.save,
+            ".npz": result.save,
             ".json": partial(write_json, content),
         }
         show = partial(print_interactions, section, fitted, judged)
-        return Answer(found, writers, show, interrupted)
+        return Answer(result, writers, show, interrupted)
 
     def introduce(self, console: PlainConsole) -> None:
         """Sizes alone: no model is fitted to all rows, so that none has a score."""
@@ -693,17 +696,17 @@ def print_interactions(
     section: InteractionsSection, fitted: ILOCO, judged: Judged, console: PlainConsole
 ) -> None:
     """How scores were had, and the strongest sets and features."""
-    found = fitted.result_
+    result = fitted.result_
     how = (
         f"models without features, by {settings_in_words(section.scheme)}",
         judged.in_words(),
-        units_of_scores(found),
-        aim_of_intervals(found),
+        units_of_scores(result),
+        aim_of_intervals(result),
     )
-    for line in (*how, *found.notes, *found.cautions):
+    for line in (*how, *result.notes, *result.cautions):
         console.print(line)
-    if found.order > 1:
-        _print_sets(_Scores(found, section, console))
+    if result.order > 1:
+        _print_sets(_Scores(result, section, console))
     _print_features(_Scores(fitted.main_effects_, section, console))
 
 

@@ -176,10 +176,10 @@ class JobRun:
         """From here on what no file holds is shown at least."""
         self.console.quiet = self.quiet and not self.unwritten
 
-    def end(self, found: Any, written: Iterable[str], cost: str = "") -> None:
+    def end(self, result: Any, written: Iterable[str], cost: str = "") -> None:
         """Say what was written, or that not all was, with what was found."""
         if self.unwritten:
-            raise Unwritten("; ".join(self.unwritten), found)
+            raise Unwritten("; ".join(self.unwritten), result)
         *others, last = written
         names = f"{', '.join(others)} and {last}" if others else last
         seconds = time.perf_counter() - self.began

@@ -77,27 +77,27 @@ DRAWN_ROWS: Final = 3
 
 
 def write_lime_figure(
-    found: LimeExplanation, widths: Sequence[float], name: str, path: str
+    result: LimeExplanation, widths: Sequence[float], name: str, path: str
 ) -> None:
     """Draw the first rows: coefficients, and beside them where kernels would lead."""
     from propopt.plots import lime_coefficients, lime_path
 
-    drawings = [partial(lime_coefficients, found)]
-    if found.is_exact and len(widths) > 1:
-        drawings.append(partial(lime_path, found, widths=widths))
-    _write(found.labels.points or range(len(found.values)), drawings, name, path)
+    drawings = [partial(lime_coefficients, result)]
+    if result.is_exact and len(widths) > 1:
+        drawings.append(partial(lime_path, result, widths=widths))
+    _write(result.labels.points or range(len(result.values)), drawings, name, path)
 
 
 def write_words_figure(
-    found: TextLimeExplanation, widths: Sequence[float], name: str, path: str
+    result: TextLimeExplanation, widths: Sequence[float], name: str, path: str
 ) -> None:
     """Draw the first documents: coefficients of words, and these over bandwidths."""
     from propopt.plots import lime_word_path, lime_words
 
-    drawings = [partial(lime_words, found)]
+    drawings = [partial(lime_words, result)]
     if len(widths) > 1:
-        drawings.append(partial(lime_word_path, found, bandwidths=widths))
-    known = zip(found.document_names, found.rows, strict=True)
+        drawings.append(partial(lime_word_path, result, bandwidths=widths))
+    known = zip(result.document_names, result.rows, strict=True)
     _write([label for label, row in known if row.is_known], drawings, name, path)
 
 
@@ -141,35 +141,35 @@ _ROWS, _COLUMNS = 5, 12
 
 
 def print_lime(
-    found: LimeExplanation | TextLimeExplanation, console: PlainConsole
+    result: LimeExplanation | TextLimeExplanation, console: PlainConsole
 ) -> None:
     """How coefficients were had, and a table for each of the first rows."""
-    N, parts, noun = len(found.values), _PARTS_OF_ROWS, "more row"
-    if isinstance(found, TextLimeExplanation):
+    N, parts, noun = len(result.values), _PARTS_OF_ROWS, "more row"
+    if isinstance(result, TextLimeExplanation):
         parts, noun = _PARTS_OF_TEXTS, "more document"
     words, print_one = parts
-    for line in words(found):
+    for line in words(result):
         console.print(line)
     for n in range(min(N, _ROWS)):
-        print_one(found, n, console)
+        print_one(result, n, console)
     if N > _ROWS:
         console.print()
         console.print(f"{plural(N - _ROWS, noun)} in the files")
 
 
-def lime_in_words(found: LimeExplanation) -> Iterator[str]:
+def lime_in_words(result: LimeExplanation) -> Iterator[str]:
     """The law, what is exact, and what a reader has to know."""
-    yield found.law_in_words
-    if found.is_exact:
+    yield result.law_in_words
+    if result.is_exact:
         yield "coefficients: exact, for infinitely many samples"
     else:
-        yield f"coefficients: {found.source}, as {found.reason}"
-    row = " and the row itself as a sample" if found.first_row else ""
+        yield f"coefficients: {result.source}, as {result.reason}"
+    row = " and the row itself as a sample" if result.first_row else ""
     yield (
-        f"sd of one run: estimated from {found.runs.n_draws:,} samples a row; mean of "
-        f"runs: to the first order in 1/n, with ridge {found.ridge:g}{row}"
+        f"sd of one run: estimated from {result.runs.n_draws:,} samples a row; mean of "
+        f"runs: to the first order in 1/n, with ridge {result.ridge:g}{row}"
     )
-    yield from found.notes
+    yield from result.notes
 
 
 def print_diagnosis(diagnosis: LimeDiagnosis, console: PlainConsole) -> None:
@@ -181,15 +181,15 @@ def print_diagnosis(diagnosis: LimeDiagnosis, console: PlainConsole) -> None:
         console.print(line)
 
 
-def _print_row(found: LimeExplanation, n: int, console: PlainConsole) -> None:
-    names = found.labels.points
+def _print_row(result: LimeExplanation, n: int, console: PlainConsole) -> None:
+    names = result.labels.points
     title = (
-        f"Row {n if names is None else names[n]}: f {found.values[n]:.4g}, surrogate "
-        f"{found.at_row[n]:.4g} with intercept {found.intercept[n]:.4g}; of "
-        f"{found.n_samples:,} samples {_share(found.effective_share[n])} count"
+        f"Row {n if names is None else names[n]}: f {result.values[n]:.4g}, surrogate "
+        f"{result.at_row[n]:.4g} with intercept {result.intercept[n]:.4g}; of "
+        f"{result.n_samples:,} samples {_share(result.effective_share[n])} count"
     )
     head = ["feature", "bin", "coefficient", "sd of one run", "mean of runs"]
-    print_table(console, title, head, _lines(found, n))
+    print_table(console, title, head, _lines(result, n))
 
 
 def _share(share: float) -> str:
@@ -199,10 +199,10 @@ def _share(share: float) -> str:
     return "under 1 %" if 0.0 <= share < 0.005 else f"{100.0 * share:.0f} %"
 
 
-def _lines(found: LimeExplanation, n: int) -> Iterator[list[str]]:
-    own, features = found.coefficients[n], found.labels.feature_names(found.shape[1])
-    numbers = own, found.noise()[n], found.expected()[n]
-    return _largest(features, found.bins[n], *numbers)
+def _lines(result: LimeExplanation, n: int) -> Iterator[list[str]]:
+    own, features = result.coefficients[n], result.labels.feature_names(result.shape[1])
+    numbers = own, result.noise()[n], result.expected()[n]
+    return _largest(features, result.bins[n], *numbers)
 
 
 def _largest(
@@ -226,27 +226,27 @@ def _largest(
         yield [rest, "", most_words, "", *([""] if errors is None else ["", ""])]
 
 
-def texts_in_words(found: TextLimeExplanation) -> Iterator[str]:
+def texts_in_words(result: TextLimeExplanation) -> Iterator[str]:
     """The law, what is exact, and what a reader has to know."""
-    yield found.law_in_words
-    kinds = list(zip(found.sources, found.reasons, strict=True))
+    yield result.law_in_words
+    kinds = list(zip(result.sources, result.reasons, strict=True))
     for source, reason in dict.fromkeys(kinds):
         some = [n for n, kind in enumerate(kinds) if kind == (source, reason)]
-        names = [found.document_names[n] for n in some]
+        names = [result.document_names[n] for n in some]
         whose = "" if len(names) == len(kinds) else f" of {listed(names)}"
         why = f", as {reason}" if reason else ", for infinitely many samples"
-        if found.rows[some[0]].is_known:
+        if result.rows[some[0]].is_known:
             yield f"coefficients{whose}: {source}{why}"
     yield (
-        f"runs: of {found.n_samples:,} samples, with ridge 1 and the document itself "
+        f"runs: of {result.n_samples:,} samples, with ridge 1 and the document itself "
         "as a sample, as in the package"
     )
-    yield from found.notes
+    yield from result.notes
 
 
-def _print_document(found: TextLimeExplanation, n: int, console: PlainConsole) -> None:
-    row, text = found.rows[n], " ".join(found.rows[n].document.text.split())
-    facts = f"Document {found.document_names[n]}: f {row.value:.4g}"
+def _print_document(result: TextLimeExplanation, n: int, console: PlainConsole) -> None:
+    row, text = result.rows[n], " ".join(result.rows[n].document.text.split())
+    facts = f"Document {result.document_names[n]}: f {row.value:.4g}"
     if row.is_known:
         facts += f", surrogate {row.at_row:.4g} with intercept {row.intercept:.4g}"
     title = f"{facts}\n{text[:_CHARACTERS]}{'…' if len(text) > _CHARACTERS else ''}"
@@ -258,7 +258,7 @@ def _print_document(found: TextLimeExplanation, n: int, console: PlainConsole) -
         head.append("standard error")
     own = row.coefficients
     own = np.where(np.abs(own) > _ROUNDING * np.abs(own).max(), own, 0.0)
-    numbers = own, found.noise()[n], found.expected()[n]
+    numbers = own, result.noise()[n], result.expected()[n]
     errors = None if row.is_exact else row.errors
     counts = [*map(str, row.document.counts)]
     print_table(console, title, head, _largest(row.words, counts, *numbers, errors))
@@ -474,9 +474,9 @@ class LimeLook(SubjectLook[LimeSection]):
 
     def answer(self, progress: bool | None) -> Answer:
         """Coefficients, what they hide, and pictures of them."""
-        found, widths = self.solve(progress), self.section.widths
+        result, widths = self.solve(progress), self.section.widths
         asked = self.section.diagnose
-        diagnosis = found.diagnose(progress=progress) if asked else None
+        diagnosis = result.diagnose(progress=progress) if asked else None
         rules = None if diagnosis is None else [f.rule for f in diagnosis.findings]
         content = manifest(
             self.job.key,
@@ -484,32 +484,32 @@ class LimeLook(SubjectLook[LimeSection]):
             self.subject,
             None,
             gradient=None,
-            lime=_facts(found, self.section),
+            lime=_facts(result, self.section),
             findings=None if rules is None else dict(Counter(rules)),
         )
-        writers: dict[str, Writer] = {"_lime.csv": found.to_csv}
+        writers: dict[str, Writer] = {"_lime.csv": result.to_csv}
         if diagnosis is not None:
             writers["_diagnosis.csv"] = diagnosis.to_csv
         if widths:
             writers["_path.csv"] = lambda path: write_csv(
-                path, path_frame(found, widths), names_of_rows=False
+                path, path_frame(result, widths), names_of_rows=False
             )
-        if isinstance(found, TextLimeExplanation):
+        if isinstance(result, TextLimeExplanation):
             from propopt.plots import highlight
 
-            figure = partial(write_words_figure, found, widths, self.name)
-            page = highlight(found, max_rows=MOST_SHOWN)
+            figure = partial(write_words_figure, result, widths, self.name)
+            page = highlight(result, max_rows=MOST_SHOWN)
             writers |= {".svg": figure, ".html": page.to_html}
         else:
-            writers[".svg"] = partial(write_lime_figure, found, widths, self.name)
-        writers |= {".npz": found.save, ".json": partial(write_json, content)}
+            writers[".svg"] = partial(write_lime_figure, result, widths, self.name)
+        writers |= {".npz": result.save, ".json": partial(write_json, content)}
 
         def show(console: PlainConsole) -> None:
-            print_lime(found, console)
+            print_lime(result, console)
             if diagnosis is not None:
                 print_diagnosis(diagnosis, console)
 
-        return Answer(found, writers, show)
+        return Answer(result, writers, show)
 
     def _of_texts(self, texts: Any, progress: bool | None) -> TextLimeExplanation:
         return text_limits(
@@ -537,7 +537,7 @@ class LimeLook(SubjectLook[LimeSection]):
     def _of_table(
         self, X: Any, names: tuple[int, ...] | None, progress: bool | None
     ) -> LimeExplanation:
-        found = limits(
+        result = limits(
             self.subject.function,
             X,
             self.section.build(self.subject),
@@ -546,9 +546,9 @@ class LimeLook(SubjectLook[LimeSection]):
             rng=self.seed,
             progress=progress,
         )
-        if found.labels.points is None and names is not None:
-            return replace(found, labels=replace(found.labels, points=names))
-        return found
+        if result.labels.points is None and names is not None:
+            return replace(result, labels=replace(result.labels, points=names))
+        return result
 
 
 def _rows(
@@ -574,40 +574,40 @@ def _rows(
 
 
 def _facts(
-    found: LimeExplanation | TextLimeExplanation, section: LimeSection
+    result: LimeExplanation | TextLimeExplanation, section: LimeSection
 ) -> dict[str, Any]:
     """What is known of the run, in plain values."""
     has: dict[str, Any] = {}
     numbers: Any = np.ndarray.tolist
-    if isinstance(found, TextLimeExplanation):
+    if isinstance(result, TextLimeExplanation):
         unused, numbers = _OF_TABLES, _known
         how = {
-            "sources": list(found.sources),
-            "reasons": [reason or None for reason in found.reasons],
-            "rows": list(found.document_names),
-            "n_words": [len(words) for words in found.words],
+            "sources": list(result.sources),
+            "reasons": [reason or None for reason in result.reasons],
+            "rows": list(result.document_names),
+            "n_words": [len(words) for words in result.words],
         }
     else:
         unused = _OF_TEXTS
         how = {
-            "source": found.source,
-            "reason": found.reason or None,
-            "rows": list(found.labels.points or range(len(found.values))),
+            "source": result.source,
+            "reason": result.reason or None,
+            "rows": list(result.labels.points or range(len(result.values))),
         }
-        has["mean_weight"] = found.mean_weight.tolist()
-        has["effective_share"] = found.effective_share.tolist()
+        has["mean_weight"] = result.mean_weight.tolist()
+        has["effective_share"] = result.effective_share.tolist()
     return {
         "settings": section.model_dump(exclude_none=True, exclude=unused),
-        "law": found.law_in_words,
+        "law": result.law_in_words,
         **how,
-        "prediction": numbers(found.values),
-        "intercept": numbers(found.intercept),
-        "surrogate_at_row": numbers(found.at_row),
+        "prediction": numbers(result.values),
+        "intercept": numbers(result.intercept),
+        "surrogate_at_row": numbers(result.at_row),
         **has,
-        "n_samples": found.n_samples,
-        "units": found.units,
-        "notes": list(found.notes),
-        "evaluations": found.evaluations,
+        "n_samples": result.n_samples,
+        "units": result.units,
+        "notes": list(result.notes),
+        "evaluations": result.evaluations,
     }
 
 
@@ -621,24 +621,24 @@ def _known(numbers: Any) -> list[float | None]:
 
 
 def path_frame(
-    found: LimeExplanation | TextLimeExplanation, widths: Sequence[float]
+    result: LimeExplanation | TextLimeExplanation, widths: Sequence[float]
 ) -> pd.DataFrame:
     """A line for each row, kernel width and feature; or document, bandwidth, word."""
-    if isinstance(found, TextLimeExplanation):
-        known = zip(found.document_names, found.rows, strict=True)
+    if isinstance(result, TextLimeExplanation):
+        known = zip(result.document_names, result.rows, strict=True)
         names = [name for name, row in known if row.is_known]
         head = ("document", "bandwidth", "word")
-        paths = ((name, found.path(name, widths)) for name in names)
+        paths = ((name, result.path(name, widths)) for name in names)
         return pd.concat(
-            _long(head, [name], path.bandwidths, found.row(name).words, path)
+            _long(head, [name], path.bandwidths, result.row(name).words, path)
             for name, path in paths
         )
-    subject, N = found.subject, len(found.values)
+    subject, N = result.subject, len(result.values)
     assert subject is not None
     points = np.repeat(subject.points, len(widths), axis=0)
     at = subject.limits(points, np.tile(np.asarray(widths, float), N))
-    rows = found.labels.points or range(N)
-    features = found.labels.feature_names(found.shape[1])
+    rows = result.labels.points or range(N)
+    features = result.labels.feature_names(result.shape[1])
     return _long(("row", "kernel_width", "feature"), rows, widths, features, at)
 
 

@@ -466,14 +466,14 @@ class KeptAttributions:
 @dataclass(frozen=True)
 class _File:
     suffix: str
-    what: str
+    label: str
     n_numbers: int
     most: int
 
     @property
     def left_out(self) -> str:
         return (
-            f"attributions {self.what} are not written ({self.suffix}): "
+            f"attributions {self.label} are not written ({self.suffix}): "
             f"{self.n_numbers:,} numbers are more than {self.most:,}; "
             "`attributions: all` writes them"
         )

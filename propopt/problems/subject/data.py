@@ -185,7 +185,7 @@ def extent_of_documents(data: Data, texts: pd.Series[str]) -> Extent:
     """
     rule = PatternWords()
     explained = texts.iloc[: data.explain]
-    words = {found.word for text in explained for found in rule.find(text)}
+    words = {occurrence.word for text in explained for occurrence in rule.find(text)}
     return Extent.of(data, len(texts), max(len(words), 1))
 
 

@@ -306,14 +306,14 @@ class Data(Section):
     @model_validator(mode="after")
     def _one_source(self) -> Data:
         sources = ("grid", "uniform", "sklearn", "csv")
-        given = [n for n in sources if getattr(self, n) is not None]
-        if len(given) != 1:
+        user_sources = [n for n in sources if getattr(self, n) is not None]
+        if len(user_sources) != 1:
             raise PydanticCustomError(
                 "one_source",
                 "expected exactly one of grid, uniform, sklearn and csv, got {given}",
-                {"given": " and ".join(given) or "none of them"},
+                {"given": " and ".join(user_sources) or "none of them"},
             )
-        refuse_settings(self, given[0], _NOT_OF_SOURCE[given[0]])
+        refuse_settings(self, user_sources[0], _NOT_OF_SOURCE[user_sources[0]])
         if self.text is not None:
             refuse_settings(self, "text", _NOT_OF_TEXT)
         return self

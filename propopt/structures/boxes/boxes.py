@@ -191,8 +191,8 @@ class Boxes:
 
     def merged(self) -> Boxes:
         """With each set once, and no box that is empty."""
-        sets, places = self.sets.unique()
-        merged = self.products.with_factors(places, self.sets.empty, sets.column)
+        sets, indices = self.sets.unique()
+        merged = self.products.with_factors(indices, self.sets.empty, sets.column)
         return replace(self, sets=sets, values=merged.values, paths=merged.paths)
 
 

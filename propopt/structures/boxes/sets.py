@@ -376,26 +376,26 @@ def _ways_up(
         parent[children] = inner
         side[children] = np.arange(n_inner) + i * n_inner
     who, nodes = np.arange(len(leaves)), leaves
-    found: list[tuple[Positions, Positions]] = []
+    results: list[tuple[Positions, Positions]] = []
     while len(who) > 0:
         below = parent[nodes] >= 0
         who, nodes = who[below], nodes[below]
-        found.append((who, side[nodes]))
+        results.append((who, side[nodes]))
         nodes = parent[nodes]
     return (
-        np.concatenate([who for who, _ in found]),
-        np.concatenate([sides for _, sides in found]),
+        np.concatenate([who for who, _ in results]),
+        np.concatenate([sides for _, sides in results]),
     )
 
 
 def _sides(tree: Tree, inner: Positions, columns: Sequence[ColumnMap]) -> Sets:
     """What goes left at each inner node, then what goes right, by the table."""
-    found = list(_asked(tree, inner, columns))
-    if not found:
+    result = list(_asked(tree, inner, columns))
+    if not result:
         return Sets.of_numbers([], [], [], [])
-    places = [np.concatenate([at, at + len(inner)]) for at, _ in found]
-    sets = Sets.concatenate([sets for _, sets in found])
-    return sets.take(np.argsort(np.concatenate(places)))
+    indices = [np.concatenate([at, at + len(inner)]) for at, _ in result]
+    sets = Sets.concatenate([sets for _, sets in result])
+    return sets.take(np.argsort(np.concatenate(indices)))
 
 
 def _asked(

@@ -140,12 +140,12 @@ class Pieces:
 
 def ranks(parts: Iterable[NDArray[Any]]) -> Positions:
     """Places of rows in their lexicographic order, equal for equal rows."""
-    places = np.zeros(1, np.intp)
+    indices = np.zeros(1, np.intp)
     for part in parts:
         values, ordered = np.unique(part, return_inverse=True)
-        both = places * max(len(values), 1) + ordered
-        _, places = np.unique(both, return_inverse=True)
-    return places
+        both = indices * max(len(values), 1) + ordered
+        _, indices = np.unique(both, return_inverse=True)
+    return indices
 
 
 _FACTORS_AT_ONCE: Final = 8192
@@ -192,8 +192,8 @@ class Products:
         total = np.full(P.shape[1], self.base + self._constant)
         for lot in self.lots:
             product = P[lot.factors[lot.paths[0]]]
-            for places in lot.paths[1:]:
-                product *= P[lot.factors[places]]
+            for indices in lot.paths[1:]:
+                product *= P[lot.factors[indices]]
             total += (lot.sums @ product)[0]
         return total
 
@@ -212,14 +212,14 @@ class Products:
         return total, slopes
 
     def with_factors(
-        self, places: Positions, dropped: Truths, column: Positions
+        self, indices: Positions, dropped: Truths, column: Positions
     ) -> Products:
         """The same sum of other factors: factor u is the new one at ``places[u]``.
 
         Products with a factor that is ``dropped``, because it is always 0, go; factors
         at place −1 are always 1.
         """
-        padded = np.append(places, -1)[self.paths]
+        padded = np.append(indices, -1)[self.paths]
         kept = ~np.append(dropped, False)[self.paths].any(axis=1)
         paths, values = _packed(padded[kept]), self.values[kept]
         return Products(self.base, values, paths, column, self.n_columns)

@@ -133,11 +133,11 @@ class Curves:
 
     def take(self, chosen: Positions | Truths) -> Curves:
         """Those that are chosen."""
-        places = np.arange(len(self))[chosen].tolist()
+        indices = np.arange(len(self))[chosen].tolist()
         return Curves(
             self.column[chosen],
-            tuple(self.rules[u] for u in places),
-            tuple(self.knots[u] for u in places),
+            tuple(self.rules[u] for u in indices),
+            tuple(self.knots[u] for u in indices),
         )
 
     def at(self, values: Array) -> Array:

@@ -103,8 +103,8 @@ class _Columns:
     """The columns of numbers, by their place among themselves."""
 
     def __init__(self, features: Sequence[Mapping[str, Any]]) -> None:
-        places = [f["flat_feature_index"] for f in features]
-        self.place = np.array(places, dtype=np.intp)
+        indices = [f["flat_feature_index"] for f in features]
+        self.place = np.array(indices, dtype=np.intp)
         self.missing_left: Truths = np.array(
             [f["nan_value_treatment"] != "AsTrue" for f in features], dtype=bool
         )

@@ -217,7 +217,7 @@ class View:
         by itself.
         """
         column = np.array([self.sources[k].column for k in seen], dtype=np.intp)
-        row = _places_among_equals(column)
+        row = _indices_among_equals(column)
         points = np.tile(self.start, (int(row.max(initial=-1)) + 1, 1))
         points[row, column] = values
         return numbers(self.sees(points))[row, seen]
@@ -253,15 +253,15 @@ def _taken(table: Any, columns: NDArray[np.intp]) -> Any:
     return as_array(table)[:, columns]
 
 
-def _places_among_equals(keys: NDArray[np.intp]) -> NDArray[np.intp]:
+def _indices_among_equals(keys: NDArray[np.intp]) -> NDArray[np.intp]:
     """How many equal ones stand before each, (E,)."""
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
     starts = np.flatnonzero(np.diff(ordered, prepend=-1))
     place = np.arange(len(keys)) - np.repeat(starts, np.diff([*starts, len(keys)]))
-    places = np.empty(len(keys), dtype=np.intp)
-    places[order] = place
-    return places
+    indices = np.empty(len(keys), dtype=np.intp)
+    indices[order] = place
+    return indices
 
 
 # ---- What steps that are no compositions make of each column, by where it comes from
@@ -499,10 +499,10 @@ def _in_parts(step: Any, view: View) -> Sources | None:
         if isinstance(part, str) and part == "drop":
             continue
         sources = _sources(part, _part_of(view, step, _listed(columns)))
-        places = range(*step.output_indices_[name].indices(2**62))
-        if sources is None or len(sources) != len(places):
+        indices = range(*step.output_indices_[name].indices(2**62))
+        if sources is None or len(sources) != len(indices):
             return None
-        parts.update(zip(places, sources, strict=True))
+        parts.update(zip(indices, sources, strict=True))
     return tuple(parts[k] for k in sorted(parts))
 
 

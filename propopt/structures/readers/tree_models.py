@@ -261,8 +261,8 @@ _OF_OTHERS: Final[Mapping[tuple[str, str], TreeRule]] = {
 
 def read_boxes(model: Any, output: TreeOutput, view: View) -> Boxes | None:
     """The boxes of an output of a fitted model; None as of :func:`read_trees`."""
-    found = read_trees(model, output, view)
-    return None if found is None else found.boxes()
+    result = read_trees(model, output, view)
+    return None if result is None else result.boxes()
 
 
 def read_trees(model: Any, output: TreeOutput, view: View) -> TreeSum | None:

@@ -367,8 +367,8 @@ class Questions:
         seen = np.repeat(rising, [len(ends[k]) for k in rising])
         asked = np.concatenate([ends[k] for k in rising])
         column = _AllAtOnce(self, seen)
-        found = largest_at_most(column, asked, _near_secants(column, asked))
-        return {**ends, **{k: found[seen == k] for k in rising}}
+        result = largest_at_most(column, asked, _near_secants(column, asked))
+        return {**ends, **{k: result[seen == k] for k in rising}}
 
     def codes(self, k: int) -> Array:
         """What is seen of each code of the category behind a column; NaN if refused."""
@@ -456,10 +456,10 @@ def resolved(trees: Sequence[Tree], view: View, numbers: Numbers) -> list[Tree] 
     columns = _columns(ends, view, numbers)
     whole = []
     for tree in trees:
-        found = _of_table(tree, columns)
-        if found is None:
+        result = _of_table(tree, columns)
+        if result is None:
             return None
-        whole.append(found)
+        whole.append(result)
     return whole
 
 

@@ -90,19 +90,19 @@ class Conjunctions:
         of_leaf = (weights @ self._shares(0).T)[:, self._which]
         with_one = (weights @ self._shares(1).T)[:, self._which]
         total = self.base * (weights @ (np.arange(d + 1) / d)) + with_one @ self.values
-        found = np.repeat(total[:, None], d, axis=1)
+        result = np.repeat(total[:, None], d, axis=1)
         for k, (own, more) in enumerate(zip(of_leaf, with_one, strict=True)):
-            found[k] += _added(self.present, self.values * (own - more), d)
-            found[k] -= _added(self.absent, self.values * more, d)
-        return found
+            result[k] += _added(self.present, self.values * (own - more), d)
+            result[k] -= _added(self.absent, self.values * more, d)
+        return result
 
     def _shares(self, more: int) -> Array:
         """E_m of the kinds of leaves, with ``more`` words present, (kinds, d + 1)."""
-        found = np.zeros((len(self._kinds), self.n_words + 1))
+        result = np.zeros((len(self._kinds), self.n_words + 1))
         for p in np.unique(self._kinds[:, 0]).tolist():
             of_p = self._kinds[:, 0] == p
-            found[of_p] = shares_keeping(self.n_words, p + more, self._kinds[of_p, 1])
-        return found
+            result[of_p] = shares_keeping(self.n_words, p + more, self._kinds[of_p, 1])
+        return result
 
     @cached_property
     def _kinds(self) -> Positions:
@@ -129,18 +129,18 @@ class Conjunctions:
         )
 
 
-def _added(places: Positions, values: Array, d: int) -> Array:
-    """The sum of ``values`` (L,) over the rows of ``places`` that each word is in."""
-    inside = places >= 0
-    repeated = np.broadcast_to(values[:, None], places.shape)
-    return np.asarray(np.bincount(places[inside], repeated[inside], d), float)
+def _added(indices: Positions, values: Array, d: int) -> Array:
+    """The sum of ``values`` (L,) over the rows of ``indices`` that each word is in."""
+    inside = indices >= 0
+    repeated = np.broadcast_to(values[:, None], indices.shape)
+    return np.asarray(np.bincount(indices[inside], repeated[inside], d), float)
 
 
 def _padded(rows: list[list[int]]) -> Positions:
     longest = max(map(len, rows), default=0)
     padded = np.full((len(rows), longest), -1, np.intp)
-    for row, places in zip(padded, rows, strict=True):
-        row[: len(places)] = places
+    for row, indices in zip(padded, rows, strict=True):
+        row[: len(indices)] = indices
     return padded
 
 

@@ -33,8 +33,8 @@ from propopt.base.arrays import Array, Positions, Truths, Values
 
 def all_sets(n_words: int) -> Truths:
     """The bits of all sets of words, (2^d, d): word j is in set i if bit j of i is."""
-    places = np.arange(2**n_words)[:, None]
-    return np.asarray((places >> np.arange(n_words)) & 1, bool)
+    indices = np.arange(2**n_words)[:, None]
+    return np.asarray((indices >> np.arange(n_words)) & 1, bool)
 
 
 def sets_of_size(n_words: int, size: int) -> Truths:
@@ -65,22 +65,22 @@ def share_keeping(m: Array, d: int, present: int, absent: int) -> Array:
     """
     if present + absent > d:
         return np.zeros(m.shape)
-    found = np.ones(m.shape)
+    result = np.ones(m.shape)
     for i in range(present):
-        found *= np.maximum(m - i, 0.0) / (d - i)
+        result *= np.maximum(m - i, 0.0) / (d - i)
     for i in range(absent):
-        found *= np.maximum(d - m - i, 0.0) / (d - present - i)
-    return found
+        result *= np.maximum(d - m - i, 0.0) / (d - present - i)
+    return result
 
 
-def shares_drawn(d: int, b: int) -> Array:
+def shares_sampled(d: int, b: int) -> Array:
     """P(i of b words are kept | m of all d are), (b + 1, d + 1)."""
     m = np.arange(d + 1.0)
     if b == 1:  # most blocks: asked for at each word of a text
-        found = np.empty((2, d + 1))
-        np.divide(d - m, d, out=found[0])
-        np.divide(m, d, out=found[1])
-        return found
+        result = np.empty((2, d + 1))
+        np.divide(d - m, d, out=result[0])
+        np.divide(m, d, out=result[1])
+        return result
     return np.array(
         [math.comb(b, i) * share_keeping(m, d, i, b - i) for i in range(b + 1)]
     )
@@ -93,11 +93,11 @@ def shares_keeping(n_words: int, p: int, absent: Positions) -> Array:
     """
     m, last = np.arange(n_words + 1.0), int(absent.max(initial=0))
     share = share_keeping(m, n_words, p, 0)
-    found = np.zeros((len(absent), n_words + 1))
+    result = np.zeros((len(absent), n_words + 1))
     for a in range(min(last, n_words - p) + 1):
-        found[absent == a] = share
+        result[absent == a] = share
         share = share * np.maximum(n_words - m - a, 0.0) / max(n_words - p - a, 1)
-    return found
+    return result
 
 
 # ---- Functions of sets of words, and the means of them that are known without samples
@@ -212,16 +212,16 @@ class _Step:
         """From e and e′ of t words (2, Q, t + 1) to those of t + b."""
         more = self.plain.shape[1] - 1
         t = state.shape[2] - 1
-        found = np.empty((2, len(self.plain), t + more + 1))
-        found[:, :, t + 1 :] = 0.0
+        result = np.empty((2, len(self.plain), t + more + 1))
+        result[:, :, t + 1 :] = 0.0
         of_none, *of_some = self._likely(t)
-        np.multiply(state, of_none, out=found[:, :, : t + 1])
+        np.multiply(state, of_none, out=result[:, :, : t + 1])
         for i, likely in enumerate(of_some, start=1):
-            part, here = state * likely, found[:, :, i : i + t + 1]
+            part, here = state * likely, result[:, :, i : i + t + 1]
             here[1] += self.tilted[:, i, None] * part[0]
             part *= self.plain[:, i, None]
             here += part
-        return found
+        return result
 
     def owed(self, later: Array, state: Array) -> tuple[Array, Array, Array]:
         """From what is owed to e and e′ of t + b words (2, K, Q, t + b + 1), to t.
@@ -231,21 +231,21 @@ class _Step:
         t, shape = state.shape[2] - 1, (*later.shape[1:3], self.plain.shape[1])
         plain, tilted = np.zeros(shape), np.zeros(shape)
         of_none, *of_some = self._likely(t)
-        found = later[..., : t + 1] * of_none
+        result = later[..., : t + 1] * of_none
         for i, likely in enumerate(of_some, start=1):
             part = later[..., i : i + t + 1] * likely
             plain[..., i] = np.einsum("kqm,qm->kq", part[0], state[0])
             plain[..., i] += np.einsum("kqm,qm->kq", part[1], state[1])
             tilted[..., i] = np.einsum("kqm,qm->kq", part[1], state[0])
-            found[0] += self.tilted[:, i, None] * part[1]
+            result[0] += self.tilted[:, i, None] * part[1]
             part *= self.plain[:, i, None]
-            found += part
-        return found, plain, tilted
+            result += part
+        return result, plain, tilted
 
     def _likely(self, t: int) -> Iterator[Array]:
         """P(i of b are kept | m of t + b) at m = i, ..., i + t, for each i."""
         more = self.plain.shape[1] - 1
-        for i, row in enumerate(shares_drawn(t + more, more)):
+        for i, row in enumerate(shares_sampled(t + more, more)):
             yield row[i : i + t + 1]
 
 
@@ -279,7 +279,7 @@ class SymmetricMeans:
 
     def _of_words(self, debts: list[list[Array]], weights: Array) -> Array:
         """From what is owed to the steps to what is owed to words (K, d)."""
-        found = np.zeros((weights.shape[0], weights.shape[2] - 1))
+        result = np.zeros((weights.shape[0], weights.shape[2] - 1))
         start = 0
         for blocks, of_sets in zip(self.blocks, self._of_sets, strict=True):
             own = debts[start : start + len(blocks.words)]
@@ -289,8 +289,8 @@ class SymmetricMeans:
             )
             shares = blocks.shares.T
             owed = (plain @ shares + (tilted @ shares) * blocks.values) * of_sets
-            found[:, blocks.words] = owed.sum(axis=1) @ blocks.kept
-        return found
+            result[:, blocks.words] = owed.sum(axis=1) @ blocks.kept
+        return result
 
     def _parts(self) -> Iterator[tuple[list[_Step], Array]]:
         """Consecutive steps whose means can be held at once, and where they begin."""

@@ -16,7 +16,7 @@ from propopt.structures.subsets.sets import (
     Blocks,
     SetFunction,
     SymmetricMeans,
-    shares_drawn,
+    shares_sampled,
 )
 
 
@@ -89,40 +89,40 @@ class PlainSum:
     def value(self, bits: Truths, /) -> Values:
         """Values at bits (n, d), (n,)."""
         z = np.asarray(bits, bool)
-        found = np.full(len(z), self.base)
+        result = np.full(len(z), self.base)
         for blocks in self.blocks:
-            found += blocks.read(blocks.values, z)
-        return found
+            result += blocks.read(blocks.values, z)
+        return result
 
     def mean_by_size(self) -> Values:
         """E_m f for m = 0, ..., d words kept, (d + 1,)."""
-        found = np.full(self.n_words + 1, self.base)
+        result = np.full(self.n_words + 1, self.base)
         for blocks in self.blocks:
             means = (blocks.values @ blocks.shares).sum(axis=0)
-            found += means @ shares_drawn(self.n_words, blocks.n_words)
-        return found
+            result += means @ shares_sampled(self.n_words, blocks.n_words)
+        return result
 
     def kept(self, weights: Array, /) -> Array:
         """Σ_m w_m E_m[z_j f] for weights (K, d + 1) of sizes m = 0, ..., d: (K, d)."""
         d = self.n_words
         base = self.base * (weights @ (np.arange(d + 1) / d))
-        found = np.repeat(base[:, None], d, axis=1)
+        result = np.repeat(base[:, None], d, axis=1)
         for blocks in self.blocks:
-            _add_kept(found, blocks, weights, d)
-        return found
+            _add_kept(result, blocks, weights, d)
+        return result
 
 
-def _add_kept(found: Array, blocks: Blocks, weights: Array, d: int) -> None:
+def _add_kept(result: Array, blocks: Blocks, weights: Array, d: int) -> None:
     """Adds Σ_m w_m E_m[z_j g] of each block to all words (K, d)."""
     b, sizes = blocks.n_words, np.arange(d + 1.0)
-    likely = shares_drawn(d, b)
+    likely = shares_sampled(d, b)
     others = np.maximum(sizes - np.arange(b + 1)[:, None], 0.0) / max(d - b, 1)
     means = blocks.values @ blocks.shares
     outside = (weights @ (likely * others).T) @ means.T
     of_sets = (weights @ likely.T) @ blocks.shares.T
     inside = (of_sets[:, None] * blocks.values) @ blocks.kept
-    found += outside.sum(axis=1, keepdims=True)
-    found[:, blocks.words] += inside - outside[:, :, None]
+    result += outside.sum(axis=1, keepdims=True)
+    result[:, blocks.words] += inside - outside[:, :, None]
 
 
 # ---- Sums over words that are divided by the norm of what is kept
@@ -185,11 +185,11 @@ class NormalisedSum:
 
     @cached_property
     def _means(self) -> Values:
-        found = np.full(self.n_words + 1, self.base)
+        result = np.full(self.n_words + 1, self.base)
         for nodes in self._nodes(1):
             means = SymmetricMeans(self._scaled, self._powers.rates[nodes]).means()
-            found += self._powers.weights[nodes] @ means
-        return sealed(found)
+            result += self._powers.weights[nodes] @ means
+        return sealed(result)
 
     def kept(self, weights: Array, /) -> Array:
         """Σ_m w_m E_m[z_j f] for weights (K, d + 1) of sizes m = 0, ..., d: (K, d)."""
@@ -200,11 +200,13 @@ class NormalisedSum:
         return base[:, None] + scale * (mix @ self._kept(few))
 
     def _kept(self, weights: Array) -> Array:
-        found = np.zeros((len(weights), self.n_words))
+        result = np.zeros((len(weights), self.n_words))
         for nodes in self._nodes(len(weights)):
             means = SymmetricMeans(self._scaled, self._powers.rates[nodes])
-            found += means.kept(weights[:, None] * self._powers.weights[nodes][:, None])
-        return found
+            result += means.kept(
+                weights[:, None] * self._powers.weights[nodes][:, None]
+            )
+        return result
 
     def _nodes(self, n_rows: int) -> Iterator[slice]:
         """Consecutive nodes that are taken at once."""

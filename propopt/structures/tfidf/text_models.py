@@ -35,11 +35,11 @@ def read_text_model(
     """What a fitted model of texts is made of; the first reason if it is not read."""
     reasons = []
     for reader in READERS:
-        found = reader(model, output, index)
-        if isinstance(found, NoSetFunction):
-            reasons.append(found)
-        elif found is not None:
-            return found
+        result = reader(model, output, index)
+        if isinstance(result, NoSetFunction):
+            reasons.append(result)
+        elif result is not None:
+            return result
     added = _read_members(model, TreeOutput(output, index))
     if isinstance(added, AddedTexts):
         return added
@@ -56,8 +56,8 @@ def _read_members(model: Any, output: TreeOutput) -> AddedTexts | NoSetFunction 
         return total
     parts = []
     for part in total.parts:
-        found = read_text_model(part.model, part.output.name, part.output.index)
-        if isinstance(found, NoSetFunction):
-            return found
-        parts.append((part.weight, found))
+        result = read_text_model(part.model, part.output.name, part.output.index)
+        if isinstance(result, NoSetFunction):
+            return result
+        parts.append((part.weight, result))
     return AddedTexts(tuple(parts), total.base)

@@ -149,8 +149,8 @@ def before(step: Any, row: LinearRow) -> LinearRow | NoSetFunction:
         )
     if row.thresholds is not None:
         return _scaled(network, row, type(step).__name__)
-    found = LinearRow.of_network(network, row.coefficients, step.n_features_in_)
-    return replace(found, intercept=found.intercept + row.intercept)
+    result = LinearRow.of_network(network, row.coefficients, step.n_features_in_)
+    return replace(result, intercept=result.intercept + row.intercept)
 
 
 def takes_norm(step: Any) -> bool:
@@ -244,15 +244,15 @@ def last_norm(vectoriser: Vectoriser) -> Normed | NoSetFunction:
     steps = [step for _, step in rest.steps] if type(rest) is Pipeline else [rest]
     norms = [k for k, step in enumerate(steps) if takes_norm(step)]
     n_before = norms[-1] + 1 if norms else 0
-    found = Normed(vectoriser, np.arange(vectoriser.n_features))
+    result = Normed(vectoriser, np.arange(vectoriser.n_features))
     for step in steps[:n_before]:
-        then = found.behind(step)
+        then = result.behind(step)
         if isinstance(then, NoSetFunction):
             return then
-        found = then
+        result = then
     behind = [(f"step {k}", step) for k, step in enumerate(steps[n_before:])]
     after = Pipeline(behind) if len(behind) > 1 else behind[0][1]
-    return replace(found, vectoriser=replace(found.vectoriser, rest=after))
+    return replace(result, vectoriser=replace(result.vectoriser, rest=after))
 
 
 def _factors(network: Network | None) -> Values | None:
@@ -272,19 +272,19 @@ MOST_SHARED: Final = 12
 
 
 def word_blocks(
-    vectoriser: Vectoriser, row: LinearRow, found: DocumentFeatures
+    vectoriser: Vectoriser, row: LinearRow, features: DocumentFeatures
 ) -> tuple[Blocks, ...] | NoSetFunction:
     """What sets of words add to a linear output, and to the power of the norm.
 
     Words that share a feature, such as ``Food`` and ``food`` where case is lowered, are
     in one block.
     """
-    entries = (found.count, (found.word, found.feature))
-    counts = sp.csr_array(entries, shape=(found.n_words, found.n_features))
+    entries = (features.count, (features.word, features.feature))
+    counts = sp.csr_array(entries, shape=(features.n_words, features.n_features))
     groups = _groups(counts)
     largest = max(groups, key=len)
     if len(largest) > MOST_SHARED:
-        return NoSetFunction(_too_many(vectoriser, found, largest))
+        return NoSetFunction(_too_many(vectoriser, features, largest))
     by_size = sorted({len(group) for group in groups})
     return tuple(
         _blocks(vectoriser, row, counts, np.array([g for g in groups if len(g) == b]))
@@ -294,8 +294,8 @@ def word_blocks(
 
 def _groups(counts: Sparse) -> list[Positions]:
     """Words that share features, directly or through others."""
-    together = counts @ counts.T
-    n_groups, group = connected_components(together, directed=False)
+    joint = counts @ counts.T
+    n_groups, group = connected_components(joint, directed=False)
     order = np.argsort(group, kind="stable")
     sizes = np.bincount(group, minlength=n_groups)
     return np.split(order, np.cumsum(sizes)[:-1])
@@ -327,8 +327,12 @@ def _of_sets(
     return np.asarray(features @ row.coefficients), np.asarray(sizes, np.float64)
 
 
-def _too_many(vectoriser: Vectoriser, found: DocumentFeatures, words: Positions) -> str:
-    shared = np.intersect1d(found.shared, found.feature[np.isin(found.word, words)])
+def _too_many(
+    vectoriser: Vectoriser, features: DocumentFeatures, words: Positions
+) -> str:
+    shared = np.intersect1d(
+        features.shared, features.feature[np.isin(features.word, words)]
+    )
     names = ", ".join(repr(vectoriser.name_of(v)) for v in shared[:3].tolist())
     return (
         f"{len(words)} words of the document share features ({names}, ...), more than "
@@ -351,10 +355,10 @@ class AddedTexts:
         """The function of which words of a document are kept."""
         parts = []
         for weight, structure in self.parts:
-            found = structure.at(document)
-            if isinstance(found, NoSetFunction):
-                return found
-            parts.append((weight, found))
+            result = structure.at(document)
+            if isinstance(result, NoSetFunction):
+                return result
+            parts.append((weight, result))
         alone = len(parts) == 1 and parts[0][0] == 1.0 and self.base == 0.0
         return parts[0][1] if alone else AddedSets(parts, self.base)
 
@@ -370,20 +374,20 @@ def members_of(model: Any, output: TreeOutput) -> ModelSum | NoSetFunction | Non
     rule = _MEMBERS_RULES.get(type(model))
     if rule is None:
         return None
-    found = rule(model, output)
-    return NoSetFunction(found.reason) if isinstance(found, NoProducts) else found
+    result = rule(model, output)
+    return NoSetFunction(result.reason) if isinstance(result, NoProducts) else result
 
 
 def _behind(model: Pipeline, output: TreeOutput) -> ModelSum | NoSetFunction | None:
     """The members of the last step, each behind the same steps before."""
-    found = members_of(model.steps[-1][1], output)
-    if not isinstance(found, ModelSum):
-        return found
+    result = members_of(model.steps[-1][1], output)
+    if not isinstance(result, ModelSum):
+        return result
     parts = [
         part._replace(model=Pipeline([*model.steps[:-1], ("member", part.model)]))
-        for part in found.parts
+        for part in result.parts
     ]
-    return ModelSum(tuple(parts), found.base)
+    return ModelSum(tuple(parts), result.base)
 
 
 _NO_TABLE: Final = View.of_numbers(0, np.asarray)
@@ -476,12 +480,12 @@ def _curved(model: Any, link: Link | None) -> str:
 
 
 def _pipeline(model: Any, output: TreeOutput) -> Found:
-    found = linear_row(model.steps[-1][1], output)
+    result = linear_row(model.steps[-1][1], output)
     for _, step in reversed(model.steps[:-1]):
-        if not isinstance(found, LinearRow):
-            return found
-        found = before(step, found)
-    return found
+        if not isinstance(result, LinearRow):
+            return result
+        result = before(step, result)
+    return result
 
 
 def _of_members(model: Any, output: TreeOutput) -> Found:
@@ -501,8 +505,8 @@ def _of_members(model: Any, output: TreeOutput) -> Found:
 def _added(rows: list[LinearRow], weights: list[float], base: float) -> Found:
     if any(row.thresholds is not None for row in rows):
         return NoSetFunction("members compare what they are given with thresholds")
-    found = LinearRow.added(rows, weights)
-    return replace(found, intercept=found.intercept + base)
+    result = LinearRow.added(rows, weights)
+    return replace(result, intercept=result.intercept + base)
 
 
 def _bagging(model: Any, output: TreeOutput) -> Found:
@@ -585,9 +589,9 @@ def _calibrated(_model: Any, _output: TreeOutput) -> Found:
 
 
 def _votes(model: Any, output: TreeOutput) -> Found:
-    found = _of_members(model, output)
-    if not isinstance(found, NoSetFunction) or output.name != "probability":
-        return found
+    result = _of_members(model, output)
+    if not isinstance(result, NoSetFunction) or output.name != "probability":
+        return result
     return NoSetFunction(
         "votes are counted, or probabilities averaged, which are curves of weighted "
         "sums of words; the margin of each member is a sum"
@@ -627,10 +631,10 @@ class TextLinear:
         """The function of which words of a document are kept."""
         if document.n_words == 0:
             return NoSetFunction("the document has no word")
-        found = document_features(self.vectoriser, document)
-        if isinstance(found, NoSetFunction):
-            return found
-        blocks = word_blocks(self.vectoriser, self.row, found)
+        result = document_features(self.vectoriser, document)
+        if isinstance(result, NoSetFunction):
+            return result
+        blocks = word_blocks(self.vectoriser, self.row, result)
         if isinstance(blocks, NoSetFunction):
             return blocks
         if self.vectoriser.norm is None:

@@ -90,20 +90,20 @@ class _CubesAsked:
     counts: list[float]
 
     def cubes(self, holds: dict[float, bool]) -> list[Cube] | None:
-        found: list[Cube] = []
+        results: list[Cube] = []
         open_: list[tuple[int, float, tuple[int, ...]]] = [(0, 0.0, ())]
         while open_:
             i, total, literals = open_.pop()
             inside = [holds[total + more] for more in self.left[i].tolist()]
             if all(inside):
-                found.append(Cube(1.0, literals))
+                results.append(Cube(1.0, literals))
             elif any(inside):
                 word = 2 * self.words[i]
                 open_.append((i + 1, total + self.counts[i], (*literals, word + 1)))
                 open_.append((i + 1, total, (*literals, word)))
-            if len(found) + len(open_) > MOST_CUBES:
+            if len(results) + len(open_) > MOST_CUBES:
                 return None
-        return found
+        return results
 
 
 @final
@@ -315,15 +315,15 @@ class LeavesOnWords:
             absent,
         )
 
-    def at(self, found: DocumentFeatures) -> Conjunctions | NoSetFunction:
+    def at(self, features: DocumentFeatures) -> Conjunctions | NoSetFunction:
         """The function of the words of a document."""
-        d = found.n_words
+        d = features.n_words
         groups: list[list[Cube]] = []
-        parts = [self._alone(found)]
-        for feature in found.shared.tolist():
-            part = self._shared(feature, found, groups)
+        parts = [self._alone(features)]
+        for feature in features.shared.tolist():
+            part = self._shared(feature, features, groups)
             if part is None:
-                return self._too_many(found)
+                return self._too_many(features)
             parts.append(part)
         entry = np.concatenate([part.entry for part in parts])
         place = np.concatenate([part.place for part in parts])
@@ -332,7 +332,7 @@ class LeavesOnWords:
             words = [[Cube(1.0, (k,))] for k in range(2 * d)]
             table = CubeTable.of([*words, *groups])
             if literals.n_products(table) > MOST_CONJUNCTIONS:
-                return self._too_many(found)
+                return self._too_many(features)
             literals = literals.multiplied_out(table)
         literals = literals.consistent().merged()
         return literals.conjunctions(self.base, d)
@@ -347,11 +347,11 @@ class LeavesOnWords:
         values = self.values[alive]
         return Literals.of(values, row, place[kept], n_places).merged()
 
-    def _alone(self, found: DocumentFeatures) -> _Asked:
+    def _alone(self, features: DocumentFeatures) -> _Asked:
         """What sets of features are that one word feeds."""
-        own = ~np.isin(found.feature, found.shared)
-        feature, word = found.feature[own], found.word[own]
-        seen = self._seen(feature, found.count[own])
+        own = ~np.isin(features.feature, features.shared)
+        feature, word = features.feature[own], features.word[own]
+        seen = self._seen(feature, features.count[own])
         start, end = self._between(feature)
         which = np.repeat(np.arange(len(feature)), end - start)
         entry = np.arange(len(which)) + (start - _before(end - start))[which]
@@ -361,7 +361,7 @@ class LeavesOnWords:
         return _Asked(entry[differs], place[differs])
 
     def _shared(
-        self, feature: int, found: DocumentFeatures, groups: list[list[Cube]]
+        self, feature: int, features: DocumentFeatures, groups: list[list[Cube]]
     ) -> _Asked | None:
         """What sets of a feature are that several words feed; cubes go to ``groups``.
 
@@ -369,7 +369,7 @@ class LeavesOnWords:
         """
         start, end = self._between(np.array([feature]))
         entry = np.arange(start[0], end[0])
-        words, counts = found.words_of(feature)
+        words, counts = features.words_of(feature)
         totals = attained(counts)
         seen = self._seen(np.full(len(totals), feature), totals)
         sets, which = self.sets.take(entry).unique()
@@ -381,7 +381,7 @@ class LeavesOnWords:
             cubes = cubes_of(words, counts, holds)
             if cubes is None:
                 return None
-            place[u] = 2 * found.n_words + len(groups)
+            place[u] = 2 * features.n_words + len(groups)
             groups.append(cubes)
         asked = place[which] >= 0
         return _Asked(entry[asked], place[which][asked])
@@ -401,8 +401,8 @@ class LeavesOnWords:
         column = self.sets.column
         return np.searchsorted(column, features), np.searchsorted(column, features + 1)
 
-    def _too_many(self, found: DocumentFeatures) -> NoSetFunction:
-        shared = found.shared[:3].tolist()
+    def _too_many(self, features: DocumentFeatures) -> NoSetFunction:
+        shared = features.shared[:3].tolist()
         names = ", ".join(repr(self.vectoriser.name_of(v)) for v in shared)
         return NoSetFunction(
             f"several words of the document feed one feature ({names}, ...), and what "
@@ -440,8 +440,8 @@ class TextTrees:
 
     def at(self, document: Document, /) -> SetFunction | NoSetFunction:
         """The function of which words of a document are kept."""
-        found = document_features(self.trees.vectoriser, document)
-        return found if isinstance(found, NoSetFunction) else self.trees.at(found)
+        result = document_features(self.trees.vectoriser, document)
+        return result if isinstance(result, NoSetFunction) else self.trees.at(result)
 
 
 def read_text_trees(
@@ -478,12 +478,12 @@ def _no_boxes(
 ) -> NoSetFunction:
     """Why the model behind a vectoriser is no sum of trees."""
     try:
-        found = exact_products(vectoriser.rest, output, index, view)
+        result = exact_products(vectoriser.rest, output, index, view)
     except UNREADABLE as error:
         return NoSetFunction(unreadable(vectoriser.rest, error))
     name = type(last_step(vectoriser.rest)).__name__
-    if isinstance(found, NoProducts):
-        return NoSetFunction(f"{name}: {found.reason}")
+    if isinstance(result, NoProducts):
+        return NoSetFunction(f"{name}: {result.reason}")
     return NoSetFunction(f"{name} is no sum of trees")
 
 

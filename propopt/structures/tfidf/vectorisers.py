@@ -64,12 +64,12 @@ class Vectoriser:
                 f"{name}(input={steps[0].input!r}) reads files, not texts"
             )
         first = _with_vocabulary(steps[0])
-        found = cls(first, bool(first.binary), False, None, None, None)
+        result = cls(first, bool(first.binary), False, None, None, None)
         if type(first) is TfidfVectorizer:
-            found = _with_tfidf(found, first)
+            result = _with_tfidf(result, first)
         elif type(first) is HashingVectorizer:
-            found = replace(found, norm=first.norm)
-        return _with_steps(found, steps[1:])
+            result = replace(result, norm=first.norm)
+        return _with_steps(result, steps[1:])
 
     def __repr__(self) -> str:
         return (
@@ -101,16 +101,16 @@ class Vectoriser:
         """G of counts (n, V), in the precision of the vectoriser; no norm yet."""
         own = np.dtype(self.counter.dtype)
         given = own if own in (np.float32, np.float64) else np.dtype(np.float64)
-        found = sp.csr_array(counts, dtype=given, copy=True)
-        found.eliminate_zeros()
+        result = sp.csr_array(counts, dtype=given, copy=True)
+        result.eliminate_zeros()
         if self.binary:
-            found.data.fill(1.0)
+            result.data.fill(1.0)
         if self.sublinear:
-            np.log(found.data, found.data)
-            found.data += given.type(1.0)
+            np.log(result.data, result.data)
+            result.data += given.type(1.0)
         if self.idf is not None:
-            found.data *= self.idf[found.indices].astype(given)
-        return found
+            result.data *= self.idf[result.indices].astype(given)
+        return result
 
     def name_of(self, feature: int) -> str:
         """The term that a feature counts; of hashed ones its number."""
@@ -125,14 +125,14 @@ class Vectoriser:
     @cached_property
     def ngrams(self) -> dict[str, list[tuple[str, ...]]]:
         """The n-grams of several words in the vocabulary, by their first word."""
-        found: dict[str, list[tuple[str, ...]]] = {}
+        results: dict[str, list[tuple[str, ...]]] = {}
         if self.counter.analyzer != "word" or self.counter.ngram_range[1] == 1:
-            return found
+            return results
         for term in self._terms.values():
             first, *others = term.split(" ")
             if others:
-                found.setdefault(first, []).append((first, *others))
-        return found
+                results.setdefault(first, []).append((first, *others))
+        return results
 
     @cached_property
     def _terms(self) -> dict[int, str]:
@@ -149,22 +149,32 @@ def _with_vocabulary(counter: Any) -> Any:
     return own
 
 
-def _with_tfidf(found: Vectoriser, tfidf: Any) -> Vectoriser:
+def _with_tfidf(vectoriser: Vectoriser, tfidf: Any) -> Vectoriser:
     """With the settings of a TfidfTransformer, or of a TfidfVectorizer."""
     idf = np.asarray(tfidf.idf_, np.float64) if tfidf.use_idf else None
     sublinear = bool(tfidf.sublinear_tf)
-    return replace(found, sublinear=sublinear, idf=idf, norm=tfidf.norm)
+    return replace(vectoriser, sublinear=sublinear, idf=idf, norm=tfidf.norm)
 
 
-def _with_steps(found: Vectoriser, behind: list[Any]) -> Vectoriser:
+def _with_steps(vectoriser: Vectoriser, behind: list[Any]) -> Vectoriser:
     """With what of the steps behind is still the vectoriser's, and the rest."""
     kinds = [type(step) for step in behind[:2]]
-    counted = type(found.counter) is not TfidfVectorizer and found.norm is None
+    counted = (
+        type(vectoriser.counter) is not TfidfVectorizer and vectoriser.norm is None
+    )
     if counted and kinds[:1] == [TfidfTransformer]:
-        found, behind, kinds = _with_tfidf(found, behind[0]), behind[1:], kinds[1:]
-    if found.norm is None and kinds[:1] == [Normalizer] and behind[0].norm != "max":
-        found, behind = replace(found, norm=behind[0].norm), behind[1:]
-    return replace(found, rest=_joined(behind))
+        vectoriser, behind, kinds = (
+            _with_tfidf(vectoriser, behind[0]),
+            behind[1:],
+            kinds[1:],
+        )
+    if (
+        vectoriser.norm is None
+        and kinds[:1] == [Normalizer]
+        and behind[0].norm != "max"
+    ):
+        vectoriser, behind = replace(vectoriser, norm=behind[0].norm), behind[1:]
+    return replace(vectoriser, rest=_joined(behind))
 
 
 def _joined(steps: list[Any]) -> Any:
@@ -213,8 +223,8 @@ def text_entries(model: Any) -> list[Any]:
 def text_vectorisers(model: Any) -> list[CountsWords]:
     """The vectorisers that a model begins with; none where another part sees texts."""
     entries = text_entries(model)
-    found = [entry for entry in entries if isinstance(entry, CountsWords)]
-    return found if len(found) == len(entries) else []
+    vectorisers = [entry for entry in entries if isinstance(entry, CountsWords)]
+    return vectorisers if len(vectorisers) == len(entries) else []
 
 
 def _entries(parts: Iterable[Any]) -> list[Any]:
@@ -295,9 +305,9 @@ def document_features(
             f"words of the document form n-grams of the vocabulary ({_some(formed)}), "
             "which depend on what is deleted between them"
         )
-    found = _of_words(vectoriser, document)
+    result = _of_words(vectoriser, document)
     bits = _some_bits(document, _n_checks(vectoriser, document))
-    off = abs(vectoriser.counts(document.texts(bits)) - found.counts(bits))
+    off = abs(vectoriser.counts(document.texts(bits)) - result.counts(bits))
     wrong = np.unique(off.tocoo().col[off.tocoo().data > 0.0])
     if len(wrong) > 0:
         names = [vectoriser.name_of(v) for v in wrong.tolist()]
@@ -305,7 +315,7 @@ def document_features(
             f"the features {_some(names)} are not made of single words of the "
             "document; take the words of the vectoriser"
         )
-    return found
+    return result
 
 
 def _of_words(vectoriser: Vectoriser, document: Document) -> DocumentFeatures:
@@ -348,11 +358,11 @@ def _has_runs(vectoriser: Vectoriser) -> bool:
 
 def _touches(document: Document) -> bool:
     """Whether a letter stands beside a word, which may meet another one."""
-    beside = (
+    neighbouring = (
         document.text[max(o.start - 1, 0) : o.start] + document.text[o.end : o.end + 1]
         for o in document.occurrences
     )
-    return _LETTER.search("".join(beside)) is not None
+    return _LETTER.search("".join(neighbouring)) is not None
 
 
 def _some_bits(document: Document, n_checks: int) -> Truths:
@@ -361,9 +371,9 @@ def _some_bits(document: Document, n_checks: int) -> Truths:
     if 2**d <= n_checks:
         return all_sets(d)
     rng = np.random.default_rng(0)
-    drawn = random_sets(d, rng.integers(1, d, n_checks), rng)
+    samples = random_sets(d, rng.integers(1, d, n_checks), rng)
     whole = np.ones((1, d), bool)
-    return np.concatenate([whole, ~whole, drawn])
+    return np.concatenate([whole, ~whole, samples])
 
 
 def _formed_ngrams(vectoriser: Vectoriser, document: Document) -> list[str]:

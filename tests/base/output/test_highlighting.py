@@ -110,9 +110,9 @@ def test_signs_stay_apart_for_readers_who_do_not_see_all_colours(name, kind):
 
 def test_shades_begin_at_their_edges():
     values = np.array([0.05, 0.051, 0.2, 0.21, -0.41, 0.8, -1.0, np.nan, 0.0])
-    found = levels(values, 1.0).tolist()
-    assert found == [0, 1, 1, 2, -3, 4, -5, 0, 0]
-    assert levels(2.0 * values[:-2], 2.0).tolist() == found[:-2]
+    result = levels(values, 1.0).tolist()
+    assert result == [0, 1, 1, 2, -3, 4, -5, 0, 0]
+    assert levels(2.0 * values[:-2], 2.0).tolist() == result[:-2]
     assert levels(np.zeros(3), 0.0).tolist() == [0, 0, 0]
 
 
@@ -163,9 +163,9 @@ def read(html: str) -> Reader:
 def marked(text: str, weights: dict[str, float], errors=None) -> MarkedText:
     words = tuple(weights)
     spans = sorted(
-        (found.start(), found.end(), place)
+        (result.start(), result.end(), place)
         for place, word in enumerate(words)
-        for found in re.finditer(re.escape(word), text)
+        for result in re.finditer(re.escape(word), text)
     )
     return MarkedText(
         "one", (), text, spans, words, np.array(list(weights.values())), errors
@@ -265,14 +265,14 @@ def test_direction_is_that_of_the_text_and_words_in_tables_are_apart():
 
 
 def test_a_page_is_whole_and_loads_nothing(tmp_path):
-    found = highlighted([marked("good", {"good": 1.0})], "a <title>", "units")
-    found.to_html(tmp_path / "page.html")
+    result = highlighted([marked("good", {"good": 1.0})], "a <title>", "units")
+    result.to_html(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert page == found.page()
+    assert page == result.page()
     assert "default-src 'none'" in page
     assert "<title>a &lt;title&gt;</title>" in page
     assert "http" not in page.replace("http-equiv", "")
-    assert found._repr_html_() == found.html
+    assert result._repr_html_() == result.html
 
 
 def test_a_text_without_words_or_numbers_is_shown():

@@ -192,9 +192,9 @@ def test_what_many_evaluations_cost_is_announced_before(
         pytest.importorskip("shap")
     function = po.wrap(lambda Z: Z.sum(axis=1))
     table = np.random.default_rng(0).normal(size=(rows, 2))
-    found = baseline.explain(function, table, progress=True)
+    result = baseline.explain(function, table, progress=True)
     said = capsys.readouterr().err
     assert f"{baseline.method}: " in said
     number = said.split(f"{baseline.method}: ")[1].split(" evaluations")[0]
     assert int(number.replace(",", "")) >= 200_000
-    assert found.evaluations <= 1.1 * int(number.replace(",", ""))
+    assert result.evaluations <= 1.1 * int(number.replace(",", ""))

@@ -35,26 +35,26 @@ SLOPES = np.array([2.0, -1.0, 0.5])
 )
 def test_a_product_has_the_coefficients_that_are_known(kernel_width, golden):
     lime = ExactLime(law=three_bins(0.3), kernel_width=kernel_width)
-    found = lime.explain(monomial([0, 1], 3), IN_ITS_CELL)
-    np.testing.assert_allclose(found.attributions[0], golden[1:], atol=5e-10, rtol=0)
-    np.testing.assert_allclose(found.details["intercept"], golden[0], atol=5e-10)
-    assert found.attributions[0, 2] == 0.0  # the product has no such column
-    assert found.units == "output"
+    result = lime.explain(monomial([0, 1], 3), IN_ITS_CELL)
+    np.testing.assert_allclose(result.attributions[0], golden[1:], atol=5e-10, rtol=0)
+    np.testing.assert_allclose(result.details["intercept"], golden[0], atol=5e-10)
+    assert result.attributions[0, 2] == 0.0  # the product has no such column
+    assert result.units == "output"
 
 
 def test_what_is_known_besides_is_that_of_the_law():
-    found = ExactLime(law=three_bins(1.0)).explain(linear(SLOPES), IN_ITS_CELL)
-    details = found.details
+    result = ExactLime(law=three_bins(1.0)).explain(linear(SLOPES), IN_ITS_CELL)
+    details = result.details
     np.testing.assert_allclose(details["alpha"], 0.451862761878, atol=1e-12)
     np.testing.assert_allclose(details["mean_weight"], 0.737687106475**3, atol=1e-12)
     np.testing.assert_allclose(
         details["effective_share"], 0.832010355857, atol=1e-12, rtol=0
     )
-    surrogate = details["intercept"] + found.attributions.sum(axis=1)
+    surrogate = details["intercept"] + result.attributions.sum(axis=1)
     f = IN_ITS_CELL @ SLOPES
     np.testing.assert_allclose(details["local_gap"], f - surrogate, atol=1e-12)
-    assert found.evaluations == 0  # formulas count none
-    assert found.standard_errors is None
+    assert result.evaluations == 0  # formulas count none
+    assert result.standard_errors is None
 
 
 def test_no_seed_changes_the_last_bit():
@@ -73,13 +73,13 @@ def test_no_seed_changes_the_last_bit():
 @pytest.mark.parametrize("kernel_width", [0.5, 1.0, 1e6])
 def test_per_unit_a_linear_function_has_its_slopes(kernel_width):
     lime = ExactLime(law=three_bins(1.0), kernel_width=kernel_width, units="gradient")
-    found = lime.explain(linear(SLOPES, 0.7), IN_ITS_CELL)
-    np.testing.assert_allclose(found.attributions[0], SLOPES, rtol=1e-12)
-    np.testing.assert_array_equal(found.details["undefined"], [0.0])
+    result = lime.explain(linear(SLOPES, 0.7), IN_ITS_CELL)
+    np.testing.assert_allclose(result.attributions[0], SLOPES, rtol=1e-12)
+    np.testing.assert_array_equal(result.details["undefined"], [0.0])
     means = np.array([-1.8472390633, 0.0631881979, 1.7946562177])
     steps = [means[b] - np.delete(means, b).mean() for b in range(3)]
-    np.testing.assert_allclose(found.details["steps"][0], steps, atol=1e-9)
-    assert found.units == "gradient"
+    np.testing.assert_allclose(result.details["steps"][0], steps, atol=1e-9)
+    assert result.units == "gradient"
 
 
 @pytest.mark.parametrize(("middle", "is_seen"), [(0.0, 0), (0.079, 0), (0.081, 1)])
@@ -87,12 +87,12 @@ def test_a_bin_at_the_mean_of_the_others_has_no_slope(middle, is_seen):
     """Bins of one number each, the outermost 4 apart: 2 % are 0.08."""
     X = np.array([[-2.0], [-1.0], [middle], [1.0], [2.0]]) * [1.0, 1.0]
     lime = ExactLime(n_bins=5, units="gradient")
-    found = lime.explain(linear(np.array([3.0, 1.0])), X)
+    result = lime.explain(linear(np.array([3.0, 1.0])), X)
     unseen = 2 * (1 - is_seen)
-    np.testing.assert_array_equal(found.details["undefined"], [0, 0, unseen, 0, 0])
+    np.testing.assert_array_equal(result.details["undefined"], [0, 0, unseen, 0, 0])
     expected = is_seen * np.array([3.0, 1.0])
-    np.testing.assert_allclose(found.attributions[2], expected, rtol=1e-12)
-    np.testing.assert_allclose(found.attributions[0], [3.0, 1.0], rtol=1e-12)
+    np.testing.assert_allclose(result.attributions[2], expected, rtol=1e-12)
+    np.testing.assert_allclose(result.attributions[0], [3.0, 1.0], rtol=1e-12)
 
 
 def test_coefficients_of_categories_and_missing_numbers_stay_differences():
@@ -125,9 +125,9 @@ def test_missing_numbers_and_categories_are_bins():
     """f is additive: β_j is its part in the own bin less the mean over the others."""
     X, function = half_known()
     lime = ExactLime(kernel_width=1.3, background=X)
-    found = lime.explain(function, X[:20]).to_frame()
+    result = lime.explain(function, X[:20]).to_frame()
     of_kind = X["kind"].value_counts(normalize=True)
-    for row, beta in zip(X[:20].itertuples(), found.itertuples(), strict=True):
+    for row, beta in zip(X[:20].itertuples(), result.itertuples(), strict=True):
         is_a = row.kind == "a"
         others = 0.0 if is_a else 2.0 * of_kind["a"] / (1.0 - of_kind[row.kind])
         assert beta.kind == pytest.approx(2.0 * is_a - others, abs=1e-6)
@@ -190,10 +190,10 @@ def test_a_tree_is_explained_as_by_all_cells(kernel_width):
     X = rng.normal(size=(60, 3)) ** 3
     tree = DecisionTreeRegressor(max_depth=4, random_state=0).fit(X, X.prod(axis=1))
     lime = ExactLime(kernel_width=kernel_width, n_bins=3, background=X)
-    found = lime.explain(po.wrap(tree), X[:4])
+    result = lime.explain(po.wrap(tree), X[:4])
     for n in range(4):
         beta = brute_force(tree, X, X[n], 3, kernel_width)
-        own = np.append(found.details["intercept"][n], found.attributions[n])
+        own = np.append(result.details["intercept"][n], result.attributions[n])
         np.testing.assert_allclose(own, beta, rtol=1e-5, atol=1e-6)
 
 
@@ -204,8 +204,8 @@ def test_weights_say_how_often_bins_are_drawn(weights, expected):
     """Bins of 6, 1 and 3 rows, for two of the three quartiles are 0."""
     X = np.r_[np.zeros(6), 1.0, 2.0, 3.0, 4.0][:, None]
     step = DecisionTreeRegressor(max_depth=1).fit(X, X[:, 0] > 0)
-    found = ExactLime(weights=weights, background=X).explain(po.wrap(step), X[-1:])
-    assert found.attributions[0, 0] == pytest.approx(expected)
+    result = ExactLime(weights=weights, background=X).explain(po.wrap(step), X[-1:])
+    assert result.attributions[0, 0] == pytest.approx(expected)
 
 
 def test_the_package_scatters_around_it():
@@ -270,8 +270,8 @@ def test_a_function_that_is_not_what_it_was_read_as_is_estimated():
         pytest.warns(InexactBoxesWarning, match="differs from its answer by"),
         pytest.warns(EstimatedWarning, match="differs from its answer by"),
     ):
-        found = lime.explain(wrong, IN_ITS_CELL)
-    assert found.standard_errors is not None
+        result = lime.explain(wrong, IN_ITS_CELL)
+    assert result.standard_errors is not None
 
 
 # ---- functions that can only be called
@@ -285,15 +285,17 @@ def test_other_functions_are_estimated_with_their_errors(units):
     known = linear(SLOPES)
     lime = ExactLime(n_samples=2000, units=units, background=X)
     with pytest.warns(EstimatedWarning, match="from 2,000 draws around each row, as"):
-        found = lime.explain(called, X[:8], rng=1)
+        result = lime.explain(called, X[:8], rng=1)
     with pytest.warns(EstimatedWarning):
         same = lime.explain(called, X[:3], rng=1)
-    np.testing.assert_array_equal(found.attributions[:3], same.attributions)
+    np.testing.assert_array_equal(result.attributions[:3], same.attributions)
     exact = lime.explain(known, X[:8])
-    z = (found.attributions - exact.attributions)[:, 1:] / found.standard_errors[:, 1:]
+    z = (result.attributions - exact.attributions)[:, 1:] / result.standard_errors[
+        :, 1:
+    ]
     assert np.abs(z).max() < 5.0
     assert np.abs(z).max() > 0.5
-    assert found.evaluations == 8 * 2000 + 8
+    assert result.evaluations == 8 * 2000 + 8
     assert exact.standard_errors is None
 
 
@@ -322,8 +324,8 @@ def test_the_gaussian_law_is_that_of_the_background():
     one, other = (m.explain(product, X[:5]) for m in (named, ExactLime(law=law)))
     np.testing.assert_array_equal(one.attributions, other.attributions)
     slopes = ExactLime(law="gaussian", background=X, units="gradient")
-    found = slopes.explain(linear(SLOPES[:2]), X[:5]).attributions
-    np.testing.assert_allclose(found, np.tile(SLOPES[:2], (5, 1)), rtol=1e-9)
+    result = slopes.explain(linear(SLOPES[:2]), X[:5]).attributions
+    np.testing.assert_allclose(result, np.tile(SLOPES[:2], (5, 1)), rtol=1e-9)
 
 
 def test_what_quadrature_does_not_find_is_estimated_with_the_reason():
@@ -332,8 +334,8 @@ def test_what_quadrature_does_not_find_is_estimated_with_the_reason():
     f = Additive(rules, knots={1: [0.0]})
     lime = po.explainers.ExactLime(background=X, n_samples=200)
     with pytest.warns(EstimatedWarning, match="quadrature"):
-        found = lime.explain(f, X[:2])
-    assert found.standard_errors is not None
+        result = lime.explain(f, X[:2])
+    assert result.standard_errors is not None
     with pytest.warns(EstimatedWarning, match="quadrature"):
         family = lime.at_widths(f, X[:2], [1.0, 2.0])
     assert [one.parameters["kernel_width"] for one in family] == [1.0, 2.0]

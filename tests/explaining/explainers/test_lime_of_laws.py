@@ -81,15 +81,13 @@ def test_runs_tend_to_the_limit_and_say_how_far_they_are():
 def test_many_rows_have_their_own_draws_whatever_is_explained_with_them(monkeypatch):
     lime = Lime(law=fixture.law(0.7), n_samples=50)
     points = np.concatenate([fixture.ROW, fixture.ROW[:, ::-1], fixture.ROW])
-    together = lime.explain(Answering(BUMP), points)
+    joint = lime.explain(Answering(BUMP), points)
     monkeypatch.setattr(perturbations.PERTURBED_POINTS.__class__, "rows", lambda *_: 1)
     apart = lime.explain(Answering(BUMP), points)
     alone = lime.explain(Answering(BUMP), points[:2])
-    np.testing.assert_allclose(apart.attributions, together.attributions, rtol=1e-12)
-    np.testing.assert_allclose(
-        alone.attributions, together.attributions[:2], rtol=1e-12
-    )
-    assert (together.attributions[0] != together.attributions[2]).all()
+    np.testing.assert_allclose(apart.attributions, joint.attributions, rtol=1e-12)
+    np.testing.assert_allclose(alone.attributions, joint.attributions[:2], rtol=1e-12)
+    assert (joint.attributions[0] != joint.attributions[2]).all()
 
 
 def test_a_kernel_width_replaces_that_of_the_law():
@@ -156,7 +154,7 @@ def test_a_bit_that_only_the_row_has_is_told_by_the_row():
     )
     law, row = TabularLaw.of((fixture.column(), never), 1.0), np.array([[0.0, 1.0]])
     assert Lime(law=law).explain(Power(1), row).attributions[0, 1] == 0.0
-    found = Lime(law=law, first_row=True, n_samples=4000).explain(Power(1), row)
+    result = Lime(law=law, first_row=True, n_samples=4000).explain(Power(1), row)
     # all of the row's gap to the others' fit: with bit 0 it is 0 + 2 + noise
     limit = ExactLimits(
         fixture.SumOfProducts.additive(
@@ -165,7 +163,7 @@ def test_a_bit_that_only_the_row_has_is_told_by_the_row():
         law,
     ).of(row)
     truth = expected(limit, np.array([1.0]), 4000, ridge=0.0).coefficients
-    np.testing.assert_allclose(found.attributions, truth, atol=0.15)
+    np.testing.assert_allclose(result.attributions, truth, atol=0.15)
 
 
 def test_missing_values_and_categories_have_bits():
@@ -175,13 +173,13 @@ def test_missing_values_and_categories_have_bits():
     law = TabularLaw.from_data(X)
     f = po.wrap(lambda x: np.where(np.isnan(x[:, 0]), 3.0, 0.0) + x[:, 1])
     row = np.array([[np.nan, 0.5]])
-    found = Lime(law=law, n_samples=4000).explain(f, row)
-    assert found.attributions[0, 0] == pytest.approx(3.0, abs=0.1)
+    result = Lime(law=law, n_samples=4000).explain(f, row)
+    assert result.attributions[0, 0] == pytest.approx(3.0, abs=0.1)
 
 
 def test_what_cannot_be_is_refused():
     law = fixture.law(1.0)
-    for settings, what in [
+    for settings, label in [
         ({}, "either scale or law"),
         ({"scale": 1.0, "law": law}, "either scale or law"),
         ({"law": "tabular"}, "law: expected a law of propopt.lime"),
@@ -191,7 +189,7 @@ def test_what_cannot_be_is_refused():
         ({"law": law, "n_samples": 1, "first_row": True}, "n_samples: expected at"),
         ({"scale": 1.0, "first_row": True}, "first_row: only with a law"),
     ]:
-        with pytest.raises(InvalidInput, match=what):
+        with pytest.raises(InvalidInput, match=label):
             Lime(**settings)
     with pytest.raises(InvalidInput, match="law: it has 3 columns, and X has 2"):
         Lime(law=law).explain(Power(1), [[0.0, 1.0]])

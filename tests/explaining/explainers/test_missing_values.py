@@ -42,22 +42,22 @@ each_form = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 @each_form
 def test_the_gradient_has_effects_where_numbers_are_missing(form):
     function = po.wrap(additive, data=form(X))
-    found = Gradient().explain(function, form(X)).attributions
-    np.testing.assert_allclose(found, slopes_and_effects(), rtol=1e-8)
+    result = Gradient().explain(function, form(X)).attributions
+    np.testing.assert_allclose(result, slopes_and_effects(), rtol=1e-8)
 
 
 @each_form
 def test_noise_leaves_what_is_missing(form):
-    seen = []
+    observed = []
 
     def model(table):
-        seen.append(np.isnan(np.asarray(table, float)).sum(axis=1))
+        observed.append(np.isnan(np.asarray(table, float)).sum(axis=1))
         return additive(table)
 
     function = po.wrap(model, data=form(X))
-    found = SmoothGrad(scale=0.3, n_samples=5).explain(function, form(X))
-    np.testing.assert_allclose(found.attributions, slopes_and_effects(), rtol=1e-7)
-    assert max(map(max, seen)) == ABSENT.sum(axis=1).max()
+    result = SmoothGrad(scale=0.3, n_samples=5).explain(function, form(X))
+    np.testing.assert_allclose(result.attributions, slopes_and_effects(), rtol=1e-7)
+    assert max(map(max, observed)) == ABSENT.sum(axis=1).max()
 
 
 @each_form
@@ -65,32 +65,32 @@ def test_noise_leaves_what_is_missing(form):
 def test_lime_draws_observed_values_for_what_is_missing(form, kernel_width):
     function = po.wrap(additive, data=form(X))
     lime = Lime(scale=0.5, n_samples=4000, kernel_width=kernel_width)
-    found = lime.explain(function, form(X))
-    errors = np.maximum(found.standard_errors, 1e-9)
-    scores = (found.attributions - slopes_and_effects()) / errors
+    result = lime.explain(function, form(X))
+    errors = np.maximum(result.standard_errors, 1e-9)
+    scores = (result.attributions - slopes_and_effects()) / errors
     assert np.abs(scores).max() <= 5.0  # false alarm 5e-5 over 90 scores
 
 
 def test_lime_of_missing_numbers_does_not_depend_on_other_rows(monkeypatch):
     function = po.wrap(additive, data=X)
     lime = Lime(scale=0.5, n_samples=40)
-    together = lime.explain(function, X, rng=3).attributions
+    joint = lime.explain(function, X, rng=3).attributions
     few = lime.explain(function, X.iloc[:9], rng=3).attributions
-    np.testing.assert_allclose(few, together[:9], rtol=1e-12)
+    np.testing.assert_allclose(few, joint[:9], rtol=1e-12)
     from propopt.base.resources import Budget
     from propopt.laws import perturbations
 
     monkeypatch.setattr(perturbations, "PERTURBED_POINTS", Budget(1))
     np.testing.assert_allclose(
-        lime.explain(function, X, rng=3).attributions, together, rtol=1e-12
+        lime.explain(function, X, rng=3).attributions, joint, rtol=1e-12
     )
 
 
 def test_lime_of_a_column_without_values_is_zero():
     table = X.assign(weight=np.nan)
     function = po.wrap(additive, data=table)
-    found = Lime(scale=0.5, n_samples=100).explain(function, table).attributions
-    np.testing.assert_array_equal(found[:, 2], 0.0)
+    result = Lime(scale=0.5, n_samples=100).explain(function, table).attributions
+    np.testing.assert_array_equal(result[:, 2], 0.0)
 
 
 @pytest.mark.parametrize("method", [Gradient(), Lime(scale=0.5)])
@@ -108,8 +108,8 @@ def test_a_baseline_of_missing_numbers_and_categories():
     share = COLOURED["colour"].notna().mean()
     effects = 3.0 * (COLOURED["colour"].notna() - share)
     expected = np.column_stack([slopes_and_effects(), effects])
-    found = Gradient().explain(function, COLOURED).attributions
-    np.testing.assert_allclose(found, expected, rtol=1e-8)
+    result = Gradient().explain(function, COLOURED).attributions
+    np.testing.assert_allclose(result, expected, rtol=1e-8)
     lime = Lime(scale=0.5, n_samples=4000).explain(function, COLOURED)
     scores = (lime.attributions - expected) / np.maximum(lime.standard_errors, 1e-9)
     assert np.abs(scores).max() <= 5.0  # false alarm 7e-5 over 120 scores
@@ -141,7 +141,7 @@ def test_shap_knows_that_a_feature_is_missing(algorithm):
     pytest.importorskip("shap")
     background = X.iloc[:6]
     shap = Shap(background=background, algorithm=algorithm, n_permutations=200)
-    found = shap.explain(po.wrap(curved), X.iloc[:12])
+    result = shap.explain(po.wrap(curved), X.iloc[:12])
     table, B = X.to_numpy(), background.to_numpy()
     for n in range(12):
 
@@ -152,23 +152,23 @@ def test_shap_knows_that_a_feature_is_missing(algorithm):
 
         tolerance = 1e-9 if algorithm == "exact" else 0.2
         expected = shapley(value, 3)
-        np.testing.assert_allclose(found.attributions[n], expected, atol=tolerance)
-    np.testing.assert_allclose(found.details["completeness_gap"], 0.0, atol=1e-12)
+        np.testing.assert_allclose(result.attributions[n], expected, atol=tolerance)
+    np.testing.assert_allclose(result.details["completeness_gap"], 0.0, atol=1e-12)
 
 
 def test_shap_values_per_unit_stay_effects_where_a_number_is_missing():
     pytest.importorskip("shap")
     function = po.wrap(additive)
     plain = Shap(background="mean").explain(function, X)
-    found = Shap(background="mean", units="gradient").explain(function, X)
+    result = Shap(background="mean", units="gradient").explain(function, X)
     np.testing.assert_allclose(
-        found.attributions[ABSENT], plain.attributions[ABSENT], rtol=1e-12
+        result.attributions[ABSENT], plain.attributions[ABSENT], rtol=1e-12
     )
     expected = np.broadcast_to([2.0, -1.0, 1.0], X.shape)
     np.testing.assert_allclose(
-        found.attributions[~ABSENT], expected[~ABSENT], rtol=1e-9
+        result.attributions[~ABSENT], expected[~ABSENT], rtol=1e-9
     )
-    np.testing.assert_array_equal(found.details["undefined"], 0.0)
+    np.testing.assert_array_equal(result.details["undefined"], 0.0)
     np.testing.assert_allclose(
         plain.details["base_value"], additive(X.mean().to_numpy()[None])[0]
     )
@@ -176,9 +176,9 @@ def test_shap_values_per_unit_stay_effects_where_a_number_is_missing():
 
 def test_the_lime_package_takes_no_missing_numbers():
     complete = X.fillna(0.0)
-    for rows, background, what in ((X, complete, "X"), (complete, X, "background")):
+    for rows, background, label in ((X, complete, "X"), (complete, X, "background")):
         lime = LimePackage(n_samples=20, background=background)
-        message = rf"^lime_package: {what} has missing numbers in 'age', .*Lime does"
+        message = rf"^lime_package: {label} has missing numbers in 'age', .*Lime does"
         with pytest.raises(InvalidInput, match=message):
             lime.explain(po.wrap(additive), rows)
 

@@ -284,7 +284,7 @@ def test_shap_equals_the_package_and_asks_no_more_of_the_model(
         return np.asarray(np.sin(rows).prod(axis=1) + rows[:, 0] ** 2)
 
     shap = Shap(background=background, algorithm=algorithm, n_permutations=3)
-    found = shap.explain(wrap(model), points, rng=4)
+    result = shap.explain(wrap(model), points, rng=4)
     asked.clear()
     masker = package.maskers.Independent(background, max_samples=n_rows)
     masker.invariants = lambda x: (
@@ -304,9 +304,9 @@ def test_shap_equals_the_package_and_asks_no_more_of_the_model(
             ]
         )
     # 2^6 changes of f at most are added up, each rounded to ε of the largest value
-    np.testing.assert_allclose(found.attributions, wanted, rtol=0, atol=64 * 2e-15)
+    np.testing.assert_allclose(result.attributions, wanted, rtol=0, atol=64 * 2e-15)
     own = n_rows + len(points) + 6  # base values, gaps, and rows that are tried twice
-    assert found.evaluations <= sum(asked) + own
+    assert result.evaluations <= sum(asked) + own
 
 
 @pytest.mark.parametrize("algorithm", ["exact", "permutation"])

@@ -66,39 +66,39 @@ CASES = {
 def test_all_orders_give_the_same(case):
     model, table = CASES[case]
     function = po.wrap(model.fit(table, Y), data=table)
-    found = TreeShap(background=table[100:120]).explain(function, table[:4])
+    result = TreeShap(background=table[100:120]).explain(function, table[:4])
     wanted = all_orders(function, table[:4], table[100:120])
-    np.testing.assert_allclose(found.attributions, wanted, atol=1e-12)
-    assert np.abs(found.details["completeness_gap"]).max() <= 1e-12
-    assert found.units == "output"
+    np.testing.assert_allclose(result.attributions, wanted, atol=1e-12)
+    assert np.abs(result.details["completeness_gap"]).max() <= 1e-12
+    assert result.units == "output"
 
 
 def test_the_shap_package_gives_the_same_for_a_forest():
     shap = pytest.importorskip("shap")
     classes = (Y > 0).astype(int)
     model = RandomForestClassifier(n_estimators=20, random_state=0).fit(X, classes)
-    found = TreeShap(background=BACKGROUND).explain(po.wrap(model, data=X), X[:30])
+    result = TreeShap(background=BACKGROUND).explain(po.wrap(model, data=X), X[:30])
     theirs = shap.TreeExplainer(model, BACKGROUND).shap_values(X[:30])[..., 1]
-    np.testing.assert_allclose(found.attributions, theirs, atol=1e-9)
+    np.testing.assert_allclose(result.attributions, theirs, atol=1e-9)
 
 
 def test_the_shap_package_gives_the_same_for_lightgbm():
     shap = pytest.importorskip("shap")
     lightgbm = pytest.importorskip("lightgbm")
     model = lightgbm.LGBMRegressor(n_estimators=30, verbose=-1).fit(X, Y)
-    found = TreeShap(background=BACKGROUND).explain(po.wrap(model, data=X), X[:30])
+    result = TreeShap(background=BACKGROUND).explain(po.wrap(model, data=X), X[:30])
     theirs = shap.TreeExplainer(model, BACKGROUND).shap_values(X[:30])
     # the package compares and adds up in single precision
-    np.testing.assert_allclose(found.attributions, theirs, atol=2e-6)
+    np.testing.assert_allclose(result.attributions, theirs, atol=2e-6)
 
 
 def test_columns_that_no_tree_asks_for_have_exactly_zero():
     table = X.assign(unused=RNG.normal(size=N), constant=1.0)
     model = DecisionTreeRegressor(max_depth=3, random_state=0).fit(table, Y)
     used = model.feature_importances_ > 0.0
-    found = TreeShap(background=50).explain(po.wrap(model, data=table), table)
-    assert (found.attributions[:, ~used] == 0.0).all()
-    assert (found.attributions[:, used] != 0.0).any(axis=0).all()
+    result = TreeShap(background=50).explain(po.wrap(model, data=table), table)
+    assert (result.attributions[:, ~used] == 0.0).all()
+    assert (result.attributions[:, used] != 0.0).any(axis=0).all()
 
 
 def test_background_rows_are_drawn_by_the_seed():
@@ -113,16 +113,16 @@ def test_background_rows_are_drawn_by_the_seed():
 
 def test_the_whole_table_is_its_own_background_where_fewer_rows_are_there():
     function = po.wrap(DecisionTreeRegressor(random_state=0).fit(X, Y), data=X)
-    found = TreeShap(background=10_000).explain(function, X)
+    result = TreeShap(background=10_000).explain(function, X)
     given = TreeShap(background=X).explain(function, X)
-    np.testing.assert_allclose(found.attributions, given.attributions, atol=1e-14)
+    np.testing.assert_allclose(result.attributions, given.attributions, atol=1e-14)
 
 
 def test_the_mean_is_one_background_row():
     function = po.wrap(DecisionTreeRegressor(random_state=0).fit(X, Y), data=X)
-    found = TreeShap(background="mean").explain(function, X)
+    result = TreeShap(background="mean").explain(function, X)
     given = TreeShap(background=X.mean().to_frame().T).explain(function, X)
-    np.testing.assert_array_equal(found.attributions, given.attributions)
+    np.testing.assert_array_equal(result.attributions, given.attributions)
 
 
 def test_a_function_that_is_no_sum_of_trees_is_refused_with_what_would_do():
@@ -176,13 +176,13 @@ def test_blocks_of_leaves_give_what_all_leaves_do(kept, deep, monkeypatch):
     monkeypatch.setattr(boxes, "_AT_ONCE", Budget(20_000))
     monkeypatch.setattr(boxes, "_KEPT", kept)
     parts = BoxShapley.of(deep.boxes, BACKGROUND.to_numpy())
-    found = parts.values(X[:6].to_numpy())
-    np.testing.assert_allclose(found, whole, rtol=0, atol=1e-13)
-    np.testing.assert_array_equal(parts.values(X[:6].to_numpy()), found)
+    result = parts.values(X[:6].to_numpy())
+    np.testing.assert_allclose(result, whole, rtol=0, atol=1e-13)
+    np.testing.assert_array_equal(parts.values(X[:6].to_numpy()), result)
     # and no bit of a row depends on the rows beside it
     for n in range(6):
         one = parts.values(X[n : n + 1].to_numpy())
-        np.testing.assert_array_equal(one[0], found[n])
+        np.testing.assert_array_equal(one[0], result[n])
 
 
 def test_what_is_counted_takes_a_bounded_share_of_memory(deep, monkeypatch):
@@ -219,16 +219,16 @@ def test_other_functions_and_backgrounds_are_counted_anew(deep):
     small = po.wrap(DecisionTreeRegressor(max_depth=3).fit(X, Y), data=X)
     for function in (deep, small, deep):
         for rows in (X[:20], X[20:40]):  # whose background rows are others
-            found = explainer.explain(function, rows, rng=3).attributions
+            result = explainer.explain(function, rows, rng=3).attributions
             fresh = TreeShap(background=10).explain(function, rows, rng=3).attributions
-            np.testing.assert_array_equal(found, fresh)
+            np.testing.assert_array_equal(result, fresh)
 
 
 def test_what_is_counted_stays_behind_where_an_explainer_is_pickled(deep):
     explainer = TreeShap(background=BACKGROUND)
-    found = explainer.explain(deep, X[:2])
+    result = explainer.explain(deep, X[:2])
     data = pickle.dumps(explainer)
     assert len(data) < 10_000
     again = pickle.loads(data).explain(deep, X[:2])
-    np.testing.assert_array_equal(again.attributions, found.attributions)
+    np.testing.assert_array_equal(again.attributions, result.attributions)
     assert explainer.parameters == pickle.loads(data).parameters

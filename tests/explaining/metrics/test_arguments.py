@@ -48,8 +48,8 @@ def test_frames_reach_function_and_method_as_frames(X):
     for metric in ROBUST:
         np.testing.assert_array_equal(metric(explain_by_name, frame), asked(metric, X))
     metric = RelativeOutputStability(n_samples=S)
-    found = metric(explain_by_name, function, frame)
-    np.testing.assert_array_equal(found, asked(metric, X))
+    result = metric(explain_by_name, function, frame)
+    np.testing.assert_array_equal(result, asked(metric, X))
 
 
 def test_categories_are_never_perturbed(rng):
@@ -77,9 +77,9 @@ def test_categories_have_no_mean(rng):
 
 def test_an_explanation_is_as_good_as_its_attributions(X):
     explanation = Gradient().explain(FUNCTION, X)
-    found = Infidelity()(explanation, FUNCTION, X)
+    result = Infidelity()(explanation, FUNCTION, X)
     np.testing.assert_array_equal(
-        found, Infidelity()(explanation.attributions, FUNCTION, X)
+        result, Infidelity()(explanation.attributions, FUNCTION, X)
     )
 
 
@@ -158,8 +158,8 @@ def test_blocks_do_not_change_a_sampled_method(explainer, X, monkeypatch):
     method = BaselineMethod(explainer=explainer, function=FUNCTION)
     whole = AvgSensitivity(n_samples=S)(method, X)
     monkeypatch.setattr(perturbations, "PERTURBED_POINTS", Budget(8 * 4 * 7))
-    found = AvgSensitivity(n_samples=S)(method, X)
-    np.testing.assert_allclose(found, whole, rtol=1e-7)
+    result = AvgSensitivity(n_samples=S)(method, X)
+    np.testing.assert_allclose(result, whole, rtol=1e-7)
 
 
 def test_a_method_whose_background_would_move_is_refused():

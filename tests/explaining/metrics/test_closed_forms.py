@@ -41,8 +41,8 @@ def test_constant_attributions_have_no_sensitivity(X):
 def test_relative_sensitivity_of_the_identity_is_that_of_the_points(X):
     metric = MaxSensitivity(n_samples=S)
     steps = np.linalg.norm(noise(metric, X.shape), axis=2).max(axis=1)
-    found = metric(lambda points: points, X)
-    np.testing.assert_allclose(found, steps / np.linalg.norm(X, axis=1), rtol=1e-10)
+    result = metric(lambda points: points, X)
+    np.testing.assert_allclose(result, steps / np.linalg.norm(X, axis=1), rtol=1e-10)
 
 
 def test_infidelity_of_a_square_is_its_curvature():
@@ -51,8 +51,8 @@ def test_infidelity_of_a_square_is_its_curvature():
     Over 100,000 draws the mean of I⁴, of variance 96δ⁸, is normal enough for z < 6.
     """
     X = np.linspace(-2, 2, 200)[:, None]
-    found = Infidelity(scale=0.5, n_samples=500)(2 * X, po.functions.Power(2), X)
-    z = (found.mean() - 3 * 0.5**4) / np.sqrt(96 * 0.5**8 / 100_000)
+    result = Infidelity(scale=0.5, n_samples=500)(2 * X, po.functions.Power(2), X)
+    z = (result.mean() - 3 * 0.5**4) / np.sqrt(96 * 0.5**8 / 100_000)
     assert abs(z) < 6
 
 
@@ -72,15 +72,15 @@ def test_prediction_gap_of_a_line_is_that_of_a_normal():
 
 def test_subsets_are_uniform_among_all_of_their_size():
     """χ² of 10 subsets, 9 degrees of freedom: above 50 with probability 1e-7."""
-    seen: list[np.ndarray] = []
+    observed: list[np.ndarray] = []
 
     def spy(points: np.ndarray) -> np.ndarray:
-        seen.append(np.asarray(points) == 0)
+        observed.append(np.asarray(points) == 0)
         return np.asarray(points) @ np.arange(1.0, 6.0)
 
     metric = FaithfulnessCorrelation(k=2, n_samples=10_000, baseline=np.zeros(5))
     metric(np.arange(5.0)[None], po.wrap(spy), np.ones((1, 5)))
-    subsets = np.concatenate([part for part in seen if part.any()])
+    subsets = np.concatenate([part for part in observed if part.any()])
     assert (subsets.sum(axis=1) == 2).all()
     _, counts = np.unique(subsets, axis=0, return_counts=True)
     assert len(counts) == 10

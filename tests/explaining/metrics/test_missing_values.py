@@ -46,19 +46,19 @@ def growing(table):
 
 def test_methods_are_asked_about_rows_that_miss_the_same():
     def watched(table):
-        seen.append(np.isnan(table).sum() / len(table))
+        observed.append(np.isnan(table).sum() / len(table))
         return constant(table)
 
-    seen = []
+    observed = []
     np.testing.assert_array_equal(metrics.MaxSensitivity()(watched, X), 0.0)
-    assert max(seen) <= ABSENT.sum(axis=1).max()
+    assert max(observed) <= ABSENT.sum(axis=1).max()
     np.testing.assert_array_equal(metrics.AvgSensitivity()(constant, X), 0.0)
 
 
 def test_ratios_of_changes_are_those_of_the_numbers_that_are_there():
     partly = X[ABSENT.sum(axis=1) < 3]
-    found = metrics.LocalLipschitz(n_samples=20)(growing, partly)
-    np.testing.assert_allclose(found, 3.0, rtol=1e-9)
+    result = metrics.LocalLipschitz(n_samples=20)(growing, partly)
+    np.testing.assert_allclose(result, 3.0, rtol=1e-9)
     relative = metrics.RelativeInputStability(n_samples=20)(growing, partly)
     np.testing.assert_allclose(relative, 1.0, rtol=1e-9)
 
@@ -66,8 +66,8 @@ def test_ratios_of_changes_are_those_of_the_numbers_that_are_there():
 def test_removing_features_takes_missing_ones_too():
     W = FUNCTION.value(X)[:, None] * 0 + np.nan_to_num(X * SLOPES) + 4.0 * ABSENT
     metric = metrics.FaithfulnessCorrelation(baseline=np.zeros(3), k=1)
-    found = metric(W, FUNCTION, X)
-    np.testing.assert_allclose(found[~np.isnan(found)], 1.0, rtol=1e-9)
+    result = metric(W, FUNCTION, X)
+    np.testing.assert_allclose(result[~np.isnan(result)], 1.0, rtol=1e-9)
 
 
 @pytest.mark.parametrize("metric", [metrics.Sparseness(), metrics.Complexity()])

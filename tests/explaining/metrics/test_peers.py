@@ -80,8 +80,8 @@ def explain(network) -> Callable[[np.ndarray], np.ndarray]:
     def gradients(points: np.ndarray) -> np.ndarray:
         at = torch.tensor(np.asarray(points), dtype=torch.float64, requires_grad=True)
         with torch.enable_grad():  # captum asks without
-            (found,) = torch.autograd.grad(network(at).sum(), at)
-        return found.numpy()
+            (result,) = torch.autograd.grad(network(at).sum(), at)
+        return result.numpy()
 
     return gradients
 
@@ -109,7 +109,7 @@ class Replay:
 def asked_of_quantus(metric, network, X, attributions, explain=None):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = metric(
+        result = metric(
             model=network,
             x_batch=X,
             y_batch=np.zeros(len(X), int),
@@ -119,7 +119,7 @@ def asked_of_quantus(metric, network, X, attributions, explain=None):
             else lambda inputs, **_: explain(inputs),
             channel_first=True,
         )
-    return np.array(found, float)
+    return np.array(result, float)
 
 
 ROBUST = {
@@ -210,5 +210,5 @@ def test_infidelity_is_that_of_captum(rescaling, captum, network, function, expl
         n_perturb_samples=N_SAMPLES,
         normalize=rescaling == "best",
     )
-    found = metric(1.7 * explain(X), function, X)
-    np.testing.assert_allclose(found, expected.numpy(), **SAME)
+    result = metric(1.7 * explain(X), function, X)
+    np.testing.assert_allclose(result, expected.numpy(), **SAME)

@@ -20,9 +20,9 @@ from propopt.explaining.metrics import (
 @pytest.mark.parametrize("metric", COMPLEXITIES[:2], ids=lambda m: m.name)
 def test_zero_over_zero_is_nan_and_counted(metric):
     with pytest.warns(UndefinedRowsWarning, match="1 of 2 rows"):
-        found = metric([[0.0, 0.0], [1.0, 2.0]])
-    assert np.isnan(found[0])
-    assert np.isfinite(found[1])
+        result = metric([[0.0, 0.0], [1.0, 2.0]])
+    assert np.isnan(result[0])
+    assert np.isfinite(result[1])
 
 
 def test_relative_sensitivity_at_zero_is_nan_or_infinite(X):
@@ -31,20 +31,20 @@ def test_relative_sensitivity_at_zero_is_nan_or_infinite(X):
         return moved[:, None] * np.ones(4)
 
     with pytest.warns(UndefinedRowsWarning, match="6 of 6 rows"):
-        found = MaxSensitivity(scale=1e-3)(jumps, X)
+        result = MaxSensitivity(scale=1e-3)(jumps, X)
     above = X[:, 1] > X[:, 1].mean()
-    assert np.isnan(found[~above]).all()
-    assert (found[above] == np.inf).all()
+    assert np.isnan(result[~above]).all()
+    assert (result[above] == np.inf).all()
 
 
 def test_steps_that_rounding_makes_zero_are_left_out():
     with pytest.warns(UndefinedRowsWarning, match="1 of 2 rows"):
-        found = LocalLipschitz(scale=1e-3)(lambda X: 2 * X, [[1e20], [1.0]])
-    assert np.isnan(found[0])
-    np.testing.assert_allclose(found[1], 2)
+        result = LocalLipschitz(scale=1e-3)(lambda X: 2 * X, [[1e20], [1.0]])
+    assert np.isnan(result[0])
+    np.testing.assert_allclose(result[1], 2)
     # steps of less than 1 vanish beside 1e16, and those above do not
-    found = LocalLipschitz(scale=1.0)(lambda X: 2 * X, [[1e16]])
-    np.testing.assert_array_equal(found, [2])
+    result = LocalLipschitz(scale=1.0)(lambda X: 2 * X, [[1e16]])
+    np.testing.assert_array_equal(result, [2])
 
 
 @pytest.mark.parametrize(
@@ -72,9 +72,9 @@ def test_infidelity_of_zeros_is_defined(X):
 def test_relative_completeness_at_the_baseline_is_undefined():
     metric = CompletenessGap(background=[[1.0, 1.0]], units="relative")
     with pytest.warns(UndefinedRowsWarning, match="2 of 3 rows"):
-        found = metric(
+        result = metric(
             [[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]],
             po.functions.Power(2),
             [[1.0, 1.0], [1.0, 1.0], [2.0, 1.0]],
         )
-    np.testing.assert_array_equal(found, [np.nan, np.inf, 1 / 3])
+    np.testing.assert_array_equal(result, [np.nan, np.inf, 1 / 3])

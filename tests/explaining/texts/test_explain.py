@@ -94,8 +94,8 @@ def test_the_target_of_complete_attributions_is_shapley_values(make):
         )
         phi = explainer(np.ones((1, at.n_words)), silent=True).values[0]
         columns = function.text_schema.columns_of(at.document)
-        found = best.details["contributions"][n, columns]
-        np.testing.assert_allclose(found, phi, atol=1e-9)
+        result = best.details["contributions"][n, columns]
+        np.testing.assert_allclose(result, phi, atol=1e-9)
 
 
 def test_a_model_that_can_only_be_called_is_explained_too():

@@ -61,14 +61,14 @@ def test_a_run_is_farther_from_the_best_than_its_limit(lime, robust):
     excess = curve.distances().set_index("method")["excess"]
     assert excess["limit"] == 0.0 < excess["run"]  # the target: weight zero
     # by hand, with an optimum of another solver
-    found = []
+    result = []
     for c in WEIGHTS:
         V = cp.Variable(lime["limit"].shape)
         weighed = po.GradientMatching(lime["limit"]) + c * robust
         least = cp.Problem(cp.Minimize(weighed.expression(V))).solve(solver="CLARABEL")
         own = c * robust.value(lime["run"]) + weighed.losses[0].value(lime["run"])
-        found.append(own / least - 1.0)
-    assert excess["run"] == pytest.approx(min(found), rel=1e-4)
+        result.append(own / least - 1.0)
+    assert excess["run"] == pytest.approx(min(result), rel=1e-4)
 
 
 def test_what_adds_up_is_compared_and_what_does_not_says_why(

@@ -66,8 +66,8 @@ def every_baseline(data):
     ]
 
 
-def check_names(found, X):
-    frame = found.to_frame()
+def check_names(result, X):
+    frame = result.to_frame()
     assert list(frame.index) == list(X.index)
     assert list(frame.columns) == list(X.columns)
     assert np.isfinite(frame.to_numpy()).all()
@@ -84,13 +84,13 @@ def goes_through_everything(model, X, **settings):
         function = po.smoothed(function, scale, n_samples=20)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of a tiny fit inside lime
-        found = [b.explain(function, X.iloc[:9]) for b in every_baseline(X)]
-    for explanation in found:
+        result = [b.explain(function, X.iloc[:9]) for b in every_baseline(X)]
+    for explanation in result:
         check_names(explanation, X.iloc[:9])
-    objective = po.GradientMatching(found[0].to_frame()) + po.PairwiseRobustness(
+    objective = po.GradientMatching(result[0].to_frame()) + po.PairwiseRobustness(
         po.knn_graph(function.schema.coordinates(X.iloc[:9]), 3)
     )
-    curve = po.sweep(objective, {"pairwise_robustness": [0.1, 1.0]}, found)
+    curve = po.sweep(objective, {"pairwise_robustness": [0.1, 1.0]}, result)
     for explanation in curve.explanations:
         check_names(explanation, X.iloc[:9])
     assert (curve.distances()["excess"] >= -1e-6).all()
@@ -111,61 +111,61 @@ def test_a_torch_network_goes_through_everything(X):
 
 
 def test_attributions_are_effects_of_a_standard_deviation(pipeline, X):
-    found = po.explain(pipeline, X, output="log_odds", robustness=0.0)
+    result = po.explain(pipeline, X, output="log_odds", robustness=0.0)
     slopes = pipeline[-1].coef_[0]
     exact = np.tile(slopes[:2], (N, 1))  # the scaler divides by the same deviations
-    np.testing.assert_allclose(found.attributions[:, :2], exact, rtol=1e-6)
+    np.testing.assert_allclose(result.attributions[:, :2], exact, rtol=1e-6)
     shares = X["city"].value_counts(normalize=True).sort_index()
     effect = slopes[2:] - shares @ slopes[2:]
     expected = X["city"].map(dict(zip(shares.index, effect, strict=True)))
-    np.testing.assert_allclose(found.attributions[:, 2], expected, rtol=1e-9)
+    np.testing.assert_allclose(result.attributions[:, 2], expected, rtol=1e-9)
 
 
 def test_no_scale_leaves_plain_gradients(rng):
     X = rng.normal(size=(12, 2)) * [1.0, 50.0]
     function = po.functions.Power(3)
-    found = po.explain(function, X, scale=None, robustness=0.0)
-    np.testing.assert_allclose(found.attributions, function.gradient(X), rtol=1e-12)
+    result = po.explain(function, X, scale=None, robustness=0.0)
+    np.testing.assert_allclose(result.attributions, function.gradient(X), rtol=1e-12)
 
 
 def test_the_knee_is_neither_end_of_the_curve(rng):
     X = rng.normal(size=(40, 3))
     function = po.functions.Sine()
-    found = po.explain(function, X)
+    result = po.explain(function, X)
     gradient = po.explain(function, X, robustness=0.0)
     constant = po.explain(function, X, robustness=1e6)
-    for loss in found.losses:
+    for loss in result.losses:
         ends = sorted([gradient.losses[loss], constant.losses[loss]])
-        assert ends[0] < found.losses[loss] < 0.8 * ends[1]
+        assert ends[0] < result.losses[loss] < 0.8 * ends[1]
 
 
 def test_a_forest_is_explained_by_its_mean_over_observed_values(rng):
     X = rng.normal(size=(50, 2))
     forest = RandomForestRegressor(20, random_state=0).fit(X, X[:, 0])
-    found = po.explain(forest, X)
-    assert found.parameters["gradient"] == "exact (boxes)"
-    assert found.target_error == 0.0
+    result = po.explain(forest, X)
+    assert result.parameters["gradient"] == "exact (boxes)"
+    assert result.target_error == 0.0
     noise = po.explain(forest, X, law="gaussian")
-    assert noise.details["gradient"].shape == found.details["gradient"].shape
-    assert (noise.details["gradient"] != found.details["gradient"]).any()
-    assert (found.attributions[:, 0] > np.abs(found.attributions[:, 1])).mean() > 0.9
+    assert noise.details["gradient"].shape == result.details["gradient"].shape
+    assert (noise.details["gradient"] != result.details["gradient"]).any()
+    assert (result.attributions[:, 0] > np.abs(result.attributions[:, 1])).mean() > 0.9
 
 
 def test_permuting_rows_permutes_the_explanation(pipeline, X, rng):
     order = rng.permutation(N)
-    found = po.explain(pipeline, X, robustness=0.3).to_frame()
+    result = po.explain(pipeline, X, robustness=0.3).to_frame()
     permuted = po.explain(pipeline, X.iloc[order], robustness=0.3).to_frame()
-    difference = (permuted - found.iloc[order]).abs().to_numpy().max()
-    assert difference < 1e-6 * found.abs().to_numpy().max()
+    difference = (permuted - result.iloc[order]).abs().to_numpy().max()
+    assert difference < 1e-6 * result.abs().to_numpy().max()
 
 
 def test_the_result_is_saved_with_what_was_chosen(pipeline, X, tmp_path):
-    found = po.explain(pipeline, X)
-    found.save(tmp_path / "found")
+    result = po.explain(pipeline, X)
+    result.save(tmp_path / "found")
     same = po.Explanation.load(tmp_path / "found")
-    assert same.parameters == found.parameters
+    assert same.parameters == result.parameters
     assert same.units == "scaled"
-    assert (same.details["gradient"] == found.details["gradient"]).all()
+    assert (same.details["gradient"] == result.details["gradient"]).all()
 
 
 def test_one_row_is_refused_with_what_would_do(pipeline, X):
@@ -194,8 +194,8 @@ def test_a_notebook_shows_losses_and_escapes_names():
 
 def test_a_linear_model_has_one_explanation_for_all_rows(rng):
     X = rng.normal(size=(400, 2))
-    found = po.explain(LinearRegression().fit(X, X @ [1.0, 0.5]), X, scale=None)
-    np.testing.assert_allclose(found.attributions, [[1.0, 0.5]] * 400, rtol=1e-9)
+    result = po.explain(LinearRegression().fit(X, X @ [1.0, 0.5]), X, scale=None)
+    np.testing.assert_allclose(result.attributions, [[1.0, 0.5]] * 400, rtol=1e-9)
 
 
 def test_what_belongs_to_wrap_is_refused_for_a_function(pipeline, X):

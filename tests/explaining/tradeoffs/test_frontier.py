@@ -59,12 +59,12 @@ def test_at_a_limit_of_zero_the_answer_is_exact(name, known, rng):
     loss = objective.losses[1]
     optima = [po.solve(objective.with_weights({loss.name: c})) for c in known]
     for cost in (1e-3, 1.0, 1e6):
-        found = Frontier(objective, optima).enclose(
+        result = Frontier(objective, optima).enclose(
             {"gradient_matching": cost, loss.name: 0.0}
         )
         exact = cheapest_when_zero(name, G)
-        assert found.upper == pytest.approx(exact, rel=1e-9)
-        assert found.lower == pytest.approx(exact, rel=1e-9)
+        assert result.upper == pytest.approx(exact, rel=1e-9)
+        assert result.lower == pytest.approx(exact, rel=1e-9)
 
 
 @pytest.mark.parametrize("part", [1e-30, 1e-26, 1e-18, 1e-12, 1e-8, 1e-4])
@@ -76,13 +76,13 @@ def test_limits_near_zero_are_enclosed(name, part, rng):
     loss = objective.losses[1]
     optima = [po.solve(objective.with_weights({loss.name: c})) for c in (0.1, 1.0)]
     end = cheapest_when_zero(name, G)
-    found = Frontier(objective, optima).enclose(
+    result = Frontier(objective, optima).enclose(
         {"gradient_matching": end, loss.name: part * loss.value(G)}
     )
-    assert found.lower <= end * (1 + 1e-12)
-    assert found.lower <= found.upper * (1 + 1e-12)
-    assert end * (1 - 20 * np.sqrt(part) - 0.01) <= found.upper <= end * (1 + 1e-6)
-    assert found.upper - found.lower <= 0.011 * end
+    assert result.lower <= end * (1 + 1e-12)
+    assert result.lower <= result.upper * (1 + 1e-12)
+    assert end * (1 - 20 * np.sqrt(part) - 0.01) <= result.upper <= end * (1 + 1e-6)
+    assert result.upper - result.lower <= 0.011 * end
 
 
 def test_maps_that_are_constant_over_images_may_still_be_rough(rng):
@@ -96,12 +96,12 @@ def test_maps_that_are_constant_over_images_may_still_be_rough(rng):
     # a constant halfway to that with equal columns: half the difference, a quarter of B
     middle = mean.mean() + 0.5 * (mean - mean.mean())
     exact = po.GradientMatching(G).value(np.broadcast_to(middle, G.shape))
-    found = Frontier(objective, []).enclose(
+    result = Frontier(objective, []).enclose(
         {"gradient_matching": exact, "pairwise_robustness": 0.0, "smoothness": limit}
     )
-    assert found.lower <= exact * (1 + 1e-9)
-    assert found.upper == pytest.approx(exact, rel=0.01)
-    assert found.upper - found.lower <= 0.01 * exact
+    assert result.lower <= exact * (1 + 1e-9)
+    assert result.upper == pytest.approx(exact, rel=0.01)
+    assert result.upper - result.lower <= 0.01 * exact
 
 
 def test_a_constant_baseline_gives_away_what_it_is_off_the_mean():
@@ -110,8 +110,8 @@ def test_a_constant_baseline_gives_away_what_it_is_off_the_mean():
     best = po.GradientMatching(G).value(constant)
     losses = {"gradient_matching": best / 0.9, "pairwise_robustness": 0.0}
     assert statements.dominated(with_baseline(solved(), losses=losses)).holds
-    found = statements.give_away(with_baseline(solved(), losses=losses))
-    assert found.value == pytest.approx(0.1, rel=1e-6)
+    result = statements.give_away(with_baseline(solved(), losses=losses))
+    assert result.value == pytest.approx(0.1, rel=1e-6)
     losses["gradient_matching"] = 0.999 * best
     assert not statements.dominated(with_baseline(solved(), losses=losses)).holds
 
@@ -123,12 +123,12 @@ def test_an_enclosure_holds_the_optimum_under_a_bound(part, rng):
     robustness = po.PairwiseRobustness(po.chain_graph(15))
     limit = part * robustness.value(G)
     best = po.solve(faithfulness, subject_to=[robustness <= limit])
-    found = Frontier(faithfulness + robustness, []).enclose(
+    result = Frontier(faithfulness + robustness, []).enclose(
         {"gradient_matching": 1.0, "pairwise_robustness": limit}
     )
-    assert found.lower <= best.objective * (1 + 1e-6) + 1e-9
-    assert best.objective <= found.upper * (1 + 1e-6) + 1e-9
-    assert found.upper - found.lower <= 0.01 * max(found.cost, found.upper)
+    assert result.lower <= best.objective * (1 + 1e-6) + 1e-9
+    assert best.objective <= result.upper * (1 + 1e-6) + 1e-9
+    assert result.upper - result.lower <= 0.01 * max(result.cost, result.upper)
 
 
 def test_an_enclosure_holds_the_optimum_under_two_bounds(rng):
@@ -143,8 +143,8 @@ def test_an_enclosure_holds_the_optimum_under_two_bounds(rng):
             robustness <= limits["pairwise_robustness"],
         ],
     )
-    found = Frontier(faithfulness + sparsity + robustness, []).enclose(
+    result = Frontier(faithfulness + sparsity + robustness, []).enclose(
         {"gradient_matching": best.objective * 1.5, **limits}
     )
-    assert found.lower * (1 - 1e-6) <= best.objective <= found.upper * (1 + 1e-6)
-    assert 0.3 < found.saved <= 1 / 3 + 1e-6
+    assert result.lower * (1 - 1e-6) <= best.objective <= result.upper * (1 + 1e-6)
+    assert 0.3 < result.saved <= 1 / 3 + 1e-6

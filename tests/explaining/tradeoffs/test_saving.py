@@ -58,13 +58,13 @@ def test_every_field_of_every_explanation_comes_back_exactly(tmp_path):
         False,
     )
     assert (len(again.optimized), len(again.baselines)) == (3, 2)
-    for found, expected in zip(again.explanations, curve.explanations, strict=True):
+    for result, expected in zip(again.explanations, curve.explanations, strict=True):
         for name in FIELDS:
-            assert getattr(found, name) == getattr(expected, name), name
-        np.testing.assert_array_equal(found.attributions, expected.attributions)
+            assert getattr(result, name) == getattr(expected, name), name
+        np.testing.assert_array_equal(result.attributions, expected.attributions)
         if expected.standard_errors is not None:
             np.testing.assert_array_equal(
-                found.standard_errors, expected.standard_errors
+                result.standard_errors, expected.standard_errors
             )
     assert again.baselines[0].standard_errors is not None
     pd.testing.assert_frame_equal(again.to_frame(), curve.to_frame(), check_exact=True)
@@ -253,14 +253,14 @@ def test_a_mutated_file_is_refused_in_one_sentence_or_sound(seed, sound, tmp_pat
 
 def is_sound(path, mutation):
     try:
-        found = po.TradeOffs.load(path)
+        result = po.TradeOffs.load(path)
     except InvalidInput as error:
         message = str(error)
         assert message.startswith(f"{path}: "), (mutation, message)
         assert "\n" not in message, (mutation, message)
         return False
-    assert len(found.to_frame()) == len(found.explanations)
-    assert found._repr_html_().encode()
+    assert len(result.to_frame()) == len(result.explanations)
+    assert result._repr_html_().encode()
     return True
 
 

@@ -48,8 +48,8 @@ def test_failure_at_one_weight_keeps_the_others(objective):
     weights = {"pairwise_robustness": WEIGHTS}
     with pytest.warns(UnsolvedWarning, match="1 of 5 weights were not solved"):
         curve = po.sweep(objective, weights, solver=solver)
-    found = [e.weights["pairwise_robustness"] for e in curve.optimized]
-    assert found == [0.01, 1.0, 10.0, 100.0]
+    result = [e.weights["pairwise_robustness"] for e in curve.optimized]
+    assert result == [0.01, 1.0, 10.0, 100.0]
     assert curve.failures == (
         "1 * gradient_matching + 0.1 * pairwise_robustness: the backend gave up",
     )

@@ -25,11 +25,11 @@ def test_combinations_in_order_the_last_name_fastest(X):
         + po.Smoothness(po.chain_graph(3))
     )
     curve = po.sweep(objective, {"smoothness": [3, 1], "pairwise_robustness": [0, 2]})
-    found = [
+    result = [
         (e.weights["smoothness"], e.weights["pairwise_robustness"])
         for e in curve.optimized
     ]
-    assert found == [(3, 0), (3, 2), (1, 0), (1, 2)]
+    assert result == [(3, 0), (3, 2), (1, 0), (1, 2)]
     assert all(e.weights["gradient_matching"] == 1.0 for e in curve.optimized)
 
 
@@ -148,8 +148,8 @@ def test_backend_of_joblib_is_respected(rough):
     threads = []
     one = po.sweep(rough, weights, solver="conic")
     with joblib.parallel_config(backend="threading", n_jobs=2):
-        seen = Seen(po.solvers.Conic(), threads)
-        two = po.sweep(rough, weights, solver=seen)
+        observed = Seen(po.solvers.Conic(), threads)
+        two = po.sweep(rough, weights, solver=observed)
     assert set(threads) == {os.getpid()}
     assert len(threads) == 2  # a program for each of two blocks
     pd.testing.assert_frame_equal(

@@ -100,9 +100,9 @@ def test_values_of_texts_whose_words_are_not_known():
 def test_words_that_the_vectoriser_does_not_know_have_no_effect():
     f = po.wrap(classifier(), data=[*NOTES, "good unheard food"])
     effects = f.gradient(["good unheard food"])[0]
-    places = f.text_schema.places
-    assert effects[places["unheard"]] == 0.0
-    assert effects[places["good"]] > 0.0
+    indices = f.text_schema.places
+    assert effects[indices["unheard"]] == 0.0
+    assert effects[indices["good"]] > 0.0
 
 
 def test_the_frame_of_a_series():
@@ -263,8 +263,8 @@ class TestOfDocument:
         row = f.gradient(NOTES[:1])[0, f.text_schema.columns_of(at.document)]
         np.testing.assert_array_equal(at.gradient_at(np.ones((1, 3)))[0], row)
         bits = np.array([[1.0, 0.0, 1.0], [0.0, 0.0, 0.0], [0.0, 1.0, 1.0]])
-        found = at.gradient_at(bits)
-        for row, kept in zip(found, bits, strict=True):
+        result = at.gradient_at(bits)
+        for row, kept in zip(result, bits, strict=True):
             for j in range(3):
                 less = kept * (np.arange(3) != j)
                 both = at.value_at(np.array([kept, less]))

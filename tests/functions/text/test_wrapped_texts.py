@@ -47,17 +47,17 @@ def test_the_margin_of_a_boosted_classifier():
     probability = po.wrap(model, data=TEXTS)
     margin = po.wrap(model, output="margin", data=TEXTS)
     assert (probability.is_read, margin.is_read) == (False, True)
-    found = wrapped_by_margin(model, data=TEXTS, batch_rows=2)
-    np.testing.assert_array_equal(found.value(TEXTS), margin.value(TEXTS))
-    assert found.batch_rows == 2
+    result = wrapped_by_margin(model, data=TEXTS, batch_rows=2)
+    np.testing.assert_array_equal(result.value(TEXTS), margin.value(TEXTS))
+    assert result.batch_rows == 2
     asked = wrapped_by_margin(model, output="probability", data=TEXTS)
     np.testing.assert_array_equal(asked.value(TEXTS), probability.value(TEXTS))
 
 
 def test_the_probability_of_others():
     model = fitted(LogisticRegression())
-    found = wrapped_by_margin(model, data=TEXTS).value(TEXTS)
-    np.testing.assert_array_equal(found, model.predict_proba(TEXTS)[:, 1])
+    result = wrapped_by_margin(model, data=TEXTS).value(TEXTS)
+    np.testing.assert_array_equal(result, model.predict_proba(TEXTS)[:, 1])
 
 
 class TestTorch:

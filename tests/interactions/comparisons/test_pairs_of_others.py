@@ -71,7 +71,7 @@ def test_games_do_not_depend_on_how_many_rows_go_into_a_call(X, monkeypatch):
 )
 def test_h_is_what_partial_dependence_of_scikit_learn_gives(X):
     tree = DecisionTreeRegressor(random_state=0).fit(X, curved(X))
-    found = h_statistic(tree, X, n_rows=25, n_background=25)
+    result = h_statistic(tree, X, n_rows=25, n_background=25)
 
     def dependence(columns):
         values = {j: X[:, j] for j in columns}
@@ -81,7 +81,7 @@ def test_h_is_what_partial_dependence_of_scikit_learn_gives(X):
         at_rows = got if got.ndim == 1 else np.diag(got)
         return at_rows - at_rows.mean()
 
-    for (j, k), h in zip(found.sets.tolist(), found.estimates, strict=True):
+    for (j, k), h in zip(result.sets.tolist(), result.estimates, strict=True):
         both = dependence([j, k])
         beyond = both - dependence([j]) - dependence([k])
         assert h == pytest.approx((beyond**2).sum() / (both**2).sum(), rel=1e-9)
@@ -91,31 +91,31 @@ def test_h_of_a_product_of_centred_columns_is_one(rng):
     X = rng.permuted(np.repeat([-1.0, 1.0], 8))[:, None] * np.ones((1, 3))
     X[:, 1] = np.tile([-1.0, 1.0], 8)
     X[:, 2] = np.repeat([-1.0, 1.0], 8)
-    found = h_statistic(lambda X: 3.0 * X[:, 0] * X[:, 1], X).matrix()
-    assert found[0, 1] == pytest.approx(1.0, abs=1e-14)
+    result = h_statistic(lambda X: 3.0 * X[:, 0] * X[:, 1], X).matrix()
+    assert result[0, 1] == pytest.approx(1.0, abs=1e-14)
     sizes = h_statistic(lambda X: 3.0 * X[:, 1] * X[:, 2], X, scaled=False).matrix()
     assert sizes[1, 2] == pytest.approx(3.0, abs=1e-14)
     assert sizes[0, 1] == pytest.approx(0.0, abs=1e-14)
 
 
 def test_h_of_pairs_without_any_effect_is_zero_and_no_division(X):
-    found = h_statistic(lambda X: 1e6 + X[:, 0], X).matrix()
-    assert np.nanmax(found) < 1e-12
-    assert (np.isnan(found) == np.eye(4, dtype=bool)).all()
+    result = h_statistic(lambda X: 1e6 + X[:, 0], X).matrix()
+    assert np.nanmax(result) < 1e-12
+    assert (np.isnan(result) == np.eye(4, dtype=bool)).all()
 
 
 def taylor_interactions(values):
     """The sum of the definition, for all pairs of four players."""
-    found = {}
+    results = {}
     for pair in combinations(range(4), 2):
         rest = [s for s in SUBSETS if not s & set(pair)]
-        found[pair] = sum(
+        results[pair] = sum(
             2 / 4 / comb(3, len(s))
             * (-1) ** len(part) * values[frozenset(s | set(part))]
             for s in rest
             for part in [pair, pair[:1], pair[1:], ()]
         )  # fmt: skip
-    return found
+    return results
 
 
 def faithful_interactions(values):
@@ -155,16 +155,16 @@ def mean_sizes(index, own):
 def test_faith_shap_is_its_closed_form(X):
     pytest.importorskip("shapiq")
     expected = mean_sizes(faithful_interactions, games_of(X))
-    found = faith_shap(curved, X, n_rows=3, n_background=5)
-    np.testing.assert_allclose(found.estimates, expected, rtol=1e-9, atol=1e-11)
+    result = faith_shap(curved, X, n_rows=3, n_background=5)
+    np.testing.assert_allclose(result.estimates, expected, rtol=1e-9, atol=1e-11)
 
 
 @pytest.mark.slow  # the package compiles for some seconds
 def test_shap_interactions_are_their_definition(X):
     pytest.importorskip("shap")
     expected = mean_sizes(taylor_interactions, games_of(X))
-    found = shap_interactions(curved, X, n_rows=3, n_background=5)
-    np.testing.assert_allclose(found.estimates, expected, rtol=1e-9, atol=1e-14)
+    result = shap_interactions(curved, X, n_rows=3, n_background=5)
+    np.testing.assert_allclose(result.estimates, expected, rtol=1e-9, atol=1e-14)
 
 
 @pytest.mark.slow  # the package compiles for some seconds
@@ -178,21 +178,21 @@ def test_an_index_of_a_product_is_the_product_of_differences(X):
     apart = own.points[:, None] - own.background  # (4, 6, D)
     expected = np.abs(2.0 * (apart[..., 0] * apart[..., 2]).mean(axis=1)).mean()
     for index in (shap_interactions, faith_shap):
-        found = index(product, X, n_rows=4, n_background=6, rng=1).matrix()
-        assert found[0, 2] == pytest.approx(expected, rel=1e-8)
-        assert np.nanmax(np.abs(np.delete(found, 2, axis=1)[0])) < 1e-8
+        result = index(product, X, n_rows=4, n_background=6, rng=1).matrix()
+        assert result[0, 2] == pytest.approx(expected, rel=1e-8)
+        assert np.nanmax(np.abs(np.delete(result, 2, axis=1)[0])) < 1e-8
 
 
 def test_groups_are_one_feature_and_names_are_kept(X):
     table = pd.DataFrame(X, columns=["a", "b", "c", "d"])
-    found = h_statistic(
+    result = h_statistic(
         lambda table: table["a"] * table["b"] + table["c"] * table["d"],
         table,
         groups={"a and b": ["a", "b"]},
     )
-    assert found.names == ("a and b", "c", "d")
-    assert found.top(1).iloc[0, :2].tolist() == ["c", "d"]
-    assert found.matrix()[0, 1:].max() < 1e-20
+    assert result.names == ("a and b", "c", "d")
+    assert result.top(1).iloc[0, :2].tolist() == ["c", "d"]
+    assert result.matrix()[0, 1:].max() < 1e-20
 
 
 def test_the_class_is_that_which_is_named(rng):
@@ -203,10 +203,10 @@ def test_the_class_is_that_which_is_named(rng):
     def probability(X):
         return forest.predict_proba(X)[:, 0]
 
-    found = h_statistic(forest, X, target="x", scaled=False)
+    result = h_statistic(forest, X, target="x", scaled=False)
     known = h_statistic(probability, X, scaled=False)
-    np.testing.assert_allclose(found.estimates, known.estimates, rtol=1e-12)
-    assert found.top(1).iloc[0, :2].tolist() == [0, 1]
+    np.testing.assert_allclose(result.estimates, known.estimates, rtol=1e-12)
+    assert result.top(1).iloc[0, :2].tolist() == [0, 1]
 
 
 def test_the_same_seed_draws_the_same_rows(X):
@@ -224,12 +224,12 @@ def test_too_many_features_are_refused_with_what_would_do(rng):
 
 
 def test_a_table_of_pairs_is_written_as_it_is(X, tmp_path):
-    found = h_statistic(curved, X)
-    found.to_csv(tmp_path / "pairs.csv")
+    result = h_statistic(curved, X)
+    result.to_csv(tmp_path / "pairs.csv")
     read = read_csv(tmp_path / "pairs.csv")
-    pd.testing.assert_frame_equal(read, found.to_frame(), check_exact=True)
+    pd.testing.assert_frame_equal(read, result.to_frame(), check_exact=True)
     with pytest.raises(InvalidInput, match="k: expected an integer >= 1"):
-        found.top(0)
+        result.top(0)
 
 
 def test_ties_keep_the_order_of_the_pairs():

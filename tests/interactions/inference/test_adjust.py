@@ -28,8 +28,8 @@ def test_false_discoveries_are_those_of_scipy(p, method, n_others):
     name = {"bh": "benjamini-hochberg", "by": "benjamini-yekutieli"}[method]
     all_p = np.append(p, np.ones(n_others))
     expected = stats.false_discovery_control(all_p, method=method)[: len(p)]
-    found = adjusted_p_values(p, name, len(all_p))
-    np.testing.assert_allclose(found, expected, rtol=1e-14)
+    result = adjusted_p_values(p, name, len(all_p))
+    np.testing.assert_allclose(result, expected, rtol=1e-14)
 
 
 @pytest.mark.parametrize("n_others", [0, 3])
@@ -45,8 +45,8 @@ def test_holm_is_the_closed_test_of_bonferroni(p, n_others):
         )
         for i in range(len(p))
     ]
-    found = adjusted_p_values(p, "holm", len(all_p))
-    np.testing.assert_allclose(found, expected, rtol=1e-14)
+    result = adjusted_p_values(p, "holm", len(all_p))
+    np.testing.assert_allclose(result, expected, rtol=1e-14)
 
 
 def test_bonferroni_multiplies_by_all_candidates(p):
@@ -59,10 +59,10 @@ def test_bonferroni_multiplies_by_all_candidates(p):
 @pytest.mark.parametrize("method", METHODS)
 def test_p_values_that_are_not_known_count_and_stay_unknown(p, method):
     with_nan = np.insert(p, 3, np.nan)
-    found = adjusted_p_values(with_nan, method, len(with_nan))
-    assert np.isnan(found[3])
+    result = adjusted_p_values(with_nan, method, len(with_nan))
+    assert np.isnan(result[3])
     without = adjusted_p_values(p, method, len(with_nan))
-    np.testing.assert_array_equal(np.delete(found, 3), without)
+    np.testing.assert_array_equal(np.delete(result, 3), without)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -77,12 +77,12 @@ def test_order_of_sets_does_not_matter(p, method, rng):
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("alpha", [0.01, 0.1, 0.4])
 def test_found_where_p_is_at_most_the_alpha_of_the_interval(p, method, alpha):
-    found = adjusted_p_values(p, method, 12) <= alpha
+    result = adjusted_p_values(p, method, 12) <= alpha
     excluded = p <= interval_alpha(p, method, 12, alpha)
     if method == "holm":
-        assert not (excluded & ~found).any()
+        assert not (excluded & ~result).any()
     else:
-        np.testing.assert_array_equal(found, excluded)
+        np.testing.assert_array_equal(result, excluded)
 
 
 def test_intervals_of_what_is_found_have_more_of_alpha_the_more_there_is():
@@ -112,10 +112,10 @@ def test_errors_of_all_tests_are_those_that_are_promised(rng):
         bad = np.zeros(families)
         for k in range(families):
             p = 2 * stats.norm.sf(np.abs(rng.normal(size=n) + shifts))
-            found = adjusted_p_values(p, method, n) <= 0.1
-            false = (found & null).sum()
+            result = adjusted_p_values(p, method, n) <= 0.1
+            false = (result & null).sum()
             any_false = method in ("bonferroni", "holm")
-            bad[k] = false > 0 if any_false else false / max(found.sum(), 1)
+            bad[k] = false > 0 if any_false else false / max(result.sum(), 1)
         error = bad.std() / np.sqrt(families)
         exact = {"bonferroni": 1 - (1 - 0.1 / n) ** 15, "benjamini-hochberg": 0.075}
         if method in exact:

@@ -44,8 +44,8 @@ def test_tests_of_rows_alone_are_those_of_the_normal_law(rng):
         "less": stats.norm.cdf(T),
         "two-sided": 2 * (1 - stats.norm.cdf(np.abs(T))),
     }.items():
-        found = scores.p_values(alternative, errors="rows")
-        np.testing.assert_allclose(found, p, rtol=1e-9, atol=1e-15)
+        result = scores.p_values(alternative, errors="rows")
+        np.testing.assert_allclose(result, p, rtol=1e-9, atol=1e-15)
     z = stats.norm.isf(0.05 / len(scores))
     ends = scores.intervals(level=0.9, adjust="bonferroni", errors="rows")
     reach = z * scores.standard_errors
@@ -74,12 +74,12 @@ def test_sets_are_found_whose_interval_excludes_the_null(rng, side, adjust, agai
     frame = scores.to_frame(level=0.8, **how)
     null = scores.leak if against == "leak" else np.zeros(10)
     excluded = (frame["ci_low"] > null) | (frame["ci_high"] < null)
-    found = frame["reject"]
+    result = frame["reject"]
     if adjust == "holm":  # which may find more than its intervals show
-        assert not (excluded & ~found).any()
+        assert not (excluded & ~result).any()
     else:
-        assert (excluded == found).all()
-    assert 0 < found.sum() < 10
+        assert (excluded == result).all()
+    assert 0 < result.sum() < 10
     np.testing.assert_array_equal(
         frame[["ci_low", "ci_high"]], scores.intervals(level=0.8, **how)
     )

@@ -107,13 +107,13 @@ def test_the_learner_of_a_user_is_never_changed() -> None:
     ],
 )
 def test_columns_that_are_numbers(column: Any, dtype: Any) -> None:
-    found = array_of_numbers(pd.DataFrame({"a": [0.5, np.nan], "b": column}))
-    assert (None if found is None else found.dtype) == dtype
+    result = array_of_numbers(pd.DataFrame({"a": [0.5, np.nan], "b": column}))
+    assert (None if result is None else result.dtype) == dtype
 
 
 def test_columns_of_one_dtype_keep_it() -> None:
     for dtype in (np.float32, np.int64, bool):
-        found = array_of_numbers(pd.DataFrame({"a": [1, 0], "b": [0, 1]}, dtype=dtype))
-        assert found is not None
-        assert found.dtype == dtype
+        result = array_of_numbers(pd.DataFrame({"a": [1, 0], "b": [0, 1]}, dtype=dtype))
+        assert result is not None
+        assert result.dtype == dtype
     assert array_of_numbers(X) is None

@@ -60,9 +60,9 @@ Y = np.random.default_rng(1).normal(size=40) + X["age"] + (X["colour"] == "red")
 
 def without(model: Any, *dropped: str, counted: bool = False) -> Any:
     kept = np.array([name not in dropped for name in NAMES])
-    seen = X.loc[:, kept]
+    observed = X.loc[:, kept]
     names = None if counted else NAMES
-    return restricted(clone(model), SomeColumns(names, kept, seen))
+    return restricted(clone(model), SomeColumns(names, kept, observed))
 
 
 def prep(numbers: Any, texts: Any, **settings: Any) -> ColumnTransformer:
@@ -107,8 +107,8 @@ def test_numbers_of_columns_mean_the_same_columns_in_the_smaller_table() -> None
     model = ColumnTransformer([("a", "passthrough", [2, 0]), ("b", "drop", [1])])
     kept = np.array([True, False, True])
     left = restricted(model, SomeColumns(None, kept, array[:, kept]))
-    found = left.fit_transform(array[:, kept])
-    np.testing.assert_array_equal(found, array[:, [2, 0]])
+    result = left.fit_transform(array[:, kept])
+    np.testing.assert_array_equal(result, array[:, [2, 0]])
 
 
 def test_one_column_given_alone_stays_alone() -> None:
@@ -265,8 +265,8 @@ def test_an_estimator_around_one_that_sees_nothing_gives_the_mean() -> None:
     grid = GridSearchCV(inner, {"ridge__alpha": [0.1, 1.0]}, cv=2)
     for outer in (grid, TransformedTargetRegressor(grid)):
         model = without(outer, "age").fit(X.drop(columns="age"), Y)
-        found = model.predict(X.drop(columns="age"))
-        np.testing.assert_allclose(found, np.full(40, Y.mean()), rtol=1e-14)
+        result = model.predict(X.drop(columns="age"))
+        np.testing.assert_allclose(result, np.full(40, Y.mean()), rtol=1e-14)
 
 
 def test_tables_of_polars() -> None:
@@ -274,10 +274,10 @@ def test_tables_of_polars() -> None:
     model = make_pipeline(prep(["age", "size"], ["colour", "shape"]), Ridge())
     left = frame.drop("size", "colour")
     kept = np.array([True, False, False, True])
-    found = restricted(clone(model), SomeColumns(NAMES, kept, left)).fit(left, Y)
+    result = restricted(clone(model), SomeColumns(NAMES, kept, left)).fit(left, Y)
     same = without(model, "size", "colour").fit(X[["age", "shape"]], Y)
     np.testing.assert_array_equal(
-        found.predict(left), same.predict(X[["age", "shape"]])
+        result.predict(left), same.predict(X[["age", "shape"]])
     )
 
 

@@ -64,8 +64,8 @@ def test_errors_are_those_of_the_literal_loops(source: PatchErrors, order: int) 
 def test_scores_of_any_order_are_those_of_brute_force(order: int) -> None:
     source = random_source(900, 6, 9, n_rows=2, seed=7)
     sets = some_sets(source, order, 5)
-    found = inclusion_exclusion(source, sets).rows
-    assert_allclose(found, literal_scores(source, sets), atol=1e-9)  # errors are 10^4
+    result = inclusion_exclusion(source, sets).rows
+    assert_allclose(result, literal_scores(source, sets), atol=1e-9)  # errors are 10^4
 
 
 def test_scores_of_all_pairs_are_those_of_the_literal_algorithm() -> None:
@@ -76,8 +76,8 @@ def test_scores_of_all_pairs_are_those_of_the_literal_algorithm() -> None:
     pairs = source.features.all_sets(2)
     both = literal_errors(source, pairs)
     literal = single[:, pairs[:, 0]] + single[:, pairs[:, 1]] - both - whole
-    found = inclusion_exclusion(source, pairs).rows
-    assert np.abs(found - literal).max() < 1e-12
+    result = inclusion_exclusion(source, pairs).rows
+    assert np.abs(result - literal).max() < 1e-12
 
 
 def shifted(source: PatchErrors, by: float) -> PatchErrors:
@@ -94,9 +94,9 @@ def test_replicates_are_means_without_one_group(
     source: PatchErrors, order: int
 ) -> None:
     sets = some_sets(source, order)
-    found = source.errors(sets).replicates
-    assert found.shape == (source.n_groups, len(sets))
-    for replicate, kept in zip(found, literal_groups(source), strict=True):
+    result = source.errors(sets).replicates
+    assert result.shape == (source.n_groups, len(sets))
+    for replicate, kept in zip(result, literal_groups(source), strict=True):
         errors = literal_errors(source, sets, kept)
         weighted = source.row_weights @ errors / len(source.y)
         assert_allclose(replicate, weighted, rtol=1e-12)
@@ -204,10 +204,10 @@ def test_rows_that_no_patch_saw_are_judged_by_all_of_them() -> None:
             "row_weights": np.ones(3),
         }
     )
-    found = fresh.errors(np.array([[2]]))
+    result = fresh.errors(np.array([[2]]))
     used = ~source.patches.features[:, 2]
-    assert_allclose(found.rows, new[used].mean(axis=0) ** 2, rtol=1e-13)
-    assert found.counts == used.sum()
+    assert_allclose(result.rows, new[used].mean(axis=0) ** 2, rtol=1e-13)
+    assert result.counts == used.sum()
 
 
 def test_a_set_that_no_patch_leaves_out_is_named_with_what_would_do() -> None:

@@ -233,14 +233,14 @@ def test_judged_on_new_rows_each_mean_is_over_all_patches_without_the_set(sets):
     source = fitted(many(keep=True), X, y, LEARNER)
     new, target = small_table(15, seed=9)
     judged = source.judged_on(new, target)
-    found = judged.errors(np.asarray(sets))
+    result = judged.errors(np.asarray(sets))
     for k, own in enumerate(np.asarray(sets)):
         absent = ~source.patches.features[:, own].any(axis=1)
         mean = np.mean(
             [source.learners.predictors[b](new) for b in np.flatnonzero(absent)], axis=0
         )
-        np.testing.assert_allclose(found.rows[:, k], (target - mean) ** 2, rtol=1e-11)
-        assert found.counts[k] == absent.sum()
+        np.testing.assert_allclose(result.rows[:, k], (target - mean) ** 2, rtol=1e-11)
+        assert result.counts[k] == absent.sum()
     assert judged.row_weights.tolist() == [1.0] * 15
 
 
@@ -261,9 +261,9 @@ def test_classes_that_a_patch_has_not_seen_have_probability_zero():
     probabilities = source.predict(X)
     assert probabilities.shape == (90, 3)
     np.testing.assert_allclose(probabilities.sum(axis=1), 1.0, rtol=1e-12)
-    seen = np.isin([0, 1], source.patches.rows.T[:, 0]).any()
+    observed = np.isin([0, 1], source.patches.rows.T[:, 0]).any()
     blind = [b for b in range(500) if not np.isin([0, 1], source.patches.rows[b]).any()]
-    assert not seen or blind
+    assert not observed or blind
     assert (source.learners.predictors[blind[0]](X)[:, 2] == 0.0).all()
     assert (source.predictions[blind, 0, 0] == 0.0).all()
 

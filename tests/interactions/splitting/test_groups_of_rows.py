@@ -42,7 +42,7 @@ def test_the_error_of_groups_is_that_of_their_sums_by_hand(rng):
     z, weights = rng.normal(size=(30, 2)), rng.uniform(0.5, 2.0, size=30)
     weights *= 30 / weights.sum()
     groups = rng.permutation(np.repeat(np.arange(6), [1, 2, 3, 5, 8, 11]))
-    found = moments(z, weights, groups)
+    result = moments(z, weights, groups)
     for k in range(2):
         mean = weights @ z[:, k] / 30
         sums = [
@@ -50,8 +50,8 @@ def test_the_error_of_groups_is_that_of_their_sums_by_hand(rng):
             for c in range(6)
         ]
         variance = 6 / 5 * sum(own**2 for own in sums) / 30**2
-        assert found.means[k] == pytest.approx(mean, rel=1e-12)
-        assert found.standard_errors[k] == pytest.approx(np.sqrt(variance), rel=1e-12)
+        assert result.means[k] == pytest.approx(mean, rel=1e-12)
+        assert result.standard_errors[k] == pytest.approx(np.sqrt(variance), rel=1e-12)
 
 
 def test_groups_of_one_row_each_change_nothing(rng):
@@ -67,9 +67,9 @@ def test_rows_without_weight_leave_their_group(rng):
     groups = np.repeat(np.arange(4), 3)
     weights[groups == 1] = 0.0
     kept = groups != 1
-    found = moments(z, weights * 12 / 9, groups)
+    result = moments(z, weights * 12 / 9, groups)
     expected = moments(z[kept], np.ones(9), np.array([0, 0, 0, 1, 1, 1, 2, 2, 2]))
-    np.testing.assert_allclose(found.standard_errors, expected.standard_errors)
+    np.testing.assert_allclose(result.standard_errors, expected.standard_errors)
 
 
 def people(n_people, rng):
@@ -85,15 +85,15 @@ def people(n_people, rng):
 
 def loco_of_new_people(source):
     """Of the first column: E(y − a − b·x)² = 1.25 ‖(1, 0) − b‖² + a² + 1.25."""
-    found = 0.0
+    result = 0.0
     for judge in source.judges:
         for left_out, sign in (((0,), 1.0), ((), -1.0)):
             line = judge.predictor(source.refits, left_out, source.seed).model
             b = np.zeros(2)
             b[len(left_out) :] = line.coef_
             own = 1.25 * ((np.array([1.0, 0.0]) - b) ** 2).sum() + line.intercept_**2
-            found += sign * own * judge.n_judged / len(source.row_weights)
-    return found
+            result += sign * own * judge.n_judged / len(source.row_weights)
+    return result
 
 
 @pytest.mark.parametrize("n_folds", [None, 5])
@@ -196,10 +196,10 @@ def test_splitters_see_classes_and_groups_may_be_a_series():
     learner = DecisionTreeClassifier(max_depth=9)
     ILOCO(learner, DataSplit(folds=StratifiedKFold(3))).fit(X, labels)
     groups = pd.Series(GROUPS, index=np.arange(60)[::-1])
-    found = ILOCO(learner, DataSplit(groups=groups)).fit(X, labels)
-    assert found.result_.n_row_groups == 6
-    assert "6 were judged" in found.result_._repr_html_()
-    assert "12 groups" in found.result_.method
+    result = ILOCO(learner, DataSplit(groups=groups)).fit(X, labels)
+    assert result.result_.n_row_groups == 6
+    assert "6 were judged" in result.result_._repr_html_()
+    assert "12 groups" in result.result_.method
 
 
 @pytest.mark.parametrize(

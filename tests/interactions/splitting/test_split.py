@@ -45,9 +45,9 @@ def test_scores_are_the_co_moebius_transform_of_refits(
         estimator, (X[fold.training], Y[fold.training]), (X[fold.test], Y[fold.test])
     )
     sets = source.features.all_sets(order)
-    found = set_scores(source, sets).estimates
+    result = set_scores(source, sets).estimates
     expected = [co_moebius(game, tuple(own)) for own in sets.tolist()]
-    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(result, expected, rtol=1e-12, atol=1e-12)
 
 
 def test_scores_are_those_of_shapiq() -> None:
@@ -65,9 +65,9 @@ def test_scores_are_those_of_shapiq() -> None:
     values = computer("Co-Moebius", order=4)
     for order in (1, 2, 3, 4):
         sets = source.features.all_sets(order)
-        found = set_scores(source, sets).estimates
+        result = set_scores(source, sets).estimates
         expected = [values[tuple(own)] for own in sets.tolist()]
-        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(result, expected, rtol=1e-12, atol=1e-12)
 
 
 def test_the_definition_of_the_paper_row_by_row() -> None:
@@ -91,8 +91,8 @@ def test_the_definition_of_the_paper_row_by_row() -> None:
         ],
         axis=1,
     )
-    found = inclusion_exclusion(source, np.array(pairs)).rows
-    np.testing.assert_allclose(found, z, rtol=1e-12, atol=1e-12)
+    result = inclusion_exclusion(source, np.array(pairs)).rows
+    np.testing.assert_allclose(result, z, rtol=1e-12, atol=1e-12)
     scores = set_scores(source, np.array(pairs))
     np.testing.assert_allclose(
         scores.standard_errors, z.std(axis=0, ddof=1) / np.sqrt(len(z)), rtol=1e-12
@@ -222,8 +222,8 @@ def test_weights_of_rows_are_for_fits_and_for_means() -> None:
     expected = (Y[fold.test] - model.predict(X[fold.test])) ** 2
     np.testing.assert_allclose(source.errors(EMPTY).rows[:, 0], expected, rtol=1e-12)
     mean = np.average(expected, weights=own)
-    found = source.row_weights @ source.errors(EMPTY).rows[:, 0] / 30
-    assert found == pytest.approx(mean, rel=1e-12)
+    result = source.row_weights @ source.errors(EMPTY).rows[:, 0] / 30
+    assert result == pytest.approx(mean, rel=1e-12)
 
 
 @pytest.mark.parametrize(

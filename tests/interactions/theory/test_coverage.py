@@ -34,11 +34,11 @@ def test_fits_in_one_solve_are_those_of_the_package(snr: float) -> None:
     """Scores, errors and intervals, and the target on new rows."""
     model = split(LinearRegression(), Simulation(np.random.default_rng(7), snr), 60, 5)
     simulation = Simulation(np.random.default_rng(7), snr)
-    found, fitted = held_out_scores(*simulation.rows(60), 5, PAIRS)
+    result, fitted = held_out_scores(*simulation.rows(60), 5, PAIRS)
     for own, other in [
-        (found.estimates, model.result_.estimates),
-        (found.intervals(), model.result_.intervals()),
-        (found.p_values("greater"), model.result_.p_values("greater")),
+        (result.estimates, model.result_.estimates),
+        (result.intervals(), model.result_.intervals()),
+        (result.p_values("greater"), model.result_.p_values("greater")),
     ]:
         np.testing.assert_allclose(own, other, rtol=1e-9, atol=1e-12)
     rows = orthogonal_rows(10)
@@ -54,25 +54,25 @@ def test_fits_in_one_solve_are_those_of_the_package(snr: float) -> None:
 @pytest.mark.parametrize("snr", [0.0, 2.0])
 def test_least_squares(snr: float, n_rows: int) -> None:
     """500 tables: shares of 0.895 have sd 0.014, and are out in one of 6000 tests."""
-    found = []
+    result = []
     for run in range(500):
         simulation = Simulation(np.random.default_rng([run, n_rows]), snr)
         scores, fitted = held_out_scores(*simulation.rows(n_rows), run, PAIRS)
         y_new = simulation.mean(orthogonal_rows(10))
-        found.append(has(scores, exact_target(fitted, y_new, PAIRS)))
-    shares = np.mean(found, axis=0)
+        result.append(has(scores, exact_target(fitted, y_new, PAIRS)))
+    shares = np.mean(result, axis=0)
     assert ((shares >= 0.84) & (shares <= 0.95)).all()
 
 
 def coverage(learner: BaseEstimator, snr: float) -> tuple[np.ndarray, np.ndarray]:
     """Of 150 tables of 250 rows, by the estimator: shares, and of equal rows, (2,)."""
-    found, equal = [], []
+    result, equal = [], []
     for run in range(150):
         simulation = Simulation(np.random.default_rng([run, 250]), snr)
         model = split(learner, simulation, 250, run)
-        found.append(covers(model, simulation.rows_without_noise(4000)))
+        result.append(covers(model, simulation.rows_without_noise(4000)))
         equal.append(model.result_.degenerate)
-    return np.mean(found, axis=0), np.mean(equal, axis=0)
+    return np.mean(result, axis=0), np.mean(equal, axis=0)
 
 
 @pytest.mark.slow

@@ -53,11 +53,15 @@ def test_fits_in_blocks_are_those_of_the_package(estimator, learner, columns) ->
     """Of kernel ridge and trees exactly; of least squares but for 1e-6 on XᵀX."""
     X, y = Simulation(np.random.default_rng(2), 2.0).rows(40)
     scheme = Minipatches(n_patches=600, rows=20, n_features=2, columns=columns)
-    found = ILOCO(estimator, scheme, random_state=9, progress=False).fit(X, y).result_
+    result = ILOCO(estimator, scheme, random_state=9, progress=False).fit(X, y).result_
     own = at_once.Ensemble(learner, scheme, X, y, seed=9).scores()
     for name in ("estimates", "standard_errors", "monte_carlo", "counts", "leak"):
         np.testing.assert_allclose(
-            getattr(own, name), getattr(found, name), rtol=1e-5, atol=1e-6, err_msg=name
+            getattr(own, name),
+            getattr(result, name),
+            rtol=1e-5,
+            atol=1e-6,
+            err_msg=name,
         )
 
 
@@ -76,7 +80,7 @@ def coverage(
     As it is, and with the error of finitely many new rows as a part of the intervals:
     without it the shares are lower, of trees and 500 rows 0.81 and not 0.86.
     """
-    found = []
+    result = []
     for run in range(n_runs):
         simulation = Simulation(np.random.default_rng([run, n_rows]), snr)
         ensemble = at_once.Ensemble(
@@ -87,8 +91,8 @@ def coverage(
         target = ensemble.judged(*new, scores.sets)
         both = np.hypot(scores.standard_errors, target.standard_errors)
         apart = np.abs(scores.estimates - target.estimates)
-        found.append([has(scores, target.estimates), apart <= norm.ppf(0.95) * both])
-    plain, wider = np.mean(found, axis=(0, 2))
+        result.append([has(scores, target.estimates), apart <= norm.ppf(0.95) * both])
+    plain, wider = np.mean(result, axis=(0, 2))
     return float(plain), float(wider)
 
 
@@ -144,5 +148,5 @@ def test_absolute_errors_of_kernel_ridge(rows: float | str) -> None:
 def test_trees(snr: float, m: int) -> None:
     """Means of 15 tables near 0.86 have sd 0.02, out in one of 1000 tests."""
     scheme = Minipatches(n_patches=1500, rows=0.2, n_features=m)
-    _, found = coverage(at_once.trees, scheme, snr=snr, n_rows=500, n_runs=15)
-    assert 0.79 <= found <= 0.95
+    _, result = coverage(at_once.trees, scheme, snr=snr, n_rows=500, n_runs=15)
+    assert 0.79 <= result <= 0.95

@@ -81,9 +81,9 @@ def test_intervals_of_kernel_ridge_are_right_and_zero_is_not() -> None:
     """
     scheme = Minipatches(n_patches=4000, rows="sqrt", n_features=2, columns="bernoulli")
     own = null_rejections.Study("kernel ridge", scheme, 250)
-    found = np.array([own.against_target(seed)[BOTH] for seed in range(10)])
-    target, missed = found.mean(axis=0)
-    assert target < -5.0 * found[:, 0].std(ddof=1) / np.sqrt(10)
+    result = np.array([own.against_target(seed)[BOTH] for seed in range(10)])
+    target, missed = result.mean(axis=0)
+    assert target < -5.0 * result[:, 0].std(ddof=1) / np.sqrt(10)
     assert missed <= 0.2
     zero = np.mean([own.rejected(seed)[BOTH, TOTAL] for seed in range(10)])
     assert zero > 0.3

@@ -38,9 +38,9 @@ CLASSES: Terms = {
 }
 
 
-def z_scores(found: InteractionScores, expected: np.ndarray) -> np.ndarray:
+def z_scores(result: InteractionScores, expected: np.ndarray) -> np.ndarray:
     with np.errstate(invalid="ignore"):  # 0/0 of features that are not used
-        return (found.estimates - expected) / found.total_errors
+        return (result.estimates - expected) / result.total_errors
 
 
 @pytest.mark.parametrize(
@@ -53,11 +53,11 @@ def test_regression_by_splitting(order: int, expected: list[float]) -> None:
     X = rng.normal(size=(200_000, 3))
     y = sum_of_terms(REGRESSION, X) + rng.normal(size=len(X))
     model = ILOCO(OracleRegressor(REGRESSION), DataSplit(), order=order, progress=False)
-    found = model.fit(named(X), y).result_
-    own = ideal_scores(variances(REGRESSION), found.sets, Refitted(), SquaredError())
+    result = model.fit(named(X), y).result_
+    own = ideal_scores(variances(REGRESSION), result.sets, Refitted(), SquaredError())
     np.testing.assert_allclose(own, expected, atol=1e-14)
-    assert np.abs(z_scores(found, own)).max() < 5.0
-    assert (found.estimates > 10 * found.standard_errors).all()
+    assert np.abs(z_scores(result, own)).max() < 5.0
+    assert (result.estimates > 10 * result.standard_errors).all()
 
 
 @pytest.mark.parametrize(
@@ -69,11 +69,11 @@ def test_classification_by_splitting(order: int, expected: list[float]) -> None:
     X = rng.choice([-1.0, 1.0], size=(200_000, 3))
     y = np.where(rng.random(len(X)) < sum_of_terms(CLASSES, X), "yes", "no")
     model = ILOCO(OracleClassifier(CLASSES), DataSplit(), order=order, progress=False)
-    found = model.fit(named(X), y).result_
-    own = ideal_scores(variances(CLASSES), found.sets, Refitted(), ProbabilityError())
+    result = model.fit(named(X), y).result_
+    own = ideal_scores(variances(CLASSES), result.sets, Refitted(), ProbabilityError())
     np.testing.assert_allclose(own, expected, atol=1e-14)
-    assert np.abs(z_scores(found, own)).max() < 5.0
-    assert (found.estimates > 8 * found.standard_errors).all()
+    assert np.abs(z_scores(result, own)).max() < 5.0
+    assert (result.estimates > 8 * result.standard_errors).all()
 
 
 PAPER: Terms = {(0, 1): 3.0, **{(j,): 2.0 for j in range(5)}}
@@ -87,15 +87,15 @@ def test_regression_by_patches(columns: str) -> None:
     y = sum_of_terms(PAPER, X) + rng.normal(size=len(X))
     scheme = Minipatches(n_patches=2000, rows=30, n_features=3, columns=columns)
     model = ILOCO(OracleRegressor(PAPER), scheme, random_state=1, progress=False)
-    found = model.fit(named(X), y).result_
+    result = model.fit(named(X), y).result_
     shares = FixedColumns(10, 3) if columns == "fixed" else BernoulliColumns(0.3)
-    own = ideal_scores(variances(PAPER), found.sets, shares, SquaredError())
-    used = ~found.are_not_used  # by patches of one size others are not zero
+    own = ideal_scores(variances(PAPER), result.sets, shares, SquaredError())
+    used = ~result.are_not_used  # by patches of one size others are not zero
     assert used.sum() == (45 if columns == "fixed" else 10)
-    assert np.abs((found.estimates - own)[~used]).max(initial=0.0) < 1e-12
-    assert np.abs(z_scores(found, own)[used]).max() < 7.0
-    null = (found.sets >= 5).all(axis=1)
+    assert np.abs((result.estimates - own)[~used]).max(initial=0.0) < 1e-12
+    assert np.abs(z_scores(result, own)[used]).max() < 7.0
+    null = (result.sets >= 5).all(axis=1)
     # what is not shared by chance: the mean over ten null pairs is told from zero
-    leak = found.estimates[null].mean()
+    leak = result.estimates[null].mean()
     assert (leak > 0.12) == (columns == "fixed")
     assert own[null] == pytest.approx(0.2755 if columns == "fixed" else 0.0, abs=5e-5)

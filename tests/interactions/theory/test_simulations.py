@@ -31,19 +31,19 @@ def test_product_is_found_by_splitting(snr: float, low: int, high: int) -> None:
 @pytest.mark.parametrize("rho", [0.0, 0.6, 0.9])
 def test_most_negative_pair_is_the_correlated_one(rho: float) -> None:
     """Scores lie within 5 sd of the closed form; main effects do not show the pair."""
-    n_found = n_top = 0
+    n_results = n_top = 0
     errors = []
     for run in range(8):
         simulation = Simulation(np.random.default_rng(run), correlation=rho)
         model = split_scores(LinearRegression(), simulation, 500, 2)
-        found, top = model.result_, np.argsort(model.main_effects_.estimates)[-2:]
-        n_found += smallest(found) == (0, 1)
+        result, top = model.result_, np.argsort(model.main_effects_.estimates)[-2:]
+        n_results += smallest(result) == (0, 1)
         n_top += set(top.tolist()) == {0, 1}
         sigma = np.eye(10)
         sigma[0, 1] = sigma[1, 0] = rho
-        expected = linear_refit_scores(simulation.slopes, sigma, found.sets[:1])
-        errors.append(found.estimates[0] - expected[0])
-    assert n_found == 8 if rho else n_found <= 4
+        expected = linear_refit_scores(simulation.slopes, sigma, result.sets[:1])
+        errors.append(result.estimates[0] - expected[0])
+    assert n_results == 8 if rho else n_results <= 4
     assert n_top <= (1 if rho else 5)
     spread = np.std(errors, ddof=1) / np.sqrt(8)
     assert abs(np.mean(errors)) < 5.0 * spread  # t of 7 degrees: 2 in 10^3
@@ -54,8 +54,8 @@ def test_product_of_three_is_found_by_third_order(snr: float) -> None:
     """V_012 = snr², and cubic fits on many rows know it but for their noise."""
     cubic = make_pipeline(PolynomialFeatures(3), Ridge(1e-6))
     simulation = Simulation(np.random.default_rng(3), snr, order=3, n_features=6)
-    found = split_scores(cubic, simulation, 4000, 3).result_
-    expected = np.where(np.arange(len(found)) == 0, snr**2, 0.0)
-    bounds = 5.0 * found.standard_errors + 0.1  # z of 20 sets; what fits add is 0.1
-    assert (np.abs(found.estimates - expected) < bounds).all()
-    assert largest(found) == (0, 1, 2) or snr == 0.0
+    result = split_scores(cubic, simulation, 4000, 3).result_
+    expected = np.where(np.arange(len(result)) == 0, snr**2, 0.0)
+    bounds = 5.0 * result.standard_errors + 0.1  # z of 20 sets; what fits add is 0.1
+    assert (np.abs(result.estimates - expected) < bounds).all()
+    assert largest(result) == (0, 1, 2) or snr == 0.0

@@ -56,21 +56,21 @@ def test_kernel_ridge_by_patches(m: int, snr: float, low: int, high: int) -> Non
     """Of 6 tables: found where the product stands out of what main effects leak."""
     stands_out = detectable_ratio(FixedColumns(10, m)) < snr**2 / 8.0
     assert stands_out == (low > 0)
-    found = [
+    result = [
         by_patches(at_once.kernel_ridge, *simulation(run, snr).rows(500), run, m)
         for run in range(6)
     ]
-    assert low <= sum(largest(own) == PAIR for own in found) <= high
+    assert low <= sum(largest(own) == PAIR for own in result) <= high
 
 
 @pytest.mark.parametrize(("snr", "low", "high"), [(1.0, 0, 2), (3.0, 4, 5)])
 def test_trees_by_patches(snr: float, low: int, high: int) -> None:
     """Of 5 tables, half of the features in each patch."""
-    found = [
+    result = [
         by_patches(at_once.trees, *simulation(run, snr).rows(500), run, 5)
         for run in range(5)
     ]
-    assert low <= sum(largest(own) == PAIR for own in found) <= high
+    assert low <= sum(largest(own) == PAIR for own in result) <= high
 
 
 @pytest.mark.parametrize(("snr", "low", "high"), [(0.0, 0, 2), (8.0, 4, 5)])
@@ -80,28 +80,28 @@ def test_trees_of_two_classes_by_patches(snr: float, low: int, high: int) -> Non
     Trees of squared errors on 0 and 1 are those of Gini's index, their means are
     probabilities, and |y − p| is 1 − p of the class.
     """
-    found = []
+    result = []
     for run in range(5):
         own = simulation(run, 0.0)
         X, f = own.rows_without_noise(500)
         chance = expit(f + snr * np.tanh(X[:, 0] * X[:, 1]))
         y = (own.rng.random(500) < chance).astype(float)
-        found.append(by_patches(at_once.trees, X, y, run, 5, error=AbsoluteError()))
-    assert low <= sum(largest(own) == PAIR for own in found) <= high
+        result.append(by_patches(at_once.trees, X, y, run, 5, error=AbsoluteError()))
+    assert low <= sum(largest(own) == PAIR for own in result) <= high
 
 
 def test_leak_of_kernel_ridge_is_that_of_ideal_learners() -> None:
     """Means of 5 tables within a fifth of the closed form, for null and other pairs."""
-    found, ideal = [], []
+    result, ideal = [], []
     for run in range(5):
         own = simulation(run, 0.0)
         scores = by_patches(at_once.kernel_ridge, *own.rows(500), run, 2)
         variances = {(j,): own.slopes[j] ** 2 for j in range(5)}
-        found.append(scores.estimates)
+        result.append(scores.estimates)
         ideal.append(ideal_scores(variances, scores.sets, FixedColumns(10, 2)))
     n_strong = (scores.sets < 5).sum(axis=1)
     for count in (0, 2):
-        own_mean = np.mean(found, axis=0)[n_strong == count].mean()
+        own_mean = np.mean(result, axis=0)[n_strong == count].mean()
         known = np.mean(ideal, axis=0)[n_strong == count].mean()
         assert own_mean == pytest.approx(known, rel=0.2)
         assert (own_mean > 0.0) == (count == 0)
@@ -113,7 +113,7 @@ def test_correlated_pair_by_patches(rho: float, low: int, high: int) -> None:
 
     Where few features are in a patch the effects of both are seen one by one.
     """
-    found = [
+    result = [
         by_patches(
             at_once.kernel_ridge,
             *simulation(run, 0.0, correlation=rho).rows(500),
@@ -122,8 +122,8 @@ def test_correlated_pair_by_patches(rho: float, low: int, high: int) -> None:
         )
         for run in range(6)
     ]
-    assert low <= sum(smallest(own) == PAIR for own in found) <= high
-    tops = [set(np.argsort(own.main.estimates)[-2:].tolist()) for own in found]
+    assert low <= sum(smallest(own) == PAIR for own in result) <= high
+    tops = [set(np.argsort(own.main.estimates)[-2:].tolist()) for own in result]
     n_top = sum(top == {0, 1} for top in tops)
     assert n_top >= 3 if rho else n_top <= 2
 
@@ -134,14 +134,14 @@ def test_product_of_three_by_support_vectors(
 ) -> None:
     """The mean of two tables: snr², and what 1000 rows do not tell."""
     learner = SVR(C=30.0, gamma=0.1)
-    found = []
+    result = []
     for run in range(2):
         own = simulation(run, snr, order=3, n_features=6)
-        found.append(by_split(learner, *own.rows(2000), run, order=3))
-    assert low <= np.mean([own.estimates[0] for own in found]) <= high
+        result.append(by_split(learner, *own.rows(2000), run, order=3))
+    assert low <= np.mean([own.estimates[0] for own in result]) <= high
     if snr > 0.0:
-        assert [largest(own) for own in found] == [(0, 1, 2)] * 2
-        others = np.mean([own.estimates[1:] for own in found])
+        assert [largest(own) for own in result] == [(0, 1, 2)] * 2
+        others = np.mean([own.estimates[1:] for own in result])
         assert abs(others) < 0.5
 
 

@@ -51,12 +51,12 @@ def mixed_forest(n_codes=3, n_rows=80):
 def test_each_block_is_unbiased(paired, n_codes):
     law, boxes, rows = mixed_forest(n_codes)
     expected = BoxMeans(boxes, law).of(rows)[1]
-    found = [
+    result = [
         Sample.of(Design(law, rows, seed, paired), boxes.value, 60).blocks().slopes
         for seed in range(30)
     ]
     for some in ([0], [7], range(N_BLOCKS)):
-        values = [blocks[some].mean(axis=0) for blocks in found]
+        values = [blocks[some].mean(axis=0) for blocks in result]
         mean, spread = np.mean(values, axis=0), np.std(values, axis=0, ddof=1)
         moved = spread > 1e-9
         scores = (mean - expected)[moved] / (spread[moved] / np.sqrt(30))
@@ -69,7 +69,7 @@ def test_each_block_is_unbiased(paired, n_codes):
 def test_means_of_the_function_are_unbiased_too():
     law, boxes, rows = mixed_forest()
     expected = BoxMeans(boxes, law).of(rows)[0]
-    found = np.array(
+    result = np.array(
         [
             Sample.of(Design(law, rows, seed), boxes.value, 60)
             .blocks()
@@ -77,7 +77,9 @@ def test_means_of_the_function_are_unbiased_too():
             for seed in range(30)
         ]
     )
-    scores = (found.mean(axis=0) - expected) / (found.std(axis=0, ddof=1) / np.sqrt(30))
+    scores = (result.mean(axis=0) - expected) / (
+        result.std(axis=0, ddof=1) / np.sqrt(30)
+    )
     assert np.abs(scores).max() < 7.0
 
 
@@ -277,9 +279,9 @@ def test_a_control_that_is_the_function_leaves_nothing_to_chance():
     expected = BoxMeans(boxes, law).of(rows)
     for paired in (False, True):
         design = with_control(boxes, law, rows, 0, paired)
-        found = Sample.of(design, lambda P: 2.0 * boxes.value(P) + 1.0, 60).blocks()
+        result = Sample.of(design, lambda P: 2.0 * boxes.value(P) + 1.0, 60).blocks()
         np.testing.assert_allclose(
-            found.slopes.mean(axis=0), 2.0 * expected[1], atol=1e-7
+            result.slopes.mean(axis=0), 2.0 * expected[1], atol=1e-7
         )
     np.testing.assert_allclose(
         Sample.of(with_control(boxes, law, rows, 0), boxes.value, 60).blocks().means,

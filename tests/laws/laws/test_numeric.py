@@ -141,13 +141,13 @@ def test_draws_follow_the_law():
     law = NumericLaw.of(np.array([0.0, 1.0, 1.0, 2.0, 7.0]), "a")
     x = np.array([1.0, np.nan, 6.0])
     uniforms = (np.arange(10_000) + 0.5) / 10_000
-    drawn = law.quantiles(x, uniforms)
-    assert np.isnan(drawn[1]).all()
+    samples = law.quantiles(x, uniforms)
+    assert np.isnan(samples[1]).all()
     for n in (0, 2):
         values, masses = law.law(x[n])
-        shares = (drawn[n] == values[:, None]).mean(axis=1)
+        shares = (samples[n] == values[:, None]).mean(axis=1)
         np.testing.assert_allclose(shares, masses, atol=1e-4)
-        assert (np.diff(drawn[n]) >= 0).all()
+        assert (np.diff(samples[n]) >= 0).all()
     assert law.quantiles(x, np.array([np.nextafter(1.0, 0.0)]))[0, 0] == 7.0
 
 

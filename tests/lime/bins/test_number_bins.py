@@ -50,9 +50,9 @@ def test_a_bin_of_one_end_is_drawn_as_the_package_draws_it() -> None:
     for j, column in enumerate(X.T):
         ours = NumberBins.of_package(column, BinRule(4).inner_edges(column))
         for b in np.flatnonzero(ours.single & (ours.counts > 0)):
-            drawn = theirs.get_undiscretize_values(j, np.array([b]))
-            assert drawn[0] == ours.mean[b]
-            assert abs(drawn[0]) < 1e-4  # a z-score, not 7 or 0.3
+            samples = theirs.get_undiscretize_values(j, np.array([b]))
+            assert samples[0] == ours.mean[b]
+            assert abs(samples[0]) < 1e-4  # a z-score, not 7 or 0.3
 
 
 def test_a_bin_of_one_value_draws_that_value() -> None:

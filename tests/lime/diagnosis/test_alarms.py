@@ -19,20 +19,20 @@ def tables():
 
 
 def test_harmless_rows_have_few_findings_but_signs_against_slopes(tables):
-    found = tables["harmless"]()
-    assert (found["false alarms"] <= 0.3).all()
+    result = tables["harmless"]()
+    assert (result["false alarms"] <= 0.3).all()
     # half of the quartiles are below their mean, where a contrast is negative: 60 rows
     # times D fair coins, beyond 5 sd once in 2e6
-    share = found["signs against the slope"] / found.index
-    sd = (0.25 / (60 * found.index.to_numpy())) ** 0.5
+    share = result["signs against the slope"] / result.index
+    sd = (0.25 / (60 * result.index.to_numpy())) ** 0.5
     assert (abs(share - 0.5) < 5.0 * sd).all()
 
 
 def test_all_that_is_planted_is_named(tables):
-    found = tables["planted"]()
-    assert set(found.index) == {rule.name for rule in LIME_RULES} - {
+    result = tables["planted"]()
+    assert set(result.index) == {rule.name for rule in LIME_RULES} - {
         "package: free intercept"  # whose weight is that of a note
     }
-    notes = found.index[found["named as"] == "note"]
+    notes = result.index[result["named as"] == "note"]
     assert list(notes) == ["package: unequal bins"]  # which misleads nobody
-    assert (found["named as"] != "nothing").all()
+    assert (result["named as"] != "nothing").all()

@@ -98,9 +98,9 @@ def test_rules_that_found_nothing_share_a_line_and_are_told_in_full_on_request(
 def test_names_are_no_markup():
     X = pd.DataFrame(grid(2), columns=["<b>x</b>", "y\x1b[31m"])
     lime = explained_frame(X)
-    found = lime.diagnose()
-    assert "<b>x</b>" not in found._repr_html_()
-    assert "\x1b" not in repr(found)
+    result = lime.diagnose()
+    assert "<b>x</b>" not in result._repr_html_()
+    assert "\x1b" not in repr(result)
 
 
 def explained_frame(X: pd.DataFrame) -> LimeExplanation:

@@ -48,11 +48,11 @@ def test_a_number_beyond_its_threshold_is_found_or_excused(rule, seed):
     beyond = sign * numbers > sign * rule.threshold
     excused = excuses["it rains"] | excuses["it is late"]
     items = told(rule, numbers, excuses=excuses)
-    found = [item for item in items if isinstance(item, LimeFinding)]
-    assert len(found) == (beyond & ~excused).sum()
-    assert all(map(passes, found))
-    for item in set(items) - set(found):
-        assert not found
+    result = [item for item in items if isinstance(item, LimeFinding)]
+    assert len(result) == (beyond & ~excused).sum()
+    assert all(map(passes, result))
+    for item in set(items) - set(result):
+        assert not result
         assert passes(item) == (", but it" in item.sentence)
 
 

@@ -21,30 +21,30 @@ def limits(name, width):
     return ExactLimits(fixture.FUNCTIONS[name], fixture.law(width)).of(fixture.ROW)
 
 
-def with_intercept(found):
-    return np.concatenate([found.intercept, found.coefficients[0]])
+def with_intercept(result):
+    return np.concatenate([result.intercept, result.coefficients[0]])
 
 
 @pytest.mark.parametrize(("name", "i"), CASES)
 def test_golden_numbers(name, i):
-    found = with_intercept(limits(name, fixture.WIDTHS[i]))
-    np.testing.assert_allclose(found, fixture.GOLDEN[name][i], rtol=0, atol=1e-9)
+    result = with_intercept(limits(name, fixture.WIDTHS[i]))
+    np.testing.assert_allclose(result, fixture.GOLDEN[name][i], rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize(("name", "i"), CASES)
 def test_all_cells_one_by_one(name, i):
     width = fixture.WIDTHS[i]
     brute = fixture.brute_force(fixture.FUNCTIONS[name], width)
-    found = with_intercept(limits(name, width))
-    np.testing.assert_allclose(found, brute, rtol=0, atol=1e-11)
+    result = with_intercept(limits(name, width))
+    np.testing.assert_allclose(result, brute, rtol=0, atol=1e-11)
 
 
 def test_constants_of_the_weighted_law():
-    found = [limits("bump", width) for width in fixture.WIDTHS]
-    alphas = [one.alpha[0] for one in found]
+    result = [limits("bump", width) for width in fixture.WIDTHS]
+    alphas = [one.alpha[0] for one in result]
     expected = [[0.451862761878] * 3, [0.402069183368] * 3, [1 / 3] * 3]
     np.testing.assert_allclose(alphas, expected, rtol=0, atol=1e-12)
-    c = [np.exp(one.log_weight[0] / 3) for one in found]
+    c = [np.exp(one.log_weight[0] / 3) for one in result]
     np.testing.assert_allclose(c, [0.737687106475, 0.829044719471, 1.0], atol=1e-12)
 
 
@@ -55,21 +55,21 @@ def test_a_column_that_is_not_used_has_exactly_zero():
 def test_limits_are_linear_in_the_function():
     f, g = fixture.FUNCTIONS["bump"], fixture.FUNCTIONS["box"]
     both = SumOfProducts.sum_of([f.scaled(2.0), g.scaled(-3.0)])
-    found = ExactLimits(both, fixture.law(1.0)).of(fixture.ROW)
+    result = ExactLimits(both, fixture.law(1.0)).of(fixture.ROW)
     expected = 2 * with_intercept(limits("bump", 1.0))
     expected -= 3 * with_intercept(limits("box", 1.0))
-    np.testing.assert_allclose(with_intercept(found), expected, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(with_intercept(result), expected, rtol=0, atol=1e-15)
 
 
 def test_many_rows_and_widths_at_once_are_each_for_itself():
     points = np.concatenate([fixture.ROW, fixture.ROW[:, ::-1], fixture.ROW])
     widths = np.array([1.0, 0.6, 2.0])
     exact = ExactLimits(fixture.FUNCTIONS["bump"], fixture.law(1.0))
-    together = exact.of(points, widths)
+    joint = exact.of(points, widths)
     for n in range(3):
         alone = exact.of(points[[n]], widths[[n]])
         assert with_intercept(alone) == pytest.approx(
-            [together.intercept[n], *together.coefficients[n]], rel=1e-14
+            [joint.intercept[n], *joint.coefficients[n]], rel=1e-14
         )
 
 

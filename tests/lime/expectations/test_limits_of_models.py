@@ -55,7 +55,7 @@ def behind_columns(model):
 
 def draws_agree(function, law, points, n_samples=20_000):
     """|z| < 5 for each difference of means: false alarm below 6e-7 each."""
-    found = ExactLimits(function.products, law).of(points)
+    result = ExactLimits(function.products, law).of(points)
     draws = law.draw_weighted(points, n_samples, np.random.default_rng(7))
     for n in range(len(points)):
         values = function.value_at(draws.samples[n])
@@ -64,9 +64,9 @@ def draws_agree(function, law, points, n_samples=20_000):
             one, zero = values[inside], values[~inside]
             error = np.sqrt(one.var() / len(one) + zero.var() / len(zero))
             difference = one.mean() - zero.mean()
-            assert abs(difference - found.coefficients[n, j]) < 5 * error + 1e-9
+            assert abs(difference - result.coefficients[n, j]) < 5 * error + 1e-9
         scatter = values.std() / np.sqrt(n_samples)
-        assert abs(values.mean() - found.mean[n]) < 5 * scatter
+        assert abs(values.mean() - result.mean[n]) < 5 * scatter
 
 
 MODELS = [
@@ -109,9 +109,9 @@ def test_models_that_are_constant_have_no_coefficients():
     law = po.lime.TabularLaw.from_data(X)
     for model in (Lasso(alpha=1e6), make_pipeline(StandardScaler(), Lasso(alpha=1e6))):
         function = po.wrap(model.fit(X, Y))
-        found = ExactLimits(function.products, law).of(X[:2])
-        assert (found.coefficients == 0.0).all()
-        np.testing.assert_allclose(found.intercept, Y.mean())
+        result = ExactLimits(function.products, law).of(X[:2])
+        assert (result.coefficients == 0.0).all()
+        np.testing.assert_allclose(result.intercept, Y.mean())
 
 
 @pytest.mark.parametrize("width", [0.5, 2.0])
@@ -127,8 +127,8 @@ def test_limits_of_additive_functions_do_not_depend_on_the_width():
     function = Additive(terms, base=0.3, knots={2: [0.0]})
     exact = ExactLimits(function.products, po.lime.TabularLaw.from_data(X))
     rows = np.repeat(X[:1], 3, axis=0)
-    found = exact.of(rows, np.array([0.2, 1.5, 1e6]))
-    both = np.column_stack([found.coefficients, found.intercept])
+    result = exact.of(rows, np.array([0.2, 1.5, 1e6]))
+    both = np.column_stack([result.coefficients, result.intercept])
     np.testing.assert_allclose(both, both[[0, 0, 0]], rtol=1e-12)
 
 
@@ -181,7 +181,7 @@ def test_a_tree_has_the_limits_of_its_refinement_by_the_grid():
     law = law.with_width(width)
     row = data[:1]
     boxes = po.wrap(model).boxes
-    found = ExactLimits(boxes.as_products(), law).of(row)
+    result = ExactLimits(boxes.as_products(), law).of(row)
 
     eps = np.exp(-0.5 / width**2)
     c = 1 / p + (1 - 1 / p) * eps
@@ -203,8 +203,8 @@ def test_a_tree_has_the_limits_of_its_refinement_by_the_grid():
             beta += value * piece
             intercept += value * mass * eps**apart / (p * c) ** d
             intercept -= value * piece.sum() / (p * c)
-    np.testing.assert_allclose(found.coefficients[0], beta, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(found.intercept[0], intercept, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(result.coefficients[0], beta, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(result.intercept[0], intercept, rtol=0, atol=1e-12)
 
 
 def shares_of_leaf(sets, path, law):

@@ -20,18 +20,18 @@ def X(rng: np.random.Generator) -> Points:
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_limits_of_many_rows_are_those_of_each(name: str, X: Points) -> None:
     exact = ExactLimits(FUNCTIONS[name], po.lime.TabularLaw.from_data(X, n_bins=3))
-    together = exact.of(X)
+    joint = exact.of(X)
     widths = np.where(np.arange(90) % 2 == 0, 0.5, 1.5)
     by_width = exact.of(X, widths)
     for n in range(0, 90, 7):
-        for found, width in ((together, None), (by_width, widths[n : n + 1])):
+        for result, width in ((joint, None), (by_width, widths[n : n + 1])):
             alone = exact.of(X[n : n + 1], width)
             np.testing.assert_allclose(
-                found.coefficients[n], alone.coefficients[0], rtol=1e-12, atol=1e-15
+                result.coefficients[n], alone.coefficients[0], rtol=1e-12, atol=1e-15
             )
-            np.testing.assert_allclose(found.alpha[n], alone.alpha[0], rtol=1e-14)
-            np.testing.assert_allclose(found.mean[n], alone.mean[0], rtol=1e-13)
-            np.testing.assert_allclose(found.log_weight[n], alone.log_weight[0])
+            np.testing.assert_allclose(result.alpha[n], alone.alpha[0], rtol=1e-14)
+            np.testing.assert_allclose(result.mean[n], alone.mean[0], rtol=1e-13)
+            np.testing.assert_allclose(result.log_weight[n], alone.log_weight[0])
 
 
 def test_cells_of_columns_that_f_reads_are_computed_once(
@@ -46,17 +46,17 @@ def test_cells_of_columns_that_f_reads_are_computed_once(
 
     monkeypatch.setattr(Products, "contrasts", counted)
     exact = ExactLimits(FUNCTIONS["box"], po.lime.TabularLaw.from_data(X, n_bins=3))
-    found = exact.of(X)
+    result = exact.of(X)
     assert sum(sizes) == 9  # bins of the first two columns
-    assert len(np.unique(found.coefficients, axis=0)) <= 9
-    assert len(np.unique(found.alpha.round(12), axis=0)) == 1
+    assert len(np.unique(result.coefficients, axis=0)) <= 9
+    assert len(np.unique(result.alpha.round(12), axis=0)) == 1
 
 
 def test_the_same_row_and_width_twice_is_computed_once(X: Points) -> None:
     exact = ExactLimits(FUNCTIONS["bump"], po.lime.TabularLaw.from_data(X))
-    found = exact.of(np.repeat(X[:1], 4, axis=0), np.array([0.5, 2.0, 0.5, 2.0]))
-    np.testing.assert_array_equal(found.coefficients[:2], found.coefficients[2:])
-    assert not np.array_equal(found.coefficients[0], found.coefficients[1])
+    result = exact.of(np.repeat(X[:1], 4, axis=0), np.array([0.5, 2.0, 0.5, 2.0]))
+    np.testing.assert_array_equal(result.coefficients[:2], result.coefficients[2:])
+    assert not np.array_equal(result.coefficients[0], result.coefficients[1])
 
 
 def test_rows_of_normal_laws_are_no_cells(X: Points) -> None:

@@ -62,18 +62,18 @@ def test_an_estimate_is_the_same_for_the_same_seed(forest, table):
 
 
 def test_the_intercept_and_the_coefficients_are_the_surrogate_at_the_row(forest, table):
-    found = limits(forest, table[:3], data=table)
-    total = found.intercept + found.coefficients.sum(axis=1)
-    assert found.at_row == pytest.approx(total)
-    assert found.local_gap == pytest.approx(forest.predict(table[:3]) - total)
+    result = limits(forest, table[:3], data=table)
+    total = result.intercept + result.coefficients.sum(axis=1)
+    assert result.at_row == pytest.approx(total)
+    assert result.local_gap == pytest.approx(forest.predict(table[:3]) - total)
 
 
 def test_the_margin_of_a_boosted_classifier_is_exact(table):
     y = (table[:, 0] * table[:, 1] > 0.0).astype(int)
     model = GradientBoostingClassifier(n_estimators=5, random_state=0).fit(table, y)
-    found = limits(model, table[:2], data=table)
-    assert found.source == "exact"
-    assert found.values == pytest.approx(model.decision_function(table[:2]))
+    result = limits(model, table[:2], data=table)
+    assert result.source == "exact"
+    assert result.values == pytest.approx(model.decision_function(table[:2]))
 
 
 def test_names_categories_and_gaps_come_through():
@@ -85,13 +85,13 @@ def test_names_categories_and_gaps_come_through():
         index=list("uvwxyz"),
     )
     f = po.wrap(lambda X: X["age"].fillna(0.0) + (X["town"] == "a"), data=X)
-    found = limits(f, X, n_samples=500)
-    frame = found.to_frame()
+    result = limits(f, X, n_samples=500)
+    frame = result.to_frame()
     assert frame["row"].tolist() == [name for name in "uvwxyz" for _ in range(2)]
     assert frame["value"].tolist()[:6] == [20.0, "a", 30.0, "b", None, "c"]
     assert frame["bin"][4] == "missing"
     assert frame["bin"][1] == "= a"
-    assert found.as_list("u")[0][0] in ("age ≤ 30", "town = a")
+    assert result.as_list("u")[0][0] in ("age ≤ 30", "town = a")
 
 
 def test_one_row_without_a_table_has_no_quartiles(forest, table):
@@ -107,22 +107,22 @@ def test_a_law_of_other_columns_is_refused(forest, table):
 
 
 def test_the_map_and_the_list_have_the_largest_first(forest, table):
-    found = limits(forest, table[:2], data=table)
-    pairs = found.as_map(1)[1]
+    result = limits(forest, table[:2], data=table)
+    pairs = result.as_map(1)[1]
     sizes = [abs(weight) for _, weight in pairs]
     assert sizes == sorted(sizes, reverse=True)
-    assert dict(pairs) == dict(enumerate(found.coefficients[1].tolist()))
-    assert [w for _, w in found.as_list(1)] == [w for _, w in pairs]
+    assert dict(pairs) == dict(enumerate(result.coefficients[1].tolist()))
+    assert [w for _, w in result.as_list(1)] == [w for _, w in pairs]
 
 
 def test_it_is_loaded_as_it_was_saved(forest, table, tmp_path):
-    found = limits(forest, table[:2], data=table, n_samples=500)
-    found.save(tmp_path / "lime")
+    result = limits(forest, table[:2], data=table, n_samples=500)
+    result.save(tmp_path / "lime")
     same = LimeExplanation.load(tmp_path / "lime.npz")
     # the mean of runs is made anew of the intercept, so that its last digit may differ
-    pd.testing.assert_frame_equal(same.to_frame(), found.to_frame(), rtol=1e-14)
-    assert repr(same) == repr(found)
-    assert same.r2 == pytest.approx(found.r2, abs=0)
+    pd.testing.assert_frame_equal(same.to_frame(), result.to_frame(), rtol=1e-14)
+    assert repr(same) == repr(result)
+    assert same.r2 == pytest.approx(result.r2, abs=0)
     with pytest.raises(Refused, match="make it anew"):
         _ = same.law
 
@@ -170,12 +170,12 @@ def test_a_model_on_splines_is_exact(kind, rng):
     if kind == "scaled":
         steps = [StandardScaler(), *steps]
     model = make_pipeline(*steps).fit(X, y)
-    found = limits(model, X[:2], data=X, n_samples=500)
-    assert found.source == "exact"
-    drawn = found.law.draw_weighted(X[:2], 40_000, np.random.default_rng(0))
+    result = limits(model, X[:2], data=X, n_samples=500)
+    assert result.source == "exact"
+    samples = result.law.draw_weighted(X[:2], 40_000, np.random.default_rng(0))
     for n in range(2):
-        f, bits = model.predict(drawn.samples[n]), drawn.bits[n].astype(bool)
-        for j, beta in enumerate(found.coefficients[n]):
+        f, bits = model.predict(samples.samples[n]), samples.bits[n].astype(bool)
+        for j, beta in enumerate(result.coefficients[n]):
             inside, outside = f[bits[:, j]], f[~bits[:, j]]
             error = np.hypot(
                 inside.std() / len(inside) ** 0.5, outside.std() / len(outside) ** 0.5

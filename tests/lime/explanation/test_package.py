@@ -22,7 +22,7 @@ def test_runs_of_the_package_have_the_mean_and_the_scatter_that_are_told():
     package = pytest.importorskip("lime.lime_tabular")
     X, y = load_wine(return_X_y=True)
     model = RandomForestRegressor(20, max_depth=5, random_state=0).fit(X, y)
-    found = limits(model, X[:1], data=X, n_samples=N_SAMPLES)
+    result = limits(model, X[:1], data=X, n_samples=N_SAMPLES)
     runs = np.empty((N_RUNS, X.shape[1]))
     for seed in range(N_RUNS):
         explainer = package.LimeTabularExplainer(
@@ -32,8 +32,8 @@ def test_runs_of_the_package_have_the_mean_and_the_scatter_that_are_told():
             X[0], model.predict, num_features=X.shape[1], num_samples=N_SAMPLES
         ).as_map()[1]
         runs[seed, [j for j, _ in pairs]] = [weight for _, weight in pairs]
-    noise = found.noise()[0]
-    z = (runs.mean(axis=0) - found.expected()[0]) / (noise / np.sqrt(N_RUNS))
+    noise = result.noise()[0]
+    z = (runs.mean(axis=0) - result.expected()[0]) / (noise / np.sqrt(N_RUNS))
     assert np.abs(z).max() < 4.5
     assert 0.4 < np.sqrt((z**2).mean()) < 1.7
     ratios = np.log(runs.std(axis=0, ddof=1) / noise)

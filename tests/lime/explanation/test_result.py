@@ -166,9 +166,9 @@ def test_a_file_with_something_wrong_is_refused(lime, tmp_path, key, value, matc
 def test_rows_that_differ_in_bins_alone_differ():
     X = grid(3)
     rows = np.array([[0.1, 0.1, 0.1], [0.12, 0.2, 0.2], [0.9, 0.1, 0.1]])
-    found = limits(linear([1.0, 2.0, 3.0], X), rows, data=X).coefficients
-    assert (found[0] == found[1]).all()
-    assert found[0, 0] != pytest.approx(found[2, 0])
+    result = limits(linear([1.0, 2.0, 3.0], X), rows, data=X).coefficients
+    assert (result[0] == result[1]).all()
+    assert result[0, 0] != pytest.approx(result[2, 0])
 
 
 def test_a_card_is_the_same_when_it_is_shown_again():

@@ -47,9 +47,9 @@ def test_runs_scatter_as_they_are_said_to(law):
     rng = np.random.default_rng(5)
     runs = []
     for _ in range(RUNS):
-        drawn = law.draw(row, N, rng, first_row=lime.first_row)
-        values = f.value(drawn.samples[0])
-        runs.append(fitted(drawn.bits[0], values, drawn.weights[0], lime.ridge))
+        samples = law.draw(row, N, rng, first_row=lime.first_row)
+        values = f.value(samples.samples[0])
+        runs.append(fitted(samples.bits[0], values, samples.weights[0], lime.ridge))
     mean, sd = np.mean(runs, axis=0), np.std(runs, axis=0, ddof=1)
     # 4.5 standard errors of 12 numbers: a false alarm in 10^4; of sd 1/√(2 R) is 4 %,
     # and noise is known to 2 %; a first-order formula is off by some 1/N

@@ -76,8 +76,8 @@ def test_parts_sum_to_coefficients_at_every_width(name, split):
     widths = np.array([0.05, 0.7, 1.9, 40.0])
     points = np.repeat(POINT[None], 4, axis=0)
     expected = exact.of(points, widths).coefficients
-    found = split(exact, points, widths).coefficients
-    np.testing.assert_allclose(found, expected, atol=1e-14)
+    result = split(exact, points, widths).coefficients
+    np.testing.assert_allclose(result, expected, atol=1e-14)
 
 
 def test_all_of_an_additive_function_is_local():
@@ -95,9 +95,9 @@ def test_the_local_part_is_the_limit_of_narrow_kernels():
 def test_columns_that_are_not_used_have_no_parts():
     exact = ExactLimits(GOLDEN["product"][0](), golden_law())
     for split in (split_by_cells, split_by_columns):
-        found = split(exact, POINT[None])
-        np.testing.assert_array_equal(found.parts[:, :, 2], 0.0)
-        np.testing.assert_array_equal(found.outside[:, 2], 0.0)
+        result = split(exact, POINT[None])
+        np.testing.assert_array_equal(result.parts[:, :, 2], 0.0)
+        np.testing.assert_array_equal(result.outside[:, 2], 0.0)
 
 
 def tree_beside_a_bump():

@@ -29,38 +29,38 @@ def test_exact_variances_are_sums_over_all_cells(name, width):
     f = GOLDEN[name][0]()
     samples, bits, _, weights = quadrature(law, POINT, width)
     values = f.value(samples)
-    found = variance(f, law, POINT[None])
+    result = variance(f, law, POINT[None])
     expected = np.cov(values, aweights=weights, ddof=0)
-    assert found.exact
-    np.testing.assert_allclose(found.values, [expected], rtol=1e-9)
+    assert result.exact
+    np.testing.assert_allclose(result.values, [expected], rtol=1e-9)
     limits = ExactLimits(f, law).of(POINT[None])
     surrogate = limits.intercept + bits @ limits.coefficients[0]
     share = np.cov(surrogate, aweights=weights, ddof=0) / expected
-    np.testing.assert_allclose(weighted_r2(limits, found), [share], rtol=1e-9)
+    np.testing.assert_allclose(weighted_r2(limits, result), [share], rtol=1e-9)
 
 
 def test_families_of_other_columns_have_exact_variances_together():
     law = golden_law(1.0, UNEQUAL)
     samples, _, _, weights = quadrature(law, POINT, 1.0)
     apart = SumOfProducts.sum_of([GOLDEN["box"][0](), powers([2.0], [[2]])])
-    found = variance(apart, law, POINT[None])
+    result = variance(apart, law, POINT[None])
     expected = np.cov(apart.value(samples), aweights=weights, ddof=0)
-    assert found.exact
-    np.testing.assert_allclose(found.values, [expected], rtol=1e-9)
+    assert result.exact
+    np.testing.assert_allclose(result.values, [expected], rtol=1e-9)
 
 
 def test_a_set_times_a_line_in_one_column_is_estimated_with_its_error():
     law = golden_law(1.0, UNEQUAL)
     samples, _, _, weights = quadrature(law, POINT, 1.0)
     both = SumOfProducts.sum_of([GOLDEN["box"][0](), linear()])
-    found = variance(both, law, POINT[None], rng=1)
+    result = variance(both, law, POINT[None], rng=1)
     expected = np.cov(both.value(samples), aweights=weights, ddof=0)
-    assert not found.exact
-    assert "4096 draws" in found.source
+    assert not result.exact
+    assert "4096 draws" in result.source
     # one z-score beyond 4 in 16,000 seeds, if it is normal
-    z = (found.values[0] - expected) / found.standard_errors[0]
+    z = (result.values[0] - expected) / result.standard_errors[0]
     assert abs(z) < 4
-    assert found.standard_errors[0] < 0.05 * expected
+    assert result.standard_errors[0] < 0.05 * expected
 
 
 def forest(n_trees):
@@ -111,8 +111,8 @@ def test_two_bumps_that_overlap_vary_together():
     law = golden_law(1.0, UNEQUAL)
     samples, _, _, weights = quadrature(law, POINT, 1.0)
     expected = np.cov(f.value(samples), aweights=weights, ddof=0)
-    found = variance(f, law, POINT[None])
-    np.testing.assert_allclose(found.values, [expected], rtol=1e-9)
+    result = variance(f, law, POINT[None])
+    np.testing.assert_allclose(result.values, [expected], rtol=1e-9)
 
 
 def test_each_situation_has_its_width():
@@ -127,26 +127,26 @@ def test_each_situation_has_its_width():
 def test_errors_of_few_draws_are_those_of_their_variance():
     """√((m_4 − s⁴ (S − 3) / (S − 1)) / S), which for S = 7 is not √((m_4 − s⁴) / S)."""
     law = golden_law(1.0, UNEQUAL)
-    found = variance(
+    result = variance(
         Called(lambda samples: samples[:, 0]), law, POINT[None], n_draws=7, rng=4
     )
     draws = law.draw_weighted(POINT[None], 7, np.random.default_rng(4))
     x = draws.samples[0, :, 0]
     square, fourth = x.var(ddof=1), ((x - x.mean()) ** 4).mean()
     expected = np.sqrt((fourth - square**2 * 4.0 / 6.0) / 7.0)
-    np.testing.assert_allclose(found.values, [square], rtol=1e-12)
-    np.testing.assert_allclose(found.standard_errors, [expected], rtol=1e-12)
+    np.testing.assert_allclose(result.values, [square], rtol=1e-12)
+    np.testing.assert_allclose(result.standard_errors, [expected], rtol=1e-12)
 
 
 def test_standard_errors_are_the_scatter_of_estimates():
     law = golden_law(1.0, UNEQUAL)
     function = Called(lambda samples: (samples[:, 0] > -1.0).astype(float))
-    found = [
+    result = [
         variance(function, law, POINT[None], n_draws=200, rng=seed)
         for seed in range(300)
     ]
-    scatter = np.std([one.values[0] for one in found])
-    stated = np.mean([one.standard_errors[0] for one in found])
+    scatter = np.std([one.values[0] for one in result])
+    stated = np.mean([one.standard_errors[0] for one in result])
     # the scatter of 300 is known to 4 %: a false alarm is beyond 3.5 of them
     assert abs(stated / scatter - 1) < 0.14
 
@@ -169,10 +169,10 @@ def test_depth_three_trees_of_ten_columns_are_explained_to_a_sixth():
 def test_a_constant_is_explained_and_has_no_variance():
     f = SumOfProducts.additive(3.0, np.zeros(3), linear().factors[0], 3)
     law = golden_law()
-    found = variance(f, law, POINT[None])
-    np.testing.assert_array_equal(found.values, [0.0])
+    result = variance(f, law, POINT[None])
+    np.testing.assert_array_equal(result.values, [0.0])
     limits = ExactLimits(f, law).of(POINT[None])
-    np.testing.assert_array_equal(weighted_r2(limits, found), [1.0])
+    np.testing.assert_array_equal(weighted_r2(limits, result), [1.0])
     np.testing.assert_allclose(local_gap(limits, np.array([5.0])), [2.0])
 
 
@@ -194,19 +194,19 @@ def test_effective_shares_of_the_linear_paper(n_columns, shares):
     # B13: at the mean, σ = 1
     law = po.lime.GaussianLaw.of(np.zeros(n_columns), 1.0)
     points = np.zeros((3, n_columns))
-    found = effective_share(law, points, np.array([1.0, 2.0, 5.0]))
-    np.testing.assert_allclose(found, shares, rtol=3e-3)
+    result = effective_share(law, points, np.array([1.0, 2.0, 5.0]))
+    np.testing.assert_allclose(result, shares, rtol=3e-3)
 
 
 def test_all_samples_of_a_neighbourhood_count():
     law = GlimeLaw(golden_law())
-    found = effective_share(law, POINT[None], np.array([0.3]))
-    np.testing.assert_allclose(found, 1.0)
+    result = effective_share(law, POINT[None], np.array([0.3]))
+    np.testing.assert_allclose(result, 1.0)
 
 
 def test_effective_shares_are_those_of_weights_of_samples():
     law = golden_law(0.8, UNEQUAL)
     weights = law.draw(POINT[None], 200_000, np.random.default_rng(0)).weights
     expected = weights.mean() ** 2 / (weights**2).mean()
-    found = effective_share(law, POINT[None])
-    np.testing.assert_allclose(found, expected, rtol=0.01)
+    result = effective_share(law, POINT[None])
+    np.testing.assert_allclose(result, expected, rtol=0.01)

@@ -58,15 +58,15 @@ PRODUCT = Known(product_of([(1.0, [0, 1]), (-0.3, [0])], 2))
 def test_runs_of_the_package_have_the_expected_mean():
     """40 runs, 3 numbers: a false alarm in 4e-5 of all cases."""
     X = np.random.default_rng(0).uniform(size=(400, 2))
-    found = compare(X, PRODUCT, np.array([0.9, 0.1]), 40, 1000)
-    assert np.abs(found.z).max() < 5
-    assert np.abs(found.z).max() > 0.1
-    table = found.to_frame()
+    result = compare(X, PRODUCT, np.array([0.9, 0.1]), 40, 1000)
+    assert np.abs(result.z).max() < 5
+    assert np.abs(result.z).max() > 0.1
+    table = result.to_frame()
     assert list(table.index) == ["(intercept)", "x0", "x1"]
     np.testing.assert_allclose(
         table["limit"] + table["ridge"] + table["row"], table["expected"], atol=1e-14
     )
-    assert set(found.root_mean_squares) == {
+    assert set(result.root_mean_squares) == {
         "expected",
         "without row",
         "without ridge",
@@ -79,25 +79,25 @@ def test_ridge_shows_where_weights_are_small():
     """40 runs, 3 numbers: a false alarm in 4e-5 of all cases."""
     X = np.random.default_rng(0).uniform(size=(400, 2))
     row = np.array([0.9, 0.1])
-    found = compare(X, PRODUCT, row, 40, 500, kernel_width=0.4)
-    assert np.abs(found.z).max() < 5
-    assert np.abs(found.z_of(found.without["ridge"])).max() > 20
+    result = compare(X, PRODUCT, row, 40, 500, kernel_width=0.4)
+    assert np.abs(result.z).max() < 5
+    assert np.abs(result.z_of(result.without["ridge"])).max() > 20
 
 
 def test_what_the_row_adds_is_told_apart():
     X = np.random.default_rng(4).uniform(size=(100, 2))
-    found = compare(X, Known(bump_at(X[0], 1e-6)), X[0], 2, 200)
-    assert np.abs(found.without["row"]).max() < 1e-9
-    assert (found.to_frame()["row"].abs() > 1e-3).all()
-    assert (found.runs[:, 1:] > 1e-3).all()
+    result = compare(X, Known(bump_at(X[0], 1e-6)), X[0], 2, 200)
+    assert np.abs(result.without["row"]).max() < 1e-9
+    assert (result.to_frame()["row"].abs() > 1e-3).all()
+    assert (result.runs[:, 1:] > 1e-3).all()
 
 
 def test_a_function_that_only_answers_is_compared_by_an_estimate():
     X = np.random.default_rng(0).uniform(size=(400, 2))
     f = po.wrap(lambda x: x[:, 0] * (x[:, 1] - 0.3))
-    found = compare(X, f, np.array([0.9, 0.1]), 5, 300)
+    result = compare(X, f, np.array([0.9, 0.1]), 5, 300)
     exact = compare(X, PRODUCT, np.array([0.9, 0.1]), 5, 300)
-    np.testing.assert_allclose(found.expected, exact.expected, atol=2e-3)
+    np.testing.assert_allclose(result.expected, exact.expected, atol=2e-3)
 
 
 def test_an_explainer_is_left_as_it_was():
@@ -114,9 +114,9 @@ def test_an_explainer_is_left_as_it_was():
 
 
 def test_a_gap_that_scatters_by_nothing_is_no_gap():
-    found = PackageComparison(np.ones((3, 2)), np.zeros(2), {}, ("a",))
-    assert found.z.tolist() == [0.0, 0.0]
-    assert list(found.to_frame().columns) == ["package", "error", "expected", "z"]
+    result = PackageComparison(np.ones((3, 2)), np.zeros(2), {}, ("a",))
+    assert result.z.tolist() == [0.0, 0.0]
+    assert list(result.to_frame().columns) == ["package", "error", "expected", "z"]
 
 
 def test_what_cannot_be_compared_is_refused():
@@ -132,14 +132,14 @@ def test_a_linear_function_of_ten_columns():
     rng = np.random.default_rng(1)
     f = linear(rng.uniform(0, 10, 10))
     X = rng.normal(size=(1000, 10))
-    found = compare(X, f, np.zeros(10), 60, 5000)
-    assert np.abs(found.z).max() < 5
+    result = compare(X, f, np.zeros(10), 60, 5000)
+    assert np.abs(result.z).max() < 5
     # the deviation of a single run is the predicted one
     law = TabularLaw.from_data(X, package=True)
     row = np.zeros((1, 10))
     limits = ExactLimits(f.function, law).of(row)
     run = single_run(f.function.value, law, row, limits, f.function.value(row), 5000)
-    ratio = found.runs[:, 1:].std(axis=0, ddof=1) / run.standard_deviations[0]
+    ratio = result.runs[:, 1:].std(axis=0, ddof=1) / run.standard_deviations[0]
     # the mean over 10 of a deviation that 60 runs know to 9 %: five of its errors
     assert ratio.mean() == pytest.approx(1.0, abs=0.15)
 
@@ -147,9 +147,9 @@ def test_a_linear_function_of_ten_columns():
 @pytest.mark.slow
 def test_the_package_s_width_is_three_quarters_of_the_root():
     X = np.random.default_rng(2).uniform(size=(1000, 2))
-    found = compare(X, PRODUCT, np.array([0.9, 0.1]), 40, 100_000)
-    assert np.abs(found.z).max() < 5
-    assert np.abs(found.z_of(found.without["width"])).max() > 20
+    result = compare(X, PRODUCT, np.array([0.9, 0.1]), 40, 100_000)
+    assert np.abs(result.z).max() < 5
+    assert np.abs(result.z_of(result.without["width"])).max() > 20
 
 
 @pytest.mark.slow
@@ -157,8 +157,8 @@ def test_a_gaussian_bump_of_ten_columns():
     rng = np.random.default_rng(3)
     X = rng.uniform(-10, 10, (1000, 10))
     f = Known(bump_at(np.zeros(10), 10.0))
-    found = compare(X, f, rng.uniform(-5, 5, 10), 300, 5000)
-    assert np.abs(found.z).max() < 5
+    result = compare(X, f, rng.uniform(-5, 5, 10), 300, 5000)
+    assert np.abs(result.z).max() < 5
 
 
 @pytest.mark.slow
@@ -167,10 +167,10 @@ def test_a_spike_at_the_row_is_told_by_the_row_alone():
     X = rng.uniform(size=(1000, 3))
     row = X[0].copy()
     spike = Known(bump_at(row, 1e-6))
-    found = compare(X, spike, row, 200, 500)
-    assert np.abs(found.without["ridge"]).max() < 1e-9
-    assert np.abs(found.z).max() < 5
-    assert np.abs(found.z_of(found.without["row"])).min() > 5
+    result = compare(X, spike, row, 200, 500)
+    assert np.abs(result.without["ridge"]).max() < 1e-9
+    assert np.abs(result.z).max() < 5
+    assert np.abs(result.z_of(result.without["row"])).min() > 5
 
 
 @pytest.mark.slow
@@ -202,9 +202,9 @@ def test_a_ridge_of_a_thousand_times_more():
 def test_a_forest_on_wine_needs_the_frequencies_of_bins():
     X, y = load_wine(return_X_y=True)
     forest = RandomForestRegressor(20, max_depth=6, random_state=0).fit(X, y)
-    found = compare(X, po.wrap(forest), X[0], 40, 20_000)
-    assert np.abs(found.z).max() < 5
-    of_z = found.root_mean_squares
+    result = compare(X, po.wrap(forest), X[0], 40, 20_000)
+    assert np.abs(result.z).max() < 5
+    of_z = result.root_mean_squares
     assert of_z["expected"] < 1.6
     assert of_z["without frequencies"] > 1.5 * of_z["expected"]
 
@@ -213,8 +213,8 @@ def test_a_forest_on_wine_needs_the_frequencies_of_bins():
 def test_a_forest_on_diabetes_has_bins_that_merge_and_bins_of_one_value():
     X, y = load_diabetes(return_X_y=True)
     forest = RandomForestRegressor(20, max_depth=6, random_state=0).fit(X, y)
-    found = compare(X, po.wrap(forest), X[10], 40, 20_000)
-    assert np.abs(found.z).max() < 5
+    result = compare(X, po.wrap(forest), X[10], 40, 20_000)
+    assert np.abs(result.z).max() < 5
 
 
 @pytest.mark.slow
@@ -222,8 +222,8 @@ def test_a_forest_of_classes_on_breast_cancer():
     X, y = load_breast_cancer(return_X_y=True)
     forest = RandomForestClassifier(20, max_depth=6, random_state=0).fit(X, y)
     f = po.wrap(forest, output="probability")
-    found = compare(X, f, X[5], 60, 5000, mode="classification")
-    assert np.abs(found.z).max() < 5
+    result = compare(X, f, X[5], 60, 5000, mode="classification")
+    assert np.abs(result.z).max() < 5
 
 
 @pytest.mark.slow
@@ -232,10 +232,10 @@ def test_categories_beside_numbers():
     X = np.column_stack([rng.choice(3, 800, p=[0.5, 0.3, 0.2]), rng.normal(size=800)])
     y = (X[:, 0] == 1) * (1.0 + X[:, 1]) + 0.1 * rng.normal(size=800)
     tree = DecisionTreeRegressor(max_depth=4, random_state=0).fit(X, y)
-    found = compare(
+    result = compare(
         X, po.wrap(tree), np.array([1.0, 0.4]), 25, 50_000, categorical_features=[0]
     )
-    assert np.abs(found.z).max() < 5
+    assert np.abs(result.z).max() < 5
 
 
 @pytest.mark.slow
@@ -245,10 +245,10 @@ def test_a_choice_of_two_columns_keeps_their_coefficients(how):
     X = rng.uniform(-10, 10, (1000, 5))
     y = X @ [4.0, 0.0, -2.0, 0.3, 0.1]
     tree = DecisionTreeRegressor(max_depth=3, random_state=0).fit(X, y)
-    found = compare(
+    result = compare(
         X, po.wrap(tree), X[0], 15, 20_000, feature_selection=how, num_features=2
     )
-    kept = found.expected[1:] != 0.0
+    kept = result.expected[1:] != 0.0
     assert kept.sum() == 2
-    assert ((found.runs[:, 1:] != 0.0) == kept).all()
-    assert np.abs(found.z).max() < 5
+    assert ((result.runs[:, 1:] != 0.0) == kept).all()
+    assert np.abs(result.z).max() < 5

@@ -19,8 +19,8 @@ from propopt.structures.products.families import Powers
 from propopt.structures.products.sums import SumOfProducts
 
 
-def joined(found):
-    return np.concatenate([found.intercept[:, None], found.coefficients], axis=1)
+def joined(result):
+    return np.concatenate([result.intercept[:, None], result.coefficients], axis=1)
 
 
 def flat(n_columns, kernel_width, n_bins=4, coefficients=None):
@@ -68,16 +68,16 @@ def test_the_solution_is_that_of_the_normal_equations(first_row, ridge, log_weig
     limits, values = random_limits(rng, 5, 6, log_weight), rng.normal(size=5)
     kept = rng.random((5, 6)) < 0.5
     for some in (None, kept):
-        found = joined(expected(limits, values, 900, ridge, first_row, some))
+        result = joined(expected(limits, values, 900, ridge, first_row, some))
         truth = dense(limits, values, 900, ridge, first_row, some)
-        np.testing.assert_allclose(found, truth, rtol=0, atol=1e-11)
+        np.testing.assert_allclose(result, truth, rtol=0, atol=1e-11)
 
 
 def test_golden_ridge_of_the_linear_function():
     limits = ExactLimits(fixture.FUNCTIONS["linear"], fixture.law(1.0)).of(fixture.ROW)
     golden = [2.0451260949, -5.2864801874, -0.0851953824, 1.2790223557]
-    found = joined(ridge_limit(limits, 1000, 5.0))[0]
-    np.testing.assert_allclose(found, golden, rtol=0, atol=1e-9)
+    result = joined(ridge_limit(limits, 1000, 5.0))[0]
+    np.testing.assert_allclose(result, golden, rtol=0, atol=1e-9)
 
 
 def test_golden_spike_at_the_row_itself():
@@ -88,16 +88,16 @@ def test_golden_spike_at_the_row_itself():
     np.testing.assert_allclose(joined(shift)[0], golden, rtol=0, atol=5e-5)
     # the mean of 200 runs of the package, known to 0.0001; the first order is off it
     measured = [-0.0073, 0.0118, 0.0120, 0.0118]
-    found = expected(limits, np.ones(1), 500)
-    np.testing.assert_allclose(joined(found)[0], measured, rtol=0, atol=3e-4)
+    result = expected(limits, np.ones(1), 500)
+    np.testing.assert_allclose(joined(result)[0], measured, rtol=0, atol=3e-4)
 
 
 @pytest.mark.parametrize(("ridge", "ratio"), [(1000.0, 0.4751), (1.0, 0.9989)])
 def test_golden_share_that_ridge_leaves(ridge, ratio):
     # ten columns, four bins, width 10, 5000 samples
     limits = flat(10, 10.0, coefficients=np.arange(1.0, 11.0))
-    found = ridge_limit(limits, 5000, ridge).coefficients / limits.coefficients
-    np.testing.assert_allclose(found, ratio, rtol=0, atol=5e-5)
+    result = ridge_limit(limits, 5000, ridge).coefficients / limits.coefficients
+    np.testing.assert_allclose(result, ratio, rtol=0, atol=5e-5)
 
 
 def test_a_small_width_leaves_ridge_alone():
@@ -112,10 +112,10 @@ def test_a_small_width_leaves_ridge_alone():
         np.array([2 * np.log((1 + 3 * eps) / 4)]),
     )
     assert limits.coefficients[0, 0] == pytest.approx(-0.0875, abs=1e-5)
-    found = expected(limits, np.array([0.9 * (0.1 - 0.3)]), 5000)
+    result = expected(limits, np.array([0.9 * (0.1 - 0.3)]), 5000)
     # measured in the package with quartiles of a sample: -0.00031, -0.0015
-    assert found.coefficients[0, 0] == pytest.approx(-0.00031, rel=0.03)
-    assert found.coefficients[0, 1] == pytest.approx(-0.0015, rel=0.05)
+    assert result.coefficients[0, 0] == pytest.approx(-0.00031, rel=0.03)
+    assert result.coefficients[0, 1] == pytest.approx(-0.0015, rel=0.05)
 
 
 def test_the_shift_of_the_row_is_the_first_order_of_the_solution():
@@ -135,16 +135,16 @@ def test_without_ridge_the_coefficients_solve_for_the_row_too():
     # of n → 1 only the row is left: the fit goes through it
     rng = np.random.default_rng(2)
     limits, values = random_limits(rng, 3, 4, log_weight=-800.0), rng.normal(size=3)
-    found = expected(limits, values, 5000, ridge=0.0)
-    np.testing.assert_allclose(joined(found).sum(axis=1), values, rtol=1e-12)
+    result = expected(limits, values, 5000, ridge=0.0)
+    np.testing.assert_allclose(joined(result).sum(axis=1), values, rtol=1e-12)
 
 
 def test_weights_that_underflow_leave_the_row_alone():
     rng = np.random.default_rng(3)
     limits, values = random_limits(rng, 3, 4, log_weight=-800.0), rng.normal(size=3)
-    found = expected(limits, values, 5000)
-    np.testing.assert_allclose(found.coefficients, 0.0, atol=1e-300)
-    np.testing.assert_allclose(found.intercept, values, rtol=1e-12)
+    result = expected(limits, values, 5000)
+    np.testing.assert_allclose(result.coefficients, 0.0, atol=1e-300)
+    np.testing.assert_allclose(result.intercept, values, rtol=1e-12)
     small = limits
     ridged = ridge_limit(small, 5000)
     np.testing.assert_allclose(ridged.coefficients, 0.0, atol=1e-300)
@@ -154,15 +154,15 @@ def test_weights_that_underflow_leave_the_row_alone():
 def test_columns_that_only_the_row_tells_apart_share_its_gap():
     # α = 0: no sample has the bit; the least of all solutions gives each a half
     limits = Limits(np.zeros((1, 2)), np.zeros(1), np.zeros((1, 2)), np.zeros(1))
-    found = expected(limits, np.ones(1), 100, ridge=0.0)
-    np.testing.assert_allclose(found.coefficients, [[0.5, 0.5]])
+    result = expected(limits, np.ones(1), 100, ridge=0.0)
+    np.testing.assert_allclose(result.coefficients, [[0.5, 0.5]])
 
 
 def test_a_column_that_is_always_in_its_bin_has_no_coefficient():
     limits = Limits(np.zeros((1, 2)), np.zeros(1), np.array([[1.0, 0.3]]), np.zeros(1))
     for ridge in (0.0, 1.0):
-        found = expected(limits, np.ones(1), 100, ridge=ridge)
-        assert found.coefficients[0, 0] == 0.0
+        result = expected(limits, np.ones(1), 100, ridge=ridge)
+        assert result.coefficients[0, 0] == 0.0
         assert first_row_shift(limits, np.ones(1), 100).coefficients[0, 0] == 0.0
 
 
@@ -174,12 +174,12 @@ def test_what_is_kept_is_what_regression_on_fewer_bits_gives():
     )  # fmt: skip
     limits = ExactLimits(function, fixture.law(0.8)).of(fixture.ROW)
     kept = np.array([[True, False, True]])
-    found = expected(limits, None, 10**12, 0.0, first_row=False, kept=kept)
+    result = expected(limits, None, 10**12, 0.0, first_row=False, kept=kept)
     np.testing.assert_allclose(
-        found.coefficients, np.where(kept, limits.coefficients, 0.0), rtol=1e-12
+        result.coefficients, np.where(kept, limits.coefficients, 0.0), rtol=1e-12
     )
     pulls = (limits.alpha * limits.coefficients * kept).sum()
-    assert found.intercept[0] == pytest.approx(limits.mean[0] - pulls, rel=1e-12)
+    assert result.intercept[0] == pytest.approx(limits.mean[0] - pulls, rel=1e-12)
 
 
 def test_each_rule_keeps_its_own_columns():

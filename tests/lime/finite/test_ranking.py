@@ -22,19 +22,19 @@ def run(coefficients, covariance):
 def test_two_columns_have_a_closed_form():
     """Probabilities of 20000 draws within 5 of their errors: below 3e-6."""
     beta = np.array([[3.0, 2.0]])
-    found = ranking_chances(run(beta, np.eye(2)), beta, top=1, n_draws=20_000)
+    result = ranking_chances(run(beta, np.eye(2)), beta, top=1, n_draws=20_000)
     # |b_1| > |b_2|: b_1 + b_2 and b_1 − b_2 are independent and of the same sign
     up, apart = stats.norm.cdf(5 / np.sqrt(2)), stats.norm.cdf(1 / np.sqrt(2))
     truth = up * apart + (1 - up) * (1 - apart)
-    assert found.columns[0] == pytest.approx(truth, abs=5 * 0.5 / np.sqrt(20_000))
-    assert found.order[0] == found.columns[0]
-    assert found.signs[0] == pytest.approx(stats.norm.cdf(3), abs=0.002)
+    assert result.columns[0] == pytest.approx(truth, abs=5 * 0.5 / np.sqrt(20_000))
+    assert result.order[0] == result.columns[0]
+    assert result.signs[0] == pytest.approx(stats.norm.cdf(3), abs=0.002)
 
 
 def test_correlations_count():
     beta = np.array([[3.0, 2.0]])
-    together = ranking_chances(run(beta, np.ones((2, 2))), beta, top=2)
-    assert together.order[0] > 0.99  # both move alike
+    joint = ranking_chances(run(beta, np.ones((2, 2))), beta, top=2)
+    assert joint.order[0] > 0.99  # both move alike
     opposed = ranking_chances(run(beta, [[1.0, -1.0], [-1.0, 1.0]]), beta, top=2)
     # b_1 − b_2 = 1 + 2 N(0, 1), but for the sign of both
     assert opposed.order[0] == pytest.approx(stats.norm.cdf(0.5), abs=0.05)
@@ -42,17 +42,17 @@ def test_correlations_count():
 
 def test_coefficients_of_zero_are_not_to_be_told():
     beta = np.array([[3.0, 0.0, 0.0]])
-    found = ranking_chances(run(beta, 0.01 * np.eye(3)), beta, top=3)
-    assert found == (np.ones(1), np.ones(1), np.ones(1))
+    result = ranking_chances(run(beta, 0.01 * np.eye(3)), beta, top=3)
+    assert result == (np.ones(1), np.ones(1), np.ones(1))
 
 
 def test_without_scatter_all_is_certain_and_wrong_signs_are_found():
     beta = np.array([[3.0, -2.0, 1.0], [3.0, -2.0, 1.0]])
     certain = run(np.array([[3.0, -2.0, 1.0], [2.0, 3.0, 1.0]]), np.zeros((3, 3)))
-    found = ranking_chances(certain, beta, top=2)
-    assert found.columns.tolist() == [1.0, 1.0]
-    assert found.order.tolist() == [1.0, 0.0]
-    assert found.signs.tolist() == [1.0, 0.0]
+    result = ranking_chances(certain, beta, top=2)
+    assert result.columns.tolist() == [1.0, 1.0]
+    assert result.order.tolist() == [1.0, 0.0]
+    assert result.signs.tolist() == [1.0, 0.0]
 
 
 def test_the_probability_is_how_often_runs_agree():

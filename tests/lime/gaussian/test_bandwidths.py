@@ -28,11 +28,11 @@ def test_gains_change_their_sign_where_the_critical_width_is_and_nowhere_else(
     x, n_bins
 ):
     law = GaussianLaw.of([0.0, 0.1, 1.0], [1.0, 0.7, 2.0], 1.0, n_bins)
-    found = gaussian_theory.critical_bandwidths(law, [x])
+    result = gaussian_theory.critical_bandwidths(law, [x])
     widths = np.geomspace(1e-2, 1e2, 60)
     gains = gains_at(law, x, widths)
     signs = np.where(np.abs(gains) < 1e-13, 0.0, np.sign(gains))
-    for j, root in enumerate(found.widths[0]):
+    for j, root in enumerate(result.widths[0]):
         if np.isnan(root) or not widths[0] < root < widths[-1]:
             assert len(set(signs[:, j]) - {0.0}) <= 1
         else:
@@ -56,8 +56,8 @@ def test_limits_of_narrow_and_wide_kernels():
 
 def test_a_narrow_kernel_at_an_outer_value_leaves_its_distance():
     law = GaussianLaw.of([0.0], 1.0, 0.01)
-    found = gaussian_theory.gains(law, [[1.5]]).gain[0, 0]
-    np.testing.assert_allclose(found, 0.8255, rtol=0, atol=5.1e-5)
+    result = gaussian_theory.gains(law, [[1.5]]).gain[0, 0]
+    np.testing.assert_allclose(result, 0.8255, rtol=0, atol=5.1e-5)
 
 
 def test_units_of_distance_are_units_of_the_critical_width():
@@ -88,10 +88,10 @@ def test_the_middle_bin_of_three_has_no_critical_width():
 
 def test_a_width_in_a_table():
     law = GaussianLaw.of([0.0, 0.0], 1.0, 0.55)
-    found = gaussian_theory.critical_bandwidths(GlimeLaw(law), [[0.43198, 0.1]])
-    np.testing.assert_allclose(0.55 / found.widths[0, 0], 0.55 / 0.53, atol=5e-4)
-    assert np.isnan(found.widths[0, 1])
-    assert found.to_frame().loc[0, "x0"] == found.widths[0, 0]
+    result = gaussian_theory.critical_bandwidths(GlimeLaw(law), [[0.43198, 0.1]])
+    np.testing.assert_allclose(0.55 / result.widths[0, 0], 0.55 / 0.53, atol=5e-4)
+    assert np.isnan(result.widths[0, 1])
+    assert result.to_frame().loc[0, "x0"] == result.widths[0, 0]
 
 
 @pytest.mark.parametrize("missing", [False, True])

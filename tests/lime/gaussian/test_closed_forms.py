@@ -74,8 +74,8 @@ def test_one_column_is_a_difference_of_truncated_means(x):
         part(high, np.inf),
     )
     outside = (p * left + q * right) / (p + q)
-    found = gaussian_theory.gains(law, [[x]]).gain[0, 0]
-    np.testing.assert_allclose(found, inside - outside, rtol=1e-10)
+    result = gaussian_theory.gains(law, [[x]]).gain[0, 0]
+    np.testing.assert_allclose(result, inside - outside, rtol=1e-10)
 
 
 def test_coefficients_add_and_unused_columns_have_none():
@@ -131,9 +131,9 @@ def test_a_mirror_turns_the_gains(x, width):
 
 
 def test_the_surrogate_at_the_row_is_the_mean_of_its_box_for_additive_functions():
-    found = gaussian_theory.gains(some_law(0.8), ROWS)
-    inside = found.mean - found.theta / found.alpha
-    limits = linear_limits(found, SLOPES, 0.7)
+    result = gaussian_theory.gains(some_law(0.8), ROWS)
+    inside = result.mean - result.theta / result.alpha
+    limits = linear_limits(result, SLOPES, 0.7)
     np.testing.assert_allclose(limits.at_row, inside @ SLOPES + 0.7, atol=1e-13)
 
 
@@ -166,10 +166,10 @@ def test_glime_has_the_gains_of_its_law_and_a_tabular_law_has_none():
 def test_a_slope_of_a_column_without_numbers_is_refused():
     X = np.array([[1.0, 0.0], [2.0, 1.0], [4.0, 1.0]])
     law = GaussianLaw.from_data(X, categorical=[1])
-    found = gaussian_theory.gains(law, X)
-    assert np.isnan(found.gain[:, 1]).all()
-    assert np.isfinite(linear_limits(found, [1.0, 0.0]).intercept).all()
+    result = gaussian_theory.gains(law, X)
+    assert np.isnan(result.gain[:, 1]).all()
+    assert np.isfinite(linear_limits(result, [1.0, 0.0]).intercept).all()
     with pytest.raises(InvalidInput, match="'x1' has a slope"):
-        linear_limits(found, [1.0, 1.0])
+        linear_limits(result, [1.0, 1.0])
     with pytest.raises(InvalidInput, match="expected 2 numbers"):
-        linear_limits(found, [1.0])
+        linear_limits(result, [1.0])

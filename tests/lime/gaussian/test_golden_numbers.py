@@ -28,8 +28,8 @@ def test_one_column(case, expected):
     law = GaussianLaw.of([0.0], 1.0, width)
     limits = ExactLimits(linear([1.0]), law).of(np.array([[x]]))
     theta = gaussian_theory.gains(law, [[x]]).theta[0, 0]
-    found = limits.alpha[0, 0], theta, limits.intercept[0], limits.coefficients[0, 0]
-    np.testing.assert_allclose(found, expected, rtol=0, atol=5.1e-9)
+    result = limits.alpha[0, 0], theta, limits.intercept[0], limits.coefficients[0, 0]
+    np.testing.assert_allclose(result, expected, rtol=0, atol=5.1e-9)
 
 
 @pytest.mark.parametrize("kind", [lambda law: law, GlimeLaw])
@@ -54,11 +54,11 @@ def test_a_column_below_its_critical_width_has_the_other_sign():
 def test_ten_columns_of_the_fourth_figure():
     law = GaussianLaw.of(np.zeros(10), 1.0, 1.0)
     x = np.append([0.9607, 0.0892], np.linspace(-1.0, 1.0, 8))[None]
-    found = linear_limits(gaussian_theory.gains(law, x), [10.0, -10.0, *[0.0] * 8])
+    result = linear_limits(gaussian_theory.gains(law, x), [10.0, -10.0, *[0.0] * 8])
     np.testing.assert_allclose(
-        found.coefficients[0, :2], [11.400, -4.1002], rtol=0, atol=5.1e-4
+        result.coefficients[0, :2], [11.400, -4.1002], rtol=0, atol=5.1e-4
     )
-    np.testing.assert_array_equal(found.coefficients[0, 2:], np.zeros(8))
+    np.testing.assert_array_equal(result.coefficients[0, 2:], np.zeros(8))
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_ten_columns_of_the_fourth_figure():
 )
 def test_a_column_is_switched_off_in_the_seventh_figure(first, expected, atol):
     law = GaussianLaw.of(np.zeros(3), 1.0, 0.53)
-    found = linear_limits(
+    result = linear_limits(
         gaussian_theory.gains(law, [[first, 0.43198, 0.7]]), [10.0, -10.0, 0.0]
     )
     # the paper's 0.53 is ν_crit to two digits only
@@ -81,19 +81,19 @@ def test_a_column_is_switched_off_in_the_seventh_figure(first, expected, atol):
         gaussian_theory.gains(exact, [[first, 0.43198, 0.7]]), [10.0, -10.0, 0.0]
     )
     np.testing.assert_allclose(off.coefficients[0, 1], 0.0, atol=1e-13)
-    assert abs(found.coefficients[0, 1]) < 2e-3
+    assert abs(result.coefficients[0, 1]) < 2e-3
     np.testing.assert_allclose(
-        (found.intercept[0], found.coefficients[0, 0]), expected, rtol=0, atol=atol
+        (result.intercept[0], result.coefficients[0, 0]), expected, rtol=0, atol=atol
     )
 
 
 def test_critical_widths():
     x = np.array([0.1, 0.3, 0.34, 0.432, 0.6, -0.432, 1.0, -2.0])
     law = GaussianLaw.of([0.0], 1.0, 1.0)
-    found = gaussian_theory.critical_bandwidths(law, x[:, None]).widths[:, 0]
+    result = gaussian_theory.critical_bandwidths(law, x[:, None]).widths[:, 0]
     none = np.nan
     expected = [none, none, 0.0904, 0.5301, 0.8827, 0.5301, none, none]
-    np.testing.assert_allclose(found, expected, rtol=0, atol=5.1e-5)
+    np.testing.assert_allclose(result, expected, rtol=0, atol=5.1e-5)
 
 
 def test_a_function_with_an_interaction():
@@ -127,8 +127,8 @@ def test_gains_at_a_width_of_a_thousandth_of_the_scale(x, expected, atol):
 def test_the_effective_share_of_samples(n_columns, expected):
     law = GaussianLaw.of(np.zeros(n_columns), 1.0, 1.0)
     x, widths = np.zeros((3, n_columns)), np.array([1.0, 2.0, 5.0])
-    found = effective_share(law, x, widths)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=5.1e-4)
+    result = effective_share(law, x, widths)
+    np.testing.assert_allclose(result, expected, rtol=0, atol=5.1e-4)
     np.testing.assert_array_equal(effective_share(GlimeLaw(law), x, widths), np.ones(3))
 
 

@@ -74,12 +74,12 @@ def test_twenty_runs_of_ten_columns(rng):
     law = GaussianLaw.of(np.zeros(10), 1.0, 1.0)
     x = np.append([0.9607, 0.0892], np.linspace(-1.0, 1.0, 8))
     f = linear([10.0, -10.0, *[0.0] * 8])
-    found = runs(law, f, x, 10_000, 20, rng)
+    result = runs(law, f, x, 10_000, 20, rng)
     expected = with_intercept(ExactLimits(f, law).of(x[None]))
-    error = found.std(axis=0, ddof=1) / np.sqrt(20)
+    error = result.std(axis=0, ddof=1) / np.sqrt(20)
     # Student's t with 19 degrees: |t| > 6.5 has probability 3e-6 for each of 11
-    assert np.abs((found.mean(axis=0) - expected) / error).max() < 6.5
-    assert 0.1 < found[:, 1].std() < 1.0
+    assert np.abs((result.mean(axis=0) - expected) / error).max() < 6.5
+    assert 0.1 < result[:, 1].std() < 1.0
 
 
 def test_bins_drawn_first_are_the_same_samples(rng):
@@ -168,10 +168,10 @@ def test_the_error_at_the_row_is_biased_as_told(rng):
     f = linear([10.0, -10.0, *[0.0] * 8])
     told = ExactLimits(f, law).of(x[None]).at_row[0] - f.value(x[None])[0]
     np.testing.assert_allclose(told, -0.136, rtol=0, atol=5.1e-4)
-    found = runs(law, f, x, 10_000, 100, rng).sum(axis=1) - f.value(x[None])[0]
-    error = found.std(ddof=1) / 10.0
-    assert abs(found.mean() - told) < 5.0 * error
-    assert 0.3 < found.std() < 2.0
+    result = runs(law, f, x, 10_000, 100, rng).sum(axis=1) - f.value(x[None])[0]
+    error = result.std(ddof=1) / 10.0
+    assert abs(result.mean() - told) < 5.0 * error
+    assert 0.3 < result.std() < 2.0
 
 
 @pytest.mark.parametrize(
@@ -182,17 +182,17 @@ def test_moments_of_bits_and_of_the_function(width, of_matrix, of_vector, rng):
     as many samples gave elsewhere, so that errors are 1.5 times those at most."""
     law = GaussianLaw.of([0.5, -1.0, 2.0], 1.7, width)
     x, a, n = np.array([[1.2, -3.0, 2.3]]), np.array([1.0, -2.0, 0.5]), 500_000
-    found = gaussian_theory.gains(law, x)
-    C = np.exp(found.log_weight[0])
+    result = gaussian_theory.gains(law, x)
+    C = np.exp(result.log_weight[0])
     draws = law.draw(x, n, rng)
     Z = np.column_stack([np.ones(n), draws.bits[0]])
     scores = Z * (draws.weights[0] / C)[:, None]
-    full = np.append(1.0, found.alpha[0])
+    full = np.append(1.0, result.alpha[0])
     Sigma = np.outer(full, full)
     np.fill_diagonal(Sigma, full)
     np.testing.assert_allclose(Z.T @ scores / n, Sigma, rtol=0, atol=3 * of_matrix)
-    mean = linear_limits(found, a, 0.7).mean[0]
-    Gamma = np.append(mean, found.alpha[0] * mean - a * found.theta[0])
+    mean = linear_limits(result, a, 0.7).mean[0]
+    Gamma = np.append(mean, result.alpha[0] * mean - a * result.theta[0])
     values = draws.samples[0] @ a + 0.7
     np.testing.assert_allclose(values @ scores / n, Gamma, rtol=0, atol=3 * of_vector)
 
@@ -206,6 +206,6 @@ def test_scatter_of_runs_is_what_the_narrow_law_tells(width, rng):
     law = GaussianLaw.of(np.zeros(5), 1.0, width)
     x, a = np.array([0.5, -0.3, 0.2, 1.0, -0.8]), np.array([1.0, -2.0, 0.5, 0.0, 3.0])
     f = linear(a)
-    found = runs(law, f, x, 10_000, 200, rng).std(axis=0, ddof=1)[1:]
+    result = runs(law, f, x, 10_000, 200, rng).std(axis=0, ddof=1)[1:]
     told = linear_noise(law, a, x[None], 10_000)[0]
-    np.testing.assert_allclose(found / told, np.ones(5), rtol=0, atol=0.25)
+    np.testing.assert_allclose(result / told, np.ones(5), rtol=0, atol=0.25)

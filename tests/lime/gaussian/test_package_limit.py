@@ -56,7 +56,7 @@ def test_the_package_without_ridge_is_at_its_limit(width):
     draws = law.draw(ROW[None], 20_000, np.random.default_rng(0))
     values = draws.samples[0] @ SLOPES
     errors = weighted_fit(draws.bits[0], draws.weights[0], values)[1][1:]
-    found = []
+    result = []
     for seed in range(4):
         explainer = lime_tabular.LimeTabularExplainer(
             X,
@@ -72,6 +72,6 @@ def test_the_package_without_ridge_is_at_its_limit(width):
             model_regressor=LinearRegression(),
         )
         weights = dict(explained.as_map()[1])
-        found.append([weights[j] for j in range(4)])
-    z = (np.mean(found, axis=0) - expected) / (errors / 2.0)
+        result.append([weights[j] for j in range(4)])
+    z = (np.mean(result, axis=0) - expected) / (errors / 2.0)
     assert np.abs(z).max() < 5.0

@@ -40,21 +40,21 @@ def many_digits(low: float, high: float) -> tuple[float, ...]:
 
 @pytest.mark.parametrize(("low", "high"), INTERVALS)
 def test_all_have_the_digits_that_many_have(low, high):
-    found = np.array(tails(np.array([low]), np.array([high])))[:, 0]
-    np.testing.assert_allclose(found, many_digits(low, high), rtol=2e-12, atol=0.0)
+    result = np.array(tails(np.array([low]), np.array([high])))[:, 0]
+    np.testing.assert_allclose(result, many_digits(low, high), rtol=2e-12, atol=0.0)
 
 
 def test_what_is_outside_by_an_underflow_still_has_a_mean():
-    found = tails(np.array([-40.0]), np.array([41.0]))
-    np.testing.assert_allclose(found.contrast, 40.0 + 1 / 40.0, rtol=1e-4)
+    result = tails(np.array([-40.0]), np.array([41.0]))
+    np.testing.assert_allclose(result.contrast, 40.0 + 1 / 40.0, rtol=1e-4)
 
 
 def test_where_nothing_is_outside_there_is_no_contrast():
-    found = tails(np.array([-np.inf]), np.array([np.inf]))
-    assert np.array(found)[:, 0].tolist() == [1.0, 0.0, 0.0, 0.0]
+    result = tails(np.array([-np.inf]), np.array([np.inf]))
+    assert np.array(result)[:, 0].tolist() == [1.0, 0.0, 0.0, 0.0]
 
 
 def test_around_zero_there_is_none_either():
-    found = tails(np.array([-0.3, -0.001]), np.array([0.3, 0.001]))
-    assert found.contrast.tolist() == [0.0, 0.0]
-    assert found.theta.tolist() == [0.0, 0.0]
+    result = tails(np.array([-0.3, -0.001]), np.array([0.3, 0.001]))
+    assert result.contrast.tolist() == [0.0, 0.0]
+    assert result.theta.tolist() == [0.0, 0.0]

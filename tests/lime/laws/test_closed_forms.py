@@ -50,8 +50,8 @@ def test_constants_of_the_paper(
     alpha: float | None,
     effective: float | None,
 ) -> None:
-    found = weights_of(n_columns, p, nu)
-    for ours, theirs in zip(found, (c, alpha, effective), strict=True):
+    result = weights_of(n_columns, p, nu)
+    for ours, theirs in zip(result, (c, alpha, effective), strict=True):
         if theirs is not None:
             digits = len(str(theirs).split(".")[-1])
             assert ours == pytest.approx(theirs, abs=0.51 * 10 ** -min(digits, 12))
@@ -71,10 +71,10 @@ def moments(alpha: Array, C: float) -> Array:
 
 def inverse_moments(alpha: Array, C: float) -> Array:
     """Σ⁻¹: Proposition 11."""
-    found = np.diag(np.append(0.0, 1.0 / (alpha * (1.0 - alpha))))
-    found[0, 1:] = found[1:, 0] = -1.0 / (1.0 - alpha)
-    found[0, 0] = 1.0 + (alpha / (1.0 - alpha)).sum()
-    return found / C
+    result = np.diag(np.append(0.0, 1.0 / (alpha * (1.0 - alpha))))
+    result[0, 1:] = result[1:, 0] = -1.0 / (1.0 - alpha)
+    result[0, 0] = 1.0 + (alpha / (1.0 - alpha)).sum()
+    return result / C
 
 
 def test_moments_of_bits_have_their_inverse() -> None:
@@ -120,18 +120,18 @@ def literal_equation_5(f: SumOfProducts, nu: float) -> Array:
 @pytest.mark.parametrize("nu", [0.2, 0.5, 1.0, 5.0])
 def test_equation_5_is_the_contrast(name: str, nu: float) -> None:
     f = fixture.FUNCTIONS[name]
-    found = ExactLimits(f, fixture.law(nu)).of(fixture.ROW).coefficients[0]
-    np.testing.assert_allclose(literal_equation_5(f, nu), found, rtol=2e-9, atol=1e-9)
+    result = ExactLimits(f, fixture.law(nu)).of(fixture.ROW).coefficients[0]
+    np.testing.assert_allclose(literal_equation_5(f, nu), result, rtol=2e-9, atol=1e-9)
 
 
 def test_contrasts_keep_their_digits_where_equation_5_has_none() -> None:
     f = fixture.FUNCTIONS["bump"]
     at_zero = ExactLimits(f, fixture.law(1e-3)).of(fixture.ROW).coefficients[0]
-    found = ExactLimits(f, fixture.law(0.12)).of(fixture.ROW).coefficients[0]
-    np.testing.assert_allclose(found, at_zero, rtol=1e-10)
+    result = ExactLimits(f, fixture.law(0.12)).of(fixture.ROW).coefficients[0]
+    np.testing.assert_allclose(result, at_zero, rtol=1e-10)
     with np.errstate(all="ignore"):
         literal = literal_equation_5(f, 0.12)
-        assert np.abs(literal / found - 1.0).max() > 0.01
+        assert np.abs(literal / result - 1.0).max() > 0.01
         assert np.isnan(literal_equation_5(f, 0.02)).all()
 
 
@@ -146,9 +146,9 @@ def test_linear_functions_do_not_depend_on_the_width() -> None:
     others = (means.sum() - means) / 2
     slopes = np.array([2.0, -1.0, 0.5])
     for nu in (1e-2, 0.3, 1.0, 1e3):
-        found = ExactLimits(f, fixture.law(nu)).of(fixture.ROW)
-        np.testing.assert_allclose(found.coefficients[0], slopes * v, rtol=1e-13)
-        assert found.intercept[0] == pytest.approx(0.7 + slopes @ others, rel=1e-12)
+        result = ExactLimits(f, fixture.law(nu)).of(fixture.ROW)
+        np.testing.assert_allclose(result.coefficients[0], slopes * v, rtol=1e-13)
+        assert result.intercept[0] == pytest.approx(0.7 + slopes @ others, rel=1e-12)
 
 
 def test_values_of_a_column_over_its_bins_sum_to_zero() -> None:
@@ -157,8 +157,8 @@ def test_values_of_a_column_over_its_bins_sum_to_zero() -> None:
         rows = np.repeat(fixture.ROW, 3, axis=0)
         rows[:, 1] = [-2.0, 0.0, 2.0]
         exact = ExactLimits(fixture.FUNCTIONS[name], fixture.law(0.8))
-        found = exact.of(rows).coefficients[:, 1]
-        assert found.sum() == pytest.approx(0.0, abs=1e-14)
+        result = exact.of(rows).coefficients[:, 1]
+        assert result.sum() == pytest.approx(0.0, abs=1e-14)
 
 
 def forest_law(seed: int, p: int) -> tuple[po.functions.Function, TabularLaw, Points]:
@@ -185,10 +185,10 @@ def test_coefficients_are_within_the_bounds_of_stability(
     products = f.products
     assert isinstance(products, SumOfProducts)
     largest = np.abs(f.value(X)).max()
-    found = ExactLimits(products, law.with_width(nu)).of(X[:7])
-    assert (np.abs(found.coefficients) <= 2.0 * largest * (1 + 1e-12)).all()
-    bounds = (1.0 + 2.0 * found.alpha.sum(axis=1)) * largest
-    assert (np.abs(found.intercept) <= bounds * (1 + 1e-12)).all()
+    result = ExactLimits(products, law.with_width(nu)).of(X[:7])
+    assert (np.abs(result.coefficients) <= 2.0 * largest * (1 + 1e-12)).all()
+    bounds = (1.0 + 2.0 * result.alpha.sum(axis=1)) * largest
+    assert (np.abs(result.intercept) <= bounds * (1 + 1e-12)).all()
 
 
 @given(order=st.permutations([0, 1, 2]), seed=st.integers(0, 50))
@@ -200,14 +200,14 @@ def test_columns_in_another_order_have_the_same_coefficients(
     y = X @ [1.0, -2.0, 0.5] + X[:, 0] * X[:, 1]
     law = TabularLaw.from_data(X, n_bins=3, kernel_width=[0.5, 1.0, 2.0])
     model = DecisionTreeRegressor(max_depth=3, random_state=0).fit(X, y)
-    found = exact_of(po.wrap(model), law).of(X[:5])
+    result = exact_of(po.wrap(model), law).of(X[:5])
     turned = X[:, order]
     tree = po.wrap(_turned(model, order, turned, y))
     other = exact_of(tree, law.reordered(np.array(order))).of(turned[:5])
     np.testing.assert_allclose(
-        other.coefficients, found.coefficients[:, order], rtol=1e-12, atol=1e-13
+        other.coefficients, result.coefficients[:, order], rtol=1e-12, atol=1e-13
     )
-    np.testing.assert_allclose(other.mean, found.mean, rtol=1e-12)
+    np.testing.assert_allclose(other.mean, result.mean, rtol=1e-12)
 
 
 def _turned(
@@ -231,10 +231,10 @@ def _turned(
 def test_a_constant_has_no_coefficients(level: float, p: int) -> None:
     X = np.arange(40.0).reshape(20, 2)
     model = DecisionTreeRegressor().fit(X, np.full(20, level))
-    found = exact_of(po.wrap(model), TabularLaw.from_data(X, n_bins=p)).of(X)
+    result = exact_of(po.wrap(model), TabularLaw.from_data(X, n_bins=p)).of(X)
     rounding = 1e-15 * abs(level)  # of means in leaves
-    np.testing.assert_allclose(found.coefficients, 0.0, atol=rounding)
-    np.testing.assert_allclose(found.intercept, level, rtol=1e-14)
+    np.testing.assert_allclose(result.coefficients, 0.0, atol=rounding)
+    np.testing.assert_allclose(result.intercept, level, rtol=1e-14)
 
 
 @given(seed=st.integers(0, 20), p=st.integers(2, 6))
@@ -250,9 +250,9 @@ def test_coefficients_of_a_monotone_function_rise_with_the_bin(
     rows = np.repeat(X[:1], p, axis=0)
     pieces = law.columns[0].pieces
     rows[:, 0] = 0.5 * (pieces.low + pieces.high)
-    found = exact.of(rows).coefficients[:, 0]
-    assert (np.diff(found) >= -1e-12).all()
-    assert found[0] < 0.0 < found[-1]
+    result = exact.of(rows).coefficients[:, 0]
+    assert (np.diff(result) >= -1e-12).all()
+    assert result[0] < 0.0 < result[-1]
 
 
 def test_a_wide_table_has_weights_at_every_width() -> None:

@@ -144,9 +144,9 @@ def test_normal_samples_are_weighted_row_by_row(rng: np.random.Generator) -> Non
     X = np.where(rng.random((80, 2)) < 0.1, np.nan, rng.normal(size=(80, 2)))
     law: LimeLaw = po.lime.GaussianLaw.from_data(X, kernel_width=1.0)
     points = np.array([[0.3, np.nan], [-1.0, 0.5]])
-    together = law.draw(points, 200, rng)
+    joint = law.draw(points, 200, rng)
     for n in range(2):
-        alone = Draws(*(part[n : n + 1] for part in vars(together).values()))
+        alone = Draws(*(part[n : n + 1] for part in vars(joint).values()))
         logs = np.zeros((1, 200))
         for j, column in enumerate(law.columns):
             x, width = points[n : n + 1, j, None], np.ones((1, 1))

@@ -75,10 +75,10 @@ def test_every_row_of_the_data_is_in_a_bin_that_is_drawn(data: st.DataObject) ->
     column = np.array(data.draw(st.lists(values, min_size=1, max_size=20)))
     n_bins = data.draw(st.integers(2, 6))
     law = po.lime.TabularLaw.from_data(column[:, None], n_bins=n_bins)
-    places, pieces = law.columns[0].place(column), law.columns[0].pieces
-    counts = np.bincount(places, minlength=len(pieces))
+    indices, pieces = law.columns[0].place(column), law.columns[0].pieces
+    counts = np.bincount(indices, minlength=len(pieces))
     np.testing.assert_allclose(law.columns[0].shares, counts / len(column))
-    for x, b in zip(column, places, strict=True):
+    for x, b in zip(column, indices, strict=True):
         if pieces.single[b]:
             np.testing.assert_equal(pieces.mean[b], x)
         else:

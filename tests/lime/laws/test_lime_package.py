@@ -31,13 +31,13 @@ def mixed() -> Points:
 
 
 def assert_same(one: BinnedColumn, other: BinnedColumn) -> None:
-    drawn = one.shares > 0.0
-    np.testing.assert_array_equal(other.shares[drawn], one.shares[drawn])
+    sampled = one.shares > 0.0
+    np.testing.assert_array_equal(other.shares[sampled], one.shares[sampled])
     np.testing.assert_array_equal(other.shares[len(one.shares) :], 0.0)
     for name in ("single", "mean"):
         ours, theirs = (getattr(column.pieces, name) for column in (one, other))
-        np.testing.assert_array_equal(ours[drawn], theirs[: len(drawn)][drawn])
-    truncated = np.flatnonzero(drawn & ~one.pieces.single)
+        np.testing.assert_array_equal(ours[sampled], theirs[: len(sampled)][sampled])
+    truncated = np.flatnonzero(sampled & ~one.pieces.single)
     for name in ("sd", "low", "high"):
         ours, theirs = (getattr(column.pieces, name) for column in (one, other))
         np.testing.assert_array_equal(ours[truncated], theirs[truncated])

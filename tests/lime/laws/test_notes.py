@@ -74,8 +74,8 @@ def test_a_skewed_bin_is_named_with_both_means() -> None:
 def test_notes_are_in_the_result(rng: np.random.Generator) -> None:
     X = rng.normal(size=(100, 2))
     f = po.wrap(lambda X: X[:, 0])
-    found = po.lime.limits(f, X[:1] + 100.0, data=X, n_samples=1000)
-    assert any("outside those of the data" in note for note in found.notes)
+    result = po.lime.limits(f, X[:1] + 100.0, data=X, n_samples=1000)
+    assert any("outside those of the data" in note for note in result.notes)
 
 
 @pytest.fixture

@@ -63,11 +63,11 @@ def forest():
 
 
 def test_limits_of_the_law_that_is_shown_are_sums_over_all_bits(forest):
-    found = po.lime.limits(forest, ROW, law())
+    result = po.lime.limits(forest, ROW, law())
     expected = by_all_bits(forest.predict)
-    assert found.source == "exact"
-    np.testing.assert_allclose(found.intercept, expected[0], atol=1e-12)
-    np.testing.assert_allclose(found.coefficients[0], expected[1:], atol=1e-12)
+    assert result.source == "exact"
+    np.testing.assert_allclose(result.intercept, expected[0], atol=1e-12)
+    np.testing.assert_allclose(result.coefficients[0], expected[1:], atol=1e-12)
     assert repr(law()) == "SwitchedLaw(3 columns, 3 bins, kernel_width=0.8)"
 
 

@@ -105,8 +105,8 @@ def test_means_of_weights_have_the_closed_form_of_appendix_a() -> None:
 
 
 def limits_of(f: SumOfProducts, law: po.lime.SmoothLaw) -> Array:
-    found = ExactLimits(f, law).of(ROW)
-    return np.append(found.intercept, found.coefficients[0])
+    result = ExactLimits(f, law).of(ROW)
+    return np.append(result.intercept, result.coefficients[0])
 
 
 def uniform() -> tuple[TabularLaw, Array]:
@@ -136,11 +136,11 @@ def test_linear_functions_have_the_papers_form() -> None:
     beta = slopes * (own_x / own - (3 * cx - own_x) / (3 * c - own))
     paper = slopes * 3 * c / (3 * c - own) * (own_x / own - cx / c)
     np.testing.assert_allclose(beta, paper, rtol=1e-12)
-    found = limits_of(f, SmoothLaw.of(law))
-    np.testing.assert_allclose(found[1:], paper, rtol=1e-8)
+    result = limits_of(f, SmoothLaw.of(law))
+    np.testing.assert_allclose(result[1:], paper, rtol=1e-8)
     alpha = own / (3 * c)
     intercept = 0.7 + slopes @ (cx / c) - alpha @ paper
-    assert found[0] == pytest.approx(intercept, rel=1e-8)
+    assert result[0] == pytest.approx(intercept, rel=1e-8)
 
 
 def test_additive_functions_are_contrasts_of_their_weighted_means() -> None:
@@ -178,8 +178,8 @@ def test_products_have_the_papers_form() -> None:
     own, own_g = e[OWN, OWN], eg[OWN, OWN]
     ratio = np.prod(cg / c)
     paper = ratio * 3 * c / (3 * c - own) * (own_g * c / (own * cg) - 1.0)
-    found = limits_of(f, SmoothLaw.of(law))
-    np.testing.assert_allclose(found[1:], paper, rtol=1e-7)
+    result = limits_of(f, SmoothLaw.of(law))
+    np.testing.assert_allclose(result[1:], paper, rtol=1e-7)
 
 
 def test_any_function_has_the_normal_equations_of_general_weights() -> None:
@@ -198,9 +198,9 @@ def test_any_function_has_the_normal_equations_of_general_weights() -> None:
         a, b, c = cell
         moments += ex[0, a] * ex[1, b] * e[2, c] / 27 * z
     expected = np.linalg.solve(gram, moments)
-    found = limits_of(f, SmoothLaw.of(law))
-    np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-12)
-    assert found[3] == 0.0
+    result = limits_of(f, SmoothLaw.of(law))
+    np.testing.assert_allclose(result, expected, rtol=1e-7, atol=1e-12)
+    assert result[3] == 0.0
 
 
 def test_quantile_bins_of_one_normal_law_have_equation_24_and_example_11() -> None:
@@ -215,18 +215,18 @@ def test_quantile_bins_of_one_normal_law_have_equation_24_and_example_11() -> No
     slopes = np.array([1.0, -2.0, 0.5])
     f = SumOfProducts.additive(0.0, slopes, Powers.first(np.arange(3)), 3)
     row = np.array([[-1.0, 0.6, 2.4]])
-    found = ExactLimits(f, law).of(row)
+    result = ExactLimits(f, law).of(row)
     total = nu**2 + s**2
     log_C = 1.5 * np.log(nu**2 / total) - 0.5 * ((row - mu) ** 2).sum() / total
-    assert found.log_weight[0] == pytest.approx(log_C, rel=1e-13)
+    assert result.log_weight[0] == pytest.approx(log_C, rel=1e-13)
     mm, ss = (nu**2 * mu + s**2 * row[0]) / total, nu * s / np.sqrt(total)
     place = np.searchsorted(edges, row[0])
     low, high = ((ends[place + k] - mm) / ss for k in (0, 1))
     alpha = ndtr(high) - ndtr(low)
     theta = ss * (norm.pdf(high) - norm.pdf(low))  # the factor is s̃, not 1/s̃
-    np.testing.assert_allclose(found.alpha[0], alpha, rtol=1e-12)
+    np.testing.assert_allclose(result.alpha[0], alpha, rtol=1e-12)
     expected = -slopes * theta / (alpha * (1.0 - alpha))
-    np.testing.assert_allclose(found.coefficients[0], expected, rtol=1e-11)
+    np.testing.assert_allclose(result.coefficients[0], expected, rtol=1e-11)
 
 
 def test_an_infinite_width_is_the_law_without_weights() -> None:
@@ -239,11 +239,11 @@ def test_an_infinite_width_is_the_law_without_weights() -> None:
 
 def test_a_narrow_kernel_leaves_the_bin_of_the_row_and_keeps_its_contrast() -> None:
     f = SumOfProducts.additive(0.0, np.ones(3), Powers.first(np.arange(3)), 3)
-    found = ExactLimits(f, SmoothLaw.of(bins(), kernel_width=1e-4)).of(ROW)
-    np.testing.assert_allclose(found.alpha, 1.0)
+    result = ExactLimits(f, SmoothLaw.of(bins(), kernel_width=1e-4)).of(ROW)
+    np.testing.assert_allclose(result.alpha, 1.0)
     # the mean in the bin is the row, and outside it the edge that is nearest to it
     nearest = np.array([-1.0, 1.0, 1.0])
-    np.testing.assert_allclose(found.coefficients[0], ROW[0] - nearest, rtol=1e-6)
+    np.testing.assert_allclose(result.coefficients[0], ROW[0] - nearest, rtol=1e-6)
 
 
 def mixed() -> Points:

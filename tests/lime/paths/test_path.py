@@ -11,8 +11,8 @@ from propopt.lime.paths import bandwidth_path
 def test_the_golden_fixture_to_all_its_digits(name):
     make, expected = GOLDEN[name]
     path = bandwidth_path(ExactLimits(make(), golden_law()), POINT, WIDTHS)
-    found = np.column_stack([path.intercept, path.coefficients])
-    np.testing.assert_allclose(found, expected, atol=6e-11, rtol=0)
+    result = np.column_stack([path.intercept, path.coefficients])
+    np.testing.assert_allclose(result, expected, atol=6e-11, rtol=0)
 
 
 def test_effective_shares_of_the_fixture():
@@ -32,8 +32,8 @@ def test_normal_equations_over_all_cells_give_the_same(name):
     for m, width in enumerate(widths):
         samples, bits, _, weights = quadrature(law, POINT, width)
         beta = normal_equations(f.value(samples), bits, weights)
-        found = [path.intercept[m], *path.coefficients[m]]
-        np.testing.assert_allclose(found, beta, atol=1e-9)
+        result = [path.intercept[m], *path.coefficients[m]]
+        np.testing.assert_allclose(result, beta, atol=1e-9)
 
 
 def test_widths_are_sorted_and_by_default_around_that_of_the_law():

@@ -92,8 +92,8 @@ def test_laws_with_weights_by_distance_are_refused():
 def test_a_neighbourhood_has_the_profiles_of_its_law():
     law, f = golden_law(0.8), GOLDEN["bump"][0]()
     own = bin_profiles(ExactLimits(f, law), POINT[None])
-    found = bin_profiles(ExactLimits(f, GlimeLaw(law)), POINT[None])
-    np.testing.assert_allclose(found[0].means, own[0].means, rtol=1e-13)
+    result = bin_profiles(ExactLimits(f, GlimeLaw(law)), POINT[None])
+    np.testing.assert_allclose(result[0].means, own[0].means, rtol=1e-13)
 
 
 def uniform_square(p):
@@ -139,8 +139,8 @@ def test_wide_weights_by_distance_leave_the_profiles_of_bins(name):
     smooth = SmoothLaw.of(bins, kernel_width=1e7)
     f = GOLDEN[name][0]()
     for j in range(3):
-        found, expected = (
+        result, expected = (
             profile_means(ExactLimits(f, law).of, law, POINT[None], j)
             for law in (smooth, bins)
         )
-        np.testing.assert_allclose(found, expected, rtol=1e-9)
+        np.testing.assert_allclose(result, expected, rtol=1e-9)

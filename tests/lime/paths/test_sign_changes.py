@@ -27,29 +27,29 @@ def root_of_mean(own, others):
 
 
 def test_a_product_of_two_changes_at_the_root_of_the_other_mean():
-    found = sign_changes(ExactLimits(product(), golden_law()), POINT)
+    result = sign_changes(ExactLimits(product(), golden_law()), POINT)
     expected = root_of_mean(TILDE[0], TILDE[1] + TILDE[2])
-    np.testing.assert_allclose(found[1].widths, [expected], rtol=1e-10)
-    np.testing.assert_array_equal(found[1].signs, [-1, 1])
+    np.testing.assert_allclose(result[1].widths, [expected], rtol=1e-10)
+    np.testing.assert_array_equal(result[1].signs, [-1, 1])
     # the mean of x_2 has no root: its bin and the others have the same sign
-    assert len(found[0].widths) == 0
-    assert found.complete
+    assert len(result[0].widths) == 0
+    assert result.complete
 
 
 def test_a_column_of_which_f_does_not_depend_is_zero_everywhere():
-    found = sign_changes(ExactLimits(product(), golden_law()), POINT)
-    assert found[2].zero
-    assert found[2].sign_at(1.0) == 0
-    assert found[2].nearest(1.0) is None
-    assert not found[0].zero
+    result = sign_changes(ExactLimits(product(), golden_law()), POINT)
+    assert result[2].zero
+    assert result[2].sign_at(1.0) == 0
+    assert result[2].nearest(1.0) is None
+    assert not result[0].zero
 
 
 def test_a_bin_at_the_mean_of_the_others_is_zero_everywhere():
     # shares w of the outer bins with w_0 m_0 + w_2 m_2 = (w_0 + w_2) m_1
     low = (TILDE[2] - TILDE[1]) / (TILDE[2] - TILDE[0])
     shares = [[0.2, 0.5, 0.3], [0.6 * low, 0.4, 0.6 * (1 - low)], [0.3, 0.3, 0.4]]
-    found = sign_changes(ExactLimits(linear(), golden_law(shares=shares)), POINT)
-    assert [column.zero for column in found.columns] == [False, True, False]
+    result = sign_changes(ExactLimits(linear(), golden_law(shares=shares)), POINT)
+    assert [column.zero for column in result.columns] == [False, True, False]
 
 
 def test_several_roots_of_one_product_and_what_only_touches():
@@ -57,11 +57,11 @@ def test_several_roots_of_one_product_and_what_only_touches():
     law = golden_law(n_columns=4)
     point = np.array([-2.0, -2.0, -2.0, 2.0])
     f = powers([1.0], [[0, 1, 2, 3]], n_columns=4)
-    found = sign_changes(ExactLimits(f, law), point)
+    result = sign_changes(ExactLimits(f, law), point)
     root = root_of_mean(TILDE[0], TILDE[1] + TILDE[2])
     # a triple root crosses, a double one touches
-    np.testing.assert_allclose(found[3].widths, [root], rtol=1e-9)
-    assert found[3].crosses.tolist() == [True]
+    np.testing.assert_allclose(result[3].widths, [root], rtol=1e-9)
+    assert result[3].crosses.tolist() == [True]
     three = powers([1.0], [[0, 1, 2]], n_columns=3)
     touching = sign_changes(ExactLimits(three, golden_law()), point[[0, 1, 3]])
     np.testing.assert_allclose(touching[2].widths, [root], rtol=1e-4)
@@ -74,13 +74,13 @@ def test_a_coefficient_that_dips_below_zero_has_two_roots_and_above_none():
     law = golden_law()
     for offset, count in [(-1e-6, 2), (1e-6, 0)]:
         f = powers([1.0, offset], [[0, 1, 2], [2, -1, -1]])
-        found = sign_changes(ExactLimits(f, law), np.array([-2.0, -2.0, 2.0]))
-        assert len(found[2].crossings) == count
+        result = sign_changes(ExactLimits(f, law), np.array([-2.0, -2.0, 2.0]))
+        assert len(result[2].crossings) == count
         if count == 0:
             continue
         values = ExactLimits(f, law).of(
-            np.repeat([[-2.0, -2.0, 2.0]], len(found[2].widths), axis=0),
-            found[2].widths,
+            np.repeat([[-2.0, -2.0, 2.0]], len(result[2].widths), axis=0),
+            result[2].widths,
         )
         np.testing.assert_allclose(values.coefficients[:, 2], 0.0, atol=1e-15)
 
@@ -115,10 +115,10 @@ def test_signs_on_a_fine_grid_change_where_an_odd_number_of_roots_is(
     law = golden_law(shares=shares, n_columns=4)
     exact = ExactLimits(random_sum(seed, 4, 12, length), law)
     point = np.random.default_rng(seed + 1).uniform(-3, 3, 4)
-    found = sign_changes(exact, point)
-    assert found.complete
+    result = sign_changes(exact, point)
+    assert result.complete
     widths, signs = grid_signs(exact, point)
-    for j, column in enumerate(found.columns):
+    for j, column in enumerate(result.columns):
         if column.zero:
             continue
         inside = column.crossings[(column.crossings > 0.05) & (column.crossings < 60.0)]
@@ -133,10 +133,10 @@ def test_signs_on_a_fine_grid_change_where_an_odd_number_of_roots_is(
 def test_signs_are_those_of_exact_values():
     exact = ExactLimits(random_sum(4, 4, 12, 3), golden_law(n_columns=4))
     point = np.array([0.3, -2.0, 2.0, 0.1])
-    found = sign_changes(exact, point)
+    result = sign_changes(exact, point)
     widths = np.geomspace(0.1, 50.0, 40)
     path = bandwidth_path(exact, point, widths)
-    for j, column in enumerate(found.columns):
+    for j, column in enumerate(result.columns):
         signs = [column.sign_at(width) for width in widths]
         np.testing.assert_array_equal(signs, np.sign(path.coefficients[:, j]))
 
@@ -163,11 +163,11 @@ def test_other_kernels_by_pieces_find_the_critical_bandwidths():
     point = np.array([0.1, 0.3, 0.34, 0.432, 0.6, -0.432, 1.0, -2.0])
     f = SumOfProducts.additive(0.0, np.ones(8), Powers.first(np.arange(8)), 8)
     law = po.lime.GaussianLaw.of(np.zeros(8), 1.0, 1.0)
-    found = sign_changes(ExactLimits(f, law), point)
-    assert not found.complete
-    assert "rounding" in found.statement
+    result = sign_changes(ExactLimits(f, law), point)
+    assert not result.complete
+    assert "rounding" in result.statement
     edges = np.array([-np.inf, -0.6744897501960817, 0.0, 0.6744897501960817, np.inf])
-    for x, column in zip(point, found.columns, strict=True):
+    for x, column in zip(point, result.columns, strict=True):
         k = np.searchsorted(edges, x, side="right")
         total = edges[k - 1] + edges[k]
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -179,19 +179,19 @@ def test_other_kernels_by_pieces_find_the_critical_bandwidths():
 def test_a_neighbourhood_has_the_roots_of_its_law():
     exact = ExactLimits(product(), GlimeLaw(golden_law()))
     own = sign_changes(ExactLimits(product(), golden_law()), POINT)
-    found = sign_changes(exact, POINT)
-    np.testing.assert_allclose(found[1].widths, own[1].widths, rtol=1e-7)
-    assert found.complete
+    result = sign_changes(exact, POINT)
+    np.testing.assert_allclose(result[1].widths, own[1].widths, rtol=1e-7)
+    assert result.complete
 
 
 def test_widths_of_columns_that_differ_are_sought_by_pieces():
     law = TabularLaw.of(golden_law().columns, [1.0, 2.0, 4.0])
     exact = ExactLimits(product(), law)
-    found = sign_changes(exact, POINT)
-    assert not found.complete
+    result = sign_changes(exact, POINT)
+    assert not result.complete
     # the root is that of column 0, whose own width is scale · ν
     root = root_of_mean(TILDE[0], TILDE[1] + TILDE[2]) / law.columns[0].scale
-    np.testing.assert_allclose(found[1].widths, [root], rtol=1e-7)
+    np.testing.assert_allclose(result[1].widths, [root], rtol=1e-7)
 
 
 def test_a_common_width_over_that_of_the_law_scales_roots():
@@ -208,8 +208,8 @@ def test_a_common_width_over_that_of_the_law_scales_roots():
 
 def test_a_constant_has_no_roots_and_no_signs():
     f = SumOfProducts.additive(3.0, np.zeros(1), Powers.first(np.array([0])), 3)
-    found = sign_changes(ExactLimits(f, golden_law()), POINT)
-    assert [column.zero for column in found.columns] == [True] * 3
+    result = sign_changes(ExactLimits(f, golden_law()), POINT)
+    assert [column.zero for column in result.columns] == [True] * 3
 
 
 @pytest.mark.parametrize("width", [1.0, 30.0])
@@ -240,11 +240,11 @@ def test_ash_and_proanthocyanins_of_the_wine_change_where_figure_7_says():
     rows, _, targets, _ = train_test_split(X, y, test_size=0.2, random_state=5)
     f = kernel_ridge(rows, targets.astype(float), 5)
     law = TabularLaw.from_data(X, weights="uniform")
-    found = sign_changes(ExactLimits(f, law), rows[113])
-    assert found.complete
-    assert "degree 12 at most" in found.statement
-    np.testing.assert_allclose(found[2].crossings, [0.654], atol=5e-4)
-    np.testing.assert_allclose(found[8].crossings, [0.568], atol=5e-4)
+    result = sign_changes(ExactLimits(f, law), rows[113])
+    assert result.complete
+    assert "degree 12 at most" in result.statement
+    np.testing.assert_allclose(result[2].crossings, [0.654], atol=5e-4)
+    np.testing.assert_allclose(result[8].crossings, [0.568], atol=5e-4)
 
 
 def test_pieces_around_a_jump_have_a_width():

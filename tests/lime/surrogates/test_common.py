@@ -22,11 +22,11 @@ def lime():
 
 def test_means_of_bins_are_the_exact_profiles(lime):
     subject, widths = lime.subject, lime.law.widths(lime.points)
-    found = subject.common.means(lime.points, widths)
+    result = subject.common.means(lime.points, widths)
     # what main effects leave over has a deviation below 0.3; a bin has some 2000 of
     # 8192 draws: 0.007 each, and 5 of them for 80 numbers fail once in 20000
     for means, exact in zip(
-        found, bin_profiles(subject.exact, lime.points), strict=True
+        result, bin_profiles(subject.exact, lime.points), strict=True
     ):
         assert np.abs(means - exact.means).max() < 0.025
         assert np.ptp(exact.means) > 0.05
@@ -45,9 +45,9 @@ def test_additive_functions_leave_little_to_chance():
 
 def test_variances_are_those_of_each_row_within_chance(lime):
     widths = lime.law.widths(lime.points)
-    found = lime.subject.common.variances(lime.points, widths)
+    result = lime.subject.common.variances(lime.points, widths)
     # 5 standard errors of a variance from 8192 draws of kurtosis 3
-    assert found == pytest.approx(lime.runs.variance, rel=5.0 * np.sqrt(2.0 / 4096))
+    assert result == pytest.approx(lime.runs.variance, rel=5.0 * np.sqrt(2.0 / 4096))
 
 
 def test_answers_of_a_row_do_not_depend_on_the_others(lime):

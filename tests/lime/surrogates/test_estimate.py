@@ -21,8 +21,8 @@ from propopt.structures.products.algebra import Pieces
 WIDTH = 0.8
 
 
-def both(found):
-    return np.concatenate([found.intercept[:, None], found.coefficients], axis=1)
+def both(result):
+    return np.concatenate([result.intercept[:, None], result.coefficients], axis=1)
 
 
 def errors(found):
@@ -45,8 +45,8 @@ def estimates(name, n_samples, n_runs):
         )
         for seed in range(n_runs)
     ]
-    found = np.array([both(run)[0] for run in runs])
-    return found, np.array([errors(run)[0] for run in runs]), truth
+    result = np.array([both(run)[0] for run in runs])
+    return result, np.array([errors(run)[0] for run in runs]), truth
 
 
 @pytest.mark.parametrize("name", fixture.FUNCTIONS)
@@ -56,10 +56,10 @@ def test_estimates_are_unbiased_and_their_errors_honest(name):
     The root mean square of z, in which t with 19 degrees has √(19/17), is known to
     about 7 % over 64 runs and 4 numbers that are not independent: within a quarter.
     """
-    found, claimed, truth = estimates(name, 400, 64)
-    spread = found.std(axis=0, ddof=1)
-    assert np.abs((found.mean(axis=0) - truth) / (spread / 8)).max() < 5
-    z = (found - truth) / claimed
+    result, claimed, truth = estimates(name, 400, 64)
+    spread = result.std(axis=0, ddof=1)
+    assert np.abs((result.mean(axis=0) - truth) / (spread / 8)).max() < 5
+    z = (result - truth) / claimed
     assert np.sqrt((z**2).mean() * 17 / 19) == pytest.approx(1.0, abs=0.25)
     inside = np.abs(z) < stats.t.ppf(0.975, 19)
     assert inside.mean() == pytest.approx(0.95, abs=0.05)
@@ -98,32 +98,34 @@ def test_laws_of_distance_and_glime_are_estimated_too():
         for name in ("bump", "box"):
             function = fixture.FUNCTIONS[name]
             exact = ExactLimits(function, law).of(row)
-            found = estimate_limits(Answering(function), law, row, n_samples=2000)
-            error = errors(found)
-            z = (both(found) - both(exact)) / np.where(error > 0.0, error, 1e-12)
+            result = estimate_limits(Answering(function), law, row, n_samples=2000)
+            error = errors(result)
+            z = (both(result) - both(exact)) / np.where(error > 0.0, error, 1e-12)
             assert np.abs(z).max() < 7
-            np.testing.assert_allclose(found.log_weight, exact.log_weight, atol=1e-12)
+            np.testing.assert_allclose(result.log_weight, exact.log_weight, atol=1e-12)
 
 
 def test_rows_in_the_same_bins_have_the_same_answers():
     law = fixture.law(WIDTH)
     points = np.concatenate([fixture.ROW, fixture.ROW + 0.1, fixture.ROW[:, ::-1]])
     function = Answering(fixture.FUNCTIONS["bump"])
-    found = estimate_limits(function, law, points, n_samples=200)
-    assert (found.coefficients[0] == found.coefficients[1]).all()
-    assert (found.coefficients[0] != found.coefficients[2]).all()
+    result = estimate_limits(function, law, points, n_samples=200)
+    assert (result.coefficients[0] == result.coefficients[1]).all()
+    assert (result.coefficients[0] != result.coefficients[2]).all()
     alone = estimate_limits(function, law, points[[2]], n_samples=200)
-    np.testing.assert_allclose(alone.coefficients[0], found.coefficients[2], rtol=1e-12)
+    np.testing.assert_allclose(
+        alone.coefficients[0], result.coefficients[2], rtol=1e-12
+    )
 
 
 def test_evaluations_are_counted_and_weights_exact():
     law, function = fixture.law(WIDTH), Answering(fixture.FUNCTIONS["bump"])
-    found = estimate_limits(function, law, fixture.ROW, n_samples=190)
+    result = estimate_limits(function, law, fixture.ROW, n_samples=190)
     exact = ExactLimits(function.function, law).of(fixture.ROW)
-    assert found.evaluations == 200
-    np.testing.assert_allclose(found.alpha, exact.alpha, rtol=1e-14)
-    np.testing.assert_allclose(found.log_weight, exact.log_weight, rtol=1e-14)
-    assert found.at_row[0] == pytest.approx(both(found)[0].sum(), rel=1e-12)
+    assert result.evaluations == 200
+    np.testing.assert_allclose(result.alpha, exact.alpha, rtol=1e-14)
+    np.testing.assert_allclose(result.log_weight, exact.log_weight, rtol=1e-14)
+    assert result.at_row[0] == pytest.approx(both(result)[0].sum(), rel=1e-12)
 
 
 def test_a_column_of_one_bin_has_no_coefficient():
@@ -131,24 +133,24 @@ def test_a_column_of_one_bin_has_no_coefficient():
         Pieces.of_values(np.array([4.0])), np.ones(1), np.array([]), ("4",)
     )
     law = TabularLaw.of((fixture.column(), one), 1.0)
-    found = estimate_limits(Power(1), law, np.array([[0.0, 4.0]]), n_samples=400)
-    assert found.coefficients[0, 1] == 0.0
-    assert found.standard_errors[0, 1] == 0.0
-    assert found.mean[0] == pytest.approx(4.0, abs=0.1)
+    result = estimate_limits(Power(1), law, np.array([[0.0, 4.0]]), n_samples=400)
+    assert result.coefficients[0, 1] == 0.0
+    assert result.standard_errors[0, 1] == 0.0
+    assert result.mean[0] == pytest.approx(4.0, abs=0.1)
 
 
 def test_too_few_samples_are_refused_with_the_number():
     function = Answering(fixture.FUNCTIONS["bump"])
     with pytest.raises(InvalidInput, match="give at least 28"):
         estimate_limits(function, fixture.law(1.0), fixture.ROW, n_samples=27)
-    found = estimate_limits(function, fixture.law(1.0), fixture.ROW, n_samples=28)
-    assert np.isfinite(found.coefficients).all()
+    result = estimate_limits(function, fixture.law(1.0), fixture.ROW, n_samples=28)
+    assert np.isfinite(result.coefficients).all()
 
 
 def test_a_law_of_a_width_near_zero_has_estimates_without_a_warning():
     function = Answering(fixture.FUNCTIONS["bump"])
-    found = estimate_limits(function, fixture.law(0.05), fixture.ROW)
-    assert np.isfinite(found.coefficients).all()
+    result = estimate_limits(function, fixture.law(0.05), fixture.ROW)
+    assert np.isfinite(result.coefficients).all()
 
 
 @pytest.mark.slow
@@ -160,7 +162,7 @@ def test_estimates_are_never_much_worse_than_lime_and_often_much_better(name, mo
 
     Of a product the third coefficient is 0 and all its scatter interaction: no gain.
     """
-    found, _, truth = estimates(name, 1000, 300)
+    result, _, truth = estimates(name, 1000, 300)
     law, function = fixture.law(WIDTH), fixture.FUNCTIONS[name]
     plain = np.array(
         [
@@ -170,7 +172,7 @@ def test_estimates_are_never_much_worse_than_lime_and_often_much_better(name, mo
             for seed in range(300)
         ]
     )
-    ratio = np.sqrt(((found - truth) ** 2).mean(0) / ((plain - truth) ** 2).mean(0))
+    ratio = np.sqrt(((result - truth) ** 2).mean(0) / ((plain - truth) ** 2).mean(0))
     assert ratio[1:].max() < most
 
 
@@ -189,7 +191,7 @@ def test_a_smooth_function_takes_a_fraction_of_the_samples(n_columns, width, mos
     truth = ExactLimits(function, law).of(row).coefficients
     rows = np.repeat(row, 60, axis=0)
     lime = Lime(law=law, n_samples=2000).explain(Answering(function), rows)
-    found = [
+    result = [
         estimate_limits(
             Answering(function),
             law,
@@ -199,5 +201,5 @@ def test_a_smooth_function_takes_a_fraction_of_the_samples(n_columns, width, mos
         ).coefficients[0]
         for seed in range(60)
     ]
-    squares = ((np.array(found) - truth) ** 2).mean()
+    squares = ((np.array(result) - truth) ** 2).mean()
     assert np.sqrt(squares / ((lime.attributions - truth) ** 2).mean()) < most

@@ -29,24 +29,24 @@ TREE = {  # d, ν: intercept, z_1, z_2 and z_3, others
 def test_tree(case):
     d, nu = case
     intercept, one, two, other = TREE[case]
-    found = WordRegression(tree(d)).at(np.array([nu]))
+    result = WordRegression(tree(d)).at(np.array([nu]))
     digits = 1e-8 if d == 5 else 6e-6
-    assert found.intercept[0] == pytest.approx(intercept, abs=digits)
+    assert result.intercept[0] == pytest.approx(intercept, abs=digits)
     expected = [one, two, two, *[other] * (d - 3)]
-    np.testing.assert_allclose(found.coefficients[0], expected, rtol=0, atol=digits)
+    np.testing.assert_allclose(result.coefficients[0], expected, rtol=0, atol=digits)
 
 
 def test_moments():
-    found = TextLaw(0.25).moments(29)
+    result = TextLaw(0.25).moments(29)
     known = [0.48441163, 0.33638798, 0.24985253, 0.19419235, 0.15584646, 0.12803622]
-    np.testing.assert_allclose(found[:6], known, rtol=0, atol=5e-9)
-    assert found[-1] == 0.0
+    np.testing.assert_allclose(result[:6], known, rtol=0, atol=5e-9)
+    assert result[-1] == 0.0
 
 
 def test_extreme_bandwidth_is_leaving_one_out():
     # ν → 0: β_j = 2 E_(d−1) f − E_(d−2) f − f(ξ less w_j)
-    found = WordRegression(tree(29)).at(np.array([0.005]))
-    np.testing.assert_allclose(found.coefficients[0], 2 / 406, rtol=1e-3)
+    result = WordRegression(tree(29)).at(np.array([0.005]))
+    np.testing.assert_allclose(result.coefficients[0], 2 / 406, rtol=1e-3)
     tiny = WordRegression(tree(4)).at(np.array([1e-4]))
     np.testing.assert_allclose(tiny.coefficients[0], 1 / 3, atol=1e-14)
     assert abs(tiny.intercept[0]) < 1e-14
@@ -68,23 +68,23 @@ PRODUCTS = {  # ν, p: intercept, words of the product, others; d = 29
 def test_products(case):
     nu, p = case
     intercept, inside, outside = PRODUCTS[case]
-    found = WordRegression(product(29, p)).at(np.array([nu]))
-    assert found.intercept[0] == pytest.approx(intercept, abs=6e-7)
+    result = WordRegression(product(29, p)).at(np.array([nu]))
+    assert result.intercept[0] == pytest.approx(intercept, abs=6e-7)
     expected = [inside] * p + [outside] * (29 - p)
-    np.testing.assert_allclose(found.coefficients[0], expected, rtol=0, atol=6e-7)
+    np.testing.assert_allclose(result.coefficients[0], expected, rtol=0, atol=6e-7)
 
 
 @pytest.mark.parametrize("d", [2, 3, 7, 40])
 def test_products_without_weights_have_a_closed_form(d):
     for p in range(1, d):
-        found = WordRegression(product(d, p)).at(np.array([np.inf]))
+        result = WordRegression(product(d, p)).at(np.array([np.inf]))
         parts = d * (d - 1) * (p + 1) * (p + 2)
         inside = 6 * (d - p) * (d + p - 1) / parts
         outside = -6 * p * (p - 1) / parts
         intercept = -2 * (d - p) * (p - 1) / (d * (p + 1) * (p + 2))
         expected = [inside] * p + [outside] * (d - p)
-        np.testing.assert_allclose(found.coefficients[0], expected, rtol=0, atol=1e-12)
-        assert found.intercept[0] == pytest.approx(intercept, abs=1e-12)
+        np.testing.assert_allclose(result.coefficients[0], expected, rtol=0, atol=1e-12)
+        assert result.intercept[0] == pytest.approx(intercept, abs=1e-12)
 
 
 @pytest.mark.parametrize("d", [6, 10])
@@ -99,8 +99,8 @@ def test_products_are_least_squares_over_all_sets(d, nu):
         f = product(d, p)
         y = f.value(bits.astype(bool))
         least = np.linalg.lstsq(roots * design, roots[:, 0] * y, rcond=None)[0]
-        found = WordRegression(f).at(np.array([nu]))
-        own = np.append(found.intercept, found.coefficients)
+        result = WordRegression(f).at(np.array([nu]))
+        own = np.append(result.intercept, result.coefficients)
         np.testing.assert_allclose(own, least, rtol=0, atol=1e-10)
 
 
@@ -109,19 +109,19 @@ def test_tree_with_two_more_words():
     f = Conjunctions.of(
         [1.0, 1.0, 1.0, 1.0], [[0], [1, 2], [3], [3, 4]], [[], [0], [], []], 29
     )
-    found = WordRegression(f).at(np.array([0.25]))
+    result = WordRegression(f).at(np.array([0.25]))
     expected = [0.55718, 0.20039, 0.20039, 1.64351, 0.64351, *[0.00030] * 24]
-    np.testing.assert_allclose(found.coefficients[0], expected, rtol=0, atol=6e-6)
-    assert found.intercept[0] == pytest.approx(-0.23889, abs=6e-6)
+    np.testing.assert_allclose(result.coefficients[0], expected, rtol=0, atol=6e-6)
+    assert result.intercept[0] == pytest.approx(-0.23889, abs=6e-6)
 
 
 NU = np.array([0.01, 0.25, 1.0, np.inf])
 
 
 def test_a_word_alone_has_its_effect_at_any_bandwidth():
-    found = WordRegression(product(12, 1)).at(NU)
-    np.testing.assert_allclose(found.coefficients, np.eye(12)[[0] * 4], atol=1e-12)
-    np.testing.assert_allclose(found.intercept, 0.0, atol=1e-11)
+    result = WordRegression(product(12, 1)).at(NU)
+    np.testing.assert_allclose(result.coefficients, np.eye(12)[[0] * 4], atol=1e-12)
+    np.testing.assert_allclose(result.intercept, 0.0, atol=1e-11)
 
 
 def test_constants_move_the_intercept_alone_and_factors_scale():
@@ -144,6 +144,6 @@ def test_words_in_another_order_have_the_same_coefficients():
 
 
 def test_all_words_together_are_never_seen():
-    found = WordRegression(product(5, 5)).at(NU)
-    assert not found.coefficients.any()
-    assert not found.intercept.any()
+    result = WordRegression(product(5, 5)).at(NU)
+    assert not result.coefficients.any()
+    assert not result.intercept.any()

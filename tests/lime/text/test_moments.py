@@ -117,8 +117,8 @@ def test_many_words_tend_to_integrals():
     ("nu", "share"), [(0.05, 0.154), (0.1, 0.304), (0.25, 0.646), (0.35, 0.788)]
 )
 def test_effective_shares(nu, share):
-    found = TextMoments(TextLaw(nu), 29).effective_share
-    assert found == pytest.approx(share, abs=5e-4)
+    result = TextMoments(TextLaw(nu), 29).effective_share
+    assert result == pytest.approx(share, abs=5e-4)
 
 
 def test_one_word_is_refused():

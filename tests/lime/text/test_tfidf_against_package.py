@@ -51,12 +51,12 @@ def package_run(model, text, seed, bandwidth=0.25):
     explainer = lime_text.LimeTextExplainer(
         kernel_width=100.0 * bandwidth, feature_selection="none", random_state=seed
     )
-    found = explainer.explain_instance(
+    result = explainer.explain_instance(
         text, scores, labels=(1,), num_features=10**6, num_samples=N_SAMPLES
     )
-    coefficients = dict(found.as_map()[1])
+    coefficients = dict(result.as_map()[1])
     ordered = [coefficients[j] for j in range(len(coefficients))]
-    return np.array([found.intercept[1], *ordered])
+    return np.array([result.intercept[1], *ordered])
 
 
 @pytest.mark.parametrize("bandwidth", [0.1, 0.25])

@@ -20,18 +20,18 @@ def test_similarities_are_those_of_scikit_learn():
     rows = TfidfTransformer().fit_transform(COUNTS).toarray()
     expected = rows @ rows.T
     np.fill_diagonal(expected, 0.0)
-    found = document_graph(COUNTS, n_neighbors=11).similarities.toarray()
-    np.testing.assert_allclose(found, expected, atol=1e-14)
+    result = document_graph(COUNTS, n_neighbors=11).similarities.toarray()
+    np.testing.assert_allclose(result, expected, atol=1e-14)
 
 
 def test_an_edge_is_where_either_is_among_the_nearest_of_the_other():
     full = document_graph(COUNTS, n_neighbors=11).similarities.toarray()
-    found = document_graph(COUNTS, n_neighbors=3).similarities.toarray()
+    result = document_graph(COUNTS, n_neighbors=3).similarities.toarray()
     near = np.zeros(full.shape, bool)
     for n, row in enumerate(full):
         near[n, np.argsort(-row, kind="stable")[:3]] = True
     expected = np.where((near | near.T) & (full > 0), full, 0.0)
-    np.testing.assert_allclose(found, expected, atol=1e-14)
+    np.testing.assert_allclose(result, expected, atol=1e-14)
 
 
 def test_a_document_without_words_has_no_neighbours():

@@ -315,8 +315,8 @@ def test_neighbours_are_the_nearest_of_all(n_features, rng):
     np.fill_diagonal(distances, np.inf)
     near = np.zeros((60, 60))
     np.put_along_axis(near, np.argsort(distances, axis=1)[:, :5], 1.0, axis=1)
-    found = po.knn_graph(X, 5).similarities.toarray()
-    np.testing.assert_array_equal(found, np.maximum(near, near.T))
+    result = po.knn_graph(X, 5).similarities.toarray()
+    np.testing.assert_array_equal(result, np.maximum(near, near.T))
 
 
 def test_many_duplicates_have_neighbours_and_none_is_its_own():

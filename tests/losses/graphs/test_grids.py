@@ -103,8 +103,8 @@ def test_energy_is_that_of_extended_precision(name, offset, rng):
     graph = ENERGIES[name]
     W = rng.normal(size=(graph.n_nodes, 2)) + offset
     exact = exact_energy(graph, W)
-    found = po.PairwiseRobustness(graph).value(W)
-    assert abs(found - exact) <= 1e-13 * exact
+    result = po.PairwiseRobustness(graph).value(W)
+    assert abs(result - exact) <= 1e-13 * exact
 
 
 @each_energy
@@ -112,8 +112,8 @@ def test_energy_of_smooth_attributions_is_that_of_extended_precision(name):
     graph = ENERGIES[name]
     smooth = np.linspace(1e6, 1e6 + 1e-3, graph.n_nodes)[:, None]
     exact = exact_energy(graph, smooth)
-    found = po.PairwiseRobustness(graph).value(smooth)
-    assert abs(found - exact) <= 1e-12 * exact
+    result = po.PairwiseRobustness(graph).value(smooth)
+    assert abs(result - exact) <= 1e-12 * exact
 
 
 def test_energy_between_far_groups_of_different_means_is_not_lost():
@@ -121,8 +121,8 @@ def test_energy_between_far_groups_of_different_means_is_not_lost():
     near = np.add.outer([0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 2.0]).reshape(-1, 1)
     exact = exact_energy(graph, near)
     assert exact < 1e-14
-    found = po.PairwiseRobustness(graph).value(near)
-    assert abs(found - exact) <= 1e-12 * exact
+    result = po.PairwiseRobustness(graph).value(near)
+    assert abs(result - exact) <= 1e-12 * exact
 
 
 @pytest.mark.parametrize("slab", [1, 7, 100])
@@ -130,8 +130,8 @@ def test_energy_does_not_depend_on_slabs(slab, monkeypatch, rng):
     monkeypatch.setattr("propopt.losses.operators.SLAB", slab)
     for graph in ENERGIES.values():
         W = rng.normal(size=(graph.n_nodes, 1))
-        found = po.PairwiseRobustness(graph).value(W)
-        assert found == pytest.approx(float(exact_energy(graph, W)), rel=1e-13)
+        result = po.PairwiseRobustness(graph).value(W)
+        assert result == pytest.approx(float(exact_energy(graph, W)), rel=1e-13)
 
 
 def test_products_with_small_similarities_keep_them(rng):
@@ -148,12 +148,12 @@ def test_no_grid_has_a_lower_bound_above_its_optimum(offset, rng):
     G = np.round(rng.normal(size=(144, 2)), 3)
     best = po.solve(po.GradientMatching(G) + 10.0 * loss)
     # the same problem, but for the last digits of its gradients
-    found = po.certify(
+    result = po.certify(
         po.GradientMatching(G + offset) + 10.0 * loss, best.attributions + offset
     )
-    assert found.value == pytest.approx(best.objective, rel=1e-9)
-    assert found.gap <= 1e-9
-    assert found.lower_bound <= best.objective * (1 + 1e-9)
+    assert result.value == pytest.approx(best.objective, rel=1e-9)
+    assert result.gap <= 1e-9
+    assert result.lower_bound <= best.objective * (1 + 1e-9)
 
 
 SHAPES = {
@@ -172,8 +172,8 @@ def test_fewer_points_than_features_with_sparsity(name, weight, smooth, rng):
     objective += weight * po.PairwiseRobustness(SHAPES[name])
     if smooth:
         objective += 0.5 * po.Smoothness(po.chain_graph(6))
-    found = po.solve(objective, solver="lasso", tolerance=1e-8)
-    assert found.gap <= 1e-8
-    assert found.objective == pytest.approx(
+    result = po.solve(objective, solver="lasso", tolerance=1e-8)
+    assert result.gap <= 1e-8
+    assert result.objective == pytest.approx(
         po.solve(objective, solver="conic").objective, rel=1e-6
     )

@@ -47,36 +47,36 @@ def test_distances_follow_the_rule(X):
     expected = distances(X)
     np.testing.assert_allclose(squareform(all_distances(X)), expected, rtol=1e-13)
     pairs = np.array([[0, 1], [3, 5], [4, 7], [2, 20]])
-    found = pair_distances(X, pairs)
-    np.testing.assert_allclose(found, [expected[n, m] for n, m in pairs], rtol=1e-13)
-    assert found[1] == found[2] == 0.0
+    result = pair_distances(X, pairs)
+    np.testing.assert_allclose(result, [expected[n, m] for n, m in pairs], rtol=1e-13)
+    assert result[1] == result[2] == 0.0
     np.testing.assert_allclose(distances_between(X[:4], X), expected[:4], rtol=1e-13)
 
 
 def test_distances_to_a_row_do_not_depend_on_other_rows(X):
-    together = distances_between(X, X[::2])
+    joint = distances_between(X, X[::2])
     alone = [distances_between(row[None], X[::2])[0] for row in X]
-    np.testing.assert_array_equal(together, alone)
+    np.testing.assert_array_equal(joint, alone)
 
 
 @pytest.mark.parametrize("count", [1, 4])
 def test_neighbours_are_the_nearest(X, count):
     expected = distances(X)
     np.fill_diagonal(expected, np.inf)
-    found = nearest_neighbours(X, count).toarray()
-    np.testing.assert_array_equal(found.sum(axis=1), count)
-    assert not found.diagonal().any()
+    result = nearest_neighbours(X, count).toarray()
+    np.testing.assert_array_equal(result.sum(axis=1), count)
+    assert not result.diagonal().any()
     for n in range(len(X)):
-        taken = expected[n, found[n] > 0]
-        others = np.delete(expected[n], np.append(np.flatnonzero(found[n]), n))
+        taken = expected[n, result[n] > 0]
+        others = np.delete(expected[n], np.append(np.flatnonzero(result[n]), n))
         assert taken.max() <= others.min() * (1 + 1e-9)
 
 
 def test_gaussian_similarities_are_those_of_the_distances(X):
     expected = np.exp(-0.5 * (distances(X) / 1.3) ** 2)
     np.fill_diagonal(expected, 0.0)
-    found = po.gaussian_graph(X, 1.3).similarities.toarray()
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    result = po.gaussian_graph(X, 1.3).similarities.toarray()
+    np.testing.assert_allclose(result, expected, rtol=1e-12)
     sparse = po.gaussian_graph(X, 1.3, cutoff=0.05).similarities.toarray()
     np.testing.assert_allclose(
         sparse, np.where(expected >= 0.05, expected, 0), rtol=1e-12
@@ -90,8 +90,8 @@ def test_gaussian_similarities_are_those_of_the_distances(X):
 def test_threshold_graph_of_incomplete_rows(X):
     expected = distances(X) ** 2 <= 3.0
     np.fill_diagonal(expected, False)
-    found = po.threshold_graph(X, 3.0).similarities.toarray()
-    np.testing.assert_array_equal(found, expected)
+    result = po.threshold_graph(X, 3.0).similarities.toarray()
+    np.testing.assert_array_equal(result, expected)
 
 
 @pytest.mark.parametrize("size", [1e-100, 1e-3, 1.0, 1e150])
@@ -106,7 +106,7 @@ def test_far_off_neighbours_are_found_by_their_differences(rng):
     X[rng.random(X.shape) < 0.2] = np.nan
     expected = nearest_neighbours(X, 3).toarray()
     far = np.concatenate([X, X + 2.0**27])
-    found = nearest_neighbours(far, 3).toarray()
+    result = nearest_neighbours(far, 3).toarray()
     near = distances(X)
     np.fill_diagonal(near, np.inf)
     for n in range(40):
@@ -115,8 +115,8 @@ def test_far_off_neighbours_are_found_by_their_differences(rng):
         ties = np.sort(near[n])
         if ties[2] == ties[3]:
             continue
-        assert (found[n, :40] > 0).sum() >= 1
-        np.testing.assert_array_equal(found[n, :40], expected[n])
+        assert (result[n, :40] > 0).sum() >= 1
+        np.testing.assert_array_equal(result[n, :40], expected[n])
 
 
 def test_coordinates_of_tables_follow_the_rule():
@@ -129,14 +129,14 @@ def test_coordinates_of_tables_follow_the_rule():
         }
     )
     schema = po.TableSchema.of(table)
-    found = squareform(all_distances(schema.coordinates(table))) ** 2
+    result = squareform(all_distances(schema.coordinates(table))) ** 2
     age = ((1 - 5) / table["age"].std(ddof=0)) ** 2
     rooms = ((1 - 4) / np.std([1, 4])) ** 2
-    assert found[0, 1] == pytest.approx(age + 1 + 1 + 1)
-    assert found[0, 2] == pytest.approx(1 + 1 + 0 + 1)
-    assert found[1, 2] == pytest.approx(1 + 0 + 1 + 1)
-    assert found[0, 3] == pytest.approx(age / 4 + rooms + 1 + 1)
-    assert found[2, 3] == pytest.approx(1 + 1 + 1 + 0)
+    assert result[0, 1] == pytest.approx(age + 1 + 1 + 1)
+    assert result[0, 2] == pytest.approx(1 + 1 + 0 + 1)
+    assert result[1, 2] == pytest.approx(1 + 0 + 1 + 1)
+    assert result[0, 3] == pytest.approx(age / 4 + rooms + 1 + 1)
+    assert result[2, 3] == pytest.approx(1 + 1 + 1 + 0)
 
 
 BUILDERS = {
@@ -193,6 +193,6 @@ def test_correlations_are_those_of_the_rows_that_have_both(rng):
     expected = frame.corr(min_periods=3).abs().fillna(0.0).to_numpy(copy=True)
     np.fill_diagonal(expected, 0.0)
     expected[4] = expected[:, 4] = 0.0
-    found = po.correlation_graph(X).similarities.toarray()
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+    result = po.correlation_graph(X).similarities.toarray()
+    np.testing.assert_allclose(result, expected, rtol=1e-9, atol=1e-12)
     assert (expected[:4, :4] > 0).sum() == 12

@@ -32,8 +32,8 @@ def points(rng: np.random.Generator, n_features: int) -> np.ndarray:
 def test_graphs_do_not_know_the_scale_of_points(build, size, n_features, rng):
     X = points(rng, n_features)
     expected = build(X, 1.0).similarities.toarray()
-    found = build(size * X, size).similarities.toarray()
-    np.testing.assert_allclose(found, expected, rtol=1e-13)
+    result = build(size * X, size).similarities.toarray()
+    np.testing.assert_allclose(result, expected, rtol=1e-13)
 
 
 @each_builder
@@ -41,8 +41,8 @@ def test_graphs_do_not_know_the_scale_of_points(build, size, n_features, rng):
 def test_graphs_do_not_know_how_far_off_points_are(build, n_features, rng):
     X = points(rng, n_features)
     expected = build(X, 1.0).similarities.toarray()
-    found = build(X + 2.0**27, 1.0).similarities.toarray()
-    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
+    result = build(X + 2.0**27, 1.0).similarities.toarray()
+    np.testing.assert_allclose(result, expected, rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize("n_features", [3, 30])
@@ -52,26 +52,26 @@ def test_neighbours_are_found_in_each_of_two_groups_far_apart(n_features, rng):
     distances = ((group[:, None] - group[None]) ** 2).sum(axis=2)
     np.fill_diagonal(distances, np.inf)
     near = np.argsort(distances, axis=1)[:, :4]
-    found = nearest_neighbours(X, 4).toarray()
+    result = nearest_neighbours(X, 4).toarray()
     for n in range(40):
-        assert set(np.flatnonzero(found[n])) == set(near[n])
-        assert set(np.flatnonzero(found[40 + n])) == set(40 + near[n])
+        assert set(np.flatnonzero(result[n])) == set(near[n])
+        assert set(np.flatnonzero(result[40 + n])) == set(40 + near[n])
 
 
 @pytest.mark.parametrize("n_features", [3, 30])
 @pytest.mark.parametrize("offset", [0.0, 0.1, 1e8])
 def test_doubled_points_are_neighbours_of_each_other(n_features, offset, rng):
     X = np.repeat(rng.normal(size=(30, n_features)), 2, axis=0) + offset
-    found = nearest_neighbours(X, 1).toarray()
-    np.testing.assert_array_equal(found, np.kron(np.eye(30), [[0, 1], [1, 0]]))
+    result = nearest_neighbours(X, 1).toarray()
+    np.testing.assert_array_equal(result, np.kron(np.eye(30), [[0, 1], [1, 0]]))
 
 
 @pytest.mark.parametrize("size", SCALES.values(), ids=SCALES)
 def test_threshold_graph_at_every_scale(size, rng):
     X = points(rng, 3)
     squares = ((X[:, None] - X[None]) ** 2).sum(axis=2)
-    found = po.threshold_graph(2.0**500 * X, 2.0 * 2.0**1000).similarities.toarray()
-    np.testing.assert_array_equal(found, (squares <= 2.0) & ~np.eye(40, dtype=bool))
+    result = po.threshold_graph(2.0**500 * X, 2.0 * 2.0**1000).similarities.toarray()
+    np.testing.assert_array_equal(result, (squares <= 2.0) & ~np.eye(40, dtype=bool))
     everything = po.threshold_graph(X / 2.0**1000, size * 1e4)
     assert everything.n_edges == 40 * 39 // 2
 
@@ -100,8 +100,8 @@ def test_correlation_of_columns_with_a_large_mean_and_a_small_spread(rng):
     small = points(rng, 4) * 2.0**-15
     expected = np.abs(np.corrcoef(small.T))
     np.fill_diagonal(expected, 0.0)
-    found = po.correlation_graph(small + 2.0**27).similarities.toarray()
-    np.testing.assert_allclose(found, expected, rtol=1e-10)
+    result = po.correlation_graph(small + 2.0**27).similarities.toarray()
+    np.testing.assert_allclose(result, expected, rtol=1e-10)
 
 
 def test_the_last_digits_of_a_constant_column_are_no_spread(rng):

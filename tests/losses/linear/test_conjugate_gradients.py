@@ -121,16 +121,16 @@ def test_steps_that_run_out_are_said(system):
 
 def test_the_need_of_the_caller_is_asked_before_each_step_and_ends_it(system):
     H, b = system
-    seen = []
+    observed = []
 
     def is_enough(x, residual):
-        seen.append((x.copy(), residual.copy()))
-        return len(seen) == 4
+        observed.append((x.copy(), residual.copy()))
+        return len(observed) == 4
 
     assert solved(H, b, np.zeros(30), is_enough=is_enough)
-    assert len(seen) == 4
-    np.testing.assert_array_equal(seen[0], (np.zeros(30), b))
-    for x, residual in seen:
+    assert len(observed) == 4
+    np.testing.assert_array_equal(observed[0], (np.zeros(30), b))
+    for x, residual in observed:
         np.testing.assert_allclose(residual, b - H @ x, atol=1e-10)
 
 

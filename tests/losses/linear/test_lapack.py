@@ -21,9 +21,9 @@ SYMMETRIC = np.cov(np.random.default_rng(4).normal(size=(7, 40)))
 
 
 def test_the_inverse_is_that_of_scipy():
-    found = linear_algebra.positive_inverse(np.array(SYMMETRIC, order="F"))
-    np.testing.assert_allclose(found, la.inv(SYMMETRIC), rtol=1e-12)
-    np.testing.assert_array_equal(found, found.T)
+    result = linear_algebra.positive_inverse(np.array(SYMMETRIC, order="F"))
+    np.testing.assert_allclose(result, la.inv(SYMMETRIC), rtol=1e-12)
+    np.testing.assert_array_equal(result, result.T)
 
 
 @pytest.mark.parametrize("n_points", [1, 2, 7])

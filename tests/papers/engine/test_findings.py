@@ -42,9 +42,9 @@ def invariant(value=1.0):
     [("<=", 1.0, True), ("<=", 0.999, False), (">=", 1.0, True), (">=", 1.001, False)],
 )
 def test_a_finding_holds_on_its_side_of_the_limit(kind, sense, limit, holds):
-    found = kind(statement="s", value=1.0, sense=sense, limit=limit)
-    assert found.holds is holds
-    assert (found.margin >= 0) is holds
+    result = kind(statement="s", value=1.0, sense=sense, limit=limit)
+    assert result.holds is holds
+    assert (result.margin >= 0) is holds
 
 
 @pytest.mark.parametrize("sense", ["<=", ">="])
@@ -82,8 +82,8 @@ def reproduce(monkeypatch, folder, *findings, options=(), recorded=()):
     file.write_text(FILE, encoding="utf-8")
     made = figure(
         *(
-            panel(file, lambda _, f=found: f, column=f"panel {number}")
-            for number, found in enumerate(findings)
+            panel(file, lambda _, f=result: f, column=f"panel {number}")
+            for number, result in enumerate(findings)
         )
     )
     record = folder / "recorded.csv"
@@ -115,8 +115,8 @@ def test_the_headline_counts_invariants_and_statements_apart(tmp_path, monkeypat
 def test_a_statement_that_is_not_confirmed_is_told_first_and_is_no_failure(
     tmp_path, monkeypatch, capsys
 ):
-    found = claim(2.0, note="1.5 to 3 over 5 draws")
-    code, page = reproduce(monkeypatch, tmp_path, invariant(), found)
+    result = claim(2.0, note="1.5 to 3 over 5 draws")
+    code, page = reproduce(monkeypatch, tmp_path, invariant(), result)
     assert code == 0
     first, _ = page.split("| figure |")
     assert "- tiny: it falls: 2, expected <= 1; holds in 0 of 1 panels" in first
@@ -157,8 +157,8 @@ def test_a_panel_that_decides_nothing_yields_to_one_that_refutes(
 
 
 def test_what_is_undecided_is_counted_and_is_no_failure(tmp_path, monkeypatch, capsys):
-    found = claim(0.8, between=(0.7, 1.2))
-    code, page = reproduce(monkeypatch, tmp_path, found)
+    result = claim(0.8, between=(0.7, 1.2))
+    code, page = reproduce(monkeypatch, tmp_path, result)
     assert code == 0
     assert "0 not confirmed, 1 undecided by too few replicates." in page
     assert "not confirmed here" not in page

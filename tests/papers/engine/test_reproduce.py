@@ -124,8 +124,8 @@ def test_the_same_run_draws_the_same_picture(file, tmp_path, monkeypatch):
 
 def test_two_jobs_find_the_same(file):
     panels = [panel(file, statements.none_beats), panel(file, statements.certified)]
-    together = list(run.panel_results(panels, 2))
-    assert [r.findings for r in together] == [one.run().findings for one in panels]
+    joint = list(run.panel_results(panels, 2))
+    assert [r.findings for r in joint] == [one.run().findings for one in panels]
 
 
 def test_an_interrupted_run_keeps_what_is_done(file, tmp_path, monkeypatch, capsys):

@@ -22,9 +22,9 @@ from papers.engine import Invariant, statements
 
 @pytest.mark.parametrize("statement", statements.EVERYWHERE)
 def test_invariants_hold_for_a_true_sweep(statement):
-    found = statement(solved())
-    assert found.holds
-    assert isinstance(found, Invariant)
+    result = statement(solved())
+    assert result.holds
+    assert isinstance(result, Invariant)
 
 
 def test_a_baseline_that_beats_the_optimum_fails():
@@ -44,9 +44,9 @@ def test_a_baseline_just_below_the_front_fails():
 def test_a_baseline_on_the_front_is_dominated_and_gives_nothing_away():
     best = solved().trade_offs.optimized[1]
     on_front = with_baseline(solved(), losses=dict(best.losses))
-    found = statements.dominated(on_front)
-    assert found.holds
-    assert found.value == pytest.approx(0.0, abs=1e-6)
+    result = statements.dominated(on_front)
+    assert result.holds
+    assert result.value == pytest.approx(0.0, abs=1e-6)
     assert not statements.give_away(on_front).holds
 
 
@@ -54,9 +54,9 @@ def test_a_baseline_a_little_above_the_front_gives_that_away():
     best = solved().trade_offs.optimized[1]
     losses = dict(best.losses)
     losses["gradient_matching"] *= 1.001
-    found = statements.give_away(with_baseline(solved(), losses=losses))
-    assert found.holds
-    assert found.value == pytest.approx(0.001, rel=0.01)
+    result = statements.give_away(with_baseline(solved(), losses=losses))
+    assert result.holds
+    assert result.value == pytest.approx(0.001, rel=0.01)
 
 
 def test_what_is_given_away_is_a_statement_on_smoothgrad_and_lime_alone():
@@ -103,26 +103,28 @@ def test_a_curve_that_is_not_that_of_its_attributions_fails():
         return claiming_that(best, losses=losses, certificate=claim)
 
     for factor, holds in ((1.0, True), (1.0001, False), (0.9999, False)):
-        found = swept(read(FILE))  # its points have not been read
-        first, *others = found.trade_offs.optimized
+        result = swept(read(FILE))  # its points have not been read
+        first, *others = result.trade_offs.optimized
         optimized = (claiming(first, factor), *others)
-        trade_offs = dataclasses.replace(found.trade_offs, optimized=optimized)
+        trade_offs = dataclasses.replace(result.trade_offs, optimized=optimized)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that losses count which are proved
-            found = statements.certified(
-                dataclasses.replace(found, trade_offs=trade_offs)
+            result = statements.certified(
+                dataclasses.replace(result, trade_offs=trade_offs)
             )
-        assert found.holds is holds
+        assert result.holds is holds
 
 
 def test_what_a_curve_says_of_an_optimum_of_nothing_is_no_contradiction():
     """Where faithfulness alone counts F is zero, up to rounding of either."""
-    found = swept(read(FILE.replace("[0.1, 1, 10]", "[0, 1]")))
-    first, last = found.trade_offs.optimized
+    result = swept(read(FILE.replace("[0.1, 1, 10]", "[0, 1]")))
+    first, last = result.trade_offs.optimized
     losses = first.losses | {"gradient_matching": 1e-26}
     rounded = claiming_that(first, losses=losses)
-    trade_offs = dataclasses.replace(found.trade_offs, optimized=(rounded, last))
-    assert statements.certified(dataclasses.replace(found, trade_offs=trade_offs)).holds
+    trade_offs = dataclasses.replace(result.trade_offs, optimized=(rounded, last))
+    assert statements.certified(
+        dataclasses.replace(result, trade_offs=trade_offs)
+    ).holds
 
 
 def test_each_draw_has_to_be_certified():
@@ -135,11 +137,11 @@ def test_each_draw_has_to_be_certified():
 
 def test_a_baseline_without_loss_is_compared_with_no_optimum():
     """Where faithfulness alone counts the gradient is the optimum."""
-    found = swept(read(FILE.replace("[0.1, 1, 10]", "[0, 1]")))
-    assert statements.none_beats(found).holds
-    assert statements.none_beats(found).value > 1e-3
+    result = swept(read(FILE.replace("[0.1, 1, 10]", "[0, 1]")))
+    assert statements.none_beats(result).holds
+    assert statements.none_beats(result).value > 1e-3
     loose = with_optima(
-        found,
+        result,
         lambda best: dataclasses.replace(
             best, certificate=dataclasses.replace(best.certificate, lower_bound=1e-6)
         ),

@@ -108,8 +108,8 @@ def test_charts_fill_rows_and_leave_the_rest_empty():
     ],
 )
 def test_a_paper_may_stand_before_its_figures(names, paper, expected):
-    found, figures = read_choice(names, paper)
-    assert (found.name, figures) == expected
+    result, figures = read_choice(names, paper)
+    assert (result.name, figures) == expected
 
 
 def test_two_papers_are_refused():

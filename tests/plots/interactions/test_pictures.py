@@ -145,8 +145,8 @@ def test_intervals_take_sets_of_any_size():
     assert names_below(alone) == ["d", "a"]
     assert alone.get_xlabel() == "LOCO, in squared units of the target"
     legends = [
-        [text.get_text() for text in found.get_legend().get_texts()]
-        for found in (axes, alone)
+        [text.get_text() for text in result.get_legend().get_texts()]
+        for result in (axes, alone)
     ]
     assert legends == [
         ["joint contribution", "had from fewer of them"],
@@ -213,16 +213,16 @@ def lines(axes):
 def test_lines_join_clear_pairs_by_sign_and_size(pairs):
     axes = po.plots.interaction_network(pairs)
     circle = np.round(axes.collections[0].get_offsets(), 6).tolist()
-    found = {
+    results = {
         tuple(sorted(circle.index(list(end)) for end in ends)): line
         for ends, line in lines(axes).items()
     }
-    assert found.keys() == {(0, 1), (1, 2), (2, 3)}
-    assert found[0, 1].get_linestyle() == found[2, 3].get_linestyle() == "-"
-    assert found[1, 2].get_linestyle() == "--"
-    assert same_color(found[0, 1].get_color(), RAISES)
-    assert same_color(found[1, 2].get_color(), LOWERS)
-    widths = [found[pair].get_linewidth() for pair in [(0, 1), (1, 2), (2, 3)]]
+    assert results.keys() == {(0, 1), (1, 2), (2, 3)}
+    assert results[0, 1].get_linestyle() == results[2, 3].get_linestyle() == "-"
+    assert results[1, 2].get_linestyle() == "--"
+    assert same_color(results[0, 1].get_color(), RAISES)
+    assert same_color(results[1, 2].get_color(), LOWERS)
+    widths = [results[pair].get_linewidth() for pair in [(0, 1), (1, 2), (2, 3)]]
     assert widths == pytest.approx([6.0, 3.3, 1.68])
 
 
@@ -230,8 +230,8 @@ def test_names_stand_beside_their_nodes(pairs):
     axes = po.plots.interaction_network(pairs)
     circle = axes.collections[0].get_offsets()
     assert [text.get_text() for text in axes.texts] == ["a", "b in \\$", "c", "d"]
-    places = [text.get_position() for text in axes.texts]
-    np.testing.assert_allclose(places, 1.1 * np.asarray(circle), rtol=1e-12)
+    positions = [text.get_position() for text in axes.texts]
+    np.testing.assert_allclose(positions, 1.1 * np.asarray(circle), rtol=1e-12)
 
 
 def test_pairs_that_are_not_clear_are_faint_where_all_are_drawn(pairs):

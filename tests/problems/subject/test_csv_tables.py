@@ -39,10 +39,10 @@ def complaint(tmp_path, capsys):
         (tmp_path / name).write_bytes(content)
         path = tmp_path / "file.yaml"
         path.write_text(text.replace("TABLE", name))
-        found = said(["check"], path)
-        assert found == said(["sweep", "-q", "-o", str(tmp_path / "out")], path)
-        assert found.count("\n") == 1
-        return found.rstrip().removeprefix("file.yaml:1: data.csv: ")
+        result = said(["check"], path)
+        assert result == said(["sweep", "-q", "-o", str(tmp_path / "out")], path)
+        assert result.count("\n") == 1
+        return result.rstrip().removeprefix("file.yaml:1: data.csv: ")
 
     return check
 
@@ -96,8 +96,8 @@ def test_a_target_that_stands_twice_is_refused(complaint):
     ],
 )  # fmt: skip
 def test_what_is_no_table(complaint, content, message):
-    found = complaint(content)
-    assert found in (f"table.csv{message}", message.strip())
+    result = complaint(content)
+    assert result in (f"table.csv{message}", message.strip())
 
 
 def test_a_line_without_end(complaint, monkeypatch):

@@ -136,20 +136,20 @@ def test_categories_and_groups_are_explained_as_one_feature_each(write, categori
 @pytest.mark.usefixtures("categories")
 def test_rows_of_two_cities_are_one_apart(write):
     problem = po.problems.read_problem(write(CATEGORIES)).build()
-    places, points = problem.subject.coordinates, problem.points
+    coordinates, points = problem.subject.coordinates, problem.points
     first = points.iloc[0]
     other = (points["city"] != first["city"]) & (points["red"] == first["red"])
     age = points["age"] - first["age"]
-    squares = ((places - places[0]) ** 2).sum(axis=1)
+    squares = ((coordinates - coordinates[0]) ** 2).sum(axis=1)
     np.testing.assert_allclose(squares[other], 1 + age[other] ** 2)
 
 
 @pytest.mark.usefixtures("categories")
 def test_a_file_with_categories_is_swept_with_its_baselines(write):
     problem = po.problems.read_problem(write(CATEGORIES)).build()
-    found = problem.sweep(problem.baselines())
-    assert found.certified(1e-6)
-    assert [e.attributions.shape for e in found.explanations] == [(40, 3)] * 3
+    result = problem.sweep(problem.baselines())
+    assert result.certified(1e-6)
+    assert [e.attributions.shape for e in result.explanations] == [(40, 3)] * 3
 
 
 @pytest.mark.usefixtures("categories")

@@ -162,9 +162,9 @@ def test_documents_lie_where_tf_idf_of_their_words_does(file):
     subject = subject_of(file())
     vectorizer = TfidfVectorizer(token_pattern=r"(?u)\b\w+\b")
     known = vectorizer.fit_transform(subject.points).toarray()
-    found = subject.coordinates
+    result = subject.coordinates
     gram = known @ known.T
-    assert found @ found.T == pytest.approx(gram, abs=1e-12)
+    assert result @ result.T == pytest.approx(gram, abs=1e-12)
     assert np.diag(gram).tolist() == pytest.approx(
         [1, 1, 0, 1, 1, 1, 1], abs=1e-12
     ) or (np.isclose(np.diag(gram), 0.0).sum() == 1)
@@ -350,12 +350,12 @@ def test_a_sweep_of_documents_gives_absent_words_nothing(file, tmp_path):
     notes = NOTES.replace("the food was good", "the food was not good")
     path = file(text + "sweep: {shared_robustness: [1e-3, 1e3]}\n", notes)
     problem = po.problems.read_problem(path).build()
-    found = po.problems.run_problem(problem, tmp_path / "out", quiet=True)
-    assert found.certified(1e-6)
+    result = po.problems.run_problem(problem, tmp_path / "out", quiet=True)
+    assert result.certified(1e-6)
     page = (tmp_path / "out" / "file.html").read_text(encoding="utf-8")
     assert page.count("document ") >= 7
     assert "<b>good" not in page
-    faithful, robust = found.optimized
+    faithful, robust = result.optimized
     table = problem.subject.table
     for best in (faithful, robust):
         W = np.asarray(best.attributions)

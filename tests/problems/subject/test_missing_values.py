@@ -62,9 +62,9 @@ def test_trees_are_fitted_to_empty_cells_and_explained(kind, table, write):
     assert points["a"].isna().any()
     absent = table.loc[points.index, ["a", "c"]].isna()
     np.testing.assert_array_equal(points[["a", "c"]].isna(), absent)
-    found = subject.function.gradient(points)
-    assert list(found) == ["a", "b", "c", "city"]
-    assert (found["a"][absent["a"]] != 0).any()
+    result = subject.function.gradient(points)
+    assert list(result) == ["a", "b", "c", "city"]
+    assert (result["a"][absent["a"]] != 0).any()
     assert subject.score.value > 0.2
 
 
@@ -126,15 +126,15 @@ def test_imported_pipelines_impute(table, write, tmp_path):
     table.drop(columns="city").to_csv(tmp_path / "table.csv", index=False)
     path = write(text("import: own_models:imputed", "categorical: []"))
     subject = read(path, Code.ALLOWED).subject
-    found = subject.function.gradient(subject.points)
+    result = subject.function.gradient(subject.points)
     weights = subject.estimator[-1].coef_
     present = subject.points.notna()
-    np.testing.assert_allclose(found["b"], weights[1], rtol=1e-6)
-    np.testing.assert_allclose(found["a"][present["a"]], weights[0], rtol=1e-6)
+    np.testing.assert_allclose(result["b"], weights[1], rtol=1e-6)
+    np.testing.assert_allclose(result["a"][present["a"]], weights[0], rtol=1e-6)
     effect = weights[3] + weights[0] * (
         subject.estimator[0].statistics_[0] - subject.others["a"].mean()
     )
-    np.testing.assert_allclose(found["a"][~present["a"]], effect, rtol=1e-6)
+    np.testing.assert_allclose(result["a"][~present["a"]], effect, rtol=1e-6)
 
 
 @pytest.mark.usefixtures("own_models")

@@ -98,8 +98,8 @@ def price_by_clarabel(best, form):
 def test_prices_of_orders_of_values_are_those_of_clarabel(row):
     best = po.solve(objective())
     prices = best.certain(order="value").order_prices[row]
-    places = np.argsort(-best.attributions[row])
-    for first, second, price in zip(places, places[1:], prices, strict=False):
+    indices = np.argsort(-best.attributions[row])
+    for first, second, price in zip(indices, indices[1:], prices, strict=False):
         form = unit(G.shape, ((row, first), 1.0), ((row, second), -1.0))
         assert price == pytest.approx(price_by_clarabel(best, form), rel=1e-5)
 
@@ -109,8 +109,8 @@ def test_prices_of_orders_of_sizes_are_the_least_of_two_forms(row):
     best = po.solve(objective())
     s = np.sign(best.attributions[row])
     prices = best.certain().order_prices[row]
-    places = np.argsort(-np.abs(best.attributions[row]))
-    for d, e, price in zip(places, places[1:], prices, strict=False):
+    indices = np.argsort(-np.abs(best.attributions[row]))
+    for d, e, price in zip(indices, indices[1:], prices, strict=False):
         least = min(
             price_by_clarabel(
                 best, unit(G.shape, ((row, d), s[d]), ((row, e), sign * s[e]))

@@ -153,8 +153,8 @@ def test_stability_varies_the_neighbours_of_documents():
     target = RNG.standard_normal(counts.shape) * counts
     robust = po.SharedRobustness(graph, counts)
     best = po.solve(po.GradientMatching(target) + 0.4 * robust)
-    found = best.stability(2)
-    assert [x.varied for x in found.agreements] == [
+    result = best.stability(2)
+    assert [x.varied for x in result.agreements] == [
         "weight of shared_robustness",
         "neighbours in shared_robustness",
     ]
@@ -174,9 +174,9 @@ def test_stability_varies_the_neighbours_of_documents():
 def test_documents_of_other_lengths_are_ranked_by_their_own_words():
     W = np.array([[3.0, 2.0, 1.0, 0.0], [4.0, 3.0, 2.0, 1.0]])
     V = np.array([[2.0, 3.0, 1.0, 0.0], [4.0, 3.0, 2.0, 1.0]])
-    found = Agreement.of("anything", W, {"other": V}, 1, W != 0.0)
-    assert found.ranks == pytest.approx(2 / 3)  # of 1/3 and 1
-    assert found.top == 0.5
+    result = Agreement.of("anything", W, {"other": V}, 1, W != 0.0)
+    assert result.ranks == pytest.approx(2 / 3)  # of 1/3 and 1
+    assert result.top == 0.5
 
 
 def test_orders_by_value_leave_absent_words_out():

@@ -147,8 +147,8 @@ def test_beside_shared_features_the_far_end_is_the_mean_of_each_run_of_entries()
     assert other.removed[loss.name] == pytest.approx(1.0, rel=1e-12)
     pairs = [(0, 1, 0), (2, 3, 1), (0, 1, 2), (1, 2, 2)]
     squares = [(G[n, j] - G[m, j]) ** 2 for n, m, j in pairs]
-    found = shares.differences[loss.name]
-    assert found == pytest.approx(np.sqrt(np.mean(squares)), rel=1e-12)
+    result = shares.differences[loss.name]
+    assert result == pytest.approx(np.sqrt(np.mean(squares)), rel=1e-12)
     assert other.differences[loss.name] == pytest.approx(0.0, abs=1e-12)
 
 

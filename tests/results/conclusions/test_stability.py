@@ -225,8 +225,8 @@ def test_ranks_with_ties_are_those_of_scipy(numbers):
 
 def test_the_worst_setting_is_named():
     W = [[1.0, -2.0]]
-    found = agreement(W, [[1.0, -2.0]], [[-1.0, 2.0]], [[1.0, 2.0]])
-    assert found.worst["signs"] == "setting 1"
+    result = agreement(W, [[1.0, -2.0]], [[-1.0, 2.0]], [[1.0, 2.0]])
+    assert result.worst["signs"] == "setting 1"
 
 
 def test_it_is_saved_and_shown(tmp_path):
@@ -299,11 +299,11 @@ def tied_rows(rng, n_columns):
 @pytest.mark.parametrize("n_columns", [2, 99, 100, 101, 250])
 def test_rank_correlations_are_those_of_all_pairs(rng, n_columns):
     W, V = tied_rows(rng, n_columns)
-    found = rows_agree._correlations(W, V)  # noqa: SLF001
+    result = rows_agree._correlations(W, V)  # noqa: SLF001
     expected = [tau_by_all_pairs(w, v) for w, v in zip(W, V, strict=True)]
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(result, expected)
     if n_columns > 2:
-        assert found[2:5].tolist() == [1.0, 0.0, 1.0]
+        assert result[2:5].tolist() == [1.0, 0.0, 1.0]
 
 
 def test_rank_correlations_of_many_columns_cost_what_sorting_does(rng):

@@ -166,6 +166,6 @@ def test_inverses_of_parts_of_all_sizes():
     blocks = [sp.csr_array(A @ A.T + np.eye(len(A))) for A in factors]
     order = rng.permutation(sum(sizes))
     H = sp.csr_array(sp.block_diag(blocks, format="csr")[order][:, order])
-    found = inverse_by_parts(H, Components.of(H))
-    np.testing.assert_allclose(found.toarray(), np.linalg.inv(H.toarray()), atol=1e-12)
-    assert found.nnz == sum(s**2 for s in sizes)
+    result = inverse_by_parts(H, Components.of(H))
+    np.testing.assert_allclose(result.toarray(), np.linalg.inv(H.toarray()), atol=1e-12)
+    assert result.nnz == sum(s**2 for s in sizes)

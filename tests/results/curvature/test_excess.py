@@ -118,9 +118,9 @@ def test_degrees_count_the_errors_that_are_independent():
     rng = np.random.default_rng(0)
     for count in (1, 4, 100):
         grams = (gaussian_gram(rng, np.ones(count)) for _ in range(300))
-        found = np.median([Excess.of(K).degrees for K in grams])
+        result = np.median([Excess.of(K).degrees for K in grams])
         # the median of 300; a prototype gave 1.0, 4.2 and 97
-        assert 0.8 * count <= found <= 1.3 * count
+        assert 0.8 * count <= result <= 1.3 * count
 
 
 @pytest.mark.parametrize(
@@ -132,10 +132,10 @@ def test_the_interval_covers_the_excess_of_the_mean(roots):
     rng = np.random.default_rng(2)
     covered = []
     for _ in range(1000):
-        found = Excess.of(gaussian_gram(rng, roots))
+        result = Excess.of(gaussian_gram(rng, roots))
         # independent of the scatter, as means of normal blocks are
         excess = float(((rng.standard_normal(len(roots)) * roots) ** 2).sum()) / B
-        low, high = found.interval
+        low, high = result.interval
         covered.append(low <= excess <= high)
     # 95 %, and 92 % at worst, where degrees are estimated; 5 σ of 1000 is 0.034
     assert 0.90 <= np.mean(covered) <= 0.985
@@ -160,17 +160,17 @@ def test_the_interval_of_contrasts_covers_the_excess_of_the_mean():
     for _ in range(1000):
         roots = np.ones(15)
         K = gaussian_gram(rng, roots)
-        found = Excess.of_energies(np.diag(contrasts(B) @ K @ contrasts(B).T))
+        result = Excess.of_energies(np.diag(contrasts(B) @ K @ contrasts(B).T))
         excess = float(((rng.standard_normal(15) * roots) ** 2).sum()) / B
-        low, high = found.interval
+        low, high = result.interval
         covered.append(low <= excess <= high)
     assert 0.90 <= np.mean(covered) <= 0.985
 
 
 def test_one_contrast_says_little():
-    found = Excess.of_energies(np.array([2.0]))
-    assert (found.value, found.degrees, found.n_blocks) == (1.0, 1.0, 2)
-    assert np.isnan(found.spread)
+    result = Excess.of_energies(np.array([2.0]))
+    assert (result.value, result.degrees, result.n_blocks) == (1.0, 1.0, 2)
+    assert np.isnan(result.spread)
 
 
 def test_the_ratio_is_one_of_f():
@@ -191,5 +191,5 @@ def test_standard_errors_are_the_scatter_of_the_optima():
     blocks = drawn(RNG, np.ones(5))
     optima = [po.solve(objective(block)).attributions for block in blocks]
     expected = np.std(optima, axis=0, ddof=1) / np.sqrt(B)
-    found = Scatter(part(), blocks).standard_errors(A, WEIGHTS)
-    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    result = Scatter(part(), blocks).standard_errors(A, WEIGHTS)
+    np.testing.assert_allclose(result, expected, rtol=1e-9)

@@ -59,9 +59,9 @@ def test_blocks_are_those_of_the_matrix(part):
 
 def test_the_diagonal_is_that_of_the_matrix():
     part = part_of()
-    found = part.hessian(WEIGHTS).inverse_diagonal()
-    expected = np.diag(np.linalg.inv(explicit(part, WEIGHTS))).reshape(found.shape)
-    np.testing.assert_allclose(found, expected, rtol=1e-11)
+    result = part.hessian(WEIGHTS).inverse_diagonal()
+    expected = np.diag(np.linalg.inv(explicit(part, WEIGHTS))).reshape(result.shape)
+    np.testing.assert_allclose(result, expected, rtol=1e-11)
 
 
 def test_without_gradient_matching_there_is_no_inverse():

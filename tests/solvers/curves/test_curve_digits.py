@@ -24,8 +24,8 @@ def curve_of(objective, solver):
 
 def optimum(objective, solver, weights, tolerance=1e-12):
     """The objective on the curve, and its bar."""
-    found = curve_of(objective, solver).measure(np.array(weights), tolerance)
-    return float(weights @ found.losses), found.excess
+    result = curve_of(objective, solver).measure(np.array(weights), tolerance)
+    return float(weights @ result.losses), result.excess
 
 
 # ---- offsets
@@ -43,10 +43,10 @@ def test_an_offset_costs_no_digits(solver, n_points, offset, rng):
 
     for weight in (1e-2, 1.0, 1e3):
         weights = np.array([1.0, weight, 0.3])
-        found, _ = optimum(objective(G), solver, weights)
+        result, _ = optimum(objective(G), solver, weights)
         # G − offset is exact, and constants cost nothing
         without, _ = optimum(objective(G - offset), solver, weights)
-        assert found == pytest.approx(without, rel=1e-11, abs=0)
+        assert result == pytest.approx(without, rel=1e-11, abs=0)
 
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=lambda solver: solver.name)
@@ -72,9 +72,9 @@ def test_where_constants_cost_on_one_axis_none_are_taken_out(solver, rng):
         + 0.3 * po.KernelRobustness(kernel, mean="none")
         + 0.2 * po.Smoothness(po.chain_graph(3))
     )
-    found = po.solve(objective, solver, tolerance=1e-12)
+    result = po.solve(objective, solver, tolerance=1e-12)
     expected = normal_equations(objective, (6, 3))
-    np.testing.assert_allclose(found.attributions, expected, atol=1e-9)
+    np.testing.assert_allclose(result.attributions, expected, atol=1e-9)
 
 
 # ---- scales
@@ -92,13 +92,13 @@ def test_components_of_different_scale_each_keep_their_digits(solver, weight, rn
         po.graph_from_matrix(blocks)
     )
     curve = curve_of(objective, solver)
-    found = curve.measure(np.array([1.0, weight]), 1e-12)
+    result = curve.measure(np.array([1.0, weight]), 1e-12)
     parts = zip(np.split(G, 3), scales, strict=True)
     exact = float(sum(exact_optimum(g, weight * scale * S) for g, scale in parts))
-    assert found.losses @ [1.0, weight] == pytest.approx(exact, rel=1e-11, abs=0)
-    assert found.excess <= 1e-9 * exact
+    assert result.losses @ [1.0, weight] == pytest.approx(exact, rel=1e-11, abs=0)
+    assert result.excess <= 1e-9 * exact
     W = curve.solve(np.array([1.0, weight]), 1e-13).W
-    assert objective.losses[0].value(W) == pytest.approx(found.losses[0], rel=1e-6)
+    assert objective.losses[0].value(W) == pytest.approx(result.losses[0], rel=1e-6)
 
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=lambda solver: solver.name)
@@ -138,8 +138,8 @@ def with_equal_ends(S, G, weight):
     S = S.tolil()
     S[0, 1] = S[1, 0] = 0.0
     laplacian = 2.0 * po.graph_from_matrix(S.tocsr()).laplacian
-    places = np.maximum(np.arange(n_points) - 1, 0)
-    merged = sp.csr_array((np.ones(n_points), (np.arange(n_points), places)))
+    indices = np.maximum(np.arange(n_points) - 1, 0)
+    merged = sp.csr_array((np.ones(n_points), (np.arange(n_points), indices)))
     hessian = merged.T @ (sp.eye_array(n_points) + weight * laplacian) @ merged
     W = merged @ spla.spsolve(sp.csc_array(hessian), merged.T @ G)
     return float(((W - G) ** 2).sum() + weight * np.vdot(W, laplacian @ W))
@@ -155,11 +155,13 @@ def test_no_curve_claims_more_than_a_known_explanation(solver, n_points, edge, r
     curve = (Krylov() if solver == "krylov" else Spectral()).prepare(program)
     for weight in (1e-2, 1.0, 1e2):
         weights = np.array([1.0, weight])
-        found = curve.measure(weights, 1e-6)
+        result = curve.measure(weights, 1e-6)
         known = with_equal_ends(S, G, weight)
-        assert weights @ found.losses - found.excess <= known * (1 + 1e-9)
+        assert weights @ result.losses - result.excess <= known * (1 + 1e-9)
         # the heavy edge forces its ends together: nothing much better is possible
-        assert weights @ found.losses + found.excess >= known * (1 - 1e-2 / edge - 1e-9)
+        assert weights @ result.losses + result.excess >= known * (
+            1 - 1e-2 / edge - 1e-9
+        )
 
 
 @pytest.mark.parametrize("edge", [1e10, 1e13, 1e17])
@@ -185,9 +187,9 @@ def test_what_a_heavy_edge_hides_is_announced(rng):
     S, G = heavy(rng, 1e17, 1000)
     objective = po.GradientMatching(G) + po.PairwiseRobustness(po.graph_from_matrix(S))
     with pytest.warns(UncertifiedWarning, match="certified gap"):
-        found = po.sweep(objective, {"pairwise_robustness": [1.0]}, solver="krylov")
+        result = po.sweep(objective, {"pairwise_robustness": [1.0]}, solver="krylov")
     known = with_equal_ends(S, G, 1.0)
-    (point,) = found.optimized
+    (point,) = result.optimized
     assert point.gap > 1e-6
     assert point.certificate.lower_bound <= known * (1 + 1e-9)
     assert point.objective >= known * (1 - 1e-9)

@@ -110,15 +110,15 @@ def test_a_claim_beyond_the_tolerance_is_proved_at_once(objective, monkeypatch):
         measure = curve.measure
 
         def vague(self, weights, tolerance, measure=measure):
-            found = measure(self, weights, tolerance)
+            result = measure(self, weights, tolerance)
             return Measurement(
-                losses=found.losses, excess=1e-3 * weights @ found.losses
+                losses=result.losses, excess=1e-3 * weights @ result.losses
             )
 
         monkeypatch.setattr(curve, "measure", vague)
-        found = po.sweep(objective, WEIGHTS, solver=kind().name)
-        assert found.certified(1e-6)
-        assert all(map(was_read, found.optimized))
+        result = po.sweep(objective, WEIGHTS, solver=kind().name)
+        assert result.certified(1e-6)
+        assert all(map(was_read, result.optimized))
 
 
 def test_the_ends_and_three_points_between_are_proved(objective):

@@ -80,11 +80,11 @@ def test_the_excess_of_a_curve_bounds_the_distance_to_the_optimum(X, G):
         weights = np.array([1.0, 30.0, 0.2])
         best = weights @ exact.measure(weights, 1e-9).losses
         for tolerance in (1e-1, 1e-2, 1e-4, 1e-8):
-            found = lanczos.measure(weights, tolerance)
-            value = weights @ found.losses
-            assert value - found.excess <= best * (1 + 1e-12)
+            result = lanczos.measure(weights, tolerance)
+            value = weights @ result.losses
+            assert value - result.excess <= best * (1 + 1e-12)
             assert best <= value * (1 + 1e-12)
-            assert found.excess <= tolerance * value
+            assert result.excess <= tolerance * value
 
 
 def test_attributions_are_computed_only_when_they_are_read(X, G, monkeypatch):
@@ -196,8 +196,8 @@ def test_even_limits_give_an_even_front(X, G):
     baseline = po.Explanation(attributions=0.5 * G, method="half")
     curve = po.sweep(matching, {}, [baseline], limits={robustness: limits})
     frame = curve.to_frame()
-    found = frame["loss.pairwise_robustness"][:-1]
-    np.testing.assert_allclose(found, limits, rtol=1e-6)
+    result = frame["loss.pairwise_robustness"][:-1]
+    np.testing.assert_allclose(result, limits, rtol=1e-6)
     assert frame["on_front"][:-1].all()
     multipliers = frame["weight.pairwise_robustness"][:-1]
     assert (np.diff(multipliers) < 0).all()
@@ -213,8 +213,8 @@ def test_limits_work_for_losses_without_a_curve(G):
     sparsity = po.Sparsity()
     limits = np.array([0.2, 0.5]) * sparsity.value(G)
     curve = po.sweep(po.GradientMatching(G), limits={sparsity: limits})
-    found = curve.to_frame()["loss.sparsity"]
-    np.testing.assert_allclose(found, limits, rtol=1e-6)
+    result = curve.to_frame()["loss.sparsity"]
+    np.testing.assert_allclose(result, limits, rtol=1e-6)
 
 
 # ---- the choice
@@ -319,15 +319,15 @@ def test_operators_take_whole_numbers():
 def test_constant_gradients_are_their_own_explanation(rng):
     graph = po.knn_graph(rng.normal(size=(600, 2)), 6)
     objective = po.GradientMatching(np.ones((600, 2))) + po.PairwiseRobustness(graph)
-    found = po.sweep(objective, {"pairwise_robustness": [0.1, 10.0]}, solver="krylov")
+    result = po.sweep(objective, {"pairwise_robustness": [0.1, 10.0]}, solver="krylov")
     # P g is rounding: so is everything that Lanczos sees
-    np.testing.assert_allclose(found.values, 0.0, atol=1e-12)
-    assert found.certified(1e-6)
+    np.testing.assert_allclose(result.values, 0.0, atol=1e-12)
+    assert result.certified(1e-6)
 
 
 def test_gradients_that_are_constant_on_components_are_too():
     S = np.kron(np.eye(2), np.ones((300, 300))) - np.eye(600)
     G = np.repeat([[1.0], [-3.0]], 300, axis=0)
     objective = po.GradientMatching(G) + po.PairwiseRobustness(po.graph_from_matrix(S))
-    found = po.sweep(objective, {"pairwise_robustness": [1.0]}, solver="krylov")
-    np.testing.assert_allclose(found.optimized[0].attributions, G, rtol=1e-9)
+    result = po.sweep(objective, {"pairwise_robustness": [1.0]}, solver="krylov")
+    np.testing.assert_allclose(result.optimized[0].attributions, G, rtol=1e-9)

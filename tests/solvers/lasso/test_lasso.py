@@ -78,20 +78,20 @@ def solved(
     return prepared.solve(weights, tolerance, start)
 
 
-def gap(objective: po.Objective, found: Solution) -> float:
-    return po.certify(objective, found.W, duals=found.duals).gap
+def gap(objective: po.Objective, result: Solution) -> float:
+    return po.certify(objective, result.W, duals=result.duals).gap
 
 
 @pytest.mark.parametrize("seed", range(120))
 def test_the_optimum_is_clarabels_within_the_certified_gaps(seed):
     objective = random_objective(seed)
-    found = solved(objective)
-    ours = po.certify(objective, found.W, duals=found.duals)
+    result = solved(objective)
+    ours = po.certify(objective, result.W, duals=result.duals)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UncertifiedWarning)
         theirs = po.solve(objective, "CLARABEL").certificate
     assert ours.gap <= TOLERANCE
-    rounding = 1e-12 * objective.value(np.zeros_like(found.W))
+    rounding = 1e-12 * objective.value(np.zeros_like(result.W))
     assert ours.lower_bound <= theirs.value + rounding
     assert theirs.lower_bound <= ours.value + rounding
 
@@ -99,13 +99,13 @@ def test_the_optimum_is_clarabels_within_the_certified_gaps(seed):
 @pytest.mark.parametrize("graph", GRAPHS[1:])
 def test_zeros_are_exact(graph):
     objective = sparse_objective(graph=graph)
-    found = solved(objective, tolerance=1e-10)
-    zeros = found.W == 0.0
+    result = solved(objective, tolerance=1e-10)
+    zeros = result.W == 0.0
     assert 0.05 < zeros.mean() < 1.0
-    assert np.abs(found.W[~zeros]).min() > 1e-9  # none is zero only to rounding
+    assert np.abs(result.W[~zeros]).min() > 1e-9  # none is zero only to rounding
     # complementarity: |U| = λ with the sign of W wherever W is not zero
     np.testing.assert_allclose(
-        found.duals["sparsity"][~zeros], 0.4 * np.sign(found.W[~zeros]), rtol=1e-3
+        result.duals["sparsity"][~zeros], 0.4 * np.sign(result.W[~zeros]), rtol=1e-3
     )
 
 
@@ -121,11 +121,11 @@ def test_from_its_largest_useful_weight_on_sparsity_takes_all(graph):
 @pytest.mark.parametrize("graph", GRAPHS[1:])
 def test_without_weight_on_sparsity_it_is_the_closed_form(graph):
     objective = sparse_objective(graph=graph).with_weights({"sparsity": 0.0})
-    found = solved(objective, tolerance=1e-12)
+    result = solved(objective, tolerance=1e-12)
     squared = sum(c * loss for c, loss in objective.terms if c)
     expected = po.solve(squared, "spectral").attributions
-    np.testing.assert_allclose(found.W, expected, atol=1e-5)
-    assert gap(objective, found) <= 1e-10
+    np.testing.assert_allclose(result.W, expected, atol=1e-5)
+    assert gap(objective, result) <= 1e-10
 
 
 @pytest.mark.parametrize("graph", ["knn", "kernel"])
@@ -136,9 +136,9 @@ def test_without_weight_on_matching_zero_is_the_optimum(graph):
 
 def test_zero_gradients_give_zero():
     objective = po.GradientMatching(np.zeros((4, 2))) + 1.0 * po.Sparsity()
-    found = solved(objective)
-    assert not found.W.any()
-    assert gap(objective, found) == 0.0
+    result = solved(objective)
+    assert not result.W.any()
+    assert gap(objective, result) == 0.0
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 3), (5, 1)])
@@ -156,12 +156,12 @@ def test_one_feature_on_a_disconnected_graph(rng):
     assert graph.n_components == 2
     objective = po.GradientMatching(G) + 1e4 * po.PairwiseRobustness(graph)
     objective += 0.2 * po.Sparsity()
-    found = solved(objective)
-    assert gap(objective, found) <= TOLERANCE
+    result = solved(objective)
+    assert gap(objective, result) <= TOLERANCE
     for part in (slice(0, 8), slice(8, None)):  # tied to one value in each component
         mean = G[part].mean()
         expected = np.sign(mean) * max(abs(mean) - 0.1, 0.0)
-        np.testing.assert_allclose(found.W[part], expected, atol=2e-3)
+        np.testing.assert_allclose(result.W[part], expected, atol=2e-3)
 
 
 @pytest.mark.parametrize("graph", GRAPHS[1:])
@@ -252,9 +252,9 @@ def test_a_large_lattice_takes_seconds():
         + 0.05 * po.Sparsity()
     )
     began = time.perf_counter()
-    found = solved(objective, tolerance=1e-5)
+    result = solved(objective, tolerance=1e-5)
     assert time.perf_counter() - began < 20
-    assert gap(objective, found) <= 1e-5
+    assert gap(objective, result) <= 1e-5
 
 
 def test_a_large_graph_takes_seconds(rng):
@@ -265,6 +265,6 @@ def test_a_large_graph_takes_seconds(rng):
         + 0.2 * po.Sparsity()
     )
     began = time.perf_counter()
-    found = solved(objective)
+    result = solved(objective)
     assert time.perf_counter() - began < 20
-    assert gap(objective, found) <= TOLERANCE
+    assert gap(objective, result) <= TOLERANCE

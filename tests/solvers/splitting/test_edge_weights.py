@@ -20,8 +20,8 @@ def test_edge_weights_make_pairwise_robustness_give_the_same(aggregate, smooth):
     smoothness = po.Smoothness(po.chain_graph(3))
     weight = natural_weight(loss, G)
     base = 2.0 * po.GradientMatching(G) + smooth * smoothness
-    found = solved(base + weight * loss)
-    S = edge_weights(loss, found)
+    result = solved(base + weight * loss)
+    S = edge_weights(loss, result)
     assert (S >= 0).all()
     n_groups = 1 if aggregate == "max" else 40
     assert 2 * S.sum() == pytest.approx(weight * n_groups, rel=1e-6)
@@ -29,15 +29,15 @@ def test_edge_weights_make_pairwise_robustness_give_the_same(aggregate, smooth):
     similarities[tuple(loss.graph.edges.T)] = S
     graph = po.graph_from_matrix(similarities + similarities.T)
     same = po.solve(base + 1.0 * po.PairwiseRobustness(graph), "spectral")
-    np.testing.assert_allclose(same.attributions, found.W, atol=1e-6)
+    np.testing.assert_allclose(same.attributions, result.W, atol=1e-6)
 
 
 def test_edge_weights_lie_on_the_longest_edges():
     X, G = gaussian_data(10, 30, 2)
     loss = po.MaxDifferenceRobustness(po.knn_graph(X, 4))
-    found = solved(po.GradientMatching(G) + 5.0 * loss)
-    lengths = np.linalg.norm(loss.graph.incidence @ found.W, axis=1)
-    loaded = edge_weights(loss, found) > 0
+    result = solved(po.GradientMatching(G) + 5.0 * loss)
+    lengths = np.linalg.norm(loss.graph.incidence @ result.W, axis=1)
+    loaded = edge_weights(loss, result) > 0
     assert 0 < loaded.sum() < len(loaded)
     np.testing.assert_allclose(lengths[loaded], lengths.max(), rtol=1e-4)
 

@@ -64,8 +64,8 @@ def test_start_without_duals_is_no_obstacle():
         po.knn_graph(X, 3)
     )
     start = Solution(W=np.zeros_like(G))
-    found = task_of(objective).solve(objective.coefficients, 1e-6, start)
-    assert po.certify(objective, found.W, duals=found.duals).holds(1e-6)
+    result = task_of(objective).solve(objective.coefficients, 1e-6, start)
+    assert po.certify(objective, result.W, duals=result.duals).holds(1e-6)
 
 
 def test_losses_may_have_no_weight():
@@ -80,17 +80,17 @@ def test_losses_may_have_no_weight():
     for kept in np.ndindex(2, 2, 2, 2):
         terms = zip((1.0, *kept), losses, strict=True)
         objective = po.Objective(tuple((float(c), loss) for c, loss in terms))
-        found = task_of(objective).solve(objective.coefficients, 1e-7)
-        assert po.certify(objective, found.W, duals=found.duals).holds(1e-7)
+        result = task_of(objective).solve(objective.coefficients, 1e-7)
+        assert po.certify(objective, result.W, duals=result.duals).holds(1e-7)
         best = po.solve(objective, Conic()).objective
-        assert objective.value(found.W) == pytest.approx(best, rel=1e-5)
+        assert objective.value(result.W) == pytest.approx(best, rel=1e-5)
 
 
 def test_program_without_gradient_matching_weight_is_zero():
     _, G = gaussian_data(8, 6, 2)
     program = Program((po.GradientMatching(G), po.Sparsity()))
-    found = Splitting().prepare(program).solve(np.array([0.0, 1.0]), 1e-6)
-    np.testing.assert_array_equal(found.W, np.zeros_like(G))
+    result = Splitting().prepare(program).solve(np.array([0.0, 1.0]), 1e-6)
+    np.testing.assert_array_equal(result.W, np.zeros_like(G))
 
 
 def refused_programs() -> dict[str, tuple[list[po.PropertyLoss], list[po.Bound]]]:

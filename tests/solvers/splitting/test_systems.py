@@ -46,10 +46,10 @@ def test_resistances_are_quadratic_forms_of_the_inverse(shifts):
     tails, heads = np.array([0, 3, 5]), np.array([4, 1, 2])
     B = np.eye(12)[tails] - np.eye(12)[heads]
     system = factorise(P, shifts, "dense")
-    found = np.broadcast_to(system.resistances(tails, heads), (3, 3))
+    result = np.broadcast_to(system.resistances(tails, heads), (3, 3))
     for j, shift in enumerate(shifts):
         exact = np.diag(B @ np.linalg.inv(P + shift * np.eye(12)) @ B.T)
-        np.testing.assert_allclose(found[:, j], exact, rtol=1e-10)
+        np.testing.assert_allclose(result[:, j], exact, rtol=1e-10)
 
 
 def newton_program(layout: str, smooth: bool) -> Composite:
@@ -68,10 +68,10 @@ def newton_program(layout: str, smooth: bool) -> Composite:
 @pytest.mark.parametrize("layout", ["dense", "lu", "cg"])
 @pytest.mark.parametrize("smooth", [False, True])
 def test_every_layout_has_the_same_optimum(layout, smooth):
-    found = minimise(newton_program(layout, smooth), 1e-10)
+    result = minimise(newton_program(layout, smooth), 1e-10)
     expected = minimise(newton_program("dense", smooth), 1e-10)
-    assert found.gap <= 1e-10
-    assert found.value == pytest.approx(expected.value, rel=2e-10)
+    assert result.gap <= 1e-10
+    assert result.value == pytest.approx(expected.value, rel=2e-10)
 
 
 def test_newton_never_lowers_the_dual_value():

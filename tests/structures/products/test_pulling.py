@@ -59,12 +59,12 @@ def as_seen(table, seen):
     for each in seen:
         x = table[:, each.column]
         if isinstance(each, Line):
-            what = each.slope * (x - each.center)
+            label = each.slope * (x - each.center)
         else:
-            what = np.full(len(x), each.other)
+            label = np.full(len(x), each.other)
             for key, value in zip(each.keys, each.seen, strict=True):
-                what[x == key] = value
-        columns.append(np.where(np.isnan(x), each.missing, what))
+                label[x == key] = value
+        columns.append(np.where(np.isnan(x), each.missing, label))
     return np.column_stack(columns)
 
 

@@ -42,11 +42,11 @@ def test_the_share_below_a_quantile_is_its_level(name: str) -> None:
 
 def test_quantiles_of_many_laws_are_those_of_each() -> None:
     parts = np.array([LAWS[name] for name in LAWS]).T
-    together = Quantiles(Normals(*parts))
+    joint = Quantiles(Normals(*parts))
     which = np.repeat(np.arange(len(LAWS)), 3)
     u = np.tile([0.1, 0.5, 0.9], len(LAWS))
-    found = together.at(which, u).reshape(-1, 3)
-    for row, law in zip(found, LAWS.values(), strict=True):
+    result = joint.at(which, u).reshape(-1, 3)
+    for row, law in zip(result, LAWS.values(), strict=True):
         alone = Quantiles(Normals.of(*law)).at(np.zeros(3, np.intp), u[:3])
         np.testing.assert_array_equal(row, alone)
 
@@ -55,5 +55,5 @@ def test_quantiles_agree_with_scipy() -> None:
     mean, sd, low, high = LAWS["middle"]
     u = np.linspace(0.001, 0.999, 50)
     law = truncnorm((low - mean) / sd, (high - mean) / sd, loc=mean, scale=sd)
-    found = Quantiles(Normals.of(mean, sd, low, high)).at(np.zeros(50, np.intp), u)
-    np.testing.assert_allclose(found, law.ppf(u), rtol=1e-12)
+    result = Quantiles(Normals.of(mean, sd, low, high)).at(np.zeros(50, np.intp), u)
+    np.testing.assert_allclose(result, law.ppf(u), rtol=1e-12)

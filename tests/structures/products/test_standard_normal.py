@@ -38,8 +38,8 @@ def test_masses_and_means_have_all_digits(
     assert log_mass(a, b)[0] == pytest.approx(log, rel=4e-15, abs=4e-15)
     reference, rest = mean_of_interval(a, b)
     end = b if mirror > 0 else a
-    found = mirror * ((end - reference) - rest)[0]
-    assert found == pytest.approx(below, rel=1e-11)
+    result = mirror * ((end - reference) - rest)[0]
+    assert result == pytest.approx(below, rel=1e-11)
 
 
 def test_masses_and_means_agree_with_many_digits_everywhere() -> None:
@@ -54,8 +54,8 @@ def test_masses_and_means_agree_with_many_digits_everywhere() -> None:
             part, log = float(_mass(mp, s, e) / mass), float(mp.log(mass))
         ends = np.array([a]), np.array([b])
         assert log_mass(*ends)[0] == pytest.approx(log, rel=4e-15, abs=4e-15)
-        found = share(*ends, np.array([s]), np.array([e]))[0]
-        assert found == pytest.approx(part, rel=1e-11, abs=1e-300)
+        result = share(*ends, np.array([s]), np.array([e]))[0]
+        assert result == pytest.approx(part, rel=1e-11, abs=1e-300)
         reference, rest = (x[0] for x in mean_of_interval(*ends))
         near = 0.0 if a < 0.0 < b else min(abs(a), abs(b))
         with mp.workdps(100):
@@ -84,18 +84,18 @@ def test_shares_of_a_narrow_bin_are_those_of_a_uniform_law() -> None:
     normals = Normals.of(0.3, 2.0, 1.0, 1.0 + 1e-9)
     cut = np.array([1.0 + 2.5e-10])
     width = (cut - normals.low) / (normals.high - normals.low)
-    found = normals.shares(normals.low, cut)
-    np.testing.assert_allclose(found, width, rtol=1e-8)
-    found = found + normals.shares(cut, normals.high)
-    np.testing.assert_allclose(found, 1.0, rtol=1e-14)
+    result = normals.shares(normals.low, cut)
+    np.testing.assert_allclose(result, width, rtol=1e-8)
+    result = result + normals.shares(cut, normals.high)
+    np.testing.assert_allclose(result, 1.0, rtol=1e-14)
 
 
 def test_shares_far_from_the_mean_are_those_of_an_exponential_law() -> None:
     normals = Normals.of(0.0, 1e-4, 1.0, 2.0)  # ten thousand deviations away
     cuts = 1.0 + 1e-8 * np.array([0.5, 1.0, 3.0])
     expected = -np.expm1(-(cuts - 1.0) * (cuts + 1.0) / (2 * 1e-8))
-    found = normals.shares(np.full(3, 1.0), cuts)
-    np.testing.assert_allclose(found, expected, rtol=3e-8)
+    result = normals.shares(np.full(3, 1.0), cuts)
+    np.testing.assert_allclose(result, expected, rtol=3e-8)
     assert (normals.means[0] - 1.0) == pytest.approx(1e-8, rel=3e-8)
 
 

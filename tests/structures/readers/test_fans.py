@@ -23,16 +23,16 @@ def some_fan(rng, most):
 
 def some_tree(rng, depth):
     """A tree of two columns of numbers and one of codes, and fans of its nodes."""
-    nodes, fan_of, places = NodeList(), {}, [(NodeList.root, depth)]
-    while places:
-        place, left = places.pop()
+    nodes, fan_of, indices = NodeList(), {}, [(NodeList.root, depth)]
+    while indices:
+        place, left = indices.pop()
         if left == 0 or rng.random() < 0.1:
             nodes.leaf(place, float(rng.normal()))
             continue
         column, node = int(rng.integers(0, 3)), len(nodes)
         codes = rng.random(N_CODES) < 0.5 if column == 2 else None
         cut, missing = float(rng.integers(0, 7)), bool(rng.random() < 0.5)
-        places += [
+        indices += [
             (p, left - 1) for p in nodes.split(place, column, cut, missing, codes)
         ]
         if column < 2 and rng.random() < 0.5:
@@ -71,8 +71,8 @@ def test_trees_with_fans_are_what_their_fans_say(seed):
     )
     truth = [walk(tree, fan_of, point) for point in points]
     columns = (SameColumn(0), SameColumn(1), SameColumn(2, N_CODES))
-    found = fanned(tree, fan_of)
-    boxes = Boxes.of_trees([found], n_columns=3, maps=columns)
+    result = fanned(tree, fan_of)
+    boxes = Boxes.of_trees([result], n_columns=3, maps=columns)
     np.testing.assert_array_equal(boxes.value(points), truth)
 
 
@@ -87,8 +87,8 @@ def test_fans_alternate_and_have_no_empty_runs():
 @pytest.mark.parametrize("side", [True, False])
 def test_what_sends_everything_to_one_side_stays_one_node(side):
     tree = Tree.of([0, -1, -1], [0, 0, 0], [1, 0, 0], [2, 0, 0], [0, 1, 2], [1, 0, 0])
-    found = fanned(tree, {0: Fan.of(np.array([-INF]), np.array([not side, side]))})
-    boxes = Boxes.of_trees([found], n_columns=1)
+    result = fanned(tree, {0: Fan.of(np.array([-INF]), np.array([not side, side]))})
+    boxes = Boxes.of_trees([result], n_columns=1)
     expected = 1.0 if side else 2.0
     np.testing.assert_array_equal(boxes.value(np.array([[-5.0], [5.0]])), expected)
     np.testing.assert_array_equal(boxes.value(np.array([[np.nan]])), [1.0])

@@ -175,21 +175,21 @@ def test_numbers_between_the_categories_of_an_encoder():
 
 def finals():
     """The last steps, with their errors, of the packages that are there."""
-    found = [(FOREST, EXACT), (HIST, EXACT)]
+    result = [(FOREST, EXACT), (HIST, EXACT)]
     try:
         import lightgbm
 
         settings = {"n_estimators": 8, "verbose": -1, "n_jobs": 1}
-        found.append((lightgbm.LGBMRegressor(**settings), EXACT))
+        result.append((lightgbm.LGBMRegressor(**settings), EXACT))
     except ImportError:
         pass
     try:
         import xgboost
 
-        found.append((xgboost.XGBRegressor(n_estimators=8, n_jobs=1), SINGLE))
+        result.append((xgboost.XGBRegressor(n_estimators=8, n_jobs=1), SINGLE))
     except ImportError:
         pass
-    return found
+    return result
 
 
 def name(part):

@@ -9,8 +9,8 @@ from propopt.structures.subsets.sums import ExponentialSum
 def test_powers_are_within_the_stated_error(power, smallest):
     powers = ExponentialSum.of(power, smallest)
     R = np.geomspace(smallest, 1.0, 4001)
-    found = np.exp(-np.outer(R, powers.rates)) @ powers.weights
-    assert np.abs(found * R**power - 1.0).max() < 5e-15
+    result = np.exp(-np.outer(R, powers.rates)) @ powers.weights
+    assert np.abs(result * R**power - 1.0).max() < 5e-15
 
 
 @pytest.mark.parametrize(("smallest", "n_nodes"), [(1e-2, 48), (1e-4, 66), (1e-8, 101)])

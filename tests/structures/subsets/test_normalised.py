@@ -68,10 +68,10 @@ def test_five_words_have_the_known_coefficients(nu, intercept, coefficients):
 )
 def test_one_word_of_537_alike_has_the_known_ratios(nu, ratios):
     limits = WordRegression(words(np.eye(537)[0], np.ones(537))).at([nu])
-    found = np.array([limits.intercept[0], *limits.coefficients[0, :2]]) * np.sqrt(
+    result = np.array([limits.intercept[0], *limits.coefficients[0, :2]]) * np.sqrt(
         537.0
     )
-    assert found == pytest.approx(ratios, abs=5e-5)
+    assert result == pytest.approx(ratios, abs=5e-5)
 
 
 @pytest.mark.parametrize("power", [0.5, 1.0])

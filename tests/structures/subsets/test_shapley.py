@@ -73,5 +73,5 @@ def test_values_are_those_of_the_package():
         lambda bits: f.value(np.asarray(bits) > 0.5),
         shap.maskers.Independent(np.zeros((1, 8))),
     )
-    found = explainer(np.ones((1, 8)), silent=True).values[0]
-    np.testing.assert_allclose(WordShapley(f).values, found, atol=1e-10)
+    result = explainer(np.ones((1, 8)), silent=True).values[0]
+    np.testing.assert_allclose(WordShapley(f).values, result, atol=1e-10)

@@ -91,15 +91,15 @@ def read(model, y, output, target=None):
 
 
 def check(model, y, output, target=None, kind=NormalisedSum):
-    found, values = read(model, y, output, target)
-    assert isinstance(found, kind), found
-    assert_means(found, values, BITS, atol=1e-10)
+    result, values = read(model, y, output, target)
+    assert isinstance(result, kind), result
+    assert_means(result, values, BITS, atol=1e-10)
 
 
 def reason(model, y, output, target=None):
-    found, _ = read(model, y, output, target)
-    assert isinstance(found, NoSetFunction)
-    return found.reason
+    result, _ = read(model, y, output, target)
+    assert isinstance(result, NoSetFunction)
+    return result.reason
 
 
 @pytest.mark.parametrize("name", VECTORISERS)
@@ -298,8 +298,8 @@ def test_a_text_that_takes_too_long_is_refused_with_what_would_not(monkeypatch):
 
 def test_a_text_without_words_is_refused():
     model = make_pipeline(TfidfVectorizer(), Ridge()).fit(DOCUMENTS, NUMBERS)
-    found = po.wrap(model, data=[TEXT]).subsets(Document.of("...", PatternWords()))
-    assert found == NoSetFunction("the document has no word")
+    result = po.wrap(model, data=[TEXT]).subsets(Document.of("...", PatternWords()))
+    assert result == NoSetFunction("the document has no word")
 
 
 def test_a_word_in_two_cases_counts_for_both():
@@ -310,8 +310,8 @@ def test_a_word_in_two_cases_counts_for_both():
     words = ["food", *(f"v{k}" for k in range(17))]
     model.fit(words, np.eye(18)[0])
     document = Document.of(" ".join(["Food", *words]), PatternWords())
-    found = po.wrap(model, data=words).subsets(document)
-    limits = WordRegression(found).at(np.array([0.25]))
+    result = po.wrap(model, data=words).subsets(document)
+    limits = WordRegression(result).at(np.array([0.25]))
     assert limits.coefficients[0, :2] == pytest.approx([0.353, 0.353], abs=5e-4)
 
 
@@ -345,10 +345,10 @@ def test_any_text_is_read_as_the_model_sees_it(first, text):
     model = make_pipeline(first, Ridge()).fit(DOCUMENTS, NUMBERS)
     document = Document.of(text, PatternWords())
     function = po.wrap(model, data=[text])
-    found, bits = function.subsets(document), masks(document.n_words)
-    assert not isinstance(found, NoSetFunction), found.reason
+    result, bits = function.subsets(document), masks(document.n_words)
+    assert not isinstance(result, NoSetFunction), result.reason
     values = function.texts_value(document.texts(bits))
-    assert_means(found, values, bits, atol=1e-12)
+    assert_means(result, values, bits, atol=1e-12)
 
 
 def test_thresholds_behind_a_scaler_are_those_of_what_it_is_given(rng):

@@ -66,9 +66,9 @@ LASSO = counts(Lasso(0.01))
     ids=["vote", "stack", "one vectoriser", "scaled target"],
 )
 def test_sums_of_regressions_are_exact(model):
-    found, values = read(model, NUMBERS, "value")
-    assert isinstance(found, AddedSets)
-    assert_means(found, values, BITS, atol=1e-12)
+    result, values = read(model, NUMBERS, "value")
+    assert isinstance(result, AddedSets)
+    assert_means(result, values, BITS, atol=1e-12)
 
 
 def test_mean_probabilities_of_forests_are_exact():
@@ -78,28 +78,28 @@ def test_mean_probabilities_of_forests_are_exact():
             RandomForestClassifier(4, random_state=k) for k in (0, 1)
         )
     ]
-    found, values = read(VotingClassifier(forests, voting="soft"), TWO, "probability")
-    assert_means(found, values, BITS, atol=1e-12)
+    result, values = read(VotingClassifier(forests, voting="soft"), TWO, "probability")
+    assert_means(result, values, BITS, atol=1e-12)
 
 
 @pytest.mark.parametrize(("y", "target"), [(TWO, 0), (THREE, 2)])
 def test_one_class_against_the_rest_is_the_model_of_it(y, target):
-    found, values = read(OneVsRestClassifier(tfidf(LinearSVC())), y, "margin", target)
-    assert isinstance(found, NormalisedSum)
-    assert_means(found, values, BITS, atol=1e-12)
+    result, values = read(OneVsRestClassifier(tfidf(LinearSVC())), y, "margin", target)
+    assert isinstance(result, NormalisedSum)
+    assert_means(result, values, BITS, atol=1e-12)
 
 
 def test_a_search_is_the_best_that_it_found():
     model = GridSearchCV(tfidf(LogisticRegression()), {"logisticregression__C": [1, 9]})
-    found, values = read(model, TWO, "log_odds")
-    assert isinstance(found, NormalisedSum)
-    assert_means(found, values, BITS, atol=1e-12)
+    result, values = read(model, TWO, "log_odds")
+    assert isinstance(result, NormalisedSum)
+    assert_means(result, values, BITS, atol=1e-12)
 
 
 def test_one_of_several_outputs_is_exact():
     model = tfidf(MultiOutputRegressor(LinearRegression()))
-    found, values = read(model, np.column_stack([NUMBERS, NUMBERS**2]), "value", 1)
-    assert_means(found, values, BITS, atol=1e-12)
+    result, values = read(model, np.column_stack([NUMBERS, NUMBERS**2]), "value", 1)
+    assert_means(result, values, BITS, atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -126,6 +126,6 @@ def test_one_of_several_outputs_is_exact():
     ],
 )
 def test_what_is_no_sum_is_refused(model, y, output, what):
-    found, _ = read(model, y, output, 1)
-    assert isinstance(found, NoSetFunction)
-    assert what in found.reason
+    result, _ = read(model, y, output, 1)
+    assert isinstance(result, NoSetFunction)
+    assert what in result.reason

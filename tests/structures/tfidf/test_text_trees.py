@@ -40,12 +40,12 @@ WORDS = ["good", "bad", "food", "service", "place", "nice", "slow", "great"]
 def corpus(n=150, seed=0):
     """Documents in both cases, with labels that words interact in."""
     rng = np.random.default_rng(seed)
-    drawn = [rng.choice(WORDS, rng.integers(3, 12)) for _ in range(n)]
+    samples = [rng.choice(WORDS, rng.integers(3, 12)) for _ in range(n)]
     texts = [
         " ".join(w.title() if rng.random() < 0.3 else w for w in words)
-        for words in drawn
+        for words in samples
     ]
-    count = np.array([[list(words).count(w) for w in WORDS] for words in drawn])
+    count = np.array([[list(words).count(w) for w in WORDS] for words in samples])
     score = count[:, 0] - 1.5 * (count[:, 1] > 1) * (count[:, 2] > 0) + count[:, 6]
     return texts, (score + rng.normal(size=n) > 0.5).astype(int)
 
@@ -61,13 +61,13 @@ def checked(model, output, text, index=1, atol=1e-10):
     structure = read_text_model(model, output, index)
     assert not isinstance(structure, NoSetFunction), structure.reason
     document = Document.of(text, PatternWords())
-    found = structure.at(document)
-    assert isinstance(found, Conjunctions), found
+    result = structure.at(document)
+    assert isinstance(result, Conjunctions), result
     bits = masks(document.n_words)
     values = answers(model, output, document.texts(bits))
     assert np.ptp(values) > 0.0
-    assert_means(found, values, bits, atol=atol)
-    return found
+    assert_means(result, values, bits, atol=atol)
+    return result
 
 
 def answers(model, output, texts):
@@ -184,9 +184,9 @@ def test_boosters(name, dense, binary):
 )
 def test_reasons(vectoriser, model, output, reason):
     fitted = make_pipeline(vectoriser, model).fit(TEXTS, LABELS)
-    found = read_text_model(fitted, output, 1)
-    assert isinstance(found, NoSetFunction)
-    assert reason in found.reason
+    result = read_text_model(fitted, output, 1)
+    assert isinstance(result, NoSetFunction)
+    assert reason in result.reason
 
 
 def test_too_many_conjunctions_are_refused_and_named():
@@ -199,17 +199,17 @@ def test_too_many_conjunctions_are_refused_and_named():
         for word in ("good", "food", "slow", "place", "great")
         for i in range(14)
     ]
-    found = structure.at(Document.of(" ".join(ways), PatternWords()))
-    assert isinstance(found, NoSetFunction)
-    assert "several words" in found.reason
-    assert "good" in found.reason
+    result = structure.at(Document.of(" ".join(ways), PatternWords()))
+    assert isinstance(result, NoSetFunction)
+    assert "several words" in result.reason
+    assert "good" in result.reason
 
 
 def test_document_without_known_words_is_constant():
     model = make_pipeline(CountVectorizer(), DecisionTreeRegressor()).fit(TEXTS, LABELS)
     structure = read_text_model(model, "value", None)
-    found = structure.at(Document.of("nothing known here", PatternWords()))
-    np.testing.assert_allclose(found.mean_by_size(), model.predict([""])[0])
+    result = structure.at(Document.of("nothing known here", PatternWords()))
+    np.testing.assert_allclose(result.mean_by_size(), model.predict([""])[0])
 
 
 ODD = {
@@ -242,16 +242,16 @@ def test_many_leaves_and_words():
         " ".join(f"W{k}" for k in range(5000)),
     ):
         document = Document.of(text, PatternWords())
-        found = structure.at(document)
+        result = structure.at(document)
         bits = rng.random((64, document.n_words)) < rng.random((64, 1))
         expected = model.predict_proba(document.texts(bits))[:, 1]
-        np.testing.assert_allclose(found.value(bits), expected, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(result.value(bits), expected, rtol=0, atol=1e-12)
         # means over sets of one size by draws; z below 5 with probability 1 − 6e-7
         size = document.n_words // 2
         order = rng.random((2000, document.n_words)).argsort(axis=1)
-        drawn = found.value(order < size)
+        drawn = result.value(order < size)
         error = drawn.std() / np.sqrt(len(drawn)) + 1e-12
-        assert abs(drawn.mean() - found.mean_by_size()[size]) < 5.0 * error
+        assert abs(drawn.mean() - result.mean_by_size()[size]) < 5.0 * error
 
 
 def test_searches_and_votes_of_pipelines():
@@ -262,9 +262,9 @@ def test_searches_and_votes_of_pipelines():
     model = VotingClassifier([("one", first), ("two", second)], voting="soft")
     model.fit(TEXTS, LABELS)
     document = Document.of(CASES, PatternWords())
-    found = read_text_model(model, "probability", 1).at(document)
+    result = read_text_model(model, "probability", 1).at(document)
     bits = masks(document.n_words)
-    assert_means(found, model.predict_proba(document.texts(bits))[:, 1], bits)
+    assert_means(result, model.predict_proba(document.texts(bits))[:, 1], bits)
 
 
 def test_members_that_see_absent_words_otherwise():
@@ -279,7 +279,7 @@ def test_members_that_see_absent_words_otherwise():
         model = make_pipeline(CountVectorizer(dtype=np.float32), last)
         model.fit(TEXTS, LABELS)
         document = Document.of(CASES, PatternWords())
-        found = read_text_model(model, "value", None).at(document)
+        result = read_text_model(model, "value", None).at(document)
         bits = masks(document.n_words)
         values = model.predict(document.texts(bits)).astype(float)
-        assert_means(found, values, bits, atol=2e-6)
+        assert_means(result, values, bits, atol=2e-6)

@@ -55,12 +55,12 @@ def test_values_are_those_of_scikit(name, text):
     vectoriser = Vectoriser.of(model)
     assert vectoriser.rest is None
     document = Document.of(text, PatternWords())
-    found = document_features(vectoriser, document)
+    result = document_features(vectoriser, document)
     if name == "letters" and "," in text:  # a comma stands in its word
-        assert "not made of single words" in found.reason
+        assert "not made of single words" in result.reason
         return
     bits = np.random.default_rng(1).random((32, document.n_words)) < 0.5
-    values = vectoriser.values(found.counts(bits)).toarray()
+    values = vectoriser.values(result.counts(bits)).toarray()
     expected = model[0].transform(document.texts(bits)).toarray()
     np.testing.assert_array_equal(values, expected)  # to the last bit
 
@@ -86,13 +86,13 @@ def test_norms(norm, kind):
 def test_words_that_share_a_feature():
     vectoriser = Vectoriser.of(fitted(CountVectorizer()))
     document = Document.of("Food, food: a good food!", PatternWords())
-    found = document_features(vectoriser, document)
+    result = document_features(vectoriser, document)
     food = vectoriser.counter.vocabulary_["food"]
-    words, counts = found.words_of(food)
+    words, counts = result.words_of(food)
     assert [document.words[j] for j in words] == ["Food", "food"]
     np.testing.assert_array_equal(counts, [1, 2])
-    np.testing.assert_array_equal(found.shared, [food])
-    assert [document.words[j] for j in found.unknown] == ["a"]
+    np.testing.assert_array_equal(result.shared, [food])
+    assert [document.words[j] for j in result.unknown] == ["a"]
     assert vectoriser.name_of(food) == "food"
 
 
@@ -101,16 +101,16 @@ def test_ngrams_that_the_document_cannot_form_do_no_harm():
     fine = document_features(vectoriser, Document.of("pity food", PatternWords()))
     assert isinstance(fine, DocumentFeatures)
     for text in ("was good", "was not good", "bad was not food"):
-        found = document_features(vectoriser, Document.of(text, PatternWords()))
-        assert isinstance(found, NoSetFunction)
-        assert "n-grams" in found.reason
+        result = document_features(vectoriser, Document.of(text, PatternWords()))
+        assert isinstance(result, NoSetFunction)
+        assert "n-grams" in result.reason
 
 
 def test_words_that_cross_tokens_are_named():
     apart = CountVectorizer(token_pattern=r"[\w']+")
     vectoriser = Vectoriser.of(fitted(apart))
-    found = document_features(vectoriser, Document.of(TEXTS[1], PatternWords()))
-    assert "it's" in found.reason
+    result = document_features(vectoriser, Document.of(TEXTS[1], PatternWords()))
+    assert "it's" in result.reason
     own = document_features(vectoriser, Document.of(TEXTS[1], PatternWords(r"[\w']+")))
     assert len(own.shared) > 0  # "Bad" and "bad"
 
@@ -133,9 +133,9 @@ def test_tokens_that_deleting_words_makes_are_seen(vectoriser, text, rule):
     document = Document.of(text, PatternWords(rule))
     bits = [word in "ab" for word in document.words]
     vectoriser.fit([document.without(bits)])
-    found = document_features(Vectoriser.of(vectoriser), document)
-    assert isinstance(found, NoSetFunction)
-    assert "not made of single words" in found.reason
+    result = document_features(Vectoriser.of(vectoriser), document)
+    assert isinstance(result, NoSetFunction)
+    assert "not made of single words" in result.reason
 
 
 @pytest.mark.parametrize(
@@ -147,6 +147,6 @@ def test_tokens_that_deleting_words_makes_are_seen(vectoriser, text, rule):
     ],
 )
 def test_reasons(model, reason):
-    found = Vectoriser.of(model)
-    assert isinstance(found, NoSetFunction)
-    assert reason in found.reason
+    result = Vectoriser.of(model)
+    assert isinstance(result, NoSetFunction)
+    assert reason in result.reason

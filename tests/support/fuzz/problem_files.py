@@ -297,13 +297,13 @@ def _raw(rng: random.Random, raw: list[str], *pools: list[str]) -> str:
 
 def _places(data: Any) -> list[tuple[Any, Any]]:
     """Each container with each of its keys or positions."""
-    found: list[tuple[Any, Any]] = []
+    results: list[tuple[Any, Any]] = []
     steps = data.items() if isinstance(data, dict) else enumerate(data)
     for step, value in steps:
-        found.append((data, step))
+        results.append((data, step))
         if isinstance(value, dict | list):
-            found += _places(value)
-    return found
+            results += _places(value)
+    return results
 
 
 def _replaced(rng: random.Random, data: Any, raw: list[str]) -> str:

@@ -58,8 +58,8 @@ def path(n: int) -> np.ndarray:
 
 def boxed(box: tuple[int, ...]) -> np.ndarray:
     """One where two places of a box differ by one step along one axis."""
-    places = np.array(list(itertools.product(*map(range, box))))
-    steps = np.abs(places[:, None] - places[None]).sum(axis=2)
+    indices = np.array(list(itertools.product(*map(range, box))))
+    steps = np.abs(indices[:, None] - indices[None]).sum(axis=2)
     return (steps == 1).astype(float)
 
 

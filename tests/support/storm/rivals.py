@@ -135,7 +135,7 @@ def of_another_solver(problem: StormProblem, solver: str) -> np.ndarray | None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            found = po.solve(problem.objective, solver, subject_to=problem.bounds)
+            result = po.solve(problem.objective, solver, subject_to=problem.bounds)
         except po.errors.PropoptError:
             return None
-    return long(found.attributions)
+    return long(result.attributions)

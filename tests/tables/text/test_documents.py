@@ -54,8 +54,8 @@ def test_odd_texts_are_given_back_as_they_were_written(rule):
     for point, text in zip(points, texts, strict=True):
         document = schema.document_of(text)
         expected = dict(zip(document.words, document.counts.tolist(), strict=True))
-        found = {schema.names[j]: int(point[j]) for j in np.flatnonzero(point)}
-        assert found == expected
+        results = {schema.names[j]: int(point[j]) for j in np.flatnonzero(point)}
+        assert results == expected
 
 
 @pytest.mark.parametrize(

@@ -56,9 +56,9 @@ def test_words_are_those_of_the_vectoriser(lowercase, accents, pattern):
         warnings.simplefilter("ignore")  # stop words that the pattern does not find
         analyse = vectoriser.build_analyzer()
         for text in some_texts(100, seed=len(pattern)):
-            found = rule.find(text)
+            result = rule.find(text)
             # two words that stand in one character are one
-            parts = [part for place in found for part in place.word.split(" ")]
+            parts = [part for place in result for part in place.word.split(" ")]
             assert parts == [word for word in analyse(text) if word], repr(text)
 
 
@@ -86,8 +86,8 @@ def test_places_are_in_order_and_inside_the_text(accents):
     ],
 )
 def test_places_are_those_in_the_text_as_it_is_written(text, accents, places):
-    found = VectoriserWords(strip_accents=accents).find(text)
-    assert [tuple(place) for place in found] == places
+    result = VectoriserWords(strip_accents=accents).find(text)
+    assert [tuple(place) for place in result] == places
 
 
 def test_words_of_one_character_are_one_word():

@@ -57,15 +57,15 @@ def test_words_that_are_not_in_a_document_have_exactly_zero(method, function):
     needs(method)
     names = [f"review {n}" for n in range(len(LONG) + 1)]
     X = pd.Series([*LONG, ""], index=names)
-    found = METHODS[method].explain(function, X, progress=False)
+    result = METHODS[method].explain(function, X, progress=False)
     counts, _ = function.read(X)
-    assert found.attributions.shape == counts.shape
-    assert not found.attributions[counts == 0].any()
-    assert found.attributions[:-1].any()
-    assert not found.attributions[-1].any()
-    assert found.labels.points == tuple(names)
-    assert found.labels.features == function.text_schema.vocabulary
-    assert (found.units, found.method) == ("output", method)
+    assert result.attributions.shape == counts.shape
+    assert not result.attributions[counts == 0].any()
+    assert result.attributions[:-1].any()
+    assert not result.attributions[-1].any()
+    assert result.labels.points == tuple(names)
+    assert result.labels.features == function.text_schema.vocabulary
+    assert (result.units, result.method) == ("output", method)
 
 
 @each_method
@@ -116,19 +116,21 @@ def test_a_law_of_words_is_refused_for_tables(method):
 @pytest.mark.parametrize("method", [Lime(law=LAW), ExactLime(law=LAW)])
 def test_one_word_has_its_effect_and_does_not_lose_the_others(method):
     function = po.wrap(called, data=["good food", "good"])
-    found = method.explain(function, ["good food", "good"])
+    result = method.explain(function, ["good food", "good"])
     alone = method.explain(function, ["good"])
     effect = function.value(["good"]) - function.value([""])
     assert effect != 0.0
     np.testing.assert_allclose(alone.attributions, [[effect[0], 0.0]], atol=1e-12)
-    np.testing.assert_allclose(found.attributions[1], alone.attributions[0], atol=1e-12)
+    np.testing.assert_allclose(
+        result.attributions[1], alone.attributions[0], atol=1e-12
+    )
     assert alone.details["intercept"] == function.value([""])
 
 
 def test_limits_are_those_of_text_limits(function):
-    found = ExactLime(law=LAW).explain(function, LONG)
+    result = ExactLime(law=LAW).explain(function, LONG)
     table = po.lime.text_limits(function, LONG, LAW).to_attributions()
-    own = found.to_frame()[list(table.labels.features)]
+    own = result.to_frame()[list(table.labels.features)]
     np.testing.assert_allclose(own, table.attributions, atol=1e-12)
 
 
@@ -162,8 +164,8 @@ def test_long_documents_of_a_model_that_is_called_are_estimated_with_a_warning()
     text = " ".join(f"w{k}" for k in range(20)) + " not bad at"
     function = po.wrap(called, data=[text])
     with pytest.warns(EstimatedWarning, match="exact_lime"):
-        found = ExactLime(law=LAW, n_samples=500).explain(function, [text])
-    assert found.standard_errors.shape == found.attributions.shape
+        result = ExactLime(law=LAW, n_samples=500).explain(function, [text])
+    assert result.standard_errors.shape == result.attributions.shape
 
 
 def test_the_package_takes_the_words_of_a_vectoriser():

@@ -48,8 +48,8 @@ def test_additive_attributions_are_perfectly_correlated():
     texts = ["one two three four five", "six seven eight nine"]
     function = po.wrap(lambda t: [3.0 * x.count("o") for x in t], data=texts)
     effects = Gradient().explain(function, texts[:1])
-    found = FaithfulnessCorrelation(k=2)(effects, function, texts[:1])
-    assert found == pytest.approx([1.0])
+    result = FaithfulnessCorrelation(k=2)(effects, function, texts[:1])
+    assert result == pytest.approx([1.0])
 
 
 def test_noise_says_nothing_of_words(function, shapley):
@@ -64,9 +64,9 @@ def test_a_background_is_refused(function, shapley):
 
 
 def test_a_document_without_words_is_undefined(function):
-    found = TreeShap().explain(function, DOCUMENTS)
+    result = TreeShap().explain(function, DOCUMENTS)
     with pytest.warns(UndefinedRowsWarning):
-        gaps = CompletenessGap()(found, function, DOCUMENTS)
+        gaps = CompletenessGap()(result, function, DOCUMENTS)
     assert np.flatnonzero(np.isnan(gaps)).tolist() == [DOCUMENTS.index("")]
 
 
@@ -95,14 +95,14 @@ def test_robustness_to_outputs_is_refused_too(function):
 def test_sparseness_is_of_the_words_of_a_document():
     function = po.wrap(linear(), output="log_odds", data=DOCUMENTS)
     counts, shapley = function.read(TEXTS)[0], TreeShap().explain(function, TEXTS)
-    found = po.metrics.Sparseness()(shapley, present=counts)
+    result = po.metrics.Sparseness()(shapley, present=counts)
     for n, row in enumerate(shapley.attributions):
         expected = po.metrics.Sparseness()(row[None, counts[n] > 0])
-        assert found[n] == pytest.approx(expected[0])
+        assert result[n] == pytest.approx(expected[0])
     diluted = po.metrics.Sparseness()(shapley)
-    assert (found < diluted - 0.1).all()
+    assert (result < diluted - 0.1).all()
     table = po.metrics.evaluate([po.metrics.Sparseness()], function, TEXTS, [shapley])
-    assert table.iloc[0, 0] == pytest.approx(found.mean())
+    assert table.iloc[0, 0] == pytest.approx(result.mean())
 
 
 def test_an_optimum_knows_its_words():

@@ -43,13 +43,13 @@ def sets_of(size):
 
 def counted(patches, sets):
     """Patches without each set and row, one by one, (q, N)."""
-    found = np.zeros((len(sets), patches.n_table), dtype=int)
+    result = np.zeros((len(sets), patches.n_table), dtype=int)
     for rows, features in zip(patches.rows.tolist(), patches.features, strict=True):
         out = [i for i in range(patches.n_table) if i not in rows]
         for k, own in enumerate(sets.tolist()):
             if not features[own].any():
-                found[k, out] += 1
-    return found
+                result[k, out] += 1
+    return result
 
 
 def test_the_mean_share_of_usable_patches_is_exact():
@@ -57,8 +57,8 @@ def test_the_mean_share_of_usable_patches_is_exact():
     # sets are no matter of chance
     patches = draw_patches(50, 40, 10, 8, 3, "fixed", 0)
     for size, share in [(0, 0.75), (1, 0.46875), (2, 15 / 56)]:
-        found = counted(patches, sets_of(size)).mean() / 50
-        assert found == pytest.approx(share, rel=1e-14)
+        result = counted(patches, sets_of(size)).mean() / 50
+        assert result == pytest.approx(share, rel=1e-14)
         assert usable().without(size) == pytest.approx(share, rel=1e-14)
 
 
@@ -71,8 +71,8 @@ def test_probabilities_are_frequencies(columns, size):
     without = (~patches.features[:, own]).all(axis=1) & patches.out[:, 0]
     whole = patches.features[:, own].all(axis=1)
     expected = [usable(columns).without(size), usable(columns).together(size)]
-    for found, p in zip([without, whole], expected, strict=True):
-        assert abs(found.mean() - p) < 5 * math.sqrt(p * (1 - p) / 20_000)
+    for result, p in zip([without, whole], expected, strict=True):
+        assert abs(result.mean() - p) < 5 * math.sqrt(p * (1 - p) / 20_000)
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 3])

@@ -33,9 +33,9 @@ def test_patches_have_their_numbers_of_rows_and_features():
 BOUND = 5.6
 
 
-def far(found, p, n_patches):
+def far(result, p, n_patches):
     """The largest distance of frequencies to p, in standard errors."""
-    return np.abs(np.asarray(found) / n_patches - p).max() / np.sqrt(
+    return np.abs(np.asarray(result) / n_patches - p).max() / np.sqrt(
         p * (1 - p) / n_patches
     )
 

@@ -24,8 +24,8 @@ def words(d, *named):
 
 def tree(texts):
     """The tree of Mardaoui and Garreau (2021): food, or about and Everything."""
-    found = [set(t.split()) for t in texts]
-    return [float("food" in t or {"about", "Everything"} <= t) for t in found]
+    result = [set(t.split()) for t in texts]
+    return [float("food" in t or {"about", "Everything"} <= t) for t in result]
 
 
 TREE = words(13, "food", "about", "Everything")
@@ -37,8 +37,8 @@ def of(function, text, nu=0.25, n_samples=5000, **settings):
 
 
 def quiet(diagnosis, rule):
-    (found,) = [item for item in diagnosis.quiet if item.rule == rule]
-    return found
+    (result,) = [item for item in diagnosis.quiet if item.rule == rule]
+    return result
 
 
 def test_sign_that_the_bandwidth_turns():
@@ -46,10 +46,10 @@ def test_sign_that_the_bandwidth_turns():
     def f(texts):
         return [("came" in t) * (("back" in t) - 0.7) for t in texts]
 
-    found = of(f, words(14, "came", "back"), 0.2).of("bandwidth fragility")
-    assert [item.column for item in found] == [0]
-    root = 0.2 * 2.0 ** found[0].number
-    other = 0.2 * 2.0 ** -found[0].number
+    result = of(f, words(14, "came", "back"), 0.2).of("bandwidth fragility")
+    assert [item.column for item in result] == [0]
+    root = 0.2 * 2.0 ** result[0].number
+    other = 0.2 * 2.0 ** -result[0].number
     near = [
         abs(
             text_limits(
@@ -63,16 +63,16 @@ def test_sign_that_the_bandwidth_turns():
 
 
 def test_tiny_bandwidth_leaves_one_out():
-    found = of(tree, TREE, 0.01)
-    (one,) = found.of("leaving one out")
+    result = of(tree, TREE, 0.01)
+    (one,) = result.of("leaving one out")
     law = np.exp(TextLaw(0.01).log_weights(13))
     assert one.number == pytest.approx(law[-2] / law.sum())
     assert "leaving one out" not in of(tree, TREE).rules
 
 
 def test_ridge_and_samples_that_count():
-    found = of(tree, TREE, 0.05, n_samples=50)
-    assert {"weight collapse: ridge", "weight collapse: samples"} <= set(found.rules)
+    result = of(tree, TREE, 0.05, n_samples=50)
+    assert {"weight collapse: ridge", "weight collapse: samples"} <= set(result.rules)
     fine = of(tree, TREE, n_samples=5000)
     assert not {"weight collapse: ridge", "weight collapse: samples"} & set(fine.rules)
     # the effective share of ν = 0.25 is 0.646 at d = 29, Σ⁻¹ has norm 26 at d = 500
@@ -86,9 +86,9 @@ def test_sums_that_are_not_f_and_what_no_sample_shows():
     def f(texts):  # all words together
         return [float(set(t.split()) == set(every)) for t in texts]
 
-    found = of(f, " ".join(every))
-    assert found.of("blind spot")[0].number == np.inf
-    assert found.of("low fidelity: local gap")[0].number == 1.0  # of largest 0: one
+    result = of(f, " ".join(every))
+    assert result.of("blind spot")[0].number == np.inf
+    assert result.of("low fidelity: local gap")[0].number == 1.0  # of largest 0: one
     number = quiet(of(tree, TREE), "blind spot")
     assert number.number == pytest.approx(0.0, abs=1e-12)
     additive = of(lambda texts: [1.0 * ("w1" in t.split()) for t in texts], words(9))
@@ -105,9 +105,9 @@ def pipeline(vectoriser):
 
 def test_words_that_are_one_feature():
     model = pipeline(CountVectorizer(binary=True))
-    found = of(model, "Food was good, food was bad")
-    shared = found.of("words that are one feature")
-    named = [found.labels.features[item.column] for item in shared]
+    result = of(model, "Food was good, food was bad")
+    shared = result.of("words that are one feature")
+    named = [result.labels.features[item.column] for item in shared]
     assert sorted(named) == ["Food", "food"]
     assert shared[0].number == 2.0
     assert "'food' are one feature" in shared[0].sentence
@@ -118,19 +118,19 @@ def test_words_that_are_one_feature():
 
 
 def test_unknown_words():
-    found = of(pipeline(CountVectorizer()), "food is a u, v and w")
-    (one,) = found.of("unknown words")
+    result = of(pipeline(CountVectorizer()), "food is a u, v and w")
+    (one,) = result.of("unknown words")
     assert one.number == pytest.approx(6 / 7)
     assert "knows 1 of 7 words" in one.sentence
-    assert quiet(found, "ignored words with coefficients").number < 1e-12
+    assert quiet(result, "ignored words with coefficients").number < 1e-12
 
 
 def test_features_of_several_words():
-    found = of(pipeline(CountVectorizer(ngram_range=(1, 2))), "not good, food bad")
-    (one,) = found.of("features of several words")
+    result = of(pipeline(CountVectorizer(ngram_range=(1, 2))), "not good, food bad")
+    (one,) = result.of("features of several words")
     assert one.number == 1.0
     assert "n-grams" in one.sentence
-    assert "not looked for" in quiet(found, "unknown words").sentence
+    assert "not looked for" in quiet(result, "unknown words").sentence
     hidden = of(tree, TREE)
     assert "not known" in quiet(hidden, "features of several words").sentence
 
@@ -156,7 +156,7 @@ def test_words_left_out_of_the_fit():
         return [(len(set(t.split())) / 14) ** 6 for t in texts]
 
     limits = text_limits(f, [words(14)], max_enumerated=14)
-    found = limits.diagnose()
+    result = limits.diagnose()
     every = Enumerated.of(lambda z: (z.sum(axis=1) / 14) ** 6, 14)
     kept = kept_words(every, limits.law, 1.0, 10)
     fitted, whole = (
@@ -164,7 +164,7 @@ def test_words_left_out_of_the_fit():
         for some in (kept, None)
     )
     moved = np.abs(fitted - whole)[kept] / limits.coefficients[0].max()
-    numbers = [item.number for item in found.of("words left out")]
+    numbers = [item.number for item in result.of("words left out")]
     assert len(numbers) == 10
     np.testing.assert_allclose(np.sort(numbers), np.sort(moved), rtol=1e-6)
     few = text_limits(f, [words(9)]).diagnose()
@@ -173,23 +173,23 @@ def test_words_left_out_of_the_fit():
 
 def test_estimates_and_several_documents():
     long = text_limits(tree, [words(20, "food"), words(5, "food")], n_samples=600)
-    found = long.diagnose()
-    assert found.shape == (2, 20)
-    told = (*found.told, *found.quiet)
+    result = long.diagnose()
+    assert result.shape == (2, 20)
+    told = (*result.told, *result.quiet)
     assert {item.row for item in told if item.row is not None} <= {0, 1}
     of_both = [item.sentence for item in told if item.row is None]
     assert all(words.endswith("so it is of 2 of 2 documents") for words in of_both)
-    assert "diagnosis" in type(found).__name__.lower()
+    assert "diagnosis" in type(result).__name__.lower()
     assert set(long.diagnose(rows=[1]).to_frame()["row"].dropna()) == {1}
     with pytest.raises(Refused, match="says nothing"):
         text_limits(tree, [TREE, "food"]).diagnose(rows=[1])
 
 
 def test_result_is_saved(tmp_path):
-    found = of(pipeline(CountVectorizer()), "Food was good, food was bad", 0.02)
-    found.save(tmp_path / "found.npz")
-    assert repr(type(found).load(tmp_path / "found.npz")) == repr(found)
-    assert "Food" in found._repr_html_()
+    result = of(pipeline(CountVectorizer()), "Food was good, food was bad", 0.02)
+    result.save(tmp_path / "found.npz")
+    assert repr(type(result).load(tmp_path / "found.npz")) == repr(result)
+    assert "Food" in result._repr_html_()
 
 
 def test_what_a_model_sees():
@@ -207,12 +207,12 @@ def test_what_a_model_sees():
 
 def test_long_documents():
     model = pipeline(CountVectorizer())
-    found = of(model, words(600, "food", "good"), n_samples=10**6)
+    result = of(model, words(600, "food", "good"), n_samples=10**6)
     for rule in ("noise", "unstable ranking", "words left out", "bandwidth fragility"):
-        assert "more than 500 words" in quiet(found, rule).sentence
-    assert found.of("unknown words")
+        assert "more than 500 words" in quiet(result, rule).sentence
+    assert result.of("unknown words")
 
 
 def test_a_bandwidth_at_which_no_weight_is_left_is_told_without_a_warning():
-    found = of(tree, TREE, 1e-3)
-    assert found.of("weight collapse: ridge")[0].number == np.inf
+    result = of(tree, TREE, 1e-3)
+    assert result.of("weight collapse: ridge")[0].number == np.inf

@@ -42,14 +42,14 @@ class Called:
 
 @pytest.mark.parametrize("d", [13, 14, 16, 30])
 def test_estimates_cost_one_run_of_lime(d):
-    found = text_limits(interaction, [words(d, "good")], n_samples=2000)
-    assert found.sources[0].startswith("estimate (")
-    assert 2000 <= found.evaluations <= 2020 + d
+    result = text_limits(interaction, [words(d, "good")], n_samples=2000)
+    assert result.sources[0].startswith("estimate (")
+    assert 2000 <= result.evaluations <= 2020 + d
 
 
 def test_few_words_have_all_their_sets_asked_for():
-    found = text_limits(interaction, [words(12, "good")])
-    assert found.sources == ("exact (all 4,096 sets of words)",)
+    result = text_limits(interaction, [words(12, "good")])
+    assert result.sources == ("exact (all 4,096 sets of words)",)
     some = text_limits(interaction, [words(13, "good")], max_enumerated=13)
     assert some.sources == ("exact (all 8,192 sets of words)",)
 
@@ -60,9 +60,9 @@ def test_documents_are_looked_at_in_one_call():
     documents = list(f.text_schema.documents)
     read_documents(f, documents[:1])  # the first call is tried twice
     model.sizes.clear()
-    found = read_documents(f, documents)
+    result = read_documents(f, documents)
     assert model.sizes == [50]
-    assert len(found) == 50
+    assert len(result) == 50
 
 
 def test_what_is_read_is_compared_for_all_documents_at_once():
@@ -77,11 +77,11 @@ def test_what_is_read_is_compared_for_all_documents_at_once():
         return asked(given)
 
     object.__setattr__(f.asked.readout, "method", counted)
-    found = text_limits(f, texts)
+    result = text_limits(f, texts)
     alone = [text_limits(f, [text]).coefficients[0] for text in texts[:3]]
-    assert found.sources == ("exact",) * 40
+    assert result.sources == ("exact",) * 40
     assert 40 * len(compared_sets(5)) in sizes
-    np.testing.assert_array_equal(found.coefficients[:3], alone)
+    np.testing.assert_array_equal(result.coefficients[:3], alone)
 
 
 def normalised(d):
@@ -108,9 +108,9 @@ def test_norms_of_many_words_are_announced(capsys, monkeypatch):
         capsys.readouterr().err
     )
     monkeypatch.setattr("propopt.lime.text.text_reading.WORTH_SAYING", 1e-9)
-    found = text_limits(f, [text])
+    result = text_limits(f, [text])
     assert "lime: exact means" in capsys.readouterr().err
-    assert found.path(0).sign_changes is not None
+    assert result.path(0).sign_changes is not None
     said = capsys.readouterr().err
     assert "path: exact means" in said
     assert "signs of coefficients: exact means" in said

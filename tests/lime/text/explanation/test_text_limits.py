@@ -66,14 +66,14 @@ def linear():
 @pytest.mark.parametrize("output", ["probability", "log_odds"])
 def test_limits_are_those_over_all_sets(tree, linear, output, bandwidth):
     model = tree if output == "probability" else linear
-    found = text_limits(model, TEXTS[:4], TextLaw(bandwidth), output=output)
-    assert found.sources == ("exact",) * 4
+    result = text_limits(model, TEXTS[:4], TextLaw(bandwidth), output=output)
+    assert result.sources == ("exact",) * 4
 
     def f(texts):
         p = model.predict_proba(texts)[:, 1]
         return p if output == "probability" else np.log(p / (1.0 - p))
 
-    for row, text in zip(found.rows, TEXTS, strict=False):
+    for row, text in zip(result.rows, TEXTS, strict=False):
         beta = by_brute_force(f, text, bandwidth)
         np.testing.assert_allclose(row.coefficients, beta[1:], atol=1e-9)
         assert row.intercept == pytest.approx(beta[0], abs=1e-9)
@@ -82,44 +82,44 @@ def test_limits_are_those_over_all_sets(tree, linear, output, bandwidth):
 
 
 def test_what_is_not_read_is_asked_for_all_sets_of_few_words(linear):
-    found = text_limits(linear, TEXTS[:2])
-    assert found.sources[0] == "exact (all 64 sets of words)"
-    assert all("log_odds" in reason for reason in found.reasons)
+    result = text_limits(linear, TEXTS[:2])
+    assert result.sources[0] == "exact (all 64 sets of words)"
+    assert all("log_odds" in reason for reason in result.reasons)
     beta = by_brute_force(lambda t: linear.predict_proba(t)[:, 1], TEXTS[0], 0.25)
-    np.testing.assert_allclose(found.coefficients[0], beta[1:], atol=1e-10)
+    np.testing.assert_allclose(result.coefficients[0], beta[1:], atol=1e-10)
 
 
 def test_estimates_are_near_and_say_how_near(linear):
     texts = [first + ", " + second for first in TEXTS[:2] for second in TEXTS[2:5]]
     exact = text_limits(linear, texts)
-    found = text_limits(linear, texts, max_enumerated=0, n_samples=200)
-    z = np.concatenate(found.coefficients) - np.concatenate(exact.coefficients)
-    errors = np.concatenate(found.standard_errors)
+    result = text_limits(linear, texts, max_enumerated=0, n_samples=200)
+    z = np.concatenate(result.coefficients) - np.concatenate(exact.coefficients)
+    errors = np.concatenate(result.standard_errors)
     assert (errors > 0.0).any()
     # of 70 with 19 degrees of freedom: beyond 7 but once in 1e4 seeds
     assert np.abs(z / np.maximum(errors, 1e-12)).max() < 7.0
-    assert found.sources[0].startswith("estimate (")
+    assert result.sources[0].startswith("estimate (")
     again = text_limits(linear, texts[2:3], max_enumerated=0, n_samples=200)
-    np.testing.assert_array_equal(again.coefficients[0], found.coefficients[2])
+    np.testing.assert_array_equal(again.coefficients[0], result.coefficients[2])
 
 
 def test_one_documents_problem_does_not_lose_the_others(linear):
     series = pd.Series(["", "good", "?!", "not good food"], index=list("abcd"))
-    found = text_limits(linear, series)
-    assert found.sources[:3] == ("none",) * 3
-    assert found.rows[3].is_known
-    assert [len(words) for words in found.words] == [0, 1, 0, 3]
-    assert "LIME says nothing of document 'a': there is no word in it" in found.notes
-    assert any("'b'" in note and "always deletes it" in note for note in found.notes)
-    assert np.isnan(found.coefficients[1]).all()
-    frame = found.to_frame()
+    result = text_limits(linear, series)
+    assert result.sources[:3] == ("none",) * 3
+    assert result.rows[3].is_known
+    assert [len(words) for words in result.words] == [0, 1, 0, 3]
+    assert "LIME says nothing of document 'a': there is no word in it" in result.notes
+    assert any("'b'" in note and "always deletes it" in note for note in result.notes)
+    assert np.isnan(result.coefficients[1]).all()
+    frame = result.to_frame()
     assert frame["document"].tolist() == ["b", "d", "d", "d"]
     assert frame["coefficient"].isna().tolist() == [True, False, False, False]
     with pytest.raises(Refused, match=r"'a', 'b', 'c'.*of_rows"):
-        found.to_attributions()
-    assert found.of_rows(["d"]).to_attributions().shape == (1, 3)
+        result.to_attributions()
+    assert result.of_rows(["d"]).to_attributions().shape == (1, 3)
     with pytest.raises(Refused, match="no word in it"):
-        found.path("a")
+        result.path("a")
 
 
 def test_a_model_without_a_value_for_the_empty_text_loses_that_document_alone():
@@ -131,9 +131,9 @@ def test_a_model_without_a_value_for_the_empty_text_loses_that_document_alone():
             np.inf if "evil" in t else v for t, v in zip(texts, f(texts), strict=True)
         ]
 
-    found = text_limits(g, ["a b!", "evil deeds!", "c d!"])
-    assert [row.is_known for row in found.rows] == [True, False, True]
-    assert "the value is inf for the text" in found.reasons[1]
+    result = text_limits(g, ["a b!", "evil deeds!", "c d!"])
+    assert [row.is_known for row in result.rows] == [True, False, True]
+    assert "the value is inf for the text" in result.reasons[1]
     with pytest.raises(InvalidInput, match="LIME says nothing of any; of document 0"):
         text_limits(f, ["a b", "c d"])
 

@@ -91,13 +91,13 @@ def test_the_table_has_a_line_for_each_word_of_each_document(lime):
 
 
 def test_attributions_are_aligned_and_absent_words_have_none(lime):
-    found = lime.of_rows(["p", "s"]).to_attributions()
-    frame = found.to_frame()
+    result = lime.of_rows(["p", "s"]).to_attributions()
+    frame = result.to_frame()
     assert frame.index.tolist() == ["p", "s"]
     assert frame.loc["s", "bad"] == dict(lime.as_list("s"))["bad"]
     assert frame.loc["s", "price"] == 0.0
-    assert found.units == "output"
-    assert found.standard_errors is None
+    assert result.units == "output"
+    assert result.standard_errors is None
     with_errors = lime.of_rows(["p", "r"]).to_attributions()
     assert with_errors.standard_errors.max() == lime.row("r").errors.max()
     assert (with_errors.standard_errors[0] == 0.0).all()
@@ -166,10 +166,10 @@ def test_estimated_noise_is_that_of_the_package(model):
         explainer = explainers.LimeTextExplainer(
             kernel_width=25, feature_selection="none", random_state=seed
         )
-        found = explainer.explain_instance(
+        result = explainer.explain_instance(
             text, model.predict_proba, num_features=50, num_samples=600
         )
-        runs.append([weight for _, weight in sorted(found.as_map()[1])])
+        runs.append([weight for _, weight in sorted(result.as_map()[1])])
     deviations = np.std(runs, axis=0, ddof=1)
     z = (np.mean(runs, axis=0) - ours.expected()[0]) / np.hypot(
         deviations / np.sqrt(40), ours.rows[0].errors
@@ -229,7 +229,7 @@ def sound(lime, tmp_path_factory):
 def is_sound(path):
     """Whether it is loaded; else it is refused in one sentence."""
     try:
-        found = TextLimeExplanation.load(path)
+        result = TextLimeExplanation.load(path)
     except InvalidInput as error:
         refusal = str(error)
     else:
@@ -238,8 +238,8 @@ def is_sound(path):
         assert refusal.startswith(f"{path}: ")
         assert "\n" not in refusal
         return False
-    assert len(found.to_frame()) == sum(map(len, found.words))
-    assert found._repr_html_().encode()
+    assert len(result.to_frame()) == sum(map(len, result.words))
+    assert result._repr_html_().encode()
     return True
 
 
@@ -292,9 +292,9 @@ def test_arrays_are_read_only(lime):
 
 
 def test_a_diagnosis_is_of_what_lime_says_something_of(lime):
-    found = lime.diagnose(progress=False)
-    assert found.shape == lime.shape
-    assert {finding.row for finding in found.findings} <= {0, 2, 3, None}
+    result = lime.diagnose(progress=False)
+    assert result.shape == lime.shape
+    assert {finding.row for finding in result.findings} <= {0, 2, 3, None}
     with pytest.raises(Refused, match="says nothing of these documents"):
         lime.diagnose(rows=["q"])
 

@@ -20,8 +20,8 @@ from propopt.structures.subsets.sets import all_sets
 SETTINGS = [(0.0, False), (0.0, True), (1.0, True), (5.0, False)]
 
 
-def joined(found):
-    return np.concatenate([[found.intercept], found.coefficients])
+def joined(result):
+    return np.concatenate([[result.intercept], result.coefficients])
 
 
 def normal_equations(function, log_weights, n_samples, ridge, first_row, kept=None):
@@ -36,9 +36,9 @@ def normal_equations(function, log_weights, n_samples, ridge, first_row, kept=No
     penalty = ridge * np.eye(X.shape[1])
     penalty[0, 0] = 0.0
     A = (X.T * weights) @ X + penalty
-    found = np.zeros(1 + d)
-    found[used] = np.linalg.solve(A, (X.T * weights) @ function.value(masks))
-    return found, A, X, sizes
+    result = np.zeros(1 + d)
+    result[used] = np.linalg.solve(A, (X.T * weights) @ function.value(masks))
+    return result, A, X, sizes
 
 
 @pytest.fixture
@@ -54,12 +54,12 @@ def test_without_leverage_it_solves_the_mean_normal_equations(
 ):
     kept = np.array([1, 0, 0, 1, 1, 0, 1], bool) if some else None
     law = TextLaw(nu)
-    found = expected_run(
+    result = expected_run(
         any_function, law, None, 60, ridge, first_row, kept, leverage=False
     )
     logs = law.log_weights(7)
     truth, *_ = normal_equations(any_function, logs, 60, ridge, first_row, kept)
-    np.testing.assert_allclose(joined(found), truth, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(joined(result), truth, rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize(("ridge", "first_row"), SETTINGS)
@@ -74,24 +74,24 @@ def test_effective_weights_are_a_fixed_point(any_function, ridge, first_row, som
     mean_q = (np.bincount(sizes, q) / np.bincount(sizes))[:7]
     pi = np.exp(law.log_weights(7)[:7])
     np.testing.assert_allclose(np.exp(logs[:7]), pi / (1 + pi * mean_q), rtol=1e-10)
-    found = expected_run(any_function, law, None, n, ridge, first_row, kept)
-    np.testing.assert_allclose(joined(found), truth, rtol=0, atol=1e-9)
+    result = expected_run(any_function, law, None, n, ridge, first_row, kept)
+    np.testing.assert_allclose(joined(result), truth, rtol=0, atol=1e-9)
 
 
 def test_many_samples_give_the_limit():
     law = TextLaw(0.25)
     limit = WordRegression(tree(29)).at(np.array([0.25]))
-    found = expected_run(tree(29), law, None, 10**9)
-    np.testing.assert_allclose(found.coefficients, limit.coefficients[0], atol=1e-6)
-    assert found.intercept == pytest.approx(limit.intercept[0], abs=1e-6)
+    result = expected_run(tree(29), law, None, 10**9)
+    np.testing.assert_allclose(result.coefficients, limit.coefficients[0], atol=1e-6)
+    assert result.intercept == pytest.approx(limit.intercept[0], abs=1e-6)
 
 
 def test_limits_alone_give_the_first_order():
     law = TextLaw(0.25)
     limit = WordRegression(tree(29)).at(np.array([0.25]))
-    found = expected_run(limit, law, 1.0, 50)
+    result = expected_run(limit, law, 1.0, 50)
     truth = expected_run(tree(29), law, None, 50, leverage=False)
-    np.testing.assert_allclose(joined(found), joined(truth), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(joined(result), joined(truth), rtol=0, atol=1e-12)
     with pytest.raises(InvalidInput, match="values"):
         expected_run(limit, law, None, 50)
 
@@ -127,25 +127,25 @@ def test_means_of_runs_of_few_samples(case):
     # tests; what is left over of leverage is below 2 % of the largest coefficient
     n, ridge, first_row, nu, n_runs = CASES[case]
     law, f = TextLaw(nu), tree(20)
-    found = runs(f, law, n, n_runs, ridge, first_row)
-    error = found.std(axis=0, ddof=1) / np.sqrt(n_runs)
+    result = runs(f, law, n, n_runs, ridge, first_row)
+    error = result.std(axis=0, ddof=1) / np.sqrt(n_runs)
     full = joined(expected_run(f, law, None, n, ridge, first_row))
     first = joined(expected_run(f, law, None, n, ridge, first_row, leverage=False))
     allowed = 4.5 * error + 0.02 * np.abs(full[1:]).max()
-    assert (np.abs(found.mean(axis=0) - full) < allowed).all()
-    off, first_off = (np.abs(found.mean(axis=0) - t)[1] for t in (full, first))
+    assert (np.abs(result.mean(axis=0) - full) < allowed).all()
+    off, first_off = (np.abs(result.mean(axis=0) - t)[1] for t in (full, first))
     assert off < 0.25 * first_off
 
 
 def test_means_of_runs_that_fit_some_words():
     kept = np.zeros(12, bool)
     kept[[0, 1, 5, 7]] = True
-    found = runs(tree(12), TextLaw(0.25), 25, 2000, kept=kept)
-    error = found.std(axis=0, ddof=1) / np.sqrt(2000)
+    result = runs(tree(12), TextLaw(0.25), 25, 2000, kept=kept)
+    error = result.std(axis=0, ddof=1) / np.sqrt(2000)
     full = joined(expected_run(tree(12), TextLaw(0.25), None, 25, kept=kept))
     np.testing.assert_array_equal(full[1:][~kept], 0.0)
     some = np.concatenate([[True], kept])
-    off = np.abs(found.mean(axis=0) - full)[some]
+    off = np.abs(result.mean(axis=0) - full)[some]
     # |z| > 4.5 of five numbers: a false alarm in 1 of 30000 tests
     assert (off < 4.5 * error[some] + 0.01).all()
 
@@ -154,12 +154,12 @@ def test_a_subset_of_words_in_the_limit():
     # K = {1, 2, 6, 8} of 12: a word that matters is left out
     kept = np.zeros(12, bool)
     kept[[0, 1, 5, 7]] = True
-    found = expected_run(
+    result = expected_run(
         tree(12), TextLaw(0.25), None, 10**6, 0.0, False, kept, leverage=False
     )
     known = [0.23185, 0.56931, 0.22677, 0.02666, 0.02666]
     some = np.concatenate([[True], kept])
-    np.testing.assert_allclose(joined(found)[some], known, rtol=0, atol=5e-6)
+    np.testing.assert_allclose(joined(result)[some], known, rtol=0, atol=5e-6)
 
 
 def test_a_constant_moves_the_intercept_alone(any_function):
@@ -174,9 +174,9 @@ def test_a_constant_moves_the_intercept_alone(any_function):
 @pytest.mark.parametrize("nu", [1e-3, 1e-4])
 def test_weights_that_vanish(nu):
     # nothing is left of all weights but that of the document: no word tells anything
-    found = expected_run(tree(29), TextLaw(nu), None, 5000)
-    assert np.isfinite(joined(found)).all()
-    assert found.intercept + found.coefficients.sum() == pytest.approx(1.0, abs=1e-3)
+    result = expected_run(tree(29), TextLaw(nu), None, 5000)
+    assert np.isfinite(joined(result)).all()
+    assert result.intercept + result.coefficients.sum() == pytest.approx(1.0, abs=1e-3)
 
 
 def test_settings_out_of_range():

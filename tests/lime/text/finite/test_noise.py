@@ -19,9 +19,9 @@ def deviations(run):
 
 def test_published_deviations():
     run = single_text_run(tree(29), TextLaw(0.25), None, 5000)
-    found = deviations(run)[[0, 1, 2, 3, 4]]
+    result = deviations(run)[[0, 1, 2, 3, 4]]
     known = [0.0112, 0.0134, 0.0089, 0.0089, 0.0091]
-    np.testing.assert_allclose(found, known, rtol=0, atol=6e-5)
+    np.testing.assert_allclose(result, known, rtol=0, atol=6e-5)
 
 
 @pytest.mark.parametrize(("ridge", "first_row"), [(0.0, False), (1.0, True)])
@@ -82,12 +82,12 @@ def test_deviations_of_runs_of_few_samples(case):
     # is left over; a false alarm in 1 of 1000 tests
     n, ridge, first_row, nu, n_runs = CASES[case]
     law, f = TextLaw(nu), tree(20)
-    found = runs(f, law, n, n_runs, ridge, first_row).std(axis=0, ddof=1)
+    result = runs(f, law, n, n_runs, ridge, first_row).std(axis=0, ddof=1)
     full = deviations(single_text_run(f, law, None, n, ridge, first_row))
-    off = np.abs(full / found - 1.0)
+    off = np.abs(full / result - 1.0)
     assert off.max() < 4.5 / np.sqrt(2 * n_runs) + 0.06
     first = single_text_run(f, law, None, n, ridge, first_row, leverage=False)
-    assert off.mean() < np.abs(deviations(first) / found - 1.0).mean()
+    assert off.mean() < np.abs(deviations(first) / result - 1.0).mean()
 
 
 def test_needed_samples_reach_the_precision():

@@ -23,11 +23,11 @@ TEXT = "food " + " ".join(FILLER[:9]) + " about, Everything! " + " ".join(FILLER
 
 def paper_tree(texts):
     """1food + (1 − 1food) 1about 1Everything."""
-    found = []
+    result = []
     for text in texts:
         words = set(text.replace(",", " ").replace("!", " ").split())
-        found.append(float("food" in words or {"about", "Everything"} <= words))
-    return np.array(found)
+        result.append(float("food" in words or {"about", "Everything"} <= words))
+    return np.array(result)
 
 
 class InPlace:
@@ -43,9 +43,9 @@ class InPlace:
         return tree(29).mean_by_size()
 
     def kept(self, weights):
-        found = np.empty((len(weights), 29))
-        found[:, self.order] = tree(29).kept(weights)
-        return found
+        result = np.empty((len(weights), 29))
+        result[:, self.order] = tree(29).kept(weights)
+        return result
 
 
 def compared(n_runs, n_samples, bandwidth=0.25, **kwargs):
@@ -65,44 +65,44 @@ def test_the_words_are_in_place():
 
 
 def test_as_few_samples_as_words():
-    found = compared(200, 50)
+    result = compared(200, 50)
     # the limit is .558 and the first order .456, where 200 runs tell ± .007
-    assert found.mean[1] == pytest.approx(0.382, abs=0.03)
-    assert found.expected[1] == pytest.approx(0.382, abs=0.001)
+    assert result.mean[1] == pytest.approx(0.382, abs=0.03)
+    assert result.expected[1] == pytest.approx(0.382, abs=0.001)
     # 30 numbers, |z| of a false alarm in 1 of 5000 tests; few runs are not normal
-    assert np.abs(found.z).max() < 4.8
-    parts = found.root_mean_squares
+    assert np.abs(result.z).max() < 4.8
+    parts = result.root_mean_squares
     assert parts["expected"] < 1.5
     assert parts["without leverage"] > 2.2
-    assert found.to_frame().loc["food", "leverage"] == pytest.approx(-0.074, abs=0.002)
+    assert result.to_frame().loc["food", "leverage"] == pytest.approx(-0.074, abs=0.002)
 
 
 @pytest.mark.parametrize("bandwidth", [0.05, 0.25, 0.35])
 def test_many_samples(bandwidth):
-    found = compared(12, 1500, bandwidth)
+    result = compared(12, 1500, bandwidth)
     # t of 11 degrees of freedom: beyond 8 in 1 of 5000 tests of 30 numbers
-    assert np.abs(found.z).max() < 8.0
-    assert np.abs(found.mean - found.expected).max() < 0.12
-    assert found.root_mean_squares["expected"] < 1.7
+    assert np.abs(result.z).max() < 8.0
+    assert np.abs(result.mean - result.expected).max() < 0.12
+    assert result.root_mean_squares["expected"] < 1.7
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("bandwidth", [0.05, 0.25, 0.35])
 def test_published_runs_of_5000_samples(bandwidth):
-    found = compared(40, 5000, bandwidth)
+    result = compared(40, 5000, bandwidth)
     # t of 39 degrees of freedom: beyond 5.2 in 1 of 5000 tests of 30 numbers
-    assert np.abs(found.z).max() < 5.2
-    assert found.root_mean_squares["expected"] < 1.4
+    assert np.abs(result.z).max() < 5.2
+    assert result.root_mean_squares["expected"] < 1.4
 
 
 def test_a_choice_of_words():
-    found = compared(15, 1500, num_features=3)
-    np.testing.assert_array_equal(np.flatnonzero(found.expected[1:]), [0, 10, 11])
-    chosen = (found.runs[:, 1:] != 0).all(axis=0)
+    result = compared(15, 1500, num_features=3)
+    np.testing.assert_array_equal(np.flatnonzero(result.expected[1:]), [0, 10, 11])
+    chosen = (result.runs[:, 1:] != 0).all(axis=0)
     np.testing.assert_array_equal(np.flatnonzero(chosen), [0, 10, 11])
     some = [0, 1, 11, 12]
     # t of 14 degrees of freedom, four numbers: beyond 6 in 1 of 8000 tests
-    assert np.abs(found.z[some]).max() < 6.0
+    assert np.abs(result.z[some]).max() < 6.0
 
 
 def test_a_forest_that_was_read():
@@ -117,19 +117,19 @@ def test_a_forest_that_was_read():
     forest = RandomForestClassifier(20, max_depth=4, random_state=0)
     model = make_pipeline(CountVectorizer(binary=True), forest).fit(texts, target)
     f = po.wrap(model, output="probability", data=texts)
-    found = compare_text_with_package(f, texts[1], 15, 600)
-    assert found.labels == ("good", "food", "and", "price", "bad")
+    result = compare_text_with_package(f, texts[1], 15, 600)
+    assert result.labels == ("good", "food", "and", "price", "bad")
     limit = WordRegression(f.subsets(f.of_document(texts[1]).document))
     exact = limit.at(np.array([0.25])).coefficients[0]
-    np.testing.assert_allclose(found.without["ridge"][1:], exact, atol=1e-12)
+    np.testing.assert_allclose(result.without["ridge"][1:], exact, atol=1e-12)
     # t of 14 degrees of freedom, six numbers: beyond 6 in 1 of 5000 tests
-    assert np.abs(found.z).max() < 6.0
+    assert np.abs(result.z).max() < 6.0
 
 
 def test_one_model_as_it_is_and_by_all_its_texts():
     f = po.wrap(lambda texts: [float("b" in t) * len(t) for t in texts], data=["a b c"])
-    found = compare_text_with_package(f, "a b c", 10, 300)
-    assert np.abs(found.z).max() < 9.0
+    result = compare_text_with_package(f, "a b c", 10, 300)
+    assert np.abs(result.z).max() < 9.0
 
 
 def test_refusals():

@@ -39,11 +39,11 @@ def test_signs_between_roots_are_those_on_a_fine_grid(d):
     for seed in range(6):
         f = Enumerated(np.random.default_rng(seed).normal(size=2**d))
         exact = WordRegression(f)
-        found = exact.at(grid).coefficients
+        result = exact.at(grid).coefficients
         for j, roots in enumerate(word_path(f).sign_changes.columns):
-            far = np.abs(found[:, j]) > 1e-9
+            far = np.abs(result[:, j]) > 1e-9
             signs = np.array([roots.sign_at(nu) for nu in grid])
-            np.testing.assert_array_equal(signs[far], np.sign(found[far, j]))
+            np.testing.assert_array_equal(signs[far], np.sign(result[far, j]))
             n_roots.append(len(roots.widths))
             if n_roots[-1]:
                 at_roots = exact.at(roots.widths).coefficients[:, j]

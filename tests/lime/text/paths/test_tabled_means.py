@@ -48,12 +48,12 @@ def some_conjunctions(d, seed=0):
 def test_limits_are_those_of_all_sizes(d):
     f = some_conjunctions(d)
     tabled = MeansBySize(f).tabled
-    found = WordRegression(tabled).at(WIDTHS)
+    result = WordRegression(tabled).at(WIDTHS)
     known = WordRegression(f).at(WIDTHS)
     np.testing.assert_allclose(
-        found.coefficients, known.coefficients, rtol=0, atol=1e-14 * d
+        result.coefficients, known.coefficients, rtol=0, atol=1e-14 * d
     )
-    np.testing.assert_array_equal(found.intercept, known.intercept)
+    np.testing.assert_array_equal(result.intercept, known.intercept)
 
 
 def test_so_many_bandwidths_cost_some_dozens_of_means():
@@ -68,5 +68,5 @@ def test_weights_of_no_bandwidth_have_means_of_their_own():
     f = some_conjunctions(60)
     weights = np.random.default_rng(1).random((5, 61))
     weights[2] = TextLaw(0.25).shares(60)
-    found = MeansBySize(f).tabled.kept(weights)
-    np.testing.assert_allclose(found, f.kept(weights), rtol=0, atol=1e-12)
+    result = MeansBySize(f).tabled.kept(weights)
+    np.testing.assert_allclose(result, f.kept(weights), rtol=0, atol=1e-12)

@@ -38,16 +38,16 @@ def test_estimates_scatter_around_the_truth_as_they_say(n):
     d = 13
     f = curve(d)
     truth = WordRegression(Enumerated.of(f, d)).at(BANDWIDTHS)
-    found = [estimated(f, d, n, seed) for seed in range(30)]
+    result = [estimated(f, d, n, seed) for seed in range(30)]
     z = np.array(
-        [(e.coefficients - truth.coefficients) / e.standard_errors for e in found]
+        [(e.coefficients - truth.coefficients) / e.standard_errors for e in result]
     )
     squares = (z**2).mean(axis=(0, 2))
     assert (squares > 0.6).all()
     assert (squares < 1.7).all()
     mean = z.mean(axis=0) * np.sqrt(30)
     assert np.abs(mean).max() < 4.8
-    z0 = [(e.intercept - truth.intercept) / e.intercept_error for e in found]
+    z0 = [(e.intercept - truth.intercept) / e.intercept_error for e in result]
     assert 0.4 < np.mean(np.square(z0)) < 2.2
 
 
@@ -64,12 +64,12 @@ def test_three_errors_of_a_hundred_samples_hold_what_three_normal_ones_do():
     plan, beyond = SizePlan.of(d, TextLaw(), 100), 0
     for seed in range(250):
         words = estimate_words(f, plan, np.random.default_rng(seed))
-        found = words.at(BANDWIDTHS[1:2])
-        z = (found.coefficients - truth) / found.standard_errors
+        result = words.at(BANDWIDTHS[1:2])
+        z = (result.coefficients - truth) / result.standard_errors
         beyond += int((np.abs(z) > 3.0).any())
     assert beyond <= 16
     blocks = [WordRegression(b).at(BANDWIDTHS[1:2]).coefficients for b in words.blocks]
-    ratio = found.standard_errors / (np.std(blocks, axis=0, ddof=1) / np.sqrt(20))
+    ratio = result.standard_errors / (np.std(blocks, axis=0, ddof=1) / np.sqrt(20))
     excess = max(0.0, stats.kurtosis(blocks, axis=0, bias=False).mean())
     freedom = 2.0 / (2.0 / 19.0 + excess / 20.0)
     expected = stats.t.isf(stats.norm.sf(3.0), freedom) / 3.0
@@ -79,11 +79,11 @@ def test_three_errors_of_a_hundred_samples_hold_what_three_normal_ones_do():
 
 def test_a_function_of_words_and_pairs_has_no_error():
     tree = Conjunctions.of([1.0, 0.5, -2.0], [[0], [1, 2], []], [[], [], [3]], 20, 4.0)
-    found = estimated(tree.value, 20, 3000, 0)
+    result = estimated(tree.value, 20, 3000, 0)
     truth = WordRegression(tree).at(BANDWIDTHS)
-    np.testing.assert_allclose(found.coefficients, truth.coefficients, atol=1e-6)
-    np.testing.assert_allclose(found.intercept, truth.intercept, atol=1e-6)
-    assert found.standard_errors.max() < 1e-6
+    np.testing.assert_allclose(result.coefficients, truth.coefficients, atol=1e-6)
+    np.testing.assert_allclose(result.intercept, truth.intercept, atol=1e-6)
+    assert result.standard_errors.max() < 1e-6
 
 
 def test_adding_a_constant_moves_the_intercept_alone():
@@ -100,8 +100,8 @@ def test_words_are_left_out_one_by_one_so_that_the_limit_of_small_bandwidths_is_
     whole = np.ones((1, 20), bool)
     effects = f(whole) - f(~np.eye(20, dtype=bool))
     plan = SizePlan.of(20, TextLaw(), 1000)
-    found = estimate_words(f, plan, np.random.default_rng(0)).at(np.array([0.002]))
-    contrast = found.coefficients[0] - found.coefficients[0].mean()
+    result = estimate_words(f, plan, np.random.default_rng(0)).at(np.array([0.002]))
+    contrast = result.coefficients[0] - result.coefficients[0].mean()
     np.testing.assert_allclose(contrast, effects - effects.mean(), atol=1e-9)
 
 
