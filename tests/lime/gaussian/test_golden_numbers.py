@@ -74,9 +74,6 @@ def test_a_column_is_switched_off_in_the_seventh_figure(first, expected, atol):
     exact = law.with_width(
         gaussian_theory.critical_bandwidths(law, [[first, 0.43198, 0.7]]).widths[0, 1]
     )
-    off = gaussian_theory.gains(exact, [[first, 0.43198, 0.7]]).of_linear(
-        [10.0, -10.0, 0.0]
-    )
     off = linear_limits(
         gaussian_theory.gains(exact, [[first, 0.43198, 0.7]]), [10.0, -10.0, 0.0]
     )
