@@ -27,14 +27,14 @@ _SMALLEST = 1e-140
 def read_array(values: object, label: str, *, ndim: int) -> Array:
     """``values`` as a finite, non-empty float64 array with ``ndim`` dimensions."""
     array = _read(values, label, ndim)
-    _refuse_any(~np.isfinite(array), array, label, "not finite")
+    refuse_any(~np.isfinite(array), array, label, "not finite")
     return sealed(array)
 
 
 def read_with_missing(values: object, label: str, *, ndim: int) -> Array:
     """As :func:`read_array`, but NaN is a number that is missing."""
     array = _read(values, label, ndim)
-    _refuse_any(np.isinf(array), array, label, "infinite")
+    refuse_any(np.isinf(array), array, label, "infinite")
     return sealed(array)
 
 
@@ -66,7 +66,8 @@ def _of_other_dimensions(values: object, label: str, came: int, ndim: int) -> st
     return ""
 
 
-def _refuse_any(wrong: NDArray[np.bool_], array: Array, label: str, word: str) -> None:
+def refuse_any(wrong: NDArray[np.bool_], array: Array, label: str, word: str) -> None:
+    """Refuse an array of which some values are wrong, with the first of them."""
     if wrong.any():
         place = tuple(int(i) for i in np.argwhere(wrong)[0])
         raise InvalidInput(

@@ -38,6 +38,7 @@ from typing import (
     TypeAlias,
     TypeVar,
     Union,
+    cast,
     dataclass_transform,
     final,
     get_args,
@@ -47,9 +48,10 @@ from typing import (
 
 import numpy as np
 
-from propopt.base.checks import as_floats, is_sealed, sealed
+from propopt.base.checks import as_floats, is_sealed, refuse_any, sealed
 from propopt.base.errors import InvalidInput
 from propopt.base.files import Format, archive_path, as_json
+from propopt.base.text import plain_name
 
 
 T = TypeVar("T")
@@ -124,20 +126,29 @@ def stored(
     )
 
 
-def left(*, default: Any = None) -> Any:
+def left(*, default: Any, compare: bool = True, repr: bool = True) -> Any:
     """A field that files and pickles leave out: its default is there after loading."""
-    return dataclasses.field(default=default, metadata={_SAID: _LEFT})
+    return dataclasses.field(
+        default=default, compare=compare, repr=repr, metadata={_SAID: _LEFT}
+    )
 
 
 # ---- Values that cost work, done when somebody first asks for them
 
 
-@final
 @dataclasses.dataclass(frozen=True, eq=False)
 class Lazy(Generic[T]):
     """A value that is computed when it is first read."""
 
     compute: Callable[[], T]
+
+    is_pickled: ClassVar[bool] = False
+    """Whether a pickle takes it as it is; others are computed for it."""
+
+
+def lazily(compute: Callable[[], T]) -> T:
+    """A lazy value for a field, where a type checker sees what it will be."""
+    return cast("T", Lazy(compute))
 
 
 @final
@@ -160,6 +171,44 @@ class _LazyField:
         vars(owner)[self._name] = value
 
 
+# ---- What a file holds: arrays by name, and what several parts of it have in common
+
+
+@final
+class Members(dict[str, Any]):
+    """Arrays of a file by name, and the plain records that its parts share."""
+
+    def __init__(
+        self, arrays: Mapping[str, Any] | None = None, shared: Any = None
+    ) -> None:
+        super().__init__(arrays or {})
+        if shared is not None and not isinstance(shared, list):
+            raise InvalidInput("shared: expected a list of records")
+        self.shared: list[Any] = shared or []
+        self._made: dict[tuple[type, int], Any] = {}
+
+    def place_of(self, plain: Any) -> int:
+        """Where a plain record stands among the shared ones; from now on if not yet."""
+        if plain not in self.shared:
+            self.shared.append(plain)
+        return self.shared.index(plain)
+
+    def made_of(self, cls: type, place: object, make: Callable[[Any], Any]) -> Any:
+        """The object of a shared record, made once."""
+        if type(place) is not int or not 0 <= place < len(self.shared):
+            raise InvalidInput(f"shared: expected a place below {len(self.shared)}")
+        if (cls, place) not in self._made:
+            self._made[cls, place] = make(self.shared[place])
+        return self._made[cls, place]
+
+    def refuse_rest(self) -> None:
+        """Refuse arrays and records that nothing took."""
+        for name in self:
+            raise InvalidInput(f"it also has the array {name!r}")
+        if len({place for _, place in self._made}) < len(self.shared):
+            raise InvalidInput("shared: it has a record that nothing refers to")
+
+
 # ---- Parts: how a value of one type is checked, made plain for a file, and read again
 
 
@@ -176,11 +225,11 @@ class Part(ABC):
     def checked(self, value: Any, name: str) -> Any:
         """The value as an object holds it, refused where it is none."""
 
-    def packed(self, value: Any, name: str, arrays: dict[str, Any]) -> Any:
+    def packed(self, value: Any, name: str, arrays: Members) -> Any:
         """What JSON has of it; its arrays go to ``arrays``, under ``name``."""
         return value
 
-    def unpacked(self, plain: Any, name: str, arrays: dict[str, Any]) -> Any:
+    def unpacked(self, plain: Any, name: str, arrays: Members) -> Any:
         """The value again; what it takes of ``arrays`` is taken out."""
         return self.checked(plain, name)
 
@@ -242,24 +291,35 @@ class _Scalar(Part):
                 return kind in (float, Hashable) and self._fits(value)
         return False
 
+    @property
+    def _may_miss(self) -> bool:
+        known = self.bounds.missing and type(None) not in self.types
+        return known or Hashable in self.types
+
     def _fits(self, value: float) -> bool:
         if value != value:
-            return self.bounds.missing
+            return self._may_miss or self.bounds.missing
         if abs(value) > sys.float_info.max:
-            return self.bounds.infinite and self.bounds.low <= value <= self.bounds.high
+            known = self.bounds.infinite or Hashable in self.types
+            return known and self.bounds.low <= value <= self.bounds.high
         return self.bounds.low <= value <= self.bounds.high
 
-    def packed(self, value: Any, name: str, arrays: dict[str, Any]) -> Any:
+    def packed(self, value: Any, name: str, arrays: Members) -> Any:
+        if Hashable in self.types:
+            value = plain_name(value)
         if isinstance(value, float | np.floating) and not math.isfinite(value):
             return None if math.isnan(value) else str(float(value))
         return value
 
-    def unpacked(self, plain: Any, name: str, arrays: dict[str, Any]) -> Any:
-        if plain is None and self.bounds.missing and type(None) not in self.types:
-            return math.nan
-        if self.bounds.infinite and plain in ("inf", "-inf"):
+    def unpacked(self, plain: Any, name: str, arrays: Members) -> Any:
+        if plain is None and self._may_miss:
+            return np.nan  # one NaN, which is itself
+        if self.bounds.infinite and isinstance(plain, str) and plain in _INFINITE:
             plain = float(plain)
         return self.checked(plain, name)
+
+
+_INFINITE: Final = ("inf", "-inf")
 
 
 @final
@@ -290,7 +350,7 @@ class _Many(Part):
             self.length is None and (count > 0 or not self.bounds.nonempty)
         )
 
-    def packed(self, value: Any, name: str, arrays: dict[str, Any]) -> Any:
+    def packed(self, value: Any, name: str, arrays: Members) -> Any:
         if self.in_header:
             return [
                 self.part.packed(x, f"{name}.{k}", arrays) for k, x in enumerate(value)
@@ -300,7 +360,7 @@ class _Many(Part):
         arrays[f"{name}.sizes"] = np.array([len(x) for x in value], dtype=np.int64)
         return None
 
-    def unpacked(self, plain: Any, name: str, arrays: dict[str, Any]) -> Any:
+    def unpacked(self, plain: Any, name: str, arrays: Members) -> Any:
         if self.in_header:
             if not isinstance(plain, list) or not self._long_enough(len(plain)):
                 raise self.refusal(name, plain)
@@ -336,12 +396,13 @@ class _Named(Part):
     def checked(self, value: Any, name: str) -> Any:
         if not isinstance(value, Mapping) or not all(map(is_text, value)):
             raise self.refusal(name, value)
-        return {k: self.part.checked(x, f"{name}.{k}") for k, x in value.items()}
+        own = {k: self.part.checked(x, f"{name}.{k}") for k, x in value.items()}
+        return value if all(own[k] is value[k] for k in own) else own
 
-    def packed(self, value: Any, name: str, arrays: dict[str, Any]) -> Any:
+    def packed(self, value: Any, name: str, arrays: Members) -> Any:
         return {k: self.part.packed(x, f"{name}.{k}", arrays) for k, x in value.items()}
 
-    def unpacked(self, plain: Any, name: str, arrays: dict[str, Any]) -> Any:
+    def unpacked(self, plain: Any, name: str, arrays: Members) -> Any:
         if not self.in_header:
             start = f"{name}."
             own = [key[len(start) :] for key in arrays if key.startswith(start)]
@@ -375,14 +436,14 @@ class _Numbers(Part):
         if self.dtype is np.float64:
             return self._looked_at(sealed(as_floats(value, name)), name)
         array = np.array(value)
+        if self.dtype is None:  # what is no number is refused where it is saved
+            return sealed(array)
         if array.dtype.kind not in "fiub":
             raise InvalidInput(f"{name}: expected {self.words}, got {array.dtype}")
-        if self.dtype is not None:
-            same = array.astype(self.dtype)
-            if not (same == array).all():
-                raise self.refusal(name, value)
-            array = same
-        return self._looked_at(sealed(array), name)
+        own = array.astype(self.dtype)
+        if not (own == array).all():
+            raise self.refusal(name, value)
+        return self._looked_at(sealed(own), name)
 
     def _of_axes(self, array: Any, name: str) -> Any:
         axes = self.bounds.axes
@@ -400,12 +461,12 @@ class _Numbers(Part):
             raise InvalidInput(f"{name}: the array is empty, of shape {array.shape}")
         if self.dtype is None or array.dtype.kind == "b":
             return array
-        for allowed, odd, word in (
-            (bounds.missing, np.isnan, "missing"),
-            (bounds.infinite, np.isinf, "infinite"),
-        ):
-            if not allowed and odd(array).any():
-                raise InvalidInput(f"{name}: expected finite numbers, some are {word}")
+        refused = np.zeros(array.shape, dtype=bool)
+        if array.dtype.kind == "f" and not bounds.missing:
+            refused |= np.isnan(array)
+        if array.dtype.kind == "f" and not bounds.infinite:
+            refused |= np.isinf(array)
+        refuse_any(refused, array, name, "not finite")
         outside = (array < bounds.low) | (array > bounds.high)
         if outside.any():
             raise InvalidInput(
@@ -414,11 +475,11 @@ class _Numbers(Part):
             )
         return array
 
-    def packed(self, value: Any, name: str, arrays: dict[str, Any]) -> Any:
+    def packed(self, value: Any, name: str, arrays: Members) -> Any:
         arrays[name] = value
         return None
 
-    def unpacked(self, plain: Any, name: str, arrays: dict[str, Any]) -> Any:
+    def unpacked(self, plain: Any, name: str, arrays: Members) -> Any:
         array = _member(arrays, name)
         wanted = "fiub" if self.dtype is None else np.dtype(self.dtype).kind
         if array.dtype.kind not in wanted or self.dtype not in (None, array.dtype):
@@ -444,10 +505,10 @@ class _Maybe(Part):
     def checked(self, value: Any, name: str) -> Any:
         return None if value is None else self.part.checked(value, name)
 
-    def packed(self, value: Any, name: str, arrays: dict[str, Any]) -> Any:
+    def packed(self, value: Any, name: str, arrays: Members) -> Any:
         return None if value is None else self.part.packed(value, name, arrays)
 
-    def unpacked(self, plain: Any, name: str, arrays: dict[str, Any]) -> Any:
+    def unpacked(self, plain: Any, name: str, arrays: Members) -> Any:
         there = plain is not None if self.in_header else name in arrays
         return self.part.unpacked(plain, name, arrays) if there else None
 
@@ -468,15 +529,27 @@ class _Record(Part):
             raise self.refusal(name, value)
         return value
 
-    def packed(self, value: Any, name: str, arrays: dict[str, Any]) -> Any:
+    def packed(self, value: Any, name: str, arrays: Members) -> Any:
         inside, plain = f"{name}." if name else "", {}
         for key, part in parts_of(self.cls).items():
             own = part.packed(getattr(value, key), inside + key, arrays)
             if part.in_header:
                 plain[key] = own
-        return plain
+        return arrays.place_of(plain) if self.is_shared else plain
 
-    def unpacked(self, plain: Any, name: str, arrays: dict[str, Any]) -> Any:
+    @property
+    def is_shared(self) -> bool:
+        """Whether equal ones stand in a file once, as names of rows and columns do."""
+        return bool(getattr(self.cls, "shared_in_files", False))
+
+    def unpacked(self, plain: Any, name: str, arrays: Members) -> Any:
+        if self.is_shared and not isinstance(plain, dict):
+            return arrays.made_of(
+                self.cls, plain, lambda own: self._made(own, name, arrays)
+            )
+        return self._made(plain, name, arrays)
+
+    def _made(self, plain: Any, name: str, arrays: Members) -> Any:
         if not isinstance(plain, dict):
             raise self.refusal(name, plain)
         inside, parts = f"{name}." if name else "", parts_of(self.cls)
@@ -492,9 +565,40 @@ class _Record(Part):
             made = self.cls(**fields)
         except InvalidInput as error:
             raise InvalidInput(f"{name}: {error}" if name else str(error)) from None
-        if isinstance(made, Declared):
+        if name and isinstance(made, Declared):
             made.contradictions()
         return made
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class _OwnWay(Part):
+    """An object that says itself how it stands in a file, as schemas of tables do."""
+
+    cls: Any  # with packed_into(arrays), and unpacked_from(plain, arrays) of the class
+
+    @property
+    def words(self) -> str:  # type: ignore[override]
+        return f"what makes a {self.cls.__name__}"
+
+    def checked(self, value: Any, name: str) -> Any:
+        if not isinstance(value, self.cls):
+            raise self.refusal(name, value)
+        return value
+
+    def packed(self, value: Any, name: str, arrays: Members) -> Any:
+        own: dict[str, Any] = {}
+        plain = value.packed_into(own)
+        arrays.update({f"{name}.{key}": array for key, array in own.items()})
+        return plain
+
+    def unpacked(self, plain: Any, name: str, arrays: Members) -> Any:
+        if not isinstance(plain, dict):
+            raise self.refusal(name, plain)
+        start = f"{name}."
+        own = [key for key in arrays if key.startswith(start)]
+        inside = {key.removeprefix(start): arrays.pop(key) for key in own}
+        return self.cls.unpacked_from(plain, inside)
 
 
 def is_text(value: object) -> bool:
@@ -572,6 +676,10 @@ def part_of(hint: Any, bounds: Bounds) -> Part:
     if origin is np.ndarray:
         (kind,) = get_args(inside[1])
         return _Numbers(None if kind is Any else kind, bounds)
+    if isinstance(hint, type) and hasattr(hint, "unpacked_from"):
+        return _OwnWay(hint)
+    if isinstance(hint, type) and issubclass(hint, np.generic):
+        return _Scalar((), (), bounds)  # a number of NumPy becomes one of Python
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):
         return _Record(hint)
     raise TypeError(f"no file has a field of type {hint!r}")
@@ -662,19 +770,19 @@ class Declared:
         self._check_axes()
 
     @property
-    def sizes(self) -> dict[str, int]:
+    def lengths(self) -> dict[str, int]:
         """The length of each axis by its letter, as far as arrays are known."""
         sizes: dict[str, int] = {}
         for name, _, axes in _arrays_of(type(self)):
-            array = vars(self)[name]
-            if axes is not None and isinstance(array, np.ndarray):
-                for axis, length in zip(axes, array.shape, strict=True):
+            shape = getattr(vars(self)[name], "shape", None)  # of a lazy one too
+            if axes is not None and shape is not None:
+                for axis, length in zip(axes, shape, strict=True):
                     if axis.isalpha():
                         sizes.setdefault(axis, length)
         return sizes
 
     def _check_axes(self) -> None:
-        sizes = self.sizes
+        sizes = self.lengths
         for name, _, axes in _arrays_of(type(self)):
             array = vars(self)[name]
             if axes is None or not isinstance(array, np.ndarray):
@@ -686,7 +794,9 @@ class Declared:
                 )
 
     def __getstate__(self) -> dict[str, Any]:
-        settled(self)
+        for name, value in list(vars(self).items()):
+            if isinstance(value, Lazy) and not value.is_pickled:
+                getattr(self, name)
         lost = {
             field.name: field.default
             for field in dataclasses.fields(self)
@@ -727,13 +837,16 @@ class Declared:
             If the folder is not there, or a field is not what can be loaded again.
         """
         form, target = _form_of(type(self)), archive_path(path)
-        arrays: dict[str, Any] = {}
+        arrays, whole = Members(), _Record(type(self))
         try:
             settled(self)
-            plain = json.loads(as_json(_Record(type(self)).packed(self, "", arrays)))
-            _Record(type(self)).unpacked(plain, "", dict(arrays))
+            plain = whole.packed(self, "", arrays)
+            plain = json.loads(as_json({**plain, "shared": arrays.shared}))
+            again = Members(arrays, plain.pop("shared"))
+            whole.unpacked(plain, "", again).contradictions()
         except (TypeError, ValueError, RecursionError) as error:
             raise form.unsavable(target, error) from None
+        plain = {**plain, "shared": again.shared}
         form.write(target, {**plain, "digest": digest_of(plain, arrays)}, arrays)
 
     @classmethod
@@ -747,22 +860,42 @@ class Declared:
         FileNotFoundError
             If there is none.
         """
+        made = cls.read(path)
+        try:
+            made.contradictions()
+        except InvalidInput as error:
+            raise _form_of(cls).refusal(archive_path(path), str(error)) from None
+        return made
+
+    @classmethod
+    def read(cls, path: str | Path) -> Self:
+        """The same, though its fields may contradict each other."""
         form, source = _form_of(cls), archive_path(path)
-        version, header, arrays = form.read(source)
+        version, header, members = form.read(source)
         try:
             told = header.pop("digest", None)
             now = version == form.version  # before there may have been none
-            if (now or told is not None) and told != digest_of(header, arrays):
+            if (now or told is not None) and told != digest_of(header, members):
                 raise InvalidInput("its digest is not that of what it holds")
             if not now:
-                header, arrays = cls.upgraded(version, header, arrays)
-            made = _Record(cls).unpacked(header, "", arrays)
-            for name in arrays:
-                raise InvalidInput(f"it also has the array {name!r}")
+                header, members = cls.upgraded(version, header, members)
+            arrays = Members(members, header.pop("shared", None))
+            made: Self = _Record(cls).unpacked(header, "", arrays)
+            arrays.refuse_rest()
         except (InvalidInput, RecursionError) as error:
             raise form.refusal(source, str(error)) from None
-        own: Self = made
-        return own
+        return made
+
+
+def packed(value: Any, name: str, arrays: Members) -> Any:
+    """What JSON has of a declared object that is part of a file; arrays go beside."""
+    return _Record(type(value)).packed(value, name, arrays)
+
+
+def unpacked(cls: type[T], plain: Any, name: str, arrays: Members) -> T:
+    """The object that :func:`packed` made plain, checked and without contradictions."""
+    made: T = _Record(cls).unpacked(plain, name, arrays)
+    return made
 
 
 def digest_of(header: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:
@@ -807,5 +940,7 @@ def _inside(value: Any) -> list[Any]:
     """The arrays of a field: one, several, or by name."""
     if isinstance(value, np.ndarray):
         return [value]
-    items = value.values() if isinstance(value, Mapping) else value
-    return [x for x in items if isinstance(x, np.ndarray)] if items else []
+    if isinstance(value, Mapping):
+        value = tuple(value.values())
+    items = value if isinstance(value, tuple) else ()
+    return [x for x in items if isinstance(x, np.ndarray)]

@@ -187,7 +187,7 @@ class Format:
         except InvalidInput as error:
             raise self.refusal(path, str(error)) from None
         version = header.pop("version", None)
-        if header.pop("format", None) != self.name or not isinstance(version, int):
+        if header.pop("format", None) != self.name or type(version) is not int:
             raise self.refusal(path, "its header is that of something else")
         if not 1 <= version <= self.version:
             raise InvalidInput(

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Points, Truths
 from propopt.base.checks import read_count
+from propopt.base.declared import lazily
 from propopt.base.errors import InvalidInput
 from propopt.base.terminal import progress_bar
 from propopt.explaining.conditional import (
@@ -68,7 +69,7 @@ from propopt.losses.graphs.points import (
     knn_graph,
 )
 from propopt.results.certificate import Certificate
-from propopt.results.explanation import Explanation, Lazy, Parameter
+from propopt.results.explanation import Explanation, Parameter
 from propopt.results.target_error import (
     Aim,
     Excess,
@@ -294,8 +295,8 @@ class FittedRows:
         c = np.array(list(weights.values()))
         return replace(
             bare,
-            target=Lazy(partial(errors.error, c, certificate.scale)),
-            standard_errors=Lazy(partial(errors.standard_errors, c)),
+            target=lazily(partial(errors.error, c, certificate.scale)),
+            standard_errors=lazily(partial(errors.standard_errors, c)),
             program=program,
         )
 

@@ -6,17 +6,16 @@ values, and the targets made of it, are compared at some of the reference rows.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, final, get_args
+from typing import Any, Self, final
 
 import numpy as np
 
-from propopt.base.arrays import Array
+from propopt.base.arrays import Array, Points, Values
+from propopt.base.declared import Declared, stored
 from propopt.base.errors import InvalidInput
-from propopt.base.files import Format, archive_path, as_json
+from propopt.base.files import archive_path
 from propopt.explaining.contributions import (
     ContributionChoice,
     ContributionRule,
@@ -36,29 +35,10 @@ from propopt.functions.wrapping import wrapped
 from propopt.laws.data_law import Reference
 from propopt.losses import Smoothness
 from propopt.losses.graphs.points import graph_from_matrix
-from propopt.results.archive import KINDS as EXPLANATION
-from propopt.results.archive import (
-    WITHOUT_QUANTITY,
-    Kinds,
-    are_texts,
-    check_header,
-    is_count,
-    is_positive,
-    is_size,
-    is_text,
-    packed,
-    refuse_contradiction,
-    unpacked,
-)
-from propopt.results.explanation import Explanation, settled
+from propopt.results.explanation import Explanation
 from propopt.tables.frames import Labels
-from propopt.tables.schema import pack_schema, unpack_schema
+from propopt.tables.schema import TableSchema
 
-
-_EXPLAINER = Format("propopt explainer", "a saved explainer", version=2)
-
-_BEFORE: Mapping[str, Any] = {"parts": None}
-"""What version 1 had not: parts of the output."""
 
 CHECKED_ROWS = 16
 """Reference rows at which values of a model are compared, and so many ..."""
@@ -93,206 +73,198 @@ class ModelChoice:
     target: Target  # of wrap
     output: Output
     law: LawChoice  # of the target
-    seed: int  # for targets that are sampled
+    seed: int = stored(low=0)  # for targets that are sampled
+
+
+class SavedExplainer(
+    Declared, kind="propopt explainer", noun="a saved explainer", version=3
+):
+    """The fields of a fitted explainer, without its model."""
+
+    reference: Explanation = stored()
+    choice: ModelChoice = stored()
+    wrapped: bool = stored()  # whether the model was given as a Function
+    schema: TableSchema | None = stored(default=None)
+    rows: Points = stored("n D", missing=True, nonempty=True)
+    table: Points = stored("m D", missing=True, nonempty=True)  # of scales and laws
+    table_features: tuple[str, ...] | None = stored(default=None)
+    n_rows: int = stored(low=1)
+    coordinates: Array = stored("n q", missing=True, nonempty=True)
+    sizes: Values = stored("D", low=0.0)
+    values: Values = stored("k", nonempty=True)  # of the model at the first rows
+    features: Array | None = stored("D D", default=None)  # which are similar
+    background: Points | None = stored("b D", missing=True, nonempty=True, default=None)
+    targets: Array | None = stored("t D", default=None)  # of the first rows
+    n_neighbors: int = stored(low=1)
+    lengthscale: float | None = stored(default=None, low=0.0)
+    names: tuple[str, str, str] = stored()
+    weights: tuple[float, float, float] = stored(low=0.0)
+    contributions: ContributionChoice | None = stored(default=None)
+    metric: FeatureMetric | None = stored(default=None)
+
+    @classmethod
+    def of(cls, fitted: FittedRows, choice: ModelChoice) -> Self:
+        """What is to be saved."""
+        table, nearest = fitted.table, fitted.nearest
+        columns = fitted.reference.labels.of_columns()
+        first = fitted.rows[:CHECKED_ROWS]
+        parts: dict[str, Any] = {}
+        if isinstance(fitted, FittedParts):
+            parts = {
+                "background": fitted.parts.background,
+                "targets": _targets(fitted),
+                "contributions": fitted.kind,
+                "metric": fitted.metric,
+            }
+        smooth = fitted.smooth
+        return cls(
+            reference=fitted.reference,
+            choice=choice,
+            wrapped=fitted.wrapped,
+            schema=None if fitted.wrapped else fitted.function.schema,
+            rows=fitted.rows,
+            table=table.points,
+            table_features=table.labels.features,
+            n_rows=table.n_rows,
+            coordinates=nearest.coordinates,
+            sizes=fitted.rule.sizes,
+            values=fitted.function.value_at(first, columns),
+            features=None if smooth is None else smooth.graph.similarities.toarray(),
+            n_neighbors=nearest.n_neighbors,
+            lengthscale=nearest.lengthscale,
+            names=fitted.names,
+            weights=fitted.weights,
+            **parts,
+        )
+
+    @classmethod
+    def upgraded(
+        cls, version: int, header: dict[str, Any], arrays: dict[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Fields stood in groups; version 1 had no parts of the output."""
+        assert version < 3
+        old: dict[str, Any] = {"parts": None, **header}
+        for key in ("explanation", "model", "table", "nearest"):
+            if not isinstance(old.get(key), dict):
+                raise InvalidInput(f"its header has no {key}")
+        parts = old["parts"] or {"contributions": None, "metric": None}
+        choice = dict(old["model"])
+        reference, _ = Explanation.upgraded(1, old["explanation"], {})
+        return {
+            "reference": reference,
+            "wrapped": choice.pop("wrapped", None),
+            "choice": choice,
+            "schema": _renamed(old["schema"]),
+            "table_features": old["table"]["features"],
+            "n_rows": old["table"]["n_rows"],
+            **old["nearest"],
+            "names": old["names"],
+            "weights": old["weights"],
+            **parts,
+        }, arrays
+
+    def contradictions(self) -> None:
+        """Refuse numbers of another size than the reference has, or without meaning."""
+        (n, _), k = self.reference.shape, len(self.values)
+        if self.rows.shape != self.reference.shape:
+            raise InvalidInput("rows: expected those of the reference")
+        if k != min(n, CHECKED_ROWS):
+            raise InvalidInput(f"values: expected {min(n, CHECKED_ROWS)} numbers")
+        if len(set(self.names)) < len(self.names):
+            raise InvalidInput("names: expected three names of losses")
+        if self.lengthscale is not None and not self.lengthscale > 0.0:
+            raise InvalidInput("lengthscale: expected a number > 0")
+        told = [self.contributions, self.metric, self.background, self.targets]
+        if 0 < sum(part is None for part in told) < len(told):
+            raise InvalidInput("contributions: some of what makes them is missing")
+        if self.targets is not None and len(self.targets) != min(n, CHECKED_TARGETS):
+            raise InvalidInput("targets: expected those of the first rows")
+
+    def fitted(self, model: Any) -> FittedRows:
+        """The explainer, of the same model."""
+        reference, choice = self.reference, self.choice
+        function = self._function(model)
+        labels = Labels(features=self.table_features)
+        labels.check(self.table.shape, "table")
+        table = Reference.of_points(self.table, labels, function.schema)
+        table = replace(table, n_rows=self.n_rows)
+        smooth = self.names[2]
+        common: dict[str, Any] = {
+            "function": function,
+            "wrapped": isinstance(model, Function),
+            "table": table,
+            "rows": self.rows,
+            "nearest": NearestRows(
+                coordinates=self.coordinates,
+                n_neighbors=self.n_neighbors,
+                lengthscale=self.lengthscale,
+            ),
+            "reference": reference,
+            "names": self.names,
+            "weights": self.weights,
+            "smooth": None
+            if self.features is None
+            else Smoothness(graph_from_matrix(self.features), name=smooth),
+            "settings": reference.parameters,
+        }
+        sizes, law, seed = self.sizes, choice.law, choice.seed
+        if self.contributions is None or self.metric is None:
+            rule = target_rule(function, table, sizes, law=law, rng=seed)
+            return FittedRows(rule=rule, **common)
+        made = ContributionRule(
+            function=function, reference=table, law=law, background=self.background
+        )
+        return FittedParts(
+            rule=TargetRule(function=function, sizes=sizes),
+            parts=made.settled(self.rows, seed),
+            kind=self.contributions,
+            metric=self.metric,
+            **common,
+        )
+
+    def _function(self, model: Any) -> Function:
+        if self.wrapped != isinstance(model, Function):
+            made = "a Function, by propopt.wrap" if self.wrapped else "the model itself"
+            raise InvalidInput(f"model: the explainer was fitted to {made}; give that")
+        if self.wrapped:
+            return model
+        named = self.reference.quantity
+        outcome = None if named is None else named.outcome
+        data: Any = self.table if self.schema is None else self.schema
+        target, output = self.choice.target, self.choice.output
+        return wrapped(model, None, target, output, data, outcome=outcome)
+
+
+def _renamed(schema: Any) -> Any:
+    """The places of arrays in a schema, which had its name before them."""
+    if isinstance(schema, list):
+        return [_renamed(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    array = schema.get("array")
+    if len(schema) == 1 and isinstance(array, str):
+        return {"array": array.removeprefix("schema.")}
+    return {key: _renamed(part) for key, part in schema.items()}
 
 
 def write_explainer(path: str | Path, fitted: FittedRows, choice: ModelChoice) -> None:
     """Write a fitted explainer to an ``.npz`` file."""
-    target = archive_path(path)
-    arrays: dict[str, Array] = {}
-    try:
-        header = _header(fitted, choice, arrays)
-        check_header(json.loads(as_json(header)), _KINDS)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise _EXPLAINER.unsavable(target, error) from None
-    _EXPLAINER.write(target, header, arrays)
+    SavedExplainer.of(fitted, choice).save(path)
 
 
 def read_explainer(path: str | Path, model: Any) -> tuple[FittedRows, ModelChoice]:
     """The explainer that :func:`write_explainer` wrote, for the same model."""
-    source = archive_path(path)
-    version, header, arrays = _EXPLAINER.read(source)
-    if version < 2:
-        header = {**_BEFORE, **header}
+    saved, source = SavedExplainer.load(path), archive_path(path)
     try:
-        check_header(header, _KINDS)
-        fitted, choice = _unpacked(header, arrays, model)
+        fitted = saved.fitted(model)
         _refuse_contradictions(fitted)
-        _refuse_other_function(fitted, arrays)
+        _refuse_other_function(fitted, saved)
     except InvalidInput as error:
         raise InvalidInput(f"{source}: {error}") from None
     except _NONSENSE as error:
         reason = f"what it holds makes no sense: {type(error).__name__}: {error}"
-        raise _EXPLAINER.refusal(source, reason) from None
-    return fitted, choice
-
-
-def _header(
-    fitted: FittedRows, choice: ModelChoice, arrays: dict[str, Array]
-) -> dict[str, Any]:
-    explanation, own = packed(settled(fitted.reference))
-    table = fitted.table
-    schema = None if fitted.wrapped else fitted.function.schema
-    few = slice(0, CHECKED_ROWS)
-    arrays |= {f"reference.{name}": array for name, array in own.items()}
-    arrays["rows"], arrays["table"] = fitted.rows, table.points
-    arrays["coordinates"] = fitted.nearest.coordinates
-    arrays["sizes"] = fitted.rule.sizes
-    columns = fitted.reference.labels.of_columns()
-    arrays["values"] = fitted.function.value_at(fitted.rows[few], columns)
-    if fitted.smooth is not None:
-        arrays["features"] = fitted.smooth.graph.similarities.toarray()
-    if isinstance(fitted, FittedParts):
-        arrays["background"] = _background(fitted)
-        arrays["targets"] = _targets(fitted)
-    return {
-        "explanation": explanation,
-        "model": {**vars(choice), "wrapped": fitted.wrapped},
-        "schema": None
-        if schema is None or fitted.wrapped
-        else pack_schema(schema, arrays),
-        "table": {"n_rows": table.n_rows, "features": table.labels.features},
-        "nearest": {
-            "n_neighbors": fitted.nearest.n_neighbors,
-            "lengthscale": fitted.nearest.lengthscale,
-        },
-        "names": list(fitted.names),
-        "weights": list(fitted.weights),
-        "parts": {"contributions": fitted.kind, "metric": fitted.metric}
-        if isinstance(fitted, FittedParts)
-        else None,
-    }
-
-
-def _unpacked(
-    header: Mapping[str, Any], arrays: Mapping[str, Array], model: Any
-) -> tuple[FittedRows, ModelChoice]:
-    reference = _reference(header, arrays)
-    (n, D), parts = reference.shape, header["parts"]
-    told = dict(header["model"])
-    rows = _array(arrays, "rows", (n, D), may_miss=True)
-    table = _array(arrays, "table", (None, D), may_miss=True)
-    sizes = _array(arrays, "sizes", (D,))
-    if (sizes < 0.0).any():
-        raise InvalidInput("sizes: expected numbers >= 0")
-    named = reference.quantity
-    outcome = None if named is None else named.outcome
-    function = _function(model, told.pop("wrapped"), header, arrays, told, outcome)
-    choice = ModelChoice(**told)
-    columns = header["table"]["features"]
-    labels = Labels(features=None if columns is None else tuple(columns))
-    labels.check((len(table), D), "table")
-    law_rows = replace(
-        Reference.of_points(table, labels, function.schema),
-        n_rows=header["table"]["n_rows"],
-    )
-    own, pairs, smooth = header["names"]
-    a, b, c = header["weights"]
-    common: dict[str, Any] = {
-        "function": function,
-        "wrapped": isinstance(model, Function),
-        "table": law_rows,
-        "rows": rows,
-        "nearest": NearestRows(
-            coordinates=_array(arrays, "coordinates", (n, None), may_miss=True),
-            **header["nearest"],
-        ),
-        "reference": reference,
-        "names": (own, pairs, smooth),
-        "weights": (a, b, c),
-        "smooth": _smoothness(arrays, smooth, D),
-        "settings": reference.parameters,
-    }
-    if parts is None:
-        rule = target_rule(function, law_rows, sizes, law=choice.law, rng=choice.seed)
-        return FittedRows(rule=rule, **common), choice
-    made = ContributionRule(
-        function=function,
-        reference=law_rows,
-        law=choice.law,
-        background=_array(arrays, "background", (None, D), may_miss=True),
-    )
-    fitted = FittedParts(
-        rule=TargetRule(function=function, sizes=sizes),
-        parts=made.settled(rows, choice.seed),
-        kind=parts["contributions"],
-        metric=parts["metric"],
-        **common,
-    )
-    return fitted, choice
-
-
-def _array(
-    arrays: Mapping[str, Array],
-    name: str,
-    shape: tuple[int | None, ...],
-    *,
-    may_miss: bool = False,
-) -> Array:
-    """Numbers of a shape, None where it is any above zero; NaN where some may miss."""
-    if name not in arrays:
-        raise InvalidInput(f"it lacks {name!r}")
-    array = arrays[name]
-    if array.dtype != np.float64:
-        raise InvalidInput(f"{name}: expected numbers in float64, got {array.dtype}")
-    fits = array.ndim == len(shape) and all(
-        have > 0 if want is None else have == want
-        for have, want in zip(array.shape, shape, strict=True)
-    )
-    if not fits:
-        wanted = ", ".join("any" if size is None else str(size) for size in shape)
-        raise InvalidInput(f"{name}: expected the shape ({wanted}), got {array.shape}")
-    odd = np.isinf(array) if may_miss else ~np.isfinite(array)
-    if odd.any():
-        raise InvalidInput(f"{name}: some of its numbers are not finite")
-    return array
-
-
-def _background(fitted: FittedParts) -> Array:
-    background = fitted.parts.background
-    assert background is not None, "it is settled"
-    return background
-
-
-def _reference(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> Explanation:
-    explanation = {**WITHOUT_QUANTITY, **header["explanation"]}
-    check_header(explanation, EXPLANATION)
-    own = {
-        name.removeprefix("reference."): array
-        for name, array in arrays.items()
-        if name.startswith("reference.")
-    }
-    fields = unpacked(explanation, own)
-    refuse_contradiction(fields)
-    return Explanation(**fields)
-
-
-def _function(
-    model: Any,
-    was_wrapped: bool,
-    header: Mapping[str, Any],
-    arrays: Mapping[str, Array],
-    told: Mapping[str, Any],
-    outcome: str | None,
-) -> Function:
-    if was_wrapped != isinstance(model, Function):
-        made = "a Function, by propopt.wrap" if was_wrapped else "the model itself"
-        raise InvalidInput(f"model: the explainer was fitted to {made}; give that")
-    if was_wrapped:
-        return model
-    data: Any = arrays["table"]
-    if header["schema"] is not None:
-        data = unpack_schema(header["schema"], arrays)
-    return wrapped(model, None, told["target"], told["output"], data, outcome=outcome)
-
-
-def _smoothness(
-    arrays: Mapping[str, Array], name: str, n_features: int
-) -> Smoothness | None:
-    if "features" not in arrays:
-        return None
-    _array(arrays, "features", (n_features, n_features))
-    return Smoothness(graph_from_matrix(arrays["features"]), name=name)
+        raise InvalidInput(f"{source}: not a saved explainer: {reason}") from None
+    return fitted, saved.choice
 
 
 def _refuse_contradictions(fitted: FittedRows) -> None:
@@ -302,9 +274,9 @@ def _refuse_contradictions(fitted: FittedRows) -> None:
     result = coordinates_of_points(
         fitted.function, fitted.rows, fitted.table.labels, fitted.rule.sizes
     )
-    stored = nearest.coordinates
-    if result.shape != stored.shape or not np.allclose(
-        result, stored, rtol=_ROUNDING, atol=0.0, equal_nan=True
+    known = nearest.coordinates
+    if result.shape != known.shape or not np.allclose(
+        result, known, rtol=_ROUNDING, atol=0.0, equal_nan=True
     ):
         raise InvalidInput("coordinates: they are not those of its rows and sizes")
     for name, text in nearest.settings.items():
@@ -317,9 +289,9 @@ def _refuse_contradictions(fitted: FittedRows) -> None:
         raise InvalidInput(f"nearest: n_neighbors: expected less than {n} rows")
     if fitted.table.n_rows < len(fitted.table.points):
         raise InvalidInput("table: n_rows: fewer than its rows")
-    known = dict(zip(fitted.names, fitted.weights, strict=True))
+    weights = dict(zip(fitted.names, fitted.weights, strict=True))
     for name, weight in reference.weights.items():
-        if known.get(name) != weight:
+        if weights.get(name) != weight:
             raise InvalidInput(f"weights: that of {name} is not that of the reference")
     if not fitted.weights[0] > 0.0:
         raise InvalidInput("weights: the first has to be above zero")
@@ -331,7 +303,7 @@ def _refuse_contradictions(fitted: FittedRows) -> None:
             raise InvalidInput("features: rows that add up are not smooth")
         _refuse_other_sums(reference)
         aim, roots = "contributions", fitted.roots
-    target = _array(reference.details, aim, (n, D))
+    target = _detail(reference, aim, (n, D))
     own = fitted.names[0]
     apart = (reference.attributions - target) / roots
     loss, told = float((apart**2).sum()), reference.losses.get(own, np.nan)
@@ -344,12 +316,20 @@ def _refuse_contradictions(fitted: FittedRows) -> None:
         )
 
 
+def _detail(reference: Explanation, name: str, shape: tuple[int, ...]) -> Array:
+    """Finite numbers of a shape that a method knew."""
+    array = reference.details.get(name)
+    if array is None or array.shape != shape or not np.isfinite(array).all():
+        raise InvalidInput(f"reference: {name}: expected numbers of shape {shape}")
+    return array
+
+
 def _refuse_other_sums(reference: Explanation) -> None:
     """Refuse parts of the output that do not add up."""
     N, D = reference.shape
-    phi = _array(reference.details, "contributions", (N, D))
-    base = _array(reference.details, "base_value", (N,))
-    total = _array(reference.details, "prediction", (N,)) - base
+    phi = _detail(reference, "contributions", (N, D))
+    base = _detail(reference, "base_value", (N,))
+    total = _detail(reference, "prediction", (N,)) - base
     missed = np.abs(reference.attributions.sum(axis=1) - total)
     scale = np.abs(phi).sum(axis=1) + np.abs(total)
     if (missed > _ROUNDING * scale.max()).any():
@@ -376,22 +356,21 @@ def _targets(fitted: FittedRows) -> Array:
     return np.concatenate([one.estimate.values for one in result])
 
 
-def _refuse_other_function(fitted: FittedRows, arrays: Mapping[str, Array]) -> None:
+def _refuse_other_function(fitted: FittedRows, saved: SavedExplainer) -> None:
     """Compare what a model says, and what is made of it, with what is stored."""
-    n, D = fitted.reference.shape
-    columns = fitted.reference.labels.of_columns()
-    values = _array(arrays, "values", (min(n, CHECKED_ROWS),))
+    D, columns = fitted.reference.shape[1], fitted.reference.labels.of_columns()
+    values = saved.values
     result = fitted.function.value_at(fitted.rows[: len(values)], columns)
-    stored = fitted.reference.details.get("gradient", np.zeros((0, D)))
-    if isinstance(fitted, FittedParts):
-        stored = _array(arrays, "targets", (min(n, CHECKED_TARGETS), D))
+    before = fitted.reference.details.get("gradient", np.zeros((0, D)))
+    if saved.targets is not None:
+        before = saved.targets
     targets = _targets(fitted)
-    stored = stored[: len(targets)]
+    before = before[: len(targets)]
     of_values = allowed_difference(values, _SAME, precision_of(values))
-    of_targets = np.full(stored.shape, _SAME * np.abs(stored).max())
+    of_targets = np.full(before.shape, _SAME * np.abs(before).max())
     for label, now, then, allowed in (
         ("value", result, values, of_values),
-        ("target", targets, stored, of_targets),
+        ("target", targets, before, of_targets),
     ):
         apart = np.abs(now - then) - allowed
         if not apart.max() <= 0.0:
@@ -401,72 +380,3 @@ def _refuse_other_function(fitted: FittedRows, arrays: Mapping[str, Array]) -> N
                 f"fitted to: at reference row {place[0]} its {label} is "
                 f"{now[place]:.6g}, and was {then[place]:.6g}; fit an explainer to it"
             )
-
-
-def _is_mapping(value: object) -> bool:
-    return isinstance(value, dict)
-
-
-def _are_three(fits: Callable[[object], bool]) -> Callable[[object], bool]:
-    return lambda value: (
-        isinstance(value, list) and len(value) == 3 and all(map(fits, value))
-    )
-
-
-def _is_model(value: object) -> bool:
-    """True for the fields of a :class:`ModelChoice`, and whether it was wrapped."""
-    return (
-        isinstance(value, dict)
-        and value.keys() == {"target", "output", "law", "seed", "wrapped"}
-        and (value["target"] is None or isinstance(value["target"], str | int | float))
-        and value["output"] in get_args(Output)
-        and value["law"] in get_args(LawChoice)
-        and is_count(value["seed"])
-        and isinstance(value["wrapped"], bool)
-    )
-
-
-def _is_table(value: object) -> bool:
-    return (
-        isinstance(value, dict)
-        and value.keys() == {"n_rows", "features"}
-        and is_positive(value["n_rows"])
-        and (value["features"] is None or are_texts(value["features"]))
-    )
-
-
-def _is_nearest(value: object) -> bool:
-    return (
-        isinstance(value, dict)
-        and value.keys() == {"n_neighbors", "lengthscale"}
-        and is_positive(value["n_neighbors"])
-        and (
-            value["lengthscale"] is None
-            or (is_size(value["lengthscale"]) and value["lengthscale"] > 0)
-        )
-    )
-
-
-def _is_parts(value: object) -> bool:
-    return value is None or (
-        isinstance(value, dict)
-        and value.keys() == {"contributions", "metric"}
-        and value["contributions"] in get_args(ContributionChoice)
-        and value["metric"] in get_args(FeatureMetric)
-    )
-
-
-def _are_names(value: object) -> bool:
-    return _are_three(is_text)(value) and len(set(value)) == 3  # type: ignore[call-overload]
-
-
-_KINDS: Kinds = {
-    "explanation": (_is_mapping, "the header of an explanation"),
-    "model": (_is_model, "what was asked of the model"),
-    "schema": (lambda value: value is None or _is_mapping(value), "columns, or null"),
-    "table": (_is_table, "the rows of the law"),
-    "nearest": (_is_nearest, "the rule of neighbours"),
-    "names": (_are_names, "three names of losses"),
-    "weights": (_are_three(is_size), "three numbers >= 0"),
-    "parts": (_is_parts, "how contributions are made, or null"),
-}

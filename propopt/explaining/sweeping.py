@@ -16,6 +16,7 @@ import numpy as np
 
 from propopt.base.arrays import Array
 from propopt.base.checks import did_you_mean, read_each_nonnegative, read_positive
+from propopt.base.declared import lazily
 from propopt.base.errors import (
     InterruptedWarning,
     InvalidInput,
@@ -31,7 +32,6 @@ from propopt.losses.faithfulness import units_of_target
 from propopt.results.explanation import (
     AttributionsLike,
     Explanation,
-    Lazy,
     explanations_of,
 )
 from propopt.results.shares import Ends
@@ -259,7 +259,7 @@ def sweep(
         if not (done.optimized or done.baselines):
             raise
         done.interrupted = True
-    ends = Lazy(partial(_ends, plan, bounds))
+    ends = lazily(partial(_ends, plan, bounds))
     limits_kept = {bound.loss.name: bound.limit for bound in bounds}
     trade_offs = done.trade_offs(plan.measured, ends, limits_kept)
     _warn_of_missing(trade_offs, len(plan.points))
@@ -283,7 +283,7 @@ class _Done:
             self.optimized.append(result)
 
     def trade_offs(
-        self, measured: Objective, ends: Lazy[Ends], bounds: Mapping[str, float]
+        self, measured: Objective, ends: Ends, bounds: Mapping[str, float]
     ) -> TradeOffs:
         """All of it; the first failure is raised where there is nothing else."""
         if self.failures and not (self.optimized or self.interrupted):

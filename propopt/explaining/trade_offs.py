@@ -7,12 +7,11 @@ come first. Names of rows and columns, which explanations share, are stored once
 
 from __future__ import annotations
 
-import json
 import math
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,14 +19,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array
+from propopt.base.cards import Card, CardTable
+from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput, SolverFailure, UnsolvedWarning
-from propopt.base.files import Format, archive_path, as_json, write_csv
-from propopt.base.html import html_card, html_table
 from propopt.base.resources import require_memory
 from propopt.base.text import (
     Quantity,
-    in_html,
     in_percent,
     percent,
     printable,
@@ -38,22 +35,9 @@ from propopt.base.text import (
 from propopt.losses import FunctionMatching, GradientMatching, Program, PropertyLoss
 from propopt.losses.faithfulness import Units, quantity_of_target
 from propopt.losses.maps import Absolute, GroupMax, Squared
-from propopt.results.archive import (
-    WITHOUT_QUANTITY,
-    WITHOUT_TARGET,
-    Kinds,
-    are_labels,
-    are_named,
-    check_header,
-    is_count,
-    is_size,
-    is_text,
-    packed,
-    refuse_contradiction,
-    unpacked,
-)
-from propopt.results.explanation import Explanation, LazyField, is_lazy, settled
-from propopt.results.shares import Ends, are_ends, ends_of, plain_ends
+from propopt.results.explanation import Explanation, is_lazy
+from propopt.results.result import Result
+from propopt.results.shares import Ends
 
 
 if TYPE_CHECKING:
@@ -97,8 +81,7 @@ def _row(trade_offs: TradeOffs, explanation: Explanation) -> list[str]:
     weights = [f"{rates[k]:.4g}" if k in rates else "" for k in trade_offs.losses]
     values = [f"{losses[name]:.6g}" for name in trade_offs.losses]
     shares = [in_percent(share) for share in trade_offs.shares(explanation).values()]
-    method = in_html(explanation.method)
-    return [method, *weights, *values, *shares, *_errors(explanation)]
+    return [explanation.method, *weights, *values, *shares, *_errors(explanation)]
 
 
 def _errors(explanation: Explanation) -> tuple[str, str]:
@@ -279,155 +262,6 @@ def _powered(loss: PropertyLoss, words: str) -> str:
             return ""
 
 
-# ---- Trade-offs as one file, and back: every explanation checked as if it came alone
-
-
-_TRADE_OFFS = Format("propopt trade-offs", "saved trade-offs", version=3)
-
-
-def write_trade_offs(
-    path: str | Path, explanations: Iterable[Explanation], header: Mapping[str, Any]
-) -> None:
-    """Write explanations, and what the header of trade-offs says of them."""
-    target = archive_path(path)
-    labels: list[object] = []
-    parts: list[dict[str, Any]] = []
-    arrays: dict[str, Array] = {}
-    for place, explanation in enumerate(explanations):
-        try:
-            part, own = packed(settled(explanation))
-            _require_losses(part["losses"], header["losses"])
-        except (TypeError, ValueError, RecursionError) as error:
-            reason = f"explanation {place}: {error}"
-            raise _TRADE_OFFS.unsavable(target, reason) from None
-        parts.append({**part, "labels": _place_in(labels, part["labels"])})
-        arrays |= {f"{place}.{name}": array for name, array in own.items()}
-    whole = {**header, "labels": labels, "explanations": parts}
-    try:
-        check_header(json.loads(as_json(whole)), _KINDS)
-    except (TypeError, InvalidInput) as error:
-        raise _TRADE_OFFS.unsavable(target, error) from None
-    _TRADE_OFFS.write(target, whole, arrays)
-
-
-def read_trade_offs(path: str | Path) -> tuple[list[Explanation], dict[str, Any]]:
-    """The explanations and the header that :func:`write_trade_offs` wrote."""
-    source = archive_path(path)
-    version, header, arrays = _TRADE_OFFS.read(source)
-    try:
-        header = header if version > 1 else {"ends": None, "units": None, **header}
-        header = header if version > 2 else {"bounds": {}, **header}
-        check_header(header, _KINDS)
-        if version < 3:
-            header = _completed(header)
-            header["bounds"] = _sums_of(header)
-        explanations = list(_explanations(header, arrays))
-        if header["optimized"] > len(explanations):
-            raise InvalidInput("optimized: more than there are explanations")
-    except InvalidInput as error:
-        raise _TRADE_OFFS.refusal(source, str(error)) from None
-    return explanations, {name: header[name] for name in _OWN}
-
-
-def _explanations(
-    header: Mapping[str, Any], arrays: Mapping[str, Array]
-) -> Iterator[Explanation]:
-    owners = _by_owner(arrays)
-    for place, part in enumerate(header["explanations"]):
-        try:
-            labels = _at(header["labels"], part.get("labels"))
-            fields = unpacked({**part, "labels": labels}, owners.pop(str(place), {}))
-            refuse_contradiction(fields)
-            own = [] if place < header["optimized"] else header["bounds"]
-            _require_losses(fields["losses"], [*header["losses"], *own])
-        except InvalidInput as error:
-            raise InvalidInput(f"explanation {place}: {error}") from None
-        yield Explanation(**fields)
-    for owner in owners:
-        raise InvalidInput(f"it also has arrays of {owner!r}")
-
-
-def _completed(header: Mapping[str, Any]) -> dict[str, Any]:
-    """The header with what no explanation had before versions 2 and 3."""
-    parts = [
-        {**WITHOUT_TARGET, **WITHOUT_QUANTITY, **part}
-        for part in header["explanations"]
-    ]
-    return {**header, "explanations": parts}
-
-
-def _sums_of(header: Mapping[str, Any]) -> dict[str, float]:
-    """What rows had to add up to before version 3: baselines had no other bounds."""
-    named = [part.get("losses") for part in header["explanations"]]
-    if not named[header["optimized"] :] or not all(isinstance(x, dict) for x in named):
-        return {}
-    shared = set.intersection(*map(set, named)) - {*header["losses"]}
-    return dict.fromkeys(sorted(shared), 0.0)
-
-
-def _by_owner(arrays: Mapping[str, Array]) -> dict[str, dict[str, Array]]:
-    """The arrays of each explanation, by its number as text."""
-    owners: dict[str, dict[str, Array]] = {}
-    for name, array in arrays.items():
-        owner, _, own = name.partition(".")
-        owners.setdefault(owner, {})[own] = array
-    return owners
-
-
-def _place_in(header: list[object], labels: object) -> int:
-    """Where these names stand among those of the header; from now on if not yet."""
-    if labels not in header:
-        header.append(labels)
-    return header.index(labels)
-
-
-def _at(header: Sequence[object], place: object) -> object:
-    if type(place) is not int or not 0 <= place < len(header):
-        raise InvalidInput(f"labels: expected a place below {len(header)}")
-    return header[place]
-
-
-def _require_losses(losses: Mapping[str, float], names: Sequence[str]) -> None:
-    for name in names:
-        if name not in losses:
-            raise InvalidInput(f"losses: there is no {name}")
-
-
-def _are_texts(value: object) -> bool:
-    return isinstance(value, list | tuple) and all(map(is_text, value))
-
-
-def _are_names(value: object) -> bool:
-    return _are_texts(value) and 0 < len(set(value)) == len(value)  # type: ignore[call-overload,arg-type]
-
-
-_OWN: Kinds = {
-    "losses": (_are_names, "names of losses"),
-    "failures": (_are_texts, "a list of text"),
-    "interrupted": (lambda value: isinstance(value, bool), "true or false"),
-    "optimized": (is_count, "an integer >= 0"),
-    "ends": (are_ends, "losses at both ends, or null"),
-    "units": (
-        lambda value: value in (None, "gradient", "output", "scaled"),
-        "'gradient', 'output', 'scaled' or null",
-    ),
-    "bounds": (are_named(is_size), "limits >= 0 by name"),
-}
-_KINDS: Kinds = {
-    **_OWN,
-    "labels": (
-        lambda value: isinstance(value, list) and all(map(are_labels, value)),
-        "names of points and features",
-    ),
-    "explanations": (
-        lambda value: (
-            isinstance(value, list) and all(isinstance(part, dict) for part in value)
-        ),
-        "a list of headers",
-    ),
-}
-
-
 _SMALLER: Final[Mapping[str, str]] = {
     "pairwise_robustness": "squared differences between neighbours",
     "kernel_robustness": "squared differences between neighbours",
@@ -439,8 +273,7 @@ _SMALLER: Final[Mapping[str, str]] = {
 """What is smaller by the share of a loss that is removed."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class TradeOffs:
+class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", version=4):
     """Explanations and their losses: the result of a sweep.
 
     Parameters
@@ -464,14 +297,14 @@ class TradeOffs:
         By loss the limit that all optima keep; zero for what rows add up to.
     """
 
-    optimized: tuple[Explanation, ...]
-    baselines: tuple[Explanation, ...]
-    losses: tuple[str, ...]
-    failures: tuple[str, ...] = ()
-    interrupted: bool = False
-    ends: LazyField[Ends | None] = LazyField()
-    units: Units | None = None
-    bounds: Mapping[str, float] = field(default_factory=dict)
+    optimized: tuple[Explanation, ...] = stored()
+    baselines: tuple[Explanation, ...] = stored()
+    losses: tuple[str, ...] = stored(nonempty=True)
+    failures: tuple[str, ...] = stored(default=())
+    interrupted: bool = stored(default=False)
+    ends: Ends | None = stored(default=None, lazy=True)
+    units: Units | None = stored(default=None)
+    bounds: Mapping[str, float] = stored(factory=dict, low=0.0)
 
     @property
     def explanations(self) -> tuple[Explanation, ...]:
@@ -760,10 +593,6 @@ class TradeOffs:
         ]
         return _with_counts(pd.DataFrame(rows, columns=self._columns()))
 
-    def to_csv(self, path: str | Path) -> None:
-        """Write :meth:`to_frame` to a file; floats read back to the same value."""
-        write_csv(path, self.to_frame(), names_of_rows=False)
-
     def save(self, path: str | Path) -> None:
         """Write all explanations to one ``.npz`` file, with their attributions.
 
@@ -795,41 +624,55 @@ class TradeOffs:
         proved = [best for best in self.optimized if not is_lazy(best)]
         missing = [best for best in self.optimized if is_lazy(best)]
         unread = [f"no attributions were found for {best!r}" for best in missing]
-        header = {
-            "losses": self.losses,
-            "failures": [*self.failures, *unread],
-            "interrupted": self.interrupted,
-            "optimized": len(proved),
-            "ends": None if self.ends is None else plain_ends(self.ends),
-            "units": self.units,
-            "bounds": dict(self.bounds),
-        }
-        write_trade_offs(path, [*proved, *self.baselines], header)
+        failures = (*self.failures, *unread)
+        whole = replace(self, optimized=tuple(proved), failures=failures)
+        super(TradeOffs, whole).save(path)
 
     @classmethod
-    def load(cls, path: str | Path) -> TradeOffs:
-        """Read what :meth:`save` wrote.
+    def upgraded(
+        cls, version: int, header: dict[str, Any], arrays: dict[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Explanations stood in one list, and names beside it."""
+        header = {"ends": None, "units": None, "bounds": None, **header}
+        names, count = header.pop("labels"), header.pop("optimized")
+        told, own = header.pop("explanations"), dict[str, Any]()
+        parts = []
+        for place, part in enumerate(told):
+            start = f"{place}."
+            mine = {
+                name.removeprefix(start): arrays.pop(name)
+                for name in list(arrays)
+                if name.startswith(start)
+            }
+            plain, mine = Explanation.upgraded(
+                min(version, 1) if version < 3 else 5,
+                {**part, "labels": names[part["labels"]]},
+                mine,
+            )
+            parts.append(plain)
+            kind, index = (
+                ("baselines", place - count)
+                if place >= count
+                else (
+                    "optimized",
+                    place,
+                )
+            )
+            own |= {f"{kind}.{index}.{name}": array for name, array in mine.items()}
+        header |= {"optimized": parts[:count], "baselines": parts[count:]}
+        if header["bounds"] is None:
+            header["bounds"] = _sums_of(parts[count:], header["losses"])
+        return header, {**arrays, **own}
 
-        Raises
-        ------
-        InvalidInput
-            If the file is another one, or holds what no trade-offs have, such as a
-            certificate that contradicts the losses beside it.
-        FileNotFoundError
-            If there is none.
-        """
-        explanations, header = read_trade_offs(path)
-        count = header["optimized"]
-        return cls(
-            optimized=tuple(explanations[:count]),
-            baselines=tuple(explanations[count:]),
-            losses=tuple(header["losses"]),
-            failures=tuple(header["failures"]),
-            interrupted=header["interrupted"],
-            ends=ends_of(header["ends"]),
-            units=header["units"],
-            bounds=header["bounds"],
-        )
+    def contradictions(self) -> None:
+        """Refuse explanations without a loss that all are compared by."""
+        if len(set(self.losses)) < len(self.losses):
+            raise InvalidInput("losses: expected each name once")
+        for one in self.explanations:
+            bounds = () if one in self.optimized else self.bounds
+            for name in (*self.losses, *bounds):
+                if name not in one.losses:
+                    raise InvalidInput(f"losses: there is no {name}")
 
     def plot(
         self,
@@ -877,7 +720,7 @@ class TradeOffs:
             f"{len(self.baselines)} baselines{state}{told}>"
         )
 
-    def _repr_html_(self) -> str:
+    def card(self) -> Card:
         """A title, facts, and losses beside weights: of some optima, all baselines.
 
         The optima are spread over the sweep, its ends included. No attributions are
@@ -885,8 +728,7 @@ class TradeOffs:
         """
         title = f"{len(self.optimized)} optimized, {len(self.baselines)} others"
         if self.quantity is not None:
-            title = f"Explanations of the {in_html(self.quantity)}: {title}"
-        facts = [in_html(f"{name}: {text}") for name, text in _facts(self).items()]
+            title = f"Explanations of the {self.quantity}: {title}"
         names = self.losses
         head = [
             "method",
@@ -896,8 +738,11 @@ class TradeOffs:
             *_ERRORS,
         ]
         rows = [_row(self, explanation) for explanation in _shown(self)]
-        table = html_table(head, rows)
-        return html_card(filter(None, [f"<b>{title}</b>", "<br>".join(facts), table]))
+        return Card(
+            title=title,
+            table=CardTable(head, rows),
+            lines=[f"{name}: {text}" for name, text in _facts(self).items()],
+        )
 
     def _columns(self) -> list[str]:
         parameters = dict.fromkeys(
@@ -951,6 +796,17 @@ class TradeOffs:
             return {}
         shares = self.ends.shares(explanation.losses)
         return {column: shares[name] for name, column in self.share_columns.items()}
+
+
+def _sums_of(
+    baselines: Sequence[Mapping[str, Any]], losses: Sequence[str]
+) -> dict[str, float]:
+    """What rows had to add up to before version 3: baselines had no other bounds."""
+    named = [part.get("losses") for part in baselines]
+    if not named or not all(isinstance(own, dict) for own in named):
+        return {}
+    shared: set[str] = set.intersection(*[{*(own or ())} for own in named]) - {*losses}
+    return dict.fromkeys(sorted(shared), 0.0)
 
 
 def _require_room(optimized: Sequence[Explanation]) -> None:

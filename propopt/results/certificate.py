@@ -42,6 +42,7 @@ import scipy.sparse.linalg as spla
 
 from propopt.base.arrays import Array, Attributions, Sparse
 from propopt.base.checks import read_nonnegative
+from propopt.base.declared import stored
 from propopt.losses import Bound, Objective, PropertyLoss
 from propopt.losses.algebra import Trivial, read_for
 from propopt.losses.completeness import Constraint, Totals, bounds_of
@@ -318,12 +319,12 @@ class Certificate:
         where that is not known, and with bounds; given row sums are none.
     """
 
-    value: float
-    lower_bound: float
-    scale: float
-    kind: str
-    violation: float = 0.0
-    distance: float | None = None
+    value: float = stored(low=0.0)
+    lower_bound: float = stored(low=0.0)
+    scale: float = stored(low=0.0)
+    kind: str = stored()
+    violation: float = stored(default=0.0, low=0.0)
+    distance: float | None = stored(default=None, low=0.0)
 
     @property
     def gap(self) -> float:

@@ -9,49 +9,38 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import (
-    TYPE_CHECKING,
     Any,
+    ClassVar,
     Final,
-    Generic,
     NoReturn,
-    Protocol,
     TypeAlias,
-    TypeVar,
-    cast,
     final,
-    runtime_checkable,
 )
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from propopt.base.arrays import Array, Attributions
+from propopt.base.cards import N_FEATURES, N_PRINTED, Card
 from propopt.base.checks import as_floats, read_array, sealed
-from propopt.base.errors import InvalidInput, UncertifiedWarning, no_such_name
-from propopt.base.files import write_csv
-from propopt.base.html import explanation_html, explanation_print, explanation_text
+from propopt.base.declared import Lazy, left, stored
+from propopt.base.errors import InvalidInput, UncertifiedWarning
 from propopt.base.resources import require
 from propopt.base.text import Quantity
 from propopt.losses import Objective, Program, PropertyLoss
 from propopt.losses.algebra import read_for
 from propopt.losses.completeness import Constraint, bounds_of
 from propopt.losses.faithfulness import Units, units_in_words
-from propopt.results.archive import (
-    own_attributions,
-    own_details,
-    own_standard_errors,
-    read_fields,
-    seal_unpickled,
-    trusted_fields,
-    write_fields,
-)
+from propopt.results.archive import SATISFIED, refuse_contradiction
 from propopt.results.certain import BUDGET, Certain, OrderBy, certain_of, claimed
 from propopt.results.certificate import Certificate, certify
+from propopt.results.explanation_card import explanation_card, explanation_text
+from propopt.results.result import Result
 from propopt.results.shares import Ends, Shares, shares_of, weighted
 from propopt.results.stability import TOP, ConclusionStability, Solve, stability_of
 from propopt.results.target_error import Aim, TargetError
@@ -157,30 +146,6 @@ def _numbers(column: pd.Series[Any]) -> Array:
     return np.where(codes < 0, np.nan, codes)
 
 
-# ---- What every result can do, be it an explanation or something else
-
-
-@runtime_checkable
-class Result(Protocol):
-    """A table, a card in a notebook, and two files: one to read, one to load again.
-
-    Whatever has these four is written and shown like an explanation, and need not be
-    one. What :meth:`save` writes, a class method ``load`` of the same class reads.
-    """
-
-    def to_frame(self) -> pd.DataFrame:
-        """What is known, as a table with names."""
-
-    def to_csv(self, path: str | Path) -> None:
-        """Write the table; numbers read back to the same value."""
-
-    def save(self, path: str | Path) -> None:
-        """Write all of it to an ``.npz`` file without pickles."""
-
-    def _repr_html_(self) -> str:
-        """A card for notebooks, escaped and without scripts."""
-
-
 # ---- Attributions that are computed when they are first read
 
 
@@ -189,21 +154,20 @@ _PROVED = ("attributions", "losses", "certificate", "details", "target")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class LazyAttributions:
-    """Attributions (N, D) to be computed."""
+class LazyAttributions(Lazy["Explanation"]):
+    """Attributions (N, D) to be computed, with losses and certificate of their own."""
 
     shape: tuple[int, int]  # N and D
-    # gives the explanation, with losses and certificate of its own attributions
-    compute: Callable[[], Explanation]
     # by how much, relatively, what is claimed of them may err without a warning
     tolerance: float
 
-    def proved(self, claim: Certificate | None) -> dict[str, Any]:
+    is_pickled: ClassVar[bool] = True
+
+    def proved(self, best: Explanation, claim: Certificate | None) -> dict[str, Any]:
         """The fields of an explanation that follow from its attributions.
 
         A warning says so if they contradict the claim.
         """
-        best = self.compute()
         if claim is not None and best.certificate is not None:
             self._compare(claim, best.certificate, best.solver)
         fields = vars(best)  # some may be computed later
@@ -220,69 +184,13 @@ class LazyAttributions:
                 f"gap of {claim.gap:.1e}, and its attributions have "
                 f"{proof.value:.9g} to a gap of {proof.gap:.1e}: these losses count",
                 UncertifiedWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
 
 def is_lazy(explanation: Explanation) -> bool:
     """Whether nobody has read its attributions yet."""
     return isinstance(vars(explanation)["attributions"], LazyAttributions)
-
-
-# ---- Fields of an explanation that cost work, done when somebody first asks for them
-
-
-T = TypeVar("T")
-T_co = TypeVar("T_co", covariant=True)
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Lazy(Generic[T_co]):
-    """A value that is computed when it is first asked for."""
-
-    compute: Callable[[], T_co]  # gives the value
-
-
-@final
-class LazyField(Generic[T]):
-    """A field that holds a value, or what is computed when it is first read.
-
-    As a field of a dataclass its default is None, or none where it is required: it is
-    asked of the class, and refuses.
-    """
-
-    def __init__(self, *, required: bool = False) -> None:
-        self._required = required
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, owner: Any, kind: type | None = None) -> T:
-        if owner is None:
-            if self._required:
-                raise AttributeError(self._name)
-            return cast("T", None)  # the default
-        fields = vars(owner)
-        held = fields[self._name]
-        if isinstance(held, Lazy):
-            fields[self._name] = held.compute()
-        elif isinstance(held, LazyAttributions):
-            fields.update(held.proved(fields["certificate"]))
-        value: T = fields[self._name]
-        return value
-
-    def __set__(self, owner: Any, value: T | Lazy[T] | LazyAttributions) -> None:
-        vars(owner)[self._name] = value
-
-
-def settled(owner: Any) -> dict[str, Any]:
-    """The fields of an object, none of them to be computed any more."""
-    fields = vars(owner)
-    for name, value in list(fields.items()):
-        if isinstance(value, Lazy):
-            getattr(owner, name)
-    return fields
 
 
 # ---- One attribution vector per point, with what was measured about them
@@ -292,18 +200,11 @@ EFFECTS: Final = "effects"
 """The detail that says which attributions are effects, in units of the output."""
 
 Parameter: TypeAlias = float | int | str | bool | None
-_NAMES_OF_OTHERS = {
-    "values": "attributions, or to_frame() with names",
-    "shap_values": "attributions, or to_frame() with names",
-    "base_values": "details['base_value'], of po.explain(..., units='output')",
-    "feature_names": "labels.features, or the columns of to_frame()",
-    "as_list": "to_frame(), a table with a column for each feature",
-}
-"""What explanations of other packages are asked for, and how that is called here."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Explanation:
+class Explanation(
+    Result, kind="propopt explanation", noun="a saved explanation", version=6
+):
     """One attribution vector per point, with what was measured about them.
 
     Parameters
@@ -355,46 +256,49 @@ class Explanation:
         behind where the explanation is pickled.
     """
 
-    attributions: LazyField[Attributions] = LazyField(required=True)
-    method: str
-    labels: Labels = Labels()
-    parameters: Mapping[str, Parameter] = field(default_factory=dict)
-    weights: Mapping[str, float] = field(default_factory=dict)
-    losses: Mapping[str, float] = field(default_factory=dict)
-    certificate: Certificate | None = None
-    multipliers: Mapping[str, float] = field(default_factory=dict)
-    standard_errors: LazyField[Array | None] = LazyField()
-    details: Mapping[str, Array] = field(default_factory=dict)
-    solver: str | None = None
-    seconds: float = 0.0
-    units: Units = "gradient"
-    evaluations: int = 0
-    target: LazyField[TargetError | None] = LazyField()
-    quantity: Quantity | None = None
-    program: Program | None = None
+    attributions: Attributions = stored("N D", nonempty=True, lazy=True)
+    method: str = stored()
+    labels: Labels = stored(default=Labels())
+    parameters: Mapping[str, Parameter] = stored(
+        factory=dict, missing=True, infinite=True
+    )
+    weights: Mapping[str, float] = stored(factory=dict, low=0.0)
+    losses: Mapping[str, float] = stored(factory=dict)
+    certificate: Certificate | None = stored(default=None)
+    multipliers: Mapping[str, float] = stored(factory=dict, low=0.0, infinite=True)
+    standard_errors: Array | None = stored(
+        "N D", default=None, low=0.0, missing=True, infinite=True, lazy=True
+    )
+    details: Mapping[str, NDArray[Any]] = stored(factory=dict)
+    solver: str | None = stored(default=None)
+    seconds: float = stored(default=0.0, low=0.0)
+    units: Units = stored(default="gradient")
+    evaluations: int = stored(default=0, low=0)
+    target: TargetError | None = stored(default=None, lazy=True)
+    quantity: Quantity | None = stored(default=None)
+    program: Program | None = left(default=None)
+
+    rows_are_named: ClassVar[bool] = True
+    _names_of_others: ClassVar[dict[str, str]] = {
+        "values": "attributions, or to_frame() with names",
+        "shap_values": "attributions, or to_frame() with names",
+        "base_values": "details['base_value'], of po.explain(..., units='output')",
+        "feature_names": "labels.features, or the columns of to_frame()",
+        "as_list": "to_frame(), a table with a column for each feature",
+    }
 
     def __post_init__(self) -> None:
-        fields = vars(self)
-        if not isinstance(fields["attributions"], LazyAttributions):
-            fields["attributions"] = own_attributions(fields["attributions"])
+        super().__post_init__()
         self.labels.check(self.shape, "labels")
-        errors = fields["standard_errors"]
-        if not isinstance(errors, Lazy):
-            fields["standard_errors"] = own_standard_errors(errors, self.shape)
-        fields["details"] = own_details(self.details)
 
-    if not TYPE_CHECKING:  # which trusts whatever a class with __getattr__ is asked
-
-        def __getattr__(self, name: str) -> NoReturn:
-            raise no_such_name(self, name, _NAMES_OF_OTHERS)
-
-    def __getstate__(self) -> dict[str, Any]:
-        # losses hold whole tables and graphs, which who reads a pickle has or lacks
-        return {**settled(self), "program": None}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        seal_unpickled(state)
-        self.__dict__.update(state)
+    def settle(self, name: str, value: Any) -> None:
+        """Put a lazy field's value in its place; with attributions what they cost."""
+        fields = vars(self)
+        lazy = fields[name]
+        if isinstance(lazy, LazyAttributions):
+            fields.update(lazy.proved(value, fields["certificate"]))
+        else:
+            super().settle(name, value)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -587,7 +491,7 @@ class Explanation:
                  x0        x1
         0  0.333333  0.333333
         """
-        write_csv(path, self.to_frame(), names_of_rows=True)
+        super().to_csv(path)
 
     def certified(
         self,
@@ -649,7 +553,7 @@ class Explanation:
         True
         """
         _ = self.attributions  # losses and certificate are then theirs
-        write_fields(path, settled(self))
+        super().save(path)
 
     @classmethod
     def load(
@@ -677,9 +581,42 @@ class Explanation:
             If there is none.
         """
         if objective is None:
-            return cls(**trusted_fields(path))
-        explanation = cls(**read_fields(path))
-        return explanation.certified(objective, subject_to=subject_to)
+            return super().load(path)
+        return cls.read(path).certified(objective, subject_to=subject_to)
+
+    @classmethod
+    def upgraded(
+        cls, version: int, header: dict[str, Any], arrays: dict[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What versions had not, and what it means there; what was called otherwise."""
+        if version < 2:
+            header = {"units": "gradient", "evaluations": 0, **header}
+        if version < 3 and "details.standard_error" in arrays:
+            arrays["standard_errors"] = arrays.pop("details.standard_error")
+        if version < 4:
+            header = {"target": None, **header}
+        if version < 5:
+            header = {"quantity": None, **header}
+        if isinstance(header.get("certificate"), dict):
+            found = {"violation": 0.0, "distance": None, **header["certificate"]}
+            header = {**header, "certificate": found}
+        return header, arrays
+
+    def contradictions(self) -> None:
+        """Refuse a certificate of other losses, and parts that do not add up."""
+        refuse_contradiction(vars(self))
+        base, total = (self.details.get(k) for k in (BASE_VALUE, "prediction"))
+        if self.method != "optimized" or base is None or total is None:
+            return
+        W = self.attributions
+        missed = np.abs(base + W.sum(axis=1) - total)
+        scale = float((np.abs(W).sum(axis=1) + np.abs(total - base)).max())
+        if (missed > SATISFIED * scale).any():
+            n = int(missed.argmax())
+            raise InvalidInput(
+                f"attributions: row {n} and its base value miss the prediction by "
+                f"{missed[n]:.3g}"
+            )
 
     def to_shap(self, X: object = None) -> Any:
         """A ``shap.Explanation`` of these attributions, for the plots of ``shap``.
@@ -1013,17 +950,17 @@ class Explanation:
             )
         return self.program
 
-    def _repr_html_(self) -> str:
+    def card(self, n_features: int = N_FEATURES) -> Card:
         """What is explained, the largest features, the proof; settings are folded."""
-        return explanation_html(self)
+        return explanation_card(self, n_features)
 
     def __repr__(self) -> str:
         """One line about an explanation."""
         return explanation_text(self)
 
     def __str__(self) -> str:
-        """The same for ``print``, of five features and without settings."""
-        return explanation_print(self)
+        """The card for ``print``, of five features and without settings."""
+        return self.card(N_PRINTED).text()
 
 
 # ---- Explanations made elsewhere: whatever carries attributions, as an explanation

@@ -29,6 +29,7 @@ import pandas as pd
 import scipy.sparse.linalg as sla
 
 from propopt.base.arrays import Array, Attributions
+from propopt.base.declared import stored
 from propopt.base.files import Format
 from propopt.base.html import html_card, html_table
 from propopt.base.text import in_html, in_percent, printable
@@ -93,9 +94,12 @@ class Ends:
 
     # which losses are of faithfulness: the others are what is to be removed
     faithful: tuple[str, ...]
-    at_target: Mapping[str, float]  # of the losses at G, and least ones of faithfulness
-    far: Mapping[str, float]  # of the losses at W_∞
-    sizes: Mapping[str, float]  # of the faithfulness losses at zero attributions, ‖G‖²
+    # of the losses at G, and least ones of faithfulness
+    at_target: Mapping[str, float] = stored(missing=True, infinite=True)
+    # of the losses at W_∞
+    far: Mapping[str, float] = stored(missing=True, infinite=True)
+    # of the faithfulness losses at zero attributions, ‖G‖²
+    sizes: Mapping[str, float] = stored(missing=True, infinite=True)
     # losses that are squares of one largest difference: shares are of the difference
     roots: tuple[str, ...] = ()
 

@@ -38,6 +38,7 @@ from scipy.special import fdtri
 
 from propopt.base.arrays import Array
 from propopt.base.checks import sealed
+from propopt.base.declared import stored
 from propopt.base.text import percent
 from propopt.losses import FunctionMatching, GradientMatching, Program, PropertyLoss
 from propopt.losses.algebra import Faithfulness
@@ -246,15 +247,16 @@ class TargetError:
     'target error 2 % (0.94–3.6 %; 500 draws)'
     """
 
-    value: float  # the excess that is to be expected, in units of the objective
-    scale: float  # what it is relative to: that of the gap
+    # the excess that is to be expected, in units of the objective
+    value: float = stored(low=0.0, missing=True)
+    scale: float = stored(low=0.0, missing=True)  # of the gap: what it is relative to
     # the standard error of value over the blocks; NaN where it is not known
-    spread: float
-    source: str  # how the target was made, in words
+    spread: float = stored(low=0.0, missing=True)
+    source: str = stored()  # how the target was made, in words
     # the excess of one estimate varies about its expectation as χ²_ν/ν
-    degrees: float = math.nan
+    degrees: float = stored(default=math.nan, low=0.0, missing=True)
     # blocks of draws that it was estimated from; 0 if not from blocks
-    n_blocks: int = 0
+    n_blocks: int = stored(default=0, low=0)
     # "at most" where the objective is not quadratic, or there are bounds
     relation: Relation = "about"
 

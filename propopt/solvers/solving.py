@@ -26,11 +26,12 @@ import scipy.optimize as opt
 
 from propopt.base.arrays import Array, Attributions
 from propopt.base.checks import read_nonnegative, read_positive
+from propopt.base.declared import lazily
 from propopt.base.errors import InvalidInput, Refused, SolverFailure
 from propopt.losses import GradientMatching, Objective, Program, PropertyLoss
 from propopt.losses.completeness import Constraint, bounds_of
 from propopt.losses.maps import Squared
-from propopt.results.explanation import Explanation, Lazy
+from propopt.results.explanation import Explanation
 from propopt.solvers.solver import Solution, Solver
 from propopt.solvers.task import FINEST, Task
 
@@ -260,5 +261,5 @@ def solve(
         delta = read_nonnegative(target_radius, "target_radius")
         return solve_worst_case(task, weights, delta, goal, began)
     solution = task.solve(weights, goal)
-    errors = Lazy(partial(task.standard_errors, weights, goal, solution))
+    errors = lazily(partial(task.standard_errors, weights, goal, solution))
     return task.explain(solution, weights, goal, began, errors)

@@ -7,12 +7,13 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
-from propopt.base.arrays import Array
+from propopt.base.arrays import Array, Attributions
 from propopt.base.checks import did_you_mean, refuse_overflow, sealed
+from propopt.base.declared import lazily
 from propopt.base.errors import (
     InvalidInput,
     MissingExtra,
@@ -28,7 +29,7 @@ from propopt.losses.completeness import Totals
 from propopt.losses.faithfulness import Units, quantity_of_target, units_of_target
 from propopt.losses.restricted import Restriction, is_complete, zeros
 from propopt.results.certificate import Certificate, certificate_of
-from propopt.results.explanation import Explanation, Lazy, LazyAttributions
+from propopt.results.explanation import Explanation, LazyAttributions
 from propopt.results.hessian import least_among
 from propopt.results.target_error import Aim, KnownCurvature, TargetError
 from propopt.solvers.centred import Restricted, Transposed
@@ -349,7 +350,7 @@ class Task:
         weights: Array,
         tolerance: float,
         began: float,
-        errors: Lazy[Array | None] | None = None,
+        errors: Array | None = None,
     ) -> Explanation:
         """The solution with its losses and its certificate.
 
@@ -379,7 +380,7 @@ class Task:
                 **self._of_totals(solution, weights),
             },
             target=self._target(weights, certificate.scale, solution.multipliers),
-            standard_errors=errors or self._linear_errors(weights),
+            standard_errors=self._linear_errors(weights) if errors is None else errors,
             units=self._units,
             quantity=quantity_of_target(self.program.all_losses),
             program=self.program,
@@ -430,8 +431,8 @@ class Task:
 
     def _target(
         self, weights: Array, scale: float, multipliers: tuple[float, ...] = ()
-    ) -> Lazy[TargetError]:
-        return Lazy(partial(self._aim.error, weights, scale, multipliers))
+    ) -> TargetError:
+        return lazily(partial(self._aim.error, weights, scale, multipliers))
 
     def standard_errors(
         self, weights: Array, tolerance: float, solution: Solution
@@ -456,8 +457,8 @@ class Task:
         sampled = [sampled_blocks(loss) is not None for loss in self._posed.losses]
         return sum(sampled) == 1 and not isinstance(innermost(self.chosen), Conic)
 
-    def _linear_errors(self, weights: Array) -> Lazy[Array | None]:
-        return Lazy(partial(self._aim.standard_errors, weights))
+    def _linear_errors(self, weights: Array) -> Array | None:
+        return lazily(partial(self._aim.standard_errors, weights))
 
     @cached_property
     def _aim(self) -> Aim:
@@ -565,12 +566,13 @@ class Task:
             _ = best.attributions
         return best
 
-    def _lazy(self, weights: Array, tolerance: float) -> LazyAttributions:
-        return LazyAttributions(
+    def _lazy(self, weights: Array, tolerance: float) -> Attributions:
+        lazy: Any = LazyAttributions(
             shape=self.program.shape,
             compute=partial(self._explained, weights, tolerance),
             tolerance=tolerance,
         )
+        return lazy  # a field takes it, and has attributions when it is read
 
     def _explained(self, weights: Array, tolerance: float) -> Explanation:
         began = time.perf_counter()

@@ -329,6 +329,35 @@ class TableSchema:
             f"{len(self.columns) - n_categorical} numeric, {n_categorical} categorical)"
         )
 
+    def packed_into(self, arrays: ArraysByName) -> dict[str, Any]:
+        """The schema as JSON; its arrays are put into ``arrays``."""
+        if self.kind is not None:
+            raise InvalidInput(
+                "data: a table of pandas is saved, and this one is of another library; "
+                "fit on data.to_pandas()"
+            )
+        columns = [_packed(column, arrays) for column in self.columns]
+        return {"header": _packed(self.header, arrays), "columns": columns}
+
+    @classmethod
+    def unpacked_from(cls, plain: Any, arrays: Mapping[str, Array]) -> TableSchema:
+        """The schema that :meth:`packed_into` packed."""
+        try:
+            columns = tuple(_unpacked(column, arrays) for column in plain["columns"])
+            index = _unpacked(plain["header"], arrays)
+            if not all(isinstance(column, Column) for column in columns):
+                raise TypeError("no column")
+            if not isinstance(index, pd.Index):
+                raise TypeError("no header")
+            for column in columns:
+                _check_column(column)
+            labels = [label for column in columns for label in _labels(column)]
+            if len(labels) != len(index) or set(labels) != set(index):
+                raise ValueError("its columns are not those of its header")
+        except _NONSENSE as error:
+            raise InvalidInput(f"its schema makes no sense: {error}") from None
+        return cls(index, columns)
+
 
 def _check_frame(X: object, label: str) -> Frame:
     frame = as_frame(X, label)
@@ -462,36 +491,6 @@ _RECORDS: Mapping[str, type[Any]] = {
 _MISSING: Mapping[str, Any] = {"NaN": np.nan, "NA": pd.NA, "NaT": pd.NaT}
 
 
-def pack_schema(schema: TableSchema, arrays: ArraysByName) -> dict[str, Any]:
-    """A schema as JSON; its arrays are put into ``arrays``."""
-    if schema.kind is not None:
-        raise InvalidInput(
-            "data: a table of pandas is saved, and this one is of another library; "
-            "fit on data.to_pandas()"
-        )
-    columns = [_packed(column, arrays) for column in schema.columns]
-    return {"header": _packed(schema.header, arrays), "columns": columns}
-
-
-def unpack_schema(header: Any, arrays: Mapping[str, Array]) -> TableSchema:
-    """The schema that :func:`pack_schema` packed."""
-    try:
-        columns = tuple(_unpacked(column, arrays) for column in header["columns"])
-        index = _unpacked(header["header"], arrays)
-        if not all(isinstance(column, Column) for column in columns):
-            raise TypeError("no column")
-        if not isinstance(index, pd.Index):
-            raise TypeError("no header")
-        for column in columns:
-            _check_column(column)
-        labels = [label for column in columns for label in _labels(column)]
-        if len(labels) != len(index) or set(labels) != set(index):
-            raise ValueError("its columns are not those of its header")
-    except _NONSENSE as error:
-        raise InvalidInput(f"its schema makes no sense: {error}") from None
-    return TableSchema(index, columns)
-
-
 _NONSENSE = (
     ArithmeticError,
     AttributeError,
@@ -592,7 +591,7 @@ def _packed(value: Any, arrays: ArraysByName) -> Any:
 
 
 def _packed_array(array: Array, arrays: ArraysByName) -> dict[str, str]:
-    name = f"schema.{len(arrays)}"
+    name = str(len(arrays))
     arrays[name] = array
     return {"array": name}
 

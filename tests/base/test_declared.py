@@ -58,7 +58,7 @@ class Whole(Declared, kind="propopt test", noun="a saved test", version=2):
     parts: tuple[Part, ...] = stored(default=())
     plain: Plain | None = stored(default=None)
     later: Array | None = stored("N", lazy=True, default=None)
-    model: Any = left()
+    model: Any = left(default=None)
 
     def contradictions(self) -> None:
         if len(self.names) > len(self.W):
@@ -164,7 +164,7 @@ def test_arrays_are_copied_where_somebody_could_write():
 
 REFUSED = {
     "W: expected 2 dimensions": {"W": np.ones(3)},
-    "W: expected finite numbers": {"W": np.full((3, 2), np.nan)},
+    "W: 6 of 6 values are not finite": {"W": np.full((3, 2), np.nan)},
     "W: expected numbers, got": {"W": "text"},
     "errors: expected numbers >= 0, got -1.0": {"errors": -np.ones((3, 2))},
     r"errors: expected shape \(3, 2\), got \(2, 2\)": {"errors": np.ones((2, 2))},
@@ -258,15 +258,17 @@ def loads_or_refuses(path) -> bool:
 
 def test_forged_headers_load_as_what_they_say_or_not_at_all(path, tmp_path):
     members, crafted = members_of(path), tmp_path / "crafted.npz"
-    outcomes = []
+    sound = []
     for key in header_of(members):
         for value in WEIRD:
             forged = with_header(members, {**header_of(members), key: value})
             if key not in ("format", "version", "digest"):
                 forged = signed(forged)
             write(crafted, forged)
-            outcomes.append(loads_or_refuses(crafted))
-    assert 0 < sum(outcomes) < 30  # null for what may be none, text for a setting
+            if loads_or_refuses(crafted):
+                sound.append(key)
+    # of what may be anything, a few: numbers of a setting, null for what may be none
+    assert set(sound) == {"plain", "setting", "shared", "weights"}
 
 
 def test_forged_arrays_load_as_what_they_say_or_not_at_all(path, tmp_path):

@@ -130,7 +130,7 @@ def test_object_arrays_are_not_written(path):
     bad = po.Explanation(
         attributions=G, method="gradient", details={"what": np.array([object()])}
     )
-    with pytest.raises(ValueError, match=r"[Oo]bject arrays"):
+    with pytest.raises(ValueError, match="expected numbers, got object"):
         bad.save(path)
     assert list(path.parent.iterdir()) == []
 
@@ -242,7 +242,9 @@ def test_a_file_of_the_first_version_is_read(path):
     with np.load(path) as file:
         arrays = dict(file)
     header = json.loads(str(arrays["header"])) | {"version": 1}
-    del header["units"], header["evaluations"], header["target"]
+    del header["units"], header["evaluations"], header["target"], header["quantity"]
+    header["labels"] = header.pop("shared")[0]
+    del header["digest"]
     arrays["header"] = np.array(json.dumps(header))
     np.savez(path, **arrays)
     result = po.Explanation.load(path)
@@ -254,10 +256,10 @@ def test_newer_version_is_refused_with_both_numbers(path):
     FULL.save(path)
     with np.load(path) as file:
         arrays = dict(file)
-    header = json.loads(str(arrays["header"])) | {"version": 6, "novelty": 1}
+    header = json.loads(str(arrays["header"])) | {"version": 7, "novelty": 1}
     arrays["header"] = np.array(json.dumps(header))
     np.savez(path, **arrays)
-    with pytest.raises(InvalidInput, match=r"version 6; this propopt reads version 5"):
+    with pytest.raises(InvalidInput, match=r"version 7; this propopt reads version 6"):
         po.Explanation.load(path)
 
 

@@ -10,7 +10,6 @@ import pytest
 
 import propopt as po
 from propopt.base.errors import InvalidInput
-from propopt.tables.schema import pack_schema, unpack_schema
 
 
 TABLES = {
@@ -44,8 +43,8 @@ TABLES = {
 
 def again(schema):
     arrays: dict[str, np.ndarray] = {}
-    header = json.loads(json.dumps(pack_schema(schema, arrays)))
-    return unpack_schema(header, arrays)
+    header = json.loads(json.dumps(schema.packed_into(arrays)))
+    return po.TableSchema.unpacked_from(header, arrays)
 
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=TABLES.keys())
@@ -82,7 +81,7 @@ def test_a_table_of_another_library_is_refused():
     polars = pytest.importorskip("polars")
     schema = po.TableSchema.of(polars.DataFrame({"a": [1.0, 2.0]}))
     with pytest.raises(InvalidInput, match=r"fit on data\.to_pandas"):
-        pack_schema(schema, {})
+        schema.packed_into({})
 
 
 @pytest.mark.parametrize(
@@ -99,7 +98,7 @@ def test_a_table_of_another_library_is_refused():
 def test_what_is_neither_text_nor_number_is_refused(table):
     schema = po.TableSchema.of(table)
     with pytest.raises(InvalidInput, match="saved"):
-        pack_schema(schema, {})
+        schema.packed_into({})
 
 
 @pytest.mark.parametrize(
@@ -116,7 +115,7 @@ def test_what_is_neither_text_nor_number_is_refused(table):
 )
 def test_text_that_is_no_schema_is_refused(change):
     arrays: dict[str, np.ndarray] = {}
-    header = pack_schema(po.TableSchema.of(TABLES["numbers"]), arrays)
+    header = po.TableSchema.of(TABLES["numbers"]).packed_into(arrays)
     change(header)
     with pytest.raises(InvalidInput, match="its schema makes no sense"):
-        unpack_schema(header, arrays)
+        po.TableSchema.unpacked_from(header, arrays)

@@ -23,7 +23,6 @@ from pydantic_core import PydanticCustomError
 
 from propopt.base.errors import InvalidInput
 from propopt.base.files import archive_path
-from propopt.base.html import explanation_card
 from propopt.base.terminal import PlainConsole, print_table
 from propopt.base.text import gap_in_words, printable
 from propopt.explaining.contributions import FeatureMetric
@@ -313,7 +312,7 @@ def print_look(best: Explanation, subject: Subject, console: PlainConsole) -> No
     words = printable(attributions_in_words(best, subject))
     console.print(f"attributions: {words}")
     console.print()
-    card = explanation_card(best, _SHOWN)
+    card = best.card(_SHOWN)
     if subject.is_text:
         _print_words(best, subject, console)
         console.print()

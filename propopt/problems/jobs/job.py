@@ -17,10 +17,8 @@ from typing import Any, ClassVar, Final, Generic, NamedTuple, Self, TypeVar
 
 import pandas as pd
 
-from propopt.base.cards import N_FEATURES
 from propopt.base.errors import InvalidInput, Unwritten
 from propopt.base.files import require_free_name, writable_folder, written_whole
-from propopt.base.html import explanation_card
 from propopt.base.terminal import PlainConsole, print_table, silent
 from propopt.base.text import (
     in_percent,
@@ -439,7 +437,7 @@ def print_finding(
     where = "At the knee" if pick == "knee" else "At the pick"
     console.print()
     if not is_lazy(picked):
-        console.print(explanation_card(picked, N_FEATURES).text())
+        console.print(picked.card().text())
         console.print()
     words = trade_offs.in_words(picked)
     if words:

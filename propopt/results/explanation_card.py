@@ -1,0 +1,194 @@
+"""What is shown of an explanation: largest features, unit, proof; settings are folded.
+
+The class of explanations stands above this chapter: they are taken by their attributes.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from propopt.base.cards import Card, CardRow
+from propopt.base.errors import InvalidInput, Refused
+from propopt.base.text import (
+    gap_in_words,
+    in_percent,
+    percent,
+    printable,
+    target_in_words,
+)
+
+
+_MOST_ROWS: Final = 1_000
+"""Rows whose certain signs are counted for a card."""
+
+
+def explanation_text(explanation: Any) -> str:
+    """One line about an explanation."""
+    parts = [f"{printable(explanation.method)}, {_size(explanation)}"]
+    if explanation.quantity is not None:
+        parts.append(printable(explanation.quantity))
+    parts += [f"{name}={value:.6g}" for name, value in explanation.losses.items()]
+    if explanation.objective is not None:
+        parts.append(f"objective={explanation.objective:.6g}")
+    if explanation.gap is not None:
+        parts.append(f"gap={explanation.gap:.1e}")
+        parts.append(printable(target_in_words(explanation)))
+    if explanation.solver is not None:
+        parts.append(f"solver={explanation.solver}")
+    if explanation.evaluations > 0:
+        parts.append(f"evaluations={explanation.evaluations}")
+    return f"Explanation({', '.join(parts)})"
+
+
+def explanation_card(explanation: Any, n_features: int) -> Card:
+    """What is said of an explanation."""
+    frame = explanation.to_frame()  # first: losses are those of attributions once read
+    signs = _certain_signs(explanation)
+    rows, rest = _feature_rows(frame.to_numpy(), list(frame.columns), n_features)
+    settings = dict(_settings(explanation))
+    if explanation.program is not None and explanation.shape[0] <= _MOST_ROWS:
+        settings["certain signs"] = signs
+    known = signs if "%" in signs else ""
+    return Card(
+        title=_title(explanation),
+        subtitle=_subtitle(explanation),
+        rows=rows,
+        rest=rest,
+        proof=" · ".join(filter(None, [*_proof(explanation), known])),
+        settings=settings,
+    )
+
+
+def _size(explanation: Any) -> str:
+    return "{} points × {} features".format(*explanation.shape)
+
+
+def _title(explanation: Any) -> str:
+    """What is explained, and of whom."""
+    N, quantity = explanation.shape[0], explanation.quantity
+    label = "output" if quantity is None else str(quantity)
+    verb = "adds up to" if "base_value" in explanation.details else "moves"
+    names = explanation.labels.points
+    where = f"over {N} rows" if N > 1 else f"in row {names[0] if names else 0}"
+    sentence = f"hat {verb} the {label}, {where}"
+    if explanation.method == "optimized":
+        return f"W{sentence}"
+    return f"{explanation.method}: w{sentence}"
+
+
+def _subtitle(explanation: Any) -> str:
+    """The unit, and what numbers are of several rows."""
+    words = [explanation.units_in_words]
+    if explanation.shape[0] > 1:
+        words.append("mean over rows")
+    details = explanation.details
+    if explanation.shape[0] == 1 and "base_value" in details:
+        base, value = (float(details[k][0]) for k in ("base_value", "prediction"))
+        words.append(f"from {base:.4g} on average to {value:.4g} here")
+    return "; ".join(words)
+
+
+def _feature_rows(
+    W: Any, names: Sequence[object], n_features: int
+) -> tuple[list[CardRow], str]:
+    """The features of largest mean |w|, and a sentence on the others."""
+    unit = float(np.abs(W).max(initial=0.0)) or 1.0  # so that no sum overflows
+    V = W / unit
+    sizes = np.abs(V).mean(axis=0)
+    below, above = (unit * f(V, 0.0).mean(axis=0) for f in (np.minimum, np.maximum))
+    means = unit * V.mean(axis=0)
+    means[np.abs(means) <= _ROUNDING * unit * sizes.max(initial=0.0)] = 0.0
+    order = np.argsort(-sizes, kind="stable")
+    rows = [
+        CardRow(
+            name=str(names[j]),
+            value=float(means[j]),
+            note="" if len(W) == 1 else _direction(W[:, j]),
+            parts=(float(below[j]), float(above[j])),
+        )
+        for j in order[:n_features]
+    ]
+    others = order[n_features:]
+    if not len(others):
+        return rows, ""
+    most = unit * float(sizes[others].max())
+    words = "1 other, " if len(others) == 1 else f"{len(others)} others, at most "
+    return rows, f"{words}{most:.3g} in size"
+
+
+def _direction(w: Any) -> str:
+    """In how many rows an attribution raises, or lowers, what is explained."""
+    raises, lowers = float((w > 0.0).mean()), float((w < 0.0).mean())
+    if not raises and not lowers:
+        return "no effect"
+    if raises and lowers:
+        return f"raises in {percent(raises)}\N{NO-BREAK SPACE}%"
+    verb, share = ("raises", raises) if raises else ("lowers", lowers)
+    if share == 1.0:
+        return f"always {verb}"
+    return f"{verb} in {percent(share)}\N{NO-BREAK SPACE}%, else 0"
+
+
+def _proof(explanation: Any) -> Iterator[str]:
+    """What is proved of the optimum, and what is known of the error of its target."""
+    certificate = explanation.certificate
+    if certificate is None:
+        yield "not optimized: nothing is proved of it"
+        return
+    gap = certificate.gap
+    if certificate.violation > _TOLERATED:
+        yield f"bounds are missed by {certificate.violation:.1e}: not proved optimal"
+    elif gap <= _ROUNDING:
+        yield "optimal (gap 0)"
+    elif gap <= _TOLERATED:
+        yield f"optimal (gap {gap:.0e})"
+    else:
+        yield f"within {percent(gap)} % of optimal (gap {gap:.1e})"
+    words, target = target_in_words(explanation), explanation.target
+    sampled = target is not None and target.n_blocks > 0
+    yield words if sampled else _FIRST_CLAUSE.match(words)[0]  # type: ignore[index]
+
+
+_FIRST_CLAUSE: Final = re.compile(r"[^,;(]*(\([^)]*\))?")
+"""Of how a target was made: the settings have the rest."""
+
+_ROUNDING: Final = 1e-12
+_TOLERATED: Final = 1e-5
+"""Of gaps and violations: more is said in per cent."""
+
+
+def _certain_signs(explanation: Any) -> str:
+    """The share of signs that hold in all explanations almost as good, or why not."""
+    if explanation.program is None or explanation.shape[0] > _MOST_ROWS:
+        return ""
+    try:
+        share = explanation.certain(rows=()).share
+    except (InvalidInput, Refused) as error:
+        return f"not known: {error}"
+    return f"signs: {100.0 * share:.0f} % certain"
+
+
+def _settings(explanation: Any) -> Iterator[tuple[str, str]]:
+    """How it was made, and what it costs."""
+    yield "size", _size(explanation)
+    if explanation.shape[0] > 1:
+        yield "bars", "means of what is negative and of what is positive"
+    yield from ((name, str(value)) for name, value in explanation.parameters.items())
+    shares, weights = explanation.loss_shares, explanation.weights
+    for name, value in explanation.losses.items():
+        weight = f" × {weights[name]:.4g}" if name in weights else ""
+        share = shares.get(name, math.nan)
+        beside = f" ({in_percent(share)} kept or removed)" if share == share else ""
+        yield f"loss {name}", f"{value:.6g}{weight}{beside}"
+    if explanation.evaluations:
+        yield "model evaluations", f"{explanation.evaluations:,}"
+    if explanation.certificate is not None:
+        proof = explanation.certificate.kind
+        yield "certified", f"{gap_in_words(explanation)}; by {proof}"
+    if explanation.solver is not None:
+        yield "solver", f"{explanation.solver}, {explanation.seconds:.3g} s"
