@@ -563,10 +563,10 @@ class _Record(Part):
         }
         try:
             made = self.cls(**fields)
+            if name and isinstance(made, Declared):
+                made.contradictions()
         except InvalidInput as error:
             raise InvalidInput(f"{name}: {error}" if name else str(error)) from None
-        if name and isinstance(made, Declared):
-            made.contradictions()
         return made
 
 
@@ -828,6 +828,17 @@ class Declared:
         """Header and arrays of an earlier version as this version has them."""
         return header, arrays
 
+    @classmethod
+    def _upgraded(
+        cls, version: int, header: dict[str, Any], arrays: dict[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        try:
+            return cls.upgraded(version, header, arrays)
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            told = isinstance(error, InvalidInput)
+            reason = str(error) if told else "its header lacks what that had"
+            raise InvalidInput(f"as a file of version {version}: {reason}") from None
+
     def save(self, path: str | Path) -> None:
         """Write to an ``.npz`` file: arrays, one JSON header, a digest; no pickles.
 
@@ -878,7 +889,7 @@ class Declared:
             if (now or told is not None) and told != digest_of(header, members):
                 raise InvalidInput("its digest is not that of what it holds")
             if not now:
-                header, members = cls.upgraded(version, header, members)
+                header, members = cls._upgraded(version, header, members)
             arrays = Members(members, header.pop("shared", None))
             made: Self = _Record(cls).unpacked(header, "", arrays)
             arrays.refuse_rest()

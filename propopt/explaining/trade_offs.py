@@ -668,11 +668,15 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         """Refuse explanations without a loss that all are compared by."""
         if len(set(self.losses)) < len(self.losses):
             raise InvalidInput("losses: expected each name once")
-        for one in self.explanations:
-            bounds = () if one in self.optimized else self.bounds
-            for name in (*self.losses, *bounds):
-                if name not in one.losses:
-                    raise InvalidInput(f"losses: there is no {name}")
+        for kind, explanations, bounds in (
+            ("optimized", self.optimized, ()),
+            ("baselines", self.baselines, self.bounds),
+        ):
+            for place, one in enumerate(explanations):
+                for name in {*self.losses, *bounds} - one.losses.keys():
+                    raise InvalidInput(f"{kind}.{place}: losses: there is no {name}")
+        if self.ends is not None:
+            self.ends.contradictions()
 
     def plot(
         self,

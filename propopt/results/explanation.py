@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from propopt.base.arrays import Array, Attributions
 from propopt.base.cards import N_FEATURES, N_PRINTED, Card
-from propopt.base.checks import as_floats, read_array, sealed
+from propopt.base.checks import as_floats, read_array, read_count, sealed
 from propopt.base.declared import Lazy, left, stored
 from propopt.base.errors import InvalidInput, UncertifiedWarning
 from propopt.base.resources import require
@@ -39,7 +39,11 @@ from propopt.losses.faithfulness import Units, units_in_words
 from propopt.results.archive import SATISFIED, refuse_contradiction
 from propopt.results.certain import BUDGET, Certain, OrderBy, certain_of, claimed
 from propopt.results.certificate import Certificate, certify
-from propopt.results.explanation_card import explanation_card, explanation_text
+from propopt.results.explanation_card import (
+    certain_share,
+    explanation_card,
+    explanation_text,
+)
 from propopt.results.result import Result
 from propopt.results.shares import Ends, Shares, shares_of, weighted
 from propopt.results.stability import TOP, ConclusionStability, Solve, stability_of
@@ -276,6 +280,11 @@ class Explanation(
     evaluations: int = stored(default=0, low=0)
     target: TargetError | None = stored(default=None, lazy=True)
     quantity: Quantity | None = stored(default=None)
+    # what cards say, and takes the program to know: of loaded ones
+    certain_share: float | None = stored(default=None, low=0.0, high=1.0)
+    known_shares: Mapping[str, float] = stored(
+        factory=dict, missing=True, infinite=True
+    )
     program: Program | None = left(default=None)
 
     rows_are_named: ClassVar[bool] = True
@@ -461,7 +470,8 @@ class Explanation(
     def _unclaimed(self) -> Explanation:
         """The same attributions, without a claim to be optimal."""
         optimum = replace(self, weights={}, multipliers={}, target=None)
-        return replace(optimum, certificate=None, program=None)
+        told = replace(optimum, certain_share=None, known_shares={})
+        return replace(told, certificate=None, program=None)
 
     def to_frame(self) -> pd.DataFrame:
         """The attributions as a DataFrame, with the names of the input."""
@@ -534,6 +544,86 @@ class Explanation(
             program=program,
         )
 
+    def top(self, k: int = 10) -> pd.DataFrame:
+        """The k features that matter most: largest mean |w| over the rows.
+
+        Parameters
+        ----------
+        k : int
+            How many; all where there are fewer.
+
+        Returns
+        -------
+        DataFrame
+            By feature: ``mean`` and ``mean_size`` of w and |w| over rows; ``raises``
+            and ``lowers``, the shares of rows with w > 0 and w < 0.
+
+        Examples
+        --------
+        >>> import numpy as np, propopt as po
+        >>> W = np.array([[1.0, -4.0, 0.0], [3.0, 2.0, 0.0]])
+        >>> po.Explanation(attributions=W, method="mine").top(2)
+                 mean  mean_size  raises  lowers
+        feature
+        x1       -1.0        3.0     0.5     0.5
+        x0        2.0        2.0     1.0     0.0
+        """
+        W = self.attributions
+        table = pd.DataFrame(
+            {
+                "mean": W.mean(axis=0),
+                "mean_size": np.abs(W).mean(axis=0),
+                "raises": (W > 0.0).mean(axis=0),
+                "lowers": (W < 0.0).mean(axis=0),
+            },
+            index=pd.Index(self.labels.feature_names(W.shape[1]), name="feature"),
+        )
+        order = np.argsort(-table["mean_size"].to_numpy(), kind="stable")
+        return table.iloc[order[: read_count(k, "k")]]
+
+    def intervals(self, *, level: float = 0.95) -> Array:
+        """Where attributions of the true target lie, (N, D, 2), each by itself.
+
+        w ± q · ``standard_errors``, by Student's law with one degree of freedom less
+        than the target has blocks of draws, by the normal one where there are none.
+        Of an exact target both ends are w.
+
+        Parameters
+        ----------
+        level : float
+            The probability of each interval.
+
+        Raises
+        ------
+        InvalidInput
+            If standard errors are not known, or the level is not between 0 and 1.
+
+        Examples
+        --------
+        >>> import numpy as np, propopt as po
+        >>> mine = po.Explanation(
+        ...     attributions=np.array([[2.0]]), method="mine", standard_errors=[[1.0]]
+        ... )
+        >>> mine.intervals(level=0.95).round(2)
+        array([[[0.04, 3.96]]])
+        """
+        from scipy.stats import norm, t
+
+        if not 0.0 < level < 1.0:
+            raise InvalidInput(f"level: expected a number between 0 and 1, got {level}")
+        W, errors, target = self.attributions, self.standard_errors, self.target
+        if errors is None and (target is None or target.value != 0.0):
+            raise InvalidInput(
+                "standard_errors: they are not known, so that there are no intervals; "
+                "explanations of sampled targets have some"
+            )
+        if errors is None:
+            return np.stack([W, W], axis=2)
+        blocks = 0 if target is None else target.n_blocks
+        law = t(blocks - 1) if blocks > 1 else norm()
+        reach = float(law.ppf(0.5 + 0.5 * level)) * errors
+        return np.stack([W - reach, W + reach], axis=2)
+
     def save(self, path: str | Path) -> None:
         """Write to an ``.npz`` file: arrays, and one JSON header; no pickles.
 
@@ -553,7 +643,10 @@ class Explanation(
         True
         """
         _ = self.attributions  # losses and certificate are then theirs
-        super().save(path)
+        told = replace(
+            self, certain_share=certain_share(self), known_shares=self.loss_shares
+        )
+        super(Explanation, told).save(path)
 
     @classmethod
     def load(
@@ -597,6 +690,7 @@ class Explanation(
             header = {"target": None, **header}
         if version < 5:
             header = {"quantity": None, **header}
+        header = {"certain_share": None, "known_shares": {}, **header}
         if isinstance(header.get("certificate"), dict):
             found = {"violation": 0.0, "distance": None, **header["certificate"]}
             header = {**header, "certificate": found}
@@ -731,6 +825,8 @@ class Explanation(
             multipliers={},
             target=None,
             program=None,
+            certain_share=None,
+            known_shares={},
             standard_errors=None,
             details={"undefined": undefined.sum(axis=1).astype(float)},
         )
@@ -871,12 +967,12 @@ class Explanation(
         """By name what is kept of each faithfulness loss, and removed of every other.
 
         Of the losses as they are known, without attributions; see
-        :class:`propopt.Shares`. Nothing after loading, where the objective is not
-        known.
+        :class:`propopt.Shares`. After loading those of the saved objective; nothing
+        where no objective is known.
         """
         program = self.program
         if program is None:
-            return {}
+            return dict(self.known_shares)
         ends = Ends.of(program, weighted(self, None, program))
         return ends.shares(self.losses)
 

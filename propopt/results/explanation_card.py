@@ -51,7 +51,7 @@ def explanation_card(explanation: Any, n_features: int) -> Card:
     signs = _certain_signs(explanation)
     rows, rest = _feature_rows(frame.to_numpy(), list(frame.columns), n_features)
     settings = dict(_settings(explanation))
-    if explanation.program is not None and explanation.shape[0] <= _MOST_ROWS:
+    if signs:
         settings["certain signs"] = signs
     known = signs if "%" in signs else ""
     return Card(
@@ -165,12 +165,27 @@ _TOLERATED: Final = 1e-5
 def _certain_signs(explanation: Any) -> str:
     """The share of signs that hold in all explanations almost as good, or why not."""
     if explanation.program is None or explanation.shape[0] > _MOST_ROWS:
-        return ""
+        return _in_words(explanation.certain_share)
     try:
         share = explanation.certain(rows=()).share
     except (InvalidInput, Refused) as error:
         return f"not known: {error}"
-    return f"signs: {100.0 * share:.0f} % certain"
+    return _in_words(share)
+
+
+def _in_words(share: float | None) -> str:
+    return "" if share is None else f"signs: {100.0 * share:.0f} % certain"
+
+
+def certain_share(explanation: Any) -> float | None:
+    """The share that a card shows; None where it shows none."""
+    known: float | None = explanation.certain_share
+    if explanation.program is None or explanation.shape[0] > _MOST_ROWS:
+        return known
+    try:
+        return float(explanation.certain(rows=()).share)
+    except (InvalidInput, Refused):
+        return None
 
 
 def _settings(explanation: Any) -> Iterator[tuple[str, str]]:

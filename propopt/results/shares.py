@@ -30,6 +30,7 @@ import scipy.sparse.linalg as sla
 
 from propopt.base.arrays import Array, Attributions
 from propopt.base.declared import stored
+from propopt.base.errors import InvalidInput
 from propopt.base.files import Format
 from propopt.base.html import html_card, html_table
 from propopt.base.text import in_html, in_percent, printable
@@ -102,6 +103,14 @@ class Ends:
     sizes: Mapping[str, float] = stored(missing=True, infinite=True)
     # losses that are squares of one largest difference: shares are of the difference
     roots: tuple[str, ...] = ()
+
+    def contradictions(self) -> None:
+        """Refuse names of losses that are not known at both ends."""
+        known = self.at_target.keys()
+        if known != self.far.keys() or not known >= {*self.faithful, *self.roots}:
+            raise InvalidInput("ends: expected each loss at both ends")
+        if not self.sizes.keys() >= {*self.faithful}:
+            raise InvalidInput("ends: expected the size of each faithfulness loss")
 
     @classmethod
     def of(cls, program: Program, weighted: Collection[str]) -> Ends:

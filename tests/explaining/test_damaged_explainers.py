@@ -6,7 +6,14 @@ import warnings
 
 import numpy as np
 import pytest
-from crafted_archives import craft, header_of, members_of, npy, with_header, write
+from crafted_archives import (
+    craft,
+    header_of,
+    members_of,
+    npy,
+    with_header,
+    write_signed,
+)
 from explainer_cases import MIXED, X_NEW, D, X, black_box, mixed, mixed_model
 from sklearn.tree import DecisionTreeRegressor
 
@@ -68,8 +75,8 @@ def test_a_damaged_explainer_is_refused_or_sound(seed, case, tmp_path):
                 outcomes.append(outcome(path, case, mutation))
             except Exception as error:
                 raise AssertionError(mutation) from error
-    loaded = [result for result in outcomes if result is not None]
-    assert 0 < len(loaded) < 60  # both kinds come up
+    assert any(result is None for result in outcomes)
+    assert outcome(case[0], case, "none") is not None  # the sound one
 
 
 @pytest.mark.parametrize("odd", [np.nan, np.inf, 0.5])
@@ -80,15 +87,15 @@ def test_numbers_that_are_others_are_refused(odd, name, case, tmp_path):
         array = file[name].copy()
     array.flat[0] += odd * (1.0 + abs(array.flat[0]))
     path = tmp_path / "crafted.npz"
-    write(path, {**members, f"{name}.npy": npy(array)})
+    write_signed(path, {**members, f"{name}.npy": npy(array)})
     with pytest.raises(InvalidInput, match=r"crafted\.npz: "):
         po.Explainer.load(path, case[1])
 
 
 def test_a_rule_of_neighbours_that_is_another_is_refused(case, tmp_path):
     header = header_of(members_of(case[0]))
-    header["nearest"]["n_neighbors"] = 3
+    header["n_neighbors"] = 3
     path = tmp_path / "crafted.npz"
-    write(path, with_header(members_of(case[0]), header))
+    write_signed(path, with_header(members_of(case[0]), header))
     with pytest.raises(InvalidInput, match="nearest: graph: the reference has"):
         po.Explainer.load(path, case[1])

@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from crafted_archives import members_of, write_signed
 from explainer_cases import (
     EXPLAINERS,
     X_NEW,
@@ -64,6 +65,7 @@ def rewritten(path, change_header=None, change_arrays=None):
     if change_arrays is not None:
         change_arrays(arrays)
     np.savez(path, header=np.array(json.dumps(header)), **arrays)
+    write_signed(path, members_of(path))
 
 
 @pytest.fixture
@@ -138,16 +140,17 @@ def test_names_that_are_no_text_are_not_saved(tmp_path):
 @pytest.mark.parametrize(
     ("key", "value", "sentence"),
     [
-        ("weights", [1.0, -1.0, 0.0], "three numbers"),
-        ("weights", [1.0], "three numbers"),
-        ("names", [1, 2, 3], "three names"),
-        ("nearest", {}, "the rule of neighbours"),
-        ("nearest", None, "the rule of neighbours"),
-        ("model", {}, "what was asked of the model"),
-        ("table", [], "the rows of the law"),
-        ("schema", 3, "columns, or null"),
+        ("weights", [1.0, -1.0, 0.0], "weights.1: expected a finite number >= 0"),
+        ("weights", [1.0], "weights: expected a list of 3"),
+        ("names", [1, 2, 3], "names.0: expected text"),
+        ("names", ["a", "a", "b"], "three names"),
+        ("n_neighbors", 0, "n_neighbors: expected an integer >= 1"),
+        ("lengthscale", 0.0, "lengthscale: expected a number > 0"),
+        ("choice", {}, "its header has no choice"),
+        ("n_rows", None, "n_rows: expected an integer >= 1"),
+        ("schema", 3, "schema: expected what makes a TableSchema"),
         ("schema", {}, "its schema makes no sense"),
-        ("explanation", {}, "its header has no"),
+        ("reference", {}, "its header has no reference"),
     ],
 )
 def test_files_that_hold_something_else_are_refused(path, key, value, sentence):

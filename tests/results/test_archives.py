@@ -10,7 +10,15 @@ import zipfile
 import numpy as np
 import pandas as pd
 import pytest
-from crafted_archives import craft, header_of, members_of, npy, with_header, write
+from crafted_archives import (
+    craft,
+    header_of,
+    members_of,
+    npy,
+    with_header,
+    write,
+    write_signed,
+)
 
 import propopt as po
 from propopt.base.errors import InvalidInput
@@ -81,7 +89,8 @@ def test_a_mutated_archive_is_refused_in_one_sentence_or_sound(seed, sound, tmp_
 
 
 def changed(sound, **header):
-    write(sound, with_header(members_of(sound), header_of(members_of(sound)) | header))
+    told = header_of(members_of(sound)) | header
+    write_signed(sound, with_header(members_of(sound), told))
 
 
 def inner(sound, key, **items):
@@ -106,24 +115,24 @@ CONTRADICTIONS = {
     r"certificate: not all weighted losses": lambda p: changed(
         p, losses={"gradient_matching": 1.0}
     ),
-    r"certificate: expected the numbers": lambda p: inner(
+    r"certificate.value: expected a finite number >= 0": lambda p: inner(
         p, "certificate", value=float("nan")
     ),
-    r"losses: expected finite numbers": lambda p: inner(
+    r"losses.gradient_matching: expected a finite number": lambda p: inner(
         p, "losses", gradient_matching=float("inf")
     ),
-    r"weights: expected finite numbers >= 0": lambda p: inner(
+    r"weights.pairwise_robustness: expected a finite number >= 0": lambda p: inner(
         p, "weights", pairwise_robustness=-1.0
     ),
-    r"attributions: 6 of 6 values are not finite": lambda p: write(
+    r"attributions: 6 of 6 values are not finite": lambda p: write_signed(
         p, {**members_of(p), "attributions.npy": npy(np.full((3, 2), np.nan))}
     ),
-    r"labels: expected 3 names of points, got 2": lambda p: inner(
-        p, "labels", points=["p", "q"]
+    r"labels: expected 3 names of points, got 2": lambda p: changed(
+        p, shared=[{"points": ["p", "q"], "features": None}]
     ),
     r"units: expected 'gradient'": lambda p: changed(p, units="metres"),
     r"evaluations: expected an integer": lambda p: changed(p, evaluations=True),
-    r"its header has no losses": lambda p: write(
+    r"its header has no losses": lambda p: write_signed(
         p,
         with_header(
             members_of(p),
@@ -131,10 +140,10 @@ CONTRADICTIONS = {
         ),
     ),
     r"its header has also more": lambda p: changed(p, more=1),
-    r"it also has the array 'more'": lambda p: write(
+    r"it also has the array 'more'": lambda p: write_signed(
         p, {**members_of(p), "more.npy": npy(np.ones(2))}
     ),
-    r"it has no attributions": lambda p: write(
+    r"it has no attributions": lambda p: write_signed(
         p, {n: d for n, d in members_of(p).items() if n != "attributions.npy"}
     ),
     r"its member 'notes.txt' is no array": lambda p: write(
@@ -255,7 +264,11 @@ def test_with_the_objective_it_is_certified_again(sound):
 
 def test_other_attributions_under_the_old_certificate_are_found_out(sound):
     moved = BEST.attributions + 1e-3
-    write(sound, {**members_of(sound), "attributions.npy": npy(moved)})
+    moved_there = {**members_of(sound), "attributions.npy": npy(moved)}
+    write(sound, moved_there)
+    with pytest.raises(InvalidInput, match="digest"):
+        po.Explanation.load(sound)
+    write_signed(sound, moved_there)
     assert po.Explanation.load(sound).gap == BEST.gap  # what the file says
     result = po.Explanation.load(sound, objective=OBJECTIVE)
     value = OBJECTIVE.value(moved)

@@ -26,5 +26,3 @@ def test_the_table_of_a_file_of_before_is_what_it_was(name, tmp_path):
     result.save(tmp_path / "now.npz")
     KINDS[name].load(tmp_path / "now.npz").to_csv(tmp_path / "again.csv")
     assert (tmp_path / "again.csv").read_bytes() == then
-
-

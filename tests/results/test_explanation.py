@@ -12,6 +12,7 @@ import pytest
 
 import propopt as po
 from propopt.base.errors import InvalidInput
+from propopt.results.target_error import TargetError, exact_target
 from propopt.tables.frames import Labels
 
 
@@ -394,3 +395,53 @@ def test_features_of_one_name_cannot_be_grouped():
     twice = dataclasses.replace(SLOPES, labels=Labels(features=("a", "a", "c")))
     with pytest.raises(InvalidInput, match="two features have one name"):
         twice.grouped({"x": ["c"]})
+
+
+def test_a_loaded_explanation_shows_the_card_that_it_had(tmp_path):
+    X = np.random.default_rng(0).normal(size=(12, 3))
+    objective = po.GradientMatching(X**3) + po.PairwiseRobustness(po.knn_graph(X, 2))
+    best = po.solve(objective)
+    best.save(tmp_path / "best")
+    again = po.Explanation.load(tmp_path / "best")
+    assert "% certain" in again._repr_html_()
+    assert again._repr_html_() == best._repr_html_()
+    assert str(again) == str(best)
+    assert again.loss_shares == best.loss_shares
+    assert again.scaled([1.0, 2.0, 3.0]).loss_shares == {}  # of other numbers
+    assert again.scaled([1.0, 2.0, 3.0]).certain_share is None
+
+
+def test_parts_that_miss_the_prediction_are_refused(tmp_path):
+    W = np.array([[1.0, -2.0], [0.5, 0.25]])
+    base = np.array([3.0, 3.0])
+    total = base + W.sum(axis=1)
+    for wrong, refused in ((0.0, False), (0.0035, True)):  # of 3.75: by 0.1 %
+        parts = po.Explanation(
+            attributions=W,
+            method="optimized",
+            units="output",
+            details={"base_value": base, "prediction": total + np.array([0.0, wrong])},
+        )
+        if refused:
+            with pytest.raises(InvalidInput, match="row 1 and its base value miss"):
+                parts.save(tmp_path / "parts")
+        else:
+            parts.save(tmp_path / "parts")
+
+
+def test_intervals_follow_the_laws_of_their_errors():
+    W, errors = np.array([[1.0, -2.0]]), np.array([[0.5, 0.25]])
+    plain = po.Explanation(attributions=W, method="mine", standard_errors=errors)
+    low, high = np.moveaxis(plain.intervals(level=0.9), 2, 0)
+    np.testing.assert_allclose((high - low) / 2, 1.6448536269514722 * errors)
+    np.testing.assert_allclose((high + low) / 2, W)
+    target = TargetError(value=1.0, scale=2.0, spread=0.1, source="draws", n_blocks=10)
+    drawn = dataclasses.replace(plain, target=target)
+    low, high = np.moveaxis(drawn.intervals(level=0.9), 2, 0)
+    np.testing.assert_allclose((high - low) / 2, 1.8331129326536335 * errors)  # t_9
+    exact = po.Explanation(attributions=W, method="mine", target=exact_target("e", 1.0))
+    assert (exact.intervals() == W[:, :, None]).all()
+    with pytest.raises(InvalidInput, match="standard_errors: they are not known"):
+        po.Explanation(attributions=W, method="mine").intervals()
+    with pytest.raises(InvalidInput, match="level: expected a number between"):
+        plain.intervals(level=1.0)

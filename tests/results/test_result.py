@@ -11,7 +11,7 @@ from exact_csv import read_csv
 
 import propopt as po
 from propopt.base.errors import InvalidInput
-from propopt.results.explanation import Result
+from propopt.results.result import Result
 from propopt.tables.frames import Labels
 
 
@@ -33,14 +33,6 @@ def test_every_result_has_the_protocol(kind):
     result = MAKERS[kind]()
     assert isinstance(result, kind)
     assert isinstance(result, Result)
-
-
-def test_what_lacks_a_part_is_no_result():
-    class Half:
-        def to_frame(self):
-            return pd.DataFrame()
-
-    assert not isinstance(Half(), Result)
 
 
 @each_result
