@@ -22,11 +22,12 @@ import dataclasses
 import hashlib
 import json
 import math
+import re
 import reprlib
 import sys
 import types
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from pathlib import Path
 from typing import (
     Any,
@@ -185,7 +186,21 @@ class Members(dict[str, Any]):
         if shared is not None and not isinstance(shared, list):
             raise InvalidInput("shared: expected a list of records")
         self.shared: list[Any] = shared or []
+        self._under: dict[str, list[str]] | None = None
         self._made: dict[tuple[type, int], Any] = {}
+
+    def under(self, name: str) -> list[str]:
+        """The rest of each name that begins with this one and a dot."""
+        if self._under is None:
+            self._under = {}
+            for key in self:
+                start, dot, _ = key.partition(".")
+                while dot:
+                    rest = key[len(start) + 1 :]
+                    self._under.setdefault(start, []).append(rest)
+                    more, dot, _ = rest.partition(".")
+                    start = f"{start}.{more}"
+        return self._under.get(name, [])
 
     def place_of(self, plain: Any) -> int:
         """Where a plain record stands among the shared ones; from now on if not yet."""
@@ -312,6 +327,12 @@ class _Scalar(Part):
         return value
 
     def unpacked(self, plain: Any, name: str, arrays: Members) -> Any:
+        if type(plain) in self.types and (
+            self.bounds.low <= plain <= self.bounds.high
+            if type(plain) is float
+            else type(plain) is str and plain.isascii()
+        ):
+            return plain  # what nearly all are
         if plain is None and self._may_miss:
             return np.nan  # one NaN, which is itself
         if self.bounds.infinite and isinstance(plain, str) and plain in _INFINITE:
@@ -404,9 +425,7 @@ class _Named(Part):
 
     def unpacked(self, plain: Any, name: str, arrays: Members) -> Any:
         if not self.in_header:
-            start = f"{name}."
-            own = [key[len(start) :] for key in arrays if key.startswith(start)]
-            plain = dict.fromkeys(own)
+            plain = dict.fromkeys(arrays.under(name))
         if not isinstance(plain, dict) or not all(map(is_text, plain)):
             raise self.refusal(name, plain)
         return {
@@ -553,8 +572,8 @@ class _Record(Part):
         if not isinstance(plain, dict):
             raise self.refusal(name, plain)
         inside, parts = f"{name}." if name else "", parts_of(self.cls)
-        known = {key for key, part in parts.items() if part.in_header}
-        for key in sorted(plain.keys() ^ known):
+        if plain.keys() != (known := _keys_of(self.cls)):
+            key = min(plain.keys() ^ known)
             has = "no" if key in known else "also"
             raise InvalidInput(f"its header has {has} {inside}{key}")
         fields = {
@@ -603,7 +622,10 @@ class _OwnWay(Part):
 
 def is_text(value: object) -> bool:
     """True for text that can be written; half a surrogate pair cannot."""
-    return isinstance(value, str) and not any("\ud800" <= c <= "\udfff" for c in value)
+    return isinstance(value, str) and (value.isascii() or _HALVES.search(value) is None)
+
+
+_HALVES: Final = re.compile("[\ud800-\udfff]")
 
 
 def _either(words: Sequence[str]) -> str:
@@ -641,6 +663,17 @@ def parts_of(cls: Any) -> Mapping[str, Part]:
 
 
 _PARTS: Final[dict[Any, Mapping[str, Part]]] = {}
+
+
+def _keys_of(cls: Any) -> Set[str]:
+    """Those fields that stand in a header."""
+    if cls not in _KEYS:
+        parts = parts_of(cls).items()
+        _KEYS[cls] = frozenset(key for key, part in parts if part.in_header)
+    return _KEYS[cls]
+
+
+_KEYS: Final[dict[Any, Set[str]]] = {}
 
 
 def _compiled(cls: Any) -> Mapping[str, Part]:
