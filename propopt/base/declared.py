@@ -50,6 +50,7 @@ import numpy as np
 from propopt.base.checks import as_floats, is_sealed, sealed
 from propopt.base.errors import InvalidInput
 from propopt.base.files import Format, archive_path, as_json
+from propopt.base.text import plain_name
 
 
 T = TypeVar("T")
@@ -124,9 +125,11 @@ def stored(
     )
 
 
-def left(*, default: Any = None) -> Any:
+def left(*, default: Any = None, compare: bool = True, repr: bool = True) -> Any:
     """A field that files and pickles leave out: its default is there after loading."""
-    return dataclasses.field(default=default, metadata={_SAID: _LEFT})
+    return dataclasses.field(
+        default=default, compare=compare, repr=repr, metadata={_SAID: _LEFT}
+    )
 
 
 # ---- Values that cost work, done when somebody first asks for them
@@ -242,24 +245,35 @@ class _Scalar(Part):
                 return kind in (float, Hashable) and self._fits(value)
         return False
 
+    @property
+    def _may_miss(self) -> bool:
+        known = self.bounds.missing and type(None) not in self.types
+        return known or Hashable in self.types
+
     def _fits(self, value: float) -> bool:
         if value != value:
-            return self.bounds.missing
+            return self._may_miss or self.bounds.missing
         if abs(value) > sys.float_info.max:
-            return self.bounds.infinite and self.bounds.low <= value <= self.bounds.high
+            known = self.bounds.infinite or Hashable in self.types
+            return known and self.bounds.low <= value <= self.bounds.high
         return self.bounds.low <= value <= self.bounds.high
 
     def packed(self, value: Any, name: str, arrays: dict[str, Any]) -> Any:
+        if Hashable in self.types:
+            value = plain_name(value)
         if isinstance(value, float | np.floating) and not math.isfinite(value):
             return None if math.isnan(value) else str(float(value))
         return value
 
     def unpacked(self, plain: Any, name: str, arrays: dict[str, Any]) -> Any:
-        if plain is None and self.bounds.missing and type(None) not in self.types:
-            return math.nan
-        if self.bounds.infinite and plain in ("inf", "-inf"):
+        if plain is None and self._may_miss:
+            return np.nan  # one NaN, which is itself
+        if self.bounds.infinite and isinstance(plain, str) and plain in _INFINITE:
             plain = float(plain)
         return self.checked(plain, name)
+
+
+_INFINITE: Final = ("inf", "-inf")
 
 
 @final
@@ -639,10 +653,10 @@ class Declared:
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
     def __init_subclass__(
-        cls, *, kind: str = "", noun: str = "", version: int = 1
+        cls, *, kind: str = "", noun: str = "", version: int = 1, eq: bool = False
     ) -> None:
         super().__init_subclass__()
-        dataclasses.dataclass(frozen=True, kw_only=True, eq=False, repr=False)(cls)
+        dataclasses.dataclass(frozen=True, kw_only=True, eq=eq, repr=False)(cls)
         if kind:
             cls.form = Format(kind, noun or f"a {kind}", version)
         for field in dataclasses.fields(cls):
@@ -715,8 +729,15 @@ class Declared:
     def upgraded(
         cls, version: int, header: dict[str, Any], arrays: dict[str, Any]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Header and arrays of an earlier version as this version has them."""
-        return header, arrays
+        """Header and arrays of an earlier version as this version has them.
+
+        By default what it had not is null, where that is the default.
+        """
+        del version
+        parts = parts_of(cls).items()
+        own = {f.name for f in dataclasses.fields(cls) if f.default is None}
+        lacking = [name for name, part in parts if name in own and part.in_header]
+        return {**dict.fromkeys(lacking), **header}, arrays
 
     def save(self, path: str | Path) -> None:
         """Write to an ``.npz`` file: arrays, one JSON header, a digest; no pickles.

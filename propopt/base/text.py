@@ -19,6 +19,8 @@ from dataclasses import dataclass, replace
 from html import escape
 from typing import Any, Final, Literal, Self, TypeAlias, final
 
+import numpy as np
+
 
 # ---- Names as text: what a column is called is no command to a terminal or a page
 
@@ -29,6 +31,15 @@ HIDDEN = re.compile(
     "\ufeff\ufff9-\ufffb\ufffe\uffff"  # marks, and what no XML may hold
     "\ud800-\udfff]"  # halves of characters: bytes of file names that are no UTF-8
 )
+
+
+def plain_name(name: object) -> int | float | str:
+    """A name as a file has it: numbers stay numbers, anything else becomes text."""
+    if isinstance(name, int | np.integer):
+        return int(name)
+    if not isinstance(name, float):
+        return str(name)
+    return np.nan if math.isnan(name) else float(name)  # one NaN, which is itself
 
 
 def printable(name: object) -> str:
@@ -60,6 +71,19 @@ def in_percent(share: float) -> str:
     ('54.0 %', '–', '–')
     """
     return f"{100.0 * share:.1f} %" if math.isfinite(share) else "–"
+
+
+def rounded_percent(share: float) -> str:
+    """A share in whole per cent; 0 and 100 are none and all, and never rounded to.
+
+    Examples
+    --------
+    >>> rounded_percent(0.844), rounded_percent(0.999), rounded_percent(1.0)
+    ('84 %', '99 %', '100 %')
+    """
+    if share in (0.0, 1.0):
+        return f"{share:.0%}".replace("%", " %")
+    return f"{min(max(round(100.0 * share), 1), 99)} %"
 
 
 def _escaped(sign: re.Match[str]) -> str:
