@@ -656,10 +656,11 @@ class Certain(
         share = rounded_percent(self.share)
         mean = self.optimum / len(self.prices)
         return Card(
-            title=f"{share} of {plural(self.count, 'sign')} are certain, over "
-            f"{plural(self.shape[0], 'row')}{explained(self.quantity)}",
-            subtitle="rows in which a sign is certain, and certainly that; median "
-            "price of another sign, in mean rows of the objective",
+            title=f"{share} of {plural(self.count, 'sign')} are certain"
+            f"{explained(self.quantity)}, over {plural(self.shape[0], 'row')}",
+            subtitle="share of rows where every explanation almost as good has that "
+            "sign; price: least rise of the objective for another, in mean rows "
+            "(median)",
             table=CardTable(
                 ("feature", "certain", "positive", "negative", "price"),
                 list(_cells(table[:N_FEATURES])),

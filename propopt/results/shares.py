@@ -481,20 +481,22 @@ class Shares(Result, kind="propopt shares", noun="saved shares", version=2, eq=T
     def card(self) -> Card:
         """What is kept and removed, and how large attributions are."""
         rows = [
-            [name, noun, in_percent(share), f"{self.losses[name]:.6g}"]
-            for noun, shares in (("kept", self.kept), ("removed", self.removed))
-            for name, share in shares.items()
+            *([k, in_percent(x), "", self._loss(k)] for k, x in self.kept.items()),
+            *([k, "", in_percent(x), self._loss(k)] for k, x in self.removed.items()),
         ]
         return Card(
             title=f"{self._finding()}{explained(self.quantity)}",
             subtitle="kept: 100 % at the target itself; removed: 100 % where that loss "
             "is as small as can be",
-            table=CardTable(("loss", "", "share", "value of the loss"), rows),
+            table=CardTable(("loss", "kept", "removed", "value"), rows),
             lines=tuple(self._sizes_in_words()),
-            proof="computed from losses here and at both ends of the front; a dash is "
-            "what is not defined",
+            proof="computed from the losses here and at both ends of the front; a dash "
+            "is what is not defined",
             settings={"attributions": f"{self.size:,}"},
         )
+
+    def _loss(self, name: str) -> str:
+        return f"{self.losses[name]:.6g}"
 
     def _finding(self) -> str:
         """The shares that are defined."""

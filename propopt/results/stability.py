@@ -474,21 +474,24 @@ class ConclusionStability(
                 x.varied,
                 *map(rounded_percent, (x.signs, x.weighted_signs, x.top)),
                 f"{x.ranks:.2f}",
-                x.worst["signs"],
             ]
             for x in self.agreements
         ]
         share = rounded_percent(self.signs)
-        least = "All" if self.signs == 1.0 else f"At least {share} of"
+        kept = "All" if self.signs == 1.0 else f"{share} of"
         return Card(
-            title=f"{least} signs survive, whichever setting varies"
+            title=f"{kept} signs survive, whichever setting varies"
             f"{explained(self.quantity)}",
             subtitle="what is the same in all settings of a line: signs, their share "
             f"of Σ|w|, the {self.k} largest of a row (Jaccard), ranks (Kendall's τ)",
             table=CardTable(
-                ("varied", "signs", "of Σ|w|", f"top {self.k}", "ranks", "worst at"),
-                rows,
+                ("what varies", "signs", "of Σ|w|", f"top {self.k}", "ranks"), rows
             ),
+            lines=[
+                f"{x.varied}: signs break most at {x.worst['signs']}"
+                for x in self.agreements
+                if x.signs < 1.0
+            ],
             proof="each setting was solved for; of those between nothing is proved",
         )
 

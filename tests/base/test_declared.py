@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import datetime as dt
 import io
 import math
 import pickle
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -321,6 +322,47 @@ def test_an_earlier_version_is_upgraded_and_a_later_one_refused(path):
     write(path, with_header(members, stripped))
     with pytest.raises(InvalidInput, match="digest"):
         Whole.load(path)
+
+
+class Rows(Declared, kind="propopt rows"):
+    names: tuple[Hashable, ...]
+
+
+def test_names_of_rows_are_numbers_or_text_after_loading(tmp_path):
+    names = (np.int64(3), True, math.nan, 1.5, dt.date(2026, 1, 2), 10**400, "a")
+    Rows(names=names).save(tmp_path / "rows")
+    again = Rows.load(tmp_path / "rows.npz").names
+    assert same(again, (3, 1, np.nan, 1.5, "2026-01-02", 10**400, "a"))
+    assert again.index(np.nan) == 2  # the one that is itself
+
+
+def test_a_number_is_none_that_no_float_can_be(tmp_path):
+    part = Plain("about", 10**400)
+    with pytest.raises(InvalidInput, match="price: expected a number"):
+        whole(plain=part).save(tmp_path / "large")
+
+
+def test_what_an_earlier_version_had_not_is_null_by_default(tmp_path):
+    Later(count=2).save(tmp_path / "later.npz")
+    members = members_of(tmp_path / "later.npz")
+    header = {"format": "propopt later", "version": 1, "count": 2}
+    write(tmp_path / "later.npz", with_header(members, header))
+    assert same(Later.load(tmp_path / "later.npz"), Later(count=2))
+    write(tmp_path / "later.npz", with_header(members, {**header, "version": 2}))
+    with pytest.raises(InvalidInput, match="digest"):
+        Later.load(tmp_path / "later.npz")
+
+
+class Later(Declared, kind="propopt later", version=2):
+    count: int = stored()
+    note: str | None = None
+    numbers: Array | None = stored("N", default=None)
+    price: float = 1.0
+
+    @classmethod
+    def upgraded(cls, version, header, arrays):
+        header, arrays = super().upgraded(version, header, arrays)
+        return {**header, "price": 1.0}, arrays
 
 
 class Other(Declared, kind="propopt other", noun="a saved other"):

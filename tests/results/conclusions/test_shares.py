@@ -211,6 +211,18 @@ def test_differences_of_grids_are_those_of_their_stored_graphs():
         assert values[0] == pytest.approx(values[1], rel=1e-12)
 
 
+def test_the_card_says_first_what_is_kept_and_removed():
+    lines = str(po.solve(objective(c=0.0)).shares()).splitlines()
+    kept, removed = (100 * ROBUST_ALONE[key] for key in ("kept", "removed"))
+    both = f"{kept:.1f} % of faithfulness kept, {removed:.1f} % of {ROBUST} removed"
+    assert lines[0] == both  # of smoothness no share is defined
+    assert lines[3].split()[:3] == [MATCHING, f"{kept:.1f}", "%"]
+    assert lines[5].split()[:2] == [SMOOTH, "–"]
+    flat = po.GradientMatching(np.ones((4, 3))) + po.PairwiseRobustness(POINTS)
+    other = po.Explanation(attributions=G, method="mine").shares(flat)
+    assert str(other).startswith("No share is defined\n")
+
+
 def test_a_graph_without_edges_has_no_neighbours():
     lonely = po.graph_from_matrix(np.zeros((4, 4)))
     shares = po.solve(po.GradientMatching(G) + po.PairwiseRobustness(lonely)).shares()
