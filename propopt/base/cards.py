@@ -36,7 +36,11 @@ _NUMBER = (
     f"{_CELL};text-align:right;white-space:nowrap;font-weight:600;"
     "font-variant-numeric:tabular-nums"
 )
-_FIGURE = f"{_CELL};text-align:right;font-variant-numeric:tabular-nums"
+_FIGURE = (
+    f"{_CELL};text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums"
+)
+_HEAD = f"white-space:normal;font-weight:400;{_QUIET}"
+_TABLE = "border-collapse:collapse;border:0;color:inherit;font-size:inherit"
 _BAR = "position:absolute;top:0;height:100%;border-radius:2px"
 
 
@@ -105,7 +109,7 @@ class CardTable:
     def html(self) -> str:
         """Cells escaped; in the colours of the page."""
         head = "".join(
-            f'<th style="{style};font-weight:400;{_QUIET}">{in_html(cell)}</th>'
+            f'<th style="{style};{_HEAD}">{in_html(cell)}</th>'
             for cell, style in self._styled(self.head)
         )
         body = "".join(
@@ -192,10 +196,7 @@ class Card:
         high = max((row.ends[1] for row in self.rows), default=0.0)
         rows = "".join(_row_html(row, low, high) for row in self.rows)
         rows += "" if self.table is None else self.table.html()
-        return (
-            '<table style="border-collapse:collapse;border:0;margin:.6em 0 0">'
-            f"{rows}</table>"
-        )
+        return f'<table style="{_TABLE};margin:.6em 0 0">{rows}</table>'
 
     def _folded(self) -> str:
         if not self.settings:
@@ -208,7 +209,7 @@ class Card:
         )
         return (
             '<details style="margin-top:.4em"><summary style="cursor:pointer">Settings '
-            'and details</summary><table style="border-collapse:collapse;border:0">'
+            f'and details</summary><table style="{_TABLE}">'
             f"{rows}</table></details>"
         )
 

@@ -183,9 +183,8 @@ class Members(dict[str, Any]):
         self, arrays: Mapping[str, Any] | None = None, shared: Any = None
     ) -> None:
         super().__init__(arrays or {})
-        if shared is not None and not isinstance(shared, list):
-            raise InvalidInput("shared: expected a list of records")
-        self.shared: list[Any] = shared or []
+        self.shared: list[Any] = [] if shared is None else shared
+        self.takes_whole = False  # earlier versions had no shared records
         self._under: dict[str, list[str]] | None = None
         self._made: dict[tuple[type, int], Any] = {}
 
@@ -315,7 +314,8 @@ class _Scalar(Part):
         if value != value:
             return self._may_miss or self.bounds.missing
         if abs(value) > sys.float_info.max:
-            known = self.bounds.infinite or Hashable in self.types
+            infinite = self.bounds.infinite and isinstance(value, float)
+            known = infinite or Hashable in self.types  # else no float is so large
             return known and self.bounds.low <= value <= self.bounds.high
         return self.bounds.low <= value <= self.bounds.high
 
@@ -329,6 +329,7 @@ class _Scalar(Part):
     def unpacked(self, plain: Any, name: str, arrays: Members) -> Any:
         if type(plain) in self.types and (
             self.bounds.low <= plain <= self.bounds.high
+            and abs(plain) <= sys.float_info.max
             if type(plain) is float
             else type(plain) is str and plain.isascii()
         ):
@@ -562,7 +563,7 @@ class _Record(Part):
         return bool(getattr(self.cls, "shared_in_files", False))
 
     def unpacked(self, plain: Any, name: str, arrays: Members) -> Any:
-        if self.is_shared and not isinstance(plain, dict):
+        if self.is_shared and not (arrays.takes_whole and isinstance(plain, dict)):
             return arrays.made_of(
                 self.cls, plain, lambda own: self._made(own, name, arrays)
             )
@@ -780,10 +781,10 @@ class Declared:
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
     def __init_subclass__(
-        cls, *, kind: str = "", noun: str = "", version: int = 1
+        cls, *, kind: str = "", noun: str = "", version: int = 1, eq: bool = False
     ) -> None:
         super().__init_subclass__()
-        dataclasses.dataclass(frozen=True, kw_only=True, eq=False, repr=False)(cls)
+        dataclasses.dataclass(frozen=True, kw_only=True, eq=eq, repr=False)(cls)
         if kind:
             cls.form = Format(kind, noun or f"a {kind}", version)
         for field in dataclasses.fields(cls):
@@ -858,8 +859,15 @@ class Declared:
     def upgraded(
         cls, version: int, header: dict[str, Any], arrays: dict[str, Any]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Header and arrays of an earlier version as this version has them."""
-        return header, arrays
+        """Header and arrays of an earlier version as this version has them.
+
+        By default what it had not is null, where that is the default.
+        """
+        del version
+        parts = parts_of(cls).items()
+        own = {f.name for f in dataclasses.fields(cls) if f.default is None}
+        lacking = [name for name, part in parts if name in own and part.in_header]
+        return {**dict.fromkeys(lacking), **header}, arrays
 
     @classmethod
     def _upgraded(
@@ -885,12 +893,14 @@ class Declared:
         try:
             settled(self)
             plain = whole.packed(self, "", arrays)
-            plain = json.loads(as_json({**plain, "shared": arrays.shared}))
-            again = Members(arrays, plain.pop("shared"))
+            if arrays.shared:
+                plain["shared"] = arrays.shared
+            plain = json.loads(as_json(plain))
+            again = Members(arrays, plain.pop("shared", None))
             whole.unpacked(plain, "", again).contradictions()
         except (TypeError, ValueError, RecursionError) as error:
             raise form.unsavable(target, error) from None
-        plain = {**plain, "shared": again.shared}
+        plain = {**plain, "shared": again.shared} if again.shared else plain
         form.write(target, {**plain, "digest": digest_of(plain, arrays)}, arrays)
 
     @classmethod
@@ -923,7 +933,11 @@ class Declared:
                 raise InvalidInput("its digest is not that of what it holds")
             if not now:
                 header, members = cls._upgraded(version, header, members)
-            arrays = Members(members, header.pop("shared", None))
+            has_shared, shared = "shared" in header, header.pop("shared", None)
+            if has_shared and not (isinstance(shared, list) and shared):
+                raise InvalidInput("shared: expected a list of records")
+            arrays = Members(members, shared)
+            arrays.takes_whole = not now
             made: Self = _Record(cls).unpacked(header, "", arrays)
             arrays.refuse_rest()
         except (InvalidInput, RecursionError) as error:

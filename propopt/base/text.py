@@ -73,6 +73,19 @@ def in_percent(share: float) -> str:
     return f"{100.0 * share:.1f} %" if math.isfinite(share) else "–"
 
 
+def rounded_percent(share: float) -> str:
+    """A share in whole per cent; 0 and 100 are none and all, and never rounded to.
+
+    Examples
+    --------
+    >>> rounded_percent(0.844), rounded_percent(0.999), rounded_percent(1.0)
+    ('84 %', '99 %', '100 %')
+    """
+    if share in (0.0, 1.0):
+        return f"{share:.0%}".replace("%", " %")
+    return f"{min(max(round(100.0 * share), 1), 99)} %"
+
+
 def _escaped(sign: re.Match[str]) -> str:
     return sign[0].encode("unicode_escape").decode("ascii")
 

@@ -60,7 +60,7 @@ def _facts(trade_offs: TradeOffs) -> Mapping[str, str]:
         facts["at the knee"] = trade_offs.in_words()
     if gaps:
         targets = "; ".join(targets_in_words(trade_offs.optimized))
-        facts["gap"] = f"at most {max(gaps):.1e} (optimization) · {targets}"
+        facts["gap"] = f"gap at most {max(gaps):.1e} (optimization) · {targets}"
     if trade_offs.failures:
         facts["not solved"] = str(len(trade_offs.failures))
     if trade_offs.interrupted:
@@ -674,9 +674,9 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         ):
             for place, one in enumerate(explanations):
                 for name in {*self.losses, *bounds} - one.losses.keys():
-                    raise InvalidInput(f"{kind}.{place}: losses: there is no {name}")
-        if self.ends is not None:
-            self.ends.contradictions()
+                    raise InvalidInput(
+                        f"{kind}.{place}: losses: there is no {printable(name)}"
+                    )
 
     def plot(
         self,
@@ -720,7 +720,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         state = ", interrupted" if self.interrupted else ""
         told = "" if self.quantity is None else f"; {printable(self.quantity)}"
         return (
-            f"<TradeOffs of {', '.join(self.losses)}: {len(self.optimized)} optimized, "
+            f"<TradeOffs of {printable(', '.join(self.losses))}: {len(self.optimized)} optimized, "
             f"{len(self.baselines)} baselines{state}{told}>"
         )
 
@@ -742,10 +742,13 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
             *_ERRORS,
         ]
         rows = [_row(self, explanation) for explanation in _shown(self)]
+        facts = dict(_facts(self))
         return Card(
             title=title,
+            subtitle="a row for each: weights, losses in their units, shares of losses",
             table=CardTable(head, rows),
-            lines=[f"{name}: {text}" for name, text in _facts(self).items()],
+            proof=facts.pop("gap", "not optimized: nothing is proved of them"),
+            lines=[f"{name}: {text}" for name, text in facts.items()],
         )
 
     def _columns(self) -> list[str]:

@@ -11,19 +11,17 @@ import json
 import math
 import reprlib
 import sys
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeAlias, final, get_args
+from typing import Any, TypeAlias, final, get_args
 
 import numpy as np
-import pandas as pd
 
 from propopt.base.arrays import Array, Attributions
 from propopt.base.checks import as_floats, is_sealed, read_array, sealed
 from propopt.base.errors import InvalidInput
-from propopt.base.files import Format, archive_path, as_json, write_csv
+from propopt.base.files import Format, archive_path, as_json
 from propopt.base.text import Quantity, QuantityKind, plain_name
 from propopt.results.certificate import Certificate
 from propopt.results.target_error import TargetError
@@ -243,33 +241,6 @@ class CheckedFile:
     def _checked(self, header: Header, arrays: Arrays) -> dict[str, Any]:
         check_header(header, self.kinds)
         return self.fields(header, arrays)
-
-
-class Conclusion(ABC):
-    """What is concluded of an explanation: a table, and two files."""
-
-    _file: ClassVar[CheckedFile]
-
-    @abstractmethod
-    def to_frame(self) -> pd.DataFrame:
-        """What is known, as a table with names."""
-
-    def to_csv(self, path: str | Path) -> None:
-        """Write :meth:`to_frame`; what is not defined is an empty cell."""
-        write_csv(path, self.to_frame(), names_of_rows=False)
-
-    def save(self, path: str | Path) -> None:
-        """Write to an ``.npz`` file: arrays, and one JSON header; no pickles."""
-        self._file.write(path, *self._packed())
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read what :meth:`save` wrote."""
-        return cls(**cls._file.read(path))
-
-    @abstractmethod
-    def _packed(self) -> tuple[Header, Arrays]:
-        """Header and arrays of the file."""
 
 
 # ---- The arrays of an explanation: read-only, and copied where someone could write

@@ -29,11 +29,10 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import Any, Final, Literal, Protocol, TypeAlias, final, get_args
+from typing import Final, Literal, Protocol, TypeAlias, final, get_args
 
 import numpy as np
 import pandas as pd
@@ -41,26 +40,17 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
 from propopt.base.arrays import Array, Attributions, Positions, Truths
-from propopt.base.checks import read_array, read_nonnegative, sealed
+from propopt.base.cards import N_FEATURES, Card, CardTable
+from propopt.base.checks import read_nonnegative
+from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput, Refused
-from propopt.base.files import Format, write_csv
-from propopt.base.html import html_card, html_table
-from propopt.base.text import in_html
+from propopt.base.text import Quantity, rounded_percent
 from propopt.losses import GradientMatching, Objective, Program, PropertyLoss
 from propopt.losses.maps import Identity, Squared
 from propopt.losses.restricted import Support, counted, is_complete
-from propopt.results.archive import (
-    CheckedFile,
-    Conclusion,
-    Kinds,
-    are_labels,
-    are_texts,
-    is_size,
-    labels_of,
-    plain_labels,
-)
 from propopt.results.certificate import Certificate
 from propopt.results.hessian import ConstrainedPart, Hessian, QuadraticPart
+from propopt.results.result import Result
 from propopt.results.target_error import Scatter, TargetError
 from propopt.tables.frames import Labels
 
@@ -84,6 +74,8 @@ class Optimum(Protocol):
     def shape(self) -> tuple[int, int]: ...
     @property
     def labels(self) -> Labels: ...
+    @property
+    def quantity(self) -> Quantity | None: ...
     @property
     def method(self) -> str: ...
     @property
@@ -434,69 +426,7 @@ def in_order(W: Array, by: OrderBy, present: Truths) -> NDArray[np.intp]:
     return np.argsort(-keys, axis=1, kind="stable")
 
 
-# ---- Certain statements as a file, and back: checked alike on both ways
-
-
-_NUMBERS = ("attributions", "half_widths", "prices", "order_prices")
-_RANKS = ("best_ranks", "worst_ranks")
-_SIGNS = "signs"
-_PRESENT = "present"
-"""Which features rows have: not in version 1, nor where all have all."""
-
-
-def _fields(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> dict[str, Any]:
-    names = {*_NUMBERS, *_RANKS, _SIGNS}
-    for name in sorted((arrays.keys() - {_PRESENT}) ^ names):
-        raise InvalidInput(f"it has {'no' if name in names else 'also'} {name}")
-    W = read_array(arrays["attributions"], "attributions", ndim=2)
-    _check_arrays(arrays, (W.shape[0], W.shape[1]))
-    return {
-        **header,
-        **arrays,
-        "notes": tuple(header["notes"]),
-        "labels": labels_of(header["labels"], W.shape),
-    }
-
-
-def _check_arrays(arrays: Mapping[str, Array], shape: tuple[int, int]) -> None:
-    """Refuse arrays of other shapes or kinds, or with values that mean nothing."""
-    N, D = shape
-    for name in (*_NUMBERS, *_RANKS, _SIGNS):
-        expected = (N, D - 1) if name == "order_prices" else shape
-        kind = "f" if name in _NUMBERS else "i"
-        array = arrays[name]
-        if array.shape != expected or array.dtype.kind != kind:
-            raise InvalidInput(f"{name}: expected numbers of shape {expected}")
-    for name in _NUMBERS[1:]:  # prices may be infinite
-        if not (arrays[name] >= 0.0).all():
-            raise InvalidInput(f"{name}: expected numbers >= 0")
-    best, worst = (arrays[name] for name in _RANKS)
-    if not ((best >= 1) & (best <= worst) & (worst <= D)).all():
-        raise InvalidInput(f"ranks: expected numbers from 1 to {D}, the best first")
-    if not np.isin(arrays[_SIGNS], (-1, 0, 1)).all():
-        raise InvalidInput("signs: expected -1, 0 or 1")
-    present = arrays.get(_PRESENT)
-    if present is None:
-        return
-    if present.shape != shape or present.dtype.kind != "b":
-        raise InvalidInput(f"present: expected truth values of shape {shape}")
-    absent = present == 0.0
-    if arrays[_SIGNS][absent].any() or arrays["attributions"][absent].any():
-        raise InvalidInput("present: a feature that is not has a sign")
-
-
-_KINDS: Kinds = {
-    "labels": (are_labels, "names of points and features, or null"),
-    "order": (lambda value: value in get_args(OrderBy), "'size' or 'value'"),
-    "budget": (is_size, "a finite number >= 0"),
-    "optimum": (is_size, "a finite number >= 0"),
-    "notes": (are_texts, "a list of text"),
-}
-_FILE: Final = CheckedFile(
-    form=Format("propopt certain", "saved certain statements", version=2),
-    kinds=_KINDS,
-    fields=_fields,
-)
+# ---- Certain statements
 
 
 BUDGET = 0.1
@@ -507,8 +437,9 @@ _MOST_WORK = 1e10
 
 
 @final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Certain(Conclusion):
+class Certain(
+    Result, kind="propopt certain", noun="saved certain statements", version=3
+):
     """What every explanation says whose objective is almost as good.
 
     The *price* of a sign is the least rise of the objective at which that attribution
@@ -548,6 +479,8 @@ class Certain(Conclusion):
         The features that each row has, such as the words of a document; all by default.
         Nothing is said of others: they are zero in every explanation, and their ranks
         come after those of all that are present.
+    quantity : Quantity, optional
+        What is explained.
 
     Examples
     --------
@@ -563,26 +496,36 @@ class Certain(Conclusion):
            [2.6, 1.3]])
     """
 
-    _file = _FILE
+    rows_are_named = True
 
-    attributions: Attributions
-    signs: NDArray[np.int8]
-    half_widths: Attributions
-    prices: Attributions
-    best_ranks: NDArray[np.int64]
-    worst_ranks: NDArray[np.int64]
-    order_prices: Array
+    attributions: Attributions = stored("N D", nonempty=True)
+    signs: NDArray[np.int8] = stored("N D")
+    half_widths: Attributions = stored("N D", low=0.0, infinite=True)
+    prices: Attributions = stored("N D", low=0.0, infinite=True)
+    best_ranks: NDArray[np.int64] = stored("N D", low=1)
+    worst_ranks: NDArray[np.int64] = stored("N D")
+    order_prices: Array = stored("N D-1", low=0.0, infinite=True)
     order: OrderBy
-    budget: float
-    optimum: float
+    budget: float = stored(low=0.0)
+    optimum: float = stored(low=0.0)
     notes: tuple[str, ...] = ()
     labels: Labels = Labels()
-    present: Truths | None = None
+    present: Truths | None = stored("N D", default=None)
+    quantity: Quantity | None = None
 
-    def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            if isinstance(value, np.ndarray):
-                vars(self)[name] = sealed(value)
+    def contradictions(self) -> None:
+        """Refuse signs, ranks or names that do not follow from the other fields."""
+        W, absent = self.attributions, ~self._present
+        self.labels.check(self.shape, "labels")
+        if (self.signs != np.sign(W) * (np.abs(W) > self.half_widths)).any():
+            raise InvalidInput("signs: not those of attributions beyond half-widths")
+        if not (self.best_ranks <= self.worst_ranks).all():
+            raise InvalidInput("best_ranks: some are above the worst ranks")
+        if (self.worst_ranks > self.shape[1]).any():
+            raise InvalidInput("worst_ranks: some are above the number of features")
+        for name in ("attributions", "half_widths", "prices"):
+            if getattr(self, name)[absent].any():
+                raise InvalidInput(f"{name}: of a feature that is not present")
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -700,40 +643,61 @@ class Certain(Conclusion):
             columns[f"rank {rank}"] = named
         return pd.DataFrame(columns, index=self.labels.points)
 
-    def to_csv(self, path: str | Path) -> None:
-        """Write :meth:`to_frame`, features in the first column."""
-        write_csv(path, self.to_frame().reset_index(), names_of_rows=False)
-
-    def _packed(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        header = {key: getattr(self, key) for key in _KINDS}
-        header["labels"] = plain_labels(self.labels)
-        arrays = {
-            name: getattr(self, name) for name in (*_NUMBERS, *_RANKS, _SIGNS, _PRESENT)
-        }
-        return header, {k: array for k, array in arrays.items() if array is not None}
-
     def __repr__(self) -> str:
         return (
             f"Certain({self.share:.0%} of {self.count:,} signs, within "
             f"{self.budget:g} mean rows; {'; '.join(self.notes)})"
         )
 
-    def _repr_html_(self) -> str:
-        title = f"<b>{self.share:.0%} of {self.count:,} signs are certain</b>"
-        mean = self.optimum / len(self.prices)
-        within = f"budget of a statement: {self.budget:g} mean rows of {mean:.3g}"
-        facts = "<br>".join(in_html(fact) for fact in (within, *self.notes))
-        head = ("feature", "certain sign", "positive", "negative", "median price")
-        return html_card([title, facts, html_table(head, self._cells())])
-
-    def _cells(self) -> Iterable[list[str]]:
+    def card(self) -> Card:
+        """How many signs are certain, of which features, and at what price."""
         every = self.to_frame().dropna(subset="certain")  # others are in no row
-        table = every.sort_values("mean_size", ascending=False)
-        shares = table[["certain", "positive", "negative"]]
-        for name, values, price in zip(
-            table.index, shares.to_numpy(), table["median_price"], strict=True
-        ):
-            yield [in_html(name), *(f"{v:.0%}" for v in values), f"{price:.3g}"]
+        table = every.sort_values("mean_size", ascending=False, kind="stable")
+        share = rounded_percent(self.share)
+        mean = self.optimum / len(self.prices)
+        return Card(
+            title=f"{share} of {plural(self.count, 'sign')} are certain"
+            f"{explained(self.quantity)}, over {plural(self.shape[0], 'row')}",
+            subtitle="share of rows where every explanation almost as good has that "
+            "sign; price: least rise of the objective for another, in mean rows "
+            "(median)",
+            table=CardTable(
+                ("feature", "certain", "positive", "negative", "price"),
+                list(_cells(table[:N_FEATURES])),
+            ),
+            rest=_rest_in_words(table[N_FEATURES:]),
+            proof=" · ".join(
+                [
+                    "proved for every explanation whose objective is up to "
+                    f"{self.budget:g} mean rows above the optimum",
+                    *self.notes,
+                ]
+            ),
+            settings={
+                "size": "{} points × {} features".format(*self.shape),
+                "objective": f"{self.optimum:.6g}, {mean:.3g} in the mean row",
+                "ranks": f"by {self.order} of the attributions",
+            },
+        )
+
+
+def _cells(table: pd.DataFrame) -> Iterator[list[str]]:
+    shares = table[["certain", "positive", "negative"]].to_numpy()
+    prices = table["median_price"]
+    for name, values, price in zip(table.index, shares, prices, strict=True):
+        yield [str(name), *map(rounded_percent, values), f"{price:.3g}"]
+
+
+def _rest_in_words(table: pd.DataFrame) -> str:
+    if table.empty:
+        return ""
+    share = rounded_percent(float(table["certain"].mean()))
+    return f"{plural(len(table), 'other')}, on average certain in {share} of rows"
+
+
+def explained(quantity: Quantity | None) -> str:
+    """Of what something is found, to end a headline."""
+    return "" if quantity is None else f", for the {quantity}"
 
 
 def certain_of(
@@ -796,6 +760,7 @@ class _Statements:
             notes=tuple(self._notes()),
             labels=self.best.labels,
             present=None if self.support is None else self.present,
+            quantity=self.best.quantity,
         )
 
     @cached_property

@@ -39,8 +39,14 @@ class Result(Declared, ABC):
         """What is shown: a finding, numbers with their unit, what is proved."""
 
     def to_csv(self, path: str | Path) -> None:
-        """Write :meth:`to_frame`; every number reads back to the same value."""
-        write_csv(path, self.to_frame(), names_of_rows=self.rows_are_named)
+        """Write :meth:`to_frame`; every number reads back to the same value.
+
+        Names of rows are a first column, under the name of the index if it has one.
+        """
+        table, named = self.to_frame(), self.rows_are_named
+        if named and table.index.name is not None:
+            table, named = table.reset_index(), False
+        write_csv(path, table, names_of_rows=named)
 
     def to_json(self, path: str | Path) -> None:
         """Write :meth:`to_frame` as a list of objects; what is not known is null."""

@@ -20,20 +20,19 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final, final
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, final
 
 import numpy as np
 import pandas as pd
 import scipy.sparse.linalg as sla
 
-from propopt.base.arrays import Array, Attributions
+from propopt.base.arrays import Attributions
+from propopt.base.cards import Card, CardTable
 from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput
-from propopt.base.files import Format
-from propopt.base.html import html_card, html_table
-from propopt.base.text import in_html, in_percent, printable
+from propopt.base.text import Quantity, in_percent, printable
 from propopt.losses import (
     GradientMatching,
     MaxDifferenceRobustness,
@@ -62,18 +61,15 @@ from propopt.losses.restricted import (
     has_known_zeros,
     is_complete,
 )
-from propopt.results.archive import (
-    CheckedFile,
-    Conclusion,
-    Kinds,
-    are_named,
-    is_count,
-    is_number,
-    is_text,
-    without_arrays,
+from propopt.results.certain import (
+    Optimum,
+    explained,
+    plural,
+    root_mean_square,
+    without_dust,
 )
-from propopt.results.certain import Optimum, plural, root_mean_square, without_dust
 from propopt.results.hessian import smoothest
+from propopt.results.result import Result
 
 
 # ---- The two ends of every trade-off: what shares of losses are measured against
@@ -104,13 +100,13 @@ class Ends:
     # losses that are squares of one largest difference: shares are of the difference
     roots: tuple[str, ...] = ()
 
-    def contradictions(self) -> None:
-        """Refuse names of losses that are not known at both ends."""
-        known = self.at_target.keys()
-        if known != self.far.keys() or not known >= {*self.faithful, *self.roots}:
-            raise InvalidInput("ends: expected each loss at both ends")
-        if not self.sizes.keys() >= {*self.faithful}:
-            raise InvalidInput("ends: expected the size of each faithfulness loss")
+    def __post_init__(self) -> None:
+        known = self.at_target.keys() & self.far.keys()
+        faithful = set(self.faithful)
+        if not {*self.at_target, *self.far, *faithful, *self.roots} <= known:
+            raise InvalidInput("losses of one end are not those of the other")
+        if not faithful <= self.sizes.keys():
+            raise InvalidInput("sizes: not of all losses of faithfulness")
 
     @classmethod
     def of(cls, program: Program, weighted: Collection[str]) -> Ends:
@@ -353,7 +349,7 @@ def _from_medians(
     return float((G - G.groupby(free.entries.labels).transform("median")).abs().sum())
 
 
-# ---- Shares as a file, and back: JSON has no NaN, so what is not defined is null
+# ---- JSON has no NaN: what is not defined is null
 
 
 def with_nulls(value: Any) -> Any:
@@ -376,41 +372,11 @@ def with_nan(value: Any) -> Any:
     return math.nan if value is None else value
 
 
-def _defined(value: object) -> bool:
-    return value is None or is_number(value)
-
-
-are_shares: Final = are_named(_defined)
-"""True for finite numbers, or null, by name."""
-
-_Kind = tuple[Callable[[object], bool], str]
-_MAPPING: _Kind = (are_shares, "numbers, or null, by name")
-_NUMBER: _Kind = (_defined, "a finite number, or null")
-_COUNT: _Kind = (is_count, "an integer >= 0")
-_KINDS: Kinds = {
-    "kept": _MAPPING,
-    "removed": _MAPPING,
-    "losses": _MAPPING,
-    "differences": _MAPPING,
-    "target_differences": _MAPPING,
-    "rms": _NUMBER,
-    "target_rms": _NUMBER,
-    "n_zero": _COUNT,
-    "size": _COUNT,
-}
-_FILE = CheckedFile(
-    form=Format("propopt shares", "saved shares", version=1),
-    kinds=_KINDS,
-    fields=lambda header, arrays: with_nan(without_arrays(header, arrays)),
-)
-
-
 # ---- Losses as numbers that can be read: shares kept and removed, and units of output
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
-class Shares(Conclusion):
+class Shares(Result, kind="propopt shares", noun="saved shares", version=2, eq=True):
     r"""What an explanation keeps of faithfulness, and removes of every other loss.
 
     Faithfulness kept is 1 − loss(W)/loss(W_∞), where W_∞ is the most faithful of the
@@ -435,6 +401,8 @@ class Shares(Conclusion):
     n_zero, size : int
         How many attributions are zero, to 1e-12 of the largest, and how many there are;
         of documents those of words that they have.
+    quantity : Quantity, optional
+        What is explained.
 
     Examples
     --------
@@ -451,17 +419,29 @@ class Shares(Conclusion):
     rms attribution 1.06 (target: 1.22)
     """
 
-    _file = _FILE
+    kept: Mapping[str, float] = stored(missing=True, infinite=True)
+    removed: Mapping[str, float] = stored(missing=True, infinite=True)
+    losses: Mapping[str, float] = stored(missing=True, infinite=True)
+    differences: Mapping[str, float] = stored(factory=dict, low=0.0, missing=True)
+    target_differences: Mapping[str, float] = stored(
+        factory=dict, low=0.0, missing=True
+    )
+    rms: float = stored(low=0.0, missing=True)
+    target_rms: float = stored(low=0.0, missing=True)
+    n_zero: int = stored(low=0)
+    size: int = stored(low=1)
+    quantity: Quantity | None = None
 
-    kept: Mapping[str, float]
-    removed: Mapping[str, float]
-    losses: Mapping[str, float]
-    differences: Mapping[str, float] = field(default_factory=dict)
-    target_differences: Mapping[str, float] = field(default_factory=dict)
-    rms: float
-    target_rms: float
-    n_zero: int
-    size: int
+    def contradictions(self) -> None:
+        """Refuse shares of unknown losses, and more zeros than attributions."""
+        if self.kept.keys() & self.removed.keys():
+            raise InvalidInput("removed: also of losses of which shares are kept")
+        if not self.kept.keys() | self.removed.keys() <= self.losses.keys():
+            raise InvalidInput("losses: not of all shares")
+        if not self.target_differences.keys() <= self.differences.keys():
+            raise InvalidInput("target_differences: also of losses without differences")
+        if self.n_zero > self.size:
+            raise InvalidInput("n_zero: more than there are attributions")
 
     def to_frame(self) -> pd.DataFrame:
         """One row per number: ``measure``, ``of``, ``value`` and that of the target."""
@@ -477,15 +457,15 @@ class Shares(Conclusion):
         ]
         return pd.DataFrame(rows, columns=["measure", "of", "value", "at_target"])
 
-    def _packed(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        return with_nulls(vars(self)), {}
-
     def in_words(self) -> Iterator[str]:
         """A line for each number."""
         for name, share in self.kept.items():
             yield f"{in_percent(share)} of faithfulness kept ({name})"
         for name, share in self.removed.items():
             yield f"{in_percent(share)} of {name} removed"
+        yield from self._sizes_in_words()
+
+    def _sizes_in_words(self) -> Iterator[str]:
         for name, difference in self.differences.items():
             yield (
                 f"neighbours differ by {difference:.3g}"
@@ -498,14 +478,36 @@ class Shares(Conclusion):
     def __repr__(self) -> str:
         return f"Shares({'; '.join(map(printable, self.in_words()))})"
 
-    def _repr_html_(self) -> str:
+    def card(self) -> Card:
+        """What is kept and removed, and how large attributions are."""
         rows = [
-            [in_html(name), f"{self.losses[name]:.6g}", in_percent(share), noun]
-            for noun, shares in (("kept", self.kept), ("removed", self.removed))
-            for name, share in shares.items()
+            *([k, in_percent(x), "", self._loss(k)] for k, x in self.kept.items()),
+            *([k, "", in_percent(x), self._loss(k)] for k, x in self.removed.items()),
         ]
-        table = html_table(("loss", "value", "share", "of it"), rows)
-        return html_card([table, "<br>".join(map(in_html, self.in_words()))])
+        return Card(
+            title=f"{self._finding()}{explained(self.quantity)}",
+            subtitle="kept: 100 % at the target itself; removed: 100 % where that loss "
+            "is as small as can be",
+            table=CardTable(("loss", "kept", "removed", "value"), rows),
+            lines=tuple(self._sizes_in_words()),
+            proof="computed from the losses here and at both ends of the front; a dash "
+            "is what is not defined",
+            settings={"attributions": f"{self.size:,}"},
+        )
+
+    def _loss(self, name: str) -> str:
+        return f"{self.losses[name]:.6g}"
+
+    def _finding(self) -> str:
+        """The shares that are defined."""
+        parts = [
+            (x, f"{in_percent(x)} of faithfulness kept") for x in self.kept.values()
+        ]
+        parts += [
+            (x, f"{in_percent(x)} of {k} removed") for k, x in self.removed.items()
+        ]
+        known = [words for share, words in parts if math.isfinite(share)]
+        return ", ".join(known) or "No share is defined"
 
     def _target_difference(self, name: str) -> float:
         return self.target_differences.get(name, math.nan)
@@ -525,6 +527,7 @@ def shares_of(
     support = counted(program)
     here = np.ones(own.shape, bool) if support is None else support.mask
     return Shares(
+        quantity=explanation.quantity,
         kept={name: share for name, share in shares.items() if name in ends.faithful},
         removed={
             name: share for name, share in shares.items() if name not in ends.faithful
@@ -588,45 +591,3 @@ def _graphs(program: Program) -> Iterator[tuple[str, Graph]]:
                     yield loss.name, graph
             case _:
                 pass
-
-
-# ---- The ends of trade-offs as part of a header: null stands for what is not known
-
-
-_NUMBERS = ("at_target", "far", "sizes")
-_NAMES = ("faithful", "roots")
-
-
-def plain_ends(ends: Ends) -> dict[str, Any]:
-    """The ends in values that JSON has."""
-    return {key: with_nulls(value) for key, value in vars(ends).items()}
-
-
-def ends_of(plain: Mapping[str, Any] | None) -> Ends | None:
-    """The ends that :func:`plain_ends` made plain."""
-    if plain is None:
-        return None
-    numbers: dict[str, Any] = {key: with_nan(plain[key]) for key in _NUMBERS}
-    names: dict[str, Any] = {key: tuple(plain[key]) for key in _NAMES}
-    return Ends(**numbers, **names)
-
-
-def are_ends(value: object) -> bool:
-    """True for plain ends, or null where there are none."""
-    if value is None:
-        return True
-    if not isinstance(value, dict) or value.keys() != {*_NUMBERS, *_NAMES}:
-        return False
-    names = [name for key in _NAMES for name in _listed(value[key])]
-    numbers = [value[key] for key in _NUMBERS]
-    return (
-        all(isinstance(value[key], list | tuple) for key in _NAMES)
-        and all(map(are_shares, numbers))
-        and all(is_text(name) and all(name in n for n in numbers[:2]) for name in names)
-        and all(name in value["sizes"] for name in value["faithful"])
-        and value["at_target"].keys() == value["far"].keys()
-    )
-
-
-def _listed(value: object) -> list[Any]:
-    return list(value) if isinstance(value, list | tuple) else []

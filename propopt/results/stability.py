@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias, final
 
@@ -14,11 +14,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Truths
+from propopt.base.cards import Card, CardTable
 from propopt.base.checks import read_count
+from propopt.base.declared import Declared, stored
 from propopt.base.errors import InvalidInput, Refused
-from propopt.base.files import Format
-from propopt.base.html import html_card, html_table
-from propopt.base.text import in_html, printable
+from propopt.base.text import Quantity, printable, rounded_percent
 from propopt.losses import (
     GradientMatching,
     PairwiseRobustness,
@@ -30,17 +30,15 @@ from propopt.losses.algebra import Faithfulness
 from propopt.losses.graphs.points import Graph
 from propopt.losses.maps import Squared
 from propopt.losses.restricted import counted, is_complete
-from propopt.results.archive import (
-    CheckedFile,
-    Conclusion,
-    Kinds,
-    is_number,
-    is_positive,
-    is_text,
-    without_arrays,
+from propopt.results.certain import (
+    Optimum,
+    explained,
+    plural,
+    signs_of,
+    without_dust,
 )
-from propopt.results.certain import Optimum, plural, signs_of, without_dust
 from propopt.results.hessian import ConstrainedPart, QuadraticPart
+from propopt.results.result import Result
 from propopt.results.target_error import Scatter
 
 
@@ -56,18 +54,22 @@ _FEW_COLUMNS = 100
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
-class Agreement:
+class Agreement(Declared, eq=True):
     """What survives when one thing varies: numbers from 0 to 1."""
 
     varied: str  # what varies, and from where to where
     # the share of attributions, or of Σ|w|, whose sign is the same in all settings
-    signs: float
-    weighted_signs: float
-    top: float  # the k largest |w| of a row as a set
+    signs: float = stored(low=0.0, high=1.0)
+    weighted_signs: float = stored(low=0.0, high=1.0)
+    top: float = stored(low=0.0, high=1.0)  # the k largest |w| of a row as a set
     # the least Kendall τ_b of |w| in a row, the mean over rows; 0 where negative
-    ranks: float
+    ranks: float = stored(low=0.0, high=1.0)
     worst: Mapping[str, str]  # by measure the setting that breaks most
+
+    def contradictions(self) -> None:
+        """Refuse settings that break other measures."""
+        if self.worst.keys() != set(MEASURES):
+            raise InvalidInput("worst: not of the measures")
 
     @classmethod
     def of(
@@ -382,45 +384,7 @@ def _apart(blocks: Array) -> float:
     return math.sqrt(2.0 / (len(blocks) - 1))
 
 
-# ---- Stability as a file, and back
-
-
-def _is_agreement(value: object) -> bool:
-    if not isinstance(value, dict) or value.keys() != {"varied", "worst", *MEASURES}:
-        return False
-    worst = value["worst"]
-    return (
-        is_text(value["varied"])
-        and all(is_number(value[m]) and 0.0 <= value[m] <= 1.0 for m in MEASURES)
-        and isinstance(worst, dict)
-        and worst.keys() == set(MEASURES)
-        and all(map(is_text, worst.values()))
-    )
-
-
-_KINDS: Kinds = {
-    "agreements": (
-        lambda value: (
-            isinstance(value, list)
-            and len(value) > 0
-            and all(map(_is_agreement, value))
-        ),
-        "a list of agreements",
-    ),
-    "k": (is_positive, "an integer >= 1"),
-}
-
-
-def _fields(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> dict[str, Any]:
-    fields = without_arrays(header, arrays)
-    return {**fields, "agreements": tuple(Agreement(**x) for x in fields["agreements"])}
-
-
-_FILE = CheckedFile(
-    form=Format("propopt stability", "a saved stability", version=1),
-    kinds=_KINDS,
-    fields=_fields,
-)
+# ---- What is found
 
 
 TOP = 3
@@ -428,8 +392,9 @@ TOP = 3
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
-class ConclusionStability(Conclusion):
+class ConclusionStability(
+    Result, kind="propopt stability", noun="a saved stability", version=2, eq=True
+):
     """How much of what an explanation says survives when its settings vary.
 
     Parameters
@@ -440,6 +405,8 @@ class ConclusionStability(Conclusion):
         target.
     k : int
         How many of the largest attributions of a row are compared as a set.
+    quantity : Quantity, optional
+        What is explained.
 
     Examples
     --------
@@ -452,10 +419,9 @@ class ConclusionStability(Conclusion):
     weight of pairwise_robustness: signs 83.3 %, top 1 66.7 %, ranks 0.33
     """
 
-    _file = _FILE
-
-    agreements: tuple[Agreement, ...]
-    k: int
+    agreements: tuple[Agreement, ...] = stored(nonempty=True)
+    k: int = stored(low=1)
+    quantity: Quantity | None = None
 
     @property
     def signs(self) -> float:
@@ -490,9 +456,6 @@ class ConclusionStability(Conclusion):
         ]
         return pd.DataFrame(rows, columns=["varied", *MEASURES, *columns])
 
-    def _packed(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        return asdict(self), {}
-
     def in_words(self) -> Iterator[str]:
         """A line for each thing that varied."""
         for x in self.agreements:
@@ -504,23 +467,33 @@ class ConclusionStability(Conclusion):
     def __repr__(self) -> str:
         return f"ConclusionStability({'; '.join(map(printable, self.in_words()))})"
 
-    def _repr_html_(self) -> str:
-        head = ("varied", "signs", "of Σ|w|", f"top {self.k}", "ranks")
+    def card(self) -> Card:
+        """What survives of signs, of the largest and of their order."""
         rows = [
             [
-                in_html(x.varied),
-                f"{x.signs:.1%}",
-                f"{x.weighted_signs:.1%}",
-                f"{x.top:.1%}",
+                x.varied,
+                *map(rounded_percent, (x.signs, x.weighted_signs, x.top)),
                 f"{x.ranks:.2f}",
             ]
             for x in self.agreements
         ]
-        breaks = "<br>".join(
-            in_html(f"{x.varied}: signs break most at {x.worst['signs']}")
-            for x in self.agreements
+        share = rounded_percent(self.signs)
+        kept = "All" if self.signs == 1.0 else f"{share} of"
+        return Card(
+            title=f"{kept} signs survive, whichever setting varies"
+            f"{explained(self.quantity)}",
+            subtitle="what is the same in all settings of a line: signs, their share "
+            f"of Σ|w|, the {self.k} largest of a row (Jaccard), ranks (Kendall's τ)",
+            table=CardTable(
+                ("what varies", "signs", "of Σ|w|", f"top {self.k}", "ranks"), rows
+            ),
+            lines=[
+                f"{x.varied}: signs break most at {x.worst['signs']}"
+                for x in self.agreements
+                if x.signs < 1.0
+            ],
+            proof="each setting was solved for; of those between nothing is proved",
         )
-        return html_card([html_table(head, rows), breaks])
 
     def _least(self, measure: str) -> float:
         values: list[float] = [getattr(x, measure) for x in self.agreements]
@@ -544,4 +517,4 @@ def stability_of(
             "stability: expected a weighted loss beside faithfulness, or a target with "
             f"draws, got {', '.join(best.weights) or best.method!r}: nothing varies"
         )
-    return ConclusionStability(agreements=agreements, k=top)
+    return ConclusionStability(agreements=agreements, k=top, quantity=best.quantity)

@@ -297,6 +297,24 @@ def test_the_table_counts_rows():
     np.testing.assert_allclose(table["certain"].mean(), certain.share)
 
 
+def test_the_card_counts_signs_first_and_says_what_is_proved():
+    wide = np.arange(1.0, 13.0) * [[1.0], [1.1]]
+    best = po.solve(
+        po.GradientMatching(wide) + po.PairwiseRobustness(po.chain_graph(2))
+    )
+    head, unit, names, first, *_, rest, proof = str(best.certain()).splitlines()
+    assert head == "100 % of 24 signs are certain, over 2 rows"
+    assert "in mean rows" in unit
+    assert names.split() == ["feature", "certain", "positive", "negative", "price"]
+    assert first.split()[:7] == ["x11", "100", "%", "100", "%", "0", "%"]
+    assert rest == "2 others, on average certain in 100 % of rows"
+    assert proof.startswith("proved for every explanation whose objective is up to 0.1")
+    assert "not known" in proof
+    half = str(po.solve(objective()).certain()).splitlines()[0]
+    share = (4 * SIGN_PRICES > 0.1).mean()
+    assert half == f"{100 * share:.0f} % of 12 signs are certain, over 4 rows"
+
+
 def test_it_is_saved_and_loaded(tmp_path):
     certain = po.solve(objective()).certain()
     certain.save(tmp_path / "certain")
@@ -365,7 +383,7 @@ def test_a_constant_target_has_no_price_and_no_warning():
     certain = flat.certain()
     assert certain.share == 1.0
     assert np.isinf(certain.in_mean_rows).all()
-    assert "<table>" in certain._repr_html_()
+    assert "<table" in certain._repr_html_()
 
 
 @settings(max_examples=15, deadline=None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 
 import cvxpy as cp
@@ -25,7 +24,7 @@ from golden_chains import (
 
 import propopt as po
 from propopt.base.errors import InvalidInput
-from propopt.results.shares import Shares, with_nulls
+from propopt.results.shares import Shares
 
 
 MATCHING, ROBUST, SMOOTH = "gradient_matching", "pairwise_robustness", "smoothness"
@@ -178,11 +177,9 @@ def test_a_constant_target_has_dashes_and_nulls_and_no_warning(tmp_path):
     assert other.kept == {MATCHING: -math.inf}
     assert "–" in repr(other)
     assert "–" in other._repr_html_()
-    text = json.dumps(with_nulls(vars(other)), allow_nan=False)
-    assert json.loads(text)["kept"] == {MATCHING: None}
     other.save(tmp_path / "shares")
     again = Shares.load(tmp_path / "shares.npz")
-    assert math.isnan(again.kept[MATCHING])
+    assert again.kept == {MATCHING: -math.inf}
     assert repr(again) == repr(other)
 
 
@@ -212,6 +209,18 @@ def test_differences_of_grids_are_those_of_their_stored_graphs():
             for g in (graph, stored)
         ]
         assert values[0] == pytest.approx(values[1], rel=1e-12)
+
+
+def test_the_card_says_first_what_is_kept_and_removed():
+    lines = str(po.solve(objective(c=0.0)).shares()).splitlines()
+    kept, removed = (100 * ROBUST_ALONE[key] for key in ("kept", "removed"))
+    both = f"{kept:.1f} % of faithfulness kept, {removed:.1f} % of {ROBUST} removed"
+    assert lines[0] == both  # of smoothness no share is defined
+    assert lines[3].split()[:3] == [MATCHING, f"{kept:.1f}", "%"]
+    assert lines[5].split()[:2] == [SMOOTH, "–"]
+    flat = po.GradientMatching(np.ones((4, 3))) + po.PairwiseRobustness(POINTS)
+    other = po.Explanation(attributions=G, method="mine").shares(flat)
+    assert str(other).startswith("No share is defined\n")
 
 
 def test_a_graph_without_edges_has_no_neighbours():

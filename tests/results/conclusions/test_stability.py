@@ -229,12 +229,29 @@ def test_the_worst_setting_is_named():
     assert result.worst["signs"] == "setting 1"
 
 
+def test_the_card_says_first_what_survives_and_where_it_breaks():
+    stability = po.solve(objective()).stability(k=2)
+    head, _, names, robust, smooth, *breaks, _ = str(stability).splitlines()
+    least = 100 * one(stability, "weight of smoothness").signs
+    assert head == f"{least:.0f} % of signs survive, whichever setting varies"
+    assert names.split()[-3:] == ["top", "2", "ranks"]
+    assert robust.split()[3:5] == ["92", "%"]  # 11 of 12
+    assert smooth.split()[3:5] == [f"{least:.0f}", "%"]
+    assert breaks[0] == "weight of pairwise_robustness: signs break most at weight × 2"
+    calm = po.GradientMatching(np.ones((3, 2))) + po.PairwiseRobustness(
+        po.chain_graph(3)
+    )
+    lines = str(po.solve(calm).stability()).splitlines()
+    assert lines[0] == "All signs survive, whichever setting varies"
+    assert not any("break" in line for line in lines)
+
+
 def test_it_is_saved_and_shown(tmp_path):
     stability = po.solve(objective()).stability()
     stability.save(tmp_path / "stability")
     again = ConclusionStability.load(tmp_path / "stability.npz")
     assert again == stability
-    assert "<table>" in again._repr_html_()
+    assert "<table" in again._repr_html_()
     stability.to_csv(tmp_path / "stability.csv")
     assert stability.signs == min(a.signs for a in stability.agreements)
     po.solve(objective()).save(tmp_path / "best")

@@ -1,0 +1,391 @@
+"""What every result keeps: its files, its tables, its card; a new one is one line here.
+
+Digests find what was altered by accident. Whatever is signed again loads as what it
+says, or is refused in one sentence.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import io
+import math
+import pickle
+import zipfile
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from crafted_archives import (
+    ARRAYS,
+    WEIRD,
+    header_of,
+    members_of,
+    npy,
+    signed,
+    with_header,
+    write,
+)
+from exact_values import same
+
+import propopt as po
+from propopt.base.errors import InvalidInput
+from propopt.base.text import HIDDEN, Quantity, in_html, printable
+from propopt.results.explanation_card import certain_share
+from propopt.results.result import Result
+
+
+# ---- the catalogue
+
+
+@cache
+def explained(text: str) -> po.Explanation:
+    """Two features of three rows; whatever has a name has this one."""
+    table = pd.DataFrame(
+        [[1.0, -2.0], [1.2, 1.5], [0.9, -1.0]],
+        columns=[text, "b"],
+        index=[text, "r", 7],
+    )
+    robust = po.PairwiseRobustness(po.chain_graph(3), name=text)
+    best = po.solve(po.GradientMatching(table) + 0.25 * robust)
+    quantity = Quantity(model=text, kind="log_odds", label=text, outcome=text)
+    return dataclasses.replace(best, quantity=quantity)
+
+
+def told_by(text: str) -> po.Explanation:
+    """As files and pickles have it: what takes the program to know is told."""
+    best = explained(text)
+    shares, share = best.loss_shares, certain_share(best)
+    return dataclasses.replace(
+        best, program=None, known_shares=shares, certain_share=share
+    )
+
+
+def swept(text: str) -> po.TradeOffs:
+    """An optimum, and another explanation that is measured on the same losses."""
+    best = told_by(text)
+    other = po.Explanation(
+        attributions=0.5 * best.attributions,
+        method=text,
+        labels=best.labels,
+        parameters={text: 0.5},
+        losses=best.losses,
+        standard_errors=0.1 * np.abs(best.attributions),
+        details={text: np.ones(3)},
+        quantity=best.quantity,
+    )
+    return po.TradeOffs(
+        optimized=(best,),
+        baselines=(other,),
+        losses=tuple(best.losses),
+        failures=(text,),
+    )
+
+
+CATALOGUE: dict[str, Callable[[str], Result]] = {
+    "explanation": told_by,
+    "trade_offs": swept,
+    "certain": lambda text: explained(text).certain(),
+    "shares": lambda text: explained(text).shares(),
+    "stability": lambda text: explained(text).stability(),
+}
+"""By name a result in which whatever users name has the text that is given."""
+
+
+@cache
+def made(name: str, text: str = "größe a") -> Result:
+    return CATALOGUE[name](text)
+
+
+each_result = pytest.mark.parametrize("name", CATALOGUE)
+
+
+def test_every_class_of_results_is_here():
+    kinds, todo = set(), [Result]
+    while todo:
+        todo += (kind := todo.pop()).__subclasses__()
+        if kind.form is not None and kind.__module__.startswith("propopt."):
+            kinds.add(kind)
+    assert kinds <= {type(made(name)) for name in CATALOGUE}
+
+
+# ---- files, tables, copies
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """The path of each result's file, which nobody changes."""
+    folder = tmp_path_factory.mktemp("contract")
+
+    def path_of(name):
+        path = folder / f"{name}.npz"
+        if not path.exists():
+            made(name).save(path)
+        return path
+
+    return path_of
+
+
+@each_result
+def test_a_file_gives_back_every_field_and_the_same_card(name, saved):
+    result = made(name)
+    again = type(result).load(saved(name))
+    assert same(again, result)
+    assert str(again) == str(result)
+    assert repr(again) == repr(result)
+    assert again._repr_html_() == result._repr_html_()
+
+
+@each_result
+def test_tables_and_their_files_are_the_same_after_loading(name, saved, tmp_path):
+    result = made(name)
+    again = type(result).load(saved(name))
+    pd.testing.assert_frame_equal(again.to_frame(), result.to_frame(), check_exact=True)
+    for write_to in ("to_csv", "to_json"):
+        one, other = tmp_path / f"{write_to}.one", tmp_path / f"{write_to}.other"
+        getattr(result, write_to)(one)
+        getattr(again, write_to)(other)
+        assert one.read_bytes() == other.read_bytes()
+        assert "größe" in one.read_text(encoding="utf-8")
+
+
+@each_result
+@pytest.mark.parametrize("way", ["copy", "deepcopy", "pickle", "replace"])
+def test_copies_have_the_fields_and_nobody_writes_to_them(name, way):
+    result = made(name)
+    again = {
+        "copy": copy.copy,
+        "deepcopy": copy.deepcopy,
+        "pickle": lambda x: pickle.loads(pickle.dumps(x)),
+        "replace": dataclasses.replace,
+    }[way](result)
+    assert same(again, result)
+    assert again._repr_html_() == result._repr_html_()
+    for value in vars(again).values():
+        assert not isinstance(value, np.ndarray) or not value.flags.writeable
+
+
+# ---- forgeries
+
+
+def outcome(name: str, path: Any) -> Result | None:
+    """What a file holds, or None where it is refused in one sentence about it."""
+    reason = ""
+    try:
+        return type(made(name)).load(path)
+    except InvalidInput as error:
+        reason = str(error)
+    assert reason.startswith(f"{path}: ")
+    assert len(reason.splitlines()) == 1
+    assert reason == printable(reason)
+    return None
+
+
+ABOUT_THE_FILE = ("format", "version", "digest")
+
+
+def told(header: dict[str, Any]) -> Any:
+    return plain({k: v for k, v in header.items() if k not in ABOUT_THE_FILE})
+
+
+def plain(value: Any) -> Any:
+    """What is not finite, as headers have it."""
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return list(map(plain, value))
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    return value
+
+
+def places(value: Any) -> Iterator[tuple[object, ...]]:
+    """The way to each value of a header, however deep it stands."""
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, inner in items:
+        yield (key,)
+        if isinstance(inner, dict | list):
+            yield from ((key, *rest) for rest in places(inner))
+
+
+def changed(header: Any, place: tuple[object, ...], value: object) -> Any:
+    forged = copy.deepcopy(header)
+    inner = forged
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = value
+    return forged
+
+
+def is_sound(result: Result, path: Any) -> dict[str, bytes]:
+    """What can be shown, and saved again: the members of its file."""
+    assert str(result)
+    result.save(path)
+    return members_of(path)
+
+
+@each_result
+def test_forged_headers_load_as_what_they_say_or_not_at_all(name, saved, tmp_path):
+    members = members_of(saved(name))
+    header, crafted = header_of(members), tmp_path / "crafted.npz"
+    loaded = refused = 0
+    for place in places(header):
+        for value in WEIRD:
+            forged = changed(header, place, value)
+            mine = with_header(members, forged)
+            write(crafted, mine if place[0] in ABOUT_THE_FILE else signed(mine))
+            result = outcome(name, crafted)
+            loaded, refused = loaded + bool(result), refused + (not result)
+            if result is not None:
+                again = header_of(is_sound(result, tmp_path / "again.npz"))
+                assert told(again) == told(forged), (place, value)
+    assert loaded
+    assert refused > 2 * loaded
+
+
+@each_result
+def test_headers_with_more_or_fewer_keys_are_refused(name, saved, tmp_path):
+    members, crafted = members_of(saved(name)), tmp_path / "crafted.npz"
+    header = header_of(members)
+    fewer = [{k: v for k, v in header.items() if k != key} for key in header]
+    for forged in (*fewer, {**header, "more": None}):
+        mine = with_header(members, forged)
+        write(crafted, signed(mine) if "digest" in forged else mine)
+        assert outcome(name, crafted) is None
+
+
+def own_forgeries(own: np.ndarray) -> Iterator[np.ndarray]:
+    """Its own numbers: one of them odd, cut, repeated, of another type."""
+    for odd in (np.nan, np.inf, -np.inf, -1.0, 0.0, 2.0, 1e9, 1e308):
+        if own.dtype.kind == "f" or abs(odd) < 100:
+            forged = own.copy()
+            forged.flat[:1] = odd
+            yield forged
+    yield from (own[:-1], own[::-1], own.ravel(), own[None], np.concatenate([own, own]))
+    yield from (own.astype(kind) for kind in (np.float32, np.int64, bool, "U8"))
+
+
+@each_result
+def test_forged_arrays_load_as_what_they_say_or_not_at_all(name, saved, tmp_path):
+    members, original = members_of(saved(name)), made(name)
+    crafted = tmp_path / "crafted.npz"
+    for member in [key for key in members if key != "header.npy"]:
+        own = np.load(io.BytesIO(members[member]))
+        with np.errstate(invalid="ignore"):
+            arrays = [*ARRAYS, *own_forgeries(own)]
+        for array in map(np.asarray, arrays):
+            forged = {**members, member: npy(array)}
+            write(crafted, forged)
+            result = outcome(name, crafted)
+            assert result is None or same(result, original)  # by the digest
+            if array.dtype.kind not in "fiubcU":
+                continue
+            write(crafted, signed(forged))
+            result = outcome(name, crafted)
+            if result is not None:
+                again = is_sound(result, tmp_path / "again.npz")
+                now = np.load(io.BytesIO(again[member]))
+                native = array.astype(array.dtype.newbyteorder("="))
+                assert same(np.ascontiguousarray(now), np.ascontiguousarray(native))
+
+
+@each_result
+def test_members_that_are_gone_added_or_packed_are_refused(name, saved, tmp_path):
+    members, crafted = members_of(saved(name)), tmp_path / "crafted.npz"
+    for member in members:
+        write(crafted, {k: v for k, v in members.items() if k != member})
+        assert outcome(name, crafted) is None
+    write(crafted, signed({**members, "more.npy": npy(np.ones(3))}))
+    assert outcome(name, crafted) is None
+    write(crafted, members, zipfile.ZIP_DEFLATED)
+    assert outcome(name, crafted) is None
+
+
+def is_absent(_, arrays):
+    arrays["present"] = np.array([[True, True], [True, True], [True, False]])
+
+
+Change = Callable[[dict[str, Any], dict[str, np.ndarray]], object]
+CONTRADICTIONS: list[tuple[str, str, Change]] = [
+    ("certain", "signs: not those of", lambda _, a: a.update(signs=-a["signs"])),
+    ("certain", "signs: not those of", lambda _, a: a.update(signs=0 * a["signs"])),
+    ("certain", "best_ranks: expected", lambda _, a: a["best_ranks"].fill(0)),
+    ("certain", "best_ranks: some are", lambda _, a: a["best_ranks"].fill(3)),
+    ("certain", "worst_ranks: some are", lambda _, a: a["worst_ranks"].fill(3)),
+    ("certain", "attributions: of a feature that is not", is_absent),
+    ("certain", "labels: expected 2 names", lambda h, _: pop(h, "features")),
+    ("certain", "labels: expected 3 names", lambda h, _: pop(h, "points")),
+    ("shares", "n_zero: more than", lambda h, _: h.update(n_zero=7)),
+    ("shares", "losses: not of all", lambda h, _: h.update(losses={})),
+    ("shares", "removed: also of", lambda h, _: h.update(removed=h["kept"])),
+    ("shares", "target_differences: also", lambda h, _: h.update(differences={})),
+    ("stability", "worst: not of", lambda h, _: h["agreements"][0]["worst"].popitem()),
+    ("stability", "from 0 to 1", lambda h, _: h["agreements"][0].update(top=1.01)),
+    ("stability", "agreements: expected", lambda h, _: h.update(agreements=[])),
+]
+"""Of which result, what is said, and what is changed in its header and arrays."""
+
+
+def pop(header: dict[str, Any], noun: str) -> None:
+    header["shared"][0][noun].pop()
+
+
+@pytest.mark.parametrize(("name", "message", "change"), CONTRADICTIONS)
+def test_what_contradicts_itself_is_named(name, message, change, saved, tmp_path):
+    members, crafted = members_of(saved(name)), tmp_path / "crafted.npz"
+    header = header_of(members)
+    arrays = {
+        member.removesuffix(".npy"): np.load(io.BytesIO(data))
+        for member, data in members.items()
+        if member != "header.npy"
+    }
+    change(header, arrays)
+    forged = {f"{key}.npy": npy(array) for key, array in arrays.items()}
+    write(crafted, signed(with_header({**members, **forged}, header)))
+    with pytest.raises(InvalidInput, match=message):
+        type(made(name)).load(crafted)
+
+
+@each_result
+def test_flipped_bits_never_load_as_something_else(name, saved, tmp_path):
+    data, rng = saved(name).read_bytes(), np.random.default_rng(0)
+    crafted, original = tmp_path / "flipped.npz", made(name)
+    for place in rng.integers(len(data), size=300):
+        flipped = bytearray(data)
+        flipped[place] ^= 1 << int(rng.integers(8))
+        crafted.write_bytes(bytes(flipped))
+        result = outcome(name, crafted)
+        assert result is None or same(result, original)
+
+
+# ---- cards
+
+
+HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e&\n"
+
+
+@each_result
+def test_names_are_shown_on_cards_and_not_obeyed(name):
+    result = made(name, HOSTILE)
+    html = result._repr_html_()
+    assert in_html(HOSTILE) in html
+    assert "<script" not in html
+    for shown in (html, str(result), repr(result)):
+        assert not any(map(HIDDEN.search, shown.split("\n")))
+    assert printable(HOSTILE) in str(result)
+
+
+@each_result
+def test_a_card_says_what_is_explained_and_folds_its_settings(name):
+    result = made(name)
+    card, quantity = result.card(), getattr(result, "quantity", None)
+    assert quantity is None or str(quantity) in card.title
+    head, _, _ = result._repr_html_().partition("<details")
+    for said in filter(None, (card.title, card.subtitle, card.proof)):
+        assert in_html(said) in head
+        assert said in str(result)
+    assert card.subtitle
+    assert card.proof
