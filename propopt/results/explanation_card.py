@@ -32,7 +32,9 @@ def explanation_text(explanation: Any) -> str:
     parts = [f"{printable(explanation.method)}, {_size(explanation)}"]
     if explanation.quantity is not None:
         parts.append(printable(explanation.quantity))
-    parts += [f"{name}={value:.6g}" for name, value in explanation.losses.items()]
+    parts += [
+        f"{printable(name)}={value:.6g}" for name, value in explanation.losses.items()
+    ]
     if explanation.objective is not None:
         parts.append(f"objective={explanation.objective:.6g}")
     if explanation.gap is not None:
