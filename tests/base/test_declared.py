@@ -7,7 +7,7 @@ import dataclasses
 import io
 import math
 import pickle
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -126,6 +126,22 @@ def test_a_file_gives_back_every_field(path):
     assert same(vars(result), without_model(whole()))
     assert not result.W.flags.writeable
     assert not result.parts[0].numbers.flags.writeable
+
+
+class Named(Declared, kind="propopt names", noun="saved names"):
+    names: tuple[Hashable, ...] = stored()
+    one: Hashable | None = stored(default=None)
+
+
+def test_names_that_are_no_numbers_are_text_in_a_file(tmp_path):
+    names = (("x", 1), "a", 2, np.int64(3), 2.5, True, None)
+    Named(names=names).save(tmp_path / "a.npz")
+    loaded = Named.load(tmp_path / "a.npz")
+    assert same(loaded.names, ("('x', 1)", "a", 2, 3, 2.5, 1, "None"))
+    assert loaded.one is None
+    for name in ("\ud800", math.nan):
+        with pytest.raises(InvalidInput, match=r"names\.0: expected text or a number"):
+            Named(names=(name,)).save(tmp_path / "b.npz")
 
 
 @given(
