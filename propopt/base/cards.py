@@ -8,7 +8,7 @@ it, light or dark.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, final
 
@@ -58,7 +58,8 @@ class CardRow:
     @property
     def reach(self) -> tuple[float, float]:
         """Both ends of the bar, the first at most zero and the second at least."""
-        return self.parts or (min(self.value, 0.0), max(self.value, 0.0))
+        value = self.value if _finite(self.value) else 0.0
+        return self.parts or (min(value, 0.0), max(value, 0.0))
 
     @property
     def said(self) -> str:
@@ -196,7 +197,8 @@ class Card:
         high = max((row.ends[1] for row in self.rows), default=0.0)
         rows = "".join(_row_html(row, low, high) for row in self.rows)
         rows += "" if self.table is None else self.table.html()
-        return f'<table style="{_TABLE};margin:.6em 0 0">{rows}</table>'
+        table = f'<table style="{_TABLE};margin:.6em 0 0">{rows}</table>'
+        return f'<div style="overflow-x:auto">{table}</div>'  # on narrow screens
 
     def _folded(self) -> str:
         if not self.settings:
@@ -214,6 +216,22 @@ class Card:
         )
 
 
+def others_in_words(numbers: Iterable[float]) -> str:
+    """A sentence on those that have no row.
+
+    Examples
+    --------
+    >>> others_in_words([0.5, -2.0]), others_in_words([-0.1])
+    ('2 others, at most 2 in size', '1 other, 0.1 in size')
+    """
+    sizes = [abs(float(number)) for number in numbers]
+    known = [size for size in sizes if _finite(size)]
+    if not known:
+        return f"{len(sizes)} more, not known" if sizes else ""
+    words = "1 other, " if len(sizes) == 1 else f"{len(sizes)} others, at most "
+    return f"{words}{max(known):.3g} in size"
+
+
 def _finite(*numbers: float) -> bool:
     return all(map(math.isfinite, numbers))
 
@@ -228,12 +246,13 @@ def _quiet(text: str) -> str:
 
 def _row_html(row: CardRow, low: float, high: float) -> str:
     """A name, a bar from ``-low`` to ``high``, a number, a note."""
+    note = row.note or row.shown_note.replace("-", "−")
     return (
         f'<tr style="background:transparent">'
         f'<td style="{_CELL}">{in_html(row.name)}</td>'
         f'<td style="{_CELL}">{_bar_html(row, low, high)}</td>'
         f'<td style="{_NUMBER}">{in_html(row.number.replace("-", "−"))}</td>'
-        f'<td style="{_CELL};{_QUIET}">{in_html(row.shown_note)}</td></tr>'
+        f'<td style="{_CELL};{_QUIET}">{in_html(note)}</td></tr>'
     )
 
 

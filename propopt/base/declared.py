@@ -324,6 +324,9 @@ class _Scalar(Part):
             value = plain_name(value)
         if isinstance(value, float | np.floating) and not math.isfinite(value):
             return None if math.isnan(value) else str(float(value))
+        if Hashable in self.types and not any(self._is(k, value) for k in self.types):
+            whole = isinstance(value, int | np.integer)
+            return int(value) if whole else str(value)  # names of any type
         return value
 
     def unpacked(self, plain: Any, name: str, arrays: Members) -> Any:

@@ -5,20 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Final, final
 
 import numpy as np
 import pandas as pd
 
-from propopt.base.arrays import Array, Points, Truths, Values
+from propopt.base.arrays import Array, Points, Positions, Truths, Values
+from propopt.base.cards import N_FEATURES, Card, CardRow, others_in_words
 from propopt.base.checks import read_count, read_rng
+from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput
-from propopt.base.files import write_csv
 from propopt.base.resources import MODEL_CALLS, require
+from propopt.base.text import Quantity, printable
 from propopt.functions.function import Function
 from propopt.functions.wrapping import wrap
-from propopt.interactions.features import Features, Places, pairs_matrix
+from propopt.interactions.features import (
+    Features,
+    Places,
+    joined_names,
+    labels_of_sets,
+    pairs_matrix,
+    require_places,
+)
+from propopt.results.certain import plural
+from propopt.results.result import Result
 from propopt.tables.frames import Labels, is_frame
 
 
@@ -117,8 +127,9 @@ def _drawn(points: Points, count: int, rng: np.random.Generator) -> Points:
 
 
 @final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class PairScores:
+class PairScores(
+    Result, kind="propopt pair scores", noun="saved scores of pairs", version=1
+):
     """How strongly pairs of features interact in one fitted model, by some method.
 
     Of the same table it has the pairs of :class:`InteractionScores`, in their order;
@@ -138,6 +149,8 @@ class PairScores:
         Of the scores.
     n_rows : int
         Rows over which they are taken together.
+    quantity : Quantity or None
+        What the model predicts.
 
     Examples
     --------
@@ -150,12 +163,28 @@ class PairScores:
     0          0          1
     """
 
-    sets: Places
-    names: tuple[Hashable, ...]
-    estimates: Values
-    method: str
-    units: str
-    n_rows: int
+    sets: Places = stored("Q 2")
+    names: tuple[Hashable, ...] = stored()
+    estimates: Values = stored("Q", low=0.0)
+    method: str = stored()
+    units: str = stored()
+    n_rows: int = stored(low=1)
+    quantity: Quantity | None = stored(default=None)
+
+    def __len__(self) -> int:
+        return len(self.sets)
+
+    def contradictions(self) -> None:
+        """Refuse pairs of features that are not there."""
+        require_places(self.sets, len(self.names))
+
+    @property
+    def labels(self) -> Labels:
+        """Names: of pairs, as rows of :meth:`to_frame`, and of features.
+
+        ``labels.points`` (Q,) are such as "age × dose", ``labels.features`` (M,).
+        """
+        return labels_of_sets(self.sets, self.names)
 
     def matrix(self) -> Array:
         """Scores as a symmetric matrix (M, M); NaN on the diagonal."""
@@ -176,12 +205,36 @@ class PairScores:
         InvalidInput
             If k is no integer ≥ 1.
         """
-        order = np.argsort(-self.estimates, kind="stable")[: read_count(k, "k")]
-        return self.to_frame().iloc[order]
+        return self.to_frame().iloc[self._order[: read_count(k, "k")]]
 
-    def to_csv(self, path: str | Path) -> None:
-        """Write :meth:`to_frame`; numbers read back to the same value."""
-        write_csv(path, self.to_frame(), names_of_rows=False)
+    @property
+    def _order(self) -> Positions:
+        """The pairs from the largest score down."""
+        return np.argsort(-self.estimates, kind="stable")
+
+    def card(self) -> Card:
+        """The pair that is first, the largest scores, and that no error is known."""
+        first, others = np.split(self._order, [N_FEATURES])
+        names = [joined_names(self.names, own) for own in self.sets[first]]
+        where = "" if self.quantity is None else f" in the {self.quantity}"
+        count, none = plural(len(self), "pair"), not self.estimates.any()
+        return Card(
+            title=f"None of {count} interacts{where}"
+            if none
+            else f"{names[0]} interact most{where}, of {count}",
+            subtitle=f"{self.method}: {self.units}; {plural(self.n_rows, 'row')}",
+            rows=[
+                CardRow(name=name, value=float(self.estimates[q]))
+                for name, q in zip(names, first, strict=True)
+            ],
+            rest=others_in_words(self.estimates[others]),
+            proof="of one fitted model, without intervals: no error is known",
+        )
+
+    def __repr__(self) -> str:
+        words = [plural(len(self), "pair"), plural(len(self.names), "feature")]
+        words += [plural(self.n_rows, "row"), self.method]
+        return f"PairScores({printable('; '.join(words))})"
 
 
 # ---- The H-statistic of Friedman and Popescu (2008)
@@ -262,6 +315,7 @@ def h_statistic(
         method="H-statistic",
         units="share of the joint effect" if scaled else "units of the output",
         n_rows=len(games.points),
+        quantity=games.function.quantity,
     )
 
 
@@ -445,6 +499,7 @@ def _mean_sizes(
         method=method,
         units="units of the output",
         n_rows=len(games.points),
+        quantity=games.function.quantity,
     )
 
 

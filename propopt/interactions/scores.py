@@ -1,12 +1,12 @@
-"""Scores of interactions as tables, words, cards and files."""
+"""Scores of interactions: what they are, what is sure of them, and in words."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from pathlib import Path
 from typing import Any, Final, final
 
 import numpy as np
@@ -14,12 +14,18 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Positions, Truths, Values
-from propopt.base.checks import known_word, read_count, sealed
+from propopt.base.cards import N_FEATURES, Card, CardRow, others_in_words
+from propopt.base.checks import known_word, read_count
+from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput
-from propopt.base.files import Format, write_csv
-from propopt.base.html import html_card, html_table
-from propopt.base.text import Quantity, in_html, plain_name, printable
-from propopt.interactions.features import Places, pairs_matrix
+from propopt.base.text import Quantity, plain_name, printable
+from propopt.interactions.features import (
+    Places,
+    joined_names,
+    labels_of_sets,
+    pairs_matrix,
+    require_places,
+)
 from propopt.interactions.inference import (
     ALTERNATIVES,
     FEW_ROWS,
@@ -36,208 +42,9 @@ from propopt.interactions.inference import (
     interval_alpha,
     read_alpha,
 )
-from propopt.results.archive import (
-    Arrays,
-    CheckedFile,
-    Header,
-    Kinds,
-    are_texts,
-    check_header,
-    is_count,
-    is_number,
-    is_positive,
-    is_quantity,
-    is_text,
-)
 from propopt.results.certain import plural
-from propopt.tables.frames import listed, order_of
-
-
-# ---- iLOCO of sets of features, with what is known of its error
-
-
-def scores_frame(
-    scores: InteractionScores,
-    law: ScoreLaw,
-    ends: Array,
-    adjusted: Values,
-    alpha: float,
-) -> pd.DataFrame:
-    """One row for each set: its features, score, errors, interval and test."""
-    features = {
-        f"feature_{k + 1}": [scores.names[place] for place in scores.sets[:, k]]
-        for k in range(scores.order)
-    }
-    return pd.DataFrame(
-        {
-            **features,
-            "estimate": scores.estimates,
-            "se": scores.standard_errors,
-            "se_mc": scores.monte_carlo,
-            "se_total": scores.total_errors,
-            "ci_low": ends[:, 0],
-            "ci_high": ends[:, 1],
-            "stat": law.statistics,
-            "p_one": law.p_values("greater"),
-            "p_two": law.p_values("two-sided"),
-            "p_adj": adjusted,
-            "reject": adjusted <= alpha,
-            "leak": scores.leak,
-            "n_patches_min": scores.counts,
-            "degenerate": scores.degenerate,
-            "effective_rows": scores.effective_rows,
-            "used": ~scores.are_not_used,
-        }
-    )
-
-
-# ---- Scores as a file, and back: one header and arrays, checked alike on both ways
-
-
-_OF_MAIN = "main_"
-"""Before the names of arrays of the main effects."""
-
-
-def write_scores(path: str | Path, scores: InteractionScores) -> None:
-    """Write to an ``.npz`` file."""
-    header, arrays, main = _header(scores), _arrays(scores), scores.main
-    if main is not None:
-        header["main"] = _header(main)
-        arrays |= {_OF_MAIN + name: array for name, array in _arrays(main).items()}
-    _FILE.write(path, header, arrays)
-
-
-def _header(scores: InteractionScores) -> dict[str, Any]:
-    bound = scores.error_range
-    return {
-        "names": [plain_name(name) for name in scores.names],
-        "columns": [[plain_name(name) for name in own] for own in scores.columns],
-        **{name: getattr(scores, name) for name in (*_TEXTS, *_COUNTS)},
-        "notes": list(scores.notes),
-        "not_used": list(scores.not_used),
-        "quantity": None if (own := scores.quantity) is None else own.as_fields(),
-        "error_range": [bound.low, bound.high, bound.proved],
-        "main": None,
-    }
-
-
-def _arrays(scores: InteractionScores) -> dict[str, Array]:
-    return {name: getattr(scores, name) for name in ("sets", *_NUMBERS)}
-
-
-def _fields(header: Header, arrays: Arrays) -> dict[str, Any]:
-    own = {k: a for k, a in arrays.items() if not k.startswith(_OF_MAIN)}
-    rest = {k[len(_OF_MAIN) :]: a for k, a in arrays.items() if k not in own}
-    fields = _checked(header, own)
-    if header["main"] is None:
-        for name in rest:
-            raise InvalidInput(f"it also has the array {_OF_MAIN + name!r}")
-        return fields
-    check_header(header["main"], {**_KINDS, "main": (_is_none, "null")})
-    return {**fields, "main": _checked(header["main"], rest)}
-
-
-def _checked(header: Header, arrays: Arrays) -> dict[str, Any]:
-    _refuse_odd_arrays(arrays, len(header["names"]))
-    if header["n_candidates"] < len(arrays["sets"]):
-        raise InvalidInput("n_candidates: expected at least the number of sets")
-    if len(header["columns"]) != len(header["names"]):
-        raise InvalidInput("columns: expected those of each feature")
-    if any(place >= len(header["names"]) for place in header["not_used"]):
-        raise InvalidInput("not_used: expected places of features")
-    low, high, proved = header["error_range"]
-    return {
-        **header,
-        **arrays,
-        "names": tuple(header["names"]),
-        "columns": tuple(map(tuple, header["columns"])),
-        "notes": tuple(header["notes"]),
-        "not_used": tuple(header["not_used"]),
-        "quantity": None if (own := header["quantity"]) is None else Quantity(**own),
-        "error_range": ErrorRange(float(low), float(high), proved),
-    }
-
-
-def _refuse_odd_arrays(arrays: Mapping[str, Array], n_features: int) -> None:
-    for name in sorted(arrays.keys() ^ {"sets", *_NUMBERS}):
-        has = "also" if name in arrays else "no"
-        raise InvalidInput(f"it has {has} {name}")
-    sets = arrays["sets"]
-    if sets.ndim != 2 or sets.dtype.kind != "i" or sets.shape[1] == 0:
-        raise InvalidInput("sets: expected integers of shape (Q, r)")
-    if ((sets < 0) | (sets >= n_features)).any() or (np.diff(sets, axis=1) <= 0).any():
-        raise InvalidInput(
-            f"sets: expected ascending places from 0 to {n_features - 1}"
-        )
-    for name in _NUMBERS:
-        if arrays[name].shape != (len(sets),) or arrays[name].dtype.kind != "f":
-            raise InvalidInput(f"{name}: expected {len(sets)} numbers")
-        if name in _SIZES and (arrays[name] < 0.0).any():
-            raise InvalidInput(f"{name}: expected numbers >= 0")
-
-
-def _are_names(value: object) -> bool:
-    return isinstance(value, list) and all(is_text(x) or is_number(x) for x in value)
-
-
-def _are_indices(value: object) -> bool:
-    return (
-        isinstance(value, list)
-        and all(map(is_count, value))
-        and len(set(value)) == len(value)
-    )
-
-
-def _are_groups(value: object) -> bool:
-    return isinstance(value, list) and all(_are_names(own) and own for own in value)
-
-
-def _is_range(value: object) -> bool:
-    return (
-        isinstance(value, list)
-        and len(value) == 3
-        and is_number(value[0])
-        and is_number(value[1])
-        and bool(value[0] <= value[1])
-        and isinstance(value[2], bool)
-    )
-
-
-def _is_none(value: object) -> bool:
-    return value is None
-
-
-def _is_main(value: object) -> bool:
-    return value is None or isinstance(value, dict)
-
-
-_TEXTS: Final = ("method", "error", "units")
-_COUNTS: Final = (
-    "n_rows",
-    "n_candidates",
-    "n_groups",
-    "n_patches",
-    "n_row_groups",
-)
-_SIZES: Final = ("standard_errors", "monte_carlo", "counts", "effective_rows")
-_NUMBERS: Final = (*_SIZES, "estimates", "leak")
-_KINDS: Final[Kinds] = {
-    "names": (_are_names, "a list of text and numbers"),
-    "columns": (_are_groups, "a list of lists of text and numbers"),
-    **dict.fromkeys(_TEXTS, (is_text, "text")),
-    **dict.fromkeys(_COUNTS, (is_count, "an integer >= 0")),
-    "n_rows": (is_positive, "an integer >= 1"),
-    "quantity": (is_quantity, "what is predicted, or null"),
-    "not_used": (_are_indices, "a list of integers >= 0, each once"),
-    "notes": (are_texts, "a list of text"),
-    "error_range": (_is_range, "two numbers, in order, and whether they are proved"),
-    "main": (_is_main, "the header of main effects, or null"),
-}
-_FILE: Final = CheckedFile(
-    form=Format("propopt interactions", "saved interactions", version=1),
-    kinds=_KINDS,
-    fields=_fields,
-)
+from propopt.results.result import Result
+from propopt.tables.frames import Labels, listed, order_of
 
 
 # ---- Scores in words: what the largest say, and what a reader has to be careful with
@@ -259,183 +66,6 @@ def level_in_words(level: float) -> str:
     return f"{100.0 * level:.4g} %"
 
 
-def scores_text(scores: InteractionScores) -> str:
-    """One line about scores."""
-    words = [
-        counted_sets(scores, len(scores)),
-        plural(len(scores.names), "feature"),
-        plural(scores.n_rows, "row"),
-        f"{scores.error} error",
-        scores.method,
-    ]
-    if len(scores) > 0 and not np.isnan(scores.estimates).all():
-        best = int(np.nanargmax(scores.estimates))
-        value, error = scores.estimates[best], scores.total_errors[best]
-        words.append(f"largest {set_in_words(scores, best)} {value:.4g} ± {error:.2g}")
-    return f"InteractionScores({printable('; '.join(words))})"
-
-
-def set_in_words(scores: InteractionScores, q: int) -> str:
-    """The names of one set, with a sign between them."""
-    return " × ".join(str(scores.names[place]) for place in scores.sets[q])
-
-
-def largest_in_words(scores: InteractionScores, k: int) -> tuple[str, ...]:
-    """A sentence for each of the k scores that are largest in size, largest first."""
-    order = np.argsort(-np.abs(scores.estimates), kind="stable")[:k]  # NaN last
-    ends = scores.intervals(level=WORDS_LEVEL)
-    return tuple(_sentence(scores, int(q), ends[q]) for q in order)
-
-
-def _sentence(scores: InteractionScores, q: int, ends: Array) -> str:
-    low, high = ends
-    name, score = set_in_words(scores, q), scores.estimates[q]
-    level = level_in_words(WORDS_LEVEL)
-    numbers = f"{score:.4g}, {level} interval from {low:.4g} to {high:.4g}"
-    return f"{printable(name)}: {numbers}: {_meaning(scores, q, low, high)}."
-
-
-def _meaning(scores: InteractionScores, q: int, low: float, high: float) -> str:
-    """The sign as the paper reads it."""
-    own = set(scores.sets[q].tolist()) & set(scores.not_used)
-    if own:
-        names = listed([scores.names[place] for place in sorted(own)])
-        return f"not used: no fit changes a prediction by {names}"
-    if np.isnan(low):
-        return "its error is not known"
-    if low <= 0.0 <= high:
-        return "zero is not excluded"
-    if np.isnan(scores.leak[q]):
-        return "zero is excluded, and what main effects leak into it is not known"
-    if not _beyond(low, high, scores.leak[q]):
-        return "no more than what main effects leak into it"
-    if scores.order == 1:
-        return "the learner is worse without it" if low > 0 else "no worse without it"
-    if low > 0.0:
-        return "they matter jointly, beyond what each does alone"
-    if scores.order == 2:
-        return "each stands in for the other, as correlated features do"
-    return "what they do jointly is had from fewer of them"
-
-
-def _beyond(low: Values | float, high: Values | float, leak: Values | float) -> Any:
-    """Whether intervals are on one side of zero, and of the leak on the same."""
-    return (low > np.maximum(leak, 0.0)) | (high < np.minimum(leak, 0.0))
-
-
-def cautions(scores: InteractionScores) -> Iterator[str]:
-    """What the numbers do not say: each a verdict, a number, and what to do."""
-    yield from _leak(scores)
-    yield from _few_patches(scores)
-    yield from _not_used(scores)
-    yield from _equal_rows(scores)
-    yield from _few_rows(scores)
-    yield from _unknown(scores)
-
-
-def _leak(scores: InteractionScores) -> Iterator[str]:
-    """Fixed numbers of columns: a score of zero is not what no interaction gives."""
-    if not scores.leak.any():
-        return
-    verdict = "Excluding zero is no finding: patches of one size leak"
-    cure = "Draw columns='bernoulli'."
-    if np.isnan(scores.leak).all():
-        unknown = f"into scores, how much is unknown for {scores.error} errors"
-        yield f"{verdict} {unknown}. {cure}"
-        return
-    low, high = scores.intervals(level=WORDS_LEVEL).T
-    beyond = int(_beyond(low, high, scores.leak).sum())
-    leak = f"{np.nanmin(scores.leak):.3g} to {np.nanmax(scores.leak):.3g}"
-    verb = "goes" if beyond == 1 else "go"
-    yield (
-        f"{verdict} {leak} into scores. {plural(beyond, 'interval')} {verb} beyond. "
-        f"{cure}"
-    )
-
-
-def _few_patches(scores: InteractionScores) -> Iterator[str]:
-    """se_mc² falls as 1/B: with B (se_mc/se)² patches it is what se is now.
-
-    Where a score is near zero in all rows, se is itself of patches and falls with them,
-    so that the ratio may stay; the total error falls all the same.
-    """
-    known = (scores.standard_errors > 0.0) & (scores.monte_carlo > 0.0)
-    ratios = scores.monte_carlo[known] / scores.standard_errors[known]
-    worst = float(ratios.max(initial=0.0))
-    if worst <= 1.0:
-        return
-    count = int((ratios > 1.0).sum())
-    more = two_digits_up(max(scores.n_patches, 1) * worst**2)
-    cure = (
-        f"Take n_patches={more}" if scores.n_patches else f"Take {more} times as many"
-    )
-    yield (
-        f"Few patches limit {count} of {counted_sets(scores, len(scores))}: their "
-        f"error is up to {worst:.2g} times that of rows. {cure} or more."
-    )
-
-
-def two_digits_up(number: float) -> int:
-    """The next whole number of two digits and zeros.
-
-    Examples
-    --------
-    >>> two_digits_up(7.2), two_digits_up(12_340.0), two_digits_up(99_001.0)
-    (8, 13000, 100000)
-    """
-    unit = 10 ** max(0, math.floor(math.log10(number)) - 1)
-    return math.ceil(number / unit) * unit
-
-
-def _not_used(scores: InteractionScores) -> Iterator[str]:
-    count = len(scores.not_used)
-    if count > 0:
-        verb = "is" if count == 1 else "are"
-        yield (
-            f"{plural(count, 'feature')} {verb} not used by any fit: scores of sets "
-            "with such a feature are 0. Leave it out to save time."
-        )
-
-
-def _equal_rows(scores: InteractionScores) -> Iterator[str]:
-    count = int(scores.degenerate.sum())
-    if count > 0:
-        bound = scores.error_range
-        limits = f"{bound.low:.4g} to {bound.high:.4g}"
-        seen = "" if bound.proved else " (as seen)"
-        yield (
-            f"All rows score alike in {counted_sets(scores, count)}: intervals assume "
-            f"errors stay within {limits}{seen}. Judge over {_independent(scores)}."
-        )
-
-
-def _few_rows(scores: InteractionScores) -> Iterator[str]:
-    count = int((scores.effective_rows < FEW_ROWS).sum())
-    if count > 0:
-        label = "groups" if scores.n_row_groups else "rows"
-        yield (
-            f"Fewer than {FEW_ROWS} {label} carry the error of "
-            f"{counted_sets(scores, count)} (at least "
-            f"{np.nanmin(scores.effective_rows):.1f}). A normal law is doubtful there: "
-            f"judge more {label}."
-        )
-
-
-def _unknown(scores: InteractionScores) -> Iterator[str]:
-    count = int(np.isnan(scores.monte_carlo).sum())
-    if count > 0:
-        yield (
-            f"The error of few patches is unknown for {counted_sets(scores, count)}: a "
-            "row has all its patches in one group. Draw more patches."
-        )
-
-
-def _independent(scores: InteractionScores) -> str:
-    """Of how many rows, or groups of rows, errors are made."""
-    label = "group" if scores.n_row_groups else "row"
-    return plural(scores.n_independent, label)
-
-
 def counted_sets(scores: InteractionScores, count: int) -> str:
     """So many of the sets that are scored."""
     noun = SET_NOUNS.get(scores.order)
@@ -453,80 +83,221 @@ def units_of_scores(scores: InteractionScores) -> str:
 
 
 def aim_of_intervals(scores: InteractionScores) -> str:
-    """What the intervals are intervals of."""
+    """What the intervals are for."""
     if scores.n_groups:
-        return "intervals are for new rows and any number of patches of this table"
+        return "for new rows and any number of patches of this table"
     if scores.n_row_groups:
         return (
-            f"intervals are for rows of new groups ({scores.n_row_groups} were judged) "
-            "and the predictors as they are fitted here"
+            f"for rows of new groups ({scores.n_row_groups} were judged) and the "
+            "predictors as they are fitted here"
         )
-    return "intervals are for new rows and the predictors as they are fitted here"
+    return "for new rows and the predictors as they are fitted here"
 
 
-# ---- A card of scores for notebooks: escaped, and without scripts
+def _meaning(scores: InteractionScores, q: int, low: float, high: float) -> str:
+    """The sign as the paper reads it."""
+    own = set(scores.sets[q].tolist()) & set(scores.not_used)
+    if own:
+        names = listed([scores.names[place] for place in sorted(own)])
+        return f"not used: no fit changes a prediction by {names}"
+    if np.isnan(low):
+        return "its error is not known"
+    if low <= 0.0 <= high:
+        return "zero is not excluded"
+    if np.isnan(scores.leak[q]):
+        return "zero is excluded, and what main effects leak into it is not known"
+    above, below = _beyond(scores, low, high)
+    if not (above[q] or below[q]):
+        return "no more than what main effects leak into it"
+    if scores.order == 1:
+        return "the learner is worse without it" if low > 0 else "no worse without it"
+    if low > 0.0:
+        return "they matter jointly, beyond what each does alone"
+    if scores.order == 2:
+        return "each stands in for the other, as correlated features do"
+    return "what they do jointly is had from fewer of them"
 
 
-CARD_ROWS: Final = 5
-"""Of each table on a card."""
+def _beyond(
+    scores: InteractionScores, low: Values | float, high: Values | float
+) -> tuple[Truths, Truths]:
+    """Where intervals are above zero and the leak, and where below both, (Q,)."""
+    above, below = np.maximum(scores.leak, 0.0), np.minimum(scores.leak, 0.0)
+    return np.asarray(low > above), np.asarray(high < below)
 
 
-def scores_html(scores: InteractionScores) -> str:
-    """A title, what was done, the largest and the most negative, and cautions."""
-    title = (
-        f"iLOCO of {counted_sets(scores, len(scores))}, {plural(scores.n_rows, 'row')}"
-    )
-    facts = (
-        f"{scores.method}; {scores.error} error",
-        units_of_scores(scores),
-        aim_of_intervals(scores),
-    )
-    order = np.argsort(-scores.estimates, kind="stable")
-    order = order[~np.isnan(scores.estimates[order])]
-    below = order[::-1][:CARD_ROWS]
-    tables = (
-        _table(scores, "largest", order[:CARD_ROWS]),
-        _table(scores, "most negative", below[scores.estimates[below] < 0.0]),
-    )
-    warned = (*scores.notes, *cautions(scores))
-    return html_card(
-        (
-            f"<b>{in_html(title)}</b>",
-            "<br>".join(map(in_html, facts)),
-            *tables,
-            "<br>".join(map(in_html, warned)),
-        )
-    )
+def _finding(scores: InteractionScores, above: int, below: int) -> str:
+    """How many scores are clear, and what that says of the features."""
+    many = f"{counted_sets(scores, above)} of {len(scores)}"
+    if not above:
+        many = f"No {counted_sets(scores, 1)[2:]} of {len(scores)} clearly"
+    verb = "matter" if above > 1 else "matters"
+    whom = _predicted(scores)
+    match scores.order:
+        case 1:
+            it = "them" if above > 1 else "it"
+            what = f"{whom}: errors are larger without {it}" if above else whom
+            others = plural(below, "other" if above else "feature")
+            also = f"errors are smaller without {others}"
+        case 2:
+            what = f" jointly{whom}, beyond what each feature does alone"
+            also = f"in {below} each stands in for the other"
+        case _:
+            what = f" jointly{whom}, beyond what fewer features do"
+            also = f"what {below} of them do is had from fewer features"
+    return "; ".join([f"{many} {verb}{what}", *([also] if below else [])])
 
 
-def _table(scores: InteractionScores, title: str, indices: Positions) -> str:
-    if len(indices) == 0:
+def _predicted(scores: InteractionScores) -> str:
+    """To what features matter, after "matter"."""
+    label = scores.quantity
+    if label is None:
         return ""
-    level = level_in_words(WORDS_LEVEL)
-    head = (title, "score", f"{level} interval, all together", "error")
-    return html_table(head, _rows(scores, indices))
+    if label.kind == "value":
+        return f" to {label.in_words()}"
+    return f" to probabilities of {label.outcome or label.model}"
 
 
-def _rows(scores: InteractionScores, indices: Positions) -> Iterable[list[str]]:
-    ends, not_used = scores.intervals(level=WORDS_LEVEL), scores.are_not_used
-    for q in map(int, indices):
-        low, high = ends[q]
-        interval = "not used" if not_used[q] else f"{low:.4g} to {high:.4g}"
-        yield [
-            in_html(set_in_words(scores, q)),
-            f"{scores.estimates[q]:.4g}",
-            interval,
-            f"{scores.total_errors[q]:.2g}",
-        ]
+_FORMULAS: Final = {
+    1: "rise without the feature",
+    2: "rise without one feature, plus rise without the other, less rise without both",
+}
 
 
-def _number(value: float) -> Values:
-    return np.array(value)
+def _score_in_words(scores: InteractionScores) -> str:
+    """What a score is, in which unit."""
+    rises = "rises without its parts, added and subtracted in turn by their size"
+    formula = _FORMULAS.get(scores.order, rises)
+    rows = plural(scores.n_rows, "row")
+    return f"{scores.explained}: {formula}; in {scores.units}; {rows}"
+
+
+# ---- What the numbers do not say: each a verdict, a number, and what to do
+
+
+def _of_leak(scores: InteractionScores) -> str:
+    """Fixed numbers of columns: a score of zero is not what no interaction gives."""
+    if not scores.leak.any():
+        return ""
+    verdict = "Excluding zero is no finding: patches of one size leak"
+    cure = "Draw columns='bernoulli'."
+    if np.isnan(scores.leak).all():
+        unknown = f"into scores, how much is unknown for {scores.error} errors"
+        return f"{verdict} {unknown}. {cure}"
+    above, below = _beyond(scores, *scores.intervals(WORDS_LEVEL).T)
+    beyond = int((above | below).sum())
+    leak = f"{np.nanmin(scores.leak):.3g} to {np.nanmax(scores.leak):.3g}"
+    verb = "goes" if beyond == 1 else "go"
+    return (
+        f"{verdict} {leak} into scores. {plural(beyond, 'interval')} {verb} beyond. "
+        f"{cure}"
+    )
+
+
+def _of_few_patches(scores: InteractionScores) -> str:
+    """se_mc² falls as 1/B: with B (se_mc/se)² patches it is what se is now.
+
+    Where a score is near zero in all rows, se is itself of patches and falls with them,
+    so that the ratio may stay; the total error falls all the same.
+    """
+    known = (scores.standard_errors > 0.0) & (scores.monte_carlo > 0.0)
+    ratios = scores.monte_carlo[known] / scores.standard_errors[known]
+    worst = float(ratios.max(initial=0.0))
+    if worst <= 1.0:
+        return ""
+    count = int((ratios > 1.0).sum())
+    more = two_digits_up(max(scores.n_patches, 1) * worst**2)
+    cure = (
+        f"Take n_patches={more}" if scores.n_patches else f"Take {more} times as many"
+    )
+    return (
+        f"Few patches limit {count} of {counted_sets(scores, len(scores))}: their "
+        f"error is up to {worst:.2g} times that of rows. {cure} or more."
+    )
+
+
+def two_digits_up(number: float) -> int:
+    """The next whole number of two digits and zeros.
+
+    Examples
+    --------
+    >>> two_digits_up(7.2), two_digits_up(12_340.0), two_digits_up(99_001.0)
+    (8, 13000, 100000)
+    """
+    unit = 10 ** max(0, math.floor(math.log10(number)) - 1)
+    return math.ceil(number / unit) * unit
+
+
+def _of_not_used(scores: InteractionScores) -> str:
+    count = len(scores.not_used)
+    if not count:
+        return ""
+    verb = "is" if count == 1 else "are"
+    return (
+        f"{plural(count, 'feature')} {verb} not used by any fit: scores of sets with "
+        "such a feature are 0. Leave it out to save time."
+    )
+
+
+def _of_equal_rows(scores: InteractionScores) -> str:
+    count = int(scores.degenerate.sum())
+    if not count:
+        return ""
+    bound = scores.error_range
+    limits = f"{bound.low:.4g} to {bound.high:.4g}"
+    seen = "" if bound.proved else " (as seen)"
+    judged = plural(scores.n_independent, "group" if scores.n_row_groups else "row")
+    return (
+        f"All rows score alike in {counted_sets(scores, count)}: intervals assume "
+        f"errors stay within {limits}{seen}. Judge over {judged}."
+    )
+
+
+def _of_few_rows(scores: InteractionScores) -> str:
+    count = int((scores.effective_rows < FEW_ROWS).sum())
+    if not count:
+        return ""
+    label = "groups" if scores.n_row_groups else "rows"
+    return (
+        f"Fewer than {FEW_ROWS} {label} carry the error of "
+        f"{counted_sets(scores, count)} (at least "
+        f"{np.nanmin(scores.effective_rows):.1f}). A normal law is doubtful there: "
+        f"judge more {label}."
+    )
+
+
+def _of_unknown(scores: InteractionScores) -> str:
+    count = int(np.isnan(scores.monte_carlo).sum())
+    if not count:
+        return ""
+    return (
+        f"The error of few patches is unknown for {counted_sets(scores, count)}: a "
+        "row has all its patches in one group. Draw more patches."
+    )
+
+
+CAUTIONS: Final = (
+    _of_leak,
+    _of_few_patches,
+    _of_not_used,
+    _of_equal_rows,
+    _of_few_rows,
+    _of_unknown,
+)
+"""What may be said of scores, empty where there is nothing to be said."""
+
+
+# ---- iLOCO of sets of features, with what is known of its error
+
+
+_ROUNDING: Final = 1e-9
+"""Of counts of rows that are sums of powers."""
 
 
 @final
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class InteractionScores:
+class InteractionScores(
+    Result, kind="propopt interactions", noun="saved interactions", version=2
+):
     """Scores of Q sets of r features: how much the features matter jointly.
 
     Of pairs a large score is a contribution beyond those of the two, and a very
@@ -607,37 +378,73 @@ class InteractionScores:
     array([0.   , 0.894, 0.252])
     """
 
-    sets: Places
-    names: tuple[Hashable, ...]
-    estimates: Values
-    standard_errors: Values
-    monte_carlo: Values
-    counts: Values
-    n_rows: int
-    n_candidates: int
-    method: str
-    error: str
-    units: str
-    notes: tuple[str, ...] = ()
-    leak: Values = field(default_factory=lambda: _number(0.0))
-    effective_rows: Values = field(default_factory=lambda: _number(np.nan))
-    n_groups: int = 0
-    error_range: ErrorRange = ErrorRange(0.0, 1.0, proved=False)
-    main: InteractionScores | None = None
-    columns: tuple[tuple[Hashable, ...], ...] = ()
-    n_patches: int = 0
-    n_row_groups: int = 0
-    not_used: tuple[int, ...] = ()
-    quantity: Quantity | None = None
+    sets: Places = stored("Q R")
+    names: tuple[Hashable, ...] = stored(nonempty=True)
+    estimates: Values = stored("Q", missing=True)
+    standard_errors: Values = stored("Q", low=0.0, missing=True)
+    monte_carlo: Values = stored("Q", low=0.0, missing=True)
+    counts: Values = stored("Q", low=0.0)
+    n_rows: int = stored(low=1)
+    n_candidates: int = stored(low=0)
+    method: str = stored()
+    error: str = stored()
+    units: str = stored()
+    notes: tuple[str, ...] = stored(default=())
+    leak: Values = stored("Q", default=0.0, missing=True)
+    effective_rows: Values = stored("Q", default=math.nan, low=0.0, missing=True)
+    n_groups: int = stored(default=0, low=0)
+    error_range: ErrorRange = stored(default=ErrorRange(0.0, 1.0, proved=False))
+    main: InteractionScores | None = stored(default=None)
+    columns: tuple[tuple[Hashable, ...], ...] = stored(default=(), nonempty=True)
+    n_patches: int = stored(default=0, low=0)
+    n_row_groups: int = stored(default=0, low=0)
+    not_used: tuple[int, ...] = stored(default=(), low=0)
+    quantity: Quantity | None = stored(default=None)
 
     def __post_init__(self) -> None:
         own = vars(self)
         own["columns"] = self.columns or tuple((name,) for name in self.names)
         for name in ("leak", "effective_rows"):
-            own[name] = np.array(np.broadcast_to(own[name], len(self.sets)))
-        for name, value in own.items():
-            if isinstance(value, np.ndarray):
-                own[name] = sealed(value)
+            if np.ndim(own[name]) == 0:
+                own[name] = np.full(len(self.sets), own[name])
+        super().__post_init__()
+
+    def contradictions(self) -> None:
+        """Refuse sets of features that are not there, and what others contradict."""
+        n_features, unused = len(self.names), self.not_used
+        require_places(self.sets, n_features)
+        errors = self.standard_errors, self.monte_carlo
+        zero = [values[self.are_not_used] for values in (self.estimates, *errors)]
+        most_rows = self.n_independent * (1.0 + _ROUNDING)
+        bound, main = self.error_range, self.main
+        for wrong, expected in (
+            (self.n_candidates < len(self), "n_candidates: at least the sets"),
+            (len(self.columns) != n_features, "columns: those of each feature"),
+            (not all(self.columns), "columns: at least one of each feature"),
+            (any(k >= n_features for k in unused), "not_used: places of features"),
+            (len(set(unused)) < len(unused), "not_used: each feature once"),
+            (np.any(zero), "not_used: scores 0, without error, of sets with them"),
+            (not self.n_groups and errors[1].any(), "monte_carlo: 0 without groups"),
+            (self.n_row_groups > self.n_rows, "n_row_groups: at most the rows"),
+            ((self.effective_rows > most_rows).any(), "effective_rows: no more rows"),
+            (bound.low > bound.high, "error_range: two numbers in order"),
+            (main is not None and _is_nested(main), "main: single features"),
+        ):
+            if wrong:
+                raise InvalidInput("{}: expected{}".format(*expected.split(":")))
+
+    @classmethod
+    def upgraded(
+        cls, version: int, header: dict[str, Any], arrays: dict[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Version 1 named arrays ``main_sets``, and had a range without words."""
+        del version
+        for own in (header, header.get("main")):
+            if isinstance(own, dict) and isinstance(own.get("error_range"), list):
+                bound = zip(("low", "high", "proved"), own["error_range"], strict=False)
+                own["error_range"] = dict(bound)
+        start = re.compile("^main_")
+        return header, {start.sub("main.", name): a for name, a in arrays.items()}
 
     def __len__(self) -> int:
         return len(self.sets)
@@ -646,6 +453,14 @@ class InteractionScores:
     def order(self) -> int:
         """How many features a set has: of LOCO 1, of pairs 2."""
         return int(self.sets.shape[1])
+
+    @property
+    def labels(self) -> Labels:
+        """Names: of sets, as rows of :meth:`to_frame`, and of features.
+
+        ``labels.points`` (Q,) are such as "age × dose", ``labels.features`` (M,).
+        """
+        return labels_of_sets(self.sets, self.names)
 
     @property
     def total_errors(self) -> Values:
@@ -693,8 +508,8 @@ class InteractionScores:
 
     def intervals(
         self,
-        *,
         level: float = 0.9,
+        *,
         adjust: Adjustment = "bonferroni",
         side: Side = "both",
         errors: ErrorKind = "total",
@@ -794,7 +609,31 @@ class InteractionScores:
         p = law.p_values(ALTERNATIVES[known_word(side, Side, "side")])
         adjusted = adjusted_p_values(p, adjust, self.n_candidates)
         ends = law.intervals(interval_alpha(p, adjust, self.n_candidates, alpha), side)
-        return scores_frame(self, law, ends, adjusted, alpha)
+        features = {
+            f"feature_{k + 1}": [self.names[place] for place in self.sets[:, k]]
+            for k in range(self.order)
+        }
+        return pd.DataFrame(
+            {
+                **features,
+                "estimate": self.estimates,
+                "se": self.standard_errors,
+                "se_mc": self.monte_carlo,
+                "se_total": self.total_errors,
+                "ci_low": ends[:, 0],
+                "ci_high": ends[:, 1],
+                "stat": law.statistics,
+                "p_one": law.p_values("greater"),
+                "p_two": law.p_values("two-sided"),
+                "p_adj": adjusted,
+                "reject": adjusted <= alpha,
+                "leak": self.leak,
+                "n_patches_min": self.counts,
+                "degenerate": self.degenerate,
+                "effective_rows": self.effective_rows,
+                "used": ~self.are_not_used,
+            }
+        )
 
     def top(
         self, k: int = 10, *, level: float = 0.9, adjust: Adjustment = "bonferroni"
@@ -810,41 +649,27 @@ class InteractionScores:
         frame = self.to_frame(level=level, adjust=adjust)
         return frame.nsmallest(read_count(k, "k"), "estimate")
 
-    def to_csv(self, path: str | Path) -> None:
-        """Write :meth:`to_frame`; numbers read back to the same value."""
-        write_csv(path, self.to_frame(), names_of_rows=False)
-
-    def save(self, path: str | Path) -> None:
-        """Write all of it to an ``.npz`` file without pickles, for :meth:`load`.
-
-        Raises
-        ------
-        InvalidInput
-            If the folder is not there, or a field is not what can be loaded again.
-        """
-        write_scores(path, self)
-
-    @classmethod
-    def load(cls, path: str | Path) -> InteractionScores:
-        """What :meth:`save` wrote; names that are no numbers are text.
-
-        Raises
-        ------
-        InvalidInput
-            If the file is another one, or holds what no scores have.
-        FileNotFoundError
-            If there is none.
-        """
-        fields = _FILE.read(path)
-        main = fields.pop("main")
-        return cls(**fields, main=None if main is None else cls(**main))
-
     def sentences(self, k: int = 5) -> tuple[str, ...]:
         """The k scores of largest size in words, each with a 90 % interval.
 
         All intervals hold together at that level, by Bonferroni's correction.
         """
-        return largest_in_words(self, read_count(k, "k"))
+        ends = self.intervals(WORDS_LEVEL)
+        return tuple(self._sentence(q, *ends[q]) for q in self._largest(k))
+
+    def _sentence(self, q: int, low: float, high: float) -> str:
+        score, level = self.estimates[q], level_in_words(WORDS_LEVEL)
+        numbers = f"{score:.4g}, {level} interval from {low:.4g} to {high:.4g}"
+        meaning = _meaning(self, q, low, high)
+        return f"{printable(self._name_of(q))}: {numbers}: {meaning}."
+
+    def _largest(self, k: int) -> list[int]:
+        """The k scores that are largest in size, largest first; NaN last."""
+        order = np.argsort(-np.abs(self.estimates), kind="stable")
+        return [int(q) for q in order[: read_count(k, "k")]]
+
+    def _name_of(self, q: int) -> str:
+        return joined_names(self.names, self.sets[q])
 
     @property
     def cautions(self) -> tuple[str, ...]:
@@ -854,13 +679,53 @@ class InteractionScores:
         features; rows that are all equal, or so few that no normal law holds; errors of
         patches that are not known.
         """
-        return tuple(cautions(self))
+        return tuple(filter(None, (of(self) for of in CAUTIONS)))
+
+    def card(self) -> Card:
+        """What is found, the largest scores with intervals, what these are for."""
+        ends, shown = self.intervals(WORDS_LEVEL), self._largest(N_FEATURES)
+        above, below = _beyond(self, *ends.T)
+        rest = others_in_words(np.delete(self.estimates, shown))
+        more = int(np.delete(above | below, shown).sum())
+        level = level_in_words(WORDS_LEVEL)
+        return Card(
+            title=_finding(self, int(above.sum()), int(below.sum())),
+            subtitle=_score_in_words(self),
+            rows=[self._card_row(q, *ends[q].tolist()) for q in shown],
+            rest=f"{rest}; {more} of them clearly not zero" if more else rest,
+            lines=(*self.notes, *self.cautions),
+            proof=f"intervals: {level}, all {self.n_candidates:,} together · "
+            f"{aim_of_intervals(self)}",
+            settings={
+                "learner": "–" if self.quantity is None else self.quantity.model,
+                "without features": self.method,
+                "units": units_of_scores(self),
+            },
+        )
+
+    def _card_row(self, q: int, low: float, high: float) -> CardRow:
+        value, not_used = float(self.estimates[q]), self.are_not_used[q]
+        note = "" if low == low else "its error is not known"
+        return CardRow(
+            name=self._name_of(q),
+            value=value,
+            note="not used" if not_used else note,
+            interval=(low, high),
+        )
 
     def __repr__(self) -> str:
-        return scores_text(self)
-
-    def _repr_html_(self) -> str:
-        return scores_html(self)
+        words = [
+            counted_sets(self, len(self)),
+            plural(len(self.names), "feature"),
+            plural(self.n_rows, "row"),
+            f"{self.error} error",
+            self.method,
+        ]
+        if len(self) > 0 and not np.isnan(self.estimates).all():
+            best = int(np.nanargmax(self.estimates))
+            value, error = self.estimates[best], self.total_errors[best]
+            words.append(f"largest {self._name_of(best)} {value:.4g} ± {error:.2g}")
+        return f"InteractionScores({printable('; '.join(words))})"
 
     def _law(self, errors: ErrorKind, against: Null) -> ScoreLaw:
         total = known_word(errors, ErrorKind, "errors") == "total"
@@ -892,6 +757,11 @@ class InteractionScores:
         """C − 1 of groups of rows; of so many rows the law is taken as normal."""
         degrees = self.n_row_groups - 1 if self.n_row_groups else np.inf
         return np.full(len(self), float(degrees))
+
+
+def _is_nested(main: InteractionScores) -> bool:
+    """Whether main effects are of more than one feature, or have some of their own."""
+    return main.order != 1 or main.main is not None
 
 
 # ---- Features of a result among columns of a table: by name, or by position of arrays

@@ -109,6 +109,22 @@ def test_a_file_gives_back_every_field(path):
     assert not result.parts[0].numbers.flags.writeable
 
 
+class Named(Declared, kind="propopt names", noun="saved names"):
+    names: tuple[Hashable, ...] = stored()
+    one: Hashable | None = stored(default=None)
+
+
+def test_names_that_are_no_numbers_are_text_in_a_file(tmp_path):
+    names = (("x", 1), "a", 2, np.int64(3), 2.5, True, None)
+    Named(names=names).save(tmp_path / "a.npz")
+    loaded = Named.load(tmp_path / "a.npz")
+    assert same(loaded.names, ("('x', 1)", "a", 2, 3, 2.5, 1, "None"))
+    assert loaded.one is None
+    for name in ("\ud800", math.nan):
+        with pytest.raises(InvalidInput, match=r"names\.0: expected text or a number"):
+            Named(names=(name,)).save(tmp_path / "b.npz")
+
+
 @given(
     W=arrays_of(np.float64, (3, 2), elements=st.floats(-1e300, 1e300)),
     weights=st.dictionaries(st.text(st.characters(codec="utf-8")), st.floats(0, 1e308)),

@@ -17,6 +17,7 @@ KINDS = {
     "certain": po.Certain,
     "shares": po.Shares,
     "stability": po.ConclusionStability,
+    "interactions": po.interactions.InteractionScores,
 }
 
 

@@ -288,6 +288,17 @@ def test_bars_have_the_contrast_of_graphics_on_light_and_dark_pages(page, colour
 HOSTILE = '<img src=x onerror="alert(1)">\x1b[31m'
 
 
+def test_a_number_that_is_not_known_has_a_dash_and_no_bar():
+    unknown = CardRow(name="b", value=float("nan"), interval=(float("nan"), 1.0))
+    known = CardRow(name="a", value=-1.0, interval=(-1.5, -0.5))
+    page = Card(title="t", rows=[known, unknown]).html()
+    assert "nan" not in page
+    assert page.count("background:#") == page.count("background:currentColor") == 1
+    assert "left:0.0%;width:66.7%" in page  # of the interval, from -1.5 to -0.5
+    assert "−1.5 to −0.5" in page
+    assert ">–<" in page
+
+
 def test_nothing_in_a_card_is_markup_or_acts_on_a_terminal():
     card = Card(
         title=HOSTILE,

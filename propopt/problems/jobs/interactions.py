@@ -701,7 +701,7 @@ def print_interactions(
         f"models without features, by {settings_in_words(section.scheme)}",
         judged.in_words(),
         units_of_scores(result),
-        aim_of_intervals(result),
+        f"intervals are {aim_of_intervals(result)}",
     )
     for line in (*how, *result.notes, *result.cautions):
         console.print(line)

@@ -3,6 +3,7 @@
 from inspect import signature
 from itertools import combinations
 from math import comb
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from sklearn.inspection import partial_dependence
 from sklearn.tree import DecisionTreeRegressor
 
 from propopt.base.errors import InvalidInput
+from propopt.base.text import Quantity
 from propopt.interactions import (
     PairScores,
     comparisons,
@@ -232,10 +234,75 @@ def test_a_table_of_pairs_is_written_as_it_is(X, tmp_path):
         result.top(0)
 
 
+def pair_scores(**fields: Any) -> PairScores:
+    given = {
+        "sets": np.array([(0, 1), (0, 2), (1, 2)]),
+        "names": ("a", "<b>\x1b", "c"),
+        "estimates": np.array([1.0, 2.0, 2.0]),
+        "method": "some method",
+        "units": "units of the output",
+        "n_rows": 7,
+    }
+    return PairScores(**{**given, **fields})
+
+
 def test_ties_keep_the_order_of_the_pairs():
-    pairs = np.array([(0, 1), (0, 2), (1, 2)])
-    scores = PairScores(
-        sets=pairs, names=("a", "b", "c"), estimates=np.array([1.0, 2.0, 2.0]),
-        method="none", units="none", n_rows=1,
-    )  # fmt: skip
-    assert scores.top(2).index.tolist() == [1, 2]
+    assert pair_scores().top(2).index.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("quantity", [None, Quantity(model="Ridge", outcome="price")])
+def test_a_saved_file_is_the_same_scores(tmp_path, quantity):
+    scores = pair_scores(quantity=quantity)
+    scores.save(tmp_path / "pairs")
+    loaded = PairScores.load(tmp_path / "pairs.npz")
+    assert str(loaded) == str(scores)
+    assert loaded.labels == scores.labels
+    for name, value in vars(scores).items():
+        np.testing.assert_array_equal(getattr(loaded, name), value, strict=True)
+    pd.testing.assert_frame_equal(loaded.to_frame(), scores.to_frame())
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"sets": np.array([(0, 1), (0, 2), (1, 3)])}, "sets: expected ascending"),
+        ({"sets": np.array([(0, 1), (0, 2), (2, 1)])}, "sets: expected ascending"),
+        ({"sets": np.array([(0, 1, 2)] * 3)}, r"sets: expected shape \(3, 2\)"),
+        ({"estimates": np.array([1.0, -1.0, 0.0])}, "estimates: expected numbers >= 0"),
+        ({"estimates": np.array([1.0, np.nan, 0.0])}, "estimates: expected finite"),
+        ({"estimates": np.ones(2)}, "estimates: expected shape"),
+        ({"n_rows": 0}, "n_rows: expected an integer >= 1"),
+        ({"method": None}, "method: expected text"),
+    ],
+)
+def test_what_is_no_score_of_pairs_is_not_saved(tmp_path, fields, message):
+    def save() -> None:
+        pair_scores(**fields).save(tmp_path / "pairs.npz")
+
+    with pytest.raises(InvalidInput, match=rf"^(.* cannot be saved: )?{message}"):
+        save()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_card_tells_which_pair_is_first_of_whom_and_that_no_error_is_known():
+    scores = pair_scores(quantity=Quantity(model="Ridge"))
+    assert str(scores) == (
+        "a × c interact most in the prediction of Ridge, of 3 pairs\n"
+        "some method: units of the output; 7 rows\n"
+        "  a × c        +2\n"
+        "  <b>\\x1b × c  +2\n"
+        "  a × <b>\\x1b  +1\n"
+        "of one fitted model, without intervals: no error is known"
+    )
+    assert "<b>" not in scores._repr_html_()
+    none = pair_scores(estimates=np.zeros(3))
+    assert none.card().title == "None of 3 pairs interacts"
+    assert repr(scores) == "PairScores(3 pairs; 3 features; 7 rows; some method)"
+
+
+def test_a_card_of_many_pairs_has_ten(X):
+    many = h_statistic(lambda X: X.prod(axis=1), np.hstack([X, X[:, :2] ** 2]))
+    card = many.card()
+    assert [row.value for row in card.rows] == sorted(many.estimates, reverse=True)[:10]
+    assert card.rest.startswith("5 others, at most ")
+    assert many.quantity is not None
