@@ -721,7 +721,8 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         told = "" if self.quantity is None else f"; {printable(self.quantity)}"
         return (
             f"<TradeOffs of {printable(', '.join(self.losses))}: "
-            f"{len(self.optimized)} optimized, {len(self.baselines)} baselines{state}{told}>"
+            f"{len(self.optimized)} optimized, "
+            f"{len(self.baselines)} baselines{state}{told}>"
         )
 
     def card(self) -> Card:
