@@ -54,14 +54,14 @@ class SharedOptimum:
 
     def nearest(self, aim: Estimate, *constraints: Constraint) -> Explanation:
         """The best for a target, with the target beside it."""
-        matching, robust = 1.0 * GradientMatching(aim), self._robust
+        matching, robust = GradientMatching(aim), self._robust
         if robust.entry_graph.n_edges == 0:
             weight = 0.0 if self.robustness is None else self.robustness
             user_weight = read_nonnegative(weight, "robustness")
             best = solve(matching + user_weight * robust, subject_to=constraints)
         else:
             best = optimum(
-                matching, robust, self.robustness, self.progress, constraints
+                [(1.0, matching)], robust, self.robustness, self.progress, constraints
             )
         return beside_target(best, aim)
 

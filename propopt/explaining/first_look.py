@@ -23,7 +23,6 @@ from propopt.explaining.targets import (
     coordinates_of,
     in_words,
     neighbours_of,
-    reference_of,
     refuse_no_scale,
     sizes_of,
     target_rule,
@@ -39,7 +38,8 @@ from propopt.explaining.together import (
 )
 from propopt.functions.outputs import Output, Target
 from propopt.functions.texts import TextFunction
-from propopt.functions.wrapping import wrapped
+from propopt.functions.wrapping import wrapped_and_told
+from propopt.laws.data_law import Reference
 from propopt.losses.graphs.points import Graph, read_graph
 from propopt.results.explanation import Explanation
 from propopt.tables.documents import TextSchema, is_documents
@@ -256,14 +256,18 @@ def explain(
             rng=rng,
         )
         return alone.fit(progress=progress).explain(X, progress=progress)
-    function = wrapped(model, X, target, output, data, batch_rows, outcome)
-    note = note_on_interactions(function, X, interactions)
+    function, told = wrapped_and_told(
+        model, X, target, output, data, batch_rows, outcome
+    )
+    points, labels = told.read(function, X, "X")
+    note = note_on_interactions(labels, points.shape[1], interactions)
     has_rows = not (data is None or isinstance(data, TableSchema))
-    reference = reference_of(function, *((data, "data") if has_rows else (X, "X")))
+    table = told.read(function, data, "data") if has_rows else (points, labels)
+    reference = Reference.of_points(*table, function.schema)
     if has_rows and units == "scaled":
         reference.refuse_equal_rows()
     sizes = sizes_of(function, reference, scale)
-    coordinates = coordinates_of(function, X, sizes)
+    coordinates = coordinates_of(function, points, sizes)
     similar = (
         neighbours_of(coordinates, same_pattern) if graph is None else read_graph(graph)
     )
@@ -274,7 +278,13 @@ def explain(
         )
     refuse_no_scale(sizes, reference)
     warn_of_patterns(similar, coordinates)
-    rows = Together(X=X, graph=similar, robustness=robustness, progress=progress)
+    rows = Together(
+        points=points,
+        labels=labels,
+        graph=similar,
+        robustness=robustness,
+        progress=progress,
+    )
     match units:
         case "scaled":
             effort = Effort(

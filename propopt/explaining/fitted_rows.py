@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, Literal, TypeAlias, TypeVar, final
+from typing import Literal, TypeAlias, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,6 @@ from propopt.explaining.targets import (
     coordinates_of,
     in_words,
     optimum,
-    reference_of,
     sizes_of,
     target_rule,
 )
@@ -76,7 +75,7 @@ from propopt.results.target_error import (
     exact_target,
     unknown_target,
 )
-from propopt.tables.frames import Labels, rows_of
+from propopt.tables.frames import Labels
 from propopt.tables.schema import ColumnScale
 
 
@@ -211,10 +210,12 @@ class FittedRows:
     def explain(self, X: object, progress: bool | None) -> Explanation:
         """Each row of X with its own target."""
         began = time.perf_counter()
-        _, labels = self.function.read(X, "X_new")
+        points, labels = self.function.read(X, "X_new")
         # a model may answer many rows in other digits than one asked alone
-        aim = estimate_of_rows(_of_each_row(X, self.rule.of, progress), labels)
-        answers = self._answers(X, aim.values, self.reference.attributions)
+        aim = estimate_of_rows(
+            _of_each_row(points, labels, self.rule.at, progress), labels
+        )
+        answers = self._answers(points, aim.values, self.reference.attributions)
         return self._explanation(answers, labels, aim, began)
 
     def interpolate(self, X: object) -> Explanation:
@@ -225,8 +226,8 @@ class FittedRows:
                 "interpolate: the weight of robustness is 0, so that nothing ties a "
                 "row without a target to the reference rows"
             )
-        _, labels = self.function.read(X, "X_new")
-        answers = self._answers(X, None, self.reference.attributions)
+        points, labels = self.function.read(X, "X_new")
+        answers = self._answers(points, None, self.reference.attributions)
         for n, row in enumerate(answers.rows):
             if not row.similarities.any():
                 name = n if labels.points is None else labels.points[n]
@@ -239,14 +240,14 @@ class FittedRows:
 
     def _answers(
         self,
-        X: object,
+        points: Points,
         targets: Array | None,
         fixed: Array,
         totals: Sequence[RowTotal | None] | None = None,
     ) -> RowAnswers:
         """Each row beside the attributions (n, D) of the reference rows near it."""
-        points = coordinates_of(self.function, X, self.rule.sizes)
-        indices, similarities = zip(*map(self.nearest.of, points), strict=True)
+        coordinates = coordinates_of(self.function, points, self.rule.sizes)
+        indices, similarities = zip(*map(self.nearest.of, coordinates), strict=True)
         rows = [
             ConditionalRow(
                 target=None if targets is None else targets[n],
@@ -349,8 +350,8 @@ class FittedParts(FittedRows):
     def explain(self, X: object, progress: bool | None) -> Explanation:
         """Each row of X with its own contributions and prediction."""
         began = time.perf_counter()
-        _, labels = self.function.read(X, "X_new")
-        parts = _of_each_row(X, self.contributions, progress)
+        points, labels = self.function.read(X, "X_new")
+        parts = _of_each_row(points, labels, self._of_row, progress)
         known = Contributions(
             estimate=estimate_of_rows([one.estimate for one in parts], labels),
             base=np.concatenate([one.base for one in parts]),
@@ -360,7 +361,7 @@ class FittedParts(FittedRows):
         totals = [self._total(*pair) for pair in zip(parts, names, strict=True)]
         fixed = self.reference.attributions / self.roots
         targets = known.estimate.values / self.roots
-        answers = self._answers(X, targets, fixed, totals)
+        answers = self._answers(points, targets, fixed, totals)
         return self._in_parts(answers, known, began)
 
     def interpolate(self, X: object) -> Explanation:
@@ -371,9 +372,9 @@ class FittedParts(FittedRows):
             "model knows; explain(rows) asks it, and units='scaled' needs it not"
         )
 
-    def contributions(self, row: object) -> Contributions:
+    def _of_row(self, point: Points, labels: Labels) -> Contributions:
         """Those of one row asked alone."""
-        return self.parts.of_row(row, self.kind, self.base)
+        return self.parts.of_row(point, labels, self.kind, self.base)
 
     def _total(self, known: Contributions, name: object) -> RowTotal | None:
         """What a row adds up to, over columns that some reference row or it uses."""
@@ -504,13 +505,16 @@ _Made = TypeVar("_Made")
 
 
 def _of_each_row(
-    X: Any, made: Callable[[Any], _Made], progress: bool | None
+    points: Points,
+    labels: Labels,
+    made: Callable[[Points, Labels], _Made],
+    progress: bool | None,
 ) -> list[_Made]:
     """What is made of each row as a table of one."""
     result = []
-    with progress_bar("explain", len(X), progress) as bar:
-        for n in range(len(X)):
-            result.append(made(rows_of(X, [n])))
+    with progress_bar("explain", len(points), progress) as bar:
+        for n in range(len(points)):
+            result.append(made(points[[n]], labels.of_rows(slice(n, n + 1))))
             bar.advance(bar.task_ids[0])
     return result
 
@@ -525,8 +529,9 @@ class FitPlan:
 
     function: Function  # the model
     wrapped: bool  # whether it was given as a Function
-    table: Any  # where scales come from
-    rows: Any  # (n, D): the reference rows
+    reference: Reference  # where scales come from
+    points: Points  # (n, D): the reference rows, as they are read
+    labels: Labels  # their names
     scale: ColumnScale  # as for Explainer
     units: Literal["scaled", "output"]
     contributions: ContributionChoice
@@ -542,16 +547,16 @@ class FitPlan:
 
     def fitted(self, progress: bool | None) -> FittedRows:
         """The reference rows, explained together."""
-        note = note_on_interactions(self.function, self.rows, self.interactions)
-        reference = reference_of(self.function, self.table)
+        n_features = self.points.shape[1]
+        note = note_on_interactions(self.labels, n_features, self.interactions)
+        reference = self.reference
         if self.units == "scaled":
             reference.refuse_equal_rows()
         sizes = sizes_of(self.function, reference, self.scale)
-        coordinates = coordinates_of(self.function, self.rows, sizes)
+        coordinates = coordinates_of(self.function, self.points, sizes)
         graph = self._graph(coordinates)
         if self.units == "output":
             return self._in_parts(
-                reference,
                 sizes,
                 graph,
                 self._nearest(coordinates, graph),
@@ -559,10 +564,10 @@ class FitPlan:
                 progress,
             )
         rule = target_rule(self.function, reference, sizes, law=self.law, rng=self.seed)
-        aim = rule.of(self.rows)
+        aim = rule.at(self.points, self.labels)
         matching, robust = GradientMatching(aim), PairwiseRobustness(graph)
         smooth, c = _read_smoothness(self.smoothness)
-        rest = 1.0 * matching if smooth is None else matching + c * smooth
+        rest = [(1.0, matching), *([] if smooth is None else [(c, smooth)])]
         best = optimum(rest, robust, self.robustness, progress)
         _ = best.attributions  # proved now: all answers depend on them
         name = "smoothness" if smooth is None else smooth.name
@@ -576,7 +581,7 @@ class FitPlan:
             function=self.function,
             wrapped=self.wrapped,
             table=reference,
-            rows=self.function.read(self.rows)[0],
+            rows=self.points,
             rule=rule,
             nearest=nearest,
             reference=replace(
@@ -592,7 +597,6 @@ class FitPlan:
 
     def _in_parts(
         self,
-        reference: Reference,
         sizes: Array,
         graph: SimilarityGraph,
         nearest: NearestRows,
@@ -600,11 +604,10 @@ class FitPlan:
         progress: bool | None,
     ) -> FittedParts:
         """The reference rows in parts of the output."""
-        points, labels = self.function.read(self.rows)
         parts = ContributionRule(
-            function=self.function, reference=reference, law=self.law
-        ).settled(points, self.seed)
-        known = parts.of(self.rows, self.contributions)
+            function=self.function, reference=self.reference, law=self.law
+        ).settled(self.points, self.seed)
+        known = parts.of(self.points, self.labels, self.contributions)
         best = complete_explanation(
             known,
             graph,
@@ -624,13 +627,13 @@ class FitPlan:
         return FittedParts(
             function=self.function,
             wrapped=self.wrapped,
-            table=reference,
-            rows=points,
+            table=self.reference,
+            rows=self.points,
             rule=TargetRule(function=self.function, sizes=sizes),
             nearest=nearest,
             reference=replace(
                 best,
-                labels=labels,
+                labels=self.labels,
                 parameters=settings,
                 quantity=self.function.quantity,
             ),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, final
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
+from propopt.base.arrays import Positions
 from propopt.base.checks import known_word, read_count, read_rng, read_seed
 from propopt.base.errors import InvalidInput, no_such_name
 from propopt.explaining.contributions import ContributionChoice, FeatureMetric
@@ -27,11 +28,12 @@ from propopt.explaining.together import InteractionScores
 from propopt.functions import Function
 from propopt.functions.outputs import Output, Target
 from propopt.functions.texts import TextFunction
-from propopt.functions.wrapping import wrapped
+from propopt.functions.wrapping import KnownTable, wrapped_and_told
+from propopt.laws.data_law import Reference
 from propopt.losses import Objective, PropertyLoss
 from propopt.results.explanation import Explanation
 from propopt.tables.documents import is_documents
-from propopt.tables.frames import is_frame, rows_of
+from propopt.tables.frames import is_frame
 from propopt.tables.schema import ColumnScale, TableSchema
 
 
@@ -215,11 +217,19 @@ class Explainer:
         self._refuse_what_does_not_apply()
         seed = read_seed(self.rng)
         table = self._table(X)
+        function, told = self._function(table)
+        points, labels = told.read(function, table, "data")
+        if X is None:
+            kept = self._kept_rows(len(points), seed)
+            rows = points[kept], labels.of_positions(kept)
+        else:
+            rows = (points, labels) if X is table else function.read(X)
         plan = FitPlan(
-            function=self._function(table),
+            function=function,
             wrapped=isinstance(self.model, Function),
-            table=table,
-            rows=self._reference_rows(table, seed) if X is None else X,
+            reference=Reference.of_points(points, labels, function.schema),
+            points=rows[0],
+            labels=rows[1],
             scale=self.scale,
             units=self.units,
             contributions=self.contributions,
@@ -463,18 +473,18 @@ class Explainer:
             )
         return table if is_frame(table, "data") else np.asarray(table)
 
-    def _function(self, table: Any) -> Function:
+    def _function(self, table: Any) -> tuple[Function, KnownTable]:
         is_schema = isinstance(self.data, TableSchema)
         data = self.data if is_schema else table
         if isinstance(self.model, Function):
             data = None
-        return wrapped(
+        return wrapped_and_told(
             self.model, table, self.target, self.output, data, outcome=self.outcome
         )
 
-    def _reference_rows(self, table: Any, seed: int) -> Any:
+    def _kept_rows(self, n_rows: int, seed: int) -> Positions:
+        """Which rows of the table are reference rows."""
         most = read_count(self.n_reference, "n_reference")
-        if len(table) <= most:
-            return table
-        kept = read_rng(seed).choice(len(table), most, replace=False)
-        return rows_of(table, np.sort(kept).tolist())
+        if n_rows <= most:
+            return np.arange(n_rows)
+        return np.sort(read_rng(seed).choice(n_rows, most, replace=False))

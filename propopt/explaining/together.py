@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
 
-from propopt.base.arrays import Positions, Truths, Values
+from propopt.base.arrays import Points, Positions, Truths, Values
 from propopt.base.errors import InvalidInput
 from propopt.base.text import printable
 from propopt.explaining.contributions import (
@@ -18,11 +18,11 @@ from propopt.explaining.contributions import (
     complete_explanation,
 )
 from propopt.explaining.targets import Effort, TargetRule, optimum
-from propopt.functions import Function
 from propopt.losses import GradientMatching, PairwiseRobustness
 from propopt.losses.faithfulness import Estimate
 from propopt.losses.graphs.points import Graph
 from propopt.results.explanation import Explanation, Parameter
+from propopt.tables.frames import Labels
 
 
 if TYPE_CHECKING:
@@ -45,20 +45,21 @@ MOST_STABLE = 1_000
 class Together:
     """Rows, and how they are compared."""
 
-    X: Any  # shape (N, D)
+    points: Points  # (N, D): the rows, as they are read
+    labels: Labels  # their names
     graph: Graph  # who is similar
     robustness: float | None  # the weight, if not at the knee of the curve
     progress: bool | None  # whether to show bars
 
     def slopes(self, rule: TargetRule, effort: Effort) -> Explanation:
         """Robust slopes per scale."""
-        return effort.spent(rule, self.X, self._nearest)
+        return effort.spent(rule, self.points, self.labels, self._nearest)
 
     def contributions(
         self, rule: ContributionRule, of: ContributionsLike, metric: FeatureMetric
     ) -> Explanation:
         """Robust contributions that add up to the prediction less the base."""
-        known = rule.of(self.X, of)
+        known = rule.of(self.points, self.labels, of)
         best = complete_explanation(
             known,
             self.graph,
@@ -78,7 +79,8 @@ class Together:
 
     def _nearest(self, aim: Estimate) -> Explanation:
         """The optimum for slopes, with the slopes beside it."""
-        matching, robust = 1.0 * GradientMatching(aim), PairwiseRobustness(self.graph)
+        matching = [(1.0, GradientMatching(aim))]
+        robust = PairwiseRobustness(self.graph)
         best = optimum(matching, robust, self.robustness, self.progress)
         return beside_target(best, aim)
 
@@ -121,19 +123,14 @@ _MOST_NAMED: Final = 5
 
 
 def note_on_interactions(
-    function: Function, X: Any, result: InteractionScores | None
+    labels: Labels, n_features: int, result: InteractionScores | None
 ) -> dict[str, Parameter]:
-    """The sentence as the note of an explanation; nothing where no scores are given.
-
-    X (N, D).
-    """
+    """The sentence as the note of an explanation; nothing where no scores are given."""
     if result is None:
         return {}
     from propopt.interactions.scores import clear_scores
 
     clear = clear_scores(result)
-    points, labels = function.read(X)
-    n_features = points.shape[1]
     names = labels.features if labels.columns is None else labels.columns
     members = explained_members(result, names, n_features)
     own = labels.feature_names(n_features)
