@@ -21,7 +21,7 @@ from propopt.laws.data_law import Reference, constant_in_words
 from propopt.losses import Objective, PairwiseRobustness, PropertyLoss, SharedRobustness
 from propopt.losses.completeness import Constraint
 from propopt.losses.faithfulness import Estimate
-from propopt.losses.graphs.points import Graph, knn_graph, share_across_patterns
+from propopt.losses.graphs.points import Graph, share_across_patterns
 from propopt.results.explanation import Explanation
 from propopt.solvers import solve
 from propopt.tables.frames import Labels
@@ -204,18 +204,6 @@ def coordinates_of(function: Function, points: Points, sizes: Array) -> Array:
     if function.schema is not None:
         return function.schema.coordinates_of(points, sizes)
     return per_scale(points, sizes)
-
-
-def neighbours_of(coordinates: Array, same_pattern: bool = False) -> Graph:
-    """The graph of nearest neighbours, all of them or those with the same gaps."""
-    if len(coordinates) < 2:
-        raise InvalidInput(
-            "X: robustness compares rows, and there is one; give more, or the table "
-            "that it comes from as data, or take the gradient alone by "
-            "propopt.explainers.Gradient"
-        )
-    count = min(N_NEIGHBORS, len(coordinates) - 1)
-    return knn_graph(coordinates, count, same_pattern=same_pattern)
 
 
 def warn_of_patterns(graph: Graph, coordinates: Array) -> None:
