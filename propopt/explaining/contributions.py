@@ -122,9 +122,10 @@ class ContributionRule:
     # (B, D): rows that stand for "feature unknown"; drawn from the reference by default
     background: Points | None = None
 
-    def of(self, X: Any, contributions: ContributionsLike) -> Contributions:
-        """Those of the rows of X."""
-        points, labels = self.function.read(X)
+    def of(
+        self, points: Points, labels: Labels, contributions: ContributionsLike
+    ) -> Contributions:
+        """Those of rows that are read."""
         if not isinstance(contributions, str):
             known = self.given(contributions, points, labels)
         elif contributions == "shapley":
@@ -151,20 +152,13 @@ class ContributionRule:
         rule.trees.checked.at(rows, rule.reference.labels.of_columns())
         return rule
 
-    def of_row(self, row: Any, kind: ContributionChoice, base: float) -> Contributions:
-        """Those of one row, the same whoever else is asked; of a settled rule.
-
-        Orders are drawn from a stream that the seed and the row's own values name.
-
-        row (1, D).
-        """
-        points, labels = self.function.read(row)
-        return self.of_points(points, labels, kind, base)
-
-    def of_points(
+    def of_row(
         self, points: Points, labels: Labels, kind: ContributionChoice, base: float
     ) -> Contributions:
-        """The same of one row that is read."""
+        """Those of one row (1, D), the same whoever else is asked; of a settled rule.
+
+        Orders are drawn from a stream that the seed and the row's own values name.
+        """
         if kind == "slopes":
             return self._stepped(points, labels, base)
         stream = np.random.default_rng([read_seed(self.rng), *_words_of(points)])
@@ -434,6 +428,7 @@ def _best(
         values=estimate.values / roots,
         blocks=None if estimate.blocks is None else estimate.blocks / roots,
     )
+    matching = [(1.0, GradientMatching(aim))]
     robust = PairwiseRobustness(graph)
     if not estimate.values.any():
         size = np.abs([contributions.prediction, contributions.base]).max()
@@ -442,11 +437,9 @@ def _best(
                 "contributions: all are zero, and predictions differ from the base by "
                 f"up to {np.abs(contributions.total).max():.3g}: nothing can add up"
             )
-        return optimum(1.0 * GradientMatching(aim), robust, robustness, progress)
+        return optimum(matching, robust, robustness, progress)
     adding_up = Completeness(contributions.total, roots)  # over columns that are used
-    return optimum(
-        1.0 * GradientMatching(aim), robust, robustness, progress, [adding_up]
-    )
+    return optimum(matching, robust, robustness, progress, [adding_up])
 
 
 def _turned(best: Explanation, roots: Array) -> Explanation:

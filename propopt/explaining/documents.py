@@ -10,14 +10,14 @@ from typing import Any, Final, final
 import numpy as np
 
 from propopt.base.arrays import Array, Attributions, Points, Truths
-from propopt.base.checks import read_nonnegative, read_rng, read_seed
+from propopt.base.checks import known_word, read_nonnegative, read_rng, read_seed
 from propopt.base.errors import InvalidInput
 from propopt.explaining.contributions import Contributions, ContributionsLike
 from propopt.explaining.explainers.documents import N_PAIRS, DocumentShapley
-from propopt.explaining.targets import optimum
+from propopt.explaining.settings import OF_TABLES, ExplainSettings, UnitsChoice
+from propopt.explaining.targets import LawChoice, optimum
 from propopt.explaining.together import beside_target, stability_in_words
 from propopt.functions import Function
-from propopt.functions.outputs import Output, Target
 from propopt.functions.texts import TextFunction
 from propopt.functions.wrapping import wrapped
 from propopt.laws.draws import N_BLOCKS
@@ -47,21 +47,21 @@ _ROUNDING: Final = 1e-9
 class SharedOptimum:
     """Documents, how they are compared, and how much that counts."""
 
-    present: Truths  # (N, V): which words a document has
-    graph: Graph  # which documents are similar
+    points: Points  # (N, V): how often a document has a word
+    given: Graph | None  # which documents are similar, if not by document_graph
     robustness: float | None  # the weight, if not at the knee of the curve
     progress: bool | None  # whether to show a bar
 
     def nearest(self, aim: Estimate, *constraints: Constraint) -> Explanation:
         """The best for a target, with the target beside it."""
-        matching, robust = 1.0 * GradientMatching(aim), self._robust
+        matching, robust = GradientMatching(aim), self._robust
         if robust.entry_graph.n_edges == 0:
             weight = 0.0 if self.robustness is None else self.robustness
             user_weight = read_nonnegative(weight, "robustness")
             best = solve(matching + user_weight * robust, subject_to=constraints)
         else:
             best = optimum(
-                matching, robust, self.robustness, self.progress, constraints
+                [(1.0, matching)], robust, self.robustness, self.progress, constraints
             )
         return beside_target(best, aim)
 
@@ -90,6 +90,16 @@ class SharedOptimum:
             details={**details, **known.details_beside(best.attributions)},
             parameters={**parameters, "contributions miss": known.missed},
         )
+
+    @cached_property
+    def present(self) -> Truths:
+        """Which words a document has, (N, V)."""
+        return self.points != 0.0
+
+    @cached_property
+    def graph(self) -> Graph:
+        """Which documents are similar."""
+        return self.given or document_graph(self.points)
 
     @property
     def weight_rule(self) -> str:
@@ -143,6 +153,29 @@ class WordTargets:
     def present(self) -> Truths:
         """Which words a document has, (N, V)."""
         return self.points != 0.0
+
+    def of_law(self, law: LawChoice | TextLaw) -> Estimate:
+        """Limits of LIME where its law is asked for, and effects of words else."""
+        if isinstance(law, TextLaw):
+            return self.limits(law)
+        if law not in ("auto", "none"):
+            raise InvalidInput(
+                "law: of documents expected 'auto' or 'none', effects of deleting "
+                f"single words, or a TextLaw of propopt.lime, got {law!r}"
+            )
+        return self.effects()
+
+    def contributions(self, contributions: ContributionsLike) -> Contributions:
+        """Contributions of words, or those that were made elsewhere."""
+        if not isinstance(contributions, str):
+            return self.given(contributions)
+        made = {"shapley": self.shapley, "slopes": self.slopes}.get(contributions)
+        if made is None:
+            raise InvalidInput(
+                "contributions: expected 'shapley', 'slopes' or a table, got "
+                f"{contributions!r}"
+            )
+        return made()
 
     def effects(self) -> Estimate:
         """F(x) − f(x without the word): one value of f for each word."""
@@ -279,84 +312,35 @@ def _of_short(indices: Sequence[int]) -> tuple[str, ...]:
 # ---- Documents, explained together: faithful to the model, robust over shared words
 
 
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class DocumentRequest:
-    """What is asked about documents; the settings of :func:`propopt.explain`."""
-
-    function: TextFunction  # f
-    X: Any  # (N,): the documents
-    law: Any = "auto"  # effects of deleting single words, or limits of LIME
-    graph: Graph | None = None  # who is similar, if not by document_graph
-    robustness: float | None = None  # the weight, if not at the knee
-    rng: int | np.random.Generator | None = None  # for what is sampled
-    progress: bool | None = None  # whether to show bars
-
-    def explained(self, units: str, contributions: ContributionsLike) -> Explanation:
-        """In the units that are asked for."""
-        match units:
-            case "scaled":
-                return self.scaled()
-            case "output":
-                return self.contributions(contributions)
-        raise InvalidInput(f"units: expected 'scaled' or 'output', got {units!r}")
-
-    def scaled(self) -> Explanation:
-        """Robust effects of words, or robust limits of LIME."""
-        targets = self._targets
-        if isinstance(self.law, TextLaw):
-            aim = targets.limits(self.law)
-        elif isinstance(self.law, str) and self.law in ("auto", "none"):
-            aim = targets.effects()
-        else:
-            raise InvalidInput(
-                "law: of documents expected 'auto' or 'none', effects of deleting "
-                f"single words, or a TextLaw of propopt.lime, got {self.law!r}"
-            )
-        shared = self._shared(targets)
-        return self._told(shared.nearest(aim), shared)
-
-    def contributions(self, contributions: ContributionsLike) -> Explanation:
-        """Robust contributions, which add up over the words of each document."""
-        targets = self._targets
-        if not isinstance(contributions, str):
-            known = targets.given(contributions)
-        elif contributions == "shapley":
-            known = targets.shapley()
-        elif contributions == "slopes":
-            known = targets.slopes()
-        else:
-            raise InvalidInput(
-                "contributions: expected 'shapley', 'slopes' or a table, got "
-                f"{contributions!r}"
-            )
-        shared = self._shared(targets)
-        return self._told(shared.complete(known), shared)
-
-    @property
-    def _targets(self) -> WordTargets:
-        return WordTargets.of(self.function, self.X, self.rng)
-
-    def _shared(self, targets: WordTargets) -> SharedOptimum:
-        return SharedOptimum(
-            present=targets.present,
-            graph=self.graph or document_graph(targets.points),
-            robustness=self.robustness,
-            progress=self.progress,
-        )
-
-    def _told(self, best: Explanation, shared: SharedOptimum) -> Explanation:
-        return replace(
-            best,
-            parameters={
-                "function": repr(self.function),
-                **best.parameters,
-                "graph": repr(shared.graph),
-                "robustness": "over the words that documents share",
-                "weight rule": shared.weight_rule,
-                "stability": _stability(best, shared),
-            },
-        )
+def explained_documents(
+    settings: ExplainSettings, model: Any, X: Any, data: Any, progress: bool | None
+) -> Explanation:
+    """Robust attributions of words; those of a model that knows ``data``, or X."""
+    settings.refuse(OF_TABLES)
+    function = text_function(settings, model, X, data)
+    known_word(settings.units, UnitsChoice, "units")
+    targets = WordTargets.of(function, X, settings.rng)
+    shared = SharedOptimum(
+        given=settings.graph,
+        points=targets.points,
+        robustness=settings.robustness,
+        progress=progress,
+    )
+    if settings.units == "scaled":
+        best = shared.nearest(targets.of_law(settings.law))
+    else:
+        best = shared.complete(targets.contributions(settings.contributions))
+    return replace(
+        best,
+        parameters={
+            "function": repr(function),
+            **best.parameters,
+            "graph": repr(shared.graph),
+            "robustness": "over the words that documents share",
+            "weight rule": shared.weight_rule,
+            "stability": _stability(best, shared),
+        },
+    )
 
 
 MOST_STABLE_WORDS: Final = 20_000
@@ -374,40 +358,21 @@ def _stability(best: Explanation, shared: SharedOptimum) -> str:
 
 
 def text_function(
-    model: Any,
-    X: Any,
-    target: Target,
-    output: Output,
-    data: Any,
-    batch_rows: int | None,
-    outcome: str | None = None,
+    settings: ExplainSettings, model: Any, X: Any, data: Any
 ) -> TextFunction:
     """The function of a model of texts; the words are those of ``data``, or of X."""
-    own = None if isinstance(model, Function) else data
-    function = wrapped(model, X, target, output, own, batch_rows, outcome)
+    function = wrapped(
+        model,
+        X,
+        settings.target,
+        settings.output,
+        None if isinstance(model, Function) else data,
+        settings.batch_rows,
+        settings.outcome,
+    )
     if not isinstance(function, TextFunction):
         raise InvalidInput(
             f"X: these are documents, and {function!r} is a function of tables; "
             "propopt.wrap(model, data=documents) makes one of documents"
         )
     return function
-
-
-def refuse_settings_of_tables(settings: dict[str, tuple[Any, Any]]) -> None:
-    """Refuse what has no meaning for documents."""
-    for name, (user_value, default) in settings.items():
-        is_default = user_value is default or (
-            isinstance(user_value, str) and user_value == default
-        )
-        if not is_default:
-            raise InvalidInput(f"{name}: {_NO_MEANING[name]}")
-
-
-_NO_MEANING: Final = {
-    "scale": "words have no scale: their attributions are in units of the output",
-    "metric": "over words that documents share all words count alike; leave it out",
-    "same_pattern": "documents have no missing numbers; leave it out",
-    "precision": "effects of words are exact; leave it out",
-    "interactions": "they are of columns of a table, and documents have words",
-    "max_evaluations": "effects of words take one text for each; leave it out",
-}

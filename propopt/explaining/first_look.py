@@ -4,43 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from propopt.base.arrays import Array
+from propopt.base.checks import known_word
 from propopt.base.errors import InvalidInput
-from propopt.explaining.contributions import (
-    ContributionRule,
-    ContributionsLike,
-    FeatureMetric,
-)
-from propopt.explaining.one_by_one import Explainer
-from propopt.explaining.targets import (
-    Effort,
-    LawChoice,
-    coordinates_of,
-    in_words,
-    neighbours_of,
-    reference_of,
-    refuse_no_scale,
-    sizes_of,
-    target_rule,
-    warn_of_patterns,
-)
-from propopt.explaining.together import (
+from propopt.explaining.contributions import ContributionsLike, FeatureMetric
+from propopt.explaining.fitted_rows import fitted_rows
+from propopt.explaining.settings import (
+    ExplainSettings,
     InteractionScores,
     TextLaw,
-    Together,
-    note_on_interactions,
-    stability_in_words,
-    with_note,
+    UnitsChoice,
 )
+from propopt.explaining.targets import (
+    LawChoice,
+    in_words,
+    refuse_no_scale,
+    warn_of_patterns,
+)
+from propopt.explaining.together import JointPlan, stability_in_words, with_note
 from propopt.functions.outputs import Output, Target
 from propopt.functions.texts import TextFunction
-from propopt.functions.wrapping import wrapped
-from propopt.losses.graphs.points import Graph, read_graph
+from propopt.functions.wrapping import wrapped_and_told
+from propopt.laws.data_law import Reference
+from propopt.losses.graphs.points import Graph
 from propopt.results.explanation import Explanation
 from propopt.tables.documents import TextSchema, is_documents
 from propopt.tables.schema import ColumnScale, TableSchema
@@ -55,7 +46,7 @@ def explain(
     outcome: str | None = None,
     data: TableSchema | TextSchema | pd.DataFrame | Array | Sequence[str] | None = None,
     scale: ColumnScale = "std",
-    units: Literal["scaled", "output"] = "scaled",
+    units: UnitsChoice = "scaled",
     contributions: ContributionsLike = "shapley",
     metric: FeatureMetric = "uniform",
     law: LawChoice | TextLaw = "auto",
@@ -198,97 +189,43 @@ def explain(
     >>> best.to_frame().shape, best.parameters["weight rule"]
     ((30, 4), 'knee of the curve')
     """
+    settings = ExplainSettings.of(locals())
     if isinstance(model, TextFunction) or is_documents(X):
-        from propopt.explaining.documents import (
-            DocumentRequest,
-            refuse_settings_of_tables,
-            text_function,
-        )
+        from propopt.explaining.documents import explained_documents
 
-        refuse_settings_of_tables(
-            {
-                "scale": (scale, "std"),
-                "metric": (metric, "uniform"),
-                "same_pattern": (same_pattern, False),
-                "precision": (precision, None),
-                "max_evaluations": (max_evaluations, None),
-                "interactions": (interactions, None),
-            }
-        )
-        asked = DocumentRequest(
-            function=text_function(model, X, target, output, data, batch_rows, outcome),
-            X=X,
-            law=law,
-            graph=graph,
-            robustness=robustness,
-            rng=rng,
-            progress=progress,
-        )
-        return asked.explained(units, contributions)
-    if not isinstance(law, str):
-        from propopt.lime.text import text_reading
-
-        if isinstance(law, text_reading.TextLaw):
-            raise InvalidInput(
-                "law: a TextLaw deletes words of documents, and X is a table of rows"
-            )
+        return explained_documents(settings, model, X, data, progress)
+    _ = settings.law_of_columns  # refused if it deletes words
     if graph is None and _is_alone(X, data):
-        _refuse_settings_of_several_rows(
-            {
-                "same_pattern": (same_pattern, False),
-                "precision": (precision, None),
-                "max_evaluations": (max_evaluations, None),
-            }
-        )
-        alone = Explainer(
-            model,
-            data,
-            target=target,
-            output=output,
-            outcome=outcome,
-            scale=scale,
-            units=units,
-            contributions=contributions,
-            metric=metric,
-            law=law,
-            robustness=robustness,
-            interactions=interactions,
-            rng=rng,
-        )
-        return alone.fit(progress=progress).explain(X, progress=progress)
-    function = wrapped(model, X, target, output, data, batch_rows, outcome)
-    note = note_on_interactions(function, X, interactions)
+        return fitted_rows(settings, model, data, None, progress).explain(X, progress)
+    function, told = wrapped_and_told(
+        model, X, target, output, data, batch_rows, outcome
+    )
+    points, labels = told.read(function, X, "X")
     has_rows = not (data is None or isinstance(data, TableSchema))
-    reference = reference_of(function, *((data, "data") if has_rows else (X, "X")))
+    table = told.read(function, data, "data") if has_rows else (points, labels)
+    reference = Reference.of_points(*table, function.schema)
+    rows = JointPlan(
+        settings=settings,
+        function=function,
+        reference=reference,
+        points=points,
+        labels=labels,
+        progress=progress,
+    )
+    note = rows.note
     if has_rows and units == "scaled":
         reference.refuse_equal_rows()
-    sizes = sizes_of(function, reference, scale)
-    coordinates = coordinates_of(function, X, sizes)
-    similar = (
-        neighbours_of(coordinates, same_pattern) if graph is None else read_graph(graph)
-    )
-    if similar.n_nodes != len(coordinates):
+    if len(points) < 2 and graph is None:
         raise InvalidInput(
-            f"graph: expected one of the {len(coordinates)} rows of X, got one of "
-            f"{similar.n_nodes} nodes; make it of X, as by po.knn_graph(X, 8)"
+            "X: robustness compares rows, and there is one; give more, or the table "
+            "that it comes from as data, or take the gradient alone by "
+            "propopt.explainers.Gradient"
         )
-    refuse_no_scale(sizes, reference)
-    warn_of_patterns(similar, coordinates)
-    rows = Together(X=X, graph=similar, robustness=robustness, progress=progress)
-    match units:
-        case "scaled":
-            effort = Effort(
-                precision=precision, max_evaluations=max_evaluations, progress=progress
-            )
-            rule = target_rule(function, reference, sizes, law=law, rng=rng)
-            best = rows.slopes(rule, effort)
-        case "output":
-            shares = ContributionRule(
-                function=function, reference=reference, law=law, rng=rng
-            )
-            best = rows.contributions(shares, contributions, metric)
-        case _:
-            raise InvalidInput(f"units: expected 'scaled' or 'output', got {units!r}")
+    similar = rows.graph
+    refuse_no_scale(rows.sizes, reference)
+    warn_of_patterns(similar, rows.coordinates)
+    known_word(units, UnitsChoice, "units")
+    best = rows.slopes() if units == "scaled" else rows.contributions(rows.parts)
     verdict = function.jumps
     return replace(
         best,
@@ -299,20 +236,10 @@ def explain(
             "scale": in_words(scale),
             "reference": f"{reference.in_words()}, sha256:{reference.digest[:12]}",
             "graph": repr(similar),
-            "weight rule": "given" if robustness is not None else "knee of the curve",
+            "weight rule": rows.weight_rule,
             "stability": stability_in_words(best),
         },
     )
-
-
-def _refuse_settings_of_several_rows(user_settings: dict[str, tuple[Any, Any]]) -> None:
-    """Refuse what one row among those of ``data`` does not take."""
-    for name, (value, default) in user_settings.items():
-        if value != default:
-            raise InvalidInput(
-                f"{name}: one row is compared with fixed rows of data, where it has no "
-                "meaning; leave it out, or give two rows or more"
-            )
 
 
 def _is_alone(X: Any, data: Any) -> bool:

@@ -8,13 +8,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, Literal, TypeAlias, TypeVar, final
+from typing import Any, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Points, Truths
-from propopt.base.checks import read_count
+from propopt.base.checks import read_count, read_rng, read_seed
 from propopt.base.declared import lazily
 from propopt.base.errors import InvalidInput
 from propopt.base.terminal import progress_bar
@@ -30,44 +30,18 @@ from propopt.explaining.contributions import (
     ContributionRule,
     Contributions,
     FeatureMetric,
-    complete_explanation,
     metric_roots,
 )
-from propopt.explaining.targets import (
-    LawChoice,
-    TargetRule,
-    coordinates_of,
-    in_words,
-    optimum,
-    reference_of,
-    sizes_of,
-    target_rule,
-)
-from propopt.explaining.together import (
-    InteractionScores,
-    beside_target,
-    note_on_interactions,
-    notes_of,
-    with_note,
-)
+from propopt.explaining.settings import ExplainSettings
+from propopt.explaining.targets import TargetRule, coordinates_of, in_words
+from propopt.explaining.together import JointPlan, with_note
 from propopt.functions import Function
+from propopt.functions.texts import TextFunction
+from propopt.functions.wrapping import wrapped_and_told
 from propopt.laws.data_law import Reference
-from propopt.losses import (
-    Completeness,
-    GradientMatching,
-    Objective,
-    PairwiseRobustness,
-    Program,
-    PropertyLoss,
-    Smoothness,
-)
+from propopt.losses import Completeness, GradientMatching, Program, Smoothness
 from propopt.losses.faithfulness import Estimate
-from propopt.losses.graphs.points import (
-    SimilarityGraph,
-    distances_between,
-    gaussian,
-    knn_graph,
-)
+from propopt.losses.graphs.points import distances_between, gaussian
 from propopt.results.certificate import Certificate
 from propopt.results.explanation import Explanation, Parameter
 from propopt.results.target_error import (
@@ -77,8 +51,9 @@ from propopt.results.target_error import (
     exact_target,
     unknown_target,
 )
-from propopt.tables.frames import Labels, rows_of
-from propopt.tables.schema import ColumnScale
+from propopt.tables.documents import is_documents
+from propopt.tables.frames import Labels, is_frame
+from propopt.tables.schema import TableSchema
 
 
 # ---- How reference rows are explained together, so that others can be beside them
@@ -212,10 +187,12 @@ class FittedRows:
     def explain(self, X: object, progress: bool | None) -> Explanation:
         """Each row of X with its own target."""
         began = time.perf_counter()
-        _, labels = self.function.read(X, "X_new")
+        points, labels = self.function.read(X, "X_new")
         # a model may answer many rows in other digits than one asked alone
-        aim = estimate_of_rows(_of_each_row(X, self.rule.of, progress), labels)
-        answers = self._answers(X, aim.values, self.reference.attributions)
+        aim = estimate_of_rows(
+            _of_each_row(points, labels, self.rule.at, progress), labels
+        )
+        answers = self._answers(points, aim.values, self.reference.attributions)
         return self._explanation(answers, labels, aim, began)
 
     def interpolate(self, X: object) -> Explanation:
@@ -226,8 +203,8 @@ class FittedRows:
                 "interpolate: the weight of robustness is 0, so that nothing ties a "
                 "row without a target to the reference rows"
             )
-        _, labels = self.function.read(X, "X_new")
-        answers = self._answers(X, None, self.reference.attributions)
+        points, labels = self.function.read(X, "X_new")
+        answers = self._answers(points, None, self.reference.attributions)
         for n, row in enumerate(answers.rows):
             if not row.similarities.any():
                 name = n if labels.points is None else labels.points[n]
@@ -240,14 +217,14 @@ class FittedRows:
 
     def _answers(
         self,
-        X: object,
+        points: Points,
         targets: Array | None,
         fixed: Array,
         totals: Sequence[RowTotal | None] | None = None,
     ) -> RowAnswers:
         """Each row beside the attributions (n, D) of the reference rows near it."""
-        points = coordinates_of(self.function, X, self.rule.sizes)
-        indices, similarities = zip(*map(self.nearest.of, points), strict=True)
+        coordinates = coordinates_of(self.function, points, self.rule.sizes)
+        indices, similarities = zip(*map(self.nearest.of, coordinates), strict=True)
         rows = [
             ConditionalRow(
                 target=None if targets is None else targets[n],
@@ -350,8 +327,8 @@ class FittedParts(FittedRows):
     def explain(self, X: object, progress: bool | None) -> Explanation:
         """Each row of X with its own contributions and prediction."""
         began = time.perf_counter()
-        _, labels = self.function.read(X, "X_new")
-        parts = _of_each_row(X, self.contributions, progress)
+        points, labels = self.function.read(X, "X_new")
+        parts = _of_each_row(points, labels, self._of_row, progress)
         known = Contributions(
             estimate=estimate_of_rows([one.estimate for one in parts], labels),
             base=np.concatenate([one.base for one in parts]),
@@ -361,7 +338,7 @@ class FittedParts(FittedRows):
         totals = [self._total(*pair) for pair in zip(parts, names, strict=True)]
         fixed = self.reference.attributions / self.roots
         targets = known.estimate.values / self.roots
-        answers = self._answers(X, targets, fixed, totals)
+        answers = self._answers(points, targets, fixed, totals)
         return self._in_parts(answers, known, began)
 
     def interpolate(self, X: object) -> Explanation:
@@ -372,9 +349,9 @@ class FittedParts(FittedRows):
             "model knows; explain(rows) asks it, and units='scaled' needs it not"
         )
 
-    def contributions(self, row: object) -> Contributions:
+    def _of_row(self, point: Points, labels: Labels) -> Contributions:
         """Those of one row asked alone."""
-        return self.parts.of_row(row, self.kind, self.base)
+        return self.parts.of_row(point, labels, self.kind, self.base)
 
     def _total(self, known: Contributions, name: object) -> RowTotal | None:
         """What a row adds up to, over columns that some reference row or it uses."""
@@ -505,188 +482,119 @@ _Made = TypeVar("_Made")
 
 
 def _of_each_row(
-    X: Any, made: Callable[[Any], _Made], progress: bool | None
+    points: Points,
+    labels: Labels,
+    made: Callable[[Points, Labels], _Made],
+    progress: bool | None,
 ) -> list[_Made]:
     """What is made of each row as a table of one."""
     result = []
-    with progress_bar("explain", len(X), progress) as bar:
-        for n in range(len(X)):
-            result.append(made(rows_of(X, [n])))
+    with progress_bar("explain", len(points), progress) as bar:
+        for n in range(len(points)):
+            result.append(made(points[[n]], labels.of_rows(slice(n, n + 1))))
             bar.advance(bar.task_ids[0])
     return result
 
 
-NeighborWeights: TypeAlias = Literal["uniform", "gaussian"]
+# ---- A fit: reference rows are explained together, and what answers need is kept
 
 
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class FitPlan:
-    """All that a fit of reference rows depends on."""
-
-    function: Function  # the model
-    wrapped: bool  # whether it was given as a Function
-    table: Any  # where scales come from
-    rows: Any  # (n, D): the reference rows
-    scale: ColumnScale  # as for Explainer
-    units: Literal["scaled", "output"]
-    contributions: ContributionChoice
-    metric: FeatureMetric
-    n_neighbors: int  # so are these
-    weights: NeighborWeights
-    lengthscale: float | None
-    robustness: float | None
-    smoothness: Objective | PropertyLoss | None
-    law: LawChoice
-    interactions: InteractionScores | None
-    seed: int  # for targets that are sampled
-
-    def fitted(self, progress: bool | None) -> FittedRows:
-        """The reference rows, explained together."""
-        note = note_on_interactions(self.function, self.rows, self.interactions)
-        reference = reference_of(self.function, self.table)
-        if self.units == "scaled":
-            reference.refuse_equal_rows()
-        sizes = sizes_of(self.function, reference, self.scale)
-        coordinates = coordinates_of(self.function, self.rows, sizes)
-        graph = self._graph(coordinates)
-        if self.units == "output":
-            return self._in_parts(
-                reference,
-                sizes,
-                graph,
-                self._nearest(coordinates, graph),
-                note,
-                progress,
-            )
-        rule = target_rule(self.function, reference, sizes, law=self.law, rng=self.seed)
-        aim = rule.of(self.rows)
-        matching, robust = GradientMatching(aim), PairwiseRobustness(graph)
-        smooth, c = _read_smoothness(self.smoothness)
-        rest = 1.0 * matching if smooth is None else matching + c * smooth
-        best = optimum(rest, robust, self.robustness, progress)
-        _ = best.attributions  # proved now: all answers depend on them
-        name = "smoothness" if smooth is None else smooth.name
-        nearest = self._nearest(coordinates, graph)
-        settings = {
-            "gradient": aim.source,
-            **self._settings(nearest),
-            **with_note(notes_of(aim), note),
-        }
-        return FittedRows(
-            function=self.function,
-            wrapped=self.wrapped,
-            table=reference,
-            rows=self.function.read(self.rows)[0],
-            rule=rule,
-            nearest=nearest,
-            reference=replace(
-                beside_target(best, aim),
-                parameters=settings,
-                quantity=self.function.quantity,
-            ),
-            names=(matching.name, robust.name, name),
-            weights=(1.0, best.weights[robust.name], c),
-            smooth=smooth,
-            settings=settings,
-        )
-
-    def _in_parts(
-        self,
-        reference: Reference,
-        sizes: Array,
-        graph: SimilarityGraph,
-        nearest: NearestRows,
-        note: dict[str, Parameter],
-        progress: bool | None,
-    ) -> FittedParts:
-        """The reference rows in parts of the output."""
-        points, labels = self.function.read(self.rows)
-        parts = ContributionRule(
-            function=self.function, reference=reference, law=self.law
-        ).settled(points, self.seed)
-        known = parts.of(self.rows, self.contributions)
-        best = complete_explanation(
-            known,
-            graph,
-            robustness=self.robustness,
-            metric=self.metric,
-            progress=progress,
-        )
-        own, pairs = best.weights
-        settings = {
-            "contributions": known.estimate.source,
-            "contributions miss": known.missed,
-            "metric": self.metric,
-            **self._settings(nearest),
-            **with_note(notes_of(known.estimate), note),
-        }
-        _ = best.attributions  # proved now: all answers depend on them
-        return FittedParts(
-            function=self.function,
-            wrapped=self.wrapped,
-            table=reference,
-            rows=points,
-            rule=TargetRule(function=self.function, sizes=sizes),
-            nearest=nearest,
-            reference=replace(
-                best,
-                labels=labels,
-                parameters=settings,
-                quantity=self.function.quantity,
-            ),
-            names=(own, pairs, "smoothness"),
-            weights=(best.weights[own], best.weights[pairs], 0.0),
-            smooth=None,
-            settings=settings,
-            parts=parts,
-            kind=self.contributions,
-            metric=self.metric,
-        )
-
-    def _graph(self, coordinates: Points) -> SimilarityGraph:
-        if len(coordinates) < 2:
-            raise InvalidInput(
-                "fit: expected at least two reference rows, which are compared with "
-                f"each other, got {len(coordinates)}"
-            )
-        if self.lengthscale is not None and self.weights == "uniform":
-            raise InvalidInput("lengthscale: it needs weights='gaussian'")
-        return knn_graph(
-            coordinates,
-            min(read_count(self.n_neighbors, "n_neighbors"), len(coordinates) - 1),
-            weights=self.weights,
-            lengthscale=self.lengthscale,
-        )
-
-    def _nearest(self, coordinates: Points, graph: SimilarityGraph) -> NearestRows:
-        return NearestRows(
-            coordinates=coordinates,
-            n_neighbors=int(graph.parameters["n_neighbors"]),
-            lengthscale=graph.parameters.get("lengthscale"),
-        )
-
-    def _settings(self, nearest: NearestRows) -> dict[str, Parameter]:
-        return {
-            "function": repr(self.function),
-            "scale": in_words(self.scale),
-            **nearest.settings,
-            "weight rule": "knee of the curve" if self.robustness is None else "given",
-        }
-
-
-def _read_smoothness(
-    given: Objective | PropertyLoss | None,
-) -> tuple[Smoothness | None, float]:
-    """The loss and its weight; None and 0 where there is none."""
-    if given is None:
-        return None, 0.0
-    terms = Objective.of(given).terms
-    weight, loss = terms[0]
-    if len(terms) != 1 or not isinstance(loss, Smoothness):
+def fitted_rows(
+    settings: ExplainSettings, model: Any, data: Any, X: Any, progress: bool | None
+) -> FittedRows:
+    """The reference rows X, or rows of ``data``, explained together."""
+    settings.refuse_for_rows()
+    seed = read_seed(settings.rng)
+    plan = _plan(replace(settings, rng=seed), model, data, X, progress)
+    note = plan.note
+    if settings.units == "scaled":
+        plan.reference.refuse_equal_rows()
+    if len(plan.points) < 2:
         raise InvalidInput(
-            "smoothness: expected a weight times po.Smoothness(graph), got "
-            f"{given!r}: a row by itself has a closed form under no other loss; solve "
-            "all rows together by po.solve"
+            "fit: expected at least two reference rows, which are compared with each "
+            f"other, got {len(plan.points)}"
         )
-    return loss, weight
+    (smooth, c), graph = plan.smooth, plan.graph
+    kind: type[FittedRows] = FittedRows
+    own: dict[str, Any] = {}
+    if settings.units == "scaled":
+        best, rule = plan.slopes(), plan.rule
+    else:
+        parts = plan.parts.settled(plan.points, seed)
+        best = plan.contributions(parts)
+        rule = TargetRule(function=plan.function, sizes=plan.sizes)
+        kind = FittedParts
+        choice = {"kind": settings.contributions, "metric": settings.metric}
+        own = {"parts": parts, **choice}
+    _ = best.attributions  # proved now: all answers depend on them
+    nearest = NearestRows(
+        coordinates=plan.coordinates,
+        n_neighbors=int(graph.parameters["n_neighbors"]),
+        lengthscale=graph.parameters.get("lengthscale"),
+    )
+    told = with_note(best.parameters, note)
+    notes = {"notes": told.pop("notes")} if "notes" in told else {}
+    told |= {
+        "function": repr(plan.function),
+        "scale": in_words(settings.scale),
+        **nearest.settings,
+        "weight rule": plan.weight_rule,
+        **notes,
+    }
+    first, *_, pairs = best.weights
+    return kind(
+        function=plan.function,
+        wrapped=isinstance(model, Function),
+        table=plan.reference,
+        rows=plan.points,
+        rule=rule,
+        nearest=nearest,
+        reference=replace(best, parameters=told, quantity=plan.function.quantity),
+        names=(first, pairs, "smoothness" if smooth is None else smooth.name),
+        weights=(best.weights[first], best.weights[pairs], c),
+        smooth=smooth,
+        settings=told,
+        **own,
+    )
+
+
+def _plan(
+    settings: ExplainSettings, model: Any, data: Any, X: Any, progress: bool | None
+) -> JointPlan:
+    """The reference rows, read with the function and the table of the model."""
+    is_schema = isinstance(data, TableSchema)
+    table = X if data is None or is_schema else data
+    if is_documents(table) or isinstance(model, TextFunction):
+        raise InvalidInput(
+            "fit: words of new documents need not be in those that are fitted, and an "
+            "Explainer remembers columns of a table; po.explain(model, documents) "
+            "explains documents together"
+        )
+    if table is None:
+        raise InvalidInput(
+            "fit: expected reference rows, X, or a table of them, Explainer(model, "
+            "data=X_train)"
+        )
+    table = table if is_frame(table, "data") else np.asarray(table)
+    known = None if isinstance(model, Function) else data if is_schema else table
+    asked = settings.target, settings.output, known
+    function, told = wrapped_and_told(
+        model, table, *asked, settings.batch_rows, settings.outcome
+    )
+    points, labels = told.read(function, table, "data")
+    reference = Reference.of_points(points, labels, function.schema)
+    if X is not None and X is not table:
+        points, labels = function.read(X)
+    elif X is None:
+        most, rng = read_count(settings.n_reference, "n_reference"), settings.rng
+        if len(points) > most:
+            kept = np.sort(read_rng(rng).choice(len(points), most, replace=False))
+            points, labels = points[kept], labels.of_positions(kept)
+    return JointPlan(
+        settings=settings,
+        function=function,
+        reference=reference,
+        points=points,
+        labels=labels,
+        progress=progress,
+    )

@@ -2,40 +2,36 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, final
+from typing import TYPE_CHECKING, Any, NoReturn, Self, final
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from propopt.base.checks import known_word, read_count, read_rng, read_seed
+from propopt.base.checks import read_seed
 from propopt.base.errors import InvalidInput, no_such_name
 from propopt.explaining.contributions import ContributionChoice, FeatureMetric
-from propopt.explaining.fitted_rows import (
-    FitPlan,
-    FittedParts,
-    FittedRows,
-    NeighborWeights,
-)
+from propopt.explaining.fitted_rows import FittedParts, FittedRows, fitted_rows
 from propopt.explaining.saved_explainer import (
     ModelChoice,
     read_explainer,
     write_explainer,
 )
+from propopt.explaining.settings import (
+    MOST_REFERENCE_ROWS,
+    ExplainSettings,
+    InteractionScores,
+    NeighborWeights,
+    UnitsChoice,
+)
 from propopt.explaining.targets import N_NEIGHBORS, LawChoice
-from propopt.explaining.together import InteractionScores
-from propopt.functions import Function
 from propopt.functions.outputs import Output, Target
-from propopt.functions.texts import TextFunction
-from propopt.functions.wrapping import wrapped
 from propopt.losses import Objective, PropertyLoss
 from propopt.results.explanation import Explanation
-from propopt.tables.documents import is_documents
-from propopt.tables.frames import is_frame, rows_of
-from propopt.tables.schema import ColumnScale, TableSchema
+from propopt.tables.schema import ColumnScale
 
 
-MOST_REFERENCE_ROWS = 500
 _NAMES_OF_OTHERS = {
     "shap_values": "explain(X).attributions",
     "expected_value": "po.explain(..., units='output').details['base_value']",
@@ -162,7 +158,7 @@ class Explainer:
         output: Output = "auto",
         outcome: str | None = None,
         scale: ColumnScale = "std",
-        units: Literal["scaled", "output"] = "scaled",
+        units: UnitsChoice = "scaled",
         contributions: ContributionChoice = "shapley",
         metric: FeatureMetric = "uniform",
         law: LawChoice = "auto",
@@ -212,28 +208,9 @@ class Explainer:
         InvalidInput
             If an argument cannot be used; the message says what would do.
         """
-        self._refuse_what_does_not_apply()
         seed = read_seed(self.rng)
-        table = self._table(X)
-        plan = FitPlan(
-            function=self._function(table),
-            wrapped=isinstance(self.model, Function),
-            table=table,
-            rows=self._reference_rows(table, seed) if X is None else X,
-            scale=self.scale,
-            units=self.units,
-            contributions=self.contributions,
-            metric=self.metric,
-            n_neighbors=self.n_neighbors,
-            weights=self.weights,
-            lengthscale=self.lengthscale,
-            robustness=self.robustness,
-            smoothness=self.smoothness,
-            law=self.law,
-            interactions=self.interactions,
-            seed=seed,
-        )
-        self._fitted = plan.fitted(progress)
+        settings = replace(ExplainSettings.of(vars(self)), rng=seed)
+        self._fitted = fitted_rows(settings, self.model, self.data, X, progress)
         self._seed = seed
         return self
 
@@ -413,68 +390,3 @@ class Explainer:
         if self._fitted is None:
             raise NotFitted(f"{self!r}: call fit() first")
         return self._fitted
-
-    def _refuse_what_does_not_apply(self) -> None:
-        """Settings of slopes for parts of the output, and of these for slopes."""
-        known_word(self.units, Literal["scaled", "output"], "units")
-        known_word(self.metric, FeatureMetric, "metric")
-        if not isinstance(self.contributions, str):
-            raise InvalidInput(
-                "contributions: those of rows to come are not known; expected "
-                "'shapley' or 'slopes', which an Explainer makes of any row. "
-                "po.explain(model, X, contributions=table) explains several rows "
-                "together"
-            )
-        known_word(self.contributions, ContributionChoice, "contributions")
-        if self.units == "scaled":
-            for name, default in (("contributions", "shapley"), ("metric", "uniform")):
-                if getattr(self, name) != default:
-                    raise InvalidInput(
-                        f"{name}: it is of units='output', and units is 'scaled'"
-                    )
-            return
-        if self.smoothness is not None:
-            raise InvalidInput(
-                "smoothness: a row by itself that adds up has no closed form under it; "
-                "leave it out with units='output', or solve all rows together by "
-                "po.solve(objective, subject_to=[po.Completeness(total)])"
-            )
-        if self.contributions == "shapley" and self.law != "auto":
-            raise InvalidInput(
-                f"law: {self.law!r} is of slopes, and Shapley values take none; leave "
-                "it out, or take contributions='slopes'"
-            )
-
-    def _table(self, X: Any) -> Any:
-        """The table that scales and laws are made of."""
-        table = (
-            X if self.data is None or isinstance(self.data, TableSchema) else self.data
-        )
-        if is_documents(table) or isinstance(self.model, TextFunction):
-            raise InvalidInput(
-                "fit: words of new documents need not be in those that are fitted, and "
-                "an Explainer remembers columns of a table; po.explain(model, "
-                "documents) explains documents together"
-            )
-        if table is None:
-            raise InvalidInput(
-                "fit: expected reference rows, X, or a table of them, "
-                "Explainer(model, data=X_train)"
-            )
-        return table if is_frame(table, "data") else np.asarray(table)
-
-    def _function(self, table: Any) -> Function:
-        is_schema = isinstance(self.data, TableSchema)
-        data = self.data if is_schema else table
-        if isinstance(self.model, Function):
-            data = None
-        return wrapped(
-            self.model, table, self.target, self.output, data, outcome=self.outcome
-        )
-
-    def _reference_rows(self, table: Any, seed: int) -> Any:
-        most = read_count(self.n_reference, "n_reference")
-        if len(table) <= most:
-            return table
-        kept = read_rng(seed).choice(len(table), most, replace=False)
-        return rows_of(table, np.sort(kept).tolist())

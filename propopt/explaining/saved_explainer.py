@@ -25,7 +25,7 @@ from propopt.explaining.fitted_rows import FittedParts, FittedRows, NearestRows
 from propopt.explaining.targets import (
     LawChoice,
     TargetRule,
-    coordinates_of_points,
+    coordinates_of,
     target_rule,
 )
 from propopt.functions import Function
@@ -271,9 +271,7 @@ def _refuse_contradictions(fitted: FittedRows) -> None:
     """Refuse numbers that no fit leaves together."""
     reference, nearest = fitted.reference, fitted.nearest
     n, D = reference.shape
-    result = coordinates_of_points(
-        fitted.function, fitted.rows, fitted.table.labels, fitted.rule.sizes
-    )
+    result = coordinates_of(fitted.function, fitted.rows, fitted.rule.sizes)
     known = nearest.coordinates
     if result.shape != known.shape or not np.allclose(
         result, known, rtol=_ROUNDING, atol=0.0, equal_nan=True
@@ -350,7 +348,7 @@ def _targets(fitted: FittedRows) -> Array:
         rule = fitted.rule
         return rule.scaled(rule.function.estimate_at(rows, columns)).values
     result = [
-        fitted.parts.of_points(rows[[n]], columns, fitted.kind, fitted.base)
+        fitted.parts.of_row(rows[[n]], columns, fitted.kind, fitted.base)
         for n in range(len(rows))
     ]
     return np.concatenate([one.estimate.values for one in result])

@@ -102,7 +102,9 @@ class SweepPlan:
         """All losses: those with limits have no weight."""
         point = self.points[0]
         terms = [*zip(point.weights.tolist(), self.losses, strict=True)]
-        return Objective((*terms, *((0.0, bound.loss) for bound in point.bounds)))
+        return Objective.weighed(
+            (*terms, *((0.0, bound.loss) for bound in point.bounds))
+        )
 
 
 def _read(objective: Objective, swept: ByLoss, what: str, label: str) -> _Read:
@@ -148,7 +150,7 @@ def _summed(objective: Objective, weighed: _Read, limited: _Read) -> Objective:
             "limits: all losses of the objective have limits, so nothing is left to "
             "minimise"
         )
-    return Objective(kept + new)
+    return Objective.weighed(kept + new)
 
 
 def _combined(objective: Objective, weighed: _Read) -> Array:

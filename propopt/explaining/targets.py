@@ -18,10 +18,10 @@ from propopt.functions.cost import cost_of
 from propopt.functions.function import EXACT
 from propopt.functions.sampled_means import SampledMean
 from propopt.laws.data_law import Reference, constant_in_words
-from propopt.losses import Objective, PairwiseRobustness, SharedRobustness
+from propopt.losses import Objective, PairwiseRobustness, PropertyLoss, SharedRobustness
 from propopt.losses.completeness import Constraint
 from propopt.losses.faithfulness import Estimate
-from propopt.losses.graphs.points import Graph, knn_graph, share_across_patterns
+from propopt.losses.graphs.points import Graph, share_across_patterns
 from propopt.results.explanation import Explanation
 from propopt.solvers import solve
 from propopt.tables.frames import Labels
@@ -48,9 +48,9 @@ class TargetRule:
     sizes: Array
     notes: tuple[str, ...] = ()  # the columns that are constant, a sentence each
 
-    def of(self, X: Any) -> Estimate:
-        """Slopes per scale at the rows of X, with what is known of their error."""
-        return self.scaled(self.function.estimate(X))
+    def at(self, points: Points, labels: Labels) -> Estimate:
+        """Slopes per scale at rows that are read, with what is known of their error."""
+        return self.scaled(self.function.estimate_at(points, labels))
 
     def scaled(self, estimate: Estimate) -> Estimate:
         """Slopes of the function per scale."""
@@ -120,16 +120,17 @@ class Effort:
     progress: bool | None = None
 
     def spent(
-        self, rule: TargetRule, X: Any, explain: Callable[[Estimate], Explanation]
+        self,
+        rule: TargetRule,
+        points: Points,  # shape (N, D)
+        labels: Labels,
+        explain: Callable[[Estimate], Explanation],
     ) -> Explanation:
-        """The explanation of a target that is precise, or of the best one affordable.
-
-        X (N, D).
-        """
+        """The explanation of a precise target, or of the best one affordable."""
         if isinstance(rule.function, SampledMean):
-            best = explain(self._drawn(rule, rule.function, X, explain))
+            best = explain(self._drawn(rule, rule.function, points, labels, explain))
         else:
-            best = explain(rule.of(X))
+            best = explain(rule.at(points, labels))
         if self.precision is not None and not best.target_error <= self.precision:
             warnings.warn(self._complaint(best), ImpreciseWarning, stacklevel=4)
         return best
@@ -138,13 +139,16 @@ class Effort:
         self,
         rule: TargetRule,
         mean: SampledMean,
-        X: Any,
+        points: Points,
+        labels: Labels,
         explain: Callable[[Estimate], Explanation],
     ) -> Estimate:
-        points, labels = mean.read(X)
-        cost = cost_of(mean.function, points, labels, mean.evaluations(X))
+        first = mean.n_samples * mean.per_draw_at(points)
+        cost = cost_of(mean.function, points, labels, first)
         with cost.announced("explain: the first draws", mean.calls, self.progress):
-            growing = mean.growing(X, max_evaluations=self.max_evaluations)
+            growing = mean.growing_at(
+                points, labels, max_evaluations=self.max_evaluations
+            )
         if self.precision is not None:
             growing = growing.until(
                 lambda estimate: explain(rule.scaled(estimate)).target_error,
@@ -195,33 +199,11 @@ def refuse_no_scale(sizes: Array, reference: Reference) -> None:
         )
 
 
-def coordinates_of(function: Function, X: Any, sizes: Array) -> Array:
-    """The points (N, M) between which distances are measured."""
+def coordinates_of(function: Function, points: Points, sizes: Array) -> Array:
+    """Where rows that are read lie, (N, M), so that distances mean something."""
     if function.schema is not None:
-        return function.schema.coordinates(X, sizes)
-    points, _ = function.read(X)
+        return function.schema.coordinates_of(points, sizes)
     return per_scale(points, sizes)
-
-
-def coordinates_of_points(
-    function: Function, points: Points, labels: Labels, sizes: Array
-) -> Array:
-    """The same of points that are encoded."""
-    if function.schema is not None:
-        return coordinates_of(function, function.schema.decode(points), sizes)
-    return coordinates_of(function, labels.of_columns().table(points), sizes)
-
-
-def neighbours_of(coordinates: Array, same_pattern: bool = False) -> Graph:
-    """The graph of nearest neighbours, all of them or those with the same gaps."""
-    if len(coordinates) < 2:
-        raise InvalidInput(
-            "X: robustness compares rows, and there is one; give more, or the table "
-            "that it comes from as data, or take the gradient alone by "
-            "propopt.explainers.Gradient"
-        )
-    count = min(N_NEIGHBORS, len(coordinates) - 1)
-    return knn_graph(coordinates, count, same_pattern=same_pattern)
 
 
 def warn_of_patterns(graph: Graph, coordinates: Array) -> None:
@@ -240,24 +222,26 @@ def warn_of_patterns(graph: Graph, coordinates: Array) -> None:
 
 
 def optimum(
-    rest: Objective,  # all but robustness, faithfulness first
+    # all but robustness with their weights, faithfulness first
+    rest: Sequence[tuple[float, PropertyLoss]],
     robust: PairwiseRobustness | SharedRobustness,
     weight: float | None,
     progress: bool | None,
     subject_to: Sequence[Constraint] = (),
 ) -> Explanation:
     """The best for a weight of robustness; of that at the knee if None."""
+    given = 1.0 if weight is None else read_nonnegative(weight, "robustness")
+    objective = Objective.weighed((*rest, (given, robust)))
     if weight is not None:
-        objective = rest + read_nonnegative(weight, "robustness") * robust
         return solve(objective, subject_to=subject_to)
     weights = np.logspace(-_DECADES, _DECADES, _N_WEIGHTS) / (2.0 * _degree(robust))
     curve = sweep(
-        rest + 1.0 * robust,
+        objective,
         {robust.name: weights},
         subject_to=subject_to,
         progress=progress,
     )
-    return curve.knee(rest.losses[0].name, robust.name)
+    return curve.knee(objective.losses[0].name, robust.name)
 
 
 def _degree(robust: PairwiseRobustness | SharedRobustness) -> float:

@@ -4,36 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, final
+from functools import cached_property
+from typing import Final, final
 
 import numpy as np
 
-from propopt.base.arrays import Positions, Truths, Values
+from propopt.base.arrays import Array, Points, Positions, Truths, Values
+from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
 from propopt.base.text import printable
-from propopt.explaining.contributions import (
-    ContributionRule,
-    ContributionsLike,
-    FeatureMetric,
-    complete_explanation,
+from propopt.explaining.contributions import ContributionRule, complete_explanation
+from propopt.explaining.settings import ClearScores, ExplainSettings, InteractionScores
+from propopt.explaining.targets import (
+    Effort,
+    TargetRule,
+    coordinates_of,
+    optimum,
+    sizes_of,
+    target_rule,
 )
-from propopt.explaining.targets import Effort, TargetRule, optimum
 from propopt.functions import Function
-from propopt.losses import GradientMatching, PairwiseRobustness
+from propopt.laws.data_law import Reference
+from propopt.losses import (
+    GradientMatching,
+    Objective,
+    PairwiseRobustness,
+    Smoothness,
+)
 from propopt.losses.faithfulness import Estimate
-from propopt.losses.graphs.points import Graph
+from propopt.losses.graphs.points import Graph, knn_graph, read_graph
 from propopt.results.explanation import Explanation, Parameter
+from propopt.tables.frames import Labels
 
 
-if TYPE_CHECKING:
-    from propopt.interactions.scores import ClearScores
-    from propopt.interactions.scores import InteractionScores as InteractionScores
-    from propopt.lime.text.text_reading import TextLaw as TextLaw
-else:  # rooms that explaining a table has no use for, and does not load
-    InteractionScores = TextLaw = Any
-
-
-# ---- Rows that are explained together: what they aim at, and who is alike
+# ---- Rows that are explained together: what they aim at, who is alike, the optimum
 
 
 MOST_STABLE = 1_000
@@ -42,27 +46,106 @@ MOST_STABLE = 1_000
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Together:
-    """Rows, and how they are compared."""
+class JointPlan:
+    """Rows of a table, and all that their explanation together depends on."""
 
-    X: Any  # shape (N, D)
-    graph: Graph  # who is similar
-    robustness: float | None  # the weight, if not at the knee of the curve
+    settings: ExplainSettings
+    function: Function  # the model
+    reference: Reference  # the rows that scales and laws are made of
+    points: Points  # (N, D): the rows, as they are read
+    labels: Labels  # their names
     progress: bool | None  # whether to show bars
 
-    def slopes(self, rule: TargetRule, effort: Effort) -> Explanation:
-        """Robust slopes per scale."""
-        return effort.spent(rule, self.X, self._nearest)
+    @cached_property
+    def sizes(self) -> Array:
+        """The scale of each feature, (D,); 0 if constant."""
+        return sizes_of(self.function, self.reference, self.settings.scale)
 
-    def contributions(
-        self, rule: ContributionRule, of: ContributionsLike, metric: FeatureMetric
-    ) -> Explanation:
+    @cached_property
+    def coordinates(self) -> Array:
+        """Where the rows lie, (N, M), so that distances mean something."""
+        return coordinates_of(self.function, self.points, self.sizes)
+
+    @cached_property
+    def graph(self) -> Graph:
+        """Who is similar: nearest neighbours, if no graph is given."""
+        asked, n_rows = self.settings, len(self.points)
+        if asked.graph is None:
+            if asked.lengthscale is not None and asked.weights == "uniform":
+                raise InvalidInput("lengthscale: it needs weights='gaussian'")
+            return knn_graph(
+                self.coordinates,
+                min(read_count(asked.n_neighbors, "n_neighbors"), n_rows - 1),
+                weights=asked.weights,
+                lengthscale=asked.lengthscale,
+                same_pattern=asked.same_pattern,
+            )
+        graph = read_graph(asked.graph)
+        if graph.n_nodes != n_rows:
+            raise InvalidInput(
+                f"graph: expected one of the {n_rows} rows of X, got one of "
+                f"{graph.n_nodes} nodes; make it of X, as by po.knn_graph(X, 8)"
+            )
+        return graph
+
+    @cached_property
+    def rule(self) -> TargetRule:
+        """How slopes are made."""
+        law, rng = self.settings.law_of_columns, self.settings.rng
+        return target_rule(self.function, self.reference, self.sizes, law=law, rng=rng)
+
+    @cached_property
+    def parts(self) -> ContributionRule:
+        """How contributions are made."""
+        law, rng = self.settings.law_of_columns, self.settings.rng
+        return ContributionRule(
+            function=self.function, reference=self.reference, law=law, rng=rng
+        )
+
+    @cached_property
+    def smooth(self) -> tuple[Smoothness | None, float]:
+        """The loss of which features are similar, and its weight; None and 0."""
+        if self.settings.smoothness is None:
+            return None, 0.0
+        terms = Objective.of(self.settings.smoothness).terms
+        weight, loss = terms[0]
+        if len(terms) != 1 or not isinstance(loss, Smoothness):
+            raise InvalidInput(
+                "smoothness: expected a weight times po.Smoothness(graph), got "
+                f"{self.settings.smoothness!r}: a row by itself has a closed form "
+                "under no other loss; solve all rows together by po.solve"
+            )
+        return loss, weight
+
+    @property
+    def note(self) -> dict[str, Parameter]:
+        """What matters jointly, where that is known."""
+        n_features = self.points.shape[1]
+        return note_on_interactions(self.labels, n_features, self.settings.interactions)
+
+    @property
+    def weight_rule(self) -> str:
+        """Where the weight of robustness comes from."""
+        given = self.settings.robustness is not None
+        return "given" if given else "knee of the curve"
+
+    def slopes(self) -> Explanation:
+        """Robust slopes per scale."""
+        effort = Effort(
+            precision=self.settings.precision,
+            max_evaluations=self.settings.max_evaluations,
+            progress=self.progress,
+        )
+        return effort.spent(self.rule, self.points, self.labels, self._nearest)
+
+    def contributions(self, parts: ContributionRule) -> Explanation:
         """Robust contributions that add up to the prediction less the base."""
-        known = rule.of(self.X, of)
+        metric = self.settings.metric
+        known = parts.of(self.points, self.labels, self.settings.contributions)
         best = complete_explanation(
             known,
             self.graph,
-            robustness=self.robustness,
+            robustness=self.settings.robustness,
             metric=metric,
             progress=self.progress,
         )
@@ -78,8 +161,13 @@ class Together:
 
     def _nearest(self, aim: Estimate) -> Explanation:
         """The optimum for slopes, with the slopes beside it."""
-        matching, robust = 1.0 * GradientMatching(aim), PairwiseRobustness(self.graph)
-        best = optimum(matching, robust, self.robustness, self.progress)
+        smooth, c = self.smooth
+        rest = [
+            (1.0, GradientMatching(aim)),
+            *([] if smooth is None else [(c, smooth)]),
+        ]
+        robust = PairwiseRobustness(self.graph)
+        best = optimum(rest, robust, self.settings.robustness, self.progress)
         return beside_target(best, aim)
 
 
@@ -121,19 +209,14 @@ _MOST_NAMED: Final = 5
 
 
 def note_on_interactions(
-    function: Function, X: Any, result: InteractionScores | None
+    labels: Labels, n_features: int, result: InteractionScores | None
 ) -> dict[str, Parameter]:
-    """The sentence as the note of an explanation; nothing where no scores are given.
-
-    X (N, D).
-    """
+    """The sentence as the note of an explanation; nothing where no scores are given."""
     if result is None:
         return {}
     from propopt.interactions.scores import clear_scores
 
     clear = clear_scores(result)
-    points, labels = function.read(X)
-    n_features = points.shape[1]
     names = labels.features if labels.columns is None else labels.columns
     members = explained_members(result, names, n_features)
     own = labels.feature_names(n_features)

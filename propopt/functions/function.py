@@ -157,7 +157,7 @@ class Function(ABC):
         -------
         Estimate
             Exact where :attr:`gradient_method` says so; else its error is not known,
-            unless a subclass knows it.
+            unless a subclass knows it, by :meth:`estimate_at`.
 
         Examples
         --------

@@ -171,7 +171,7 @@ class SampledMean(MeanOfFunction):
         return f"{self.n_samples} draws, {self._source}"
 
     def estimate_at(self, points: Points, labels: Labels) -> Estimate:
-        return self._growing_at(points, labels, self.n_samples, None).estimate
+        return self.growing_at(points, labels).estimate
 
     def growing(
         self,
@@ -181,12 +181,17 @@ class SampledMean(MeanOfFunction):
         max_evaluations: int | None = None,
     ) -> GrowingEstimate:
         """The estimate at some rows, which can be drawn on."""
-        first = self.n_samples if n_draws is None else n_draws
-        return self._growing_at(*self.read(X), first, max_evaluations)
+        return self.growing_at(*self.read(X), n_draws, max_evaluations)
 
-    def _growing_at(
-        self, points: Points, labels: Labels, first: int, max_evaluations: int | None
+    def growing_at(
+        self,
+        points: Points,  # shape (N, D)
+        labels: Labels,
+        n_draws: int | None = None,
+        max_evaluations: int | None = None,
     ) -> GrowingEstimate:
+        """:meth:`growing` at points that are read."""
+        first = self.n_samples if n_draws is None else n_draws
         design = self._design(points)
         if max_evaluations is not None:
             require_affordable(design.per_draw, design.fewest, max_evaluations)
@@ -213,9 +218,12 @@ class SampledMean(MeanOfFunction):
         self, X: ArrayLike | pd.DataFrame, n_draws: int | None = None
     ) -> int:
         """How many rows the model will be given for an estimate, exactly."""
-        points, _ = self.read(X)
         first = self.n_samples if n_draws is None else n_draws
-        return first * self._uncontrolled(points).per_draw
+        return first * self.per_draw_at(self.read(X)[0])
+
+    def per_draw_at(self, points: Points) -> int:
+        """Rows that the model is given for one draw around each of points (N, D)."""
+        return self._uncontrolled(points).per_draw
 
     def _value(self, points: Points, labels: Labels, /) -> Values:
         design = self._design(points)

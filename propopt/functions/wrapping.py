@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, final
 
 import numpy as np
 import pandas as pd
 
-from propopt.base.arrays import Array
+from propopt.base.arrays import Array, Points
 from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Quantity
@@ -63,8 +64,8 @@ from propopt.tables.documents import (
     WordRule,
     is_documents,
 )
-from propopt.tables.frames import is_frame, read_points
-from propopt.tables.schema import TableSchema
+from propopt.tables.frames import Labels, is_frame, read_points
+from propopt.tables.schema import TableSchema, read_with_schema
 
 
 # ---- From whatever computes numbers to a function under explanation
@@ -322,10 +323,24 @@ class KnownTable:
     @property
     def schema(self) -> TableSchema | None:
         """The columns; None of an array."""
+        if isinstance(self.data, TableSchema):
+            return self.data
+        return None if self._encoded is None else self._encoded[0]
+
+    def read(self, function: Function, X: Any, what: str) -> tuple[Points, Labels]:
+        """X as its function takes it; the table itself is not read again."""
+        if X is self.data and self._encoded is not None:
+            schema, points, labels = self._encoded
+            if function.schema is schema:
+                return points, labels
+        return function.read(X, what)
+
+    @cached_property
+    def _encoded(self) -> tuple[TableSchema, Points, Labels] | None:
+        """The columns of a table and its rows, read once."""
         if self.data is None or _is_plain(self.data):
             return None
-        known = isinstance(self.data, TableSchema)
-        return self.data if known else TableSchema.of(self.data, what=self.label)
+        return read_with_schema(self.data, what=self.label)
 
     @property
     def observed(self) -> tuple[Atoms | None, ...] | None:
@@ -569,13 +584,27 @@ def wrapped(
 
     A Function knows what its columns are: ``data`` is a table of reference rows alone.
     """
+    return wrapped_and_told(model, X, target, output, data, batch_rows, outcome)[0]
+
+
+def wrapped_and_told(
+    model: Any,
+    X: Any,
+    target: Target,
+    output: Output,
+    data: TableSchema | TextSchema | pd.DataFrame | Array | Sequence[str] | None,
+    batch_rows: int | None = None,
+    outcome: str | None = None,
+) -> tuple[Function, KnownTable]:
+    """:func:`wrapped`, and the table that the function was told of."""
     if isinstance(model, Function):
         if isinstance(data, TableSchema | TextSchema):
             raise InvalidInput(
                 f"data: a schema belongs to wrap(model, data=...), and {model!r} is "
                 "wrapped already; give a table of reference rows"
             )
-        return wrap(model, target, output, batch_rows=batch_rows, outcome=outcome)
+        function = wrap(model, target, output, batch_rows=batch_rows, outcome=outcome)
+        return function, KnownTable(None)
     for label, table in (("X", X), ("data", data)):
         if isinstance(table, str | bytes | Path):
             raise InvalidInput(
@@ -586,7 +615,7 @@ def wrapped(
     known = KnownTable(data)
     if data is None and (is_documents(X) or is_frame(X, "X") or _has_gaps(X)):
         known = KnownTable(X, "X")
-    return _by_margin(model, target, output, known, batch_rows, outcome)
+    return _by_margin(model, target, output, known, batch_rows, outcome), known
 
 
 def wrapped_by_margin(

@@ -223,13 +223,7 @@ class Objective:
     def __post_init__(self) -> None:
         for weight, loss in self.terms:
             read_nonnegative(weight, f"weight of {loss.name}")
-        names = [loss.name for loss in self.losses]
-        for name in names:
-            if names.count(name) > 1:
-                raise InvalidInput(
-                    f"two losses are called {name!r}; give one of them another name, "
-                    f"as in PairwiseRobustness(graph, name='near_neighbours')"
-                )
+        _refuse_equal_names([loss.name for loss in self.losses])
 
     @classmethod
     def of(cls, losses: Objective | PropertyLoss) -> Objective:
@@ -243,7 +237,7 @@ class Objective:
         if isinstance(losses, Objective):
             return losses
         if isinstance(losses, PropertyLoss):
-            return cls(((1.0, losses),))
+            return cls.trusted(((1.0, losses),))
         raise InvalidInput(
             "objective: expected losses and weights, such as po.GradientMatching(G) + "
             f"0.5 * po.Sparsity(), got {type(losses).__name__}; sum(...) adds a list"
@@ -255,6 +249,12 @@ class Objective:
         objective = object.__new__(cls)
         vars(objective)["terms"] = terms
         return objective
+
+    @classmethod
+    def weighed(cls, terms: tuple[tuple[float, PropertyLoss], ...]) -> Objective:
+        """The objective of terms whose weights have been checked before."""
+        _refuse_equal_names([loss.name for _, loss in terms])
+        return cls.trusted(terms)
 
     @property
     def losses(self) -> tuple[PropertyLoss, ...]:
@@ -333,6 +333,15 @@ class Objective:
 
     def __repr__(self) -> str:
         return " + ".join(f"{weight:.6g} * {loss.name}" for weight, loss in self.terms)
+
+
+def _refuse_equal_names(names: Sequence[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidInput(
+                f"two losses are called {name!r}; give one of them another name, "
+                f"as in PairwiseRobustness(graph, name='near_neighbours')"
+            )
 
 
 def common_labels(losses: Iterable[PropertyLoss]) -> Labels:

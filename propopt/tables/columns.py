@@ -138,8 +138,8 @@ class Numeric(Column):
     missing_share: float  # the share of rows in which the number is missing
 
     @classmethod
-    def of(cls, column: pd.Series[Any], what: str) -> Numeric:
-        """The column and its statistics."""
+    def of(cls, column: pd.Series[Any], what: str) -> tuple[Numeric, Array]:
+        """The column with its statistics, and its numbers (n,)."""
         refuse_dates(column, what)
         if column.dtype.kind not in "iuf" and column.dtype != object:
             raise InvalidInput(
@@ -150,7 +150,7 @@ class Numeric(Column):
         known = values[~np.isnan(values)]
         mean, std = (known.mean(), known.std()) if len(known) > 0 else (np.nan, 0.0)
         atoms = Atoms.of(known)
-        return cls(
+        own = cls(
             name=column.name,
             dtype=column.dtype,
             plain=plain_dtype(column),
@@ -160,6 +160,7 @@ class Numeric(Column):
             atoms=atoms if len(atoms.values) <= MOST_ATOMS else None,
             missing_share=1.0 - len(known) / len(values),
         )
+        return own, values
 
     @property
     def spread(self) -> float:
@@ -247,13 +248,14 @@ class Categorical(Coded):
     frequencies: Array
 
     @classmethod
-    def of(cls, column: pd.Series[Any], what: str) -> Categorical:
-        """The column, its categories and their frequencies."""
+    def of(cls, column: pd.Series[Any], what: str) -> tuple[Categorical, Array]:
+        """The column with its categories and their frequencies, and its codes (n,)."""
         levels = _levels(column)
         codes = _positions(levels, column)
         shares = _shares(codes, len(levels) + 1)
         absent = missing_value(column, what)
-        return cls(column.name, column.dtype, levels, absent, shares)
+        own = cls(column.name, column.dtype, levels, absent, shares)
+        return own, codes.astype(float)
 
     @property
     def misses(self) -> bool:
@@ -312,11 +314,12 @@ class OneHot(Coded):
         members: tuple[Hashable, ...],
         frame: pd.DataFrame,
         what: str,
-    ) -> OneHot:
-        """The columns and their frequencies."""
+    ) -> tuple[OneHot, Array]:
+        """The columns with their frequencies, and which of them is 1 (n,)."""
         codes = _hot(name, members, frame, what)
         dtypes = tuple(frame[member].dtype for member in members)
-        return cls(name, members, dtypes, _shares(codes, len(members)))
+        own = cls(name, members, dtypes, _shares(codes, len(members)))
+        return own, codes.astype(float)
 
     @property
     def misses(self) -> bool:

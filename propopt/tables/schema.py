@@ -19,7 +19,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from propopt.base.arrays import Array, Points
-from propopt.base.checks import read_array, read_positive, refuse_sparse
+from propopt.base.checks import read_array, read_positive, refuse_sparse, sealed
 from propopt.base.errors import InvalidInput
 from propopt.tables.columns import (
     Atoms,
@@ -134,13 +134,7 @@ class TableSchema:
             exist, a group is not one-hot, or text is all numbers; the first such row is
             named.
         """
-        frame = _check_frame(X, what)
-        table = frame.table
-        declared = _read_declared(categorical, table.columns, what)
-        feature_of = _read_groups(groups or {}, table.columns, declared)
-        names = dict.fromkeys(feature_of.get(label, label) for label in table.columns)
-        columns = [_column(name, table, declared, groups or {}, what) for name in names]
-        return cls(table.columns, tuple(columns), frame.kind)
+        return read_with_schema(X, categorical, groups, what)[0]
 
     @property
     def names(self) -> tuple[Hashable, ...]:
@@ -184,10 +178,8 @@ class TableSchema:
         frame = _check_frame(X, what)
         table = frame.table
         self._check_columns(table, what)
-        points = np.stack([column.encode(table, what) for column in self.columns], 1)
-        points.setflags(write=False)
-        features = tuple(str(name) for name in self.names)
-        return points, Labels(frame.points, features, self.names, frame.kind)
+        columns = [column.encode(table, what) for column in self.columns]
+        return _stacked(columns, self.names, frame)
 
     def missing(self, points: Points) -> NDArray[np.bool_]:
         """Which numbers and categories are missing, shape (n, D).
@@ -261,12 +253,26 @@ class TableSchema:
         array (N, M)
             For :func:`propopt.gaussian_graph` and others; M counts each category.
         """
-        points, _ = self.encode(X)
+        return self.coordinates_of(self.encode(X)[0], self.scales(scale))
+
+    def coordinates_of(self, points: Points, sizes: Array) -> Array:
+        """:meth:`coordinates` of points that are encoded.
+
+        Parameters
+        ----------
+        points : array (n, D)
+            Numbers and codes.
+        sizes : array (D,)
+            What one step of each column is, as :meth:`scales` gives them.
+
+        Raises
+        ------
+        InvalidInput
+            If a categorical column holds anything but codes of its categories.
+        """
+        columns = zip(self.columns, points.T, sizes, strict=True)
         parts = [
-            per_scale(column.coordinates(values), np.asarray(size))
-            for column, values, size in zip(
-                self.columns, points.T, self.scales(scale), strict=True
-            )
+            per_scale(x.coordinates(v), np.asarray(size)) for x, v, size in columns
         ]
         return np.concatenate(parts, axis=1)
 
@@ -359,6 +365,32 @@ class TableSchema:
         return cls(index, columns)
 
 
+def read_with_schema(
+    X: Any,
+    categorical: CategoricalColumns = "auto",
+    groups: Groups | None = None,
+    what: str = "data",
+) -> tuple[TableSchema, Points, Labels]:
+    """The schema of a table, and what it encodes the table to, read once."""
+    frame = _check_frame(X, what)
+    table = frame.table
+    declared = _read_declared(categorical, table.columns, what)
+    feature_of = _read_groups(groups or {}, table.columns, declared)
+    names = dict.fromkeys(feature_of.get(label, label) for label in table.columns)
+    read = [_column(name, table, declared, groups or {}, what) for name in names]
+    columns, values = zip(*read, strict=True)
+    schema = TableSchema(table.columns, columns, frame.kind)
+    return schema, *_stacked(values, schema.names, frame)
+
+
+def _stacked(
+    columns: Sequence[Array], names: tuple[Hashable, ...], frame: Frame
+) -> tuple[Points, Labels]:
+    """Encoded columns as points, with the names of the frame that they are of."""
+    labels = Labels(frame.points, tuple(map(str, names)), names, frame.kind)
+    return sealed(np.stack(columns, axis=1)), labels
+
+
 def _check_frame(X: object, label: str) -> Frame:
     frame = as_frame(X, label)
     if frame is None:
@@ -429,7 +461,7 @@ def _column(
     declared: frozenset[Hashable],
     groups: Groups,
     label: str,
-) -> Column:
+) -> tuple[Column, Array]:
     if name in groups:
         return OneHot.of(name, tuple(groups[name]), X, label)
     column = X[name]

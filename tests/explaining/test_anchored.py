@@ -31,11 +31,10 @@ class Noisy(Function):
     def _value(self, points, _):
         return black_box(points)
 
-    def _gradient(self, points, _):
-        return self.estimate(points).values
+    def _gradient(self, points, labels):
+        return self.estimate_at(points, labels).values
 
-    def estimate(self, X):
-        points, labels = self.read(X)
+    def estimate_at(self, points, labels):
         noise = np.random.default_rng(3).normal(size=(B, 1, D))
         blocks = 2.0 * points * np.arange(1.0, D + 1.0) + noise
         return Estimate.of_blocks(blocks, source="noise", n_draws=500, labels=labels)

@@ -25,9 +25,10 @@ from propopt.base.errors import InvalidInput
 from propopt.base.files import archive_path
 from propopt.base.terminal import PlainConsole, print_table
 from propopt.base.text import gap_in_words, printable
-from propopt.explaining.contributions import FeatureMetric
+from propopt.explaining.contributions import ContributionChoice, FeatureMetric
 from propopt.explaining.first_look import explain
 from propopt.explaining.one_by_one import Explainer
+from propopt.explaining.settings import UnitsChoice
 from propopt.explaining.targets import LawChoice
 from propopt.explaining.together import explained_members
 from propopt.functions import Function
@@ -87,12 +88,12 @@ class ExplainSection(Section):
         "observed values where it jumps. Of documents none, for effects of words, "
         "which is the default, or lime, for what the lime package tends to",
     )
-    units: Literal["scaled", "output"] = Field(
+    units: UnitsChoice = Field(
         "scaled",
         description="changes of the output per scale, or parts of the output that add "
         "up to f(x) less its mean in every row",
     )
-    contributions: Literal["shapley", "slopes"] = Field(
+    contributions: ContributionChoice = Field(
         "shapley", description="what attributions in units of the output are close to"
     )
     metric: FeatureMetric = Field(
