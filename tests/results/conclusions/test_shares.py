@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import cvxpy as cp
 import numpy as np
 import pytest
 from exact_csv import read_csv
+from exact_values import same
 from golden_chains import (
     DIFFERENCE,
     FEATURES,
@@ -24,7 +26,7 @@ from golden_chains import (
 
 import propopt as po
 from propopt.base.errors import InvalidInput
-from propopt.results.shares import Shares
+from propopt.results.shares import Ends, Shares, are_ends, ends_of, plain_ends
 
 
 MATCHING, ROBUST, SMOOTH = "gradient_matching", "pairwise_robustness", "smoothness"
@@ -256,6 +258,38 @@ def test_names_are_shown_and_not_obeyed():
     shares = po.solve(po.GradientMatching(G) + loss).shares()
     assert "<b>\x1b" not in shares._repr_html_()
     assert "\x1b" not in repr(shares)
+
+
+def ends(**changes):
+    known = {"a": 1.0, "b": math.nan}
+    fields = {"faithful": ["a"], "roots": ["b"], "sizes": {"a": 2.0}}
+    return Ends(**{**fields, "at_target": known, "far": known, **changes})
+
+
+def test_ends_of_a_header_are_those_that_were_written():
+    plain = json.loads(json.dumps(plain_ends(ends()), allow_nan=False))
+    assert same(ends_of(plain), ends(faithful=("a",), roots=("b",)))
+    assert ends_of(None) is None
+    for odd in ({}, [], 1, {**plain, "more": 1}, {**plain, "sizes": {"a": "2"}}):
+        assert not are_ends(odd)
+    assert are_ends(plain)
+    assert are_ends(None)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"far": {"a": 1.0}},
+        {"at_target": {"a": 1.0}},
+        {"faithful": ["a", "c"], "sizes": {"a": 1.0, "c": 1.0}},
+        {"roots": ["c"]},
+        {"sizes": {}},
+    ],
+)
+def test_ends_of_unknown_losses_are_refused(changes):
+    with pytest.raises(InvalidInput):
+        ends(**changes)
+    assert not are_ends({**plain_ends(ends()), **changes})
 
 
 TOTAL = np.array([1.0, 0.5, -0.25, 0.0])
