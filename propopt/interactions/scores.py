@@ -379,7 +379,7 @@ class InteractionScores(
     """
 
     sets: Places = stored("Q R")
-    names: tuple[Hashable, ...] = stored(nonempty=True)
+    names: tuple[Hashable, ...] = stored()
     estimates: Values = stored("Q", missing=True)
     standard_errors: Values = stored("Q", low=0.0, missing=True)
     monte_carlo: Values = stored("Q", low=0.0, missing=True)

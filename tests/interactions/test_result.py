@@ -168,6 +168,10 @@ def test_names_that_are_no_numbers_are_text_once_saved(rng, tmp_path):
     assert loaded.names == ("('x', 1)", 4, 2.5, "d", "e")
 
 
+def single(**fields: Any) -> InteractionScores:
+    return scores_of("ab", {(0,): 1.0, (1,): 2.0}, order=1, **fields)
+
+
 BROKEN = [
     ({"sets": np.array([[0, 5]] * 10)}, "sets: expected ascending places from 0 to 4"),
     ({"sets": np.array([[-1, 3]] * 10)}, "sets: expected ascending places"),
@@ -191,12 +195,14 @@ BROKEN = [
     ({"n_row_groups": -1}, "n_row_groups: expected an integer >= 0, got -1"),
     ({"columns": (("a",), ("b",))}, "columns: expected those of each feature"),
     ({"columns": ((),) * 5}, "columns: expected at least one of each feature"),
+    ({"columns": (("a",), ("b",), ("c",), ("d",), ())}, "columns: expected at least"),
     ({"n_groups": 0}, "monte_carlo: expected 0 without groups"),
     ({"n_row_groups": 51}, "n_row_groups: expected at most the rows"),
     ({"effective_rows": np.array(50.1)}, "effective_rows: expected no more rows"),
     ({"error_range": ErrorRange(1.0, 0.0, True)}, "error_range: expected two numbers"),
     ({"leak": np.zeros(3)}, "leak: expected shape"),
     ({"main": scores_of("abcde", {(0, 1): 1.0})}, "main: expected single features"),
+    ({"main": single(main=single())}, "main: expected single features"),
 ]
 
 
@@ -225,6 +231,9 @@ def test_files_of_something_else_are_refused(saved):
     members = members_of(saved)
     write(saved, signed({**members, "main.main.sets.npy": members["sets.npy"]}))
     with pytest.raises(InvalidInput, match=r"it also has the array 'main.main.sets'"):
+        InteractionScores.load(saved)
+    write(saved, signed(with_header(members, {**header_of(members), "columns": []})))
+    with pytest.raises(InvalidInput, match="columns: expected a list"):
         InteractionScores.load(saved)
     less = {name: data for name, data in members.items() if name != "leak.npy"}
     write(saved, signed(less))
