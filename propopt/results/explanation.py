@@ -36,9 +36,13 @@ from propopt.losses import Objective, Program, PropertyLoss
 from propopt.losses.algebra import read_for
 from propopt.losses.completeness import Constraint, bounds_of
 from propopt.losses.faithfulness import Units, units_in_words
-from propopt.results.archive import SATISFIED, refuse_contradiction
 from propopt.results.certain import BUDGET, Certain, OrderBy, certain_of, claimed
-from propopt.results.certificate import Certificate, certify
+from propopt.results.certificate import (
+    SATISFIED,
+    Certificate,
+    certify,
+    refuse_contradiction,
+)
 from propopt.results.explanation_card import (
     certain_share,
     explanation_card,
@@ -698,7 +702,7 @@ class Explanation(
 
     def contradictions(self) -> None:
         """Refuse a certificate of other losses, and parts that do not add up."""
-        refuse_contradiction(vars(self))
+        refuse_contradiction(self)
         base, total = (self.details.get(k) for k in (BASE_VALUE, "prediction"))
         if self.method != "optimized" or base is None or total is None:
             return
