@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import math
+import sys
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, final
 
 import numpy as np
+import pandas as pd
 
 from propopt.base.arrays import Array, Attributions, Points, Truths
-from propopt.base.checks import known_word, read_nonnegative, read_rng, read_seed
+from propopt.base.checks import (
+    known_word,
+    read_count,
+    read_nonnegative,
+    read_rng,
+    read_seed,
+)
 from propopt.base.errors import InvalidInput
+from propopt.base.terminal import progress_bar
 from propopt.explaining.contributions import Contributions, ContributionsLike
 from propopt.explaining.explainers.documents import N_PAIRS, DocumentShapley
 from propopt.explaining.settings import OF_TABLES, ExplainSettings, UnitsChoice
@@ -29,9 +40,16 @@ from propopt.losses.completeness import Constraint
 from propopt.losses.faithfulness import Estimate
 from propopt.losses.graphs.features import document_graph
 from propopt.losses.graphs.points import Graph
-from propopt.results.explanation import Explanation
+from propopt.results.certificate import Certificate
+from propopt.results.explanation import Explanation, Parameter
+from propopt.results.target_error import exact_target, unknown_target
 from propopt.solvers import solve
-from propopt.tables.documents import Document
+from propopt.tables.documents import (
+    Document,
+    TextSchema,
+    document_coordinates,
+    read_texts,
+)
 from propopt.tables.frames import Labels, aligned, listed
 
 
@@ -49,6 +67,7 @@ class SharedOptimum:
 
     points: Points  # (N, V): how often a document has a word
     given: Graph | None  # which documents are similar, if not by document_graph
+    n_neighbors: int  # the most that each document names there
     robustness: float | None  # the weight, if not at the knee of the curve
     progress: bool | None  # whether to show a bar
 
@@ -99,7 +118,7 @@ class SharedOptimum:
     @cached_property
     def graph(self) -> Graph:
         """Which documents are similar."""
-        return self.given or document_graph(self.points)
+        return self.given or document_graph(self.points, self.n_neighbors)
 
     @property
     def weight_rule(self) -> str:
@@ -312,17 +331,18 @@ def _of_short(indices: Sequence[int]) -> tuple[str, ...]:
 # ---- Documents, explained together: faithful to the model, robust over shared words
 
 
-def explained_documents(
+def fitted_documents(
     settings: ExplainSettings, model: Any, X: Any, data: Any, progress: bool | None
-) -> Explanation:
-    """Robust attributions of words; those of a model that knows ``data``, or X."""
+) -> FittedDocuments:
+    """Documents explained together; the words are those of ``data``, or of X."""
     settings.refuse(OF_TABLES)
     function = text_function(settings, model, X, data)
     known_word(settings.units, UnitsChoice, "units")
     targets = WordTargets.of(function, X, settings.rng)
     shared = SharedOptimum(
-        given=settings.graph,
         points=targets.points,
+        given=settings.graph,
+        n_neighbors=settings.n_neighbors,
         robustness=settings.robustness,
         progress=progress,
     )
@@ -330,16 +350,17 @@ def explained_documents(
         best = shared.nearest(targets.of_law(settings.law))
     else:
         best = shared.complete(targets.contributions(settings.contributions))
-    return replace(
-        best,
-        parameters={
-            "function": repr(function),
-            **best.parameters,
-            "graph": repr(shared.graph),
-            "robustness": "over the words that documents share",
-            "weight rule": shared.weight_rule,
-            "stability": _stability(best, shared),
-        },
+    parameters = {
+        "function": repr(function),
+        **best.parameters,
+        "graph": repr(shared.graph),
+        "robustness": "over the words that documents share",
+        "weight rule": shared.weight_rule,
+        "stability": _stability(best, shared),
+    }
+    reference = replace(best, parameters=parameters)
+    return FittedDocuments(
+        settings=settings, function=function, points=targets.points, reference=reference
     )
 
 
@@ -376,3 +397,235 @@ def text_function(
             "propopt.wrap(model, data=documents) makes one of documents"
         )
     return function
+
+
+# ---- New documents, each by itself beside those that were explained together
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NewDocument:
+    """A document beside fixed ones: the optimum of what it would add, over its words.
+
+    min over w of  Σ_d (w_d − g_d)² + 2b Σ_j s_j Σ_{d in j} (w_d − w_jd)²,
+
+    with h_d = 1 + 2b Σ_{j with d} s_j and p_d = (g_d + 2b Σ_{j with d} s_j w_jd)/h_d
+    w = p, or where it adds up to t  w = p + (1/h)(t − Σ_d p_d)/Σ_d (1/h_d).
+    """
+
+    document: Document
+    target: Array  # (d,): g
+    similarities: Array  # (k,): s > 0
+    fixed: Array  # (k, d): w_j
+    shared: Truths  # (k, d): which of the words they have too
+    weight: float  # b
+    total: float | None  # t, where it adds up
+
+    @cached_property
+    def pulls(self) -> Array:
+        """2b s_j where a word is shared, (k, d)."""
+        return 2.0 * self.weight * self.similarities[:, None] * self.shared
+
+    @cached_property
+    def free(self) -> Array:
+        """1/h, (d,)."""
+        return np.asarray(1.0 / (1.0 + self.pulls.sum(axis=0)))
+
+    @cached_property
+    def w(self) -> Array:
+        """The optimum, (d,)."""
+        w = self.target + self.free * (self.pulls * (self.fixed - self.target)).sum(0)
+        if self.total is not None and len(w):
+            for _ in range(2):  # what rounding leaves of the sum, once more
+                w = w + self.free * ((self.total - w.sum()) / self.free.sum())
+        return w
+
+    @property
+    def losses(self) -> Array:
+        """Of the target, and of the ordered pairs, (2,)."""
+        apart = self.shared * (self.w - self.fixed) ** 2
+        pairs = 2.0 * (self.similarities[:, None] * apart).sum()
+        return np.array([((self.w - self.target) ** 2).sum(), pairs])
+
+    @property
+    def excess(self) -> float:
+        """It is at most so much above the least objective: Σ_d r_d²/h_d, r half slopes.
+
+        Where it adds up, r less its mean, and what rounding of the sum is worth.
+        """
+        r = self.w - self.target + (self.pulls * (self.w - self.fixed)).sum(axis=0)
+        along = 0.0
+        if self.total is not None and len(r):
+            along = float((r * self.free).sum() / self.free.sum())
+        rounding = 2.0 * self.missed * along
+        return float((self.free * (r - along) ** 2).sum()) + max(rounding, 0.0)
+
+    @property
+    def missed(self) -> float:
+        """Σ_d w_d − t; 0 where there is none."""
+        return 0.0 if self.total is None else float(self.w.sum()) - self.total
+
+    @property
+    def violation(self) -> float:
+        """What it misses over the largest sum that its entries could have."""
+        if self.total is None:
+            return 0.0
+        most = max(float(np.abs(self.w).sum()), abs(self.total), sys.float_info.min)
+        return abs(self.missed) / most
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FittedDocuments:
+    """Documents explained together, and answers for others that depend on no others."""
+
+    settings: ExplainSettings
+    function: TextFunction
+    points: Points  # (n, V): how often each has each word
+    reference: Explanation  # their joint optimum
+
+    @property
+    def weights(self) -> tuple[float, float]:
+        """Of the target, and of robustness."""
+        first, pairs = self.reference.weights.values()
+        return first, pairs
+
+    @cached_property
+    def directions(self) -> Points:
+        """(n, V): of length one, near where rarer words are shared."""
+        return document_coordinates(self.points)
+
+    def explain(self, X: Any, progress: bool | None) -> Explanation:
+        """Each document by itself; its new words are compared with none."""
+        began = time.perf_counter()
+        texts, names = read_texts(X, "X_new")
+        made = []
+        with progress_bar("explain", len(texts), progress) as bar:
+            for text in texts:
+                made.append(self._asked(text))
+                bar.advance(bar.task_ids[0])
+        rows = [self._row(*one) for one in made]
+        documents = [row.document for row in rows]
+        old = self.function.text_schema
+        new = (word for document in documents for word in document.words)
+        words = tuple(dict.fromkeys((*old.vocabulary, *new)))
+        schema = TextSchema(old.rule, words, tuple(documents))
+        W = schema.placed(documents, [row.w for row in rows])
+        aims = [aim for _, aim, _ in made]
+        values = schema.placed(documents, [aim.values[0] for aim in aims])
+        known = [one for _, _, one in made if one is not None]
+        details = {
+            "similarity": np.array([row.similarities.sum() for row in rows]),
+            "gradient": values,
+        }
+        if known:
+            del details["gradient"]
+            base = np.concatenate([one.base for one in known])
+            prediction = np.concatenate([one.prediction for one in known])
+            aim = Estimate(values=values, source="contributions")
+            whole = Contributions(estimate=aim, base=base, prediction=prediction)
+            details |= whole.details_beside(W)
+        losses = np.sum([row.losses for row in rows], axis=0)
+        a, b = self.weights
+        value = float(a * losses[0] + b * losses[1])
+        zero = sum(float((row.target**2).sum()) for row in rows)
+        certificate = Certificate(
+            value=value,
+            lower_bound=max(value - math.fsum(row.excess for row in rows), 0.0),
+            scale=max(value, _ROUNDING * zero),
+            kind="strong convexity",
+            violation=max(row.violation for row in rows),
+        )
+        source = "; ".join(dict.fromkeys(aim.source for aim in aims))
+        exact = all(aim.exact for aim in aims)
+        told = exact_target if exact else unknown_target
+        return Explanation(
+            attributions=W,
+            method="optimized",
+            labels=Labels(names, words, words, texts=tuple(texts)),
+            parameters=self._parameters,
+            weights=dict(self.reference.weights),
+            losses=dict(zip(self.reference.weights, losses.tolist(), strict=True)),
+            certificate=certificate,
+            details=details,
+            solver="conditional",
+            quantity=self.function.quantity,
+            units="output",
+            evaluations=sum(aim.evaluations for aim in aims),
+            seconds=time.perf_counter() - began,
+            target=told(source, certificate.scale),
+        )
+
+    @property
+    def _parameters(self) -> dict[str, Parameter]:
+        told = {k: v for k, v in self.reference.parameters.items() if k != "stability"}
+        near = f"{self.settings.n_neighbors} nearest of {len(self.points)}"
+        return {**told, "graph": f"{near} reference documents"}
+
+    def _asked(self, text: str) -> tuple[Document, Estimate, Contributions | None]:
+        """A document with what it aims at, of a function that knows its words alone."""
+        own = self.function.text_schema
+        document = own.document_of(text)
+        schema = TextSchema(own.rule, document.words, (document,))
+        function = replace(self.function, text_schema=schema)
+        targets = WordTargets.of(function, [text], read_seed(self.settings.rng))
+        if self.settings.units == "scaled":
+            law = self.settings.law if document.n_words > 1 else "auto"  # as limits do
+            return document, targets.of_law(law), None
+        known = targets.contributions(self.settings.contributions)
+        return document, known.estimate, known
+
+    def _row(
+        self, document: Document, aim: Estimate, known: Contributions | None
+    ) -> NewDocument:
+        """The document beside those that share most of its words."""
+        places = self.function.text_schema.places
+        columns = np.array([places.get(word, -1) for word in document.words], np.intp)
+        old, n = columns >= 0, len(self.points)
+        present = self.points[:, columns] * old != 0.0
+        idf = 1.0 + np.log((1.0 + n) / (1.0 + present.sum(axis=0)))
+        weighted = document.counts * idf
+        size = math.sqrt(float((weighted**2).sum())) or 1.0
+        cosines = (self.directions[:, columns] * old * (weighted / size)).sum(axis=1)
+        near = np.argsort(-cosines, kind="stable")[: self.settings.n_neighbors]
+        near = near[cosines[near] > 0.0]
+        return NewDocument(
+            document=document,
+            target=aim.values[0],
+            similarities=cosines[near],
+            fixed=self.reference.attributions[near][:, columns] * old,
+            shared=present[near],
+            weight=self.weights[1],
+            total=None if known is None else float(known.total[0]),
+        )
+
+    def interpolate(self, X: Any) -> Explanation:
+        """Refused: what a document aims at is all that is known of its new words."""
+        del X
+        raise InvalidInput(
+            "interpolate: new words have no attributions in the reference documents; "
+            "explain(documents) asks the model"
+        )
+
+
+def drawn_documents(
+    settings: ExplainSettings, model: Any, data: Any, X: Any, progress: bool | None
+) -> FittedDocuments:
+    """The reference documents X, or some of ``data``, explained together."""
+    settings.refuse(
+        dict.fromkeys(("weights", "lengthscale", "smoothness"), _OF_COLUMNS)
+    )
+    settings.refuse_for_rows()
+    if X is None:
+        texts, names = read_texts(data, "data")
+        most = read_count(settings.n_reference, "n_reference")
+        if len(texts) > most:
+            rng = read_rng(settings.rng)
+            kept = np.sort(rng.choice(len(texts), most, replace=False)).tolist()
+            texts = [texts[n] for n in kept]
+            names = names and tuple(names[n] for n in kept)
+        X = texts if names is None else pd.Series(texts, index=list(names))
+    return fitted_documents(settings, model, X, data, progress)
+
+
+_OF_COLUMNS: Final = "it is of rows of a table, and documents are compared by words"

@@ -191,9 +191,9 @@ def explain(
     """
     settings = ExplainSettings.of(locals())
     if isinstance(model, TextFunction) or is_documents(X):
-        from propopt.explaining.documents import explained_documents
+        from propopt.explaining.documents import fitted_documents
 
-        return explained_documents(settings, model, X, data, progress)
+        return fitted_documents(settings, model, X, data, progress).reference
     _ = settings.law_of_columns  # refused if it deletes words
     if graph is None and _is_alone(X, data):
         return fitted_rows(settings, model, data, None, progress).explain(X, progress)

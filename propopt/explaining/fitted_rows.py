@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, TypeVar, final
+from typing import Any, Protocol, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,6 @@ from propopt.explaining.settings import ExplainSettings
 from propopt.explaining.targets import TargetRule, coordinates_of, in_words
 from propopt.explaining.together import JointPlan, with_note
 from propopt.functions import Function
-from propopt.functions.texts import TextFunction
 from propopt.functions.wrapping import wrapped_and_told
 from propopt.laws.data_law import Reference
 from propopt.losses import Completeness, GradientMatching, Program, Smoothness
@@ -51,7 +50,6 @@ from propopt.results.target_error import (
     exact_target,
     unknown_target,
 )
-from propopt.tables.documents import is_documents
 from propopt.tables.frames import Labels, is_frame
 from propopt.tables.schema import TableSchema
 
@@ -160,6 +158,28 @@ class NearestRows:
 
 
 # ---- Reference rows with their attributions, and the answers that they give
+
+
+class Fitted(Protocol):
+    """What a fit leaves, of a table or of documents: whoever is asked, an answer."""
+
+    @property
+    def function(self) -> Function:
+        """The model."""
+
+    @property
+    def reference(self) -> Explanation:
+        """The joint optimum."""
+
+    @property
+    def weights(self) -> Sequence[float]:
+        """Of the target, of robustness, and of what else there is."""
+
+    def explain(self, X: Any, progress: bool | None) -> Explanation:
+        """Each row of X with its own target."""
+
+    def interpolate(self, X: Any) -> Explanation:
+        """Each row of X from the reference alone."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -564,12 +584,6 @@ def _plan(
     """The reference rows, read with the function and the table of the model."""
     is_schema = isinstance(data, TableSchema)
     table = X if data is None or is_schema else data
-    if is_documents(table) or isinstance(model, TextFunction):
-        raise InvalidInput(
-            "fit: words of new documents need not be in those that are fitted, and an "
-            "Explainer remembers columns of a table; po.explain(model, documents) "
-            "explains documents together"
-        )
     if table is None:
         raise InvalidInput(
             "fit: expected reference rows, X, or a table of them, Explainer(model, "

@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from propopt.base.checks import read_seed
 from propopt.base.errors import InvalidInput, no_such_name
 from propopt.explaining.contributions import ContributionChoice, FeatureMetric
-from propopt.explaining.fitted_rows import FittedParts, FittedRows, fitted_rows
+from propopt.explaining.fitted_rows import Fitted, FittedParts, FittedRows, fitted_rows
 from propopt.explaining.saved_explainer import (
     ModelChoice,
     read_explainer,
@@ -23,12 +23,15 @@ from propopt.explaining.settings import (
     ExplainSettings,
     InteractionScores,
     NeighborWeights,
+    TextLaw,
     UnitsChoice,
 )
 from propopt.explaining.targets import N_NEIGHBORS, LawChoice
 from propopt.functions.outputs import Output, Target
+from propopt.functions.texts import TextFunction
 from propopt.losses import Objective, PropertyLoss
 from propopt.results.explanation import Explanation
+from propopt.tables.documents import is_documents
 from propopt.tables.schema import ColumnScale
 
 
@@ -81,9 +84,12 @@ class Explainer:
     ----------
     model : estimator, torch module, callable or Function
         See :func:`propopt.wrap`.
-    data : DataFrame, array or TableSchema, optional
+    data : DataFrame, array, TableSchema or documents, optional
         The table that scales come from, and reference rows, best the one that the
-        model was fitted on; the rows given to :meth:`fit` by default.
+        model was fitted on; the rows given to :meth:`fit` by default. Documents are
+        explained word by word, as by :func:`propopt.explain`: a new one beside those
+        that share most of its words, over the words that both have. Its own words may
+        be new; they have what the model says of them.
     target, output
         Of :func:`propopt.wrap`: which class or column, and in which units.
     outcome : str, optional
@@ -101,7 +107,8 @@ class Explainer:
         (at least 1e-6 of the largest).
     law : {"auto", "data", "gaussian", "none"}
         As for :func:`propopt.explain`: over what the model is averaged before its
-        slopes are taken. Shapley values have no slopes, and refuse it.
+        slopes are taken. Shapley values have no slopes, and refuse it. Of documents
+        ``po.lime.TextLaw()`` too.
     n_neighbors : int
         Reference rows that each row is compared with.
     weights : {"uniform", "gaussian"}
@@ -161,7 +168,7 @@ class Explainer:
         units: UnitsChoice = "scaled",
         contributions: ContributionChoice = "shapley",
         metric: FeatureMetric = "uniform",
-        law: LawChoice = "auto",
+        law: LawChoice | TextLaw = "auto",
         n_neighbors: int = N_NEIGHBORS,
         weights: NeighborWeights = "uniform",
         lengthscale: float | None = None,
@@ -189,7 +196,7 @@ class Explainer:
         self.n_reference = n_reference
         self.interactions = interactions
         self.rng = rng
-        self._fitted: FittedRows | None = None
+        self._fitted: Fitted | None = None
         self._seed = 0
 
     def fit(self, X: Any = None, *, progress: bool | None = None) -> Self:
@@ -210,7 +217,13 @@ class Explainer:
         """
         seed = read_seed(self.rng)
         settings = replace(ExplainSettings.of(vars(self)), rng=seed)
-        self._fitted = fitted_rows(settings, self.model, self.data, X, progress)
+        documents = X if self.data is None else self.data
+        if isinstance(self.model, TextFunction) or is_documents(documents):
+            from propopt.explaining.documents import drawn_documents
+
+            self._fitted = drawn_documents(settings, self.model, self.data, X, progress)
+        else:
+            self._fitted = fitted_rows(settings, self.model, self.data, X, progress)
         self._seed = seed
         return self
 
@@ -286,8 +299,8 @@ class Explainer:
         Raises
         ------
         InvalidInput
-            If the folder is not there, or a name or a category is neither text nor a
-            number.
+            If the folder is not there, a name or a category is neither text nor a
+            number, or documents are explained.
         sklearn.exceptions.NotFittedError
             Before :meth:`fit`.
 
@@ -306,10 +319,17 @@ class Explainer:
         ... )
         True
         """
+        rows = self._rows
+        if not isinstance(rows, FittedRows):
+            raise InvalidInput(
+                "save: an Explainer of documents is not saved, for words have no "
+                "schema in a file; save reference_, or fit it again"
+            )
+        law = ExplainSettings.of(vars(self)).law_of_columns
         choice = ModelChoice(
-            target=self.target, output=self.output, law=self.law, seed=self._seed
+            target=self.target, output=self.output, law=law, seed=self._seed
         )
-        write_explainer(path, self._rows, choice)
+        write_explainer(path, rows, choice)
 
     @classmethod
     def load(cls, path: str | Path, model: Any) -> Explainer:
@@ -386,7 +406,7 @@ class Explainer:
         return f"{name}({self._fitted.function!r}, {n} reference rows)"
 
     @property
-    def _rows(self) -> FittedRows:
+    def _rows(self) -> Fitted:
         if self._fitted is None:
             raise NotFitted(f"{self!r}: call fit() first")
         return self._fitted

@@ -20,8 +20,8 @@ DECLARED = {field.name: field for field in fields(ExplainSettings)}
 OF_CALLS = {"self", "model", "X", "data", "progress"}
 """What is explained, and whether to show a bar."""
 
-NARROWER = {("Explainer", "contributions"), ("Explainer", "law")}
-"""What is made of rows to come: no table, and no words."""
+NARROWER = {("Explainer", "contributions")}
+"""Those of rows to come are made; no table has them."""
 
 SIGNATURES = {
     "explain": (first_look, inspect.signature(po.explain)),
