@@ -226,7 +226,7 @@ class Members(dict[str, Any]):
 # ---- Parts: how a value of one type is checked, made plain for a file, and read again
 
 
-class Part(ABC):
+class FieldPart(ABC):
     """What an annotation says, as reader and writer."""
 
     words: str
@@ -255,7 +255,7 @@ class Part(ABC):
 
 @final
 @dataclasses.dataclass(frozen=True)
-class _Scalar(Part):
+class _Scalar(FieldPart):
     """A number, text, truth value or null, or one of several of these types."""
 
     types: tuple[Any, ...]  # of float, int, str, bool, None; Hashable is a name
@@ -338,7 +338,7 @@ class _Scalar(Part):
         ):
             return plain  # what nearly all are
         if plain is None and self._may_miss:
-            return np.nan  # one NaN, which is itself
+            return math.nan  # one NaN, which is itself
         if self.bounds.infinite and isinstance(plain, str) and plain in _INFINITE:
             plain = float(plain)
         return self.checked(plain, name)
@@ -349,10 +349,10 @@ _INFINITE: Final = ("inf", "-inf")
 
 @final
 @dataclasses.dataclass(frozen=True)
-class _Many(Part):
+class _Many(FieldPart):
     """A tuple of parts of one kind, of any length or of a fixed one."""
 
-    part: Part
+    part: FieldPart
     length: int | None
     bounds: Bounds
 
@@ -405,10 +405,10 @@ class _Many(Part):
 
 @final
 @dataclasses.dataclass(frozen=True)
-class _Named(Part):
+class _Named(FieldPart):
     """A mapping from text to parts of one kind."""
 
-    part: Part
+    part: FieldPart
 
     @property
     def words(self) -> str:  # type: ignore[override]
@@ -439,7 +439,7 @@ class _Named(Part):
 
 @final
 @dataclasses.dataclass(frozen=True)
-class _Numbers(Part):
+class _Numbers(FieldPart):
     """An array of numbers of one type; its own where somebody could write to it."""
 
     dtype: Any  # None: any numbers
@@ -512,10 +512,10 @@ class _Numbers(Part):
 
 @final
 @dataclasses.dataclass(frozen=True)
-class _Maybe(Part):
+class _Maybe(FieldPart):
     """A part, or None."""
 
-    part: Part
+    part: FieldPart
 
     @property
     def words(self) -> str:  # type: ignore[override]
@@ -538,7 +538,7 @@ class _Maybe(Part):
 
 @final
 @dataclasses.dataclass(frozen=True)
-class _Record(Part):
+class _Record(FieldPart):
     """An object that is its fields."""
 
     cls: type
@@ -595,7 +595,7 @@ class _Record(Part):
 
 @final
 @dataclasses.dataclass(frozen=True)
-class _OwnWay(Part):
+class _OwnWay(FieldPart):
     """An object that says itself how it stands in a file, as schemas of tables do."""
 
     cls: Any  # with packed_into(arrays), and unpacked_from(plain, arrays) of the class
@@ -645,7 +645,7 @@ def _range_in_words(bounds: Bounds) -> str:
     return f"<= {bounds.high:g}"
 
 
-def _dtype(part: Part) -> Any:
+def _dtype(part: FieldPart) -> Any:
     assert isinstance(part, _Numbers), "arrays alone are not in the header"
     return part.dtype
 
@@ -659,14 +659,14 @@ def _member(arrays: dict[str, Any], name: str) -> Any:
 # ---- From annotations to parts, once for each class
 
 
-def parts_of(cls: Any) -> Mapping[str, Part]:
+def parts_of(cls: Any) -> Mapping[str, FieldPart]:
     """How each field of a dataclass is read, those that are left out excepted."""
     if cls not in _PARTS:
         _PARTS[cls] = _compiled(cls)
     return _PARTS[cls]
 
 
-_PARTS: Final[dict[Any, Mapping[str, Part]]] = {}
+_PARTS: Final[dict[Any, Mapping[str, FieldPart]]] = {}
 
 
 def _keys_of(cls: Any) -> Set[str]:
@@ -680,7 +680,7 @@ def _keys_of(cls: Any) -> Set[str]:
 _KEYS: Final[dict[Any, Set[str]]] = {}
 
 
-def _compiled(cls: Any) -> Mapping[str, Part]:
+def _compiled(cls: Any) -> Mapping[str, FieldPart]:
     hints = get_type_hints(cls)
     parts = {}
     for field in dataclasses.fields(cls):
@@ -690,7 +690,7 @@ def _compiled(cls: Any) -> Mapping[str, Part]:
     return parts
 
 
-def part_of(hint: Any, bounds: Bounds) -> Part:
+def part_of(hint: Any, bounds: Bounds) -> FieldPart:
     """How a value of one type is read.
 
     Examples
@@ -725,7 +725,7 @@ def part_of(hint: Any, bounds: Bounds) -> Part:
 _SCALARS: Final = (float, int, str, bool, type(None), Hashable)
 
 
-def _part_of_union(hints: tuple[Any, ...], bounds: Bounds) -> Part:
+def _part_of_union(hints: tuple[Any, ...], bounds: Bounds) -> FieldPart:
     """Of several scalars, or of one thing and None."""
     parts = [part_of(hint, bounds) for hint in hints]
     if all(isinstance(part, _Scalar) for part in parts):
@@ -736,7 +736,7 @@ def _part_of_union(hints: tuple[Any, ...], bounds: Bounds) -> Part:
     return _Maybe(part_of(one, bounds))
 
 
-_Axes: TypeAlias = tuple[tuple[str, Part, tuple[str, ...] | None], ...]
+_Axes: TypeAlias = tuple[tuple[str, FieldPart, tuple[str, ...] | None], ...]
 
 
 def _arrays_of(cls: Any) -> _Axes:

@@ -17,9 +17,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from html import escape
+from numbers import Integral
 from typing import Any, Final, Literal, Self, TypeAlias, final
-
-import numpy as np
 
 
 # ---- Names as text: what a column is called is no command to a terminal or a page
@@ -35,11 +34,11 @@ HIDDEN = re.compile(
 
 def plain_name(name: object) -> int | float | str:
     """A name as a file has it: numbers stay numbers, anything else becomes text."""
-    if isinstance(name, int | np.integer):
+    if isinstance(name, Integral):
         return int(name)
     if not isinstance(name, float):
         return str(name)
-    return np.nan if math.isnan(name) else float(name)  # one NaN, which is itself
+    return math.nan if math.isnan(name) else float(name)  # one NaN, which is itself
 
 
 def printable(name: object) -> str:
