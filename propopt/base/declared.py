@@ -22,6 +22,7 @@ import dataclasses
 import hashlib
 import json
 import math
+import re
 import reprlib
 import sys
 import types
@@ -50,6 +51,7 @@ import numpy as np
 from propopt.base.checks import as_floats, is_sealed, sealed
 from propopt.base.errors import InvalidInput
 from propopt.base.files import Format, archive_path, as_json
+from propopt.base.text import plain_name
 
 
 T = TypeVar("T")
@@ -69,6 +71,8 @@ class Bounds:
     missing: bool = False  # NaN is a number that is not known
     infinite: bool = False
     nonempty: bool = False
+    halves: bool = False  # text may have half a surrogate pair
+    by_column: bool = False  # records are saved field by field
 
     def of_numbers(self) -> Bounds:
         """The same for each number of a mapping or list."""
@@ -89,6 +93,8 @@ def stored(
     missing: bool = False,
     infinite: bool = False,
     nonempty: bool = False,
+    halves: bool = False,
+    by_column: bool = False,
     lazy: bool = False,
 ) -> Any:
     """A field that is saved: axes of its array, and what its numbers may be.
@@ -106,6 +112,12 @@ def stored(
         Whether NaN, or an infinite number, is one too.
     nonempty : bool
         Whether a list or array has at least one item.
+    halves : bool
+        Whether text may have half of a surrogate pair, as what people write has. Two
+        halves side by side are not saved: JSON makes one character of them.
+    by_column : bool
+        Whether many records are saved field by field: arrays of all of them one behind
+        the other, and not each for itself.
     lazy : bool
         Whether the value may be :class:`Lazy`, and is checked when it is read.
     """
@@ -116,6 +128,8 @@ def stored(
         missing=missing,
         infinite=infinite,
         nonempty=nonempty,
+        halves=halves,
+        by_column=by_column,
     )
     return dataclasses.field(
         default=default,
@@ -124,9 +138,11 @@ def stored(
     )
 
 
-def left(*, default: Any = None) -> Any:
+def left(*, default: Any = None, compare: bool = True, repr: bool = True) -> Any:
     """A field that files and pickles leave out: its default is there after loading."""
-    return dataclasses.field(default=default, metadata={_SAID: _LEFT})
+    return dataclasses.field(
+        default=default, compare=compare, repr=repr, metadata={_SAID: _LEFT}
+    )
 
 
 # ---- Values that cost work, done when somebody first asks for them
@@ -235,31 +251,51 @@ class _Scalar(Part):
             case None | bool():
                 return kind is type(value)
             case str():
-                return kind in (str, Hashable) and is_text(value)
+                return kind in (str, Hashable) and (
+                    self.bounds.halves or is_text(value)
+                )
             case int():
                 return kind in (int, float, Hashable) and self._fits(value)
             case float():
                 return kind in (float, Hashable) and self._fits(value)
         return False
 
+    @property
+    def _may_miss(self) -> bool:
+        known = self.bounds.missing and type(None) not in self.types
+        return known or Hashable in self.types
+
     def _fits(self, value: float) -> bool:
         if value != value:
-            return self.bounds.missing
+            return self._may_miss or self.bounds.missing
         if abs(value) > sys.float_info.max:
-            return self.bounds.infinite and self.bounds.low <= value <= self.bounds.high
+            known = self.bounds.infinite or Hashable in self.types
+            return known and self.bounds.low <= value <= self.bounds.high
         return self.bounds.low <= value <= self.bounds.high
 
     def packed(self, value: Any, name: str, arrays: dict[str, Any]) -> Any:
+        if Hashable in self.types:
+            value = plain_name(value)
+        if isinstance(value, str) and _PAIR.search(value):
+            raise InvalidInput(
+                f"{name}: two halves of characters stand side by side in it"
+            )
         if isinstance(value, float | np.floating) and not math.isfinite(value):
             return None if math.isnan(value) else str(float(value))
         return value
 
     def unpacked(self, plain: Any, name: str, arrays: dict[str, Any]) -> Any:
-        if plain is None and self.bounds.missing and type(None) not in self.types:
-            return math.nan
-        if self.bounds.infinite and plain in ("inf", "-inf"):
+        if plain is None and self._may_miss:
+            return np.nan  # one NaN, which is itself
+        if self.bounds.infinite and isinstance(plain, str) and plain in _INFINITE:
             plain = float(plain)
         return self.checked(plain, name)
+
+
+_INFINITE: Final = ("inf", "-inf")
+
+_PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+"""What JSON reads back as one character."""
 
 
 @final
@@ -296,9 +332,18 @@ class _Many(Part):
                 self.part.packed(x, f"{name}.{k}", arrays) for k, x in enumerate(value)
             ]
         # arrays of several lengths: one behind the other, and their lengths
-        arrays[name] = np.concatenate([*value, np.empty(0, _dtype(self.part))])
-        arrays[f"{name}.sizes"] = np.array([len(x) for x in value], dtype=np.int64)
+        known = [x for x in value if x is not None]
+        sizes = [-1 if x is None else len(x) for x in value]
+        arrays[name] = np.concatenate([*known, np.empty(0, self._numbers.dtype)])
+        arrays[f"{name}.sizes"] = np.array(sizes, dtype=np.int64)
         return None
+
+    @property
+    def _numbers(self) -> _Numbers:
+        """Of what the arrays are; -1 is the length of one that is not there."""
+        part = self.part.part if isinstance(self.part, _Maybe) else self.part
+        assert isinstance(part, _Numbers), "arrays alone are not in the header"
+        return part
 
     def unpacked(self, plain: Any, name: str, arrays: dict[str, Any]) -> Any:
         if self.in_header:
@@ -309,13 +354,16 @@ class _Many(Part):
                 for k, x in enumerate(plain)
             )
         sizes = _member(arrays, f"{name}.sizes")
-        whole = _member(arrays, name)
-        if sizes.dtype != np.int64 or sizes.ndim != 1 or (sizes < 0).any():
-            raise InvalidInput(f"{name}.sizes: expected integers >= 0")
-        if whole.ndim != 1 or int(sizes.sum()) != len(whole):
+        whole = self._numbers.unpacked(None, name, arrays)
+        least = -1 if isinstance(self.part, _Maybe) else 0
+        if sizes.dtype != np.int64 or sizes.ndim != 1 or (sizes < least).any():
+            raise InvalidInput(f"{name}.sizes: expected integers >= {least}")
+        lengths = np.maximum(sizes, 0)
+        if whole.ndim != 1 or int(lengths.sum()) != len(whole):
             raise InvalidInput(f"{name}: expected as many numbers as its sizes say")
-        pieces = np.split(whole, np.cumsum(sizes)[:-1]) if len(sizes) else []
-        return self.checked(tuple(pieces), name)
+        pieces = np.split(whole, np.cumsum(lengths)[:-1]) if len(sizes) else []
+        there = [p if n >= 0 else None for p, n in zip(pieces, sizes, strict=True)]
+        return self.checked(tuple(there), name)
 
 
 @final
@@ -497,6 +545,62 @@ class _Record(Part):
         return made
 
 
+@final
+@dataclasses.dataclass(frozen=True)
+class _Columns(Part):
+    """A tuple of records of one kind, saved field by field."""
+
+    cls: type
+    bounds: Bounds
+
+    @property
+    def words(self) -> str:  # type: ignore[override]
+        return f"a list of the fields of {self.cls.__name__}"
+
+    def checked(self, value: Any, name: str) -> Any:
+        if not isinstance(value, list | tuple) or not all(
+            isinstance(x, self.cls) for x in value
+        ):
+            raise self.refusal(name, value)
+        return tuple(value)
+
+    def _parts(self) -> dict[str, Part]:
+        return {
+            key: _Columns(part.cls, Bounds())
+            if isinstance(part, _Record)
+            else _Many(part, None, Bounds())
+            for key, part in parts_of(self.cls).items()
+        }
+
+    def packed(self, value: Any, name: str, arrays: dict[str, Any]) -> Any:
+        plain = {}
+        for key, part in self._parts().items():
+            column = [getattr(x, key) for x in value]
+            own = part.packed(column, f"{name}.{key}", arrays)
+            if part.in_header:
+                plain[key] = own
+        return plain
+
+    def unpacked(self, plain: Any, name: str, arrays: dict[str, Any]) -> Any:
+        parts = self._parts()
+        known = {key for key, part in parts.items() if part.in_header}
+        if not isinstance(plain, dict) or plain.keys() != known:
+            raise self.refusal(name, plain)
+        fields = {
+            key: part.unpacked(plain.get(key), f"{name}.{key}", arrays)
+            for key, part in parts.items()
+        }
+        lengths = {len(column) for column in fields.values()}
+        if len(lengths) > 1 or (self.bounds.nonempty and lengths == {0}):
+            raise InvalidInput(
+                f"{name}: expected as many of each field, got {sorted(lengths)}"
+            )
+        return tuple(
+            self.cls(**dict(zip(fields, own, strict=True)))
+            for own in zip(*fields.values(), strict=True)
+        )
+
+
 def is_text(value: object) -> bool:
     """True for text that can be written; half a surrogate pair cannot."""
     return isinstance(value, str) and not any("\ud800" <= c <= "\udfff" for c in value)
@@ -513,11 +617,6 @@ def _range_in_words(bounds: Bounds) -> str:
     if math.isfinite(bounds.low):
         return f">= {bounds.low:g}"
     return f"<= {bounds.high:g}"
-
-
-def _dtype(part: Part) -> Any:
-    assert isinstance(part, _Numbers), "arrays alone are not in the header"
-    return part.dtype
 
 
 def _member(arrays: dict[str, Any], name: str) -> Any:
@@ -566,7 +665,10 @@ def part_of(hint: Any, bounds: Bounds) -> Part:
         return _Scalar((), inside, bounds)
     if origin is tuple:
         length = None if inside[-1] is Ellipsis else len(inside)
-        return _Many(part_of(inside[0], bounds.of_numbers()), length, bounds)
+        part = part_of(inside[0], bounds.of_numbers())
+        if bounds.by_column and isinstance(part, _Record):
+            return _Columns(part.cls, bounds)
+        return _Many(part, length, bounds)
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return _Named(part_of(inside[1], bounds.of_numbers()))
     if origin is np.ndarray:
@@ -718,6 +820,20 @@ class Declared:
         """Header and arrays of an earlier version as this version has them."""
         return header, arrays
 
+    @classmethod
+    def _upgraded(
+        cls, version: int, header: dict[str, Any], arrays: dict[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The same of what may be no such header."""
+        try:
+            return cls.upgraded(version, header, arrays)
+        except InvalidInput:
+            raise
+        except (AttributeError, LookupError, TypeError, ValueError):
+            raise InvalidInput(
+                f"its header is none that version {version} wrote"
+            ) from None
+
     def save(self, path: str | Path) -> None:
         """Write to an ``.npz`` file: arrays, one JSON header, a digest; no pickles.
 
@@ -755,7 +871,7 @@ class Declared:
             if (now or told is not None) and told != digest_of(header, arrays):
                 raise InvalidInput("its digest is not that of what it holds")
             if not now:
-                header, arrays = cls.upgraded(version, header, arrays)
+                header, arrays = cls._upgraded(version, header, arrays)
             made = _Record(cls).unpacked(header, "", arrays)
             for name in arrays:
                 raise InvalidInput(f"it also has the array {name!r}")

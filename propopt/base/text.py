@@ -19,6 +19,8 @@ from dataclasses import dataclass, replace
 from html import escape
 from typing import Any, Final, Literal, Self, TypeAlias, final
 
+import numpy as np
+
 
 # ---- Names as text: what a column is called is no command to a terminal or a page
 
@@ -29,6 +31,15 @@ HIDDEN = re.compile(
     "\ufeff\ufff9-\ufffb\ufffe\uffff"  # marks, and what no XML may hold
     "\ud800-\udfff]"  # halves of characters: bytes of file names that are no UTF-8
 )
+
+
+def plain_name(name: object) -> int | float | str:
+    """A name as a file has it: numbers stay numbers, anything else becomes text."""
+    if isinstance(name, int | np.integer):
+        return int(name)
+    if not isinstance(name, float):
+        return str(name)
+    return np.nan if math.isnan(name) else float(name)  # one NaN, which is itself
 
 
 def printable(name: object) -> str:

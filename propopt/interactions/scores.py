@@ -18,7 +18,7 @@ from propopt.base.checks import known_word, read_count, sealed
 from propopt.base.errors import InvalidInput
 from propopt.base.files import Format, write_csv
 from propopt.base.html import html_card, html_table
-from propopt.base.text import Quantity, in_html, printable
+from propopt.base.text import Quantity, in_html, plain_name, printable
 from propopt.interactions.features import Places, pairs_matrix
 from propopt.interactions.inference import (
     ALTERNATIVES,
@@ -50,7 +50,7 @@ from propopt.results.archive import (
     is_text,
 )
 from propopt.results.certain import plural
-from propopt.tables.frames import listed, order_of, plain_name
+from propopt.tables.frames import listed, order_of
 
 
 # ---- iLOCO of sets of features, with what is known of its error

@@ -24,10 +24,10 @@ from propopt.base.arrays import Array, Attributions
 from propopt.base.checks import as_floats, is_sealed, read_array, sealed
 from propopt.base.errors import InvalidInput
 from propopt.base.files import Format, archive_path, as_json, write_csv
-from propopt.base.text import Quantity, QuantityKind
+from propopt.base.text import Quantity, QuantityKind, plain_name
 from propopt.results.certificate import Certificate
 from propopt.results.target_error import TargetError
-from propopt.tables.frames import Labels, plain_name
+from propopt.tables.frames import Labels
 
 
 # ---- What each key of a saved explanation's header may hold: checked, not trusted

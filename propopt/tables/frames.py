@@ -22,7 +22,9 @@ from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Sparse
 from propopt.base.checks import read_array, read_with_missing
+from propopt.base.declared import left
 from propopt.base.errors import InvalidInput
+from propopt.base.text import plain_name
 
 
 if TYPE_CHECKING:
@@ -435,13 +437,11 @@ class Labels:
     points: tuple[Hashable, ...] | None = None
     features: tuple[str, ...] | None = None
     # the columns as the DataFrame has them, of any type; only a table needs them
-    columns: tuple[Hashable, ...] | None = field(
-        default=None, compare=False, repr=False
-    )
+    columns: tuple[Hashable, ...] | None = left(compare=False, repr=False)
     # the library of the table, if not pandas; only a table needs it
-    kind: Kind | None = field(default=None, compare=False, repr=False)
+    kind: Kind | None = left(compare=False, repr=False)
     # the N points themselves, where they are texts
-    texts: tuple[str, ...] | None = field(default=None, compare=False, repr=False)
+    texts: tuple[str, ...] | None = left(compare=False, repr=False)
 
     def table(self, values: NDArray[Any]) -> Any:
         """``values`` (any number of rows, D) in the form that the input had."""
@@ -534,15 +534,6 @@ def _misses(values: NDArray[Any]) -> bool:
 def differ(names: object, others: object) -> bool:
     """Whether both tables have names, and not the same ones in the same order."""
     return names is not None and others is not None and names != others
-
-
-def plain_name(name: object) -> int | float | str:
-    """A name as a file has it: numbers stay numbers, anything else becomes text."""
-    if isinstance(name, int | np.integer):
-        return int(name)
-    if not isinstance(name, float):
-        return str(name)
-    return np.nan if math.isnan(name) else float(name)  # one NaN, which is itself
 
 
 def listed(names: Sequence[object], most: int = 8) -> str:
