@@ -8,6 +8,7 @@ it, light or dark.
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, final
@@ -26,6 +27,8 @@ BAR_RAISES, BAR_LOWERS = "#cc6a1b", "#3b82c9"
 
 TEXT_CELL = 'style="text-align:left;padding:1px 10px"'
 NUMBER_CELL = 'style="text-align:right;padding:1px 10px"'
+
+_WIDE = 88  # characters of a line in a terminal
 
 _QUIET = "opacity:.75"
 _CELL = (
@@ -166,14 +169,14 @@ class Card:
         ]
         if self.table is not None:
             lines += self.table.text()
-        head, tail = (self.title, self.subtitle), (self.rest, *self.lines, self.proof)
-        return "\n".join(
-            [
-                *map(printable, filter(None, head)),
-                *lines,
-                *map(printable, filter(None, tail)),
-            ]
-        )
+        if self.rest:
+            lines.append(printable(self.rest))
+        for sentence in self.lines:
+            lines += textwrap.wrap(printable(sentence), _WIDE, subsequent_indent="  ")
+        if self.proof:
+            lines.append(printable(self.proof))
+        head = filter(None, (self.title, self.subtitle))
+        return "\n".join([*map(printable, head), *lines])
 
     def html(self) -> str:
         """For notebooks: it takes the colours of the page around it."""
