@@ -235,8 +235,16 @@ def _row_html(row: CardRow, low: float, high: float) -> str:
         f'<td style="{_CELL}">{in_html(row.name)}</td>'
         f'<td style="{_CELL}">{_bar_html(row, low, high)}</td>'
         f'<td style="{_NUMBER}">{in_html(row.number.replace("-", "−"))}</td>'
-        f'<td style="{_CELL};{_QUIET}">{in_html(row.shown_note)}</td></tr>'
+        f"{_note_html(row)}</tr>"
     )
+
+
+def _note_html(row: CardRow) -> str:
+    """The note, or the interval on one line, in the signs of the number."""
+    if row.note:
+        return f'<td style="{_CELL};{_QUIET}">{in_html(row.note)}</td>'
+    interval = in_html(row.shown_note.replace("-", "−"))
+    return f'<td style="{_CELL};{_QUIET};white-space:nowrap">{interval}</td>'
 
 
 def _bar_html(row: CardRow, low: float, high: float) -> str:

@@ -12,6 +12,8 @@ import propopt as po
 BEFORE = Path(__file__).parent / "before"
 RESULTS = {
     "diagnosis": po.lime.LimeDiagnosis,
+    "lime": po.lime.LimeExplanation,
+    "text_lime": po.lime.TextLimeExplanation,
 }
 
 

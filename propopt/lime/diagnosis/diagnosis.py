@@ -105,12 +105,13 @@ class LimeDiagnosis(
             Where what one field says is not what another does.
         """
         self.labels.check(self.shape, "labels")
-        for name, items in (("findings", self.findings), ("notes", self.notes)):
-            if any(item.is_note == (name == "findings") for item in items):
+        for name, told in (("findings", self.findings), ("notes", self.notes)):
+            if any(finding.is_note == (name == "findings") for finding in told):
                 raise InvalidInput(f"{name}: notes are what is below {NOTE:g}")
-            if any(a.severity < b.severity for a, b in pairwise(items)):
+            if any(a.severity < b.severity for a, b in pairwise(told)):
                 raise InvalidInput(f"{name}: expected the largest severity first")
-        for item in (*self.told, *self.quiet):
+        items: list[LimeFinding | QuietRule] = [*self.told, *self.quiet]
+        for item in items:
             places = {"row": item.row, "column": item.column}
             for (noun, place), n in zip(places.items(), self.shape, strict=True):
                 if place is not None and place >= n:
@@ -298,7 +299,7 @@ class LimeDiagnosis(
         row, feature = self._where(worst)
         where = f"the coefficient of {feature}" if feature else "these coefficients"
         if row is not None and self.shape[0] > 1:
-            where += f" in {as_row(row)}"
+            where += f" for {as_row(row)}"
         return f"What misleads most: {worst.rule}, of {where}"
 
     def _title(self) -> str:
