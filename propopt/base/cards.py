@@ -240,11 +240,12 @@ def _row_html(row: CardRow, low: float, high: float) -> str:
 
 
 def _note_html(row: CardRow) -> str:
-    """The note, or the interval on one line, in the signs of the number."""
+    """The note, or the interval with the signs of the number."""
     if row.note:
         return f'<td style="{_CELL};{_QUIET}">{in_html(row.note)}</td>'
     interval = in_html(row.shown_note.replace("-", "−"))
-    return f'<td style="{_CELL};{_QUIET};white-space:nowrap">{interval}</td>'
+    wide = "min-width:min(9.5em,24vw)"  # on one line, but on narrow pages
+    return f'<td style="{_CELL};{_QUIET};{wide}">{interval}</td>'
 
 
 def _bar_html(row: CardRow, low: float, high: float) -> str:

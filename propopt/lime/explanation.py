@@ -112,10 +112,13 @@ def _flat(table: tuple[tuple[Any, ...], ...]) -> list[Any]:
 ROWS_SAMPLED = 100
 """Of more rows a card does not estimate the noise, which takes a while."""
 
-LEVEL: Final = 0.95
+SHARE_OF_RUNS: Final = 0.95
 """Of lines across the bars of a card."""
 
-_UPPER: Final = 0.5 + 0.5 * LEVEL
+
+def deviations_of(level: float = SHARE_OF_RUNS) -> float:
+    """From the middle to the ends of an interval, in standard deviations."""
+    return float(ndtri(0.5 + 0.5 * level))
 
 
 def largest_on_card(
@@ -141,7 +144,7 @@ def largest_on_card(
 
 def lines_in_words(n_samples: int) -> str:
     """What the lines across bars are."""
-    share = f"{100.0 * LEVEL:g} %"
+    share = f"{100.0 * SHARE_OF_RUNS:g} %"
     return f"lines: where {share} of single runs of {n_samples:,} samples fall"
 
 
@@ -156,11 +159,11 @@ def numbered(notes: Sequence[str]) -> dict[str, str]:
 AskedAbout = TypeVar("AskedAbout")
 """What is asked about rows of a table, or about documents."""
 
-Numbers = TypeVar("Numbers")
+OfEach = TypeVar("OfEach")
 """One array for all rows of a table, or a list with one for each document."""
 
 
-class LimeResult(Result, Generic[AskedAbout, Numbers]):
+class LimeResult(Result, Generic[AskedAbout, OfEach]):
     """What LIME tends to at N rows of a table, or documents, that may have names."""
 
     units: ClassVar[str] = "units of the output"
@@ -190,11 +193,11 @@ class LimeResult(Result, Generic[AskedAbout, Numbers]):
         """How single runs come out."""
 
     @abstractmethod
-    def noise(self, n_samples: int | None = None) -> Numbers:
+    def noise(self, n_samples: int | None = None) -> OfEach:
         """Standard deviations of the coefficients of a single run."""
 
     @abstractmethod
-    def expected(self, n_samples: int | None = None) -> Numbers:
+    def expected(self, n_samples: int | None = None) -> OfEach:
         """Mean coefficients of runs."""
 
     @abstractmethod
@@ -236,11 +239,11 @@ class LimeResult(Result, Generic[AskedAbout, Numbers]):
 
     def intervals(
         self,
-        level: float = LEVEL,
+        level: float = SHARE_OF_RUNS,
         *,
         of: Literal["runs", "limits"] = "runs",
         n_samples: int | None = None,
-    ) -> Numbers:
+    ) -> OfEach:
         """Where coefficients fall: lower and upper ends, by the normal law.
 
         Parameters
@@ -267,17 +270,17 @@ class LimeResult(Result, Generic[AskedAbout, Numbers]):
         Refused
             If the explanation was loaded, and they are not known.
         """
-        z = float(ndtri(0.5 + 0.5 * read_level(level)))
+        z = deviations_of(read_level(level))
         if known_word(of, Literal["runs", "limits"], "of") == "limits":
             return self._around(*self._limits_and_errors(), z)
         return self._around(self.expected(n_samples), self.noise(n_samples), z)
 
     @abstractmethod
-    def _around(self, middle: Numbers, deviations: Numbers, z: float) -> Numbers:
+    def _around(self, middle: OfEach, deviations: OfEach, z: float) -> OfEach:
         """Both ends, z deviations from the middle."""
 
     @abstractmethod
-    def _limits_and_errors(self) -> tuple[Numbers, Numbers]:
+    def _limits_and_errors(self) -> tuple[OfEach, OfEach]:
         """Coefficients, and standard errors that are 0 where they are exact."""
 
     def top(self, k: int = 10, row: Hashable | None = None) -> pd.DataFrame:
@@ -900,7 +903,7 @@ class LimeExplanation(
         """
         N, n = self.shape[0], self.position(row)
         noise = self._noise_for_card()
-        ends = self._around(self.expected()[n], noise[n], float(ndtri(_UPPER)))
+        ends = self._around(self.expected()[n], noise[n], deviations_of())
         rows, rest = largest_on_card(*self._at(n), ends)
         points = self.labels.points
         exact = "exact: no samples, no seed"

@@ -15,7 +15,6 @@ from typing import Any, ClassVar, Final, TypeAlias, cast, final
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
 
 from propopt.base.arrays import Array, Positions, Values
 from propopt.base.cards import Card
@@ -27,8 +26,8 @@ from propopt.base.text import printable
 from propopt.functions.texts import TextFunction
 from propopt.lime.diagnosis.diagnosis import LimeDiagnosis
 from propopt.lime.explanation import (
-    LEVEL,
     LimeResult,
+    deviations_of,
     largest_on_card,
     lines_in_words,
     numbered,
@@ -823,7 +822,7 @@ class TextLimeExplanation(
             middle, deviations = known.means[n], known.deviations[n]
         else:
             middle, deviations = self._run_at(n, self.n_samples)
-        return self._around([middle], [deviations], float(ndtri(0.5 + 0.5 * LEVEL)))[0]
+        return self._around([middle], [deviations], deviations_of())[0]
 
     def _around(
         self, middle: list[Array], deviations: list[Array], z: float
