@@ -269,7 +269,8 @@ class _Scalar(Part):
         if value != value:
             return self._may_miss or self.bounds.missing
         if abs(value) > sys.float_info.max:
-            known = self.bounds.infinite or Hashable in self.types
+            endless = self.bounds.infinite and isinstance(value, float)
+            known = endless or Hashable in self.types
             return known and self.bounds.low <= value <= self.bounds.high
         return self.bounds.low <= value <= self.bounds.high
 

@@ -148,7 +148,7 @@ def lines_in_words(n_samples: int) -> str:
     return f"lines: where {share} of single runs of {n_samples:,} samples fall"
 
 
-def numbered(notes: Sequence[str]) -> dict[str, str]:
+def notes_on_card(notes: Sequence[str]) -> dict[str, str]:
     """Notes as settings of a card."""
     return {f"note {k}": note for k, note in enumerate(notes, start=1)}
 
@@ -316,7 +316,7 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
     def as_map(self, row: Hashable | None = None) -> dict[int, list[tuple[int, float]]]:
         """Under the key 1 positions and coefficients, the largest first.
 
-        Words are numbered in the order in which they first come, as ``lime`` does it;
+        Words are notes_on_card in the order in which they first come, as ``lime`` does it;
         of equal coefficients the first comes first.
         """
         _, coefficients = self._at(self.position(row))
@@ -924,7 +924,7 @@ class LimeExplanation(
             rows=rows,
             rest=rest,
             proof=" · ".join(proof),
-            settings=dict(self._settings(noise)) | numbered(self.notes),
+            settings=dict(self._settings(noise)) | notes_on_card(self.notes),
         )
 
     def _settings(self, noise: Array) -> Iterator[tuple[str, str]]:

@@ -347,6 +347,15 @@ class Other(Declared, kind="propopt other", noun="a saved other"):
     count: int = stored(low=1)
 
 
+def test_a_number_beyond_all_floats_is_none(path):
+    members = members_of(path)
+    for price, may in ((10**400, False), ("inf", True), (1.5, True)):
+        plain = {"kind": "about", "price": price}
+        header = header_of(members) | {"plain": plain}
+        write(path, signed(with_header(members, header)))
+        assert (loaded(path) is not None) == may
+
+
 def test_a_file_of_another_kind_is_refused(tmp_path):
     Other(count=2).save(tmp_path / "other.npz")
     assert Other.load(tmp_path / "other.npz").count == 2

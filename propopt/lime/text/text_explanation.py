@@ -30,7 +30,7 @@ from propopt.lime.explanation import (
     deviations_of,
     largest_on_card,
     lines_in_words,
-    numbered,
+    notes_on_card,
 )
 from propopt.lime.paths import read_widths
 from propopt.lime.single_runs import SingleRun, required_samples
@@ -794,7 +794,7 @@ class TextLimeExplanation(
             rest=rest,
             inside=_marked_rows(self, shown),
             proof=" · ".join(proof),
-            settings=dict(self._settings()) | numbered(self.notes),
+            settings=dict(self._settings()) | notes_on_card(self.notes),
         )
 
     def _headline(self, n: int) -> str:

@@ -373,7 +373,7 @@ class ExplainedDocument:
     # "exact", how they were estimated, or "none"
     source: str = stored(default=EXACT)
     # why they are not exact, or why there are none; empty where they are exact
-    reason: str = stored(default="", halves=True)
+    reason: str = stored(default="")
 
     def __post_init__(self) -> None:
         sealed(self.coefficients)
