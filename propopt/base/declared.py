@@ -274,7 +274,16 @@ class _Scalar(Part):
             return known and self.bounds.low <= value <= self.bounds.high
         return self.bounds.low <= value <= self.bounds.high
 
+    def _is_plain(self, value: Any) -> bool:
+        """Whether it is sure to be one, at a glance: there may be many."""
+        if type(value) is str:
+            return str in self.types and is_text(value)
+        within = type(value) is float and abs(value) <= sys.float_info.max
+        return within and float in self.types and self._fits(value)
+
     def packed(self, value: Any, name: str, arrays: dict[str, Any]) -> Any:
+        if self._is_plain(value):
+            return value
         if Hashable in self.types:
             value = plain_name(value)
         if isinstance(value, str) and _PAIR.search(value):
@@ -286,6 +295,8 @@ class _Scalar(Part):
         return value
 
     def unpacked(self, plain: Any, name: str, arrays: dict[str, Any]) -> Any:
+        if self._is_plain(plain) and not (self.bounds.infinite and plain in _INFINITE):
+            return plain
         if plain is None and self._may_miss:
             return np.nan  # one NaN, which is itself
         if self.bounds.infinite and isinstance(plain, str) and plain in _INFINITE:
@@ -604,7 +615,10 @@ class _Columns(Part):
 
 def is_text(value: object) -> bool:
     """True for text that can be written; half a surrogate pair cannot."""
-    return isinstance(value, str) and not any("\ud800" <= c <= "\udfff" for c in value)
+    return isinstance(value, str) and (value.isascii() or not _HALF.search(value))
+
+
+_HALF: Final = re.compile("[\ud800-\udfff]")
 
 
 def _either(words: Sequence[str]) -> str:

@@ -316,7 +316,7 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
     def as_map(self, row: Hashable | None = None) -> dict[int, list[tuple[int, float]]]:
         """Under the key 1 positions and coefficients, the largest first.
 
-        Words are notes_on_card in the order in which they first come, as ``lime`` does it;
+        Words are numbered in the order in which they first come, as ``lime`` does it;
         of equal coefficients the first comes first.
         """
         _, coefficients = self._at(self.position(row))
