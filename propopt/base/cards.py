@@ -8,6 +8,7 @@ it, light or dark.
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, final
@@ -26,6 +27,8 @@ BAR_RAISES, BAR_LOWERS = "#cc6a1b", "#3b82c9"
 
 TEXT_CELL = 'style="text-align:left;padding:1px 10px"'
 NUMBER_CELL = 'style="text-align:right;padding:1px 10px"'
+
+_WIDE = 88  # characters of a line in a terminal
 
 _QUIET = "opacity:.75"
 _CELL = (
@@ -171,14 +174,14 @@ class Card:
         ]
         if self.table is not None:
             lines += self.table.text()
-        head, tail = (self.title, self.subtitle), (self.rest, *self.lines, self.proof)
-        return "\n".join(
-            [
-                *map(printable, filter(None, head)),
-                *lines,
-                *map(printable, filter(None, tail)),
-            ]
-        )
+        if self.rest:
+            lines.append(printable(self.rest))
+        for sentence in self.lines:
+            lines += textwrap.wrap(printable(sentence), _WIDE, subsequent_indent="  ")
+        if self.proof:
+            lines.append(printable(self.proof))
+        head = filter(None, (self.title, self.subtitle))
+        return "\n".join([*map(printable, head), *lines])
 
     def html(self) -> str:
         """For notebooks: it takes the colours of the page around it."""
@@ -246,14 +249,22 @@ def _quiet(text: str) -> str:
 
 def _row_html(row: CardRow, low: float, high: float) -> str:
     """A name, a bar from ``-low`` to ``high``, a number, a note."""
-    note = row.note or row.shown_note.replace("-", "−")
     return (
         f'<tr style="background:transparent">'
         f'<td style="{_CELL}">{in_html(row.name)}</td>'
         f'<td style="{_CELL}">{_bar_html(row, low, high)}</td>'
         f'<td style="{_NUMBER}">{in_html(row.number.replace("-", "−"))}</td>'
-        f'<td style="{_CELL};{_QUIET}">{in_html(note)}</td></tr>'
+        f"{_note_html(row)}</tr>"
     )
+
+
+def _note_html(row: CardRow) -> str:
+    """The note, or the interval with the signs of the number."""
+    if row.note:
+        return f'<td style="{_CELL};{_QUIET}">{in_html(row.note)}</td>'
+    interval = in_html(row.shown_note.replace("-", "−"))
+    wide = "min-width:min(9.5em,24vw)"  # on one line, but on narrow pages
+    return f'<td style="{_CELL};{_QUIET};{wide}">{interval}</td>'
 
 
 def _bar_html(row: CardRow, low: float, high: float) -> str:

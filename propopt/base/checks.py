@@ -205,6 +205,17 @@ def read_count(value: object, label: str) -> int:
     return int(value)
 
 
+def read_level(level: object) -> float:
+    """The level of intervals, between 0 and 1."""
+    if isinstance(level, bool) or not isinstance(level, int | float):
+        raise InvalidInput(f"level: expected a number, got {level!r}")
+    if not 0.0 < level < 1.0:
+        raise InvalidInput(
+            f"level: expected a number between 0 and 1, such as 0.9, got {level!r}"
+        )
+    return float(level)
+
+
 def read_flag(value: object, label: str) -> bool:
     """``value`` if it is true or false."""
     if not isinstance(value, bool | np.bool_):

@@ -72,6 +72,8 @@ class Bounds:
     missing: bool = False  # NaN is a number that is not known
     infinite: bool = False
     nonempty: bool = False
+    halves: bool = False  # text may have half a surrogate pair
+    by_column: bool = False  # records are saved field by field
 
     def of_numbers(self) -> Bounds:
         """The same for each number of a mapping or list."""
@@ -92,6 +94,8 @@ def stored(
     missing: bool = False,
     infinite: bool = False,
     nonempty: bool = False,
+    halves: bool = False,
+    by_column: bool = False,
     lazy: bool = False,
 ) -> Any:
     """A field that is saved: axes of its array, and what its numbers may be.
@@ -109,6 +113,12 @@ def stored(
         Whether NaN, or an infinite number, is one too.
     nonempty : bool
         Whether a list or array has at least one item.
+    halves : bool
+        Whether text may have half of a surrogate pair, as what people write has. Two
+        halves side by side are not saved: JSON makes one character of them.
+    by_column : bool
+        Whether many records are saved field by field: arrays of all of them one behind
+        the other, and not each for itself.
     lazy : bool
         Whether the value may be :class:`Lazy`, and is checked when it is read.
     """
@@ -119,6 +129,8 @@ def stored(
         missing=missing,
         infinite=infinite,
         nonempty=nonempty,
+        halves=halves,
+        by_column=by_column,
     )
     return dataclasses.field(
         default=default,
@@ -298,7 +310,9 @@ class _Scalar(FieldPart):
             case None | bool():
                 return kind is type(value)
             case str():
-                return kind in (str, Hashable) and is_text(value)
+                return kind in (str, Hashable) and (
+                    self.bounds.halves or is_text(value)
+                )
             case int():
                 return kind in (int, float, Hashable) and self._fits(value)
             case float():
@@ -314,14 +328,27 @@ class _Scalar(FieldPart):
         if value != value:
             return self._may_miss or self.bounds.missing
         if abs(value) > sys.float_info.max:
-            infinite = self.bounds.infinite and isinstance(value, float)
-            known = infinite or Hashable in self.types  # else no float is so large
+            endless = self.bounds.infinite and isinstance(value, float)
+            known = endless or Hashable in self.types
             return known and self.bounds.low <= value <= self.bounds.high
         return self.bounds.low <= value <= self.bounds.high
 
+    def _is_plain(self, value: Any) -> bool:
+        """Whether it is sure to be one, at a glance: there may be many."""
+        if type(value) is str:
+            return str in self.types and is_text(value)
+        within = type(value) is float and abs(value) <= sys.float_info.max
+        return within and float in self.types and self._fits(value)
+
     def packed(self, value: Any, name: str, arrays: Members) -> Any:
+        if self._is_plain(value):
+            return value
         if Hashable in self.types:
             value = plain_name(value)
+        if isinstance(value, str) and _PAIR.search(value):
+            raise InvalidInput(
+                f"{name}: two halves of characters stand side by side in it"
+            )
         if isinstance(value, float | np.floating) and not math.isfinite(value):
             return None if math.isnan(value) else str(float(value))
         if Hashable in self.types and not any(self._is(k, value) for k in self.types):
@@ -330,13 +357,8 @@ class _Scalar(FieldPart):
         return value
 
     def unpacked(self, plain: Any, name: str, arrays: Members) -> Any:
-        if type(plain) in self.types and (
-            self.bounds.low <= plain <= self.bounds.high
-            and abs(plain) <= sys.float_info.max
-            if type(plain) is float
-            else type(plain) is str and plain.isascii()
-        ):
-            return plain  # what nearly all are
+        if self._is_plain(plain) and not (self.bounds.infinite and plain in _INFINITE):
+            return plain
         if plain is None and self._may_miss:
             return math.nan  # one NaN, which is itself
         if self.bounds.infinite and isinstance(plain, str) and plain in _INFINITE:
@@ -345,6 +367,9 @@ class _Scalar(FieldPart):
 
 
 _INFINITE: Final = ("inf", "-inf")
+
+_PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+"""What JSON reads back as one character."""
 
 
 @final
@@ -381,9 +406,18 @@ class _Many(FieldPart):
                 self.part.packed(x, f"{name}.{k}", arrays) for k, x in enumerate(value)
             ]
         # arrays of several lengths: one behind the other, and their lengths
-        arrays[name] = np.concatenate([*value, np.empty(0, _dtype(self.part))])
-        arrays[f"{name}.sizes"] = np.array([len(x) for x in value], dtype=np.int64)
+        known = [x for x in value if x is not None]
+        sizes = [-1 if x is None else len(x) for x in value]
+        arrays[name] = np.concatenate([*known, np.empty(0, self._numbers.dtype)])
+        arrays[f"{name}.sizes"] = np.array(sizes, dtype=np.int64)
         return None
+
+    @property
+    def _numbers(self) -> _Numbers:
+        """Of what the arrays are; -1 is the length of one that is not there."""
+        part = self.part.part if isinstance(self.part, _Maybe) else self.part
+        assert isinstance(part, _Numbers), "arrays alone are not in the header"
+        return part
 
     def unpacked(self, plain: Any, name: str, arrays: Members) -> Any:
         if self.in_header:
@@ -394,13 +428,16 @@ class _Many(FieldPart):
                 for k, x in enumerate(plain)
             )
         sizes = _member(arrays, f"{name}.sizes")
-        whole = _member(arrays, name)
-        if sizes.dtype != np.int64 or sizes.ndim != 1 or (sizes < 0).any():
-            raise InvalidInput(f"{name}.sizes: expected integers >= 0")
-        if whole.ndim != 1 or int(sizes.sum()) != len(whole):
+        whole = self._numbers.unpacked(None, name, arrays)
+        least = -1 if isinstance(self.part, _Maybe) else 0
+        if sizes.dtype != np.int64 or sizes.ndim != 1 or (sizes < least).any():
+            raise InvalidInput(f"{name}.sizes: expected integers >= {least}")
+        lengths = np.maximum(sizes, 0)
+        if whole.ndim != 1 or int(lengths.sum()) != len(whole):
             raise InvalidInput(f"{name}: expected as many numbers as its sizes say")
-        pieces = np.split(whole, np.cumsum(sizes)[:-1]) if len(sizes) else []
-        return self.checked(tuple(pieces), name)
+        pieces = np.split(whole, np.cumsum(lengths)[:-1]) if len(sizes) else []
+        there = [p if n >= 0 else None for p, n in zip(pieces, sizes, strict=True)]
+        return self.checked(tuple(there), name)
 
 
 @final
@@ -624,12 +661,68 @@ class _OwnWay(FieldPart):
         return self.cls.unpacked_from(plain, inside)
 
 
+@final
+@dataclasses.dataclass(frozen=True)
+class _Columns(FieldPart):
+    """A tuple of records of one kind, saved field by field."""
+
+    cls: type
+    bounds: Bounds
+
+    @property
+    def words(self) -> str:  # type: ignore[override]
+        return f"a list of the fields of {self.cls.__name__}"
+
+    def checked(self, value: Any, name: str) -> Any:
+        if not isinstance(value, list | tuple) or not all(
+            isinstance(x, self.cls) for x in value
+        ):
+            raise self.refusal(name, value)
+        return tuple(value)
+
+    def _parts(self) -> dict[str, FieldPart]:
+        return {
+            key: _Columns(part.cls, Bounds())
+            if isinstance(part, _Record)
+            else _Many(part, None, Bounds())
+            for key, part in parts_of(self.cls).items()
+        }
+
+    def packed(self, value: Any, name: str, arrays: Members) -> Any:
+        plain = {}
+        for key, part in self._parts().items():
+            column = [getattr(x, key) for x in value]
+            own = part.packed(column, f"{name}.{key}", arrays)
+            if part.in_header:
+                plain[key] = own
+        return plain
+
+    def unpacked(self, plain: Any, name: str, arrays: Members) -> Any:
+        parts = self._parts()
+        known = {key for key, part in parts.items() if part.in_header}
+        if not isinstance(plain, dict) or plain.keys() != known:
+            raise self.refusal(name, plain)
+        fields = {
+            key: part.unpacked(plain.get(key), f"{name}.{key}", arrays)
+            for key, part in parts.items()
+        }
+        lengths = {len(column) for column in fields.values()}
+        if len(lengths) > 1 or (self.bounds.nonempty and lengths == {0}):
+            raise InvalidInput(
+                f"{name}: expected as many of each field, got {sorted(lengths)}"
+            )
+        return tuple(
+            self.cls(**dict(zip(fields, own, strict=True)))
+            for own in zip(*fields.values(), strict=True)
+        )
+
+
 def is_text(value: object) -> bool:
     """True for text that can be written; half a surrogate pair cannot."""
-    return isinstance(value, str) and (value.isascii() or _HALVES.search(value) is None)
+    return isinstance(value, str) and (value.isascii() or not _HALF.search(value))
 
 
-_HALVES: Final = re.compile("[\ud800-\udfff]")
+_HALF: Final = re.compile("[\ud800-\udfff]")
 
 
 def _either(words: Sequence[str]) -> str:
@@ -643,11 +736,6 @@ def _range_in_words(bounds: Bounds) -> str:
     if math.isfinite(bounds.low):
         return f">= {bounds.low:g}"
     return f"<= {bounds.high:g}"
-
-
-def _dtype(part: FieldPart) -> Any:
-    assert isinstance(part, _Numbers), "arrays alone are not in the header"
-    return part.dtype
 
 
 def _member(arrays: dict[str, Any], name: str) -> Any:
@@ -707,7 +795,10 @@ def part_of(hint: Any, bounds: Bounds) -> FieldPart:
         return _Scalar((), inside, bounds)
     if origin is tuple:
         length = None if inside[-1] is Ellipsis else len(inside)
-        return _Many(part_of(inside[0], bounds.of_numbers()), length, bounds)
+        part = part_of(inside[0], bounds.of_numbers())
+        if bounds.by_column and isinstance(part, _Record):
+            return _Columns(part.cls, bounds)
+        return _Many(part, length, bounds)
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return _Named(part_of(inside[1], bounds.of_numbers()))
     if origin is np.ndarray:

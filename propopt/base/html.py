@@ -269,14 +269,24 @@ def highlighted(
     n_words: int = WORDS_LISTED,
 ) -> HighlightedText:
     """Texts with shades on one scale, a legend, and tables of the largest numbers."""
+    head = f"<b>{in_html(title)}</b>", "<br>".join(map(in_html, facts))
+    return HighlightedText(marked_html(texts, units, head, n_words), title)
+
+
+def marked_html(
+    texts: Sequence[MarkedText],
+    units: str,
+    head: Iterable[str] = (),
+    n_words: int = 0,
+) -> str:
+    """Texts with shades on one scale behind a legend, as HTML; tables if asked for."""
     reach = max((text.reach for text in texts), default=0.0)
-    parts = [f"<b>{in_html(title)}</b>", "<br>".join(map(in_html, facts))]
-    parts.append(_legend(reach, units, any(text.errors is not None for text in texts)))
+    parts = [*head, _legend(reach, units, any(t.errors is not None for t in texts))]
     for text in texts:
-        parts += [_heading(text), _shown(text, reach), _table(text, n_words)]
-    inside = html_card(parts)
+        table = _table(text, n_words) if n_words else ""
+        parts += [_heading(text), _shown(text, reach), table]
     style = f"<style>{style_sheet(CLASS)}</style>"
-    return HighlightedText(f'{style}<div class="{CLASS}">{inside}</div>', title)
+    return f'{style}<div class="{CLASS}">{html_card(parts)}</div>'
 
 
 def _heading(text: MarkedText) -> str:

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from propopt.base.arrays import Array, Positions, Truths, Values
-from propopt.base.checks import known_word
-from propopt.base.errors import InvalidInput
+from propopt.base.checks import known_word, read_level
 from propopt.base.resources import Budget
 from propopt.interactions.features import Places
 from propopt.interactions.left_out import LeftOut, inclusion_exclusion
@@ -289,13 +288,7 @@ class ScoreLaw:
 
 def read_alpha(level: object) -> float:
     """1 − level."""
-    if isinstance(level, bool) or not isinstance(level, int | float):
-        raise InvalidInput(f"level: expected a number, got {level!r}")
-    if not 0.0 < level < 1.0:
-        raise InvalidInput(
-            f"level: expected a number between 0 and 1, such as 0.9, got {level!r}"
-        )
-    return 1.0 - float(level)
+    return 1.0 - read_level(level)
 
 
 # ---- What rows say of a mean: its standard error, and how many of them carry it

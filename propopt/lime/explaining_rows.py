@@ -297,6 +297,7 @@ def explanation_of_subject(
         labels=subject.labels.or_else(law.labels),
         evaluations=subject.function.calls.rows - before,
         notes=law.notes(subject.points),
+        quantity=subject.function.quantity,
         subject=subject,
     )
 

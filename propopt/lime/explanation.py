@@ -6,26 +6,31 @@
 
 from __future__ import annotations
 
-import json
-import math
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from abc import abstractmethod
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Final, Generic, Self, TypeVar, final
+from typing import Any, ClassVar, Final, Generic, Literal, Self, TypeVar, final
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from scipy.special import ndtri
 
 from propopt.base.arrays import Array, Attributions, Points, Positions, Values
-from propopt.base.checks import did_you_mean, read_count, read_positive, sealed
+from propopt.base.cards import N_FEATURES, Card, CardRow
+from propopt.base.checks import (
+    did_you_mean,
+    known_word,
+    read_count,
+    read_level,
+    read_positive,
+)
+from propopt.base.declared import left, stored
 from propopt.base.errors import InvalidInput, Refused
-from propopt.base.files import Format, as_json, write_csv, written_whole
-from propopt.base.html import html_card, html_table
-from propopt.base.text import in_html, printable
-from propopt.lime.diagnosis.diagnosis import LimeDiagnosis
+from propopt.base.text import Quantity, printable
+from propopt.lime.diagnosis.diagnosis import LimeDiagnosis, as_row
 from propopt.lime.diagnosis.evidence import Evidence, told_by
 from propopt.lime.diagnosis.rules import LIME_RULES
 from propopt.lime.expectations import Limits
@@ -40,21 +45,8 @@ from propopt.lime.single_runs import (
     required_samples,
     single_run,
 )
-from propopt.results.archive import (
-    Arrays,
-    CheckedFile,
-    Header,
-    Kinds,
-    are_labels,
-    are_texts,
-    is_count,
-    is_positive,
-    is_size,
-    is_text,
-    labels_of,
-    plain_labels,
-)
 from propopt.results.certain import plural
+from propopt.results.result import Result
 from propopt.tables.columns import Coded
 from propopt.tables.frames import Labels, listed
 from propopt.tables.schema import TableSchema
@@ -89,138 +81,6 @@ def _cell(value: float, column: object) -> Any:
     return None if np.isnan(value) else value
 
 
-# ---- Limits of LIME as a file, and back: checked alike on both ways
-
-
-_TABLES: Final = ("coefficients", "alpha", "points")
-_COLUMNS: Final = ("intercept", "log_weight", "effective_share", "values")
-_MAYBE: Final = ("standard_errors", "deviations", "variance")
-
-
-def _fields(header: Header, arrays: Arrays) -> dict[str, Any]:
-    for name in sorted(arrays.keys() - {*_TABLES, *_COLUMNS, *_MAYBE}):
-        raise InvalidInput(f"it also has the array {name!r}")
-    shape = _shape(arrays)
-    known = {
-        name: _numbers(arrays, name, shape[: 2 - (name in _COLUMNS)])
-        for name in (*_TABLES, *_COLUMNS)
-    }
-    errors = None
-    if "standard_errors" in arrays:
-        errors = _numbers(arrays, "standard_errors", shape)
-    return {
-        **known,
-        **{name: header[name] for name in _PLAIN},
-        "labels": labels_of(header["labels"], shape),
-        "cells": _table(header["cells"], shape, "cells"),
-        "bins": _table(header["bins"], shape, "bins"),
-        "notes": tuple(header["notes"]),
-        "standard_errors": errors,
-        "scatter": _scatter(header["n_draws"], header["n_samples"], arrays, shape),
-    }
-
-
-def _scatter(
-    n_draws: int | None,
-    n_samples: int,
-    arrays: Arrays,
-    shape: tuple[int, int],
-) -> RunScatter | None:
-    if n_draws is None:
-        return None
-    deviations = _numbers(arrays, "deviations", shape)
-    variance = _numbers(arrays, "variance", shape[:1])
-    return RunScatter(deviations, variance, n_samples, n_draws)
-
-
-def _shape(arrays: Arrays) -> tuple[int, int]:
-    if "coefficients" not in arrays or arrays["coefficients"].ndim != 2:
-        raise InvalidInput("it has no table of coefficients")
-    N, D = arrays["coefficients"].shape
-    if N == 0 or D == 0:
-        raise InvalidInput("its coefficients are empty")
-    return N, D
-
-
-def _numbers(arrays: Arrays, name: str, shape: tuple[int, ...]) -> Array:
-    """Numbers of a shape; only values of columns may be missing."""
-    if name not in arrays:
-        raise InvalidInput(f"it has no {name}")
-    array = arrays[name]
-    if array.dtype != np.float64 or array.shape != shape:
-        raise InvalidInput(f"{name}: expected numbers of shape {shape}")
-    if name not in ("points", "log_weight") and not np.isfinite(array).all():
-        raise InvalidInput(f"{name}: expected finite numbers")
-    return sealed(array.copy())
-
-
-def _table(
-    rows: list[list[Any]], shape: tuple[int, int], label: str
-) -> tuple[tuple[Any, ...], ...]:
-    if len(rows) != shape[0] or any(len(row) != shape[1] for row in rows):
-        raise InvalidInput(f"{label}: expected a table of shape {shape}")
-    return tuple(map(tuple, rows))
-
-
-def _plain_cell(cell: object) -> object:
-    """JSON has no NaN: what is missing is null; names of any type are text."""
-    value = cell.item() if isinstance(cell, np.generic) else cell
-    if isinstance(value, float) and math.isnan(value):
-        return None
-    return (
-        value if value is None or isinstance(value, bool | int | float) else str(value)
-    )
-
-
-def _is_rows(fits: Callable[[object], bool]) -> Callable[[object], bool]:
-    def rows(value: object) -> bool:
-        return isinstance(value, list) and all(
-            isinstance(row, list) and all(map(fits, row)) for row in value
-        )
-
-    return rows
-
-
-def _is_cell(value: object) -> bool:
-    return value is None or isinstance(value, int | float) or is_text(value)
-
-
-def _is_draws(value: object) -> bool:
-    return value is None or is_count(value)
-
-
-_PLAIN: Final = (
-    "source",
-    "reason",
-    "bins",
-    "law_in_words",
-    "n_samples",
-    "ridge",
-    "first_row",
-    "evaluations",
-    "notes",
-)
-_KINDS: Final[Kinds] = {
-    "source": (is_text, "text"),
-    "reason": (is_text, "text"),
-    "labels": (are_labels, "names of points and features, or null"),
-    "cells": (_is_rows(_is_cell), "rows of numbers, text or null"),
-    "bins": (_is_rows(is_text), "rows of text"),
-    "law_in_words": (is_text, "text"),
-    "n_samples": (is_positive, "an integer >= 1"),
-    "ridge": (is_size, "a finite number >= 0"),
-    "first_row": (lambda value: isinstance(value, bool), "true or false"),
-    "evaluations": (is_count, "an integer >= 0"),
-    "notes": (are_texts, "a list of sentences"),
-    "n_draws": (_is_draws, "an integer >= 0, or null"),
-}
-_FILE: Final = CheckedFile(
-    form=Format("propopt lime", "saved limits of LIME", version=1),
-    kinds=_KINDS,
-    fields=_fields,
-)
-
-
 # ---- The table of an explanation by limits of LIME, and its forms for other readers
 
 
@@ -242,36 +102,55 @@ def described(name: str, own: str) -> str:
     return f"{name} {own}" if own[:1] in "<>≤≥=" else f"{name}: {own}"
 
 
-def _plain(records: list[dict[Any, Any]]) -> list[dict[str, Any]]:
-    return [{str(k): _known(v) for k, v in record.items()} for record in records]
-
-
-def _known(value: object) -> object:
-    number = value.item() if isinstance(value, np.generic) else value
-    if isinstance(number, float) and not math.isfinite(number):
-        return None
-    plain = number is None or isinstance(number, bool | int | float | str)
-    return number if plain else str(number)
-
-
 def _flat(table: tuple[tuple[Any, ...], ...]) -> list[Any]:
     return [cell for row in table for cell in row]
 
 
-# ---- What is shown of limits of LIME: what is exact, what is estimated, and the units
+# ---- What is shown of limits of LIME: bars, and where single runs fall
 
-
-ROWS_SHOWN, COLUMNS_SHOWN = 3, 10
 
 ROWS_SAMPLED = 100
 """Of more rows a card does not estimate the noise, which takes a while."""
 
+SHARE_OF_RUNS: Final = 0.95
+"""Of lines across the bars of a card."""
 
-_HEAD = ("feature and bin", "coefficient", "sd of one run", "mean of runs")
+
+def deviations_of(level: float = SHARE_OF_RUNS) -> float:
+    """From the middle to the ends of an interval, in standard deviations."""
+    return float(ndtri(0.5 + 0.5 * level))
 
 
-def _number(x: float) -> str:
-    return "" if np.isnan(x) else f"{x:.4g}"
+def largest_on_card(
+    names: Sequence[str], values: Values, intervals: Array
+) -> tuple[list[CardRow], str]:
+    """The largest numbers, with intervals (d, 2), and a sentence on the others."""
+    sizes = np.abs(values)
+    order = np.argsort(-sizes, kind="stable")
+    rows = [
+        CardRow(
+            name=names[j],
+            value=float(values[j]),
+            interval=(float(intervals[j, 0]), float(intervals[j, 1])),
+        )
+        for j in order[:N_FEATURES].tolist()
+    ]
+    others = order[N_FEATURES:]
+    if len(others) == 0:
+        return rows, ""
+    words = "1 other, " if len(others) == 1 else f"{len(others)} others, at most "
+    return rows, f"{words}{sizes[others].max():.3g} in size"
+
+
+def lines_in_words(n_samples: int) -> str:
+    """What the lines across bars are."""
+    share = f"{100.0 * SHARE_OF_RUNS:g} %"
+    return f"lines: where {share} of single runs of {n_samples:,} samples fall"
+
+
+def notes_on_card(notes: Sequence[str]) -> dict[str, str]:
+    """Notes as settings of a card."""
+    return {f"note {k}": note for k, note in enumerate(notes, start=1)}
 
 
 # ---- What results of tables and of documents share
@@ -280,17 +159,23 @@ def _number(x: float) -> str:
 AskedAbout = TypeVar("AskedAbout")
 """What is asked about rows of a table, or about documents."""
 
+OfEach = TypeVar("OfEach")
+"""One array for all rows of a table, or a list with one for each document."""
 
-class LimeResult(ABC, Generic[AskedAbout]):
+
+class LimeResult(Result, Generic[AskedAbout, OfEach]):
     """What LIME tends to at N rows of a table, or documents, that may have names."""
 
     units: ClassVar[str] = "units of the output"
 
-    _file: ClassVar[CheckedFile]
     _left_behind: ClassVar[str]
 
-    n_samples: int
-    subject: AskedAbout | None
+    n_samples: int = stored(low=1)
+    evaluations: int = stored(default=0, low=0)
+    notes: tuple[str, ...] = stored(default=())
+    quantity: Quantity | None = stored(default=None)
+    scatter: Any = stored(default=None)
+    subject: AskedAbout | None = left(default=None)
 
     @property
     @abstractmethod
@@ -302,42 +187,123 @@ class LimeResult(ABC, Generic[AskedAbout]):
     def shape(self) -> tuple[int, int]:
         """N, and the number of columns or words."""
 
+    @property
     @abstractmethod
-    def to_frame(self) -> pd.DataFrame:
-        """All numbers as a table."""
+    def runs(self) -> Any:
+        """How single runs come out."""
+
+    @abstractmethod
+    def noise(self, n_samples: int | None = None) -> OfEach:
+        """Standard deviations of the coefficients of a single run."""
+
+    @abstractmethod
+    def expected(self, n_samples: int | None = None) -> OfEach:
+        """Mean coefficients of runs."""
+
+    @abstractmethod
+    def of_rows(self, rows: Sequence[Hashable]) -> Self:
+        """The same of some rows, or documents, alone."""
 
     @property
     def explained_in_words(self) -> str:
         """What is explained, such as "probability of malignant".
 
-        "output" where a loaded result has no model.
+        "output" of files that were written before it was saved.
         """
-        subject: Any = self.subject
-        return "output" if subject is None else subject.function.quantity.in_words()
+        return "output" if self.quantity is None else self.quantity.in_words()
 
-    def to_csv(self, path: str | Path) -> None:
-        """Write :meth:`to_frame`; numbers read back to the same value."""
-        write_csv(path, self.to_frame(), names_of_rows=False)
+    def save(self, path: str | Path) -> None:
+        """Write to an ``.npz`` file without pickles; the model and the law stay behind.
 
-    def to_json(self, path: str | Path) -> None:
-        """Write :meth:`to_frame` as a list of objects; what is not known is null."""
-        records = self.to_frame().to_dict(orient="records")
-        text = json.dumps(
-            json.loads(as_json(_plain(records))), indent=1, ensure_ascii=False
-        )
-        with written_whole(Path(path)) as draft:
-            draft.write_text(text, encoding="utf-8")
+        How single runs scatter is computed first, if nobody has asked for it yet.
 
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read what :meth:`save` wrote."""
-        return cls(**cls._file.read(path))
+        Raises
+        ------
+        InvalidInput
+            If the folder is not there, or a field is not what can be loaded again.
+        """
+        super(LimeResult, self._settled()).save(path)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return super(LimeResult, self._settled()).__getstate__()
+
+    def _settled(self) -> Self:
+        """The same, with all that needs the model computed."""
+        return self if self.subject is None else replace(self, scatter=self.runs)
 
     def asked(self, label: str) -> AskedAbout:
         """The model and the law."""
         if self.subject is None:
             raise Refused(f"{label}: {self._left_behind}")
         return self.subject
+
+    def intervals(
+        self,
+        level: float = SHARE_OF_RUNS,
+        *,
+        of: Literal["runs", "limits"] = "runs",
+        n_samples: int | None = None,
+    ) -> OfEach:
+        """Where coefficients fall: lower and upper ends, by the normal law.
+
+        Parameters
+        ----------
+        level : float
+            The share of single runs, each coefficient by itself; or the confidence.
+        of : {"runs", "limits"}
+            Where single runs of n samples fall, around their mean of
+            :meth:`expected`; or confidence intervals of what they tend to, which are
+            points where it is exact.
+        n_samples : int, optional
+            Of the run; those of the explanation by default. Limits do not read it.
+
+        Returns
+        -------
+        array (N, D, 2)
+            Of documents a list with an array (d, 2) for each; NaN where nothing is
+            known.
+
+        Raises
+        ------
+        InvalidInput
+            If the level is not between 0 and 1, or ``of`` is neither word.
+        Refused
+            If the explanation was loaded, and they are not known.
+        """
+        z = deviations_of(read_level(level))
+        if known_word(of, Literal["runs", "limits"], "of") == "limits":
+            return self._around(*self._limits_and_errors(), z)
+        return self._around(self.expected(n_samples), self.noise(n_samples), z)
+
+    @abstractmethod
+    def _around(self, middle: OfEach, deviations: OfEach, z: float) -> OfEach:
+        """Both ends, z deviations from the middle."""
+
+    @abstractmethod
+    def _limits_and_errors(self) -> tuple[OfEach, OfEach]:
+        """Coefficients, and standard errors that are 0 where they are exact."""
+
+    def top(self, k: int = 10, row: Hashable | None = None) -> pd.DataFrame:
+        """The k largest coefficients of a row, or document: rows of :meth:`to_frame`.
+
+        Parameters
+        ----------
+        k : int
+            How many, the largest in size first.
+        row : label or int, optional
+            Its name in the index of X, or its position where X had no names; by default
+            the first.
+
+        Raises
+        ------
+        InvalidInput
+            If there is no such row, or k is not positive.
+        """
+        count, n = read_count(k, "k"), self.position(row)
+        name = n if self.labels.points is None else self.labels.points[n]
+        frame = self.of_rows([name]).to_frame()
+        order = np.argsort(-frame["coefficient"].abs().to_numpy(), kind="stable")
+        return frame.iloc[order[:count]].reset_index(drop=True)
 
     def as_list(self, row: Hashable | None = None) -> list[tuple[str, float]]:
         """Names and coefficients; the largest first, as the package ``lime`` has it.
@@ -360,6 +326,13 @@ class LimeResult(ABC, Generic[AskedAbout]):
     @abstractmethod
     def _at(self, n: int) -> tuple[Sequence[str], Values]:
         """Names of the columns of a row, or of the words, and their coefficients."""
+
+    def _why(self, value: float, whom: str, beside: str = "") -> str:
+        """What a card says first: what is explained, and of whom."""
+        known = self.quantity
+        if known is not None and known == Quantity(model=known.model):
+            return f"Why the model predicts {value:.4g} for {whom}{beside}"
+        return f"Why the {self.explained_in_words} is {value:.4g} for {whom}{beside}"
 
     def position(self, row: Hashable | None = None) -> int:
         """Where a row, or document, stands; the first by default."""
@@ -396,8 +369,12 @@ _BY_ROWS = (
 
 
 @final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class LimeExplanation(LimeResult[LimeSubject]):
+class LimeExplanation(
+    LimeResult[LimeSubject, Array],
+    kind="propopt lime",
+    noun="saved limits of LIME",
+    version=2,
+):
     """The coefficients that LIME tends to, for each row of a table.
 
     g(z) = β_0 + Σ_j β_j z_j, where bit z_j says whether a sample is in the bin of the
@@ -444,45 +421,79 @@ class LimeExplanation(LimeResult[LimeSubject]):
         Rows that the model was given.
     notes : tuple of str
         What a reader has to know, a sentence each.
+    quantity : Quantity or None
+        What is explained, such as the probability of a class.
     scatter : RunScatter or None
         What is known of the scatter of single runs.
     subject : LimeSubject or None
         The model and the law. They are not saved: of a loaded explanation it is None.
     """
 
-    _file: ClassVar[CheckedFile] = _FILE
     _left_behind: ClassVar[str] = (
         "the model and the law are not saved with an explanation; make it anew with "
         "propopt.lime.limits"
     )
 
-    coefficients: Attributions
-    intercept: Values
-    standard_errors: Array | None = None
-    source: str = EXACT_LIMITS
-    reason: str = ""
-    alpha: Array
-    log_weight: Values
-    effective_share: Values
-    values: Values
-    points: Points
-    cells: tuple[tuple[Any, ...], ...]
-    bins: tuple[tuple[str, ...], ...]
-    law_in_words: str
-    n_samples: int
-    ridge: float
-    first_row: bool
-    labels: Labels = Labels()
-    evaluations: int = 0
-    notes: tuple[str, ...] = ()
-    scatter: RunScatter | None = None
-    subject: LimeSubject | None = None
+    coefficients: Attributions = stored("N D", nonempty=True)
+    intercept: Values = stored("N")
+    standard_errors: Array | None = stored("N D", low=0.0, default=None)
+    source: str = stored(default=EXACT_LIMITS)
+    reason: str = stored(default="")
+    alpha: Array = stored("N D", low=0.0)
+    log_weight: Values = stored("N", infinite=True)
+    effective_share: Values = stored("N", low=0.0)
+    values: Values = stored("N")
+    points: Points = stored("N D", missing=True, infinite=True)
+    cells: tuple[tuple[float | str | bool | None, ...], ...] = stored(missing=True)
+    bins: tuple[tuple[str, ...], ...] = stored()
+    law_in_words: str = stored()
+    ridge: float = stored(low=0.0)
+    first_row: bool = stored()
+    labels: Labels = stored(default=Labels())
+    scatter: RunScatter | None = stored(default=None)
+    subject: LimeSubject | None = left(default=None)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self.labels.check(self.shape, "labels")
-        for array in vars(self).values():
-            if isinstance(array, np.ndarray):
-                sealed(array)
+
+    def contradictions(self) -> None:
+        """Refuse tables of other shapes, and errors of what is exact.
+
+        Raises
+        ------
+        InvalidInput
+            Where what one field says is not what another does.
+        """
+        N, D = self.shape
+        for name, rows in (("cells", self.cells), ("bins", self.bins)):
+            if len(rows) != N or any(len(row) != D for row in rows):
+                raise InvalidInput(f"{name}: expected a table of shape {self.shape}")
+        if self.is_exact != (self.standard_errors is None):
+            has = "no" if self.is_exact else "its"
+            raise InvalidInput(
+                f"standard_errors: the source {self.source!r} has {has} errors"
+            )
+        runs = self.scatter
+        if runs is not None and (
+            runs.deviations.shape != (N, D)
+            or runs.variance.shape != (N,)
+            or runs.n_samples != self.n_samples
+        ):
+            raise InvalidInput("scatter: it is that of other rows or runs")
+
+    @classmethod
+    def upgraded(
+        cls, version: int, header: dict[str, Any], arrays: dict[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Of version 1, which did not know what is explained."""
+        del version
+        n_draws = header.pop("n_draws")
+        runs = {"n_samples": header["n_samples"], "n_draws": n_draws}
+        scatter = None if n_draws is None else runs
+        moved = {name: f"scatter.{name}" for name in ("deviations", "variance")}
+        arrays = {moved.get(name, name): array for name, array in arrays.items()}
+        return {**header, "scatter": scatter, "quantity": None}, arrays
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -591,27 +602,6 @@ class LimeExplanation(LimeResult[LimeSubject]):
         if self.scatter is None and self.subject is None:
             return ""
         return f"estimate ({self.runs.n_draws:,} draws a row)"
-
-    def save(self, path: str | Path) -> None:
-        """Write to an ``.npz`` file without pickles; model and law stay behind.
-
-        Raises
-        ------
-        InvalidInput
-            If the folder is not there.
-        """
-        arrays = {name: getattr(self, name) for name in (*_TABLES, *_COLUMNS)}
-        if self.standard_errors is not None:
-            arrays["standard_errors"] = self.standard_errors
-        header = {name: getattr(self, name) for name in _PLAIN}
-        header["labels"] = plain_labels(self.labels)
-        header["cells"] = [list(map(_plain_cell, row)) for row in self.cells]
-        header["n_draws"] = None
-        if self.scatter is not None or self.subject is not None:
-            runs = self.runs
-            arrays["deviations"], arrays["variance"] = runs.deviations, runs.variance
-            header["n_draws"] = runs.n_draws
-        _FILE.write(path, header, arrays)
 
     def single_run(self, n_samples: int | None = None) -> SingleRun:
         """The mean and the covariance of the coefficients of one run of LIME.
@@ -887,6 +877,13 @@ class LimeExplanation(LimeResult[LimeSubject]):
             raise Refused(f"path: coefficients are estimated, as {self.reason}")
         return bandwidth_path(subject.exact, subject.points[self.position(row)], widths)
 
+    def _around(self, middle: Array, deviations: Array, z: float) -> Array:
+        return np.stack([middle - z * deviations, middle + z * deviations], axis=-1)
+
+    def _limits_and_errors(self) -> tuple[Array, Array]:
+        errors = self.standard_errors
+        return self.coefficients, np.zeros(self.shape) if errors is None else errors
+
     def _at(self, n: int) -> tuple[Sequence[str], Values]:
         return named_coefficients(self, n), self.coefficients[n]
 
@@ -895,22 +892,60 @@ class LimeExplanation(LimeResult[LimeSubject]):
         facts = "; ".join(map(printable, self._claims()))
         return f"LimeExplanation({self._size()}; {facts})"
 
-    def _repr_html_(self) -> str:
-        """A title, facts, and the largest coefficients of the first rows."""
-        N, _ = self.shape
+    def card(self, row: Hashable | None = None) -> Card:
+        """The largest coefficients of one row, and where single runs fall.
+
+        Parameters
+        ----------
+        row : label or int, optional
+            Its name in the index of X, or its position where X had no names; by default
+            the first.
+        """
+        N, n = self.shape[0], self.position(row)
         noise = self._noise_for_card()
-        facts = [*self._claims(), *self.notes]
-        if np.isnan(noise).all() and self.subject is not None:
-            facts.append("sd of one run: estimated from samples when noise() is asked")
-        parts = [
-            f"<b>{in_html(f'LIME, its limits: {self._size()}')}</b>",
-            "<br>".join(map(in_html, facts)),
-        ]
-        shown = range(min(N, ROWS_SHOWN))
-        parts += [html_table(_HEAD, self._largest(noise, n)) for n in shown]
-        if N > ROWS_SHOWN:
-            parts.append(in_html(f"{plural(N - ROWS_SHOWN, 'more row')}"))
-        return html_card(parts)
+        ends = self._around(self.expected()[n], noise[n], deviations_of())
+        rows, rest = largest_on_card(*self._at(n), ends)
+        points = self.labels.points
+        exact = "exact: no samples, no seed"
+        proof = [exact if self.is_exact else next(self._claims())]
+        if np.isfinite(ends).any():
+            proof.append(lines_in_words(self.n_samples))
+        return Card(
+            title=self._why(
+                float(self.values[n]),
+                as_row(n if points is None else points[n]),
+                f" ({self.mean[n]:.4g} on average around it)",
+            ),
+            subtitle=(
+                "what LIME finds with ever more samples: by how much the output is "
+                f"higher with each value in its bin, in {self.units}"
+                + (f"; {plural(N - 1, 'more row')} in this result" if N > 1 else "")
+            ),
+            rows=rows,
+            rest=rest,
+            proof=" · ".join(proof),
+            settings=dict(self._settings(noise)) | notes_on_card(self.notes),
+        )
+
+    def _settings(self, noise: Array) -> Iterator[tuple[str, str]]:
+        """How it was made, and what is known of runs."""
+        if self.quantity is not None:
+            yield "explained", str(self.quantity)
+        yield "size", self._size()
+        yield "law", self.law_in_words
+        yield "ridge of one run", f"{self.ridge:g}"
+        if np.isfinite(noise).any():
+            yield (
+                "standard deviation of one run",
+                f"up to {np.nanmax(noise):.2g}, estimated from "
+                f"{self.runs.n_draws:,} samples a row",
+            )
+        elif self.subject is not None:
+            yield (
+                "standard deviation of one run",
+                "estimated from samples when noise() is asked",
+            )
+        yield "model evaluations", f"{self.evaluations:,}"
 
     def _size(self) -> str:
         """Rows and columns."""
@@ -946,20 +981,3 @@ class LimeExplanation(LimeResult[LimeSubject]):
         if known or self.shape[0] <= ROWS_SAMPLED:
             return known_noise(self)
         return np.full(self.shape, np.nan)
-
-    def _largest(self, scatter: Array, n: int) -> Iterable[list[str]]:
-        own = self.coefficients[n]
-        noise, mean = scatter[n], self.expected()[n]
-        names = named_coefficients(self, n)
-        order = np.argsort(-np.abs(own), kind="stable")
-        for j in order[:COLUMNS_SHOWN]:
-            numbers = (own[j], noise[j], mean[j])
-            yield [in_html(names[j]), *(_number(x) for x in numbers)]
-        if len(order) > COLUMNS_SHOWN:
-            rest = np.abs(own[order[COLUMNS_SHOWN:]]).max()
-            yield [
-                f"{len(order) - COLUMNS_SHOWN} others",
-                f"at most {rest:.4g}",
-                "",
-                "",
-            ]

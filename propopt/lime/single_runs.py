@@ -11,6 +11,7 @@ import numpy as np
 
 from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
 from propopt.base.checks import read_count, read_nonnegative, read_positive
+from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
 from propopt.lime.expectations import Limits
@@ -86,11 +87,13 @@ RUN_DRAWS: Final = 4096
 class RunScatter:
     """What samples tell of runs, for each of N rows."""
 
-    deviations: Array  # (N, D): the standard deviations of the coefficients of one run
-    variance: Values  # (N,): Var_Q f; exact for sums of products that are not too many
-    n_samples: int  # of the run
+    # (N, D): the standard deviations of the coefficients of one run
+    deviations: Array = stored("N D", low=0.0)
+    # (N,): Var_Q f; exact for sums of products that are not too many
+    variance: Values = stored("N", low=0.0)
+    n_samples: int = stored(low=1)  # of the run
     # samples of each row that deviations, and other variances, were estimated from
-    n_draws: int = RUN_DRAWS
+    n_draws: int = stored(default=RUN_DRAWS, low=0)
 
     def of_rows(self, rows: Positions) -> RunScatter:
         """The same of some rows."""

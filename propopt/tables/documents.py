@@ -39,6 +39,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from propopt.base.arrays import Array, Points, Positions, Sparse, Truths
+from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import require_memory
 from propopt.tables.frames import Labels, as_frame, directions, listed
@@ -324,11 +325,12 @@ class Document:
     A text may have no words, d = 0: it is empty, or nothing in it is a word.
     """
 
-    text: str
-    words: tuple[str, ...]  # (d,): the distinct words
-    occurrences: tuple[Occurrence, ...]  # (T,): where they stand
-    places: Positions  # (T,): which of the words each is
-    filler: str = ""  # what stands where a word was deleted
+    text: str = stored(halves=True)
+    words: tuple[str, ...] = stored(halves=True)  # (d,): the distinct words
+    starts: Positions = stored("T", low=0)  # (T,): where they stand
+    ends: Positions = stored("T", low=0)
+    places: Positions = stored("T", low=0)  # (T,): which of the words each is
+    filler: str = stored(default="")  # what stands where a word was deleted
 
     @classmethod
     def of(cls, text: str, rule: WordRule) -> Document:
@@ -337,8 +339,43 @@ class Document:
         order = {
             word: j for j, word in enumerate(dict.fromkeys(o.word for o in result))
         }
-        indices = np.array([order[o.word] for o in result], dtype=np.intp)
-        return cls(text, tuple(order), result, indices, rule.filler)
+        starts, ends, indices = (
+            np.array([(o.start, o.end, order[o.word]) for o in result], dtype=np.intp)
+            .reshape(-1, 3)
+            .T
+        )
+        return cls(text, tuple(order), starts, ends, indices, rule.filler)
+
+    def contradictions(self) -> None:
+        """Refuse words that overlap, stand beyond the text or nowhere, or come twice.
+
+        Raises
+        ------
+        InvalidInput
+            Where what one field says is not what another does.
+        """
+        if not len(self.starts) == len(self.ends) == len(self.places):
+            raise InvalidInput("starts, ends, places: expected one for each occurrence")
+        edges = np.stack([self.starts, self.ends], axis=1).ravel()
+        ordered = (np.diff(edges) >= 0).all() and (self.starts < self.ends).all()
+        if not ordered or edges.max(initial=0) > len(self.text):
+            raise InvalidInput("starts, ends: expected words one behind the other")
+        d = self.n_words
+        if len(set(self.words)) < d or set(self.places.tolist()) != set(range(d)):
+            raise InvalidInput("places: expected each word of a text somewhere in it")
+
+    @cached_property
+    def occurrences(self) -> tuple[Occurrence, ...]:
+        """The words where they stand, (T,)."""
+        return tuple(
+            Occurrence(start, end, self.words[place])
+            for start, end, place in zip(
+                self.starts.tolist(),
+                self.ends.tolist(),
+                self.places.tolist(),
+                strict=True,
+            )
+        )
 
     @property
     def n_words(self) -> int:

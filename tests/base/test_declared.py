@@ -342,14 +342,14 @@ def test_an_earlier_version_is_upgraded_and_a_later_one_refused(path):
         Whole.load(path)
 
 
-class Rows(Declared, kind="propopt rows"):
+class Names(Declared, kind="propopt rows"):
     names: tuple[Hashable, ...]
 
 
 def test_names_of_rows_are_numbers_or_text_after_loading(tmp_path):
     names = (np.int64(3), True, math.nan, 1.5, dt.date(2026, 1, 2), 10**400, "a")
-    Rows(names=names).save(tmp_path / "rows")
-    again = Rows.load(tmp_path / "rows.npz").names
+    Names(names=names).save(tmp_path / "rows")
+    again = Names.load(tmp_path / "rows.npz").names
     assert same(again, (3, 1, np.nan, 1.5, "2026-01-02", 10**400, "a"))
     assert again.index(np.nan) == 2  # the one that is itself
 
@@ -387,8 +387,101 @@ class Other(Declared, kind="propopt other", noun="a saved other"):
     count: int = stored(low=1)
 
 
+def test_a_number_beyond_all_floats_is_none(path):
+    members = members_of(path)
+    for price, may in ((10**400, False), ("inf", True), (1.5, True)):
+        plain = {"kind": "about", "price": price}
+        header = header_of(members) | {"plain": plain}
+        write(path, signed(with_header(members, header)))
+        assert (loaded(path) is not None) == may
+
+
 def test_a_file_of_another_kind_is_refused(tmp_path):
     Other(count=2).save(tmp_path / "other.npz")
     assert Other.load(tmp_path / "other.npz").count == 2
     with pytest.raises(InvalidInput, match="not a saved test: its header is that of"):
         Whole.load(tmp_path / "other.npz")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Place:
+    word: str = stored(halves=True)
+    at: Array = stored("T", low=0.0)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Row:
+    place: Place
+    errors: Array | None = stored("T", low=0.0, missing=True)
+
+
+class Rows(Declared, kind="propopt rows", noun="saved rows", version=2):
+    rows: tuple[Row, ...] = stored(by_column=True, nonempty=True)
+
+    @classmethod
+    def upgraded(cls, version, header, arrays):
+        assert version == 1
+        return {"rows": {"place": {"word": header["words"]["all"]}}}, arrays
+
+
+@pytest.fixture
+def rows(tmp_path):
+    made = Rows(
+        rows=tuple(
+            Row(Place(word, np.arange(float(n))), errors)
+            for n, (word, errors) in enumerate(
+                [("\ud800", None), ("b", np.array([np.nan])), ("", np.zeros(2))]
+            )
+        )
+    )
+    made.save(tmp_path / "rows.npz")
+    return made, tmp_path / "rows.npz"
+
+
+def test_records_are_saved_field_by_field(rows):
+    made, path = rows
+    assert same(vars(Rows.load(path)), vars(made))
+    assert len(members_of(path)) == 5  # however many rows there are
+
+
+FORGED_ROWS = {
+    "rows.place.at: expected numbers >= 0": {"at": np.array([0.0, -1.0, 1.0])},
+    "rows.place.at: expected finite": {"at": np.array([0.0, np.nan, 1.0])},
+    "rows.place.at.sizes: expected integers >= 0": {"at.sizes": np.array([1, -1, 3])},
+    "rows.place.at: expected as many": {"at.sizes": np.array([1, 1, 2])},
+    "rows.place: expected as many of each field": {"at.sizes": np.array([1, 2])},
+}
+
+
+@pytest.mark.parametrize("message", FORGED_ROWS)
+def test_columns_of_records_are_checked(rows, message):
+    _, path = rows
+    forged = {f"rows.place.{k}.npy": npy(x) for k, x in FORGED_ROWS[message].items()}
+    write(path, signed(members_of(path) | forged))
+    with pytest.raises(InvalidInput, match=message):
+        Rows.load(path)
+
+
+@pytest.mark.parametrize("odd", [*WEIRD, {"place": {"word": []}}])
+def test_forged_columns_of_records_are_refused(rows, odd):
+    _, path = rows
+    members = members_of(path)
+    write(path, signed(with_header(members, header_of(members) | {"rows": odd})))
+    with pytest.raises(InvalidInput, match=r"rows.npz: not saved rows: "):
+        Rows.load(path)
+
+
+def test_two_halves_of_characters_are_not_saved(rows, tmp_path):
+    made, _ = rows
+    odd = Row(Place("\ud83d\udc4d", np.ones(1)), None)
+    with pytest.raises(InvalidInput, match=r"rows.place.word.1: two halves of char"):
+        dataclasses.replace(made, rows=(made.rows[0], odd)).save(tmp_path / "odd.npz")
+
+
+def test_what_no_earlier_version_wrote_is_refused_in_a_sentence(rows):
+    _, path = rows
+    for words in ([], {}, None):
+        header = {"format": "propopt rows", "version": 1, "words": words}
+        write(path, with_header({}, header))
+        with pytest.raises(InvalidInput, match="none that version 1 wrote"):
+            Rows.load(path)

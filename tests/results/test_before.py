@@ -18,6 +18,9 @@ KINDS = {
     "shares": po.Shares,
     "stability": po.ConclusionStability,
     "interactions": po.interactions.InteractionScores,
+    "lime": po.lime.LimeExplanation,
+    "text_lime": po.lime.TextLimeExplanation,
+    "diagnosis": po.lime.LimeDiagnosis,
 }
 
 

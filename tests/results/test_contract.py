@@ -30,13 +30,21 @@ from crafted_archives import (
     write,
 )
 from exact_values import same
+from interaction_scores import scores_of
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
 from propopt.base.declared import parts_of
 from propopt.base.errors import InvalidInput
 from propopt.base.text import HIDDEN, Quantity, in_html, printable
+from propopt.interactions import InteractionScores, PairScores
+from propopt.lime import LimeExplanation, TextLimeExplanation
 from propopt.results.explanation_card import certain_share
 from propopt.results.result import Result
+from propopt.tables.frames import Labels
 
 
 # ---- the catalogue
@@ -86,12 +94,63 @@ def swept(text: str) -> po.TradeOffs:
     )
 
 
+def scored(text: str) -> InteractionScores:
+    """Two pairs of three features, beside main effects."""
+    quantity = Quantity(model=text, kind="log_odds", label=text, outcome=text)
+    main = scores_of([text, "b", "c"], {(0,): 0.5, (1,): 0.1, (2,): 0.0}, order=1)
+    pairs = {(0, 1): 1.0, (1, 2): -0.25}
+    return scores_of([text, "b", "c"], pairs, main=main, quantity=quantity)
+
+
+def paired(text: str) -> PairScores:
+    """Two pairs of one model."""
+    return PairScores(
+        sets=np.array([[0, 1], [1, 2]]),
+        names=(text, "b", "c"),
+        estimates=np.array([1.0, 0.25]),
+        method="H",
+        units="share",
+        n_rows=10,
+        quantity=Quantity(model=text, kind="log_odds", label=text, outcome=text),
+    )
+
+
+@cache
+def limits(text: str) -> LimeExplanation:
+    """Two rows of two columns, by a tree."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(40, 2)), columns=[text, "b"])
+    model = DecisionTreeRegressor(max_depth=2).fit(X.to_numpy(), X[text] * X["b"])
+    function = po.wrap(model, data=X.to_numpy())
+    rows = X.iloc[:2].set_axis([text, "r"], axis=0)
+    found = po.lime.limits(function, rows.to_numpy(), data=X.to_numpy())
+    labels = Labels(points=(text, "r"), features=(text, "b"))
+    quantity = Quantity(model=text, kind="log_odds", label=text, outcome=text)
+    return dataclasses.replace(found, labels=labels, quantity=quantity)
+
+
+@cache
+def text_limits(text: str) -> TextLimeExplanation:
+    """Two documents of a few words."""
+    texts = ["good food", "bad food", "good staff", "bad staff"]
+    model = make_pipeline(TfidfVectorizer(), LogisticRegression())
+    model.fit(texts, [1, 0, 1, 0])
+    found = po.lime.text_limits(model, [f"good {text}", "bad food"])
+    quantity = Quantity(model=text, kind="log_odds", label=text, outcome=text)
+    return dataclasses.replace(found, quantity=quantity)
+
+
 CATALOGUE: dict[str, Callable[[str], Result]] = {
     "explanation": told_by,
     "trade_offs": swept,
     "certain": lambda text: explained(text).certain(),
     "shares": lambda text: explained(text).shares(),
     "stability": lambda text: explained(text).stability(),
+    "interactions": scored,
+    "pairs": paired,
+    "lime": lambda text: limits(text),
+    "diagnosis": lambda text: limits(text).diagnose(),
+    "text_lime": text_limits,
 }
 """By name a result in which whatever users name has the text that is given."""
 

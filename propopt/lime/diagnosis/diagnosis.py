@@ -3,128 +3,46 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any, Final, final
 
 import numpy as np
 import pandas as pd
 
+from propopt.base.cards import Card, CardTable
+from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput
-from propopt.base.files import Format, write_csv
-from propopt.base.html import html_card, html_table
-from propopt.base.text import in_html, printable
-from propopt.lime.diagnosis.evidence import LimeFinding, QuietRule
-from propopt.results.archive import (
-    Arrays,
-    CheckedFile,
-    Header,
-    Kinds,
-    are_labels,
-    is_count,
-    is_number,
-    is_positive,
-    is_text,
-    labels_of,
-    plain_labels,
-    without_arrays,
-)
+from propopt.base.text import printable
+from propopt.lime.diagnosis.evidence import NOTE, LimeFinding, QuietRule
 from propopt.results.certain import plural
-from propopt.results.shares import with_nan
+from propopt.results.result import Result
 from propopt.tables.frames import Labels
-
-
-# ---- What coefficients of LIME hide, as a table with a sentence for each thing found
-
-
-def _fields(header: Header, arrays: Arrays) -> dict[str, Any]:
-    N, D = header["shape"]
-    for item in [*header["findings"], *header["quiet"]]:
-        _refuse_outside(item, (N, D))
-    told = [LimeFinding(**_known(item)) for item in header["findings"]]
-    return {
-        **without_arrays(header, arrays),
-        "findings": tuple(item for item in told if not item.is_note),
-        "notes": tuple(item for item in told if item.is_note),
-        "quiet": tuple(QuietRule(**_known(item)) for item in header["quiet"]),
-        "shape": (N, D),
-        "labels": labels_of(header["labels"], (N, D)),
-    }
-
-
-def _plain(item: Mapping[str, Any]) -> dict[str, Any]:
-    """Infinite numbers as text, and null for what is not known."""
-    number = item["number"]
-    finite = is_number(number)
-    return {**item, "number": number if finite else _WORDS.get(number)}
-
-
-_WORDS: Final = {float("inf"): "inf", float("-inf"): "-inf"}
-
-
-def _known(item: Mapping[str, Any]) -> dict[str, Any]:
-    number = item["number"]
-    known = float(number) if isinstance(number, str) else with_nan(number)
-    return {**item, "number": float(known)}
-
-
-def _refuse_outside(item: Mapping[str, Any], shape: tuple[int, int]) -> None:
-    for noun, count in zip(("row", "column"), shape, strict=True):
-        if item[noun] is not None and item[noun] >= count:
-            raise InvalidInput(f"{noun}: there is no {noun} {item[noun]}")
-
-
-def _is_item(keys: set[str]) -> Callable[[object], bool]:
-    def item(value: object) -> bool:
-        return (
-            isinstance(value, dict)
-            and value.keys() == keys
-            and all(_fits(name, part) for name, part in value.items())
-        )
-
-    return item
-
-
-def _fits(name: str, part: object) -> bool:
-    match name:
-        case "rule" | "sentence" | "remedy":
-            return is_text(part)
-        case "row" | "column":
-            return part is None or is_count(part)
-        case "number":
-            return part is None or part in ("inf", "-inf") or is_number(part)
-    return is_number(part)
-
-
-def _listed(fits: Callable[[object], bool]) -> Callable[[object], bool]:
-    return lambda value: isinstance(value, list) and all(map(fits, value))
-
-
-def _is_shape(value: object) -> bool:
-    return isinstance(value, list) and len(value) == 2 and all(map(is_count, value))
-
-
-_QUIET: Final = {"rule", "row", "column", "number", "threshold", "sentence"}
-_KINDS: Final[Kinds] = {
-    "findings": (_listed(_is_item(_QUIET | {"remedy", "severity"})), "findings"),
-    "quiet": (_listed(_is_item(_QUIET)), "rules that found nothing"),
-    "shape": (_is_shape, "two integers >= 0"),
-    "n_samples": (is_positive, "an integer >= 1"),
-    "source": (is_text, "text"),
-    "labels": (are_labels, "names of points and features, or null"),
-}
-_FILE: Final = CheckedFile(
-    form=Format("propopt lime diagnosis", "a saved diagnosis", version=1),
-    kinds=_KINDS,
-    fields=_fields,
-)
 
 
 # ---- A diagnosis as a table, as text for a terminal and as a card
 
 
 _WIDTH = 88
+
+_HEAD: Final = (
+    "what misleads, the worst of each rule",
+    "number",
+    "threshold",
+    "severity",
+)
+
+
+def as_row(name: Hashable) -> str:
+    """What a row is called; a name of several words speaks for itself.
+
+    Examples
+    --------
+    >>> as_row("patient 0"), as_row("a"), as_row(3)
+    ('patient 0', 'row a', 'row 3')
+    """
+    return name if isinstance(name, str) and " " in name else f"row {name}"
 
 
 def _wrapped(text: str) -> list[str]:
@@ -134,8 +52,9 @@ def _wrapped(text: str) -> list[str]:
 
 
 @final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class LimeDiagnosis:
+class LimeDiagnosis(
+    Result, kind="propopt lime diagnosis", noun="a saved diagnosis", version=2
+):
     """What was looked for in coefficients of LIME, and found.
 
     Parameters
@@ -169,13 +88,47 @@ class LimeDiagnosis:
     True
     """
 
-    findings: tuple[LimeFinding, ...]
-    quiet: tuple[QuietRule, ...]
-    shape: tuple[int, int]
-    n_samples: int
-    source: str
-    labels: Labels = Labels()
-    notes: tuple[LimeFinding, ...] = ()
+    findings: tuple[LimeFinding, ...] = stored()
+    quiet: tuple[QuietRule, ...] = stored()
+    shape: tuple[int, int] = stored(low=0)
+    n_samples: int = stored(low=1)
+    source: str = stored()
+    labels: Labels = stored(default=Labels())
+    notes: tuple[LimeFinding, ...] = stored(default=())
+
+    def contradictions(self) -> None:
+        """Refuse notes among findings, names that are not one each, and other rows.
+
+        Raises
+        ------
+        InvalidInput
+            Where what one field says is not what another does.
+        """
+        self.labels.check(self.shape, "labels")
+        for name, told in (("findings", self.findings), ("notes", self.notes)):
+            if any(finding.is_note == (name == "findings") for finding in told):
+                raise InvalidInput(f"{name}: notes are what is below {NOTE:g}")
+            if any(a.severity < b.severity for a, b in pairwise(told)):
+                raise InvalidInput(f"{name}: expected the largest severity first")
+        items: list[LimeFinding | QuietRule] = [*self.told, *self.quiet]
+        for item in items:
+            places = {"row": item.row, "column": item.column}
+            for (noun, place), n in zip(places.items(), self.shape, strict=True):
+                if place is not None and place >= n:
+                    raise InvalidInput(f"{noun}: there is no {noun} {place}")
+
+    @classmethod
+    def upgraded(
+        cls, version: int, header: dict[str, Any], arrays: dict[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Of version 1, which had notes behind findings, in one list."""
+        del version
+        told = header["findings"]
+        parts = {
+            "findings": [item for item in told if item["severity"] >= NOTE],
+            "notes": [item for item in told if item["severity"] < NOTE],
+        }
+        return {**header, **parts}, arrays
 
     @classmethod
     def of_told(
@@ -291,41 +244,6 @@ class LimeDiagnosis:
         """The text of ``repr``, with each rule's note and each number that was near."""
         return self._text(in_full=True)
 
-    def to_csv(self, path: str | Path) -> None:
-        """Write :meth:`to_frame`; what is not known is an empty cell."""
-        write_csv(path, self.to_frame(), names_of_rows=False)
-
-    def save(self, path: str | Path) -> None:
-        """Write to an ``.npz`` file with one JSON header.
-
-        Raises
-        ------
-        InvalidInput
-            If the folder is not there.
-        """
-        header = {
-            "findings": [_plain(asdict(item)) for item in self.told],
-            "quiet": [_plain(asdict(item)) for item in self.quiet],
-            "shape": list(self.shape),
-            "n_samples": self.n_samples,
-            "source": self.source,
-            "labels": plain_labels(self.labels),
-        }
-        _FILE.write(path, header)
-
-    @classmethod
-    def load(cls, path: str | Path) -> LimeDiagnosis:
-        """Read what :meth:`save` wrote.
-
-        Raises
-        ------
-        InvalidInput
-            If the file is another one, or holds what no such result has.
-        FileNotFoundError
-            If there is none.
-        """
-        return cls(**_FILE.read(path))
-
     def __repr__(self) -> str:
         """Each rule that found something with its worst, then the others: lines."""
         return self._text(in_full=False)
@@ -340,36 +258,49 @@ class LimeDiagnosis:
             for rule, notes in self._notes().items():
                 lines.append(printable(f"- note, {rule}: {self._head(notes)}"))
                 lines += _wrapped(f"{notes[0].sentence}.")
-            lines += [printable(line) for line in self._quiet_lines()]
+            near = self._near()
+            lines += [printable(f"- {rule}: {sentence}") for rule, sentence in near]
         else:
             lines += [printable(f"- {line}") for line in self._other_rules()]
         return "\n".join(lines)
 
-    def _repr_html_(self) -> str:
-        """A card: a title, a table of what was found, and what was not."""
-        rows = [
+    def card(self) -> Card:
+        """What misleads most, then the worst of each rule that found something."""
+        groups = list(self._groups())
+        table = [
             [
-                in_html(rule),
-                f"{found[0].number:.3g}",
-                f"{found[0].threshold:.3g}",
-                f"<b>{in_html(self._head(found))}</b>: {in_html(found[0].sentence)}. "
-                f"<i>{in_html(found[0].remedy)}</i>",
+                f"{rule}: {self._head(found)}",
+                *(f"{x:.3g}" for x in (found[0].number, found[0].threshold)),
+                f"{found[0].severity:.2g}",
             ]
-            for rule, found in self._groups()
+            for rule, found in groups
         ]
-        table = html_table(("rule", "number", "threshold", ""), rows) if rows else ""
-        others = "<br>".join(map(in_html, self._other_rules()))
-        in_full = "<br>".join(
-            [
-                *(
-                    in_html(f"note, {rule}: {self._head(notes)}: {notes[0].sentence}")
-                    for rule, notes in self._notes().items()
-                ),
-                *map(in_html, self._quiet_lines()),
+        in_full = {
+            f"note, {rule}": f"{self._head(notes)}: {notes[0].sentence}"
+            for rule, notes in self._notes().items()
+        }
+        return Card(
+            title=self._headline(),
+            subtitle=self._title(),
+            table=CardTable(_HEAD, table) if table else None,
+            lines=[
+                f"{rule}: {found[0].sentence}. What would do: {found[0].remedy}."
+                for rule, found in groups
             ]
+            + list(self._other_rules()),
+            settings=in_full | dict(self._near()),
         )
-        details = f"<details><summary>{others}</summary>{in_full}</details>"
-        return html_card([f"<b>{in_html(self._title())}</b>", table, details])
+
+    def _headline(self) -> str:
+        """The worst, and where."""
+        if not self.findings:
+            return "Nothing was found that misleads in these coefficients of LIME"
+        worst = self.findings[0]
+        row, feature = self._where(worst)
+        where = f"the coefficient of {feature}" if feature else "these coefficients"
+        if row is not None and self.shape[0] > 1:
+            where += f" for {as_row(row)}"
+        return f"What misleads most: {worst.rule}, of {where}"
 
     def _title(self) -> str:
         """What it is about."""
@@ -425,7 +356,7 @@ class LimeDiagnosis:
             other = "other " if self.told else ""
             yield f"{len(quiet)} {other}rule{'s'[: len(quiet) > 1]} found nothing"
 
-    def _quiet_lines(self) -> Iterator[str]:
+    def _near(self) -> Iterator[tuple[str, str]]:
         """Rules that found nothing, with how near they came."""
         for item in self.quiet:
             if np.isnan(item.number):
@@ -435,7 +366,8 @@ class LimeDiagnosis:
             named += [] if feature is None else [feature]
             place = f" ({', '.join(named)})" if named else ""
             yield (
-                f"- {item.rule}: {item.sentence}{place}, threshold {item.threshold:.3g}"
+                item.rule,
+                f"{item.sentence}{place}, threshold {item.threshold:.3g}",
             )
 
     def _record(self, item: LimeFinding | QuietRule) -> list[Any]:

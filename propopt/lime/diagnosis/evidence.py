@@ -11,6 +11,7 @@ from typing import Final, Generic, Protocol, TypeAlias, TypeVar, final
 import numpy as np
 
 from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
+from propopt.base.declared import stored
 from propopt.base.errors import Refused
 from propopt.base.resources import Budget
 from propopt.base.terminal import progress_bar
@@ -351,13 +352,16 @@ class LimeFinding:
     """Where a rule found something, with its number."""
 
     rule: str
-    row: int | None  # positions; None where it is about all of them
-    column: int | None
-    number: float  # what was measured, and from where on it is told
-    threshold: float
-    sentence: str  # what it means here
-    remedy: str  # what would do
-    severity: float  # from 0 to 1: how much it misleads; below 0.25 it is a note
+    # positions; None where it is about all of them
+    row: int | None = stored(low=0)
+    column: int | None = stored(low=0)
+    # what was measured, and from where on it is told
+    number: float = stored(missing=True, infinite=True)
+    threshold: float = stored()
+    sentence: str = stored()  # what it means here
+    remedy: str = stored()  # what would do
+    # how much it misleads; below 0.25 it is a note
+    severity: float = stored(low=0.0, high=1.0)
 
     @property
     def is_note(self) -> bool:
@@ -371,11 +375,12 @@ class QuietRule:
     """A rule that found nothing, and how near it came."""
 
     rule: str
-    row: int | None  # where it was nearest to its threshold
-    column: int | None
-    number: float  # what was measured there; NaN where the rule does not apply
-    threshold: float
-    sentence: str  # that nothing was found, or why it was not looked for
+    row: int | None = stored(low=0)  # where it was nearest to its threshold
+    column: int | None = stored(low=0)
+    # what was measured there; NaN where the rule does not apply
+    number: float = stored(missing=True, infinite=True)
+    threshold: float = stored()
+    sentence: str = stored()  # that nothing was found, or why it was not looked for
 
 
 # ---- What a rule of diagnosis is: numbers at rows and columns, and what to say of them

@@ -179,6 +179,7 @@ def explanation_of_texts(
         n_samples=subject.n_samples,
         names=names,
         evaluations=subject.function.calls.rows - before,
+        quantity=subject.function.quantity,
         notes=tuple(f"LIME says nothing of {reason}" for reason in refused),
         subject=TextSubject(**{**vars(subject), "means": means}),
     )

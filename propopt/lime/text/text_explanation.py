@@ -7,11 +7,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any, ClassVar, Final, TypeAlias, cast, final
 
 import numpy as np
@@ -19,14 +17,21 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from propopt.base.arrays import Array, Positions, Values
+from propopt.base.cards import Card
 from propopt.base.checks import read_positive
+from propopt.base.declared import left, stored
 from propopt.base.errors import InvalidInput, Refused
-from propopt.base.files import Format, archive_path, as_json
-from propopt.base.html import HighlightedText, MarkedText, highlighted
+from propopt.base.html import HighlightedText, MarkedText, highlighted, marked_html
 from propopt.base.text import printable
 from propopt.functions.texts import TextFunction
 from propopt.lime.diagnosis.diagnosis import LimeDiagnosis
-from propopt.lime.explanation import ROWS_SHOWN, LimeResult
+from propopt.lime.explanation import (
+    LimeResult,
+    deviations_of,
+    largest_on_card,
+    lines_in_words,
+    notes_on_card,
+)
 from propopt.lime.paths import read_widths
 from propopt.lime.single_runs import SingleRun, required_samples
 from propopt.lime.text.text_diagnosis import (
@@ -37,39 +42,29 @@ from propopt.lime.text.text_diagnosis import (
 )
 from propopt.lime.text.text_paths import MeansBySize, WordPath, word_path
 from propopt.lime.text.text_reading import (
-    NOTHING,
     ExplainedDocument,
     TextLaw,
     WordRegression,
 )
 from propopt.lime.text.text_runs import expected_run, single_text_run
 from propopt.lime.text.text_samples import SampledWords
-from propopt.results.archive import (
-    Arrays,
-    CheckedFile,
-    Header,
-    Kinds,
-    are_labels,
-    are_texts,
-    is_count,
-    is_positive,
-    labels_of,
-    plain_labels,
-)
 from propopt.results.certain import plural
 from propopt.results.explanation import Explanation
 from propopt.structures.subsets.sets import SetFunction
-from propopt.tables.documents import Document, Occurrence
+from propopt.tables.documents import Document
 from propopt.tables.frames import Labels, listed
 
 
 # ---- What is shown of LIME on texts: one line, and highlighted words for notebooks
 
 
+def _marked_rows(explanation: TextLimeExplanation, rows: Sequence[int]) -> str:
+    return marked_html([_marked(explanation, n) for n in rows], explanation.units)
+
+
 def highlighted_rows(
     explanation: TextLimeExplanation,
     rows: Sequence[int],
-    facts: Sequence[str] | None = None,
     n_words: int = 10,
 ) -> HighlightedText:
     """Documents with their words in shades, on one scale, and tables of the numbers."""
@@ -77,7 +72,7 @@ def highlighted_rows(
         [_marked(explanation, n) for n in rows],
         f"LIME on texts, its limits: {words_size(explanation)}",
         explanation.units,
-        list(words_claims(explanation)) if facts is None else facts,
+        list(words_claims(explanation)),
         n_words,
     )
 
@@ -96,16 +91,35 @@ def words_claims(explanation: TextLimeExplanation) -> Iterator[str]:
         yield "coefficients exact, without samples or a seed"
     elif exact:
         yield f"coefficients exact in {exact} of {plural(len(rows), 'document')}"
-    estimated = [row for row in rows if row.is_known and not row.is_exact]
+    estimated = _estimated(rows)
     if estimated:
-        largest = max(float(np.max(row.errors)) for row in estimated)
         yield (
-            f"coefficients of {plural(len(estimated), 'document')} estimated, standard "
-            f"errors up to {largest:.2g}, {explanation.evaluations:,} evaluations; not "
-            f"exact because {_reasons(estimated)}"
+            f"{_errors_in_words(estimated)}, {explanation.evaluations:,} evaluations; "
+            f"not exact because {_reasons(estimated)}"
         )
     yield f"in {explanation.units}"
     yield explanation.law_in_words
+
+
+def _proof(rows: Sequence[ExplainedDocument]) -> Iterator[str]:
+    """The same on a card, without reasons."""
+    exact, estimated = sum(row.is_exact for row in rows), _estimated(rows)
+    if exact == len(rows):
+        yield "exact: no samples, no seed"
+    elif exact:
+        yield f"exact in {exact} of {plural(len(rows), 'document')}"
+    if estimated:
+        yield _errors_in_words(estimated)
+
+
+def _estimated(rows: Sequence[ExplainedDocument]) -> list[ExplainedDocument]:
+    return [row for row in rows if row.is_known and not row.is_exact]
+
+
+def _errors_in_words(estimated: Sequence[ExplainedDocument]) -> str:
+    largest = max(float(np.max(row.errors)) for row in estimated)
+    count = plural(len(estimated), "document")
+    return f"coefficients of {count} estimated, standard errors up to {largest:.2g}"
 
 
 def _reasons(rows: Sequence[ExplainedDocument]) -> str:
@@ -141,6 +155,10 @@ def spans_of(document: Document) -> list[tuple[int, int, int]]:
             document.occurrences, document.places.tolist(), strict=True
         )
     ]
+
+
+ROWS_SHOWN: Final = 3
+"""Documents with highlighted words on a card."""
 
 
 # ---- What LIME is asked about texts: a function, a law, documents
@@ -181,9 +199,10 @@ class TextSubject:
 class WordRuns:
     """How runs of n samples come out for each document, (d,) each."""
 
-    n_samples: int  # of a run
-    means: tuple[Array, ...]  # of its coefficients; NaN where they are not known
-    deviations: tuple[Array, ...]
+    n_samples: int = stored(low=1)  # of a run
+    # of its coefficients; NaN where they are not known
+    means: tuple[Array, ...] = stored(missing=True)
+    deviations: tuple[Array, ...] = stored(missing=True, low=0.0)
 
     def of_rows(self, rows: Positions) -> WordRuns:
         """The same of some documents."""
@@ -205,173 +224,16 @@ def _run(subject: TextSubject, value: float, place: int, n_samples: int) -> Sing
     return single_text_run(means, subject.law, value, n_samples)
 
 
-# ---- Limits of LIME on texts as a file, and back: checked alike on both ways
-
-
-_OF_DOCUMENTS: Final = ("intercept", "value", "intercept_error", "estimated")
-_OF_WORDS: Final = ("coefficients", "errors", "run_means", "run_deviations")
-_OF_PLACES: Final = ("starts", "ends", "places")
-_ALONE: Final = ("bandwidth", "n_occurrences")
-
-
-def _found(row: ExplainedDocument) -> tuple[Occurrence, ...]:
-    return row.document.occurrences
-
-
-def _whole(numbers: Any) -> Array:
-    return np.array(list(numbers), np.int64)
-
-
-def _fields(header: Header, arrays: Arrays) -> dict[str, Any]:
-    known = {*_OF_DOCUMENTS, *_OF_WORDS, *_OF_PLACES, *_ALONE}
-    for name in sorted(arrays.keys() ^ known):
-        has = "has no" if name in known else "also has the"
-        raise InvalidInput(f"it {has} array {name!r}")
-    texts, N = header["texts"], len(header["texts"])
-    for key in ("words", "fillers", "sources", "reasons"):
-        if len(header[key]) != N:
-            raise InvalidInput(f"{key}: expected one for each of {N} texts")
-    bandwidth = _floats(arrays, "bandwidth", 1)
-    if not bandwidth[0] > 0.0:
-        raise InvalidInput("bandwidth: expected a number > 0")
-    lengths = _counted(arrays, "n_occurrences", N)
-    if lengths.min(initial=0) < 0 or lengths.max(initial=0) > max(map(len, texts)):
-        raise InvalidInput("n_occurrences: there are not so many words in a text")
-    rows = list(_rows(header, arrays, lengths.tolist()))
-    sizes = [row.document.n_words for row in rows]
-    n_samples = header["n_samples"]
-    runs = (_of_words(arrays, name, sizes) for name in ("run_means", "run_deviations"))
-    return {
-        "rows": tuple(rows),
-        "law": TextLaw(float(bandwidth[0])),
-        "n_samples": n_samples,
-        "scatter": WordRuns(n_samples, *map(tuple, runs)),
-        "names": labels_of(header["labels"], (N, 0)).points,
-        "evaluations": header["evaluations"],
-        "notes": tuple(header["notes"]),
-    }
-
-
-def _rows(
-    header: Header, arrays: Arrays, lengths: list[int]
-) -> Iterator[ExplainedDocument]:
-    """The documents, each with its part of the arrays."""
-    N, words = len(lengths), header["words"]
-    sizes = [len(own) for own in words]
-    of_documents = {name: _floats(arrays, name, N) for name in _OF_DOCUMENTS}
-    beta, errors = (_of_words(arrays, k, sizes) for k in ("coefficients", "errors"))
-    starts, ends, indices = (
-        np.split(_counted(arrays, name, sum(lengths)), np.cumsum(lengths)[:-1])
-        for name in _OF_PLACES
-    )
-    for n in range(N):
-        document = _document(
-            header["texts"][n],
-            tuple(words[n]),
-            header["fillers"][n],
-            (starts[n], ends[n], indices[n]),
-        )
-        source, is_known = header["sources"][n], header["sources"][n] != NOTHING
-        numbers = [beta[n], errors[n], *(of_documents[k][n] for k in _KNOWN)]
-        if is_known and not all(np.isfinite(part).all() for part in numbers):
-            raise InvalidInput(f"coefficients of document {n}: expected finite numbers")
-        if (errors[n] < 0.0).any():
-            raise InvalidInput("errors: expected numbers >= 0")
-        yield ExplainedDocument(
-            document=document,
-            coefficients=beta[n].copy(),
-            intercept=float(of_documents["intercept"][n]),
-            value=float(of_documents["value"][n]),
-            standard_errors=errors[n].copy() if of_documents["estimated"][n] else None,
-            intercept_error=float(of_documents["intercept_error"][n]),
-            source=source,
-            reason=header["reasons"][n],
-        )
-
-
-def _of_words(arrays: Arrays, name: str, sizes: list[int]) -> list[Array]:
-    """The part of an array that each document has."""
-    return np.split(_floats(arrays, name, sum(sizes)), np.cumsum(sizes)[:-1])
-
-
-_KNOWN: Final = ("intercept", "value", "intercept_error")
-
-
-def _document(
-    text: str,
-    words: tuple[str, ...],
-    filler: str,
-    saved: tuple[Positions, Positions, Positions],
-) -> Document:
-    """The document, where its words stand one behind the other in the text."""
-    starts, ends, indices = saved
-    edges = np.stack([starts, ends], axis=1).ravel()
-    ordered = (np.diff(edges) >= 0).all() and (starts < ends).all()
-    inside = len(edges) == 0 or (edges[0] >= 0 and edges[-1] <= len(text))
-    if not (ordered and inside):
-        raise InvalidInput("starts, ends: expected words one behind the other")
-    if len(set(words)) < len(words) or set(indices.tolist()) != set(range(len(words))):
-        raise InvalidInput("places: expected each word of a text somewhere in it")
-    occurrences = tuple(
-        Occurrence(start, end, words[place])
-        for start, end, place in zip(
-            starts.tolist(), ends.tolist(), indices.tolist(), strict=True
-        )
-    )
-    return Document(text, words, occurrences, indices.astype(np.intp), filler)
-
-
-def _floats(arrays: Arrays, name: str, size: int) -> Array:
-    array = arrays[name]
-    if array.dtype != np.float64 or array.shape != (size,):
-        raise InvalidInput(f"{name}: expected {size} numbers")
-    return array
-
-
-def _counted(arrays: Arrays, name: str, size: int) -> Positions:
-    array = arrays[name]
-    if array.dtype != np.int64 or array.shape != (size,):
-        raise InvalidInput(f"{name}: expected {size} whole numbers")
-    return array.astype(np.intp)
-
-
-def _are_strings(value: object) -> bool:
-    """Also with halves of characters, as documents and their words may have them."""
-    return isinstance(value, list) and all(isinstance(part, str) for part in value)
-
-
-def _is_some(value: object) -> bool:
-    return _are_strings(value) and bool(value)
-
-
-def _are_words(value: object) -> bool:
-    return isinstance(value, list) and all(map(_are_strings, value))
-
-
-_KINDS: Final[Kinds] = {
-    "labels": (are_labels, "names of documents, or null"),
-    "texts": (_is_some, "a list of texts"),
-    "words": (_are_words, "a list of words for each text"),
-    "fillers": (are_texts, "a list of texts"),
-    "sources": (are_texts, "a list of texts"),
-    "reasons": (are_texts, "a list of texts"),
-    "n_samples": (is_positive, "an integer >= 1"),
-    "evaluations": (is_count, "an integer >= 0"),
-    "notes": (are_texts, "a list of sentences"),
-}
-_FILE: Final = CheckedFile(
-    form=Format("propopt text lime", "saved limits of LIME on texts", version=1),
-    kinds=_KINDS,
-    fields=_fields,
-)
-
-
 # ---- What LIME tends to at documents, with what is known of its error
 
 
 @final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class TextLimeExplanation(LimeResult[TextSubject]):
+class TextLimeExplanation(
+    LimeResult[TextSubject, list[Array]],
+    kind="propopt text lime",
+    noun="saved limits of LIME on texts",
+    version=2,
+):
     """The coefficients that LIME tends to, for each distinct word of each document.
 
     g(z) = β_0 + Σ_j β_j z_j, where bit z_j says whether all occurrences of a word are
@@ -393,6 +255,8 @@ class TextLimeExplanation(LimeResult[TextSubject]):
     notes : tuple of str
         What a reader has to know, a sentence each: documents that LIME says nothing of,
         and why.
+    quantity : Quantity or None
+        What is explained, such as the probability of a class.
     scatter : WordRuns or None
         What is known of single runs, where it is not computed any more.
     subject : TextSubject or None
@@ -400,20 +264,80 @@ class TextLimeExplanation(LimeResult[TextSubject]):
         None.
     """
 
-    _file: ClassVar[CheckedFile] = _FILE
     _left_behind: ClassVar[str] = (
         "the model is not saved with explanations; make it anew with "
         "propopt.lime.text_limits"
     )
 
-    rows: tuple[ExplainedDocument, ...]
-    law: TextLaw
-    n_samples: int
-    names: tuple[Hashable, ...] | None = None
-    evaluations: int = 0
-    notes: tuple[str, ...] = ()
-    scatter: WordRuns | None = None
-    subject: TextSubject | None = None
+    rows: tuple[ExplainedDocument, ...] = stored(by_column=True, nonempty=True)
+    law: TextLaw = stored()
+    names: tuple[Hashable, ...] | None = stored(default=None)
+    scatter: WordRuns | None = stored(default=None)
+    subject: TextSubject | None = left(default=None)
+
+    def contradictions(self) -> None:
+        """Refuse documents that contradict themselves, and names and runs of others.
+
+        Raises
+        ------
+        InvalidInput
+            Where what one field says is not what another does.
+        """
+        for n, row in enumerate(self.rows):
+            try:
+                row.contradictions()
+            except InvalidInput as error:
+                raise InvalidInput(f"document {n}: {error}") from None
+        if self.names is not None and len(self.names) != len(self.rows):
+            raise InvalidInput(f"names: expected one for each of {len(self.rows)}")
+        runs, sizes = self.scatter, [row.document.n_words for row in self.rows]
+        if runs is not None and (
+            list(map(len, runs.means)) != sizes
+            or list(map(len, runs.deviations)) != sizes
+            or runs.n_samples != self.n_samples
+        ):
+            raise InvalidInput("scatter: it is that of other documents or runs")
+
+    @classmethod
+    def upgraded(
+        cls, version: int, header: dict[str, Any], arrays: dict[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Of version 1, which had arrays of all documents one behind the other."""
+        del version
+        sizes = np.array([len(own) for own in header["words"]], np.int64)
+        moved = {
+            "coefficients": ("rows.coefficients", sizes),
+            "run_means": ("scatter.means", sizes),
+            "run_deviations": ("scatter.deviations", sizes),
+        }
+        for name in ("starts", "ends", "places"):
+            moved[name] = f"rows.document.{name}", arrays["n_occurrences"]
+        now = {}
+        for name, (where, lengths) in moved.items():
+            now[where], now[f"{where}.sizes"] = arrays[name], lengths
+        estimated = arrays["estimated"] != 0.0
+        now["rows.standard_errors"] = arrays["errors"][np.repeat(estimated, sizes)]
+        now["rows.standard_errors.sizes"] = np.where(estimated, sizes, -1)
+        texts = {"text": "texts", "words": "words", "filler": "fillers"}
+        rows = {
+            "document": {key: header[name] for key, name in texts.items()},
+            "source": header["sources"],
+            "reason": header["reasons"],
+            **{
+                key: list(map(_plain, arrays[key].tolist()))
+                for key in ("intercept", "value", "intercept_error")
+            },
+        }
+        (bandwidth,) = arrays["bandwidth"].tolist()
+        kept = ("n_samples", "evaluations", "notes")
+        return {
+            **{key: header[key] for key in kept},
+            "rows": rows,
+            "law": {"bandwidth": _plain(bandwidth)},
+            "names": header["labels"]["points"],
+            "scatter": {"n_samples": header["n_samples"]},
+            "quantity": None,
+        }, now
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -497,19 +421,22 @@ class TextLimeExplanation(LimeResult[TextSubject]):
 
     def _runs_of(self, n_samples: int) -> WordRuns:
         """Runs of n samples, of documents that are not too long."""
-        subject = self.subject
-        means, deviations = [], []
-        for place, row in enumerate(self.rows):
-            short = row.document.n_words <= MANY_WORDS
-            if subject is None or not row.is_known or not short:
-                nothing = np.full(row.document.n_words, np.nan)
-                means.append(nothing)
-                deviations.append(nothing)
-                continue
-            run = _run(subject, row.value, place, n_samples)
-            means.append(run.coefficients[0])
-            deviations.append(run.standard_deviations[0])
-        return WordRuns(n_samples, tuple(means), tuple(deviations))
+        runs = [self._run_at(n, n_samples) for n in range(len(self.rows))]
+        means, deviations = zip(*runs, strict=True)
+        return WordRuns(n_samples, means, deviations)
+
+    def _run_at(self, n: int, n_samples: int) -> tuple[Array, Array]:
+        """Means and deviations of a run at one document, (d,); NaN where not known."""
+        row = self.rows[n]
+        if (
+            self.subject is None
+            or not row.is_known
+            or row.document.n_words > MANY_WORDS
+        ):
+            nothing = np.full(row.document.n_words, np.nan)
+            return nothing, nothing
+        run = _run(self.subject, row.value, n, n_samples)
+        return run.coefficients[0], run.standard_deviations[0]
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each word of each document: coefficient, error, noise, source.
@@ -548,49 +475,6 @@ class TextLimeExplanation(LimeResult[TextSubject]):
         repeated = of_documents.iloc[places].reset_index(drop=True)
         frame = pd.concat([pd.DataFrame(of_words), repeated], axis=1)
         return frame.assign(units=self.units)
-
-    def save(self, path: str | Path) -> None:
-        """Write to an ``.npz`` file without pickles; the model stays behind.
-
-        Raises
-        ------
-        InvalidInput
-            If the folder is not there, or a name or text is none that can be written.
-        """
-        rows = self.rows
-        header = {
-            "labels": plain_labels(Labels(self.names)),
-            "texts": [row.document.text for row in rows],
-            "words": [list(row.words) for row in rows],
-            "fillers": [row.document.filler for row in rows],
-            "sources": [row.source for row in rows],
-            "reasons": [row.reason for row in rows],
-            "n_samples": self.n_samples,
-            "evaluations": self.evaluations,
-            "notes": list(self.notes),
-        }
-        arrays = {
-            "bandwidth": np.array([self.law.bandwidth], np.float64),
-            "n_occurrences": _whole(len(row.document.occurrences) for row in rows),
-            "intercept": self.intercept,
-            "value": self.values,
-            "intercept_error": np.array([row.intercept_error for row in rows], float),
-            "estimated": np.array(
-                [row.standard_errors is not None for row in rows], float
-            ),
-            "coefficients": np.concatenate(self.coefficients),
-            "errors": np.concatenate(self.standard_errors),
-            "run_means": np.concatenate(self.runs.means),
-            "run_deviations": np.concatenate(self.runs.deviations),
-            "starts": _whole(result.start for row in rows for result in _found(row)),
-            "ends": _whole(result.end for row in rows for result in _found(row)),
-            "places": _whole(place for row in rows for place in row.document.places),
-        }
-        if json.loads(as_json(header["texts"])) != header["texts"]:
-            # JSON makes one character of two halves
-            halves = "texts: two halves of characters stand side by side"
-            raise _FILE.form.unsavable(archive_path(path), halves)
-        _FILE.write(path, header, arrays)
 
     def single_run(
         self,
@@ -799,7 +683,7 @@ class TextLimeExplanation(LimeResult[TextSubject]):
             parameters={"bandwidth": self.law.bandwidth},
             standard_errors=None if is_exact else errors,
             units="output",
-            quantity=None if self.subject is None else self.subject.function.quantity,
+            quantity=self.quantity,
             evaluations=self.evaluations,
         )
 
@@ -878,11 +762,82 @@ class TextLimeExplanation(LimeResult[TextSubject]):
         facts = "; ".join(map(printable, words_claims(self)))
         return f"TextLimeExplanation({words_size(self)}; {facts})"
 
-    def _repr_html_(self) -> str:
-        """The first documents with highlighted words, and tables of the numbers."""
+    def card(self, row: Hashable | None = None) -> Card:
+        """The largest coefficients of one document, and highlighted words of the first.
+
+        Parameters
+        ----------
+        row : label or int, optional
+            Its name in the index of a Series, or its position where documents had no
+            names; by default the first that LIME says something of.
+        """
         N = len(self.rows)
-        facts = [*words_claims(self), *self.notes]
-        if N > ROWS_SHOWN:
-            facts.append(f"{plural(N - ROWS_SHOWN, 'more document')} not shown")
-        shown = range(min(N, ROWS_SHOWN))
-        return highlighted_rows(self, shown, facts=facts).html
+        known = [n for n, own in enumerate(self.rows) if own.is_known]
+        n = self.position(row) if row is not None or not known else known[0]
+        own, ends = self.rows[n], self._where_runs_fall(n)
+        words = own.words if own.is_known else ()
+        rows, rest = largest_on_card(words, own.coefficients[: len(words)], ends)
+        proof = list(_proof(self.rows))
+        if np.isfinite(ends).any():
+            proof.append(lines_in_words(self.n_samples))
+        others = [k for k in range(N) if k != n]
+        shown = sorted([n, *others[: ROWS_SHOWN - 1]])
+        more = N - len(shown)
+        return Card(
+            title=self._headline(n),
+            subtitle=(
+                "what LIME finds with ever more samples: by how much the output is "
+                f"higher with each word than without it, in {self.units}"
+                + (f"; {plural(more, 'more document')} not shown" if more else "")
+            ),
+            rows=rows,
+            rest=rest,
+            inside=_marked_rows(self, shown),
+            proof=" · ".join(proof),
+            settings=dict(self._settings()) | notes_on_card(self.notes),
+        )
+
+    def _headline(self, n: int) -> str:
+        """What is explained, and of which document."""
+        own, whom = self.rows[n], f"document {self.document_names[n]}"
+        if not own.is_known:
+            return f"LIME says nothing of {whom}: {own.reason}"
+        intercept = f" ({own.intercept:.4g} without its words)"
+        return self._why(own.value, whom, intercept)
+
+    def _settings(self) -> Iterator[tuple[str, str]]:
+        """How it was made."""
+        if self.quantity is not None:
+            yield "explained", str(self.quantity)
+        yield "size", words_size(self)
+        yield "law", self.law_in_words
+        if estimated := _estimated(self.rows):
+            yield "not exact because", _reasons(estimated)
+        yield "model evaluations", f"{self.evaluations:,}"
+
+    def _where_runs_fall(self, n: int) -> Array:
+        """The ends of lines on a card, (d, 2); NaN where they are not known."""
+        known = vars(self).get("runs", self.scatter)
+        if known is not None:
+            middle, deviations = known.means[n], known.deviations[n]
+        else:
+            middle, deviations = self._run_at(n, self.n_samples)
+        return self._around([middle], [deviations], deviations_of())[0]
+
+    def _around(
+        self, middle: list[Array], deviations: list[Array], z: float
+    ) -> list[Array]:
+        return [
+            np.stack([m - z * s, m + z * s], axis=-1)
+            for m, s in zip(middle, deviations, strict=True)
+        ]
+
+    def _limits_and_errors(self) -> tuple[list[Array], list[Array]]:
+        return self.coefficients, self.standard_errors
+
+
+def _plain(number: float) -> float | str | None:
+    """As a header has it, which has no NaN."""
+    if np.isnan(number):
+        return None
+    return str(number) if np.isinf(number) else number

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from propopt.base.arrays import Array, Truths, Values
 from propopt.base.checks import read_positive, sealed
+from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput
 from propopt.base.terminal import PlainConsole
 from propopt.functions.cost import WORTH_SAYING, in_time
@@ -68,7 +69,7 @@ class TextLaw:
     array([0.48441163, 0.33638798, 0.24985253])
     """
 
-    bandwidth: float = 0.25
+    bandwidth: float = stored(default=0.25, infinite=True)
 
     def __post_init__(self) -> None:
         given: object = self.bandwidth
@@ -362,20 +363,40 @@ class ExplainedDocument:
     """The coefficients that LIME tends to for one document, with their error."""
 
     document: Document  # the text, and its d words
-    coefficients: Array  # (d,): β of its words; NaN where there are none
-    intercept: float  # β_0
-    value: float  # f of the document
+    # (d,): β of its words; NaN where there are none
+    coefficients: Array = stored("d", missing=True)
+    intercept: float = stored(missing=True)  # β_0
+    value: float = stored(missing=True, infinite=True)  # f of the document
     # (d,): of estimated coefficients; None where they are exact
-    standard_errors: Array | None = None
-    intercept_error: float = 0.0
-    source: str = EXACT  # "exact", how they were estimated, or "none"
+    standard_errors: Array | None = stored("d", low=0.0, default=None)
+    intercept_error: float = stored(missing=True, default=0.0)
+    # "exact", how they were estimated, or "none"
+    source: str = stored(default=EXACT)
     # why they are not exact, or why there are none; empty where they are exact
-    reason: str = ""
+    reason: str = stored(default="")
 
     def __post_init__(self) -> None:
         sealed(self.coefficients)
         if self.standard_errors is not None:
             sealed(self.standard_errors)
+
+    def contradictions(self) -> None:
+        """Refuse numbers that are not one for each word, or not there.
+
+        Raises
+        ------
+        InvalidInput
+            Where what one field says is not what another does.
+        """
+        self.document.contradictions()
+        of_words = [self.coefficients, self.errors]
+        if any(len(part) != self.document.n_words for part in of_words):
+            raise InvalidInput("coefficients: expected one for each word")
+        alone = np.array([self.intercept, self.value, self.intercept_error])
+        if self.is_known and not np.isfinite(np.concatenate([*of_words, alone])).all():
+            raise InvalidInput("coefficients: expected finite numbers")
+        if self.is_exact and self.standard_errors is not None:
+            raise InvalidInput("standard_errors: expected none of what is exact")
 
     @classmethod
     def without(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
+from crafted_archives import header_of, members_of, signed, with_header, write
 from exact_csv import read_csv
 from lime_cases import explained, grid, product, tabular
 
@@ -81,6 +84,49 @@ def test_text_and_card_have_every_rule_that_found_something(diagnosis):
     assert max(map(len, text.split("\n"))) < 120
 
 
+def test_a_card_says_first_what_misleads_most(diagnosis):
+    worst, text = diagnosis.findings[0], str(diagnosis)
+    title = diagnosis.card().title
+    assert title.startswith(f"What misleads most: {worst.rule}, of the coefficient of")
+    assert text.startswith(title)
+    assert text == diagnosis.card().text()
+    assert max(map(len, text.split("\n"))) < 120
+    assert worst.sentence[:40] in text
+    for item in (*diagnosis.notes, *diagnosis.quiet):
+        near = f"{item.rule}: " if item in diagnosis.notes else item.sentence
+        assert near.split(":")[0] in diagnosis._repr_html_() or np.isnan(item.number)
+    nothing = replace(diagnosis, findings=(), notes=())
+    assert nothing.card().title.startswith("Nothing was found that misleads")
+    assert "None" not in nothing.card().html()
+
+
+FORGED = {
+    "row: there is no row 1": ("findings", {"row": 1}),
+    "column: there is no column 2": ("quiet", {"column": 2}),
+    "findings: notes are what is below 0.25": ("findings", {"severity": 0.2}),
+    "notes: notes are what is below 0.25": ("notes", {"severity": 0.25}),
+    "findings: expected the largest severity first": ("findings", {"severity": 0.26}),
+    "findings.0.severity: expected a finite number from 0 to 1": (
+        "findings",
+        {"severity": 1.5},
+    ),
+    "findings.0.number: expected a number": ("findings", {"number": "many"}),
+    "quiet.0.sentence: expected text": ("quiet", {"sentence": None}),
+}
+
+
+@pytest.mark.parametrize("message", FORGED)
+def test_a_file_that_contradicts_itself_is_refused(diagnosis, tmp_path, message):
+    path = tmp_path / "found.npz"
+    diagnosis.save(path)
+    members, (key, change) = members_of(path), FORGED[message]
+    header = header_of(members)
+    header[key][0] |= change
+    write(path, signed(with_header(members, header)))
+    with pytest.raises(InvalidInput, match=f"not a saved diagnosis: {message}"):
+        LimeDiagnosis.load(path)
+
+
 def test_rules_that_found_nothing_share_a_line_and_are_told_in_full_on_request(
     diagnosis,
 ):
@@ -92,7 +138,7 @@ def test_rules_that_found_nothing_share_a_line_and_are_told_in_full_on_request(
         assert item.rule in whole or np.isnan(item.number)
     assert whole.count("nothing found; ") > 5
     assert "nothing found; " not in repr(diagnosis)
-    assert "<details>" in diagnosis._repr_html_()
+    assert "<details" in diagnosis._repr_html_()
 
 
 def test_names_are_no_markup():

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import json
+import pickle
 
 import numpy as np
 import pandas as pd
 import pytest
+from crafted_archives import (
+    header_of,
+    members_of,
+    npy,
+    signed,
+    with_header,
+    write,
+)
 from lime_cases import explained, grid, linear, product, tabular
+from sklearn.linear_model import LogisticRegression
 
 from propopt.base.errors import InvalidInput, Refused
 from propopt.lime import LimeExplanation, limits
@@ -143,24 +153,114 @@ def test_a_saved_frame_with_names_of_any_kind_comes_back(tmp_path):
     assert same["row"].tolist() == [str(name) for name in own["row"]]
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "match"),
-    [
-        ("n_samples", 0, "n_samples: expected an integer >= 1"),
-        ("bins", [["a"]], "bins: expected a table of shape"),
-        ("first_row", "yes", "first_row: expected true or false"),
-    ],
-)
-def test_a_file_with_something_wrong_is_refused(lime, tmp_path, key, value, match):
+ODD = {
+    "n_samples: expected an integer >= 1": {"n_samples": 0},
+    "bins: expected a table of shape": {"bins": [["a"]]},
+    "cells: expected a table of shape": {"cells": [[1.0, None], [1.0, None]]},
+    "first_row: expected true or false": {"first_row": "yes"},
+    "labels: expected 1 names of points, got 2": {
+        "labels": {"points": [1, 2], "features": None}
+    },
+    "standard_errors: the source 'guess' has its errors": {"source": "guess"},
+    "scatter: it is that of other rows or runs": {"n_samples": 77},
+    "quantity.kind: expected 'value'": {"quantity": {"model": "", "kind": "sum"}},
+}
+ODD_ARRAYS = {
+    "alpha: expected numbers >= 0": {"alpha": [[0.5, -0.1]]},
+    "intercept: expected finite": {"intercept": [np.nan]},
+    r"points: expected shape \(1, 2\)": {"points": [[0.0, 0.0, 0.0]]},
+    "standard_errors: the source 'exact' has no": {"standard_errors": [[0.0, 0.1]]},
+    "scatter: it is that of other rows": {"scatter.deviations": [[0.1, 0.1, 0.1]]},
+    "scatter.deviations: expected numbers >= 0": {"scatter.deviations": [[0.1, -1.0]]},
+    "it also has the array 'more'": {"more": [1.0]},
+}
+
+
+@pytest.mark.parametrize("match", [*ODD, *ODD_ARRAYS])
+def test_a_file_with_something_wrong_is_refused(lime, tmp_path, match):
     path = tmp_path / "lime.npz"
     lime.save(path)
-    with np.load(path) as archive:
-        arrays = dict(archive)
-    header = json.loads(str(arrays.pop("header")))
-    header[key] = value
-    np.savez(path, header=np.array(json.dumps(header)), **arrays)
+    members = members_of(path)
+    for name, numbers in ODD_ARRAYS.get(match, {}).items():
+        members[f"{name}.npy"] = npy(numbers)
+    header = header_of(members)
+    change = {
+        key: {**header[key], **value} if isinstance(value, dict) else value
+        for key, value in ODD.get(match, {}).items()
+    }
+    write(path, signed(with_header(members, header | change)))
     with pytest.raises(InvalidInput, match=match):
         LimeExplanation.load(path)
+
+
+def test_what_is_explained_and_the_card_are_loaded(lime, tmp_path):
+    lime.save(tmp_path / "lime")
+    loaded = LimeExplanation.load(tmp_path / "lime")
+    assert loaded.quantity == lime.quantity
+    assert loaded.explained_in_words == lime.explained_in_words != "output"
+    assert loaded.card().text() == str(lime)
+    assert pickle.loads(pickle.dumps(lime))._repr_html_() == loaded._repr_html_()
+
+
+def test_a_card_says_what_is_explained_of_whom_and_where_runs_fall(lime):
+    first, *rest = str(lime).split("\n")
+    assert first == (
+        f"Why the model predicts {lime.values[0]:.4g} for row 0 "
+        f"({lime.mean[0]:.4g} on average around it)"
+    )
+    (j, _), *_ = lime.as_map()[1]
+    low, high = lime.intervals()[0, j]
+    name, weight = lime.as_list()[0]
+    told = [" ".join(line.split()) for line in rest]
+    assert f"{name} {weight:+.3g} {low:+.3g} to {high:+.3g}" in told
+    assert rest[-1] == (
+        "exact: no samples, no seed · lines: where 95 % of single runs of 5,000 "
+        "samples fall"
+    )
+
+
+def test_a_card_is_of_any_row_and_names_a_class():
+    X = pd.DataFrame(grid(12), columns=[f"<i>{j}" for j in range(12)])
+    X.index = [f"patient {n}" for n in range(len(X))]
+    model = LogisticRegression().fit(X, np.where(X.iloc[:, 3] > 0.5, "ill", "well"))
+    lime = limits(model, X.iloc[:3], data=X, target="ill", output="probability")
+    card = lime.card("patient 1")
+    assert card.title.startswith(
+        f"Why the probability of ill is {lime.values[1]:.4g} for patient 1 ("
+    )
+    assert len(card.rows) == 10
+    others = sorted(np.abs(lime.coefficients[1]))[1]
+    assert card.rest == f"2 others, at most {others:.3g} in size"
+    assert "2 more rows in this result" in card.subtitle
+    assert "<i>" not in card.html()
+
+
+def test_intervals_are_where_runs_or_limits_are(lime):
+    X = grid(2)
+    low, high = np.moveaxis(lime.intervals(0.6827, n_samples=300), -1, 0)
+    np.testing.assert_allclose((low + high) / 2, lime.expected(300), rtol=1e-12)
+    np.testing.assert_allclose((high - low) / 2, lime.noise(300), rtol=1e-4)
+    assert (lime.intervals(of="limits") == lime.coefficients[:, :, None]).all()
+    called = explained(lambda Z: Z[:, 0] ** 2, [0.9, 0.1], X, n_samples=200)
+    ends = called.intervals(0.9545, of="limits")[0]
+    np.testing.assert_allclose(
+        ends[:, 1] - called.coefficients[0], 2 * called.standard_errors[0], rtol=1e-4
+    )
+    for wrong in ({"level": 1.0}, {"level": "high"}, {"of": "both"}):
+        with pytest.raises(InvalidInput, match=next(iter(wrong))):
+            lime.intervals(**wrong)
+
+
+def test_the_top_is_the_head_of_the_list():
+    X = pd.DataFrame(grid(4), columns=list("abcd"))
+    lime = limits(linear([1.0, -4.0, 3.0, 0.1], X), X.iloc[:3], data=X)
+    for row in range(3):
+        top = lime.top(2, row)
+        assert top["row"].tolist() == [row, row]
+        assert top["coefficient"].tolist() == [w for _, w in lime.as_list(row)[:2]]
+    assert lime.top()["row"].tolist() == [0] * 4
+    with pytest.raises(InvalidInput, match="k: expected"):
+        lime.top(0)
 
 
 def test_rows_that_differ_in_bins_alone_differ():
