@@ -22,7 +22,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
 import numpy as np
 import pandas as pd
@@ -347,29 +347,6 @@ def _from_medians(
     """Σ |g − m|, for the median m of G on each part of the entries."""
     G = pd.Series(np.broadcast_to(loss.target, shape).ravel())
     return float((G - G.groupby(free.entries.labels).transform("median")).abs().sum())
-
-
-# ---- JSON has no NaN: what is not defined is null
-
-
-def with_nulls(value: Any) -> Any:
-    """Numbers and mappings of them, with None for what is not finite.
-
-    Examples
-    --------
-    >>> with_nulls({"kept": {"a": float("-inf")}, "rms": 2.0})
-    {'kept': {'a': None}, 'rms': 2.0}
-    """
-    if isinstance(value, Mapping):
-        return {key: with_nulls(item) for key, item in value.items()}
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def with_nan(value: Any) -> Any:
-    """What :func:`with_nulls` took, with NaN for what is not defined."""
-    if isinstance(value, dict):
-        return {key: with_nan(item) for key, item in value.items()}
-    return math.nan if value is None else value
 
 
 # ---- Losses as numbers that can be read: shares kept and removed, and units of output

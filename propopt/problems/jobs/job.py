@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 import time
 import warnings
@@ -37,7 +38,6 @@ from propopt.problems.subject.data import CommonKeys, Extent, read_subject
 from propopt.problems.subject.model_sections import Code
 from propopt.problems.subject.subject import Subject
 from propopt.results.explanation import Explanation, is_lazy
-from propopt.results.shares import with_nulls
 
 
 # ---- What a job is: keys of a problem file, and what is refused before it runs
@@ -303,7 +303,10 @@ def _explanation(explanation: Explanation) -> dict[str, Any]:
     return {
         "weights": _finite(explanation.rates),
         "losses": _finite(explanation.losses),
-        "shares": with_nulls(explanation.loss_shares),
+        "shares": {
+            name: share if math.isfinite(share) else None
+            for name, share in explanation.loss_shares.items()
+        },
         "objective": explanation.objective,
         "gap": explanation.gap,
         "target_error": _target_error(explanation),

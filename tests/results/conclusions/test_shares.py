@@ -25,8 +25,9 @@ from golden_chains import (
 )
 
 import propopt as po
+from propopt.base.declared import Bounds, Members, part_of
 from propopt.base.errors import InvalidInput
-from propopt.results.shares import Ends, Shares, are_ends, ends_of, plain_ends
+from propopt.results.shares import Ends, Shares
 
 
 MATCHING, ROBUST, SMOOTH = "gradient_matching", "pairwise_robustness", "smoothness"
@@ -267,13 +268,14 @@ def ends(**changes):
 
 
 def test_ends_of_a_header_are_those_that_were_written():
-    plain = json.loads(json.dumps(plain_ends(ends()), allow_nan=False))
-    assert same(ends_of(plain), ends(faithful=("a",), roots=("b",)))
-    assert ends_of(None) is None
+    part = part_of(Ends, Bounds())
+    plain = part.packed(ends(faithful=("a",), roots=("b",)), "ends", Members())
+    plain = json.loads(json.dumps(plain, allow_nan=False))
+    again = part.unpacked(plain, "ends", Members())
+    assert same(again, ends(faithful=("a",), roots=("b",)))
     for odd in ({}, [], 1, {**plain, "more": 1}, {**plain, "sizes": {"a": "2"}}):
-        assert not are_ends(odd)
-    assert are_ends(plain)
-    assert are_ends(None)
+        with pytest.raises(InvalidInput):
+            part.unpacked(odd, "ends", Members())
 
 
 @pytest.mark.parametrize(
