@@ -160,7 +160,7 @@ class NearestRows:
 # ---- Reference rows with their attributions, and the answers that they give
 
 
-class Fitted(Protocol):
+class FittedAnswers(Protocol):
     """What a fit leaves, of a table or of documents: whoever is asked, an answer."""
 
     @property

@@ -12,7 +12,12 @@ from sklearn.exceptions import NotFittedError
 from propopt.base.checks import read_seed
 from propopt.base.errors import InvalidInput, no_such_name
 from propopt.explaining.contributions import ContributionChoice, FeatureMetric
-from propopt.explaining.fitted_rows import Fitted, FittedParts, FittedRows, fitted_rows
+from propopt.explaining.fitted_rows import (
+    FittedAnswers,
+    FittedParts,
+    FittedRows,
+    fitted_rows,
+)
 from propopt.explaining.saved_explainer import (
     ModelChoice,
     read_explainer,
@@ -196,7 +201,7 @@ class Explainer:
         self.n_reference = n_reference
         self.interactions = interactions
         self.rng = rng
-        self._fitted: Fitted | None = None
+        self._fitted: FittedAnswers | None = None
         self._seed = 0
 
     def fit(self, X: Any = None, *, progress: bool | None = None) -> Self:
@@ -406,7 +411,7 @@ class Explainer:
         return f"{name}({self._fitted.function!r}, {n} reference rows)"
 
     @property
-    def _rows(self) -> Fitted:
+    def _rows(self) -> FittedAnswers:
         if self._fitted is None:
             raise NotFitted(f"{self!r}: call fit() first")
         return self._fitted
