@@ -85,43 +85,21 @@ _LEFT: Final = object()
 
 
 def stored(
-    axes: str | None = None,
+    axes: str | None = None,  # lengths by letter or number
     *,
-    default: Any = dataclasses.MISSING,
+    default: Any = dataclasses.MISSING,  # as of dataclasses.field
     factory: Any = dataclasses.MISSING,
-    low: float = -math.inf,
-    high: float = math.inf,
-    missing: bool = False,
+    low: float = -math.inf,  # least
+    high: float = math.inf,  # largest number
+    missing: bool = False,  # whether NaN, or an infinite number, is one too
     infinite: bool = False,
-    nonempty: bool = False,
+    nonempty: bool = False,  # whether a list or array has at least one item
+    # whether text may have half of a surrogate pair, as what people write has
     halves: bool = False,
-    by_column: bool = False,
-    lazy: bool = False,
+    by_column: bool = False,  # whether many records are saved field by field
+    lazy: bool = False,  # whether the value may be Lazy, and is checked when it is read
 ) -> Any:
-    """A field that is saved: axes of its array, and what its numbers may be.
-
-    Parameters
-    ----------
-    axes : str, optional
-        Lengths by letter or number, such as ``"N D"``, ``"N D-1"`` or ``"2"``: a letter
-        has one length in all fields of an object. Any shape by default.
-    default, factory
-        As of ``dataclasses.field``.
-    low, high : float
-        Least and largest number.
-    missing, infinite : bool
-        Whether NaN, or an infinite number, is one too.
-    nonempty : bool
-        Whether a list or array has at least one item.
-    halves : bool
-        Whether text may have half of a surrogate pair, as what people write has. Two
-        halves side by side are not saved: JSON makes one character of them.
-    by_column : bool
-        Whether many records are saved field by field: arrays of all of them one behind
-        the other, and not each for itself.
-    lazy : bool
-        Whether the value may be :class:`Lazy`, and is checked when it is read.
-    """
+    """A field that is saved: axes of its array, and what its numbers may be."""
     said = Bounds(
         axes=None if axes is None else tuple(axes.split()),
         low=low,
@@ -864,13 +842,9 @@ class Declared:
 
     Arrays are made read-only, and copied where somebody could write to them. Axes of
     one letter have one length.
-
-    Attributes
-    ----------
-    form : Format
-        What its files are called, and their version; None for parts of other objects.
     """
 
+    # what its files are called, and their version; None for parts of other objects
     form: ClassVar[Format | None] = None
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
@@ -941,13 +915,7 @@ class Declared:
     # ---- files
 
     def contradictions(self) -> None:
-        """Refuse fields of which one says something else than another.
-
-        Raises
-        ------
-        InvalidInput
-            Where what follows from some fields is not what another says.
-        """
+        """Refuse fields of which one says something else than another."""
 
     @classmethod
     def upgraded(
@@ -975,13 +943,7 @@ class Declared:
             raise InvalidInput(f"as a file of version {version}: {reason}") from None
 
     def save(self, path: str | Path) -> None:
-        """Write to an ``.npz`` file: arrays, one JSON header, a digest; no pickles.
-
-        Raises
-        ------
-        InvalidInput
-            If the folder is not there, or a field is not what can be loaded again.
-        """
+        """Write to an ``.npz`` file: arrays, one JSON header, a digest; no pickles."""
         form, target = _form_of(type(self)), archive_path(path)
         arrays, whole = Members(), _Record(type(self))
         try:
@@ -999,15 +961,7 @@ class Declared:
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read what :meth:`save` wrote.
-
-        Raises
-        ------
-        InvalidInput
-            If the file is another one, was altered, or holds what no such object has.
-        FileNotFoundError
-            If there is none.
-        """
+        """Read what :meth:`save` wrote."""
         made = cls.read(path)
         try:
             made.contradictions()

@@ -216,11 +216,6 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
         """Write to an ``.npz`` file without pickles; the model and the law stay behind.
 
         How single runs scatter is computed first, if nobody has asked for it yet.
-
-        Raises
-        ------
-        InvalidInput
-            If the folder is not there, or a field is not what can be loaded again.
         """
         super(LimeResult, self._settled()).save(path)
 
@@ -239,37 +234,15 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
 
     def intervals(
         self,
+        # the share of single runs, each coefficient by itself; or the confidence
         level: float = SHARE_OF_RUNS,
         *,
+        # where single runs of n samples fall, around their mean of expected
         of: Literal["runs", "limits"] = "runs",
+        # of the run; those of the explanation by default; limits do not read it
         n_samples: int | None = None,
     ) -> OfEach:
-        """Where coefficients fall: lower and upper ends, by the normal law.
-
-        Parameters
-        ----------
-        level : float
-            The share of single runs, each coefficient by itself; or the confidence.
-        of : {"runs", "limits"}
-            Where single runs of n samples fall, around their mean of
-            :meth:`expected`; or confidence intervals of what they tend to, which are
-            points where it is exact.
-        n_samples : int, optional
-            Of the run; those of the explanation by default. Limits do not read it.
-
-        Returns
-        -------
-        array (N, D, 2)
-            Of documents a list with an array (d, 2) for each; NaN where nothing is
-            known.
-
-        Raises
-        ------
-        InvalidInput
-            If the level is not between 0 and 1, or ``of`` is neither word.
-        Refused
-            If the explanation was loaded, and they are not known.
-        """
+        """Where coefficients fall: lower and upper ends, by the normal law."""
         z = deviations_of(read_level(level))
         if known_word(of, Literal["runs", "limits"], "of") == "limits":
             return self._around(*self._limits_and_errors(), z)
@@ -284,20 +257,9 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
         """Coefficients, and standard errors that are 0 where they are exact."""
 
     def top(self, k: int = 10, row: Hashable | None = None) -> pd.DataFrame:
-        """The k largest coefficients of a row, or document: rows of :meth:`to_frame`.
+        """The k largest coefficients of a row, or document.
 
-        Parameters
-        ----------
-        k : int
-            How many, the largest in size first.
-        row : label or int, optional
-            Its name in the index of X, or its position where X had no names; by default
-            the first.
-
-        Raises
-        ------
-        InvalidInput
-            If there is no such row, or k is not positive.
+        Rows of :meth:`to_frame`.
         """
         count, n = read_count(k, "k"), self.position(row)
         name = n if self.labels.points is None else self.labels.points[n]

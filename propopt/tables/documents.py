@@ -347,12 +347,9 @@ class Document:
         return cls(text, tuple(order), starts, ends, indices, rule.filler)
 
     def contradictions(self) -> None:
-        """Refuse words that overlap, stand beyond the text or nowhere, or come twice.
+        """Refuse words that overlap, stand beyond the text or nowhere.
 
-        Raises
-        ------
-        InvalidInput
-            Where what one field says is not what another does.
+        Or come twice.
         """
         if not len(self.starts) == len(self.ends) == len(self.places):
             raise InvalidInput("starts, ends, places: expected one for each occurrence")

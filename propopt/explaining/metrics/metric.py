@@ -369,10 +369,7 @@ class ComplexityMetric(Metric):
     def __call__(
         self, explanation: AttributionsLike, *, present: TableLike | None = None
     ) -> Array:
-        """One number per point, shape (N,).
-
-        present (N, D).
-        """
+        """One number per point, shape (N,); present (N, D)."""
         attributions, _ = read_attributions(explanation, "attributions")
         here = read_present(present, explanation, attributions)
         if here is None:
@@ -449,10 +446,7 @@ class RobustnessMetric(Metric):
     def __call__(
         self, explain: ExplanationMethod, X: TableLike, *, rng: RandomSeed = None
     ) -> Array:
-        """One number per point, shape (N,).
-
-        X (N, D).
-        """
+        """One number per point, shape (N,); X (N, D)."""
         refuse_documents(self.name, X)
         method = MethodAtPoints.read(explain, X)
         return warn_undefined(self._rows(method, metric_rng(rng)), self.name)

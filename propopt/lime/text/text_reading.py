@@ -381,13 +381,7 @@ class ExplainedDocument:
             sealed(self.standard_errors)
 
     def contradictions(self) -> None:
-        """Refuse numbers that are not one for each word, or not there.
-
-        Raises
-        ------
-        InvalidInput
-            Where what one field says is not what another does.
-        """
+        """Refuse numbers that are not one for each word, or not there."""
         self.document.contradictions()
         of_words = [self.coefficients, self.errors]
         if any(len(part) != self.document.n_words for part in of_words):
