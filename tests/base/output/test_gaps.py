@@ -66,7 +66,7 @@ def test_a_table_with_gaps_has_a_column_of_target_errors_after_them(target, tmp_
     card = curve._repr_html_()
     head = table_head(card)
     assert head[head.index("gap") + 1] == "target error"
-    [fact] = [line for line in re.split("<br>|<div|<table", card) if "gap: at" in line]
+    [fact] = [line for line in re.split("<br>|<div|<table", card) if "gap at" in line]
     assert TARGET.search(fact)
 
 
