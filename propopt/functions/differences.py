@@ -52,14 +52,6 @@ def central_differences(
     The step is h = ``step`` · max(1, |x_d|), and 2h is the distance between the two
     shifted points as they are represented, so that rounding them costs nothing. The
     2·N·D evaluations are made in batches of at most 32 MiB and 16,384 rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from propopt.functions.differences import central_differences
-    >>> X = np.array([[0.0, 1.0]])
-    >>> central_differences(lambda X: np.exp(X).sum(axis=1), X).round(6)
-    array([[1.      , 2.718282]])
     """
     points, _ = read_table(X, "X")
     gradients = differences(evaluate, points, read_step(step))
@@ -236,15 +228,6 @@ def jump_test(
     otherwise. Smooth functions take 1152 evaluations, others 5376 at most, whatever the
     number of features; they are counted as ``calls.trials``. :func:`propopt.wrap` makes
     this test by itself before it differentiates a model that it does not know.
-
-    Examples
-    --------
-    >>> import numpy as np, propopt as po
-    >>> X = np.random.default_rng(0).normal(size=(50, 3))
-    >>> jump_test(po.wrap(lambda X: np.sin(X).sum(axis=1)), X).kind
-    'smooth'
-    >>> jump_test(po.wrap(lambda X: np.round(X).sum(axis=1)), X).kind
-    'jumps'
     """
     function = read_function(function)
     points, labels = function.read(X)

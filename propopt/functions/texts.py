@@ -76,16 +76,6 @@ class DocumentFunction(Function):
     the frequency 1: the document without any word is the reference. So the gradient of
     a word is f(x) less f of x without it, and whatever takes a function of categories
     takes this one. Texts that the model is given are counted by the text function.
-
-    Examples
-    --------
-    >>> import numpy as np, propopt as po
-    >>> f = po.wrap(lambda texts: [len(t) for t in texts], data=["no good, no"])
-    >>> at = f.of_document("no good, no")
-    >>> at.value_at(np.array([[1.0, 1.0], [0.0, 1.0], [0.0, 0.0]]))
-    array([11., 7., 3.])
-    >>> at.gradient_at(np.ones((1, 2)))
-    array([[4., 4.]])
     """
 
     function: TextFunction  # f

@@ -56,13 +56,7 @@ def check_rows(rows: object) -> None:
 
 
 def rows_in_patch(rows: PatchRows, n_table: int) -> int:
-    """n, of a table of N rows; at least one row is out of each patch.
-
-    Examples
-    --------
-    >>> [rows_in_patch(0.2, n) for n in (10, 60, 500)], rows_in_patch("sqrt", 250)
-    ([5, 20, 100], 16)
-    """
+    """n, of a table of N rows; at least one row is out of each patch."""
     if rows == "sqrt":
         n_rows = math.ceil(math.sqrt(n_table))
     else:
@@ -86,13 +80,7 @@ def check_features(n_features: object) -> None:
 
 
 def features_in_patch(n_features: PatchFeatures, n_all: int) -> float:
-    """How many of M features, m: a share may be no whole number.
-
-    Examples
-    --------
-    >>> [features_in_patch(None, n) for n in (5, 20, 50)]
-    [3, 10, 10]
-    """
+    """How many of M features, m: a share may be no whole number."""
     if n_features is None:
         return _ceil((0.5 if n_all <= 20 else 0.2) * n_all)
     chosen = read_share_or_count(n_features, "n_features", " or None")
@@ -105,13 +93,7 @@ def features_in_patch(n_features: PatchFeatures, n_all: int) -> float:
 
 
 def whole_features(kept: float) -> int:
-    """How many of a fixed sampling: a share is rounded up.
-
-    Examples
-    --------
-    >>> whole_features(0.2 * 15), whole_features(2.1)
-    (3, 3)
-    """
+    """How many of a fixed sampling: a share is rounded up."""
     return _ceil(kept)
 
 

@@ -184,15 +184,6 @@ def gains(law: LimeLaw, X: Any) -> Gains:
     """What LIME with normal samples makes of the slopes of linear functions.
 
     X (n, D).
-
-    Examples
-    --------
-    >>> import propopt as po
-    >>> law = po.lime.GaussianLaw.of([0.0, 0.0], scale=1.0, kernel_width=1.0)
-    >>> gains(law, [[1.0, -0.5]]).gain.round(4)
-    array([[ 1.1378, -0.1271]])
-
-    In the second column a function that increases has a negative coefficient.
     """
     law, points, labels = rows_of_law(law, X)
     return gains_at(Geometry.of(law), points, labels)
@@ -254,13 +245,6 @@ def critical_bandwidths(law: LimeLaw, X: Any) -> CriticalBandwidths:
     path of their coefficients.
 
     X (n, D).
-
-    Examples
-    --------
-    >>> import propopt as po
-    >>> law = po.lime.GaussianLaw.of([0.0, 0.0], scale=1.0, kernel_width=1.0)
-    >>> critical_bandwidths(law, [[0.432, 0.1]]).widths.round(4)
-    array([[0.5301,    nan]])
     """
     law, points, labels = rows_of_law(law, X)
     geometry = Geometry.of(law)

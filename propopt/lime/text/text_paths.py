@@ -265,16 +265,6 @@ def word_path(function: SizeMeans, bandwidths: ArrayLike | None = None) -> WordP
     a minute for 1,000.
 
     bandwidths (M,).
-
-    Examples
-    --------
-    >>> from propopt.structures.subsets.conjunctions import Conjunctions
-    >>> f = Conjunctions.of([1.0, -0.7], [[0, 1], [0]], [[], []], 20)
-    >>> path = word_path(f, [0.1, 0.15, 0.2, 0.25])
-    >>> path.coefficients[:, 0].round(3)
-    array([ 0.126,  0.049, -0.01 , -0.054])
-    >>> path.sign_changes[0].widths.round(4)
-    array([0.1906])
     """
     known = MeansBySize(function)
     grid = read_widths(bandwidths, TextLaw().bandwidth)

@@ -164,12 +164,6 @@ class TextMoments:
     eigenvalues of the covariance of bits (Mardaoui and Garreau 2021, Propositions 8 and
     9). With these nothing cancels, as it does in c_d as it is printed, which is 0 in
     float64 for d = 2 and ν ≤ 0.1.
-
-    Examples
-    --------
-    >>> constants = TextMoments(TextLaw(0.25), 29)
-    >>> round(constants.c, 8), round(constants.sigmas.two, 8)
-    (0.27028198, 11.21927719)
     """
 
     law: TextLaw  # how words are deleted
@@ -627,11 +621,6 @@ def tfidf_factor(bandwidths: ArrayLike) -> Values:
     exact.
 
     gives (K,).
-
-    Examples
-    --------
-    >>> tfidf_factor([0.25, np.inf]).round(3)
-    array([1.307, 1.6  ])
     """
     nu = np.atleast_1d(np.asarray(bandwidths, np.float64))
     if not (nu > 0.0).all():

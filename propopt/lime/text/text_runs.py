@@ -106,13 +106,6 @@ def effective_log_weights(
     of a run is, but for what is smaller, that of the normal equations with π̃ in place
     of π: with many samples to the order 1 / n, of which ridge and the row are only a
     part; and with as few as there are words too, as leverages then hardly scatter.
-
-    Examples
-    --------
-    >>> own = TextLaw().log_weights(29)[:29]
-    >>> few = effective_log_weights(TextLaw(), 29, 50)[:29]
-    >>> np.exp(few - own).round(2)[[0, 14, 28]]
-    array([1.  , 0.44, 0.66])
     """
     fitted = 1 + (n_words if n_kept is None else n_kept)
     read_count(n_samples, "n_samples")
@@ -263,14 +256,6 @@ def expected_run(
     d = 29, ν = 0.25 and f = z_1 + (1 − z_1) z_2 z_3 the coefficient of z_1 is 0.378 in
     the mean of runs of n = 50; they say 0.456, with leverage 0.382, and the limit is
     0.558.
-
-    Examples
-    --------
-    >>> from propopt.structures.subsets.conjunctions import Conjunctions
-    >>> tree = Conjunctions.of([1.0, 1.0], [[0], [1, 2]], [[], [0]], 29)
-    >>> found = expected_run(tree, TextLaw(0.25), None, 50)
-    >>> found.coefficients[:4].round(3)
-    array([0.382, 0.136, 0.136, 0.009])
     """
     fit = TextFit.of(
         function, law, value, n_samples, ridge, first_row, kept, leverage
@@ -313,14 +298,6 @@ def single_text_run(
     Of trees on few words, and of any f of at most 12 words, E π² r² Z Zᵀ is summed
     over all sets. Else it is the mean over draws of the law that is weighted by π²:
     deviations are known to about 2 % with 4096 of them.
-
-    Examples
-    --------
-    >>> from propopt.structures.subsets.conjunctions import Conjunctions
-    >>> tree = Conjunctions.of([1.0, 1.0], [[0], [1, 2]], [[], [0]], 29)
-    >>> run = single_text_run(tree, TextLaw(0.25), None, 5000)
-    >>> run.standard_deviations[0, :4].round(4)
-    array([0.0134, 0.0089, 0.0089, 0.0091])
     """
     own = TextFit.of(function, law, value, n_samples, ridge, first_row, kept, leverage)
     width = own.n_words + 1
@@ -409,13 +386,6 @@ def kept_words(
     share most; the highest weights are the largest |coefficients| of a fit to all words
     with ridge 0.01. Of words that are alike the first are kept, where runs take any of
     them: :func:`~propopt.lime.single_runs.ranking_chances` tells how often others win.
-
-    Examples
-    --------
-    >>> from propopt.structures.subsets.conjunctions import Conjunctions
-    >>> tree = Conjunctions.of([1.0, 1.0], [[0], [1, 2]], [[], [0]], 5)
-    >>> kept_words(tree, TextLaw(), None, 3)
-    array([ True,  True,  True, False, False])
     """
     chosen = named_selection(how, read_count(n_kept, "n_kept"))
     ridge = _RIDGE if chosen == "highest_weights" else 0.0

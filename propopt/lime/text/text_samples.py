@@ -152,12 +152,6 @@ class SizePlan:
     for in full where it has no more sets than it would have samples. The text without
     words, m = 0, is asked for always, and words are left out one by one, m = d − 1,
     where that takes a tenth of the samples at most.
-
-    Examples
-    --------
-    >>> plan = SizePlan.of(29, TextLaw(), 5000)
-    >>> plan.full.nonzero()[0], plan.block_size, plan.evaluations
-    (array([ 0, 28]), 249, 5010)
     """
 
     n_words: int  # d
@@ -322,18 +316,6 @@ def estimate_words(
     what a fit to the other blocks says, on the number of words, on each word and, in
     texts with few words, on pairs of them, and what it leaves over. Of functions with
     few interactions little is left over, so that a sample tells more than one of LIME.
-
-    Examples
-    --------
-    >>> from propopt.lime.text.text_reading import TextLaw
-    >>> plan = SizePlan.of(20, TextLaw(), 2000)
-    >>> found = estimate_words(
-    ...     lambda bits: 1.0 * (bits[:, 0] & bits[:, 1]), plan, np.random.default_rng(0)
-    ... ).at(np.array([0.25]))
-    >>> found.coefficients[0, :3].round(4)
-    array([ 0.6463,  0.6463, -0.0013])
-    >>> bool(found.standard_errors[0, 0] < 1e-6)
-    True
     """
 
     def asked(bits: Truths) -> Values:
