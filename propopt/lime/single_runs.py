@@ -40,11 +40,6 @@ class SingleRun:
         return self._deviations[:, 1:]
 
     @property
-    def intercept_deviation(self) -> Values:
-        """Of the intercept of one run, (n,)."""
-        return self._deviations[:, 0]
-
-    @property
     def _deviations(self) -> Array:
         squares = np.diagonal(self.covariance, axis1=1, axis2=2)
         return np.sqrt(np.maximum(squares, 0.0))

@@ -251,12 +251,6 @@ class TargetError:
             high
         )
 
-    def draws_for(self, precision: float, n_draws: int) -> int:
-        """Draws after which the relative error is to be expected at ``precision``."""
-        if not self.relative > precision:
-            return n_draws
-        return math.ceil(n_draws * self.relative / precision)
-
     def in_words(self) -> str:
         """What stands beside a gap."""
         if not self.n_blocks:

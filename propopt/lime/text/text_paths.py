@@ -222,11 +222,6 @@ class WordPath:
         return self._at(_ALL_BUT_ONE)
 
     @cached_property
-    def at_infinity(self) -> WordCoefficients:
-        """The limit ν → ∞, where all samples count alike, in K = 1 rows."""
-        return self._at(np.inf)
-
-    @cached_property
     def effective_share(self) -> Values:
         """(E π)² / E π², the share of the samples that count, (M,)."""
         return np.array([own.effective_share for own in self._moments])
