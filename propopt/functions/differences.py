@@ -49,9 +49,8 @@ def central_differences(
 ) -> Attributions:
     """Central differences of a function, (f(x + h e_d) − f(x − h e_d)) / 2h.
 
-    The step is h = ``step`` · max(1, |x_d|), and 2h is the distance between the two
-    shifted points as they are represented, so that rounding them costs nothing. The
-    2·N·D evaluations are made in batches of at most 32 MiB and 16,384 rows.
+    h = ``step`` · max(1, |x_d|), and 2h is the distance between the shifted points as
+    they are represented, so that rounding them costs nothing.
     """
     points, _ = read_table(X, "X")
     gradients = differences(evaluate, points, read_step(step))
@@ -217,17 +216,10 @@ def jump_test(
     X: ArrayLike | pd.DataFrame,
     rng: int | np.random.Generator | None = 0,  # what rows are drawn by; None is seed 0
 ) -> Jumps:
-    """Whether a function jumps, so that its gradient misses much of its change.
+    """Whether a function jumps: J = Σ |φ(1) − φ(0) − ∫ φ'(τ) dτ| / Σ |φ(1) − φ(0)|.
 
-    Along 64 segments between rows, φ(τ) = f(x + τd),
-
-    J = Σ |φ(1) − φ(0) − ∫ φ'(τ) dτ| / Σ |φ(1) − φ(0)|
-
-    is the share of its change that local slopes do not explain. A function is smooth if
-    J ≤ 0.05 with 8 nodes of the integral, strongly curved if that takes 32, and jumps
-    otherwise. Smooth functions take 1152 evaluations, others 5376 at most, whatever the
-    number of features; they are counted as ``calls.trials``. :func:`propopt.wrap` makes
-    this test by itself before it differentiates a model that it does not know.
+    φ(τ) = f(x + τd) along 64 segments. A function is smooth if J ≤ 0.05 with 8 nodes of
+    the integral, strongly curved if that takes 32, and jumps otherwise.
     """
     function = read_function(function)
     points, labels = function.read(X)

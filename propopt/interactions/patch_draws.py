@@ -469,12 +469,8 @@ def additive_leak(
 ) -> Values:
     """Scores that sets (Q, r) would have if no features interacted, by patches of m.
 
-    Without one feature the others are in more of the patches, and their effects are
-    shrunk less: the target of a pair without interaction is not zero. V_j ≥ 0 are those
-    of an additive f* whose own LOCO by such patches comes nearest to the main effects
-    (M,), and the leak is what it makes of each set; of single features, what the others
-    make of one that has no effect. Exact for ideal learners and independent features;
-    NaN where the error has no closed form.
+    Without one feature the others are in more patches, and shrunk less. V_j ≥ 0 are of
+    the additive f* whose LOCO is nearest to main effects (M,); NaN without closed form.
     """
     phi, order = shortfall(error), sets.shape[1]
     if phi is None:

@@ -214,9 +214,7 @@ Relation: TypeAlias = Literal["about", "at most"]
 class TargetError:
     """What the error of an estimated target costs, beside what a certificate proves.
 
-    A certificate says how good W is for the target it was given, Ĝ. For the true
-    target G the excess F_G(W(Ĝ)) − F_G* is estimated from blocks of draws
-    (:mod:`propopt.results.target_error`).
+    The excess F_G(W(Ĝ)) − F_G* for the true target G, estimated from blocks of draws.
     """
 
     # the excess that is to be expected, in units of the objective

@@ -307,9 +307,8 @@ ENSEMBLES: Final = frozenset(
 def is_piecewise_constant(model: Any) -> bool:
     """Whether a fitted model is constant between jumps, so that its gradient is 0.
 
-    Known are the trees, forests, boosted trees, nearest neighbours with equal weights,
-    and ensembles of these of scikit-learn; LightGBM without linear trees, XGBoost
-    without ``gblinear`` and CatBoost; pipelines that end in one, and searches for one.
+    Known are trees, forests, boosted trees and nearest neighbours with equal weights of
+    scikit-learn, LightGBM, XGBoost and CatBoost, ensembles, pipelines and searches.
     """
     final = as_estimator(last_step(model))
     kinds = {

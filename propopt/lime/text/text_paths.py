@@ -251,15 +251,10 @@ class WordPath:
 
 
 def word_path(function: SizeMeans, bandwidths: ArrayLike | None = None) -> WordPath:
-    """Coefficients of the words of one document at many bandwidths.
+    """Coefficients of the words of one document at many bandwidths (M,).
 
     Bandwidths only weigh sizes anew, and their weights have few directions: 50 of them
-    cost as much as some 25, and all that signs are looked for at as much as 40 to 80.
-    For trees, sets that were asked for and sums without a norm that is nothing; for a
-    norm each direction takes Q d² steps of some 30 ns: 0.1 s in all for 100 words, half
-    a minute for 1,000.
-
-    bandwidths (M,).
+    cost as much as some 25, of a norm Q d² steps each.
     """
     known = MeansBySize(function)
     grid = read_widths(bandwidths, TextLaw().bandwidth)
