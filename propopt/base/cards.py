@@ -136,22 +136,7 @@ class CardTable:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Card:
-    """What is shown of a result.
-
-    Examples
-    --------
-    >>> card = Card(
-    ...     title="What moves the log-odds of churn = 1, over 40 rows",
-    ...     subtitle="change per standard deviation; mean over rows",
-    ...     rows=[CardRow(name="age", value=0.54, note="always raises")],
-    ...     proof="optimal (gap 0)",
-    ... )
-    >>> print(card.text())
-    What moves the log-odds of churn = 1, over 40 rows
-    change per standard deviation; mean over rows
-      age  +0.54  always raises
-    optimal (gap 0)
-    """
+    """What is shown of a result."""
 
     title: str  # what was found, of whom
     subtitle: str = ""  # in which unit
@@ -220,13 +205,7 @@ class Card:
 
 
 def others_in_words(numbers: Iterable[float]) -> str:
-    """A sentence on those that have no row.
-
-    Examples
-    --------
-    >>> others_in_words([0.5, -2.0]), others_in_words([-0.1])
-    ('2 others, at most 2 in size', '1 other, 0.1 in size')
-    """
+    """A sentence on those that have no row."""
     sizes = [abs(float(number)) for number in numbers]
     known = [size for size in sizes if _finite(size)]
     if not known:

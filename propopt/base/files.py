@@ -312,13 +312,7 @@ def write_csv(path: str | Path, table: pd.DataFrame, *, names_of_rows: bool) -> 
 
 
 def as_cell(name: object) -> object:
-    r"""A number as it is; anything else as text that no spreadsheet computes.
-
-    Examples
-    --------
-    >>> as_cell("=1+1"), as_cell("age"), as_cell("-1.5"), as_cell(-1.5)
-    ("'=1+1", 'age', '-1.5', -1.5)
-    """
+    r"""A number as it is; anything else as text that no spreadsheet computes."""
     if name is None or isinstance(name, int | float | np.number):
         return name
     return f"'{name}" if _acts(str(name)) else str(name)

@@ -43,27 +43,6 @@ def html_card(parts: Iterable[str]) -> str:
     return "".join(f'<div style="margin:4px 0">{part}</div>' for part in parts if part)
 
 
-def html_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A first column of text, then numbers, then bars under no name; cells are HTML."""
-    styles = [
-        NUMBER_CELL if place and name else TEXT_CELL
-        for place, name in enumerate(header)
-    ]
-    head = "".join(
-        f"<th {style}>{in_html(cell)}</th>"
-        for style, cell in zip(styles, header, strict=False)
-    )
-    body = "".join(
-        "<tr>"
-        + "".join(
-            f"<td {style}>{cell}</td>" for style, cell in zip(styles, row, strict=False)
-        )
-        + "</tr>"
-        for row in rows
-    )
-    return f"<table><tr>{head}</tr>{body}</table>"
-
-
 # ---- Characters and numbers as a page shows them: what acts has a visible escape
 
 

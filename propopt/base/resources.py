@@ -205,13 +205,7 @@ def memory_refusal(n_bytes: float, label: str, instead: str) -> str | None:
 
 
 def shown_bytes(n_bytes: float) -> str:
-    """A number of bytes in the largest unit of which there is one.
-
-    Examples
-    --------
-    >>> shown_bytes(2**31), shown_bytes(1.5 * 2**20), shown_bytes(0)
-    ('2.0 GiB', '1.5 MiB', '0 bytes')
-    """
+    """A number of bytes in the largest unit of which there is one."""
     for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
         if n_bytes >= size:
             return f"{n_bytes / size:,.1f} {unit}"

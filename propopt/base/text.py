@@ -62,24 +62,12 @@ def in_html(text: object) -> str:
 
 
 def in_percent(share: float) -> str:
-    """A share; a dash where it is not defined.
-
-    Examples
-    --------
-    >>> in_percent(0.53993), in_percent(float("nan")), in_percent(float("-inf"))
-    ('54.0 %', '–', '–')
-    """
+    """A share; a dash where it is not defined."""
     return f"{100.0 * share:.1f} %" if math.isfinite(share) else "–"
 
 
 def rounded_percent(share: float) -> str:
-    """A share in whole per cent; 0 and 100 are none and all, and never rounded to.
-
-    Examples
-    --------
-    >>> rounded_percent(0.844), rounded_percent(0.999), rounded_percent(1.0)
-    ('84 %', '99 %', '100 %')
-    """
+    """A share in whole per cent; 0 and 100 are none and all, and never rounded to."""
     if share in (0.0, 1.0):
         return f"{share:.0%}".replace("%", " %")
     return f"{min(max(round(100.0 * share), 1), 99)} %"
@@ -141,13 +129,7 @@ def target_error_cell(explanation: Any) -> str:
 
 
 def percent(share: float) -> str:
-    """Two digits, without an exponent; what is less than rounding is zero.
-
-    Examples
-    --------
-    >>> percent(0.01234), percent(1.784), percent(1e-17)
-    ('1.2', '178', '0')
-    """
+    """Two digits, without an exponent; what is less than rounding is zero."""
     number = 100.0 * share
     if number < _ROUNDING:
         return "0"

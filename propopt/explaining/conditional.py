@@ -107,20 +107,7 @@ def off_axis(E: Array, axis: Array) -> Array:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ConditionalRow:
-    """What is asked for one row, and its optimum.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> row = ConditionalRow(
-    ...     target=np.array([1.0]),
-    ...     similarities=np.array([1.0]),
-    ...     fixed=np.array([[0.0]]),
-    ...     weights=(1.0, 0.5, 0.0),
-    ... )
-    >>> row.w, row.value, row.joint_distance
-    (array([0.5]), 0.5, 0.5)
-    """
+    """What is asked for one row, and its optimum."""
 
     # (D,): g; None for a row without a target of its own, whose first term is left out
     target: Array | None
@@ -278,15 +265,6 @@ class AnchoredRobustness(PropertyLoss):
 
     What the ordered pairs of :class:`propopt.PairwiseRobustness` are where one of two
     is fixed.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> drawn = AnchoredRobustness(
-    ...     np.array([[1.0, 2.0]]), near=np.array([[0]]), similarities=np.array([[3.0]])
-    ... )
-    >>> round(drawn.value(np.zeros((1, 2))), 9)
-    30.0
     """
 
     def __init__(

@@ -375,20 +375,6 @@ def complete_explanation(
     A column in which Φ is zero in all rows stays exactly zero, and does not count.
     Where c is large, features share what rows differ by evenly (ω = 1), or in
     proportion to ω.
-
-    Examples
-    --------
-    >>> import numpy as np, propopt as po
-    >>> from propopt.explaining.contributions import Contributions
-    >>> from propopt.losses.faithfulness import Estimate
-    >>> phi = Estimate(values=np.array([[1.0, 0.0], [3.0, 0.0]]), source="given")
-    >>> known = Contributions(
-    ...     estimate=phi, base=np.zeros(2), prediction=np.array([1.0, 3.0])
-    ... )
-    >>> best = complete_explanation(known, po.chain_graph(2))
-    >>> best.attributions  # one column is used, which has to be the total
-    array([[1., 0.],
-           [3., 0.]])
     """
     roots = metric_roots(contributions.estimate.values, metric)
     best = _best(contributions, graph, roots, robustness, progress)

@@ -117,17 +117,7 @@ class RowAnswers:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NearestRows:
-    """The rule of the reference graph, for rows that are not in it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rows = NearestRows(
-    ...     coordinates=np.array([[0.0], [1.0], [3.0]]), n_neighbors=2, lengthscale=None
-    ... )
-    >>> rows.of(np.array([2.5]))
-    (array([2, 1]), array([1., 1.]))
-    """
+    """The rule of the reference graph, for rows that are not in it."""
 
     coordinates: Points  # (n, M): where the reference rows lie
     n_neighbors: int  # how many of them a new row is compared with

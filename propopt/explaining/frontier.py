@@ -77,23 +77,7 @@ class _Optimum:
 
 
 class Frontier:
-    """Certified optima of an objective whose first loss is traded against the others.
-
-    Examples
-    --------
-    >>> import numpy as np, propopt as po
-    >>> objective = po.GradientMatching(np.eye(3)) + po.PairwiseRobustness(
-    ...     po.chain_graph(3)
-    ... )
-    >>> robustness = objective.losses[1]
-    >>> frontier = Frontier(objective, [])
-    >>> enclosure = frontier.enclose({"gradient_matching": 1, "pairwise_robustness": 2})
-    >>> best = po.solve(objective.losses[0], subject_to=[robustness <= 2])
-    >>> bool(0 <= best.objective - enclosure.lower < 0.01)
-    True
-    >>> bool(0 <= enclosure.upper - best.objective < 0.01)
-    True
-    """
+    """Certified optima of an objective: its first loss is traded against the others."""
 
     def __init__(
         self,

@@ -52,13 +52,6 @@ class Cost:
     """A number of evaluations, and how long they take.
 
     A call of n rows takes ``overhead`` + n/``rate`` seconds.
-
-    Examples
-    --------
-    >>> Cost(evaluations=3_150_000, rate=131_250.0).in_words()
-    '3,150,000 evaluations, about 24 s at the measured speed'
-    >>> Cost(evaluations=1000, rate=100.0, overhead=0.5, calls=20).seconds
-    20.0
     """
 
     evaluations: int  # rows that the function is given
@@ -185,13 +178,7 @@ def _rate(seconds: float, n_rows: int) -> float:
 
 
 def in_time(seconds: float) -> str:
-    """A length of time in words.
-
-    Examples
-    --------
-    >>> [in_time(t) for t in (0.3, 24.4, 200.0, 10_000.0, 400_000.0)]
-    ['0.3 s', '24 s', '3 min', '2.8 h', '4.6 days']
-    """
+    """A length of time in words."""
     if seconds < 10.0:
         return f"{seconds:.1f} s"
     if seconds < 120.0:

@@ -49,17 +49,8 @@ def central_differences(
 ) -> Attributions:
     """Central differences of a function, (f(x + h e_d) − f(x − h e_d)) / 2h.
 
-    The step is h = ``step`` · max(1, |x_d|), and 2h is the distance between the two
-    shifted points as they are represented, so that rounding them costs nothing. The
-    2·N·D evaluations are made in batches of at most 32 MiB and 16,384 rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from propopt.functions.differences import central_differences
-    >>> X = np.array([[0.0, 1.0]])
-    >>> central_differences(lambda X: np.exp(X).sum(axis=1), X).round(6)
-    array([[1.      , 2.718282]])
+    h = ``step`` · max(1, |x_d|), and 2h is the distance between the shifted points as
+    they are represented, so that rounding them costs nothing.
     """
     points, _ = read_table(X, "X")
     gradients = differences(evaluate, points, read_step(step))
@@ -225,26 +216,10 @@ def jump_test(
     X: ArrayLike | pd.DataFrame,
     rng: int | np.random.Generator | None = 0,  # what rows are drawn by; None is seed 0
 ) -> Jumps:
-    """Whether a function jumps, so that its gradient misses much of its change.
+    """Whether a function jumps: J = Σ |φ(1) − φ(0) − ∫ φ'(τ) dτ| / Σ |φ(1) − φ(0)|.
 
-    Along 64 segments between rows, φ(τ) = f(x + τd),
-
-    J = Σ |φ(1) − φ(0) − ∫ φ'(τ) dτ| / Σ |φ(1) − φ(0)|
-
-    is the share of its change that local slopes do not explain. A function is smooth if
-    J ≤ 0.05 with 8 nodes of the integral, strongly curved if that takes 32, and jumps
-    otherwise. Smooth functions take 1152 evaluations, others 5376 at most, whatever the
-    number of features; they are counted as ``calls.trials``. :func:`propopt.wrap` makes
-    this test by itself before it differentiates a model that it does not know.
-
-    Examples
-    --------
-    >>> import numpy as np, propopt as po
-    >>> X = np.random.default_rng(0).normal(size=(50, 3))
-    >>> jump_test(po.wrap(lambda X: np.sin(X).sum(axis=1)), X).kind
-    'smooth'
-    >>> jump_test(po.wrap(lambda X: np.round(X).sum(axis=1)), X).kind
-    'jumps'
+    φ(τ) = f(x + τd) on 64 segments. A function is smooth if J ≤ 0.05 with 8 nodes (1152
+    evaluations), strongly curved if that takes 32 (5376 at most), and jumps otherwise.
     """
     function = read_function(function)
     points, labels = function.read(X)

@@ -159,14 +159,6 @@ class Interactions(Function):
     """Squares and all products, f(x) = Σ_d x_d² + Σ_{d,d'} x_d x_d'.
 
     The second sum runs over all ordered pairs, d = d' among them, so it is (Σ_d x_d)².
-
-    Examples
-    --------
-    >>> from propopt.functions.formulas import Interactions
-    >>> Interactions().value([[1.0, 2.0]])
-    array([14.])
-    >>> Interactions().gradient([[1.0, 2.0]])
-    array([[ 8., 10.]])
     """
 
     @property
@@ -217,14 +209,7 @@ class Sine(SmoothableSeparable):
 
 @dataclass(frozen=True)
 class SineOfExponential(Separable):
-    """A sine that oscillates faster and faster, f(x) = Σ_d sin(e^x_d).
-
-    Examples
-    --------
-    >>> from propopt.functions.formulas import SineOfExponential
-    >>> SineOfExponential().value([[0.0]]).round(6)
-    array([0.841471])
-    """
+    """A sine that oscillates faster and faster, f(x) = Σ_d sin(e^x_d)."""
 
     def _term(self, x: Array) -> Array:
         return np.sin(np.exp(x))
@@ -235,14 +220,7 @@ class SineOfExponential(Separable):
 
 @dataclass(frozen=True)
 class LinearPlusSineOfExponential(Separable):
-    """A line with growing oscillations, f(x) = Σ_d x_d + sin(e^x_d).
-
-    Examples
-    --------
-    >>> from propopt.functions.formulas import LinearPlusSineOfExponential
-    >>> LinearPlusSineOfExponential().value([[0.0, 1.0]]).round(6)
-    array([2.252252])
-    """
+    """A line with growing oscillations, f(x) = Σ_d x_d + sin(e^x_d)."""
 
     def _term(self, x: Array) -> Array:
         return x + np.sin(np.exp(x))
@@ -253,14 +231,7 @@ class LinearPlusSineOfExponential(Separable):
 
 @dataclass(frozen=True)
 class LinearPlusSine(SmoothableSeparable):
-    """A line with ripples, f(x) = Σ_d x_d + sin(3x_d).
-
-    Examples
-    --------
-    >>> from propopt.functions.formulas import LinearPlusSine
-    >>> LinearPlusSine().gradient([[0.0]])
-    array([[4.]])
-    """
+    """A line with ripples, f(x) = Σ_d x_d + sin(3x_d)."""
 
     def _term(self, x: Array) -> Array:
         return x + np.sin(3.0 * x)
@@ -274,14 +245,7 @@ class LinearPlusSine(SmoothableSeparable):
 
 @dataclass(frozen=True)
 class QuadraticPlusSine(SmoothableSeparable):
-    """A parabola with ripples, f(x) = Σ_d x_d²/10 + sin(3x_d).
-
-    Examples
-    --------
-    >>> from propopt.functions.formulas import QuadraticPlusSine
-    >>> QuadraticPlusSine().gradient([[0.0]])
-    array([[3.]])
-    """
+    """A parabola with ripples, f(x) = Σ_d x_d²/10 + sin(3x_d)."""
 
     def _term(self, x: Array) -> Array:
         return x**2 / 10.0 + np.sin(3.0 * x)
@@ -295,14 +259,7 @@ class QuadraticPlusSine(SmoothableSeparable):
 
 @dataclass(frozen=True)
 class Exponential(SmoothableSeparable):
-    """An exponential of every feature, f(x) = Σ_d e^x_d.
-
-    Examples
-    --------
-    >>> from propopt.functions.formulas import Exponential
-    >>> Exponential().value([[0.0, 0.0]])
-    array([2.])
-    """
+    """An exponential of every feature, f(x) = Σ_d e^x_d."""
 
     def _term(self, x: Array) -> Array:
         return np.exp(x)

@@ -182,14 +182,7 @@ MOST: Final = FEWEST + N_SEGMENTS * 2 * MANY_NODES
 @final
 @dataclass(frozen=True)
 class Jumps:
-    """What the jump test found.
-
-    Examples
-    --------
-    >>> from propopt.functions.jumps import Jumps
-    >>> Jumps("jumps", 0.431, 5248).in_words()
-    'jumps: its slopes miss 43 % of its change between rows (J = 0.431)'
-    """
+    """What the jump test found."""
 
     kind: JumpKind  # "strongly curved" is smooth too, between nodes that are closer
     # the share of the change of f that its slopes do not explain; nan if constant

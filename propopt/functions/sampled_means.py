@@ -35,21 +35,7 @@ _LEAST_GROWTH, _MOST_GROWTH = 1.5, 4.0
 @final
 @dataclass(frozen=True, eq=False)
 class GrowingEstimate:
-    """An estimate from draws, to which more can be added; none of them are wasted.
-
-    Examples
-    --------
-    >>> import numpy as np, propopt as po
-    >>> X = np.random.default_rng(0).normal(size=(100, 2))
-    >>> steps = po.wrap(lambda X: np.round(2 * X).sum(axis=1))
-    >>> mean = po.smoothed(steps, law="data", data=X, n_samples=50)
-    >>> few = mean.growing(X[:5])
-    >>> more = few.extended(200)
-    >>> bool(more.estimate.standard_errors.mean() < few.estimate.standard_errors.mean())
-    True
-    >>> few.evaluations, more.evaluations
-    (250, 1000)
-    """
+    """An estimate from draws, to which more can be added; none of them are wasted."""
 
     sample: Sample  # the draws, and the values there
     source: str  # how the estimate is made, without the number of draws

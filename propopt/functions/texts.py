@@ -72,20 +72,8 @@ PRESENT: Final = "present"
 class DocumentFunction(Function):
     """f of the words of one document that are kept: d columns, each absent or present.
 
-    Each column is a category of two levels with codes 0 and 1, of which the first has
-    the frequency 1: the document without any word is the reference. So the gradient of
-    a word is f(x) less f of x without it, and whatever takes a function of categories
-    takes this one. Texts that the model is given are counted by the text function.
-
-    Examples
-    --------
-    >>> import numpy as np, propopt as po
-    >>> f = po.wrap(lambda texts: [len(t) for t in texts], data=["no good, no"])
-    >>> at = f.of_document("no good, no")
-    >>> at.value_at(np.array([[1.0, 1.0], [0.0, 1.0], [0.0, 0.0]]))
-    array([11., 7., 3.])
-    >>> at.gradient_at(np.ones((1, 2)))
-    array([[4., 4.]])
+    Columns are categories, codes 0 and 1, of which the first has the frequency 1: the
+    gradient of a word is f(x) less f of x without it.
     """
 
     function: TextFunction  # f

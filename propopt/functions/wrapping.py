@@ -80,17 +80,7 @@ class NoWords:
 
 
 def word_rule_of(model: Any) -> WordRule | NoWords:
-    """The words that a model sees; the reason where that cannot be told.
-
-    Examples
-    --------
-    >>> from sklearn.feature_extraction.text import CountVectorizer
-    >>> word_rule_of(CountVectorizer(token_pattern="[a-z]+"))
-    VectoriserWords(lowercase=True, strip_accents=None, token_pattern='[a-z]+',
-    stop_words=frozenset(), filler='')
-    >>> word_rule_of(len)
-    NoWords(reason='it begins with no vectoriser of scikit-learn')
-    """
+    """The words that a model sees; the reason where that cannot be told."""
     rules = [_rule_of(vectoriser) for vectoriser in text_vectorisers(model)]
     if not rules:
         return NoWords("it begins with no vectoriser of scikit-learn")

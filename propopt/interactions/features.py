@@ -98,14 +98,7 @@ def labels_of_sets(sets: Places, names: Sequence[Hashable]) -> Labels:
 
 
 def pairs_matrix(values: Values, pairs: Places, n_features: int) -> Array:
-    """Numbers of pairs as a symmetric matrix (M, M); NaN where there is none.
-
-    Examples
-    --------
-    >>> pairs_matrix(np.array([2.0]), np.array([[0, 1]]), 2)
-    array([[nan,  2.],
-           [ 2., nan]])
-    """
+    """Numbers of pairs as a symmetric matrix (M, M); NaN where there is none."""
     matrix = np.full((n_features, n_features), np.nan)
     first, second = pairs.T
     matrix[first, second] = matrix[second, first] = values
@@ -248,12 +241,6 @@ def subsets_of(sets: Places, size: int) -> tuple[Places, Positions]:
     """Subsets of one size, and which of them each set has.
 
     sets (q, r).
-
-    Examples
-    --------
-    >>> subsets, places = subsets_of(np.array([[0, 1], [0, 3]]), 1)
-    >>> subsets.tolist(), places.tolist()
-    ([[0], [1], [3]], [[0, 0], [1, 2]])
     """
     n_sets, order = sets.shape
     chosen = np.array(list(combinations(range(order), size)), dtype=np.intp)

@@ -128,13 +128,7 @@ class ErrorRange:
     proved: bool  # whether no error can be outside, as of probabilities
 
     def of_score(self, order: int) -> float:
-        """The largest |Σ_T ± Err| of a set of so many features: 2^(r − 1) (high − low).
-
-        Examples
-        --------
-        >>> ErrorRange(0.0, 1.0, True).of_score(2)
-        2.0
-        """
+        """The largest |Σ_T ± Err| of a set of r features: 2^(r − 1) (high − low)."""
         return 2.0 ** (order - 1) * (self.high - self.low)
 
     def rounding(self, order: int) -> float:

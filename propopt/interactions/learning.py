@@ -426,16 +426,7 @@ def unfitted_copy(estimator: Any) -> Any:
 
 
 def weight_name(estimator: Any) -> str:
-    """By what name ``fit`` takes weights of rows: of pipelines those of the last step.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import Ridge
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> weight_name(make_pipeline(StandardScaler(), Ridge()))
-    'ridge__sample_weight'
-    """
+    """How ``fit`` calls weights of rows: of pipelines those of the last step."""
     if get_config()["enable_metadata_routing"]:
         return "sample_weight"  # the user says by requests who gets it
     if isinstance(estimator, Pipeline):

@@ -220,14 +220,8 @@ SUMS_AT_ONCE: Final = Budget(2**25)
 class PatchErrors:
     """f_(−i)^(−T)(x_i): the mean of patches with i not in I_b and T disjoint from F_b.
 
-    Σ_b 1{i ∉ I_b} 1{T ∩ F_b = ∅} f_b(x_i) / Σ_b 1{i ∉ I_b} 1{T ∩ F_b = ∅} (Little,
-    Zheng & Allen, Algorithm 2), as matrix products over all rows and sets. The patches
-    are summed in G groups, so that the means without one group come with them.
-
-    Beside the predictions, 8 B N R bytes in memory or on disk, are held: the errors of
-    q sets, 8 q (N + G + 1) bytes, and those without none or one of the M features from
-    then on; which rows and features a patch has, B (N/8 + M); and at most 128 MiB of
-    sums and masks, whatever B, N, M, R and q.
+    Matrix products over all rows and sets (Little, Zheng & Allen, Algorithm 2), summed
+    in G groups, so that the means without one group come with them; 128 MiB at a time.
     """
 
     patches: Patches  # B patches

@@ -56,13 +56,7 @@ def check_rows(rows: object) -> None:
 
 
 def rows_in_patch(rows: PatchRows, n_table: int) -> int:
-    """n, of a table of N rows; at least one row is out of each patch.
-
-    Examples
-    --------
-    >>> [rows_in_patch(0.2, n) for n in (10, 60, 500)], rows_in_patch("sqrt", 250)
-    ([5, 20, 100], 16)
-    """
+    """n, of a table of N rows; at least one row is out of each patch."""
     if rows == "sqrt":
         n_rows = math.ceil(math.sqrt(n_table))
     else:
@@ -86,13 +80,7 @@ def check_features(n_features: object) -> None:
 
 
 def features_in_patch(n_features: PatchFeatures, n_all: int) -> float:
-    """How many of M features, m: a share may be no whole number.
-
-    Examples
-    --------
-    >>> [features_in_patch(None, n) for n in (5, 20, 50)]
-    [3, 10, 10]
-    """
+    """How many of M features, m: a share may be no whole number."""
     if n_features is None:
         return _ceil((0.5 if n_all <= 20 else 0.2) * n_all)
     chosen = read_share_or_count(n_features, "n_features", " or None")
@@ -105,13 +93,7 @@ def features_in_patch(n_features: PatchFeatures, n_all: int) -> float:
 
 
 def whole_features(kept: float) -> int:
-    """How many of a fixed sampling: a share is rounded up.
-
-    Examples
-    --------
-    >>> whole_features(0.2 * 15), whole_features(2.1)
-    (3, 3)
-    """
+    """How many of a fixed sampling: a share is rounded up."""
     return _ceil(kept)
 
 
@@ -487,12 +469,8 @@ def additive_leak(
 ) -> Values:
     """Scores that sets (Q, r) would have if no features interacted, by patches of m.
 
-    Without one feature the others are in more of the patches, and their effects are
-    shrunk less: the target of a pair without interaction is not zero. V_j ≥ 0 are those
-    of an additive f* whose own LOCO by such patches comes nearest to the main effects
-    (M,), and the leak is what it makes of each set; of single features, what the others
-    make of one that has no effect. Exact for ideal learners and independent features;
-    NaN where the error has no closed form.
+    Without one feature the others are in more patches, and shrunk less. V_j ≥ 0 are of
+    the additive f* whose LOCO is nearest to main effects (M,); NaN without closed form.
     """
     phi, order = shortfall(error), sets.shape[1]
     if phi is None:

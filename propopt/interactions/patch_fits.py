@@ -202,15 +202,7 @@ def fingerprint(refits: Refits, drawn: Mapping[str, object]) -> Fingerprint:
 
 
 def changed_parts(then: Mapping[str, Any], now: Fingerprint) -> list[str]:
-    """In words, which parts are others now.
-
-    Examples
-    --------
-    >>> changed_parts(
-    ...     {"seed": "0", "table": "sha256:a1"}, {"seed": "1", "table": "sha256:b2"}
-    ... )
-    ['the seed is 1 and was 0', 'the table is another']
-    """
+    """In words, which parts are others now."""
     words = []
     own = "learner's parameters"  # its name is for readers: sets have no order in it
     same = own in now and then.get(own) == now[own]

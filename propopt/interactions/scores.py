@@ -56,13 +56,7 @@ WORDS_LEVEL: Final = 0.9
 
 
 def level_in_words(level: float) -> str:
-    """In percent, with as many digits as it has.
-
-    Examples
-    --------
-    >>> level_in_words(0.9), level_in_words(0.995)
-    ('90 %', '99.5 %')
-    """
+    """In percent, with as many digits as it has."""
     return f"{100.0 * level:.4g} %"
 
 
@@ -217,13 +211,7 @@ def _of_few_patches(scores: InteractionScores) -> str:
 
 
 def two_digits_up(number: float) -> int:
-    """The next whole number of two digits and zeros.
-
-    Examples
-    --------
-    >>> two_digits_up(7.2), two_digits_up(12_340.0), two_digits_up(99_001.0)
-    (8, 13000, 100000)
-    """
+    """The next whole number of two digits and zeros."""
     unit = 10 ** max(0, math.floor(math.log10(number)) - 1)
     return math.ceil(number / unit) * unit
 
@@ -790,13 +778,7 @@ def indices_of_columns(
 
 
 def are_counted(names: Sequence[Hashable]) -> bool:
-    """Whether names only count from zero, in any order: those of the columns of arrays.
-
-    Examples
-    --------
-    >>> are_counted([0, 2, 1]), are_counted([0, 2]), are_counted(["0"])
-    (True, False, False)
-    """
+    """Whether names only count from zero, in any order: those of columns of arrays."""
     numbers = {name for name in names if isinstance(name, int | np.integer)}
     return numbers == set(range(len(names)))
 

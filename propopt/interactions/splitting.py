@@ -64,11 +64,6 @@ def dealt_folds(
     """Parts of the rows that are judged in turn, each row once, dealt like cards.
 
     labels (N,).
-
-    Examples
-    --------
-    >>> [fold.test.tolist() for fold in dealt_folds(5, 2, seed=0)]
-    [[1, 2, 3], [0, 4]]
     """
     number = np.empty(n_rows, dtype=np.intp)
     number[_drawn(n_rows, seed, labels)] = np.arange(n_rows) % n_folds
@@ -81,11 +76,6 @@ def held_out_groups(groups: NDArray[np.intp], n_test: int, seed: int) -> Fold:
     Two at least are judged, and one is fitted.
 
     groups (N,).
-
-    Examples
-    --------
-    >>> held_out_groups(np.array([0, 0, 1, 1, 2, 2]), 3, seed=0).test
-    array([0, 1, 4, 5])
     """
     sizes = np.bincount(groups)
     order = np.random.default_rng(seed).permutation(len(sizes))
@@ -98,11 +88,6 @@ def dealt_groups(groups: NDArray[np.intp], n_folds: int, seed: int) -> tuple[Fol
     """Whole groups, the largest first, each to the part that has fewest rows.
 
     groups (N,).
-
-    Examples
-    --------
-    >>> [fold.test.tolist() for fold in dealt_groups(np.array([0, 0, 0, 1, 2]), 2, 0)]
-    [[0, 1, 2], [3, 4]]
     """
     sizes = np.bincount(groups)
     order = np.random.default_rng(seed).permutation(len(sizes))

@@ -28,15 +28,7 @@ from propopt.tables.frames import listed
 @final
 @dataclass(frozen=True, eq=False)
 class CodeBins:
-    """Categories of one column, each a bin with one value.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> bins = CodeBins.of(np.array([2.0, 5.0, 2.0, 2.0]))
-    >>> bins.words, bins.frequencies
-    (('= 2', '= 5'), array([0.75, 0.25]))
-    """
+    """Categories of one column, each a bin with one value."""
 
     values: Array  # (B,): their codes, increasing; NaN is the last
     frequencies: Array  # (B,): the share of the data in each
@@ -73,14 +65,7 @@ NAMED_BINS: Final = {"quartile": 4, "decile": 10}
 @final
 @dataclass(frozen=True, eq=False)
 class BinRule:
-    """Bins between quantiles of the data, or between edges that are given.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> BinRule(4).inner_edges(np.arange(9.0))
-    array([2., 4., 6.])
-    """
+    """Bins between quantiles of the data, or between edges that are given."""
 
     n_bins: int  # p, at least 2
     # (p − 1,): where bins end, increasing; None for the quantiles at b/p
@@ -154,15 +139,6 @@ def interval_words(edges: Array, *, below: bool = True) -> tuple[str, ...]:
 
     Edges have the fewest digits, at least four, that tell them apart. They belong to
     the bin below them, or to the one above.
-
-    Examples
-    --------
-    >>> interval_words(np.array([0.5, 2.0]))
-    ('≤ 0.5', '> 0.5 and ≤ 2', '> 2')
-    >>> interval_words(np.array([1.00001, 1.00002]))
-    ('≤ 1.00001', '> 1.00001 and ≤ 1.00002', '> 1.00002')
-    >>> interval_words(np.array([0.5]), below=False)
-    ('< 0.5', '≥ 0.5')
     """
     if len(edges) == 0:
         return ("any",)
@@ -197,17 +173,7 @@ PACKAGE_SD: Final = 1e-11
 @final
 @dataclass(frozen=True, eq=False)
 class NumberBins:
-    """Bins (low, high] of one column of numbers, the first one closed.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> bins = NumberBins.of(np.array([0.0, 1.0, 2.0, 3.0, 4.0, 4.0]), np.array([2.0]))
-    >>> bins.mean, bins.counts
-    (array([1. , 3.66...]), array([3, 3]))
-    >>> bins.words
-    ('≤ 2', '> 2')
-    """
+    """Bins (low, high] of one column of numbers, the first one closed."""
 
     # (B − 1,): where bins end but for the last; each edge is in the bin below it
     edges: Array

@@ -184,15 +184,6 @@ def gains(law: LimeLaw, X: Any) -> Gains:
     """What LIME with normal samples makes of the slopes of linear functions.
 
     X (n, D).
-
-    Examples
-    --------
-    >>> import propopt as po
-    >>> law = po.lime.GaussianLaw.of([0.0, 0.0], scale=1.0, kernel_width=1.0)
-    >>> gains(law, [[1.0, -0.5]]).gain.round(4)
-    array([[ 1.1378, -0.1271]])
-
-    In the second column a function that increases has a negative coefficient.
     """
     law, points, labels = rows_of_law(law, X)
     return gains_at(Geometry.of(law), points, labels)
@@ -243,24 +234,8 @@ class CriticalBandwidths:
 def critical_bandwidths(law: LimeLaw, X: Any) -> CriticalBandwidths:
     """The kernel width at which LIME hides a column from linear functions.
 
-    Where the mean μ̃_j(ν) of the weighted samples crosses the middle of the bin of ξ_j,
-    the bin is no better than what is outside, and β_j = 0 whatever the slope is:
-
-    (u_j ν)² = σ_j² (2 ξ_j − q_j⁻ − q_j⁺) / (q_j⁻ + q_j⁺ − 2 μ_j),
-
-    if that is positive: in a bin that ends on both sides, whose middle lies between the
-    value and μ_j. For narrower kernels the coefficient has the other sign than for
-    wider ones. Functions that are not linear may have other roots, and several: see the
-    path of their coefficients.
-
-    X (n, D).
-
-    Examples
-    --------
-    >>> import propopt as po
-    >>> law = po.lime.GaussianLaw.of([0.0, 0.0], scale=1.0, kernel_width=1.0)
-    >>> critical_bandwidths(law, [[0.432, 0.1]]).widths.round(4)
-    array([[0.5301,    nan]])
+    (u_j ν)² = σ_j² (2 ξ_j − q_j⁻ − q_j⁺) / (q_j⁻ + q_j⁺ − 2 μ_j), if that is positive:
+    where the mean of the weighted samples crosses the middle of the bin, β_j = 0.
     """
     law, points, labels = rows_of_law(law, X)
     geometry = Geometry.of(law)

@@ -74,12 +74,6 @@ class ExchangeableBits:
 
     Cov_Q(z) has two eigenvalues: Var_Q(m) / d along (1, ..., 1), and
     (α_1 − α_2) / α_0 = E_Q[m (d − m)] / (d (d − 1)) on all that sums to 0.
-
-    Examples
-    --------
-    >>> even = np.log([[0.25, 0.5, 0.25]])  # two independent bits
-    >>> ExchangeableBits.of_sizes(even).share_left(np.array([0.25]))
-    array([[0.5, 0.5]])
     """
 
     share: Values  # (n,): Q(z_j = 1), of any word

@@ -649,14 +649,10 @@ class NeighbouringSigns:
 
 
 def signs_around(exact: ExactLimits, points: Points) -> NeighbouringSigns:
-    """Changes of sign around the law's kernel width ν_0, for all rows.
+    """Changes of sign around the law's kernel width ν_0, for all rows of points (n, D).
 
-    Coefficients are interpolated in a bounded variable of the width, by as many widths
-    as it takes, and signs are read on 256 places, so that two roots nearer to each
-    other than a place may be missed. Rows of which that is not precise enough have
-    :func:`sign_changes` to themselves.
-
-    points (n, D).
+    Signs of interpolants are read on 256 places: two roots nearer than that may be
+    missed. Rows that take more have :func:`sign_changes` to themselves.
     """
     own, shape = exact.law.kernel_width, points.shape
     wide = exact.of(points, np.full(len(points), np.inf)).coefficients

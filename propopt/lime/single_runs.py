@@ -40,11 +40,6 @@ class SingleRun:
         return self._deviations[:, 1:]
 
     @property
-    def intercept_deviation(self) -> Values:
-        """Of the intercept of one run, (n,)."""
-        return self._deviations[:, 0]
-
-    @property
     def _deviations(self) -> Array:
         squares = np.diagonal(self.covariance, axis1=1, axis2=2)
         return np.sqrt(np.maximum(squares, 0.0))
@@ -317,30 +312,8 @@ def single_run(
 ) -> SingleRun:
     """Mean and covariance of the coefficients of one run of LIME with n samples.
 
-    A sample with bits z, weight π and residual r = f − b_0 − bᵀz moves the solution of
-    the normal equations A b = Σ π f Z by A⁻¹ π r Z, so that
-
-    Cov b = (n − 1) A⁻¹ Cov(π r Z) A⁻¹
-
-    (the sandwich). The row itself does not scatter. E π² h = C(ν/√2) E h under the
-    weighted law of the width ν/√2, of which draws are taken, all with weight one: the
-    deviations are known to about 2 % with 4096 of them.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from propopt.lime import TabularLaw
-    >>> from propopt.lime.expectations import ExactLimits
-    >>> from propopt.structures.products.families import Powers
-    >>> from propopt.structures.products.sums import SumOfProducts
-    >>> X = np.random.default_rng(0).normal(size=(500, 2))
-    >>> law = TabularLaw.from_data(X)
-    >>> line = Powers.first(np.arange(2))
-    >>> f = SumOfProducts.additive(0.0, np.array([2.0, -1.0]), line, 2)
-    >>> limits = ExactLimits(f, law).of(X[:1])
-    >>> run = single_run(f.value, law, X[:1], limits, f.value(X[:1]), 1000)
-    >>> run.standard_deviations.round(2)
-    array([[0.11, 0.14]])
+    Cov b = (n − 1) A⁻¹ Cov(π r Z) A⁻¹ (the sandwich), r = f − b_0 − bᵀz; the row does
+    not scatter. E π² h = C(ν/√2) E h under the law of the width ν/√2, which is drawn.
     """
     fit = FiniteFit.of(limits, values, n_samples, ridge, first_row, kept)
     generator = np.random.default_rng(0) if rng is None else rng
@@ -423,19 +396,9 @@ def expected(
     first_row: bool = True,
     kept: Truths | None = None,  # shape (n, D)
 ) -> Expected:
-    """What ``lime`` gives with n samples, to the first order in 1 / n.
+    """What ``lime`` gives with n samples, to the first order in 1 / n: see FiniteFit.
 
-    The solution of the mean normal equations, ((n − 1) Σ + v vᵀ + λ D) b =
-    (n − 1) Γ + v f(ξ), see :class:`~propopt.lime.single_runs.FiniteFit`. It was within
-    noise of the package down to a total weight n C of about 1e-3.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from propopt.lime.expectations import Limits
-    >>> limits = Limits(np.array([[3.0]]), np.zeros(1), np.array([[0.25]]), np.zeros(1))
-    >>> expected(limits, np.array([2.25]), 1001).coefficients.round(3)
-    array([[2.984]])
+    It was within noise of the package down to a total weight n C of about 1e-3.
     """
     fit = FiniteFit.of(limits, values, n_samples, ridge, first_row, kept)
     return Expected(fit.coefficients, fit.intercept)
@@ -478,19 +441,8 @@ _FEW = 6
 def kept_columns(limits: Limits, n_kept: int, how: Selection = "auto") -> Truths:
     """The columns that many samples keep, (n, D).
 
-    Bits are independent under the weighted law. So the coefficients of columns that are
-    kept stay what they are, and the intercept becomes E_Q f − Σ_kept α_j β_j. The best
-    columns one after the other are those with the largest |β_j| √(α_j (1 − α_j)), and
-    the highest weights are those with the largest |β_j|; these are the same wherever
-    all columns have bins of equal shares. Of close rivals, n samples may choose others.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from propopt.lime.expectations import Limits
-    >>> beta, alpha = np.array([[3.0, -1.0, 2.0]]), np.full((1, 3), 0.25)
-    >>> kept_columns(Limits(beta, np.zeros(1), alpha, np.zeros(1)), 2)
-    array([[ True, False,  True]])
+    As bits are independent, the best columns one after the other are those with the
+    largest |β_j| √(α_j (1 − α_j)); the highest weights have the largest |β_j|.
     """
     read_count(n_kept, "n_kept")
     sizes = _sizes(limits, named_selection(how, n_kept))
@@ -542,19 +494,7 @@ def ranking_chances(
 ) -> RankingChances:
     """How probable it is that a run of n samples tells the largest coefficients.
 
-    Coefficients of a run are drawn from their normal limit law. Each probability is
-    known to 0.8 % or better with 4000 draws.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> covariance = np.diag([0.0, 1.0, 1.0])[None]
-    >>> beta = np.array([[9.0, 1.0]])
-    >>> told = ranking_chances(
-    ...     SingleRun(100, beta, np.zeros(1), covariance), beta, top=2
-    ... )
-    >>> told.order.round(2), told.signs.round(2)
-    (array([1.]), array([0.84]))
+    Draws of their normal limit law: 4000 tell a probability to 0.8 % or better.
     """
     read_count(top, "top")
     read_count(n_draws, "n_draws")

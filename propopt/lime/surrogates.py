@@ -358,30 +358,8 @@ def estimate_limits(
 ) -> Limits:
     """What LIME tends to for any function, from samples of the weighted law itself.
 
-    Samples of Q need no weights, and fill each column evenly. Each of 20 blocks gives
-    an estimate that is unbiased: what the least squares fit of the other blocks, on
-    bits and on what varies beside them, says, and what it leaves over. Of functions
-    with few interactions little is left over, so that a sample tells more than one of
-    LIME; never much less.
-
-    All rows have the same uniform numbers: rows with the same bins get the same
-    answers, and the answers of one row do not depend on the others.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from propopt.functions import Power
-    >>> from propopt.lime.laws.tabular_law import TabularLaw
-    >>> from propopt.lime.laws.tabular_law import BinnedColumn
-    >>> from propopt.structures.products.normals import Normals
-    >>> from propopt.structures.products.algebra import Pieces
-    >>> halves = Normals.of(0.0, 1.0, [-9.0, 0.0], [0.0, 9.0])
-    >>> shares, edges = np.array([0.5, 0.5]), np.zeros(1)
-    >>> column = BinnedColumn(Pieces.of_normals(halves), shares, edges, ("low", "high"))
-    >>> law, points = TabularLaw.of((column,)), np.ones((1, 1))
-    >>> found = estimate_limits(Power(1), law, points)
-    >>> bool(abs(found.coefficients[0, 0] - 2 * np.sqrt(2 / np.pi)) < 0.001)
-    True
+    Each of 20 blocks is unbiased: what the least squares fit of the other blocks says,
+    and what it leaves over. All rows have the same uniform numbers.
     """
     generator = np.random.default_rng(0) if rng is None else rng
     size = _block_size(n_samples, points.shape[1])

@@ -50,17 +50,7 @@ _UNITS_IN_WORDS: Final[Mapping[Units, str]] = {
 def units_in_words(
     units: Units, quantity: Quantity | None, scale: str = "standard deviation"
 ) -> str:
-    """What attributions are, for a card, an axis or a file.
-
-    Examples
-    --------
-    >>> from propopt.base.text import Quantity
-    >>> churn = Quantity(model="SVC", kind="log_odds", label=1, outcome="churn")
-    >>> units_in_words("scaled", churn)
-    'change of the log-odds of churn = 1 per standard deviation of each feature'
-    >>> units_in_words("output", None)
-    'contribution of each feature to the output'
-    """
+    """What attributions are, for a card, an axis or a file."""
     label = "output" if quantity is None else quantity.in_words()
     return _UNITS_IN_WORDS[units].format(f"the {label}", scale)
 

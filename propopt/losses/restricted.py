@@ -407,16 +407,6 @@ def counted(program: Program) -> Support | None:
 
     Of documents the words that they have: no explanation says anything of others. Rows
     may add up over entries of their own, which count too.
-
-    Examples
-    --------
-    >>> import numpy as np, propopt as po
-    >>> G, has = np.array([[1.0, 0.0], [2.0, 3.0]]), np.array([[1, 0], [1, 1]])
-    >>> shared = po.SharedRobustness(po.chain_graph(2), has)
-    >>> support = counted(po.losses.Program((po.GradientMatching(G), shared)))
-    >>> support.mask
-    array([[ True, False],
-           [ True,  True]])
     """
     sums = [bound.loss for bound in program.bounds if is_complete(bound)]
     losses = [loss for loss in program.all_losses if loss not in sums]

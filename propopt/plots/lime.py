@@ -38,13 +38,7 @@ LONGEST: Final = 42
 
 
 def shortened(name: str, most: int = LONGEST) -> str:
-    """A name with its middle left out where it is too long: the bin is at its end.
-
-    Examples
-    --------
-    >>> shortened("a long name of a column > 2.5", 16)
-    'a long…umn > 2.5'
-    """
+    """A name with its middle left out where it is too long: the bin is at its end."""
     if len(name) <= most:
         return name
     ahead = (most - 1) * 2 // 5

@@ -209,13 +209,7 @@ def root_mean_square(W: Array) -> float:
 
 
 def plural(count: int, noun: str) -> str:
-    """A count with its noun.
-
-    Examples
-    --------
-    >>> plural(1, "row"), plural(1200, "row")
-    ('1 row', '1,200 rows')
-    """
+    """A count with its noun."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 

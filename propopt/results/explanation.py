@@ -1073,14 +1073,7 @@ AttributionsLike: TypeAlias = Any
 def explanation_of(
     source: AttributionsLike, method: str, units: Units = "gradient"
 ) -> Explanation:
-    """The explanation itself, or one of the attributions and names that ``source`` has.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> explanation_of(np.eye(3), "mine")
-    Explanation(mine, 3 points × 3 features)
-    """
+    """The explanation itself, or one of the attributions and names of ``source``."""
     if isinstance(source, Explanation):
         return source
     if is_shap(source):

@@ -321,19 +321,7 @@ class Iterated(Hessian):
 @final
 @dataclass(frozen=True, eq=False)
 class QuadraticPart:
-    """The squared losses of a program, made ready for any weights.
-
-    Examples
-    --------
-    >>> import numpy as np, propopt as po
-    >>> from propopt.results.hessian import QuadraticPart
-    >>> chain = po.chain_graph(3)
-    >>> objective = po.GradientMatching(np.eye(3)) + po.PairwiseRobustness(chain)
-    >>> part = QuadraticPart(po.losses.Program(objective.losses))
-    >>> H = part.hessian(np.array([1.0, 0.5]))
-    >>> round(H.energy(np.ones((3, 3))), 9)  # constants cost the first loss alone
-    9.0
-    """
+    """The squared losses of a program, made ready for any weights."""
 
     program: Program  # losses of any kind; those that are not squared are left out
     # (Eigenbasis, Eigenbasis): U and V, where they were computed before
@@ -428,17 +416,7 @@ class Tangential(Hessian):
 @final
 @dataclass(frozen=True, eq=False)
 class ConstrainedPart:
-    """The squared losses of a program among the W that its completeness leaves.
-
-    Examples
-    --------
-    >>> import numpy as np, propopt as po
-    >>> loss, total = po.GradientMatching(np.eye(2)), po.Completeness([1.0, 1.0])
-    >>> part = ConstrainedPart(po.losses.Program((loss,), (total.bound(2),)))
-    >>> part.hessian(np.array([1.0])).inverse_diagonal()
-    array([[0.5, 0.5],
-           [0.5, 0.5]])
-    """
+    """The squared losses of a program among the W that its completeness leaves."""
 
     # losses of any kind; bounds are left out, but for one on what rows add up to
     program: Program
@@ -527,16 +505,6 @@ def smoothest(
     """The complete W nearest to G at which coupled losses are least; None if not known.
 
     G (N, D).
-
-    Examples
-    --------
-    >>> import numpy as np, propopt as po
-    >>> shared = po.SharedRobustness(po.chain_graph(2), np.ones((2, 2)))
-    >>> total = po.Completeness([1.0, 3.0], np.ones((2, 2)))
-    >>> program = po.losses.Program((shared,), (total.bound(2),))
-    >>> smoothest(program, [shared], np.zeros((2, 2))).round(9)
-    array([[0.5, 0.5],
-           [1.5, 1.5]])
     """
     if not coupled or not all(map(_is_known, coupled)):
         return None

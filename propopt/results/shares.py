@@ -534,14 +534,7 @@ def _beside(target: float) -> str:
 
 
 def difference(graph: Graph, W: Attributions) -> float:
-    """√(Σ S‖w_n − w_n'‖²/(D ΣS)): of neighbours, per feature; NaN without neighbours.
-
-    Examples
-    --------
-    >>> import numpy as np, propopt as po
-    >>> round(difference(po.chain_graph(2), np.array([[0.0, 0.0], [3.0, 3.0]])), 9)
-    3.0
-    """
+    """√(Σ S‖w_n − w_n'‖²/(D ΣS)): of neighbours, per feature; NaN without any."""
     if not graph.total > 0.0:
         return math.nan
     return math.sqrt(graph.differences.energy(W) / (W.shape[1] * graph.total))

@@ -107,14 +107,7 @@ class Excess:
 
 
 def ratio_interval(degrees: float, n_blocks: int) -> tuple[float, float]:
-    """Quantiles of excess/expectation ~ F(ν, (B − 1)ν), symmetric in probability.
-
-    Examples
-    --------
-    >>> low, high = ratio_interval(20.0, 10)
-    >>> round(low, 2), round(high, 2)
-    (0.47, 1.79)
-    """
+    """Quantiles of excess/expectation ~ F(ν, (B − 1)ν), symmetric in probability."""
     tail = (1.0 - _LEVEL) / 2.0
     below = degrees * (n_blocks - 1)
     low, high = fdtri(degrees, below, np.array([tail, 1.0 - tail])).tolist()
@@ -144,12 +137,6 @@ def contrasts(n_blocks: int) -> Array:
     """B − 1 orthonormal combinations of B blocks that leave out their mean, (B − 1, B).
 
     Of independent blocks they are independent, and each varies as a block does.
-
-    Examples
-    --------
-    >>> C = contrasts(3)
-    >>> bool(np.allclose(C @ C.T, np.eye(2)) and np.allclose(C @ np.ones(3), 0.0))
-    True
     """
     # Helmert: each block against those before it
     rows = np.tril(np.ones((n_blocks - 1, n_blocks)))
@@ -227,24 +214,7 @@ Relation: TypeAlias = Literal["about", "at most"]
 class TargetError:
     """What the error of an estimated target costs, beside what a certificate proves.
 
-    A certificate says how good W is for the target it was given, Ĝ. For the true
-    target G the excess F_G(W(Ĝ)) − F_G* is estimated from blocks of draws
-    (:mod:`propopt.results.target_error`).
-
-    Examples
-    --------
-    >>> from propopt.results.target_error import TargetError, exact_target
-    >>> exact_target("exact (boxes)", scale=2.0).in_words()
-    'target exact (boxes)'
-    >>> TargetError(
-    ...     value=0.04,
-    ...     scale=2.0,
-    ...     spread=0.005,
-    ...     source="500 draws",
-    ...     degrees=20.0,
-    ...     n_blocks=10,
-    ... ).in_words()
-    'target error 2 % (0.94–3.6 %; 500 draws)'
+    The excess F_G(W(Ĝ)) − F_G* for the true target G, estimated from blocks of draws.
     """
 
     # the excess that is to be expected, in units of the objective
@@ -278,12 +248,6 @@ class TargetError:
         return (self._share(low) if self.relation == "about" else 0.0), self._share(
             high
         )
-
-    def draws_for(self, precision: float, n_draws: int) -> int:
-        """Draws after which the relative error is to be expected at ``precision``."""
-        if not self.relative > precision:
-            return n_draws
-        return math.ceil(n_draws * self.relative / precision)
 
     def in_words(self) -> str:
         """What stands beside a gap."""
@@ -339,21 +303,7 @@ class KnownCurvature:
 @final
 @dataclass(frozen=True, eq=False)
 class Aim:
-    """The targets of a program, made ready for any weights.
-
-    Examples
-    --------
-    >>> import numpy as np, propopt as po
-    >>> from propopt.losses.faithfulness import Estimate
-    >>> blocks = np.random.default_rng(0).normal(size=(10, 5, 2))
-    >>> drawn = Estimate.of_blocks(blocks, source="noise", n_draws=100)
-    >>> objective = po.GradientMatching(drawn) + po.PairwiseRobustness(
-    ...     po.chain_graph(5)
-    ... )
-    >>> aim = Aim(po.losses.Program(objective.losses))
-    >>> aim.error(objective.coefficients, scale=1.0).n_blocks
-    10
-    """
+    """The targets of a program, made ready for any weights."""
 
     program: Program  # its faithfulness losses have targets
     known: KnownCurvature = KnownCurvature()  # what was computed before

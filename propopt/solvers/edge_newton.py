@@ -713,19 +713,10 @@ def _groups(term: Term) -> NDArray[np.intp]:
 
 
 def edge_weights(loss: MaxDifferenceRobustness, solution: Solution) -> Array:
-    """Weights of the edges with which pairwise robustness gives the same attributions.
+    """Weights S of edges, (n_edges,), with which pairwise robustness has the same W.
 
-    At the optimum W of an objective with a max-difference loss in l2, replacing it by
-    Σ_{n,n'} ‖w_n − w_n'‖² S_nn' (over ordered pairs, weight one) changes nothing. S is
-    zero on edges shorter than the largest difference: it tells where the explanation
-    has to change fastest. The sum of 2S over all edges is the weight of the loss for
-    ``aggregate="max"``, and N times that for ``"sum"`` if no point is isolated.
-
-    gives (n_edges,).
-
-    References
-    ----------
-    Tadesse et al. 2024, Eq. 3 and 13.
+    S is 0 on edges shorter than the largest difference; the sum of 2S is the weight of
+    the loss for ``"max"``, N times that for ``"sum"`` (Tadesse et al. 2024, Eq. 13).
     """
     if loss.norm != "l2":
         raise InvalidInput(

@@ -307,20 +307,8 @@ ENSEMBLES: Final = frozenset(
 def is_piecewise_constant(model: Any) -> bool:
     """Whether a fitted model is constant between jumps, so that its gradient is 0.
 
-    Known are the trees, forests, boosted trees, nearest neighbours with equal weights,
-    and ensembles of these of scikit-learn; LightGBM without linear trees, XGBoost
-    without ``gblinear`` and CatBoost; pipelines that end in one, and searches for one.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LinearRegression
-    >>> from sklearn.tree import DecisionTreeRegressor
-    >>> from propopt.structures.boosters import is_piecewise_constant
-    >>> X, y = [[0.0], [1.0], [2.0]], [0.0, 1.0, 0.0]
-    >>> is_piecewise_constant(DecisionTreeRegressor().fit(X, y))
-    True
-    >>> is_piecewise_constant(LinearRegression().fit(X, y))
-    False
+    Known are trees, forests, boosted trees and nearest neighbours with equal weights of
+    scikit-learn, LightGBM, XGBoost and CatBoost, ensembles, pipelines and searches.
     """
     final = as_estimator(last_step(model))
     kinds = {

@@ -124,15 +124,7 @@ def is_frame(table: object, label: str) -> bool:
 
 
 def rows_of(table: Any, indices: Sequence[int] | NDArray[np.intp]) -> Any:
-    """Some rows of a table or array, in the form that it has.
-
-    Examples
-    --------
-    >>> rows_of(pd.DataFrame({"age": [31, 47, 52]}, index=["a", "b", "c"]), [2, 0])
-       age
-    c   52
-    a   31
-    """
+    """Some rows of a table or array, in the form that it has."""
     if isinstance(table, pd.DataFrame):
         return table.iloc[np.asarray(indices, dtype=np.intp)]
     frame = _of_narwhals(table, "X")
@@ -143,15 +135,7 @@ def rows_of(table: Any, indices: Sequence[int] | NDArray[np.intp]) -> Any:
 
 
 def some_columns(table: Any, indices: Sequence[int]) -> Any:
-    """Some columns of a table or array, in the form that it has.
-
-    Examples
-    --------
-    >>> some_columns(pd.DataFrame({"age": [31, 47], "size": [1.6, 1.8]}), [1])
-       size
-    0   1.6
-    1   1.8
-    """
+    """Some columns of a table or array, in the form that it has."""
     if isinstance(table, pd.DataFrame):
         return table.iloc[:, list(indices)]
     frame = _of_narwhals(table, "X")
@@ -161,15 +145,7 @@ def some_columns(table: Any, indices: Sequence[int]) -> Any:
 
 
 def with_exchanged(table: Any, indices: Sequence[int], order: NDArray[np.intp]) -> Any:
-    """The same table, in some columns with the values of other rows.
-
-    Examples
-    --------
-    >>> with_exchanged(np.array([[1, 5], [2, 6], [3, 7]]), [1], np.array([2, 0, 1]))
-    array([[1, 7],
-           [2, 5],
-           [3, 6]])
-    """
+    """The same table, in some columns with the values of other rows."""
     if isinstance(table, pd.DataFrame):
         result = table.copy(deep=False)
         for place in indices:
@@ -186,13 +162,7 @@ def with_exchanged(table: Any, indices: Sequence[int], order: NDArray[np.intp]) 
 
 
 def names_of(table: Any) -> tuple[Hashable, ...] | None:
-    """How the columns of a table are called; None of an array.
-
-    Examples
-    --------
-    >>> names_of(pd.DataFrame({"age": [31, 47], "size": [1.6, 1.8]}))
-    ('age', 'size')
-    """
+    """How the columns of a table are called; None of an array."""
     if isinstance(table, pd.DataFrame):
         return tuple(table.columns)
     frame = _of_narwhals(table, "X")

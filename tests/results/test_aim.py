@@ -9,7 +9,7 @@ import pytest
 
 import propopt as po
 from propopt.losses.faithfulness import Estimate
-from propopt.results.target_error import TargetError, exact_target, unknown_target
+from propopt.results.target_error import TargetError, unknown_target
 
 
 N, D, B = 9, 2, 10
@@ -168,15 +168,6 @@ def test_an_objective_of_zero_makes_any_error_infinite():
     )
     assert error.relative == math.inf
     assert "inf %" in error.in_words()
-
-
-def test_draws_for_a_precision_grow_with_one_over_it():
-    best = solved(DRAWN)
-    wanted = best.target.draws_for(best.target_error / 4.0, 200)
-    assert wanted == 800
-    assert best.target.draws_for(2.0 * best.target_error, 200) == 200
-    assert exact_target("exact", 1.0).draws_for(0.01, 7) == 7
-    assert unknown_target("given", 1.0).draws_for(0.01, 7) == 7
 
 
 NONLINEAR = {

@@ -35,13 +35,7 @@ _HEAD: Final = (
 
 
 def as_row(name: Hashable) -> str:
-    """What a row is called; a name of several words speaks for itself.
-
-    Examples
-    --------
-    >>> as_row("patient 0"), as_row("a"), as_row(3)
-    ('patient 0', 'row a', 'row 3')
-    """
+    """What a row is called; a name of several words speaks for itself."""
     return name if isinstance(name, str) and " " in name else f"row {name}"
 
 

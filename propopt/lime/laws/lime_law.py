@@ -492,13 +492,7 @@ KernelWidth: TypeAlias = float | WidthConvention | Array | None
 def default_kernel_width(
     n_columns: int, convention: WidthConvention = "package"
 ) -> float:
-    """The kernel width that LIME has where none is given.
-
-    Examples
-    --------
-    >>> default_kernel_width(16), round(default_kernel_width(16, "paper"), 4)
-    (3.0, 3.4641)
-    """
+    """The kernel width that LIME has where none is given."""
     count = read_count(n_columns, "n_columns")
     if convention == "package":
         return 0.75 * math.sqrt(count)

@@ -35,15 +35,7 @@ from propopt.tables.frames import listed
 @final
 @dataclass(frozen=True, eq=False)
 class Polyline:
-    """τ: values at knots, straight between them, and on beyond the first and the last.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> root = Polyline.of(np.sqrt, 0.0, 4.0, n_pieces=4)
-    >>> root.at(np.array([0.0, 0.5, 4.0, 5.0])).round(3)
-    array([0.   , 0.5  , 2.   , 2.268])
-    """
+    """τ: values at knots, straight between them, and on beyond the outer two."""
 
     knots: Array  # (K,): increasing, at least two
     values: Array  # (K,): τ there

@@ -50,18 +50,7 @@ from propopt.tables.documents import Document
 @final
 @dataclass(frozen=True, eq=False)
 class ObservedWords:
-    """What a model sees of each of the d words of a document.
-
-    Examples
-    --------
-    >>> from sklearn.feature_extraction.text import CountVectorizer
-    >>> from propopt.tables.documents import PatternWords
-    >>> vectoriser = CountVectorizer().fit(["good food"])
-    >>> document = Document.of("Good, good food I say", PatternWords())
-    >>> seen = ObservedWords.of([vectoriser], document)
-    >>> dict(zip(document.words, seen.alike.tolist()))
-    {'Good': 2, 'good': 2, 'food': 1, 'I': 0, 'say': 0}
-    """
+    """What a model sees of each of the d words of a document."""
 
     known: Truths  # (d,): whether it feeds any feature
     # (d,): how many words, itself among them, feed a feature that it feeds: the most

@@ -222,11 +222,6 @@ class WordPath:
         return self._at(_ALL_BUT_ONE)
 
     @cached_property
-    def at_infinity(self) -> WordCoefficients:
-        """The limit ν → ∞, where all samples count alike, in K = 1 rows."""
-        return self._at(np.inf)
-
-    @cached_property
     def effective_share(self) -> Values:
         """(E π)² / E π², the share of the samples that count, (M,)."""
         return np.array([own.effective_share for own in self._moments])
@@ -256,25 +251,10 @@ class WordPath:
 
 
 def word_path(function: SizeMeans, bandwidths: ArrayLike | None = None) -> WordPath:
-    """Coefficients of the words of one document at many bandwidths.
+    """Coefficients of the words of one document at many bandwidths (M,).
 
     Bandwidths only weigh sizes anew, and their weights have few directions: 50 of them
-    cost as much as some 25, and all that signs are looked for at as much as 40 to 80.
-    For trees, sets that were asked for and sums without a norm that is nothing; for a
-    norm each direction takes Q d² steps of some 30 ns: 0.1 s in all for 100 words, half
-    a minute for 1,000.
-
-    bandwidths (M,).
-
-    Examples
-    --------
-    >>> from propopt.structures.subsets.conjunctions import Conjunctions
-    >>> f = Conjunctions.of([1.0, -0.7], [[0, 1], [0]], [[], []], 20)
-    >>> path = word_path(f, [0.1, 0.15, 0.2, 0.25])
-    >>> path.coefficients[:, 0].round(3)
-    array([ 0.126,  0.049, -0.01 , -0.054])
-    >>> path.sign_changes[0].widths.round(4)
-    array([0.1906])
+    cost as much as some 25, of a norm Q d² steps each.
     """
     known = MeansBySize(function)
     grid = read_widths(bandwidths, TextLaw().bandwidth)

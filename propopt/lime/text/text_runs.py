@@ -96,23 +96,8 @@ def effective_log_weights(
 ) -> Values:
     """Log weights that samples have in the mean of runs, (d + 1,).
 
-    A sample with the leverage q = Zᵀ A⁻¹ Z among the others moves the fit to itself, so
-    that it counts as if its weight were
-
-    π̃ = π / (1 + π q),   A = (n − 1) E[π̃ Z Zᵀ] + v vᵀ + λ D.
-
-    q of bits that are exchangeable is known by the size of what is kept, and A by its
-    two eigenvalues, so that π̃ is found by fixed-point steps on d + 1 numbers. The mean
-    of a run is, but for what is smaller, that of the normal equations with π̃ in place
-    of π: with many samples to the order 1 / n, of which ridge and the row are only a
-    part; and with as few as there are words too, as leverages then hardly scatter.
-
-    Examples
-    --------
-    >>> own = TextLaw().log_weights(29)[:29]
-    >>> few = effective_log_weights(TextLaw(), 29, 50)[:29]
-    >>> np.exp(few - own).round(2)[[0, 14, 28]]
-    array([1.  , 0.44, 0.66])
+    A sample with the leverage q = Zᵀ A⁻¹ Z moves the fit to itself, and counts as π̃ =
+    π / (1 + π q), A = (n − 1) E[π̃ Z Zᵀ] + v vᵀ + λ D: found by fixed-point steps.
     """
     fitted = 1 + (n_words if n_kept is None else n_kept)
     read_count(n_samples, "n_samples")
@@ -255,22 +240,7 @@ def expected_run(
     """What the package ``lime`` gives with n samples, in the mean of runs.
 
     The solution of ((n − 1) Σ̃ + v vᵀ + λ D) b = (n − 1) Γ̃ + v f(ξ), v = (1, ..., 1),
-    D = diag(0, 1, ..., 1): the package penalises all coefficients but the intercept by
-    λ = 1, and the document itself, with weight 1, is its first sample. Σ̃ and Γ̃ have
-    weights less what samples pull the fit to themselves, see
-    :func:`~propopt.lime.text.text_runs.effective_log_weights`. Without that
-    (``leverage=False``) the equations are right for n much larger than d only: with
-    d = 29, ν = 0.25 and f = z_1 + (1 − z_1) z_2 z_3 the coefficient of z_1 is 0.378 in
-    the mean of runs of n = 50; they say 0.456, with leverage 0.382, and the limit is
-    0.558.
-
-    Examples
-    --------
-    >>> from propopt.structures.subsets.conjunctions import Conjunctions
-    >>> tree = Conjunctions.of([1.0, 1.0], [[0], [1, 2]], [[], [0]], 29)
-    >>> found = expected_run(tree, TextLaw(0.25), None, 50)
-    >>> found.coefficients[:4].round(3)
-    array([0.382, 0.136, 0.136, 0.009])
+    D = diag(0, 1, ..., 1). Without ``leverage`` it holds for n much larger than d only.
     """
     fit = TextFit.of(
         function, law, value, n_samples, ridge, first_row, kept, leverage
@@ -305,22 +275,8 @@ def single_text_run(
 ) -> SingleRun:
     """Mean and covariance of the coefficients of one run of LIME on a text.
 
-    Cov b = (n − 1) A⁻¹ Cov(π r Z) A⁻¹ with r = f − b_0 − bᵀz: the sandwich, with the
-    weights of :func:`~propopt.lime.text.text_runs.effective_log_weights` and, in
-    r², the scatter of the fit itself, so that it is right for few samples too. The
-    document itself does not scatter.
-
-    Of trees on few words, and of any f of at most 12 words, E π² r² Z Zᵀ is summed
-    over all sets. Else it is the mean over draws of the law that is weighted by π²:
-    deviations are known to about 2 % with 4096 of them.
-
-    Examples
-    --------
-    >>> from propopt.structures.subsets.conjunctions import Conjunctions
-    >>> tree = Conjunctions.of([1.0, 1.0], [[0], [1, 2]], [[], [0]], 29)
-    >>> run = single_text_run(tree, TextLaw(0.25), None, 5000)
-    >>> run.standard_deviations[0, :4].round(4)
-    array([0.0134, 0.0089, 0.0089, 0.0091])
+    The sandwich of :func:`~propopt.lime.single_runs.single_run`, with effective weights
+    and, in r², the scatter of the fit itself, so that it is right for few samples too.
     """
     own = TextFit.of(function, law, value, n_samples, ridge, first_row, kept, leverage)
     width = own.n_words + 1
@@ -405,17 +361,7 @@ def kept_words(
     """The words that runs of n samples keep, by their mean normal equations, (d,).
 
     Bits are not independent, so that a word that is left out changes the coefficients
-    of those that are kept. Forward selection adds the word that raises the explained
-    share most; the highest weights are the largest |coefficients| of a fit to all words
-    with ridge 0.01. Of words that are alike the first are kept, where runs take any of
-    them: :func:`~propopt.lime.single_runs.ranking_chances` tells how often others win.
-
-    Examples
-    --------
-    >>> from propopt.structures.subsets.conjunctions import Conjunctions
-    >>> tree = Conjunctions.of([1.0, 1.0], [[0], [1, 2]], [[], [0]], 5)
-    >>> kept_words(tree, TextLaw(), None, 3)
-    array([ True,  True,  True, False, False])
+    of those that are kept. Of words that are alike the first are kept.
     """
     chosen = named_selection(how, read_count(n_kept, "n_kept"))
     ridge = _RIDGE if chosen == "highest_weights" else 0.0

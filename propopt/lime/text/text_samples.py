@@ -147,17 +147,8 @@ _ALONE: Final = 0.1
 class SizePlan:
     """Sizes m of which all sets are asked for, and how the rest is sampled.
 
-    A size is drawn as often as its weight in LIME times the deviation of a bit,
-    π √(m (d − m)), says: what coefficients are made of scatters by that. It is asked
-    for in full where it has no more sets than it would have samples. The text without
-    words, m = 0, is asked for always, and words are left out one by one, m = d − 1,
-    where that takes a tenth of the samples at most.
-
-    Examples
-    --------
-    >>> plan = SizePlan.of(29, TextLaw(), 5000)
-    >>> plan.full.nonzero()[0], plan.block_size, plan.evaluations
-    (array([ 0, 28]), 249, 5010)
+    A size is drawn as often as π √(m (d − m)) says, and asked for in full where it has
+    no more sets than that; m = 0 always, m = d − 1 for a tenth of the samples at most.
     """
 
     n_words: int  # d
@@ -318,22 +309,8 @@ def estimate_words(
 ) -> SampledWords:
     """Samples of a function of words, by a plan.
 
-    Sets are drawn size by size; each of 20 blocks gives an estimate that is unbiased:
-    what a fit to the other blocks says, on the number of words, on each word and, in
-    texts with few words, on pairs of them, and what it leaves over. Of functions with
-    few interactions little is left over, so that a sample tells more than one of LIME.
-
-    Examples
-    --------
-    >>> from propopt.lime.text.text_reading import TextLaw
-    >>> plan = SizePlan.of(20, TextLaw(), 2000)
-    >>> found = estimate_words(
-    ...     lambda bits: 1.0 * (bits[:, 0] & bits[:, 1]), plan, np.random.default_rng(0)
-    ... ).at(np.array([0.25]))
-    >>> found.coefficients[0, :3].round(4)
-    array([ 0.6463,  0.6463, -0.0013])
-    >>> bool(found.standard_errors[0, 0] < 1e-6)
-    True
+    Sets are drawn size by size; each of 20 blocks is unbiased: what a fit to the other
+    blocks says, on numbers of words, words and pairs of few, and what it leaves over.
     """
 
     def asked(bits: Truths) -> Values:

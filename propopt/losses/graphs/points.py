@@ -612,15 +612,7 @@ def share_across_patterns(graph: Graph, X: object) -> float:
 
 
 def within_patterns(graph: Graph, X: object) -> SimilarityGraph:
-    """The graph without its edges between rows (n, D) that lack other columns.
-
-    Examples
-    --------
-    >>> import numpy as np, propopt as po
-    >>> X = np.array([[0.0, 1.0], [0.1, 1.0], [0.0, np.nan]])
-    >>> within_patterns(po.complete_graph(3), X)
-    <complete graph: 3 nodes, 1 edges>
-    """
+    """The graph without its edges between rows (n, D) that lack other columns."""
     first, second = graph.edges[~_crosses(graph, X)].T
     kept = graph.similarities[first, second]
     shape = graph.n_nodes, graph.n_nodes

@@ -553,21 +553,6 @@ class InteractionsLook(SubjectLook[InteractionsSection]):
     ``<name>.npz``               the scores, by their ``save``
     ``<name>.json``              what was fitted and how, and how well it predicts
     ============================ ======================================================
-
-    Examples
-    --------
-    >>> import propopt as po
-    >>> file = po.problems.read_sections(
-    ...     {
-    ...         "data": {"sklearn": "diabetes"},
-    ...         "model": {"kind": "linear"},
-    ...         "interactions": {"scheme": {"kind": "split"}, "sets": [["bmi", "s5"]]},
-    ...     }
-    ... )
-    >>> found = InteractionsLook.of(file).solve().result_
-    >>> found.to_frame()[["feature_1", "feature_2"]]
-      feature_1 feature_2
-    0       bmi        s5
     """
 
     job: ClassVar[type[Job[Any]]] = InteractionsJob

@@ -192,15 +192,7 @@ MAYBE_FITTED: Final = "rows that it may have been fitted on"
 
 @dataclass(frozen=True)
 class ModelScore:
-    """A score of a fitted model.
-
-    Examples
-    --------
-    >>> ModelScore("accuracy", 0.9733, 150, constant=0.6267).in_words()
-    'accuracy 0.973 on 150 held-out rows'
-    >>> ModelScore("R²", -0.27, 147).in_words()
-    'R² -0.270 on 147 held-out rows, no better than a constant'
-    """
+    """A score of a fitted model."""
 
     name: str
     value: float

@@ -14,7 +14,9 @@ from propopt.structures.subsets.sets import all_sets
 
 
 def deviations(run):
-    return np.concatenate([run.intercept_deviation, run.standard_deviations[0]])
+    return np.concatenate(
+        [np.sqrt(run.covariance[:, 0, 0]), run.standard_deviations[0]]
+    )
 
 
 def test_published_deviations():
