@@ -299,8 +299,8 @@ class _Scalar(FieldPart):
 
     @property
     def _may_miss(self) -> bool:
-        known = self.bounds.missing and type(None) not in self.types
-        return known or Hashable in self.types
+        known = self.bounds.missing or Hashable in self.types
+        return known and type(None) not in self.types
 
     def _fits(self, value: float) -> bool:
         if value != value:
@@ -321,6 +321,8 @@ class _Scalar(FieldPart):
     def packed(self, value: Any, name: str, arrays: Members) -> Any:
         if self._is_plain(value):
             return value
+        if value is None and type(None) in self.types:
+            return None
         if Hashable in self.types:
             value = plain_name(value)
         if isinstance(value, str) and _PAIR.search(value):
@@ -328,6 +330,8 @@ class _Scalar(FieldPart):
                 f"{name}: two halves of characters stand side by side in it"
             )
         if isinstance(value, float | np.floating) and not math.isfinite(value):
+            if math.isnan(value) and type(None) in self.types:
+                self.checked(value, name)  # where null is None, NaN is not to be it
             return None if math.isnan(value) else str(float(value))
         if Hashable in self.types and not any(self._is(k, value) for k in self.types):
             whole = isinstance(value, int | np.integer)

@@ -236,7 +236,7 @@ class ScoreLaw:
     def statistics(self) -> Values:
         """(estimate − null)/error; 0 where both are zero."""
         apart = self.estimates - self.null
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             result = np.divide(
                 apart, self.errors, out=np.zeros_like(apart), where=apart != 0.0
             )

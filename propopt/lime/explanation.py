@@ -318,6 +318,8 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
 
 EXACT_LIMITS: Final = "exact"
 
+_ROUNDING: Final = 1e-6
+
 _BY_ROWS = (
     "coefficients",
     "intercept",
@@ -401,7 +403,7 @@ class LimeExplanation(
     standard_errors: Array | None = stored("N D", low=0.0, default=None)
     source: str = stored(default=EXACT_LIMITS)
     reason: str = stored(default="")
-    alpha: Array = stored("N D", low=0.0)
+    alpha: Array = stored("N D", low=0.0, high=1.0)
     log_weight: Values = stored("N", infinite=True)
     effective_share: Values = stored("N", low=0.0)
     values: Values = stored("N")
@@ -420,7 +422,7 @@ class LimeExplanation(
         self.labels.check(self.shape, "labels")
 
     def contradictions(self) -> None:
-        """Refuse tables of other shapes, and errors of what is exact.
+        """Refuse tables of other shapes, errors of what is exact, shares above 1.
 
         Raises
         ------
@@ -436,6 +438,8 @@ class LimeExplanation(
             raise InvalidInput(
                 f"standard_errors: the source {self.source!r} has {has} errors"
             )
+        if (self.effective_share > 1.0 + _ROUNDING).any():
+            raise InvalidInput("effective_share: expected at most 1")
         runs = self.scatter
         if runs is not None and (
             runs.deviations.shape != (N, D)

@@ -63,11 +63,16 @@ class Result(Declared, ABC):
 
     def _repr_html_(self) -> str:
         """The card for notebooks, escaped and without scripts."""
-        return self.card().html()
+        return self._shown().html()
 
     def __str__(self) -> str:
         """The card for terminals."""
-        return self.card().text()
+        return self._shown().text()
+
+    def _shown(self) -> Card:
+        """The card, also of numbers so large that others beside them are infinite."""
+        with np.errstate(over="ignore"):
+            return self.card()
 
     _names_of_others: ClassVar[dict[str, str]] = {}
     """What results of other packages are asked for, and how that is called here."""

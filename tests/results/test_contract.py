@@ -96,7 +96,7 @@ def swept(text: str) -> po.TradeOffs:
 
 def scored(text: str) -> InteractionScores:
     """Two pairs of three features, beside main effects."""
-    quantity = Quantity(model=text, kind="log_odds", label=text, outcome=text)
+    quantity = Quantity(model=text, outcome=text)
     main = scores_of([text, "b", "c"], {(0,): 0.5, (1,): 0.1, (2,): 0.0}, order=1)
     pairs = {(0, 1): 1.0, (1, 2): -0.25}
     return scores_of([text, "b", "c"], pairs, main=main, quantity=quantity)
@@ -129,7 +129,6 @@ def limits(text: str) -> LimeExplanation:
     return dataclasses.replace(found, labels=labels, quantity=quantity)
 
 
-@cache
 def text_limits(text: str) -> TextLimeExplanation:
     """Two documents of a few words."""
     texts = ["good food", "bad food", "good staff", "bad staff"]
@@ -140,6 +139,11 @@ def text_limits(text: str) -> TextLimeExplanation:
     return dataclasses.replace(found, quantity=quantity)
 
 
+def filed(result: Result) -> Any:
+    """As files and pickles have it: what takes the model to know is told."""
+    return pickle.loads(pickle.dumps(result))
+
+
 CATALOGUE: dict[str, Callable[[str], Result]] = {
     "explanation": told_by,
     "trade_offs": swept,
@@ -148,9 +152,9 @@ CATALOGUE: dict[str, Callable[[str], Result]] = {
     "stability": lambda text: explained(text).stability(),
     "interactions": scored,
     "pairs": paired,
-    "lime": lambda text: limits(text),
+    "lime": lambda text: filed(limits(text)),
     "diagnosis": lambda text: limits(text).diagnose(),
-    "text_lime": text_limits,
+    "text_lime": lambda text: filed(text_limits(text)),
 }
 """By name a result in which whatever users name has the text that is given."""
 
@@ -263,8 +267,8 @@ def plain(value: Any) -> Any:
 
 
 def places(value: Any) -> Iterator[tuple[object, ...]]:
-    """The way to each value of a header, however deep it stands."""
-    items = value.items() if isinstance(value, dict) else enumerate(value)
+    """The way to each value of a header, however deep; of a list the first three."""
+    items = value.items() if isinstance(value, dict) else enumerate(value[:3])
     for key, inner in items:
         yield (key,)
         if isinstance(inner, dict | list):
@@ -368,6 +372,20 @@ def is_absent(_, arrays):
     arrays["present"] = np.array([[True, True], [True, True], [True, False]])
 
 
+def without_a_row(_, arrays):
+    for key in ("scatter.deviations", "scatter.variance"):
+        arrays[key] = arrays[key][1:]
+
+
+def words_moved(_, arrays):
+    arrays["rows.coefficients.sizes"] = np.array([2, 3])
+
+
+def worst(header: dict[str, Any]) -> dict[str, Any]:
+    return header["findings"][0]
+
+
+ENDS, PLACES = "rows.document.ends", "rows.document.places"
 Change = Callable[[dict[str, Any], dict[str, np.ndarray]], object]
 CONTRADICTIONS: list[tuple[str, str, Change]] = [
     ("certain", "signs: not those of", lambda _, a: a.update(signs=-a["signs"])),
@@ -385,6 +403,44 @@ CONTRADICTIONS: list[tuple[str, str, Change]] = [
     ("stability", "worst: not of", lambda h, _: h["agreements"][0]["worst"].popitem()),
     ("stability", "from 0 to 1", lambda h, _: h["agreements"][0].update(top=1.01)),
     ("stability", "agreements: expected", lambda h, _: h.update(agreements=[])),
+    (
+        "interactions",
+        "sets: expected asc",
+        lambda _, a: a.update(sets=a["sets"][:, ::-1]),
+    ),
+    ("interactions", "sets: expected asc", lambda _, a: a["sets"].fill(3)),
+    ("interactions", "n_candidates: exp", lambda h, _: h.update(n_candidates=1)),
+    ("interactions", "columns: expected those", lambda h, _: h["columns"].pop()),
+    ("interactions", "columns: expected at", lambda h, _: h["columns"][0].clear()),
+    ("interactions", "not_used: expected pl", lambda h, _: h.update(not_used=[3])),
+    ("interactions", "not_used: expected sc", lambda h, _: h.update(not_used=[1])),
+    ("interactions", "not_used: .* once", lambda h, _: h.update(not_used=[1, 1])),
+    ("interactions", "monte_carlo: expected", lambda _, a: a["monte_carlo"].fill(1)),
+    ("interactions", "n_row_groups: exp", lambda h, _: h.update(n_row_groups=501)),
+    ("interactions", "effective_rows: .*", lambda _, a: a["effective_rows"].fill(501)),
+    ("interactions", "error_range: exp", lambda h, _: h["error_range"].update(low=2)),
+    ("interactions", "main: not_used: .*", lambda h, _: h["main"].update(not_used=[0])),
+    ("lime", "cells: expected a table", lambda h, _: h["cells"].pop()),
+    ("lime", "bins: expected a table", lambda h, _: h["bins"][1].pop()),
+    ("lime", "standard_errors: the", lambda h, _: h.update(source="samples")),
+    ("lime", "standard_errors: the", lambda _, a: a.update(standard_errors=a["alpha"])),
+    ("lime", "scatter: it is that", lambda h, _: h["scatter"].update(n_samples=4)),
+    ("lime", "scatter: it is that", lambda h, _: h.update(n_samples=4)),
+    ("lime", "scatter: it is that", without_a_row),
+    ("lime", "alpha: expected numbers from 0", lambda _, a: a["alpha"].fill(1.1)),
+    ("lime", "effective_share: exp", lambda _, a: a["effective_share"].fill(1.1)),
+    ("lime", "labels: expected 2 names", lambda h, _: pop(h, "features")),
+    ("text_lime", "document 0: starts, ends: ", lambda _, a: a[ENDS].fill(99)),
+    ("text_lime", "document 0: places: ", lambda _, a: a[PLACES].fill(0)),
+    ("text_lime", "document 0: coefficients: ", words_moved),
+    ("text_lime", "names: expected one for", lambda h, _: h.update(names=["a"])),
+    ("text_lime", "scatter: it is that", lambda h, _: h["scatter"].update(n_samples=4)),
+    ("diagnosis", "findings: notes are", lambda h, _: worst(h).update(severity=0.2)),
+    ("diagnosis", "findings: .*largest", lambda h, _: worst(h).update(severity=0.3)),
+    ("diagnosis", "notes: notes are", lambda h, _: h.update(notes=h["findings"])),
+    ("diagnosis", "row: there is no row 2", lambda h, _: worst(h).update(row=2)),
+    ("diagnosis", "column: there is no", lambda h, _: h["quiet"][0].update(column=2)),
+    ("diagnosis", "labels: expected 2 names", lambda h, _: pop(h, "points")),
 ]
 """Of which result, what is said, and what is changed in its header and arrays."""
 
@@ -443,7 +499,7 @@ def test_a_card_says_what_is_explained_and_folds_its_settings(name):
     result = made(name)
     card = result.card()
     if "quantity" in parts_of(type(result)):
-        assert str(result.quantity) in card.title
+        assert result.quantity.in_words() in card.title
     head, _, _ = result._repr_html_().partition("<details")
     for said in filter(None, (card.title, card.subtitle, card.proof)):
         assert in_html(said) in head

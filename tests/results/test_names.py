@@ -14,10 +14,12 @@ import propopt as po
 
 PAGE = Path(__file__).parents[2] / "docs" / "notation.md"
 CLASSES = {
+    "Explanation": po.Explanation,
+    "LimeExplanation": po.lime.LimeExplanation,
     "InteractionScores": po.interactions.InteractionScores,
     "PairScores": po.interactions.PairScores,
 }
-"""Columns of the table; to add: ``po.Explanation`` and ``po.lime.LimeExplanation``."""
+"""Columns of the table."""
 
 
 def table() -> list[dict[str, str]]:

@@ -282,6 +282,7 @@ class LimeDiagnosis(
                 for rule, found in groups
             ]
             + list(self._other_rules()),
+            proof=f"coefficients {self.source} · {self._asked()}",
             settings=in_full | dict(self._near()),
         )
 
@@ -305,6 +306,12 @@ class LimeDiagnosis(
             f"{plural(len(self.findings), 'finding')} of "
             f"{plural(len(self.rules), 'rule')}"
         )
+
+    def _asked(self) -> str:
+        """How things were looked for."""
+        items: list[LimeFinding | QuietRule] = [*self.told, *self.quiet]
+        asked = plural(len({item.rule for item in items}), "rule")
+        return f"{asked} looked for, each a number held against its threshold"
 
     def _head(self, result: tuple[LimeFinding, ...]) -> str:
         """Where the worst of some findings is, and how many others there are."""

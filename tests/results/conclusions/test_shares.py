@@ -291,6 +291,9 @@ def test_ends_of_a_header_are_those_that_were_written():
 def test_ends_of_unknown_losses_are_refused(changes):
     with pytest.raises(InvalidInput):
         ends(**changes)
+    plain = part_of(Ends, Bounds()).packed(ends(), "ends", Members())
+    with pytest.raises(InvalidInput):
+        part_of(Ends, Bounds()).unpacked({**plain, **changes}, "ends", Members())
 
 
 TOTAL = np.array([1.0, 0.5, -0.25, 0.0])
