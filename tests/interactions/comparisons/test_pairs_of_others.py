@@ -269,7 +269,10 @@ def test_a_saved_file_is_the_same_scores(tmp_path, quantity):
         ({"sets": np.array([(0, 1), (0, 2), (2, 1)])}, "sets: expected ascending"),
         ({"sets": np.array([(0, 1, 2)] * 3)}, r"sets: expected shape \(3, 2\)"),
         ({"estimates": np.array([1.0, -1.0, 0.0])}, "estimates: expected numbers >= 0"),
-        ({"estimates": np.array([1.0, np.nan, 0.0])}, "estimates: expected finite"),
+        (
+            {"estimates": np.array([1.0, np.nan, 0.0])},
+            "estimates: 1 of 3 values are not finite",
+        ),
         ({"estimates": np.ones(2)}, "estimates: expected shape"),
         ({"n_rows": 0}, "n_rows: expected an integer >= 1"),
         ({"method": None}, "method: expected text"),

@@ -231,11 +231,6 @@ def test_the_package_is_near_its_limit(function):
     assert np.abs(exact).max() > 0.1
 
 
-def test_an_explainer_refuses_documents_in_one_sentence():
-    with pytest.raises(InvalidInput, match="explains documents together"):
-        po.Explainer(forest(), data=DOCUMENTS).fit()
-
-
 def test_weights_that_all_vanish_are_refused(function):
     with pytest.raises(InvalidInput, match="weights of all 200 samples vanish"):
         Lime(law=po.lime.TextLaw(1e-3), n_samples=200).explain(function, LONG[:1])
