@@ -181,10 +181,10 @@ BROKEN = [
     ({"sets": np.full((10, 2), 0.5)}, "sets: expected integers"),
     ({"sets": np.arange(10)}, "sets: expected 2 dimensions"),
     ({"estimates": np.zeros(9)}, r"estimates: expected shape \(10,\), got \(9,\)"),
-    ({"estimates": np.full(10, np.inf)}, "estimates: expected finite numbers"),
+    ({"estimates": np.full(10, np.inf)}, "estimates: 10 of 10 values are not finite"),
     ({"standard_errors": np.full(10, -1.0)}, "standard_errors: expected numbers >= 0"),
     ({"monte_carlo": np.full(10, -1.0)}, "monte_carlo: expected numbers >= 0"),
-    ({"counts": np.full(10, np.nan)}, "counts: expected finite numbers"),
+    ({"counts": np.full(10, np.nan)}, "counts: 10 of 10 values are not finite"),
     ({"effective_rows": np.array(-1.0)}, "effective_rows: expected numbers >= 0"),
     ({"n_candidates": 9}, "n_candidates: expected at least the sets"),
     ({"n_rows": 0}, "n_rows: expected an integer >= 1, got 0"),
@@ -214,7 +214,7 @@ def save(rng, path, fields, *, in_main):
 @pytest.mark.parametrize(("fields", "message"), BROKEN)
 @pytest.mark.parametrize("in_main", [False, True])
 def test_what_cannot_be_loaded_is_not_saved(rng, tmp_path, fields, message, in_main):
-    match = rf"^(.* cannot be saved: )?(main\.)?{message}"
+    match = rf"^(.* cannot be saved: )?(main(\.|: ))?{message}"
     with pytest.raises(InvalidInput, match=match):
         save(rng, tmp_path / "scores.npz", fields, in_main=in_main)
     assert not list(tmp_path.iterdir())

@@ -159,15 +159,15 @@ ODD = {
     "cells: expected a table of shape": {"cells": [[1.0, None], [1.0, None]]},
     "first_row: expected true or false": {"first_row": "yes"},
     "labels: expected 1 names of points, got 2": {
-        "labels": {"points": [1, 2], "features": None}
+        "shared": [{"points": [1, 2], "features": None}]
     },
     "standard_errors: the source 'guess' has its errors": {"source": "guess"},
     "scatter: it is that of other rows or runs": {"n_samples": 77},
     "quantity.kind: expected 'value'": {"quantity": {"model": "", "kind": "sum"}},
 }
 ODD_ARRAYS = {
-    "alpha: expected numbers >= 0": {"alpha": [[0.5, -0.1]]},
-    "intercept: expected finite": {"intercept": [np.nan]},
+    "alpha: expected numbers from 0 to 1": {"alpha": [[0.5, -0.1]]},
+    "intercept: 1 of 1 values are not finite": {"intercept": [np.nan]},
     r"points: expected shape \(1, 2\)": {"points": [[0.0, 0.0, 0.0]]},
     "standard_errors: the source 'exact' has no": {"standard_errors": [[0.0, 0.1]]},
     "scatter: it is that of other rows": {"scatter.deviations": [[0.1, 0.1, 0.1]]},
