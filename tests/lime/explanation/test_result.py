@@ -166,7 +166,7 @@ ODD = {
     "quantity.kind: expected 'value'": {"quantity": {"model": "", "kind": "sum"}},
 }
 ODD_ARRAYS = {
-    "alpha: expected numbers >= 0": {"alpha": [[0.5, -0.1]]},
+    "alpha: expected numbers from 0 to 1": {"alpha": [[0.5, -0.1]]},
     "intercept: 1 of 1 values are not finite": {"intercept": [np.nan]},
     r"points: expected shape \(1, 2\)": {"points": [[0.0, 0.0, 0.0]]},
     "standard_errors: the source 'exact' has no": {"standard_errors": [[0.0, 0.1]]},
