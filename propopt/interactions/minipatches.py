@@ -220,8 +220,8 @@ SUMS_AT_ONCE: Final = Budget(2**25)
 class PatchErrors:
     """f_(−i)^(−T)(x_i): the mean of patches with i not in I_b and T disjoint from F_b.
 
-    Matrix products over all rows and sets (Little, Zheng & Allen, Algorithm 2), summed
-    in G groups, so that the means without one group come with them; 128 MiB at a time.
+    Matrix products over all rows and sets (Little, Zheng & Allen, Algorithm 2), in G
+    groups, each left out in turn: 8 (B N R + q (N + G + 1)) bytes, and 128 MiB at most.
     """
 
     patches: Patches  # B patches
