@@ -306,8 +306,8 @@ class _Scalar(FieldPart):
         if value != value:
             return self._may_miss or self.bounds.missing
         if abs(value) > sys.float_info.max:
-            endless = self.bounds.infinite and isinstance(value, float)
-            known = endless or Hashable in self.types
+            endless = self.bounds.infinite or Hashable in self.types
+            known = endless and isinstance(value, float)  # no table has such integers
             return known and self.bounds.low <= value <= self.bounds.high
         return self.bounds.low <= value <= self.bounds.high
 
@@ -334,8 +334,7 @@ class _Scalar(FieldPart):
                 self.checked(value, name)  # where null is None, NaN is not to be it
             return None if math.isnan(value) else str(float(value))
         if Hashable in self.types and not any(self._is(k, value) for k in self.types):
-            whole = isinstance(value, int | np.integer)
-            return int(value) if whole else str(value)  # names of any type
+            return str(value)  # names of any type
         return value
 
     def unpacked(self, plain: Any, name: str, arrays: Members) -> Any:

@@ -351,7 +351,8 @@ def test_names_of_rows_are_numbers_or_text_after_loading(tmp_path):
     names = (np.int64(3), True, math.nan, 1.5, dt.date(2026, 1, 2), 10**400, "a")
     Names(names=names).save(tmp_path / "rows")
     again = Names.load(tmp_path / "rows.npz").names
-    assert same(again, (3, 1, math.nan, 1.5, "2026-01-02", 10**400, "a"))
+    large = str(10**400)  # no table has it as a number
+    assert same(again, (3, 1, math.nan, 1.5, "2026-01-02", large, "a"))
     assert again.index(math.nan) == 2  # the one that is itself
 
 

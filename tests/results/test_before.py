@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
+from exact_csv import read_csv
 
 import propopt as po
 
@@ -28,8 +30,12 @@ KINDS = {
 def test_a_file_of_before_gives_the_table_of_before(name, tmp_path):
     result = KINDS[name].load(FOLDER / f"{name}.npz")
     result.to_csv(tmp_path / "now.csv")
-    then = (FOLDER / f"{name}.csv").read_bytes()
-    assert (tmp_path / "now.csv").read_bytes() == then
+    now, then = tmp_path / "now.csv", FOLDER / f"{name}.csv"
+    if name == "interactions":  # p-values, whose last digits are SciPy's of the day
+        one, other = read_csv(now), read_csv(then)
+        pd.testing.assert_frame_equal(one, other, rtol=1e-12, atol=1e-12)
+    else:
+        assert now.read_bytes() == then.read_bytes()
     result.save(tmp_path / "now.npz")  # sound: it is what this version saves
     KINDS[name].load(tmp_path / "now.npz").to_csv(tmp_path / "again.csv")
-    assert (tmp_path / "again.csv").read_bytes() == then
+    assert (tmp_path / "again.csv").read_bytes() == now.read_bytes()
