@@ -768,6 +768,8 @@ def part_of(hint: Any, bounds: Bounds) -> FieldPart:
     'a finite number >= 0 or null'
     """
     origin, inside = get_origin(hint), get_args(hint)
+    if origin is not None and hasattr(origin, "__value__"):  # NDArray of newer NumPy
+        return part_of(origin.__value__[inside], bounds)
     if origin in (Union, types.UnionType):
         return _part_of_union(inside, bounds)
     if hint in _SCALARS:
