@@ -636,9 +636,7 @@ class _OwnWay(FieldPart):
     def unpacked(self, plain: Any, name: str, arrays: Members) -> Any:
         if not isinstance(plain, dict):
             raise self.refusal(name, plain)
-        start = f"{name}."
-        own = [key for key in arrays if key.startswith(start)]
-        inside = {key.removeprefix(start): arrays.pop(key) for key in own}
+        inside = {key: arrays.pop(f"{name}.{key}") for key in arrays.under(name)}
         return self.cls.unpacked_from(plain, inside)
 
 
@@ -996,17 +994,6 @@ class Declared:
         except (InvalidInput, RecursionError) as error:
             raise form.refusal(source, str(error)) from None
         return made
-
-
-def packed(value: Any, name: str, arrays: Members) -> Any:
-    """What JSON has of a declared object that is part of a file; arrays go beside."""
-    return _Record(type(value)).packed(value, name, arrays)
-
-
-def unpacked(cls: type[T], plain: Any, name: str, arrays: Members) -> T:
-    """The object that :func:`packed` made plain, checked and without contradictions."""
-    made: T = _Record(cls).unpacked(plain, name, arrays)
-    return made
 
 
 def digest_of(header: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:

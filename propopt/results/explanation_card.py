@@ -166,28 +166,27 @@ _TOLERATED: Final = 1e-5
 
 def _certain_signs(explanation: Any) -> str:
     """The share of signs that hold in all explanations almost as good, or why not."""
-    if explanation.program is None or explanation.shape[0] > _MOST_ROWS:
-        return _in_words(explanation.certain_share)
-    try:
-        share = explanation.certain(rows=()).share
-    except (InvalidInput, Refused) as error:
-        return f"not known: {error}"
-    return _in_words(share)
-
-
-def _in_words(share: float | None) -> str:
+    share = _share_or_reason(explanation)
+    if isinstance(share, str):
+        return f"not known: {share}"
     return "" if share is None else f"signs: {100.0 * share:.0f} % certain"
 
 
 def certain_share(explanation: Any) -> float | None:
     """The share that a card shows; None where it shows none."""
+    share = _share_or_reason(explanation)
+    return None if isinstance(share, str) else share
+
+
+def _share_or_reason(explanation: Any) -> float | str | None:
+    """Counted where the program is known and rows are few, else as it is stored."""
     known: float | None = explanation.certain_share
     if explanation.program is None or explanation.shape[0] > _MOST_ROWS:
         return known
     try:
         return float(explanation.certain(rows=()).share)
-    except (InvalidInput, Refused):
-        return None
+    except (InvalidInput, Refused) as error:
+        return str(error)
 
 
 def _settings(explanation: Any) -> Iterator[tuple[str, str]]:
