@@ -25,9 +25,14 @@ from propopt.base.errors import InvalidInput
 from propopt.base.terminal import progress_bar
 from propopt.explaining.contributions import Contributions, ContributionsLike
 from propopt.explaining.explainers.documents import N_PAIRS, DocumentShapley
-from propopt.explaining.settings import OF_TABLES, ExplainSettings, UnitsChoice
+from propopt.explaining.plan import (
+    OF_TABLES,
+    ExplainSettings,
+    UnitsChoice,
+    beside_target,
+    stability_in_words,
+)
 from propopt.explaining.targets import LawChoice, optimum
-from propopt.explaining.together import beside_target, stability_in_words
 from propopt.functions import Function
 from propopt.functions.texts import TextFunction
 from propopt.functions.wrapping import wrapped

@@ -14,11 +14,14 @@ from propopt.base.checks import known_word
 from propopt.base.errors import InvalidInput
 from propopt.explaining.contributions import ContributionsLike, FeatureMetric
 from propopt.explaining.fitted_rows import fitted_rows
-from propopt.explaining.settings import (
+from propopt.explaining.plan import (
     ExplainSettings,
     InteractionScores,
+    JointPlan,
     TextLaw,
     UnitsChoice,
+    stability_in_words,
+    with_note,
 )
 from propopt.explaining.targets import (
     LawChoice,
@@ -26,7 +29,6 @@ from propopt.explaining.targets import (
     refuse_no_scale,
     warn_of_patterns,
 )
-from propopt.explaining.together import JointPlan, stability_in_words, with_note
 from propopt.functions.outputs import Output, Target
 from propopt.functions.texts import TextFunction
 from propopt.functions.wrapping import wrapped_and_told

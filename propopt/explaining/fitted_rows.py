@@ -32,9 +32,8 @@ from propopt.explaining.contributions import (
     FeatureMetric,
     metric_roots,
 )
-from propopt.explaining.settings import ExplainSettings
+from propopt.explaining.plan import ExplainSettings, JointPlan, with_note
 from propopt.explaining.targets import TargetRule, coordinates_of, in_words
-from propopt.explaining.together import JointPlan, with_note
 from propopt.functions import Function
 from propopt.functions.wrapping import wrapped_and_told
 from propopt.laws.data_law import Reference

@@ -18,18 +18,18 @@ from propopt.explaining.fitted_rows import (
     FittedRows,
     fitted_rows,
 )
-from propopt.explaining.saved_explainer import (
-    ModelChoice,
-    read_explainer,
-    write_explainer,
-)
-from propopt.explaining.settings import (
+from propopt.explaining.plan import (
     MOST_REFERENCE_ROWS,
     ExplainSettings,
     InteractionScores,
     NeighborWeights,
     TextLaw,
     UnitsChoice,
+)
+from propopt.explaining.saved_explainer import (
+    ModelChoice,
+    read_explainer,
+    write_explainer,
 )
 from propopt.explaining.targets import N_NEIGHBORS, LawChoice
 from propopt.functions.outputs import Output, Target

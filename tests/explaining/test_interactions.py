@@ -10,7 +10,7 @@ from sklearn.linear_model import LinearRegression
 
 import propopt as po
 from propopt.base.errors import InvalidInput
-from propopt.explaining.together import with_note
+from propopt.explaining.plan import with_note
 
 
 NAMES = ("a", "b", "c", "d")

@@ -9,9 +9,9 @@ import pytest
 
 import propopt as po
 from propopt.base.errors import InvalidInput
-from propopt.explaining import first_look, one_by_one, settings
+from propopt.explaining import first_look, one_by_one, plan
 from propopt.explaining.contributions import ContributionChoice
-from propopt.explaining.settings import ExplainSettings
+from propopt.explaining.plan import ExplainSettings
 from propopt.explaining.targets import LawChoice
 from propopt.problems.jobs.explain import ExplainSection
 
@@ -60,9 +60,9 @@ def test_problem_files_have_the_declared_settings(key):
 @pytest.mark.parametrize(
     ("key", "words"),
     [
-        ("units", get_args(settings.UnitsChoice)),
+        ("units", get_args(plan.UnitsChoice)),
         ("contributions", get_args(ContributionChoice)),
-        ("metric", get_args(settings.FeatureMetric)),
+        ("metric", get_args(plan.FeatureMetric)),
         ("law", (*get_args(LawChoice), "lime")),
     ],
 )

@@ -28,9 +28,8 @@ from propopt.base.text import gap_in_words, printable
 from propopt.explaining.contributions import ContributionChoice, FeatureMetric
 from propopt.explaining.first_look import explain
 from propopt.explaining.one_by_one import Explainer
-from propopt.explaining.settings import UnitsChoice
+from propopt.explaining.plan import UnitsChoice, explained_members
 from propopt.explaining.targets import LawChoice
-from propopt.explaining.together import explained_members
 from propopt.functions import Function
 from propopt.interactions import InteractionScores
 from propopt.lime import TextLaw
