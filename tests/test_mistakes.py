@@ -541,9 +541,9 @@ REMEDIES = {
         po.explain(classifier, X, data=X, units="output")
     ),
     "a bound": lambda: po.solve(gradients, subject_to=[po.Sparsity() <= 1.0]),
-    "a base value": lambda: po.explain(classifier, X, data=X, units="output").details[
-        "base_value"
-    ],
+    "a base value": lambda: (
+        po.explain(classifier, X, data=X, units="output").base_value
+    ),
 }
 
 

@@ -66,13 +66,13 @@ class Contributions:
         size = np.linalg.norm(self.total)
         return float(gap / size) if size > 0.0 else float(gap > 0.0)
 
-    def details_beside(self, W: Attributions) -> dict[str, Array]:
-        """What complete attributions W (N, D) are made of, and what they miss."""
+    @property
+    def fields(self) -> dict[str, Any]:
+        """What an explanation knows of attributions that add up to the totals."""
         return {
             "contributions": self.estimate.values,
             "base_value": self.base,
             "prediction": self.prediction,
-            "completeness_gap": W.sum(axis=1) - self.total,
         }
 
 
@@ -332,7 +332,7 @@ def _base_of(carrier: Any, n_points: int) -> Array | None:
     """The base values that an explanation knows."""
     base = None
     if isinstance(carrier, Explanation):
-        base = carrier.details.get("base_value")
+        base = carrier.base_value
     elif is_shap(carrier):
         base = carrier.base_values
     if base is None:
@@ -380,13 +380,12 @@ def complete_explanation(
     best = _best(contributions, graph, roots, robustness, progress)
     if metric == "effects":
         best = _turned(best, roots)
-    own = contributions.details_beside(best.attributions)
     return replace(
         best,
         labels=contributions.estimate.labels,
         units="output",
         evaluations=contributions.estimate.evaluations,
-        details={**best.details, **own},
+        **contributions.fields,
     )
 
 

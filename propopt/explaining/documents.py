@@ -104,15 +104,15 @@ class SharedOptimum:
         if not empty.all():
             constraints = [Completeness(total, self.present.astype(float))]
         best = self.nearest(known.estimate, *constraints)
-        details = {k: v for k, v in best.details.items() if k != "gradient"}
         parameters = {
             "contributions" if k == "gradient" else k: v
             for k, v in best.parameters.items()
         }
         return replace(
             best,
-            details={**details, **known.details_beside(best.attributions)},
             parameters={**parameters, "contributions miss": known.missed},
+            gradient=None,
+            **known.fields,
         )
 
     @cached_property
@@ -519,17 +519,13 @@ class FittedDocuments:
         aims = [aim for _, aim, _ in made]
         values = schema.placed(documents, [aim.values[0] for aim in aims])
         known = [one for _, _, one in made if one is not None]
-        details = {
-            "similarity": np.array([row.similarities.sum() for row in rows]),
-            "gradient": values,
-        }
+        own: dict[str, Any] = {"gradient": values}
         if known:
-            del details["gradient"]
             base = np.concatenate([one.base for one in known])
             prediction = np.concatenate([one.prediction for one in known])
             aim = Estimate(values=values, source="contributions")
             whole = Contributions(estimate=aim, base=base, prediction=prediction)
-            details |= whole.details_beside(W)
+            own = whole.fields
         losses = np.sum([row.losses for row in rows], axis=0)
         a, b = self.weights
         value = float(a * losses[0] + b * losses[1])
@@ -552,13 +548,14 @@ class FittedDocuments:
             weights=dict(self.reference.weights),
             losses=dict(zip(self.reference.weights, losses.tolist(), strict=True)),
             certificate=certificate,
-            details=details,
+            details={"similarity": np.array([row.similarities.sum() for row in rows])},
             solver="conditional",
             quantity=self.function.quantity,
             units="output",
             evaluations=sum(aim.evaluations for aim in aims),
             seconds=time.perf_counter() - began,
             target=told(source, certificate.scale),
+            **own,
         )
 
     @property

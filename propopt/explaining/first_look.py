@@ -131,9 +131,10 @@ def explain(
         minimise  Σ_n ‖w_n − Φ_n‖² + c Σ_{n,n'} ‖w_n − w_n'‖² S_nn'  subject to
         Σ_d w_nd = f(x_n) − base
 
-        with the mean of f over 100 rows of ``data`` as base. Then ``details`` has
-        ``contributions`` (Φ), ``base_value``, ``prediction`` and what no complete
-        explanation can remove of roughness (``irreducible.pairwise_robustness``).
+        with the mean of f over 100 rows of ``data`` as base. The explanation then has
+        ``contributions`` (Φ), ``base_value`` and ``prediction``, and among its details
+        what no complete one can remove of roughness
+        (``irreducible.pairwise_robustness``).
     contributions : {"shapley", "slopes"} or attributions (N, D)
         Φ, for ``units="output"``: Shapley values against those 100 rows, exact for
         trees and sampled by orders of the features otherwise; slopes times steps from
@@ -173,7 +174,7 @@ def explain(
     -------
     Explanation
         With the names of X, ``losses``, the certified ``gap``, and
-        ``details["gradient"]`` (N, D), what it is faithful to.
+        ``gradient`` (N, D), what it is faithful to.
 
     Raises
     ------
@@ -241,6 +242,7 @@ def explain(
             "weight rule": rows.weight_rule,
             "stability": stability_in_words(best),
         },
+        **function.told(points),
     )
 
 

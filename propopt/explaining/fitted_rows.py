@@ -202,7 +202,7 @@ class FittedRows:
             _of_each_row(points, labels, self.rule.at, progress), labels
         )
         answers = self._answers(points, aim.values, self.reference.attributions)
-        return self._explanation(answers, labels, aim, began)
+        return self._explanation(answers, points, labels, aim, began)
 
     def interpolate(self, X: object) -> Explanation:
         """Each row of X from the reference rows alone: the model is not asked."""
@@ -222,7 +222,7 @@ class FittedRows:
                     f"the {len(row.similarities)} nearest are 0; explain it by its own "
                     "target, or fit with weights='uniform' or a larger lengthscale"
                 )
-        return self._explanation(answers, labels, None, began)
+        return self._explanation(answers, points, labels, None, began)
 
     def _answers(
         self,
@@ -250,6 +250,7 @@ class FittedRows:
     def _explanation(
         self,
         answers: RowAnswers,
+        points: Points,
         labels: Labels,
         aim: Estimate | None,
         began: float,
@@ -258,7 +259,6 @@ class FittedRows:
         losses = dict(zip(self.names, answers.losses.tolist(), strict=True))
         weights = {name: self.weights[self.names.index(name)] for name in used}
         certificate = answers.certificate
-        own = {} if aim is None else {"gradient": aim.values}
         bare = Explanation(
             attributions=answers.attributions,
             method="optimized",
@@ -267,7 +267,9 @@ class FittedRows:
             weights=weights,
             losses={name: losses[name] for name in used},
             certificate=certificate,
-            details={**answers.details, **own},
+            gradient=None if aim is None else aim.values,
+            details=answers.details,
+            **self.function.told(points),
             solver="conditional",
             quantity=self.function.quantity,
             units=self.reference.units,
@@ -321,17 +323,24 @@ class FittedParts(FittedRows):
     @cached_property
     def base(self) -> float:
         """What f is without x."""
-        return float(self.reference.details["base_value"][0])
+        assert self.reference.base_value is not None, "parts have one"
+        return float(self.reference.base_value[0])
+
+    @property
+    def phi(self) -> Array:
+        """Φ (n, D) of the reference rows."""
+        assert self.reference.contributions is not None, "they are parts"
+        return self.reference.contributions
 
     @cached_property
     def used(self) -> Truths:
         """Columns that contribute to some reference row, (D,)."""
-        return np.asarray(self.reference.details["contributions"].any(axis=0))
+        return np.asarray(self.phi.any(axis=0))
 
     @cached_property
     def roots(self) -> Array:
         """√ω, (D,)."""
-        return metric_roots(self.reference.details["contributions"], self.metric)
+        return metric_roots(self.phi, self.metric)
 
     def explain(self, X: object, progress: bool | None) -> Explanation:
         """Each row of X with its own contributions and prediction."""
@@ -348,7 +357,7 @@ class FittedParts(FittedRows):
         fixed = self.reference.attributions / self.roots
         targets = known.estimate.values / self.roots
         answers = self._answers(points, targets, fixed, totals)
-        return self._in_parts(answers, known, began)
+        return self._in_parts(answers, points, known, began)
 
     def interpolate(self, X: object) -> Explanation:
         """Refused: only the model knows what a row adds up to."""
@@ -379,7 +388,7 @@ class FittedParts(FittedRows):
         return None
 
     def _in_parts(
-        self, answers: RowAnswers, known: Contributions, began: float
+        self, answers: RowAnswers, points: Points, known: Contributions, began: float
     ) -> Explanation:
         W, aim = answers.attributions * self.roots, known.estimate
         own, pairs, _ = self.names
@@ -396,7 +405,7 @@ class FittedParts(FittedRows):
             weights={own: self.weights[0], pairs: self.weights[1]},
             losses=dict(zip((own, pairs), answers.losses.tolist(), strict=False)),
             certificate=certificate,
-            details={**details, **known.details_beside(W)},
+            details=details,
             solver="conditional",
             quantity=self.function.quantity,
             units="output",
@@ -405,6 +414,8 @@ class FittedParts(FittedRows):
             target=self._target_error(answers, aim, certificate.scale),
             standard_errors=self._standard_errors(answers, aim),
             program=self._complete_program(answers, aim, known.total),
+            **known.fields,
+            **self.function.told(points),
         )
 
     def _target_error(
@@ -558,7 +569,12 @@ def fitted_rows(
         rows=plan.points,
         rule=rule,
         nearest=nearest,
-        reference=replace(best, parameters=told, quantity=plan.function.quantity),
+        reference=replace(
+            best,
+            parameters=told,
+            quantity=plan.function.quantity,
+            **plan.function.told(plan.points),
+        ),
         names=(first, pairs, "smoothness" if smooth is None else smooth.name),
         weights=(best.weights[first], best.weights[pairs], c),
         smooth=smooth,

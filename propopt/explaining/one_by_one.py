@@ -42,7 +42,7 @@ from propopt.tables.schema import ColumnScale
 
 _NAMES_OF_OTHERS = {
     "shap_values": "explain(X).attributions",
-    "expected_value": "po.explain(..., units='output').details['base_value']",
+    "expected_value": "po.explain(..., units='output').base_value",
     "explain_instance": "explain(X), of a table of one row",
     "explain_row": "explain(X), of a table of one row",
 }
@@ -156,7 +156,7 @@ class Explainer:
 
     >>> parts = po.Explainer(model, data=X, target=1, units="output").fit()
     >>> one = parts.explain(X.iloc[[7]])
-    >>> total = one.details["prediction"] - one.details["base_value"]
+    >>> total = one.prediction - one.base_value
     >>> bool(abs(one.attributions.sum() - total) < 1e-12)
     True
     """
@@ -252,12 +252,12 @@ class Explainer:
             ``certificate`` is that of the rows given the reference. For each row:
 
             =============================== =========================================
-            ``details["gradient"]``         (m, D), its target g; in units of the
+            ``gradient``                    (m, D), its target g; in units of the
                                             output instead:
-            ``details["contributions"]``    (m, D), Φ
-            ``details["base_value"]``       (m,), the base, one and the same
-            ``details["prediction"]``       (m,), f(x)
-            ``details["completeness_gap"]`` (m,), Σ_d w_d − (f(x) − base), of rounding
+            ``contributions``               (m, D), Φ
+            ``base_value``                  (m,), the base, one and the same
+            ``prediction``                  (m,), f(x)
+            ``completeness_gap``            (m,), Σ_d w_d − (f(x) − base), of rounding
             ``details["joint_excess"]``     (m,), the objective of all rows together,
                                             this one appended, is at most so much above
                                             its least

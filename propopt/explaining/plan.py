@@ -313,7 +313,7 @@ def beside_target(best: Explanation, aim: Estimate) -> Explanation:
         labels=aim.labels,
         units=aim.units,
         evaluations=aim.evaluations,
-        details={**best.details, "gradient": aim.values},
+        gradient=aim.values,
         parameters={"gradient": aim.source, **notes_of(aim)},
     )
 

@@ -149,7 +149,14 @@ class SavedExplainer(
                 raise InvalidInput(f"its header has no {key}")
         parts = old["parts"] or {"contributions": None, "metric": None}
         choice = dict(old["model"])
-        reference, _ = Explanation.upgraded(1, old["explanation"], {})
+        start = "reference."
+        own = {
+            name.removeprefix(start): arrays.pop(name)
+            for name in list(arrays)
+            if name.startswith(start)
+        }
+        reference, own = Explanation.upgraded(1, old["explanation"], own)
+        arrays |= {start + name: array for name, array in own.items()}
         return {
             "reference": reference,
             "wrapped": choice.pop("wrapped", None),
@@ -316,7 +323,7 @@ def _refuse_contradictions(fitted: FittedRows) -> None:
 
 def _detail(reference: Explanation, name: str, shape: tuple[int, ...]) -> Array:
     """Finite numbers of a shape that a method knew."""
-    array = reference.details.get(name)
+    array: Array | None = getattr(reference, name)
     if array is None or array.shape != shape or not np.isfinite(array).all():
         raise InvalidInput(f"reference: {name}: expected numbers of shape {shape}")
     return array
@@ -359,7 +366,8 @@ def _refuse_other_function(fitted: FittedRows, saved: SavedExplainer) -> None:
     D, columns = fitted.reference.shape[1], fitted.reference.labels.of_columns()
     values = saved.values
     result = fitted.function.value_at(fitted.rows[: len(values)], columns)
-    before = fitted.reference.details.get("gradient", np.zeros((0, D)))
+    known = fitted.reference.gradient
+    before = np.zeros((0, D)) if known is None else known
     if saved.targets is not None:
         before = saved.targets
     targets = _targets(fitted)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TypeAlias, final, overload
+from typing import Any, TypeAlias, final, overload
 
 import numpy as np
 import pandas as pd
@@ -223,6 +223,11 @@ class Function(ABC):
         if isinstance(X, pd.DataFrame | pd.Series):
             return self.encoding.frame(values, X.index)
         return self.encoding.frame(values, pd.RangeIndex(len(values)))
+
+    def told(self, points: Points) -> dict[str, Any]:
+        """What an explanation of points (N, D) says of them: numbers, and words."""
+        words = {} if self.schema is None else self.schema.words_of_codes
+        return {"points": points, "categories": words}
 
     @property
     def schema(self) -> TableSchema | None:

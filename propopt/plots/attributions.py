@@ -187,8 +187,10 @@ def feature_names(explanation: Explanation) -> list[str]:
 
 
 def names_with_values(explanation: Explanation, X: object, place: int) -> list[str]:
-    """The features' names, each with its value where X is given."""
+    """The features' names, each with its value where that is known, or X is given."""
     names = feature_names(explanation)
+    if X is None and explanation.points is not None:
+        return [f"{x} = {explanation.value_of(place, j)}" for j, x in enumerate(names)]
     if X is None:
         return names
     frame = as_frame(X, "X")
@@ -338,9 +340,9 @@ def plot_row(
     standard errors are known, whiskers reach two of them to each side, and bars that
     are smaller than that are faded.
 
-    Parts of the output that come with their base, ``details["base_value"]``, are drawn
-    as steps: from the base, at the bottom, to the base and all contributions, which is
-    the prediction where they add up to it. The axis then has the output itself, such
+    Parts of the output that come with their ``base_value`` are drawn as steps: from the
+    base, at the bottom, to the base and all contributions, which is the prediction
+    where they add up to it. The axis then has the output itself, such
     as a probability. Slopes are drawn from zero: they do not add up, and no step of
     theirs ends at a prediction; ``units="output"`` of :func:`propopt.explain` and
     :class:`propopt.Explainer` gives parts that do.
@@ -353,8 +355,8 @@ def plot_row(
         The row's name in the index of the inputs; its position where they had none.
         Not needed where there is one row.
     X : array or DataFrame (N, D), optional
-        The inputs, to write the value of each feature beside its name; those with names
-        are put in the order of the explanation.
+        The inputs, to write the value of each feature beside its name, where the
+        explanation does not know them; those with names are put in its order.
     n_features : int
         How many features have a bar of their own.
     certain : Certain, optional
@@ -417,8 +419,9 @@ def _axis(result: Explanation, base: float | None) -> str:
 
 def _base(result: Explanation, place: int) -> float | None:
     """Where contributions start; None for slopes, and where it is not known."""
-    known = result.units == "output" and "base_value" in result.details
-    return float(result.details["base_value"][place]) if known else None
+    if result.units != "output" or result.base_value is None:
+        return None
+    return float(result.base_value[place])
 
 
 _ROOM: Final = 0.16

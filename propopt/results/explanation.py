@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from propopt.base.arrays import Array, Attributions
+from propopt.base.arrays import Array, Attributions, Points, Truths, Values
 from propopt.base.cards import N_FEATURES, N_PRINTED, Card
 from propopt.base.checks import as_floats, read_array, read_count, sealed
 from propopt.base.declared import Lazy, left, stored
@@ -76,10 +76,6 @@ _NEGLIGIBLE = 1e-8
 # ---- Explanations to and from the ``shap`` package, whose plots many readers know
 
 
-BASE_VALUE = "base_value"
-"""The detail (N,) to which contributions of a row are added to give its output."""
-
-
 @final
 class NoBaseValue:
     """What slopes have in place of a base value: whoever adds to it is refused."""
@@ -99,7 +95,7 @@ class NoBaseValue:
     shape = ()
 
 
-def _base_detail(base: object, n_points: int) -> Array | None:
+def _base_values(base: object, n_points: int) -> Array | None:
     """One number per row from what the package has: a number, a row or a column."""
     if base is None or isinstance(base, NoBaseValue):
         return None
@@ -116,7 +112,7 @@ def _base_detail(base: object, n_points: int) -> Array | None:
 def _inputs(X: Any, explanation: Explanation) -> tuple[Array | None, Any]:
     """Numbers by which plots colour and place points, and what they write beside."""
     if X is None:
-        return None, None
+        return explanation.points, _values_of(explanation)
     frame = as_frame(X, "X")
     if frame is None:
         data = as_floats(X, "X")
@@ -126,6 +122,15 @@ def _inputs(X: Any, explanation: Explanation) -> tuple[Array | None, Any]:
     table = _in_order(frame.table, X, explanation)
     columns = [_numbers(table.iloc[:, j]) for j in range(table.shape[1])]
     return np.stack(columns, axis=1), table.to_numpy(dtype=object)
+
+
+def _values_of(explanation: Explanation) -> Any:
+    """What the explanation knows of its rows, as words where these are categories."""
+    if explanation.points is None or not explanation.categories:
+        return None
+    N, D = explanation.shape
+    cells = [[explanation.value_of(n, j) for j in range(D)] for n in range(N)]
+    return np.array(cells, dtype=object)
 
 
 def _in_order(table: pd.DataFrame, X: Any, explanation: Explanation) -> pd.DataFrame:
@@ -156,6 +161,15 @@ def _numbers(column: pd.Series[Any]) -> Array:
 
 # ---- Attributions that are computed when they are first read
 
+
+_FIELDS_OF_THEIR_OWN: Final = (
+    "gradient",
+    "contributions",
+    "base_value",
+    "prediction",
+    "effects",
+)
+"""What was a detail before version 6, and is known of these attributions alone."""
 
 _PROVED = ("attributions", "losses", "certificate", "details", "target")
 """What an explanation takes over from the one that was computed."""
@@ -204,9 +218,6 @@ def is_lazy(explanation: Explanation) -> bool:
 # ---- One attribution vector per point, with what was measured about them
 
 
-EFFECTS: Final = "effects"
-"""The detail that says which attributions are effects, in units of the output."""
-
 Parameter: TypeAlias = float | int | str | bool | None
 
 
@@ -242,6 +253,16 @@ class Explanation(
         draws, with ``target.n_blocks − 1`` degrees of freedom. They say nothing of
         another sample of data, nor of what a model of the gradients does not know, such
         as the posterior of :mod:`propopt.inductive`.
+    points : array (N, D) or None
+        The rows that are explained: numbers, and codes of categories; NaN is missing.
+    categories : mapping
+        By feature of categories what their codes stand for.
+    gradient, contributions : array (N, D) or None
+        What an optimum is faithful to: slopes, in its units; or parts of the output.
+    base_value, prediction : array (N,) or None
+        What contributions are added to, and what they then give: f(x).
+    effects : array (N, D) of bool or None
+        Which attributions are effects on the output though others are slopes.
     details : mapping of arrays
         What a method knows besides: local R², intercepts; for max-differences in l2
         ``edge_weights.<loss>``, one number per edge of the graph.
@@ -277,6 +298,13 @@ class Explanation(
     standard_errors: Array | None = stored(
         "N D", default=None, low=0.0, missing=True, infinite=True, lazy=True
     )
+    points: Points | None = stored("N D", default=None, missing=True)
+    categories: Mapping[str, tuple[str, ...]] = stored(factory=dict)
+    gradient: Array | None = stored("N D", default=None)
+    contributions: Array | None = stored("N D", default=None)
+    base_value: Values | None = stored("N", default=None, missing=True)
+    prediction: Values | None = stored("N", default=None, missing=True)
+    effects: Truths | None = stored("N D", default=None)
     details: Mapping[str, NDArray[Any]] = stored(factory=dict)
     solver: str | None = stored(default=None)
     seconds: float = stored(default=0.0, low=0.0)
@@ -295,7 +323,7 @@ class Explanation(
     _names_of_others: ClassVar[dict[str, str]] = {
         "values": "attributions, or to_frame() with names",
         "shap_values": "attributions, or to_frame() with names",
-        "base_values": "details['base_value'], of po.explain(..., units='output')",
+        "base_values": "base_value, of po.explain(..., units='output')",
         "feature_names": "labels.features, or the columns of to_frame()",
         "as_list": "to_frame(), a table with a column for each feature",
     }
@@ -303,6 +331,9 @@ class Explanation(
     def __post_init__(self) -> None:
         super().__post_init__()
         self.labels.check(self.shape, "labels")
+        for name in self.details:
+            if name in _FIELDS_OF_THEIR_OWN:
+                raise InvalidInput(f"details: {name!r} is a field: give {name}=...")
 
     def settle(self, name: str, value: Any) -> None:
         """Put a lazy field's value in its place; with attributions what they cost."""
@@ -325,6 +356,23 @@ class Explanation(
         if not self.weights or not self.weights.keys() <= self.losses.keys():
             return None
         return sum(self.weights[name] * self.losses[name] for name in self.weights)
+
+    @property
+    def completeness_gap(self) -> Values | None:
+        """Σ_d w_nd − (f(x_n) − base), (N,): what rows miss; None where not known."""
+        if self.units != "output" or self.base_value is None or self.prediction is None:
+            return None
+        return self.attributions.sum(axis=1) - (self.prediction - self.base_value)
+
+    def value_of(self, n: int, j: int) -> str:
+        """The value of feature j in row n, as text; nothing where it is not known."""
+        if self.points is None:
+            return ""
+        value = float(self.points[n, j])
+        known = self.categories.get(self.labels.feature_names(self.shape[1])[j])
+        if math.isnan(value):
+            return "missing"
+        return f"{value:.4g}" if known is None else known[int(value)]
 
     @property
     def rates(self) -> dict[str, float]:
@@ -383,9 +431,9 @@ class Explanation(
         Returns
         -------
         Explanation
-            With units ``"scaled"``, and standard errors scaled alike; effects, where
-            ``details["effects"]`` tells of them, stay as they are. Losses, weights,
-            certificate and other details belong to the old units, and are left out.
+            With units ``"scaled"``, and standard errors scaled alike; ``effects`` stay
+            as they are. Losses, weights, certificate, target and details belong to the
+            old units, and are left out.
 
         Raises
         ------
@@ -409,8 +457,8 @@ class Explanation(
             raise InvalidInput(
                 f"scale: expected {D} numbers, one for each feature, got {len(sizes)}"
             )
-        if EFFECTS in self.details:
-            sizes = np.where(self.details[EFFECTS], 1.0, sizes)
+        if self.effects is not None:
+            sizes = np.where(self.effects, 1.0, sizes)
         errors = self.standard_errors
         return replace(
             self._elsewhere(self.attributions * sizes),
@@ -454,21 +502,33 @@ class Explanation(
         place = {name: j for j, name in enumerate(dict.fromkeys(names))}
         sums = np.zeros((len(W), len(place)))
         np.add.at(sums.T, [place[name] for name in names], W.T)
-        return self._elsewhere(
-            sums, Labels(points=labels.points, features=tuple(place))
+        return replace(
+            self._elsewhere(sums, Labels(labels.points, tuple(place))),
+            base_value=self.base_value,
+            prediction=self.prediction,
         )
 
     def _elsewhere(
         self, attributions: Attributions, labels: Labels | None = None
     ) -> Explanation:
-        """Attributions in other coordinates, without what was measured in these."""
+        """Attributions in other coordinates, without what was measured in these.
+
+        With labels they are of other features, whose values are not known.
+        """
         return replace(
             self._unclaimed(),
             attributions=sealed(attributions),
             labels=labels or self.labels,
+            points=self.points if labels is None else None,
+            categories=self.categories if labels is None else {},
             losses={},
             standard_errors=None,
             details={},
+            gradient=None,
+            contributions=None,
+            base_value=None,
+            prediction=None,
+            effects=None,
         )
 
     def _unclaimed(self) -> Explanation:
@@ -694,7 +754,12 @@ class Explanation(
             header = {"target": None, **header}
         if version < 5:
             header = {"quantity": None, **header}
-        header = {"certain_share": None, "known_shares": {}, **header}
+        if version < 6:
+            arrays.pop("details.completeness_gap", None)
+            for name in _FIELDS_OF_THEIR_OWN:
+                if f"details.{name}" in arrays:
+                    arrays[name] = arrays.pop(f"details.{name}")
+        header = {"certain_share": None, "known_shares": {}, "categories": {}, **header}
         if isinstance(header.get("certificate"), dict):
             found = {"violation": 0.0, "distance": None, **header["certificate"]}
             header = {**header, "certificate": found}
@@ -703,7 +768,8 @@ class Explanation(
     def contradictions(self) -> None:
         """Refuse a certificate of other losses, and parts that do not add up."""
         refuse_contradiction(self)
-        base, total = (self.details.get(k) for k in (BASE_VALUE, "prediction"))
+        self._refuse_unknown_codes()
+        base, total = self.base_value, self.prediction
         if self.method != "optimized" or base is None or total is None:
             return
         W = self.attributions
@@ -716,20 +782,32 @@ class Explanation(
                 f"{missed[n]:.3g}"
             )
 
+    def _refuse_unknown_codes(self) -> None:
+        """Refuse codes of rows that stand for no category."""
+        names = self.labels.feature_names(self.shape[1])
+        for name, words in self.categories.items():
+            if self.points is None or name not in names:
+                raise InvalidInput(f"categories: {name!r} is no feature with values")
+            codes = self.points[:, names.index(name)]
+            if not np.isin(codes, np.arange(len(words))).all():
+                raise InvalidInput(
+                    f"points: {name}: expected codes below {len(words)}, its categories"
+                )
+
     def to_shap(self, X: object = None) -> Any:
         """A ``shap.Explanation`` of these attributions, for the plots of ``shap``.
 
         Needs ``pip install "propopt[baselines]"``. Contributions (units ``"output"``)
-        have their base values where ``details["base_value"]`` knows them. Slopes are
-        parts
-        of no sum and have none: of the package's plots, those that add up to an output
-        (waterfall, decision, force) are refused, and parts are asked for.
+        have their base values where these are known. Slopes are parts of no sum and
+        have none: of the package's plots, those that add up to an output (waterfall,
+        decision, force) are refused, and parts are asked for.
 
         Parameters
         ----------
         X : array or DataFrame (N, D), optional
             The inputs, by which plots colour points; rows and columns that have names
-            are put in the order of the explanation, and categories are coded.
+            are put in the order of the explanation, and categories are coded. By
+            default the rows that the explanation knows.
 
         Returns
         -------
@@ -756,7 +834,7 @@ class Explanation(
         data, shown = _inputs(X, self)
         package = require("shap")
         D = self.shape[1]
-        base = self.details.get(BASE_VALUE) if self.units == "output" else None
+        base = self.base_value if self.units == "output" else None
         return package.Explanation(
             values=np.array(self.attributions),
             base_values=NoBaseValue() if base is None else np.array(base, float),
@@ -820,18 +898,8 @@ class Explanation(
         slopes = np.zeros(self.shape)
         np.divide(self.attributions, steps, out=slopes, where=~undefined)
         return replace(
-            self,
-            attributions=sealed(read_array(slopes, "slopes", ndim=2)),
+            self._elsewhere(read_array(slopes, "slopes", ndim=2)),
             units="gradient",
-            losses={},
-            weights={},
-            certificate=None,
-            multipliers={},
-            target=None,
-            program=None,
-            certain_share=None,
-            known_shares={},
-            standard_errors=None,
             details={"undefined": undefined.sum(axis=1).astype(float)},
         )
 
@@ -847,8 +915,8 @@ class Explanation(
         Returns
         -------
         Explanation
-            In units ``"output"``; ``details["base_value"]`` (N,) is what the
-            attributions of a row are added to, where that is told.
+            In units ``"output"``; ``base_value`` (N,) is what the attributions of a row
+            are added to, where that is told.
 
         Raises
         ------
@@ -863,13 +931,13 @@ class Explanation(
                 "po.Explanation(attributions=W, method=...)"
             )
         W, labels = read_attributions(explanation, "shap")
-        base = _base_detail(getattr(explanation, "base_values", None), len(W))
+        base = _base_values(getattr(explanation, "base_values", None), len(W))
         return cls(
             attributions=W,
             method="shap",
             labels=labels,
             units="output",
-            details={} if base is None else {BASE_VALUE: base},
+            base_value=base,
         )
 
     def certain(

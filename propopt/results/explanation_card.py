@@ -51,7 +51,10 @@ def explanation_card(explanation: Any, n_features: int) -> Card:
     """What is said of an explanation."""
     frame = explanation.to_frame()  # first: losses are those of attributions once read
     signs = _certain_signs(explanation)
-    rows, rest = _feature_rows(frame.to_numpy(), list(frame.columns), n_features)
+    names = list(frame.columns)
+    if explanation.shape[0] == 1 and explanation.points is not None:
+        names = [f"{x} = {explanation.value_of(0, j)}" for j, x in enumerate(names)]
+    rows, rest = _feature_rows(frame.to_numpy(), names, n_features)
     settings = dict(_settings(explanation))
     if signs:
         settings["certain signs"] = signs
@@ -74,7 +77,7 @@ def _title(explanation: Any) -> str:
     """What is explained, and of whom."""
     N, quantity = explanation.shape[0], explanation.quantity
     label = "output" if quantity is None else str(quantity)
-    verb = "adds up to" if "base_value" in explanation.details else "moves"
+    verb = "moves" if explanation.base_value is None else "adds up to"
     names = explanation.labels.points
     where = f"over {N} rows" if N > 1 else f"in row {names[0] if names else 0}"
     sentence = f"hat {verb} the {label}, {where}"
@@ -88,10 +91,10 @@ def _subtitle(explanation: Any) -> str:
     words = [explanation.units_in_words]
     if explanation.shape[0] > 1:
         words.append("mean over rows")
-    details = explanation.details
-    if explanation.shape[0] == 1 and "base_value" in details:
-        base, value = (float(details[k][0]) for k in ("base_value", "prediction"))
-        words.append(f"from {base:.4g} on average to {value:.4g} here")
+    base, value = explanation.base_value, explanation.prediction
+    if explanation.shape[0] == 1 and base is not None and value is not None:
+        ends = float(base[0]), float(value[0])
+        words.append("from {:.4g} on average to {:.4g} here".format(*ends))
     return "; ".join(words)
 
 

@@ -209,6 +209,11 @@ class Coded(Column):
         """The K categories, in the order of their codes."""
 
     @property
+    def words(self) -> tuple[str, ...]:
+        """What is written for each code."""
+        return tuple(map(str, self.categories))
+
+    @property
     def spread(self) -> float:
         """Always 1."""
         return 1.0
@@ -264,6 +269,10 @@ class Categorical(Coded):
     @property
     def categories(self) -> tuple[Hashable, ...]:
         return (*self.levels.tolist(), self.absent)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return (*map(str, self.levels.tolist()), "missing")
 
     def encode(self, frame: pd.DataFrame, what: str) -> Array:
         column = frame[self.name]

@@ -147,6 +147,15 @@ class TableSchema:
         return np.array([isinstance(column, Coded) for column in self.columns])
 
     @cached_property
+    def words_of_codes(self) -> dict[str, tuple[str, ...]]:
+        """By column of categories what its codes stand for."""
+        return {
+            str(column.name): column.words
+            for column in self.columns
+            if isinstance(column, Coded)
+        }
+
+    @cached_property
     def observed(self) -> tuple[Atoms | None, ...]:
         """The values of each column of numbers, (D,); None for others, or very many."""
         return tuple(

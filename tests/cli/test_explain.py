@@ -255,7 +255,7 @@ def test_rows_by_themselves_add_up_to_what_is_written(rows, reference, tmp_path,
     result = po.Explanation.load(out / "trees.npz")
     assert result.solver == "conditional"
     subject = po.problems.read_problem(path).subject
-    total = subject.function.value(subject.points) - result.details["base_value"]
+    total = subject.function.value(subject.points) - result.base_value
     np.testing.assert_allclose(result.attributions.sum(axis=1), total, atol=1e-12)
     explainer = po.Explainer(
         subject.function,
@@ -322,7 +322,7 @@ def test_smooth_chooses_the_slopes_of_an_explanation(tmp_path, out):
     text = TREES.replace("max_iter: 20", "max_iter: 5, smooth: {scale: 1}")
     assert explain(write(tmp_path, "t", text), "-o", out, "-q") == 0
     subject = po.problems.read_problem(tmp_path / "t.yaml").subject
-    result = po.Explanation.load(out / "t.npz").details["gradient"]
+    result = po.Explanation.load(out / "t.npz").gradient
     sizes = subject.others.std(ddof=0).to_numpy()
     mean = po.smoothed(subject.function.function, sizes, 500, 0)
     np.testing.assert_allclose(

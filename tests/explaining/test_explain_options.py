@@ -40,7 +40,7 @@ def test_a_lambda_that_jumps_is_found_out_and_it_is_said(sampled):
 def test_the_error_that_is_printed_is_about_the_true_one(sampled, forest, X):
     exact = po.explain(forest, X, robustness=0.1)
     true = 0.0
-    objective = po.GradientMatching(exact.details["gradient"]) + 0.1 * (
+    objective = po.GradientMatching(exact.gradient) + 0.1 * (
         po.PairwiseRobustness(po.knn_graph(X / X.std(axis=0), 8))
     )
     true = objective.value(sampled.attributions) / exact.objective - 1.0

@@ -82,9 +82,7 @@ def appended(explainer, n, answer):
     S[:N, :N] = reference.similarities.toarray()
     S[N, near] = S[near, N] = np.exp(-0.5 * (apart[near] / length) ** 2)
     assert set(near) == set(np.argsort(apart)[:8])
-    G = np.vstack(
-        [explainer.reference_.details["gradient"], answer.details["gradient"]]
-    )
+    G = np.vstack([explainer.reference_.gradient, answer.gradient])
     objective = (
         po.GradientMatching(G)
         + 0.2 * po.PairwiseRobustness(po.graph_from_matrix(S))
@@ -125,7 +123,7 @@ def test_scales_are_those_of_the_data_not_of_the_rows_asked():
     constant = X_NEW.iloc[:3].assign(f3=0.0)
     result = explainer.explain(constant)
     slopes = po.wrap(black_box).gradient(constant) * X.std(ddof=0)
-    np.testing.assert_allclose(result.details["gradient"], slopes, rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(result.gradient, slopes, rtol=1e-5, atol=1e-7)
 
 
 def test_reference_rows_are_drawn_by_the_seed_where_there_are_many():
@@ -170,7 +168,7 @@ def test_a_row_without_target_and_without_neighbours_is_refused_by_name():
     with pytest.raises(InvalidInput, match="row 'b': no similar reference row"):
         explainer.interpolate(far)
     alone = explainer.explain(far)  # by its own target
-    np.testing.assert_array_equal(alone.attributions[1], alone.details["gradient"][1])
+    np.testing.assert_array_equal(alone.attributions[1], alone.gradient[1])
 
 
 @pytest.mark.parametrize(

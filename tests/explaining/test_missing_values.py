@@ -28,7 +28,7 @@ def test_slopes_are_scaled_and_effects_are_not(form):
     best = po.explain(model, form(X), robustness=0.0, same_pattern=True)
     weights = model[-1].coef_
     slopes = np.broadcast_to(weights * X.std(ddof=0).to_numpy(), X.shape)
-    result = best.details["gradient"]
+    result = best.gradient
     np.testing.assert_allclose(result[~ABSENT], slopes[~ABSENT], rtol=1e-6)
     np.testing.assert_allclose(result[ABSENT], 0.0, atol=1e-8)  # imputed by the mean
 
@@ -40,7 +40,7 @@ def test_boxes_have_exact_effects(form):
     best = po.explain(model, form(X), robustness=0.0, same_pattern=True)
     assert best.target_error == 0.0
     n = int(ABSENT[:, 0].argmax())
-    assert best.details["gradient"][n, 0] != 0.0
+    assert best.gradient[n, 0] != 0.0
 
 
 def test_edges_across_patterns_are_told():

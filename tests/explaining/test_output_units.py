@@ -68,13 +68,12 @@ def rows_of(function, table=X):
 
 
 def test_rows_add_up_to_the_prediction_less_the_base(explained, forest):
-    details = explained.details
-    np.testing.assert_array_equal(details["prediction"], forest.predict(X[:60]))
-    total = details["prediction"] - details["base_value"]
+    np.testing.assert_array_equal(explained.prediction, forest.predict(X[:60]))
+    total = explained.prediction - explained.base_value
     np.testing.assert_allclose(
         explained.attributions.sum(axis=1), total, rtol=0, atol=1e-12
     )
-    assert np.abs(details["completeness_gap"]).max() <= 1e-12
+    assert np.abs(explained.completeness_gap).max() <= 1e-12
     assert explained.units == "output"
     assert explained.gap <= 1e-9
     assert explained.certificate.violation <= 1e-14
@@ -87,9 +86,9 @@ def test_columns_that_contribute_nothing_stay_exactly_zero(explained):
 
 
 def test_it_is_nearest_to_exact_shapley_values(explained, forest):
-    phi = explained.details["contributions"]
+    phi = explained.contributions
     function = po.wrap(forest, data=X)
-    base = explained.details["base_value"][0]
+    base = explained.base_value[0]
     assert "exact (TreeSHAP, 100 background rows)" in explained.parameters.values()
     assert explained.target_error == 0.0
     np.testing.assert_allclose(
@@ -105,18 +104,14 @@ def test_the_base_is_the_mean_over_the_background(forest):
     few = X[:80]
     best = po.explain(forest, X[:30], data=few, units="output", robustness=0.1)
     wanted = forest.predict(few).mean()
-    np.testing.assert_allclose(best.details["base_value"], wanted)
+    np.testing.assert_allclose(best.base_value, wanted)
     shap = TreeShap(background=few).explain(po.wrap(forest, data=few), X[:30])
-    np.testing.assert_allclose(
-        best.details["contributions"], shap.attributions, atol=1e-14
-    )
+    np.testing.assert_allclose(best.contributions, shap.attributions, atol=1e-14)
 
 
 def test_without_robustness_it_is_the_target(forest):
     best = po.explain(forest, X[:30], data=X, units="output", robustness=0.0)
-    np.testing.assert_allclose(
-        best.attributions, best.details["contributions"], atol=1e-13
-    )
+    np.testing.assert_allclose(best.attributions, best.contributions, atol=1e-13)
 
 
 def test_boosted_classifiers_add_up_to_their_margin():
@@ -124,7 +119,7 @@ def test_boosted_classifiers_add_up_to_their_margin():
     model.fit(X, Y.median() < Y)
     best = po.explain(model, X[:40], data=X, units="output", robustness=0.2)
     np.testing.assert_allclose(
-        best.attributions.sum(axis=1) + best.details["base_value"],
+        best.attributions.sum(axis=1) + best.base_value,
         model.decision_function(X[:40]),
         atol=1e-9,
     )
@@ -183,7 +178,7 @@ def test_a_sampled_target_has_an_error_beside_the_gap(smooth):
     assert 0.0 < best.target_error < 0.5
     np.testing.assert_allclose(
         best.attributions.sum(axis=1),
-        best.details["prediction"] - best.details["base_value"],
+        best.prediction - best.base_value,
         atol=1e-12,
     )
     assert (best.attributions[:, 4:] == 0.0).all()
@@ -196,32 +191,28 @@ def test_slopes_times_steps_are_a_target_that_may_miss_the_total(forest):
     function = po.smoothed(po.wrap(forest, data=X), law="data", data=X)
     steps = X[:40].to_numpy() - X.to_numpy().mean(axis=0)
     np.testing.assert_allclose(
-        best.details["contributions"],
+        best.contributions,
         function.gradient(X[:40]).to_numpy() * steps,
         atol=1e-12,
     )
-    missed = best.details["contributions"].sum(axis=1) - (
-        best.details["prediction"] - best.details["base_value"]
-    )
-    total = best.details["prediction"] - best.details["base_value"]
+    missed = best.contributions.sum(axis=1) - (best.prediction - best.base_value)
+    total = best.prediction - best.base_value
     assert best.parameters["contributions miss"] == pytest.approx(
         np.linalg.norm(missed) / np.linalg.norm(total)
     )
-    assert np.abs(best.details["completeness_gap"]).max() <= 1e-12
+    assert np.abs(best.completeness_gap).max() <= 1e-12
 
 
 def test_attributions_made_elsewhere_bring_their_base(forest):
     function = po.wrap(forest, data=X)
     shap = TreeShap(background=X[:7]).explain(function, X[:30])
     best = po.explain(forest, X[:30], units="output", contributions=shap, data=X)
-    np.testing.assert_array_equal(best.details["contributions"], shap.attributions)
-    np.testing.assert_array_equal(
-        best.details["base_value"], shap.details["base_value"]
-    )
+    np.testing.assert_array_equal(best.contributions, shap.attributions)
+    np.testing.assert_array_equal(best.base_value, shap.base_value)
     package = pytest.importorskip("shap")
     theirs = package.Explanation(
         values=shap.attributions,
-        base_values=float(shap.details["base_value"][0]),
+        base_values=float(shap.base_value[0]),
         feature_names=list(X.columns),
     )
     again = po.explain(forest, X[:30], units="output", contributions=theirs, data=X)
@@ -235,8 +226,8 @@ def test_the_metric_of_effects_is_the_weighted_program(forest):
     best = po.explain(
         forest, X[:20], data=X, units="output", metric="effects", robustness=0.5
     )
-    phi = best.details["contributions"][:, :4]
-    total = best.details["prediction"] - best.details["base_value"]
+    phi = best.contributions[:, :4]
+    total = best.prediction - best.base_value
     omega = (phi**2).mean(axis=0)
     omega = np.maximum(omega, 1e-6 * omega.max())
     columns = po.TableSchema.of(X).coordinates(X[:20])

@@ -210,10 +210,10 @@ def case(request):
 
 
 def test_rows_add_up_to_the_prediction_less_the_base(case):
-    details = case.found.details
-    np.testing.assert_allclose(details["prediction"], case.predicted, rtol=1e-12)
-    base = case.explainer.reference_.details["base_value"][0]
-    assert (details["base_value"] == base).all()
+    result = case.found
+    np.testing.assert_allclose(result.prediction, case.predicted, rtol=1e-12)
+    base = case.explainer.reference_.base_value[0]
+    assert (result.base_value == base).all()
     np.testing.assert_allclose(
         case.found.attributions.sum(axis=1), case.predicted - base, rtol=0, atol=1e-12
     )
@@ -249,7 +249,7 @@ def test_a_loaded_explainer_answers_with_the_same_bits(case, tmp_path):
 
 def test_one_row_is_what_is_left_of_the_joint_problem_with_its_reference_fixed(case):
     reference, result, n = case.explainer.reference_, case.found, 4
-    phi = reference.details["contributions"]
+    phi = reference.contributions
     omega = np.ones(phi.shape[1])
     if case.explainer.metric == "effects":
         squares = (phi**2).mean(axis=0)
@@ -260,11 +260,11 @@ def test_one_row_is_what_is_left_of_the_joint_problem_with_its_reference_fixed(c
     if length is not None:
         apart = (X.iloc[near] - case.rows.iloc[n]) / X.std(ddof=0)
         s = np.exp(-0.5 * (apart**2).sum(axis=1).to_numpy() / length**2)
-    own = result.details["contributions"][n]
+    own = result.contributions[n]
     used = (phi != 0).any(axis=0) | (own != 0)
     b, total = (
         case.explainer.robustness_,
-        case.predicted[n] - result.details["base_value"][n],
+        case.predicted[n] - result.base_value[n],
     )
     # h w/ω + y = (Φ + 2b Σ s_j w_j)/ω where used, Σ w = t
     h = 1 + 2 * b * s.sum()
@@ -290,8 +290,8 @@ def test_contributions_of_a_row_are_those_that_it_has_in_a_table(name):
     explainer = EXPLAINERS[name]().fit()
     reference = explainer.reference_
     rows = X.loc[list(reference.labels.points[:4])]
-    result = explainer.explain(rows).details["contributions"]
-    wanted = reference.details["contributions"][:4]
+    result = explainer.explain(rows).contributions
+    wanted = reference.contributions[:4]
     np.testing.assert_allclose(result, wanted, rtol=0, atol=1e-12)
 
 
@@ -305,7 +305,7 @@ def test_sampled_contributions_scatter_about_exact_ones_as_they_say(tmp_path):
         background = file["background"]
     function = po.wrap(black_box)
     exact = all_orders(function, X_NEW[:20].to_numpy(), background)
-    phi = result.details["contributions"]
+    phi = result.contributions
     h = 1 + 2 * 0.05 * result.details["similarity"]
     # what W moves by, of errors of Φ that add up to nothing: a/h
     errors = (phi - exact) / h[:, None]
@@ -327,8 +327,8 @@ def test_rows_of_equal_values_have_equal_draws_and_others_have_others():
     other = po.Explainer(
         black_box, data=X, units="output", n_reference=15, robustness=0.1, rng=4
     ).fit()
-    phi = other.explain(twice).details["contributions"]
-    assert (phi != result.details["contributions"]).all()
+    phi = other.explain(twice).contributions
+    assert (phi != result.contributions).all()
 
 
 def test_certain_signs_are_those_of_the_conditional_program(case):
@@ -376,12 +376,12 @@ def test_a_column_that_contributes_to_the_row_alone_has_a_part_of_it():
     assert (result.attributions[:, 3] == 0.0).all()
     assert (result.attributions[[0, 2], 2] == 0.0).all()
     # sampled: its part of what the drawn background rows miss beside it
-    assert result.details["contributions"][1, 2] == pytest.approx(10.0, abs=0.1)
+    assert result.contributions[1, 2] == pytest.approx(10.0, abs=0.1)
     h = 1 + 2 * 0.2 * result.details["similarity"][1]
-    p = result.details["contributions"][1] / h
+    p = result.contributions[1] / h
     near = explainer.reference_.attributions[result.details["reference_rows"][1]]
     p = p + 2 * 0.2 * near.sum(axis=0) / h
-    total = switched(rows)[1] - result.details["base_value"][1]
+    total = switched(rows)[1] - result.base_value[1]
     p[:3] += (total - p[:3].sum()) / 3
     np.testing.assert_allclose(result.attributions[1], p, atol=1e-12)
     same(explainer.explain(rows[[1]]), result, [1])
@@ -502,7 +502,7 @@ def test_a_row_of_a_pipeline_with_missing_numbers_adds_up():
     explainer = po.Explainer(model, data=gaps, units="output").fit()
     result = explainer.explain(new.iloc[:6])
     same(explainer.explain(new.iloc[[2]]), result, [2])
-    total = model.predict(new.iloc[:6]) - result.details["base_value"]
+    total = model.predict(new.iloc[:6]) - result.base_value
     np.testing.assert_allclose(result.attributions.sum(axis=1), total, atol=1e-12)
     assert result.target_error == 0.0
 

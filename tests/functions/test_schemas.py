@@ -41,7 +41,7 @@ def test_a_schema_may_declare_that_numbers_are_categories():
 def test_explain_takes_a_schema_too():
     schema = po.TableSchema.of(X, categorical=["age"])
     best = po.explain(age_and_redness, X, data=schema, robustness=0.1, scale=None)
-    np.testing.assert_allclose(best.details["gradient"][:, 0], [-15, 1, 14], rtol=1e-9)
+    np.testing.assert_allclose(best.gradient[:, 0], [-15, 1, 14], rtol=1e-9)
     assert list(best.to_frame().columns) == ["age", "colour"]
 
 

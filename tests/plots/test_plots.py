@@ -330,7 +330,7 @@ def test_another_scale_is_refused():
 
 def contributions(**fields):
     W = np.array([[3.0, -1.0, 0.5], [1.0, 2.0, -4.0]])
-    fields = {"details": {"base_value": np.array([2.0, 2.0])}, **fields}
+    fields = {"base_value": np.array([2.0, 2.0]), **fields}
     return po.Explanation(attributions=W, method="mine", units="output", **fields)
 
 
@@ -409,7 +409,7 @@ def test_slopes_are_never_drawn_as_steps():
 
 def test_bars_below_two_standard_errors_are_faded_and_all_have_whiskers():
     errors = np.array([[1.0, 0.6, 0.1], [1.0, 1.0, 1.0]])
-    result = contributions(standard_errors=errors, details={})
+    result = contributions(standard_errors=errors, base_value=None)
     axes = po.plots.plot_row(result, 0, ax=Figure().subplots())
     assert [bar.get_alpha() for bar in axes.patches] == [1.0, FADED, 1.0]
     (segments,) = (c.get_segments() for c in axes.collections)
@@ -436,7 +436,7 @@ def test_signs_of_other_attributions_are_refused():
 
 
 def test_slopes_and_contributions_are_not_compared():
-    slopes = dataclasses.replace(contributions(), units="gradient", details={})
+    slopes = dataclasses.replace(contributions(), units="gradient", base_value=None)
     with pytest.raises(InvalidInput, match="'output', got 'gradient'"):
         po.plots.plot_comparison(contributions(), slopes)
     table = slopes.attributions  # without units of its own

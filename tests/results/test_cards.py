@@ -184,7 +184,9 @@ def test_of_one_row_its_own_values_are_shown(explained):
     lines = str(one).splitlines()
     assert lines[0].endswith(f", in row {FEW.index[3]}")
     name = one.to_frame().abs().iloc[0].idxmax()
-    assert lines[2].split() == [*name.split(), f"{one.to_frame()[name].iloc[0]:+.3g}"]
+    value = f"{FEW.iloc[3][name]:.4g}"
+    number = f"{one.to_frame()[name].iloc[0]:+.3g}"
+    assert lines[2].split() == [*name.split(), "=", value, number]
     assert "mean over rows" not in str(one)
 
 

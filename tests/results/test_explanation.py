@@ -420,7 +420,8 @@ def test_parts_that_miss_the_prediction_are_refused(tmp_path):
             attributions=W,
             method="optimized",
             units="output",
-            details={"base_value": base, "prediction": total + np.array([0.0, wrong])},
+            base_value=base,
+            prediction=total + np.array([0.0, wrong]),
         )
         if refused:
             with pytest.raises(InvalidInput, match="row 1 and its base value miss"):

@@ -24,10 +24,9 @@ FUNCTION = po.functions.Power(3)
 
 
 def every_array(result):
-    errors = result.standard_errors
-    every = {"attributions": result.attributions, "standard_errors": errors}
-    known = {name: array for name, array in every.items() if array is not None}
-    return known | result.details
+    _ = result.attributions, result.standard_errors  # some are computed when read
+    fields = {k: x for k, x in vars(result).items() if isinstance(x, np.ndarray)}
+    return fields | result.details
 
 
 def induced():

@@ -36,7 +36,7 @@ def contributions(X, rng):
     W = po.GradientMatching(pd.DataFrame(rng.normal(size=X.shape), X.index, X.columns))
     base = {"base_value": np.full(N, 0.4)}
     return po.Explanation(
-        attributions=W.G, method="mine", labels=W.labels, units="output", details=base
+        attributions=W.G, method="mine", labels=W.labels, units="output", **base
     )
 
 
@@ -91,7 +91,7 @@ def test_slopes_are_not_drawn_as_parts_of_a_sum(plot, contributions, X):
     slopes = po.Explanation(
         attributions=contributions.attributions,
         method="optimized",
-        details=contributions.details,  # a base value of theirs would be no base
+        base_value=contributions.base_value,  # a base value of theirs would be no base
     )
     assert repr(slopes.to_shap(X).base_values).startswith("None")
     with pytest.raises(InvalidInput, match=r"these are slopes.*units='output'"):
@@ -102,7 +102,7 @@ def test_slopes_come_back_without_a_base_value(contributions, X):
     slopes = po.Explanation(attributions=contributions.attributions, method="optimized")
     there = slopes.to_shap(X)
     assert "slopes add up to no output" in repr(there)
-    assert "base_value" not in po.Explanation.from_shap(there).details
+    assert po.Explanation.from_shap(there).base_value is None
 
 
 def test_there_and_back_again(contributions, X):
@@ -110,7 +110,7 @@ def test_there_and_back_again(contributions, X):
     np.testing.assert_array_equal(same.attributions, contributions.attributions)
     assert same.labels.features == contributions.labels.features
     assert (same.units, same.method) == ("output", "shap")
-    np.testing.assert_array_equal(same.details["base_value"], np.full(N, 0.4))
+    np.testing.assert_array_equal(same.base_value, np.full(N, 0.4))
 
 
 def test_a_real_explanation_of_the_package_keeps_its_base_values():
@@ -122,12 +122,8 @@ def test_a_real_explanation_of_the_package_keeps_its_base_values():
     )
     theirs = po.Explanation.from_shap(explainer(X))
     np.testing.assert_allclose(theirs.attributions, ours.attributions, atol=1e-12)
-    np.testing.assert_allclose(
-        theirs.details["base_value"], ours.details["base_value"], atol=1e-12
-    )
-    np.testing.assert_array_equal(
-        ours.to_shap(X).base_values, ours.details["base_value"]
-    )
+    np.testing.assert_allclose(theirs.base_value, ours.base_value, atol=1e-12)
+    np.testing.assert_array_equal(ours.to_shap(X).base_values, ours.base_value)
 
 
 def test_inputs_are_put_in_the_order_of_the_explanation(contributions, X):

@@ -263,7 +263,7 @@ def test_shap_knows_a_reference_of_means_and_modes(simple):
     result = Shap(background="mean").explain(simple, SMALL)
     modes = [SMALL["colour"].mode()[0], SMALL["job"].mode()[0]]
     typical = pd.DataFrame([[SMALL["age"].mean(), *modes]], columns=SMALL.columns)
-    np.testing.assert_allclose(result.details["base_value"], additive(typical)[0])
+    np.testing.assert_allclose(result.base_value, additive(typical)[0])
 
 
 def test_lime_package_hands_the_categories_to_the_package(simple):

@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Attributions, Points
+from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.base.checks import read_array, read_rng
 from propopt.base.errors import InvalidInput
 from propopt.base.terminal import progress_bar
@@ -33,7 +33,7 @@ from propopt.functions.cost import Cost, cost_of
 from propopt.functions.function import read_function
 from propopt.functions.texts import TextFunction
 from propopt.losses.faithfulness import Units
-from propopt.results.explanation import EFFECTS, Explanation, Parameter
+from propopt.results.explanation import Explanation, Parameter
 from propopt.tables.documents import Document
 from propopt.tables.frames import Labels
 
@@ -118,6 +118,8 @@ class WordsFound:
 
     attributions: Array  # (d,): one for each word
     standard_errors: Array | None = None  # (d,): where it knows them
+    base_value: float = math.nan  # of methods that explain f(x) less a base
+    prediction: float = math.nan
     # numbers of the document, such as an intercept
     details: dict[str, float] = field(default_factory=dict)
 
@@ -155,6 +157,13 @@ class DocumentTable:
             name: np.array([words.details.get(name, np.nan) for words in results])
             for name in names
         }
+
+    def ends(self, results: Sequence[WordsFound]) -> dict[str, Any]:
+        """Base values and predictions, (N,); none where no document has them."""
+        ends = np.array([(words.base_value, words.prediction) for words in results])
+        if np.isnan(ends).all():
+            return {}
+        return {"base_value": ends[:, 0], "prediction": ends[:, 1]}
 
     def _placed(self, of_words: Sequence[Array]) -> Array:
         return self.function.text_schema.placed(self.documents, of_words)
@@ -206,6 +215,8 @@ class Findings:
     attributions: Attributions  # (N, D): one attribution vector per point
     # (N, D): of a method that samples, where it knows them
     standard_errors: Array | None = None
+    base_value: Values | None = None  # (N,): what they are added to, and what that
+    prediction: Values | None = None  # gives, of methods that explain f(x) less a base
     details: Mapping[str, Array] = field(default_factory=dict)  # what it knows besides
 
 
@@ -262,8 +273,7 @@ class Baseline(ABC):
             ``evaluations``, and the ``standard_errors`` and ``details`` that the method
             documents. With a schema its columns are the encoded ones, and the
             attribution of a category is the effect of that category on the output, and
-            that of a missing number its effect: ``details["effects"]`` (N, D) says
-            where.
+            that of a missing number its effect: ``effects`` (N, D) says where.
 
         Raises
         ------
@@ -303,10 +313,11 @@ class Baseline(ABC):
             labels=request.labels,
             parameters=self.parameters,
             standard_errors=findings.standard_errors,
-            details={
-                **findings.details,
-                **({EFFECTS: missing} if missing.any() else {}),
-            },
+            effects=missing if missing.any() else None,
+            base_value=findings.base_value,
+            prediction=findings.prediction,
+            details=findings.details,
+            **request.function.told(request.points),
             units=self.units,
             quantity=request.function.quantity,
             evaluations=evaluations,
@@ -343,6 +354,7 @@ class Baseline(ABC):
             parameters=self._texts_parameters(),
             standard_errors=table.standard_errors(result),
             details=table.details(result),
+            **table.ends(result),
             units="output",
             quantity=function.quantity,
             evaluations=function.calls.rows - before,
@@ -364,6 +376,11 @@ class Baseline(ABC):
         return WordsFound(
             attributions=result.attributions[0],
             standard_errors=None if errors is None else errors[0],
+            **{
+                name: float(values[0])
+                for name in ("base_value", "prediction")
+                if (values := getattr(result, name)) is not None
+            },
             details={
                 name: float(values[0])
                 for name, values in result.details.items()

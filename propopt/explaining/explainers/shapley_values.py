@@ -162,8 +162,9 @@ class Shap(Baseline):
     rounding of f.
 
     ================================ ====== ==========================================
-    ``details["base_value"]``        (N,)   v(∅), the mean of f over the background
-    ``details["completeness_gap"]``  (N,)   Σ_j φ_j − (f(x) − v(∅))
+    ``base_value``                   (N,)   v(∅), the mean of f over the background
+    ``prediction``                   (N,)   f(x)
+    ``completeness_gap``             (N,)   Σ_j φ_j − (f(x) − v(∅)), of parts
     ``details["undefined"]``         (N,)   with ``units="gradient"``: how many
                                             features equal the reference
     ================================ ====== ==========================================
@@ -253,19 +254,21 @@ class Shap(Baseline):
         background = background_rows(self.background, request)
         empty = request.value(background)
         values = self._values(request, background, empty)
-        base = np.full(len(request.points), empty.mean())
-        gap = values.sum(axis=1) - (request.value(request.points) - base)
-        details = {"base_value": base, "completeness_gap": gap}
+        ends: dict[str, Any] = {
+            "base_value": np.full(len(request.points), empty.mean()),
+            "prediction": request.value(request.points),
+        }
         if self.units == "output":
-            return Findings(attributions=values, details=details)
+            return Findings(attributions=values, **ends)
         numeric = ~request.categorical
-        slopes, details["undefined"] = _slopes(
+        slopes, undefined = _slopes(
             values[:, numeric],
             request.points[:, numeric],
             _known_means(background[:, numeric]),
         )
         values[:, numeric] = slopes
-        return Findings(attributions=values, details=details)
+        details = {"undefined": undefined}
+        return Findings(attributions=values, details=details, **ends)
 
     def _values(
         self, request: Request, background: Array, empty: Values
@@ -447,8 +450,9 @@ class TreeShap(Baseline):
     and linear models. The background is the text without any word.
 
     ============================ ====== ==============================================
-    ``details["base_value"]``    (N,)   mean of f over the background, in each row
-    ``details["completeness_gap"]`` (N,) Σ_j φ_j − (f(x) − base), zero to rounding
+    ``base_value``               (N,)   mean of f over the background, in each row
+    ``prediction``               (N,)   f(x)
+    ``completeness_gap``         (N,)   Σ_j φ_j − (f(x) − base), zero to rounding
     ============================ ====== ==============================================
 
     Parameters
@@ -513,9 +517,7 @@ class TreeShap(Baseline):
         phi = WordShapley(read).values
         ends = np.array([request.points[0], np.zeros(at.n_words)])
         whole, base = request.value(ends).tolist()
-        gap = float(phi.sum()) - (whole - base)
-        details = {"base_value": base, "completeness_gap": gap}
-        return WordsFound(attributions=phi, details=details)
+        return WordsFound(attributions=phi, base_value=base, prediction=whole)
 
     def _findings(self, request: Request) -> Findings:
         boxes = CheckedBoxes.of(request.function).at(request.points, request.labels)
@@ -533,7 +535,5 @@ class TreeShap(Baseline):
             phi[some] = exact.values(request.points[some])
             request.advance(len(phi[some]))
         base = np.full(len(phi), request.value(background).mean())
-        gap = phi.sum(axis=1) - (request.value(request.points) - base)
-        return Findings(
-            attributions=phi, details={"base_value": base, "completeness_gap": gap}
-        )
+        total = request.value(request.points)
+        return Findings(attributions=phi, base_value=base, prediction=total)

@@ -322,7 +322,7 @@ def print_look(best: Explanation, subject: Subject, console: PlainConsole) -> No
 
 def attributions_in_words(best: Explanation, subject: Subject) -> str:
     """What attributions are, as a phrase."""
-    if "base_value" in best.details:
+    if best.base_value is not None:
         return f"{best.units_in_words}; every row adds up to f(x) − base"
     if subject.is_text:
         return best.units_in_words.replace("feature", "word")
@@ -333,13 +333,13 @@ def attributions_in_words(best: Explanation, subject: Subject) -> str:
 
 def output_parts(best: Explanation) -> dict[str, Any]:
     """The base, and the range of predictions, of attributions that add up to them."""
-    if best.units != "output" or "base_value" not in best.details:
+    bases, values, gap = best.base_value, best.prediction, best.completeness_gap
+    if bases is None or values is None or gap is None:
         return {}
-    bases, values = (np.asarray(best.details[n]) for n in ("base_value", "prediction"))
     return {
         "base_value": float(bases[0]) if np.ptp(bases) == 0.0 else bases.tolist(),
         "prediction": values.tolist(),
-        "completeness_gap": float(np.abs(best.details["completeness_gap"]).max()),
+        "completeness_gap": float(np.abs(gap).max()),
     }
 
 

@@ -153,7 +153,7 @@ def test_shap_knows_that_a_feature_is_missing(algorithm):
         tolerance = 1e-9 if algorithm == "exact" else 0.2
         expected = shapley(value, 3)
         np.testing.assert_allclose(result.attributions[n], expected, atol=tolerance)
-    np.testing.assert_allclose(result.details["completeness_gap"], 0.0, atol=1e-12)
+    np.testing.assert_allclose(result.completeness_gap, 0.0, atol=1e-12)
 
 
 def test_shap_values_per_unit_stay_effects_where_a_number_is_missing():
@@ -169,9 +169,7 @@ def test_shap_values_per_unit_stay_effects_where_a_number_is_missing():
         result.attributions[~ABSENT], expected[~ABSENT], rtol=1e-9
     )
     np.testing.assert_array_equal(result.details["undefined"], 0.0)
-    np.testing.assert_allclose(
-        plain.details["base_value"], additive(X.mean().to_numpy()[None])[0]
-    )
+    np.testing.assert_allclose(plain.base_value, additive(X.mean().to_numpy()[None])[0])
 
 
 def test_the_lime_package_takes_no_missing_numbers():
@@ -194,7 +192,7 @@ def test_mixtures_of_explanations_of_missing_values():
 def test_effects_of_missing_numbers_are_not_scaled():
     function = po.wrap(additive, data=X)
     plain = Gradient().explain(function, X)
-    np.testing.assert_array_equal(plain.details["effects"], ABSENT)
+    np.testing.assert_array_equal(plain.effects, ABSENT)
     scaled = plain.scaled([10.0, 100.0, 1000.0])
     sizes = np.where(ABSENT, 1.0, [10.0, 100.0, 1000.0])
     np.testing.assert_array_equal(scaled.attributions, plain.attributions * sizes)

@@ -341,8 +341,8 @@ def test_shapley_values_add_up_to_the_output(
     shap = Shap(background=background[:rows], algorithm=algorithm)  # type: ignore[arg-type]  # a parameter
     result = shap.explain(Product(), X)
     base = Product().value(background[:rows]).mean()
-    np.testing.assert_allclose(result.details["base_value"], base)
-    np.testing.assert_allclose(result.details["completeness_gap"], 0.0, atol=1e-12)
+    np.testing.assert_allclose(result.base_value, base)
+    np.testing.assert_allclose(result.completeness_gap, 0.0, atol=1e-12)
     np.testing.assert_allclose(
         result.attributions.sum(axis=1), Product().value(X) - base
     )
@@ -419,7 +419,7 @@ def test_shap_is_exact_up_to_twelve_features_and_samples_above(
     rng = np.random.default_rng(0)
     for n_features, gap in [(12, 0), (13, 0)]:
         result = Shap().explain(Sine(), rng.normal(size=(1, n_features)))
-        assert np.abs(result.details["completeness_gap"] - gap).max() < 1e-12
+        assert np.abs(result.completeness_gap - gap).max() < 1e-12
     assert capfd.readouterr() == ("", "")
 
 

@@ -69,7 +69,7 @@ def test_all_orders_give_the_same(case):
     result = TreeShap(background=table[100:120]).explain(function, table[:4])
     wanted = all_orders(function, table[:4], table[100:120])
     np.testing.assert_allclose(result.attributions, wanted, atol=1e-12)
-    assert np.abs(result.details["completeness_gap"]).max() <= 1e-12
+    assert np.abs(result.completeness_gap).max() <= 1e-12
     assert result.units == "output"
 
 

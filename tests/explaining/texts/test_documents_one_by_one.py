@@ -52,7 +52,7 @@ def test_it_is_the_optimum_beside_the_fixed_documents(fitted, model):
     W, fixed = result.to_frame().iloc[0], explainer.reference_.to_frame()
     parts = settings.get("units") == "output"
     g = pd.Series(
-        result.details["contributions" if parts else "gradient"][0], index=W.index
+        (result.contributions if parts else result.gradient)[0], index=W.index
     )
     words = po.wrap(model, data=NEW[:1]).text_schema.vocabulary
     assert set(W.index[W != 0.0]) <= set(words)
@@ -70,7 +70,7 @@ def test_it_is_the_optimum_beside_the_fixed_documents(fitted, model):
     np.testing.assert_allclose(slopes, expected, atol=1e-12)
     assert result.certificate.holds(1e-9)
     if parts:
-        total = result.details["prediction"] - result.details["base_value"]
+        total = result.prediction - result.base_value
         assert W.sum() == pytest.approx(float(total[0]), abs=1e-12)
 
 
@@ -107,7 +107,7 @@ def test_words_that_nobody_had_have_their_target(fitted):
     if settings.get("units") == "output":
         return
     result = explainer.explain(["xylophone"], progress=False)
-    W, g = result.attributions[0], result.details["gradient"][0]
+    W, g = result.attributions[0], result.gradient[0]
     np.testing.assert_array_equal(W, g)
     assert result.labels.features[-1] == "xylophone"
 

@@ -57,7 +57,7 @@ def test_the_target_is_the_effect_of_deleting_each_word(model):
     best = po.explain(model, DOCUMENTS, progress=False)
     function = po.wrap(model, data=DOCUMENTS)
     for row, document in zip(
-        best.details["gradient"], function.documents_of(DOCUMENTS), strict=True
+        best.gradient, function.documents_of(DOCUMENTS), strict=True
     ):
         if document.n_words == 0:
             assert not row.any()
@@ -77,7 +77,7 @@ def test_words_of_each_document_add_up(model, contributions):
     empty = [x.without(np.zeros(x.n_words, bool)) for x in blank]
     total = value_of(model, DOCUMENTS) - value_of(model, empty)
     np.testing.assert_allclose(best.attributions.sum(axis=1), total, atol=1e-12)
-    assert np.abs(best.details["completeness_gap"]).max() < 1e-12
+    assert np.abs(best.completeness_gap).max() < 1e-12
 
 
 @pytest.mark.parametrize("make", [forest, linear])
@@ -94,7 +94,7 @@ def test_the_target_of_complete_attributions_is_shapley_values(make):
         )
         phi = explainer(np.ones((1, at.n_words)), silent=True).values[0]
         columns = function.text_schema.columns_of(at.document)
-        result = best.details["contributions"][n, columns]
+        result = best.contributions[n, columns]
         np.testing.assert_allclose(result, phi, atol=1e-9)
 
 
@@ -102,7 +102,7 @@ def test_a_model_that_can_only_be_called_is_explained_too():
     best = po.explain(called, DOCUMENTS, units="output", progress=False)
     assert best.certificate.holds(1e-6)
     # of three words each has a third of what they do together
-    row = best.details["contributions"][3]
+    row = best.contributions[3]
     names = best.labels.features
     assert row[names.index("not")] == pytest.approx(2.0, abs=1e-9)
     assert row[names.index("all")] == pytest.approx(1.0, abs=1e-9)
@@ -114,7 +114,7 @@ def test_long_documents_of_such_a_model_are_drawn_with_errors():
     best = po.explain(called, pair, units="output", progress=False)
     assert "orders of the words" in best.parameters["contributions"]
     assert "no pipeline of scikit-learn" in best.parameters["notes"]
-    row = dict(zip(best.labels.features, best.details["contributions"][0], strict=True))
+    row = dict(zip(best.labels.features, best.contributions[0], strict=True))
     # a third of 200 orders give all of 3 to one word: 6 errors, one false alarm in 1e9
     assert row["bad"] == pytest.approx(2.0, abs=6 * 3 * np.sqrt(2 / 9 / 200))
     assert best.standard_errors[0].max() > 0.0
@@ -137,7 +137,7 @@ def test_documents_without_neighbours_keep_their_target(model):
     best = po.explain(model, DOCUMENTS, progress=False)
     alone = len(DOCUMENTS) - 1
     np.testing.assert_allclose(
-        best.attributions[alone], best.details["gradient"][alone], atol=1e-12
+        best.attributions[alone], best.gradient[alone], atol=1e-12
     )
 
 
@@ -147,14 +147,14 @@ def test_one_document_has_its_target(model, settings):
     kind = "contributions" if "units" in settings else "gradient"
     if settings.get("contributions") != "slopes":
         np.testing.assert_allclose(
-            best.attributions, best.details[kind], rtol=0, atol=1e-9
+            best.attributions, getattr(best, kind), rtol=0, atol=1e-9
         )
     assert best.parameters["weight rule"] == "none: no similar documents share a word"
 
 
 def test_given_contributions_are_taken_and_have_to_be_of_words_that_are_there(model):
     first = po.explain(model, DOCUMENTS, units="output", progress=False)
-    given = first.details["contributions"]
+    given = first.contributions
     again = po.explain(
         model, DOCUMENTS, units="output", contributions=given, progress=False
     )

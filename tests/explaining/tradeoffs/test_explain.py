@@ -146,8 +146,8 @@ def test_a_forest_is_explained_by_its_mean_over_observed_values(rng):
     assert result.parameters["gradient"] == "exact (boxes)"
     assert result.target_error == 0.0
     noise = po.explain(forest, X, law="gaussian")
-    assert noise.details["gradient"].shape == result.details["gradient"].shape
-    assert (noise.details["gradient"] != result.details["gradient"]).any()
+    assert noise.gradient.shape == result.gradient.shape
+    assert (noise.gradient != result.gradient).any()
     assert (result.attributions[:, 0] > np.abs(result.attributions[:, 1])).mean() > 0.9
 
 
@@ -165,7 +165,7 @@ def test_the_result_is_saved_with_what_was_chosen(pipeline, X, tmp_path):
     same = po.Explanation.load(tmp_path / "found")
     assert same.parameters == result.parameters
     assert same.units == "scaled"
-    assert (same.details["gradient"] == result.details["gradient"]).all()
+    assert (same.gradient == result.gradient).all()
 
 
 def test_one_row_is_refused_with_what_would_do(pipeline, X):
