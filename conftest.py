@@ -9,21 +9,46 @@ import pytest
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """``--quarter k``: every fourth file, so that four runs are the whole suite."""
-    parser.addoption("--quarter", type=int, choices=range(4))
+    """``--part k/n``: every nth file, so that n runs are the whole suite."""
+    parser.addoption("--part", type=_part, metavar="K/N")
 
 
+def _part(text: str) -> tuple[int, int]:
+    first, count = map(int, text.split("/"))
+    if not 0 <= first < count:
+        raise ValueError(text)
+    return first, count
+
+
+@pytest.hookimpl(tryfirst=True)  # before the slow ones are left out
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> None:
     """Files are collected all the same: doctests of a package need it imported."""
-    quarter = config.getoption("--quarter")
-    if quarter is None:
+    _mark_what_is_not_sampled(items)
+    if (part := config.getoption("--part")) is None:
         return
-    kept = set(sorted({item.path for item in items})[quarter::4])
+    first, count = part
+    kept = set(sorted({item.path for item in items})[first::count])
     left_out = [item for item in items if item.path not in kept]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item.path in kept]
+
+
+def _mark_what_is_not_sampled(items: list[pytest.Item]) -> None:
+    """Of products of parameters k are everyday tests; the others are slow ones."""
+    families: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("sampled") is not None:
+            families.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for family in families.values():
+        marker = family[0].get_closest_marker("sampled")
+        assert marker is not None, "it was asked for"
+        (k,) = marker.args
+        everyday = {len(family) * place // k for place in range(k)}
+        for place, item in enumerate(family):
+            if place not in everyday:
+                item.add_marker("slow")
 
 
 @pytest.fixture(autouse=True)

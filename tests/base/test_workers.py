@@ -246,6 +246,7 @@ WITH = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("solver", WITH)
 @pytest.mark.filterwarnings("ignore::propopt.base.errors.UncertifiedWarning")
 def test_every_number_of_workers_gives_the_same_digits(problem, solver):

@@ -33,6 +33,7 @@ def case(request):
     return explainer, X_NEW
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 def test_no_bit_depends_on_who_else_is_asked(case):
     explainer, rows = case

@@ -222,6 +222,7 @@ def test_rows_add_up_to_the_prediction_less_the_base(case):
     assert case.found.units == "output"
 
 
+@pytest.mark.sampled(2)
 def test_no_bit_depends_on_who_else_is_asked(case):
     order = np.random.default_rng(2).permutation(len(case.rows))
     same(case.explainer.explain(taken(case.rows, order)), case.found, order)
@@ -233,6 +234,7 @@ def test_no_bit_depends_on_who_else_is_asked(case):
             assert one.standard_errors.tobytes() == errors.tobytes()
 
 
+@pytest.mark.sampled(2)
 def test_a_loaded_explainer_answers_with_the_same_bits(case, tmp_path):
     case.explainer.save(tmp_path / "it.npz")
     fresh = EXPLAINERS[case.name]()  # a model that nobody asked anything before

@@ -31,6 +31,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature na
 NEW = {"categories": mixed(1, 10), "network, without names": X_NEW.to_numpy()}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", EXPLAINERS)
 def test_a_loaded_explainer_answers_with_the_same_bits(name, tmp_path):
     explainer = EXPLAINERS[name]().fit()

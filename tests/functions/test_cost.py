@@ -183,6 +183,7 @@ def texts(clock):
     return lambda: text_limits(model, documents, n_samples=4000)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("work", [lime, shap, draws, limits, texts])
 @pytest.mark.parametrize(("per_call", "per_row"), [(3.0, 1e-4), (1e-2, 2e-3)])
 def test_waiting_is_announced_within_a_factor_of_three(

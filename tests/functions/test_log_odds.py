@@ -144,6 +144,7 @@ SCORES = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "name", ["hist", "gradient", "lightgbm", "xgboost", "catboost"]
 )

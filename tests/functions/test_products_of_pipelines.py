@@ -108,6 +108,7 @@ PIPELINES = [
 ]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("model", PIPELINES)
 def test_pipelines_of_tables_are_read(model):
     function = wrapped(model, TABLE, RESPONSE)

@@ -83,6 +83,7 @@ def test_of_folds_all_rows_choose_and_all_sets_are_counted() -> None:
     assert "minipatches of all rows" in chosen.notes[0]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.filterwarnings("ignore::propopt.base.errors.FewPatchesWarning")  # triples
 @pytest.mark.parametrize(
     ("scheme", "counted"), [(DataSplit(), 3), (DataSplit(n_folds=3), 15), (FEW, 15)]

@@ -185,6 +185,7 @@ def objectives(
     }
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("kind", ["pairwise", "sparsity", "max", "function"])
 @pytest.mark.parametrize("name", PAPER_FUNCTIONS)
 def test_no_baseline_beats_the_optimum(name, kind):

@@ -107,6 +107,7 @@ def shown(model, best):
     yield "picture of trade-offs", drawn(lambda ax: curve.plot(ax=ax))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", MODELS)
 def test_all_that_is_read_says_what_is_explained(name, explained):
     _, model, best = explained(name)

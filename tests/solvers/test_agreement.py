@@ -106,6 +106,7 @@ def slack(explanation):
     return (explanation.gap + 1e-9) * explanation.certificate.scale
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("first", range(0, N_PROBLEMS, 20))
 def test_solvers_agree_with_clarabel(first):
     for number in range(first, first + 20):

@@ -75,6 +75,7 @@ def test_no_other_explanation_is_below_the_optimum_minus_the_gap(kind, seed, wei
         assert objective.value(rival) >= best.objective - slack(best)
 
 
+@pytest.mark.sampled(2)
 @each_kind
 @given(seed=SEEDS, weights=st.tuples(WEIGHTS, WEIGHTS, WEIGHTS), factor=WEIGHTS)
 def test_a_loss_never_grows_with_its_own_weight(kind, seed, weights, factor):
@@ -90,6 +91,7 @@ def test_a_loss_never_grows_with_its_own_weight(kind, seed, weights, factor):
         assert product <= slack(first) + slack(second) + 1e-12 * scale
 
 
+@pytest.mark.sampled(2)
 @each_kind
 @given(
     seed=SEEDS,
@@ -108,6 +110,7 @@ def test_optima_for_positive_weights_do_not_dominate_one_another(kind, seed, dat
         assert not (nowhere_worse and clearly_better)
 
 
+@pytest.mark.sampled(2)
 @each_kind
 @given(seed=SEEDS, weights=st.tuples(WEIGHTS, WEIGHTS, WEIGHTS))
 def test_permuted_points_have_permuted_explanations(kind, seed, weights):

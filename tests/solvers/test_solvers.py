@@ -97,6 +97,7 @@ def test_closed_form_equals_the_backends(name, backend):
     assert conic.objective == pytest.approx(closed.objective, rel=1e-8, abs=1e-10)
 
 
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("name", OF_EACH_KIND)
 @each_solver
 def test_prepared_once_equals_prepared_afresh(solver, name):

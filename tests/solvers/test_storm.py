@@ -29,6 +29,7 @@ def faults(first, count):
     }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("first", IN_SUITE)
 def test_random_problems_are_right_or_announced(first):
     assert faults(first, BLOCK) == {}

@@ -62,6 +62,7 @@ WHOLE = swept("cubic")
 # ---- streams
 
 
+@pytest.mark.sampled(2)
 @posix
 @pytest.mark.parametrize(
     ("command", "code", "told"),
@@ -80,6 +81,7 @@ def test_a_stream_that_takes_nothing_does_not_end_a_run(file, out, command, code
     assert len(pd.read_csv(out / "cubic.csv")) == 3
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("environment", "times"),
     [

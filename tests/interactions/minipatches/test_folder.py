@@ -227,6 +227,7 @@ def test_what_was_damaged_is_fitted_again(place, marks):
     assert n_fits(marks) == 500 - 191
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("text", ["0 64 12\n", "0 99999 1\n64 0 1\n", "\xff\x00 3", ""])
 def test_lines_that_say_what_is_not_so_are_not_believed(place, marks, text):
     learner = Once(str(marks))
@@ -240,6 +241,7 @@ def test_lines_that_say_what_is_not_so_are_not_believed(place, marks, text):
     assert n_fits(marks) == 0
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("other", "words"),
     [
@@ -369,6 +371,7 @@ print([of_learner(make()) for make in SAME])
 """
 
 
+@pytest.mark.slow
 def test_learners_are_the_same_in_every_process():
     tests = Path(__file__).parents[2]
     paths = [Path(__file__).parent, tests / "support", tests.parent]

@@ -34,6 +34,7 @@ def alike(one, other):
 LEARNER = DecisionTreeRegressor(max_features=1)  # it draws, too
 
 
+@pytest.mark.slow
 def test_any_number_of_workers_gives_the_same_digits():
     X, y = small_table()
     alone = fitted(many(), X, y, LEARNER)

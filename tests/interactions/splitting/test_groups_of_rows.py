@@ -96,6 +96,7 @@ def loco_of_new_people(source):
     return result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_folds", [None, 5])
 def test_intervals_hold_for_new_people_as_often_as_they_say(n_folds):
     # 200 tables: 2.7 % for a share of 0.9 to be 4 standard errors of 0.021 below, which

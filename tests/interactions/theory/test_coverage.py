@@ -50,6 +50,7 @@ def test_fits_in_one_solve_are_those_of_the_package(snr: float) -> None:
     assert (np.abs(many.estimates - exact) < 5.0 * many.standard_errors).all()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("n_rows", [100, 250, 500])
 @pytest.mark.parametrize("snr", [0.0, 2.0])
 def test_least_squares(snr: float, n_rows: int) -> None:

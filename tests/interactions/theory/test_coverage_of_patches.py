@@ -39,6 +39,7 @@ class KernelOfWidth(RegressorMixin, BaseEstimator):
         return self.own_.predict(X)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.filterwarnings("ignore::propopt.base.errors.FewPatchesWarning")
 @pytest.mark.parametrize(
     ("estimator", "learner", "columns"),

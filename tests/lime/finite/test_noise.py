@@ -55,6 +55,7 @@ def test_influences_are_those_of_the_normal_equations(first_row, ridge):
     np.testing.assert_allclose(fit.mean_influence[0], expected, atol=1e-12)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ["bump", "box", "product"])
 @pytest.mark.parametrize(("ridge", "first_row"), [(0.0, False), (1.0, True)])
 def test_predicted_deviations_are_those_of_runs(name, ridge, first_row):
@@ -185,6 +186,7 @@ def test_ten_columns_and_a_wide_bump_take_the_samples_that_were_measured():
     assert both / 0.1**2 == pytest.approx(170, rel=0.15)
 
 
+@pytest.mark.slow
 def test_weights_by_distance_scatter_as_predicted():
     """Variances of 250 runs against χ², false alarms of 1e-6, widened by 8 %."""
     law = GaussianLaw.of(np.zeros(4), 1.0, kernel_width=1.2)

@@ -18,6 +18,7 @@ def forest():
     return RandomForestRegressor(12, max_depth=6, random_state=0).fit(X, y), X
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("width", [0.4, 1.0, 4.0])
 @pytest.mark.parametrize("law", [po.lime.TabularLaw, po.lime.GaussianLaw])
 def test_roots_and_turned_signs_are_those_of_each_row(forest, law, width):

@@ -124,6 +124,7 @@ def test_a_statement_that_is_not_confirmed_is_told_first_and_is_no_failure(
     assert "not confirmed: it falls: 2, expected <= 1" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_an_invariant_that_fails_is_a_failure_and_told_first(tmp_path, monkeypatch):
     code, page = reproduce(monkeypatch, tmp_path, invariant(1.001), claim())
     assert code == 4
@@ -240,6 +241,7 @@ def rerun(monkeypatch, folder, file, values):
     return (folder / "README.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_what_a_run_writes_is_what_the_next_is_held_against(
     file, tmp_path, monkeypatch, capsys
 ):

@@ -62,6 +62,7 @@ def test_sections_have_the_results_of_their_file(file):
     assert made.findings == panel(file, *STATEMENTS).run().findings
 
 
+@pytest.mark.slow
 def test_panels_of_objects_run_in_workers():
     panels = [panel(of_objects(), *STATEMENTS), panel(read_sections(sections()))]
     first, second = panel_results(panels, 2)
