@@ -19,7 +19,7 @@ from propopt.laws.column_laws import CodedLaw, IntervalCells, NumericLaw
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.sets import Sets
 from propopt.structures.products.algebra import Measures, Products, ranks
-from propopt.tables.columns import Atoms, Coded
+from propopt.tables.columns import Atoms
 from propopt.tables.frames import Labels, read_points
 from propopt.tables.schema import TableSchema
 
@@ -67,11 +67,7 @@ class Reference:
         """As :meth:`of`, of points that are encoded."""
         names = Labels() if labels is None else labels
         n_rows, n_columns = points.shape
-        columns = [None] * n_columns if schema is None else schema.columns
-        n_codes = tuple(
-            len(column.frequencies) if isinstance(column, Coded) else None
-            for column in columns
-        )
+        n_codes = (None,) * n_columns if schema is None else schema.n_codes
         if n_rows > MOST_ROWS:
             kept = np.sort(read_rng(rng).choice(n_rows, MOST_ROWS, replace=False))
             points, names = points[kept], names.of_positions(kept)

@@ -146,6 +146,14 @@ class TableSchema:
         """Which of the D encoded columns are codes of categories, shape (D,)."""
         return np.array([isinstance(column, Coded) for column in self.columns])
 
+    @property
+    def n_codes(self) -> tuple[int | None, ...]:
+        """How many codes each of the D encoded columns has; None for numbers."""
+        return tuple(
+            len(column.frequencies) if isinstance(column, Coded) else None
+            for column in self.columns
+        )
+
     @cached_property
     def observed(self) -> tuple[Atoms | None, ...]:
         """The values of each column of numbers, (D,); None for others, or very many."""

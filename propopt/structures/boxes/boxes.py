@@ -25,14 +25,7 @@ from numpy.typing import NDArray
 from propopt.base.arrays import Array, Attributions, Points, Positions, Values
 from propopt.base.errors import Refused
 from propopt.base.resources import Budget
-from propopt.structures.boxes.sets import (
-    ColumnMap,
-    LeafSets,
-    SameColumn,
-    Sets,
-    Tree,
-    leaf_sets,
-)
+from propopt.structures.boxes.sets import LeafSets, Sets, Tree, leaf_sets
 from propopt.structures.products.algebra import Measures, Products, padded_paths
 from propopt.structures.products.sums import SumOfProducts
 
@@ -75,12 +68,12 @@ class Boxes:
         base: float = 0.0,
         *,
         n_columns: int,
-        maps: Sequence[ColumnMap] | None = None,
+        n_codes: Sequence[int | None] | None = None,
         tolerance: float = DOUBLE_TOLERANCE,
     ) -> Boxes:
-        """The sum of trees."""
-        columns = tuple(map(SameColumn, range(n_columns))) if maps is None else maps
-        leaves = [leaf_sets(tree, columns) for tree in trees]
+        """The sum of trees; columns have so many codes, or are numbers."""
+        codes = (None,) * n_columns if n_codes is None else n_codes
+        leaves = [leaf_sets(tree, codes) for tree in trees]
         return _boxes(leaves, base, n_columns, tolerance)
 
     @classmethod
@@ -414,7 +407,8 @@ class TreeSum:
 
     trees: tuple[Tree, ...]  # by the columns of the table
     base: float  # what is added to them
-    columns: tuple[SameColumn, ...]  # (D,): the columns of the table
+    # (D,): how many codes the columns of the table have; None for numbers
+    n_codes: tuple[int | None, ...]
     # how far the sum may be from the model, over the range of f
     tolerance: float = DOUBLE_TOLERANCE
 
@@ -423,14 +417,14 @@ class TreeSum:
         return Boxes.of_trees(
             self.trees,
             self.base,
-            n_columns=len(self.columns),
-            maps=self.columns,
+            n_columns=len(self.n_codes),
+            n_codes=self.n_codes,
             tolerance=self.tolerance,
         )
 
     def leaves(self) -> list[LeafSets]:
         """The sets that lead to the leaves of each tree."""
-        return [leaf_sets(tree, self.columns) for tree in self.trees]
+        return [leaf_sets(tree, self.n_codes) for tree in self.trees]
 
     def scaled(self, weight: float) -> TreeSum:
         """``weight`` · f."""
@@ -443,6 +437,6 @@ class TreeSum:
         return cls(
             tuple(tree for part in parts for tree in part.trees),
             sum(part.base for part in parts),
-            parts[0].columns,
+            parts[0].n_codes,
             max(part.tolerance for part in parts),
         )

@@ -15,7 +15,7 @@ from propopt.laws import data_law
 from propopt.laws.column_laws import temper
 from propopt.laws.data_law import BoxMeans, DataLaw, Reference
 from propopt.structures.boxes.boxes import Boxes
-from propopt.structures.boxes.sets import SameColumn, Tree
+from propopt.structures.boxes.sets import Tree
 from propopt.tables.frames import Labels
 
 
@@ -88,9 +88,8 @@ def test_contrasts_of_trees_with_categories_are_those_of_all_combinations(seed):
     table = some_rows(rng, 12, 4, coded=(2,), n_codes=3)
     table[:, 1] = table[:, 1].round()
     law = DataLaw(Reference(table, (None, None, 3, None), Labels(), 12))
-    maps = [SameColumn(0), SameColumn(1), SameColumn(2, 3), SameColumn(3)]
     trees = [random_tree(rng, 4, 4, coded=(2,), n_codes=3) for _ in range(5)]
-    boxes = Boxes.of_trees(trees, 0.5, n_columns=4, maps=maps)
+    boxes = Boxes.of_trees(trees, 0.5, n_columns=4, n_codes=(None, None, 3, None))
     rows = some_rows(rng, 6, 4, coded=(2,), n_codes=3)
     means, attributions = contrasts(boxes, rows, law)
     for n, row in enumerate(rows):
