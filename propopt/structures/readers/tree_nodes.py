@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias, final
 
 import numpy as np
@@ -382,32 +383,35 @@ class Questions:
 
     def steps(self, k: int, source: Steps) -> tuple[Array, Array]:
         """Where runs of numbers end, but for the last, and what is seen of each."""
-        values = np.array(source.values)
+        values, seen, other = self.listed(k, source)
         if not source.elsewhere:
-            return values[:-1], self._ask(k, values)
-        asked = np.append(values, _beyond(values))
-        seen = self._ask(k, asked)
+            return values[:-1], seen
         ends = np.stack([np.nextafter(values, -np.inf), values], axis=1).ravel()
-        runs = np.full(len(ends) + 1, seen[-1])
-        runs[1::2] = seen[:-1]
+        runs = np.full(len(ends) + 1, other)
+        runs[1::2] = seen
         return ends, runs
+
+    def listed(self, k: int, source: Steps) -> tuple[Array, Array, float]:
+        """The values of an encoded column, what is seen of each, and of all others."""
+        values = np.array(source.values)
+        if not source.elsewhere:  # other values are refused
+            return values, self.ask(k, values), np.nan
+        *seen, other = self.ask(k, np.append(values, np.floor(values[-1]) + 1.0))
+        return values, np.array(seen), float(other)
 
     def _one_by_one(self, k: int, values: Array) -> Array:
         """What is seen of values, some of which may be refused: NaN of those."""
         try:
-            return self._ask(k, values)
+            return self.ask(k, values)
         except (TypeError, ValueError):
             if len(values) == 1:
                 return np.array([np.nan])
             return np.concatenate([self._one_by_one(k, v) for v in values[:, None]])
 
-    def _ask(self, k: int, values: Array) -> Array:
-        return self.view.ask(self.numbers, np.full(len(values), k), values)
-
-
-def _beyond(values: Array) -> float:
-    """A number that is larger than all."""
-    return float(np.floor(values[-1]) + 1.0)
+    def ask(self, k: int, values: Array) -> Array:
+        """What is seen in one column of values (n,) of its source."""
+        with np.errstate(all="ignore"):  # such as logarithms of other columns at 0
+            return self.view.ask(self.numbers, np.full(len(values), k), values)
 
 
 def _near_secants(column: ColumnMap, thresholds: Array) -> tuple[Array, Array]:
@@ -452,36 +456,47 @@ def resolved(trees: Sequence[Tree], view: View, numbers: Numbers) -> list[Tree] 
     return whole
 
 
-_Put: TypeAlias = tuple[Any, ...]
-"""What makes nodes ask for a column of the table, and what is seen of that column."""
+_Put: TypeAlias = Callable[["_Asking", Positions], None]
+"""What makes nodes that ask for a column of the model ask for one of the table."""
 
 
 def _of_table(tree: Tree, columns: Mapping[int, _Put]) -> Tree | None:
     asking = _Asking(tree)
     for k in np.unique(tree.feature[tree.feature >= 0]).tolist():
-        put, *seen = columns[k]
-        put(asking, *seen, np.flatnonzero(tree.feature == k))
+        columns[k](asking, np.flatnonzero(tree.feature == k))
     return fanned(asking.tree(), asking.fans)
 
 
 def _columns(
     ends: Mapping[int, Array], view: View, numbers: Numbers
 ) -> Mapping[int, _Put]:
-    """What makes nodes that ask for a column of the model ask for one of the table."""
+    """For each column of the model that is asked for."""
     asked = Questions(view, numbers)
     numeric = [k for k in ends if not isinstance(view.sources[k], CodedColumn)]
     missing, cuts = asked.missing(numeric), asked.cuts(ends)
     columns: dict[int, _Put] = {}
     for k in ends:
         match view.sources[k]:
-            case CodedColumn(column):
-                columns[k] = _Asking.put_codes, column, asked.codes(k)
-            case Steps(column) as source:
-                runs = asked.steps(k, source)
-                columns[k] = _Asking.put_runs, column, missing[k], *runs
+            case CodedColumn(j):
+                put = partial(_Asking.put_codes, column=j, seen=asked.codes(k))
+            case Steps(j) as source:
+                changes, seen = asked.steps(k, source)
+                put = partial(
+                    _Asking.put_runs,
+                    column=j,
+                    missing=missing[k],
+                    ends=changes,
+                    seen=seen,
+                )
             case source:
-                seen = missing[k], ends[k], cuts[k]
-                columns[k] = _Asking.put_numbers, source.column, *seen
+                put = partial(
+                    _Asking.put_numbers,
+                    column=source.column,
+                    missing=missing[k],
+                    ends=ends[k],
+                    cuts=cuts[k],
+                )
+        columns[k] = put
     return columns
 
 
@@ -518,11 +533,11 @@ class _Asking:
 
     def put_numbers(
         self,
+        nodes: Positions,
         column: int,
         missing: float,
         ends: Array,  # (T,): all that is compared with what is seen, increasing
         cuts: Array,  # (T,): the largest numbers of which at most that is seen
-        nodes: Positions,
     ) -> None:
         """Ask for numbers that are seen through a nondecreasing map."""
         thresholds = self.model.threshold[nodes]
@@ -537,11 +552,11 @@ class _Asking:
 
     def put_runs(
         self,
+        nodes: Positions,
         column: int,
         missing: float,
         ends: Array,  # (m − 1,): where what is seen changes, increasing
         seen: Array,  # (m,): what is seen up to each end, and beyond the last
-        nodes: Positions,
     ) -> None:
         """Ask for numbers of which something is seen that is constant between ends."""
         self.feature[nodes] = column
@@ -550,7 +565,7 @@ class _Asking:
             self.missing_left[node] = left[-1]
             self.fans[node] = Fan.of(ends, left[:-1])
 
-    def put_codes(self, column: int, seen: Array, nodes: Positions) -> None:
+    def put_codes(self, nodes: Positions, column: int, seen: Array) -> None:
         """Ask for a category, of whose codes (K,) this is seen."""
         self.feature[nodes] = column
         for node in nodes.tolist():
