@@ -338,7 +338,6 @@ class NumericCells:
         return (self.start >= self.stop) & ~self.missing
 
     def take(self, chosen: Positions) -> NumericCells:
-        """Those that are chosen."""
         return NumericCells(
             self.law, self.start[chosen], self.stop[chosen], self.missing[chosen]
         )
@@ -356,7 +355,6 @@ class NumericCells:
 
     @property
     def entries(self) -> tuple[Positions, Positions, Positions]:
-        """Of each set its start, its stop and missing, −1 for none, (U,) each."""
         return (
             np.searchsorted(self._cuts, self.start),
             np.searchsorted(self._cuts, self.stop),
@@ -463,7 +461,6 @@ class CodedCells:
 
     @property
     def keys(self) -> tuple[Positions]:
-        """Equal for equal sets."""
         return (ranks(self.members.T),)
 
     @property
@@ -477,7 +474,6 @@ class CodedCells:
         return np.asarray((~self.members).all(axis=1))
 
     def take(self, chosen: Positions) -> CodedCells:
-        """Those that are chosen."""
         return CodedCells(self.law, self.members[chosen])
 
     @cached_property
@@ -535,7 +531,6 @@ class IntervalCells:
 
     @property
     def keys(self) -> tuple[Array, Array, Truths]:
-        """Equal for equal sets."""
         return self.low, self.high, self.missing
 
     @property
@@ -549,7 +544,6 @@ class IntervalCells:
         return (self.low >= self.high) & ~self.missing
 
     def take(self, chosen: Positions) -> IntervalCells:
-        """Those that are chosen."""
         return IntervalCells(
             self.low[chosen],
             self.high[chosen],
@@ -570,7 +564,6 @@ class IntervalCells:
 
     @property
     def entries(self) -> tuple[Positions, Positions, Positions]:
-        """Of each set its start, its stop and missing, −1 for none, (U,) each."""
         return (
             np.searchsorted(self._ends, self.low),
             np.searchsorted(self._ends, self.high),

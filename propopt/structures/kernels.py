@@ -262,7 +262,6 @@ class KernelMachine(Network):
 
     @property
     def n_scores(self) -> int:
-        """The number K of scores."""
         return len(self.weights)
 
     @property
@@ -271,7 +270,6 @@ class KernelMachine(Network):
         return 4 * len(self.centers) * self.kernel.n_parts + self.n_scores
 
     def scores(self, points: Points) -> Array:
-        """Scores, shape (n, K)."""
         return self.linearized(points)[0]
 
     def linearized(self, points: Points) -> tuple[Array, Pullback]:
@@ -304,7 +302,6 @@ class GaussianClasses(Network):
         return sum(B.shape[1] for B in self.whitenings) + 2 * self.means.shape[1]
 
     def scores(self, points: Points) -> Array:
-        """Scores, shape (n, K)."""
         return self.linearized(points)[0]
 
     def linearized(self, points: Points) -> tuple[Array, Pullback]:
@@ -343,7 +340,6 @@ class IndependentGaussians(Network):
         return self.n_scores + 2 * self.means.shape[1]
 
     def scores(self, points: Points) -> Array:
-        """Scores, shape (n, K)."""
         squares = [
             ((points - mean) ** 2) @ precision
             for mean, precision in zip(self.means, self.precisions, strict=True)
