@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, Protocol, Self, TypeAlias, final
+from typing import Any, Final, TypeAlias, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
 from propopt.base.checks import read_rng, sealed
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
-from propopt.laws.column_laws import CodedLaw, IntervalCells, NumericLaw
+from propopt.laws.column_laws import Cells, CodedLaw, NumericLaw, noisy_cells
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.sets import Sets
 from propopt.structures.products.algebra import Measures, Products, ranks
@@ -110,36 +109,6 @@ class Reference:
 # ---- The sets that a law tells apart, and the tables that hold their measures
 
 
-class Cells(Protocol):
-    """U sets of one column, as a law knows them."""
-
-    @property
-    def keys(self) -> Iterable[NDArray[np.generic]]:
-        """Equal for sets that no row tells apart, (U,) each."""
-
-    @property
-    def full(self) -> Truths:
-        """Which hold everything, (U,)."""
-
-    @property
-    def empty(self) -> Truths:
-        """Which have no probability in any row, (U,)."""
-
-    def take(self, chosen: Positions) -> Self:
-        """Those that are chosen."""
-
-    @property
-    def n_entries(self) -> int:
-        """Those of their tables."""
-
-    @property
-    def entries(self) -> tuple[Positions, Positions, Positions]:
-        """Of each set its start, its stop and missing, −1 for none, (U,) each."""
-
-    def fill(self, x: Array, law: Array, contrast: Array) -> None:
-        """Fill tables (entries, n) at values x (n,) of the column."""
-
-
 @final
 @dataclass(frozen=True, eq=False)
 class KnownCells:
@@ -210,13 +179,6 @@ class KnownCells:
         return start, stop, missing
 
 
-class Law(Protocol):
-    """Independent columns around each row, and a contrast in each column."""
-
-    def knows(self, sets: Sets) -> KnownCells:
-        """What the law makes of sets."""
-
-
 # ---- The data law: observed values near those of a row, column by column
 
 
@@ -255,11 +217,6 @@ class DataLaw:
                 strict=True,
             )
         )
-
-    @cached_property
-    def spreads(self) -> Array:
-        """Standard deviations s of numbers, 1 for categories, (D,)."""
-        return np.array([column.spread for column in self.columns])
 
     def has_slopes(self, points: Points) -> Truths:
         """Where contrasts are slopes over three values or more, (N, D).
@@ -348,7 +305,7 @@ class BoxMeans:
     """
 
     boxes: Boxes  # f
-    law: Law  # of the columns, and their contrasts
+    law: DataLaw | NoiseLaw  # of the columns, and their contrasts
 
     @cached_property
     def _known(self) -> KnownCells:
@@ -408,4 +365,4 @@ class NoiseLaw:
         shares = self.shares[j]
         if shares is not None:
             return CodedLaw(shares).cells(sets)
-        return IntervalCells.of(sets, float(self.scale[j]), j, self.observed)
+        return noisy_cells(sets, float(self.scale[j]), j, self.observed)

@@ -424,51 +424,6 @@ class Document:
         return np.ones(3 * len(self.occurrences) + 1, bool)
 
 
-# ---- Documents found again by how often their words come
-
-
-Key: TypeAlias = bytes
-"""The columns of the words that come, and how often."""
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Lookup:
-    """Documents by their counts, of which several may be alike."""
-
-    documents: Sequence[Document]  # all of them
-    places: Mapping[str, int]  # the column of each word
-
-    def alike(self, point: Points) -> list[int]:
-        """The positions of the documents that have such counts (D,)."""
-        columns = np.flatnonzero(point)
-        return self._positions.get(_key(columns, point[columns]), [])
-
-    def is_of(self, point: Points, document: Document) -> bool:
-        """Whether these are the counts of a document, known or not."""
-        columns = np.flatnonzero(point)
-        return self._key_of(document) == _key(columns, point[columns])
-
-    @cached_property
-    def _positions(self) -> dict[Key | None, list[int]]:
-        results: dict[Key | None, list[int]] = {}
-        for n, document in enumerate(self.documents):
-            results.setdefault(self._key_of(document), []).append(n)
-        return results
-
-    def _key_of(self, document: Document) -> Key | None:
-        """None if it has words that are not known."""
-        if any(word not in self.places for word in document.words):
-            return None
-        columns = np.array([self.places[word] for word in document.words], np.intp)
-        order = np.argsort(columns)
-        return _key(columns[order], document.counts[order])
-
-
-def _key(columns: Positions, counts: Points | Positions) -> Key:
-    return columns.astype(np.int64).tobytes() + counts.astype(np.float64).tobytes()
-
-
 # ---- Documents as rows of a table: how often each word of a vocabulary comes
 
 
@@ -672,15 +627,35 @@ class TextSchema:
         told = texts if texts is not None and len(texts) == len(points) else None
         for n, point in enumerate(points):
             own = None if told is None else self.document_of(told[n])
-            if own is not None and self.lookup.is_of(point, own):
+            if own is not None and self._is_of(point, own):
                 yield [own]
             else:
-                yield [self.documents[m] for m in self.lookup.alike(point)]
+                yield [self.documents[m] for m in self.alike(point)]
+
+    def alike(self, point: Points) -> list[int]:
+        """The positions of the documents that have such counts (D,)."""
+        columns = np.flatnonzero(point)
+        return self._positions.get(_key(columns, point[columns]), [])
+
+    def _is_of(self, point: Points, document: Document) -> bool:
+        """Whether these are the counts of a document, known or not."""
+        columns = np.flatnonzero(point)
+        return self._key_of(document) == _key(columns, point[columns])
 
     @cached_property
-    def lookup(self) -> Lookup:
-        """The documents by their counts."""
-        return Lookup(self.documents, self.places)
+    def _positions(self) -> dict[bytes | None, list[int]]:
+        results: dict[bytes | None, list[int]] = {}
+        for n, document in enumerate(self.documents):
+            results.setdefault(self._key_of(document), []).append(n)
+        return results
+
+    def _key_of(self, document: Document) -> bytes | None:
+        """None if it has words that are not known."""
+        if any(word not in self.places for word in document.words):
+            return None
+        columns = self.columns_of(document)
+        order = np.argsort(columns)
+        return _key(columns[order], document.counts[order])
 
     def bag(self, point: Points) -> str:
         """Words as often as they count, with blanks between.
@@ -714,6 +689,11 @@ class TextSchema:
             for start, end, word in document.occurrences:
                 forms.setdefault(word, document.text[start:end])
         return tuple(forms.get(word, word) for word in self.vocabulary)
+
+
+def _key(columns: Positions, counts: Points | Positions) -> bytes:
+    """The columns of the words that come, and how often."""
+    return columns.astype(np.int64).tobytes() + counts.astype(np.float64).tobytes()
 
 
 # ---- Where documents lie, for distances and angles between them

@@ -332,14 +332,6 @@ class Tables:
     other: Array  # (U,): the values elsewhere
     missing: Array  # shape (U,)
 
-    @classmethod
-    def of_codes(cls, column: int, entries: Array) -> Tables:
-        """Those of a category with the codes 0, ..., K − 1, (U, K)."""
-        unknown = np.full(len(entries), np.nan)
-        codes = np.arange(entries.shape[1], dtype=np.float64)
-        columns = np.full(len(entries), column, np.intp)
-        return cls(columns, codes, entries, unknown, unknown)
-
     def __len__(self) -> int:
         return len(self.column)
 

@@ -107,11 +107,11 @@ def test_the_larger_tolerance_of_two_is_that_of_their_sum():
 
 def test_boxes_of_different_tables_are_not_added():
     with pytest.raises(TypeError, match="unsupported operand"):
-        Boxes.constant(1.0, 2) + Boxes.constant(1.0, 3)
+        Boxes.of_trees([], n_columns=2) + Boxes.of_trees([], n_columns=3)
 
 
 def test_a_constant_has_no_boxes():
-    constant = Boxes.constant(2.5, n_columns=3)
+    constant = Boxes.of_trees([], 2.5, n_columns=3)
     np.testing.assert_array_equal(constant.value(np.zeros((4, 3))), 2.5)
     assert len(constant.columns) == 0
     total = constant + Boxes.of_trees(
