@@ -269,9 +269,6 @@ class KernelMachine(Network):
         """Four numbers for each center and each part of the kernel, and the scores."""
         return 4 * len(self.centers) * self.kernel.n_parts + self.n_scores
 
-    def scores(self, points: Points) -> Array:
-        return self.linearized(points)[0]
-
     def linearized(self, points: Points) -> tuple[Array, Pullback]:
         """Scores, and the map C ↦ Σ_m (C A)_nm ∂k(x_n, z_m)/∂x_n."""
         matrix, through_kernel = self.kernel.linearized(points, self.centers)
@@ -300,9 +297,6 @@ class GaussianClasses(Network):
     def width(self) -> int:
         """Points as each class sees them, and one of these twice more."""
         return sum(B.shape[1] for B in self.whitenings) + 2 * self.means.shape[1]
-
-    def scores(self, points: Points) -> Array:
-        return self.linearized(points)[0]
 
     def linearized(self, points: Points) -> tuple[Array, Pullback]:
         """Scores, and the map C ↦ −Σ_k C_nk B_k B_kᵀ (x_n − μ_k)."""

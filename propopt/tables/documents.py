@@ -27,12 +27,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, compress, repeat
-from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias, final
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, final
 
 import numpy as np
 import pandas as pd
@@ -46,10 +45,6 @@ from propopt.tables.frames import Labels, as_frame, directions, listed
 
 
 # ---- Texts as tables: words, documents, and the schema of a vocabulary
-
-
-PACKAGE_FILLER: Final = "UNKWORDZ"
-"""What the package ``lime`` writes for a word that it takes out by its position."""
 
 
 class Occurrence(NamedTuple):
@@ -105,31 +100,6 @@ def compiled(pattern: str) -> re.Pattern[str]:
         raise InvalidInput(
             f"words: {pattern!r} is no regular expression: {error}"
         ) from None
-
-
-@final
-@dataclass(frozen=True)
-class EachOccurrence:
-    """Each place where a word stands is a word of its own: ``good``, ``good[2]``, ...
-
-    With :data:`PACKAGE_FILLER` this is ``bow=False`` of the package ``lime``: other
-    words stay in their places. Columns are aligned by the number of the occurrence.
-    """
-
-    rule: WordRule  # what a word is
-    filler: str = PACKAGE_FILLER  # what stands where a word was deleted
-
-    def find(self, text: str, /) -> list[Occurrence]:
-        """The words of a text where they stand, from the first."""
-        seen: Counter[str] = Counter()
-        occurrences = []
-        for start, end, word in self.rule.find(text):
-            seen[word] += 1
-            n = seen[word]
-            occurrences.append(
-                Occurrence(start, end, word if n == 1 else f"{word}[{n}]")
-            )
-        return occurrences
 
 
 # ---- The words that a vectoriser of scikit-learn sees, where they stand in the text
