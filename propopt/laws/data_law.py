@@ -328,11 +328,9 @@ class BoxMeans:
         attributions = np.empty(points.shape)
         row_bytes = self._known.row_bytes + self._products.row_bytes
         for rows in MEANS_AT_ONCE.blocks(len(points), row_bytes):
-            values[rows], attributions[rows] = self._block(points[rows])
+            measures = self._known.measures(points[rows])
+            values[rows], attributions[rows] = self._products.contrasts(measures)
         return values, attributions
-
-    def _block(self, points: Points) -> tuple[Values, Attributions]:
-        return self._products.contrasts(self._known.measures(points))
 
 
 # ---- Gaussian noise on numbers: the law of SmoothGrad

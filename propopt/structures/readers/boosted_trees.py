@@ -21,7 +21,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -32,7 +32,7 @@ from sklearn.ensemble import (
     HistGradientBoostingRegressor,
 )
 
-from propopt.base.arrays import Array, Truths
+from propopt.base.arrays import Array, Positions, Truths
 from propopt.structures.boosters import LightGBMBooster, XGBoostBooster
 from propopt.structures.boxes.boxes import SINGLE_TOLERANCE, TreeSum
 from propopt.structures.boxes.sets import Tree
@@ -71,7 +71,11 @@ def _model(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
     if score is None or not _is_of_numbers(saved):
         return None
     weight = score.factor * scale
-    columns = _Columns(saved["features_info"]["float_features"])
+    features = saved["features_info"]["float_features"]
+    columns = (
+        np.array([f["flat_feature_index"] for f in features], np.intp),
+        np.array([f["nan_value_treatment"] != "AsTrue" for f in features], bool),
+    )
     if "oblivious_trees" in saved:
         trees = [
             _symmetric(tree, columns, weight, score.place, len(biases))
@@ -99,15 +103,8 @@ def _is_of_numbers(saved: Mapping[str, Any]) -> bool:
     return kinds <= {"float_features"}
 
 
-class _Columns:
-    """The columns of numbers, by their place among themselves."""
-
-    def __init__(self, features: Sequence[Mapping[str, Any]]) -> None:
-        indices = [f["flat_feature_index"] for f in features]
-        self.place = np.array(indices, dtype=np.intp)
-        self.missing_left: Truths = np.array(
-            [f["nan_value_treatment"] != "AsTrue" for f in features], dtype=bool
-        )
+_Columns: TypeAlias = tuple[Positions, Truths]
+"""The places of columns of numbers, and whether what is missing there goes left."""
 
 
 def _symmetric(
@@ -125,14 +122,15 @@ def _symmetric(
     border = np.array([s["border"] for s in splits], dtype=np.float64)[level]
     values = weight * np.array(tree["leaf_values"], dtype=np.float64)[index::count]
     left = 2 * np.arange(n_inner) + 1
+    place, missing_left = columns
     leaves = np.full(n_inner + 1, -1)
     return Tree.of(
-        np.concatenate([columns.place[feature], leaves]),
+        np.concatenate([place[feature], leaves]),
         np.concatenate([at_most_in_single(border), leaves]),
         np.concatenate([left, leaves]),
         np.concatenate([left + 1, leaves]),
         np.concatenate([np.zeros(n_inner), values]),
-        np.concatenate([columns.missing_left[feature], leaves > 0]),
+        np.concatenate([missing_left[feature], leaves > 0]),
     )
 
 
@@ -140,7 +138,7 @@ def _catboost_tree(
     structure: Mapping[str, Any], columns: _Columns, weight: float, index: int
 ) -> Tree:
     """A tree whose nodes differ from each other."""
-    nodes = NodeList()
+    nodes, (column, missing_left) = NodeList(), columns
     places = [(structure, NodeList.root)]
     while places:
         node, place = places.pop()
@@ -151,9 +149,9 @@ def _catboost_tree(
         feature = split["float_feature_index"]
         left, right = nodes.split(
             place,
-            int(columns.place[feature]),
+            int(column[feature]),
             float(at_most_in_single(split["border"])),
-            bool(columns.missing_left[feature]),
+            bool(missing_left[feature]),
         )
         places += [(node["left"], left), (node["right"], right)]
     return nodes.tree()

@@ -677,7 +677,8 @@ def _leaf_values(member: Any, output: TreeOutput) -> Array:
 def _boosting(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
     """What the first model predicts, and η times the sum of trees of each score."""
     score = _boosted_scores(model).read(output)
-    if score is None or not _starts_constant(model):
+    first, dummies = model.init_, (DummyClassifier, DummyRegressor)
+    if score is None or not (isinstance(first, str) or type(first) in dummies):
         return None
     stages = [tree.tree_ for tree in model.estimators_[:, score.place]]
     rate = score.factor * model.learning_rate
@@ -695,11 +696,6 @@ def _boosted_scores(model: Any) -> Scores:
     return Scores(model.estimators_.shape[1], is_value, logits.get(model.loss))
 
 
-def _starts_constant(model: Any) -> bool:
-    start = model.init_
-    return isinstance(start, str) or type(start) in (DummyClassifier, DummyRegressor)
-
-
 def _boosted_votes(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
     """Weighted votes of trees: 1 for a class that a leaf is of, −1/(K − 1) for others.
 
@@ -707,7 +703,8 @@ def _boosted_votes(model: Any, output: TreeOutput, view: View) -> TreeSum | None
     """
     n_classes = len(model.classes_)
     score = Scores(1 if n_classes == 2 else n_classes, logit=1.0).read(output)
-    if score is None or not all(map(_is_plain_tree, model.estimators_)):
+    plain = {DecisionTreeClassifier, ExtraTreeClassifier}
+    if score is None or not {type(member) for member in model.estimators_} <= plain:
         return None
     place, factor = (1, 2.0 * score.factor) if n_classes == 2 else score
     shares = floats(model.estimator_weights_) / np.sum(model.estimator_weights_)
@@ -717,10 +714,6 @@ def _boosted_votes(model: Any, output: TreeOutput, view: View) -> TreeSum | None
         votes = np.where(_is_of(label, member), 1.0, other)
         trees.append(tree_of(member.tree_, factor * share * votes))
     return sum_of_trees(trees, 0.0, view)
-
-
-def _is_plain_tree(member: Any) -> bool:
-    return type(member) in (DecisionTreeClassifier, ExtraTreeClassifier)
 
 
 def _is_of(label: Any, member: Any) -> NDArray[np.bool_]:

@@ -262,11 +262,6 @@ class DocumentFeatures:
     n_words: int  # d
 
     @cached_property
-    def features(self) -> Positions:
-        """The features that any word feeds, increasing, (F,)."""
-        return np.unique(self.feature)
-
-    @cached_property
     def shared(self) -> Positions:
         """The features that several words feed, increasing."""
         return np.flatnonzero(np.bincount(self.feature, minlength=1) > 1)
