@@ -192,10 +192,7 @@ class Affine(Network):
 
     def linearized(self, points: Points) -> tuple[Array, Pullback]:
         """Scores, and the map C ↦ C A."""
-        return self.scores(points), self._pullback
-
-    def _pullback(self, cotangents: Array) -> Array:
-        return cotangents @ self.coefficients
+        return self.scores(points), lambda cotangents: cotangents @ self.coefficients
 
 
 _Bend: TypeAlias = Callable[[Array], Array]

@@ -33,7 +33,6 @@ from sklearn.ensemble import (
 )
 
 from propopt.base.arrays import Array, Positions, Truths
-from propopt.structures.boosters import LightGBMBooster, XGBoostBooster
 from propopt.structures.boxes.boxes import SINGLE_TOLERANCE, TreeSum
 from propopt.structures.boxes.sets import Tree
 from propopt.structures.readers.pipelines import View, behind, table_numbers
@@ -174,7 +173,8 @@ def _boosting(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
     """A baseline and the sum of trees of each score."""
     rounds = model._predictors  # noqa: SLF001
     score = _histograms_scores(model).read(output)
-    seen = _behind_encoder(model, view)
+    encoder = model._preprocessor  # noqa: SLF001  # codes of categories, then numbers
+    seen = view if encoder is None else behind(encoder, view)
     if score is None or seen is None:
         return None
     trees = [_histograms_tree(stage[score.place], score.factor) for stage in rounds]
@@ -187,12 +187,6 @@ def _histograms_scores(model: Any) -> Scores:
     if type(model) is HistGradientBoostingClassifier:
         return Scores(model.n_trees_per_iteration_, logit=1.0)
     return Scores(1, is_value=model.loss not in ("gamma", "poisson"))
-
-
-def _behind_encoder(model: Any, view: View) -> View | None:
-    """Codes of categories come first, then numbers."""
-    encoder = model._preprocessor  # noqa: SLF001
-    return view if encoder is None else behind(encoder, view)
 
 
 def _histograms_tree(predictor: Any, factor: float) -> Tree:
@@ -264,14 +258,6 @@ _VALUES: Final = frozenset(
     }
 )
 """Objectives whose scores are what is predicted."""
-
-
-def _estimator(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
-    return _booster(model.booster_, output, view)
-
-
-def _native(model: LightGBMBooster, output: TreeOutput, view: View) -> TreeSum | None:
-    return _booster(model.booster, output, view)
 
 
 def _booster(booster: Any, output: TreeOutput, view: View) -> TreeSum | None:
@@ -347,9 +333,11 @@ LIGHTGBM_TREES: Final[Mapping[tuple[str, str], TreeRule]] = {
             ("lightgbm", "LGBMRanker"),
             ("lightgbm", "LGBMRegressor"),
         ),
-        _estimator,
+        lambda model, output, view: _booster(model.booster_, output, view),
     ),
-    ("propopt", "LightGBMBooster"): _native,
+    ("propopt", "LightGBMBooster"): lambda model, output, view: _booster(
+        model.booster, output, view
+    ),
 }
 
 
@@ -384,12 +372,6 @@ def _xgboost_estimator(model: Any, output: TreeOutput, view: View) -> TreeSum | 
     best = booster.attr("best_iteration")
     rounds = 0 if best is None else int(best) + 1
     return _xgboost_booster(booster, rounds, output, view)
-
-
-def _xgboost_native(
-    model: XGBoostBooster, output: TreeOutput, view: View
-) -> TreeSum | None:
-    return _xgboost_booster(model.booster, 0, output, view)
 
 
 def _xgboost_booster(
@@ -531,5 +513,7 @@ XGBOOST_TREES: Final[Mapping[tuple[str, str], TreeRule]] = {
         ),
         _xgboost_estimator,
     ),
-    ("propopt", "XGBoostBooster"): _xgboost_native,
+    ("propopt", "XGBoostBooster"): lambda model, output, view: _xgboost_booster(
+        model.booster, 0, output, view
+    ),
 }

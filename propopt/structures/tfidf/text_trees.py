@@ -119,28 +119,6 @@ class CubeTable:
         sign = np.array([sign for sign, _ in flat], np.float64)
         return cls(np.cumsum(size) - size, size, sign, literals)
 
-    def multiplied_out(
-        self, values: Array, paths: Positions
-    ) -> tuple[Array, Positions]:
-        """Values (R,) and literals (R, K') of products of one cube of each set.
-
-        values (L,), paths (L, K).
-        """
-        nothing = np.full((1, self.literals.shape[1]), -1, np.intp)
-        literals = np.concatenate([self.literals, nothing])
-        size, start = np.append(self.size, 1), np.append(self.start, len(self.sign))
-        sign = np.append(self.sign, 1.0)
-        row, parts = np.arange(len(values)), np.zeros((len(values), 0), np.intp)
-        for k in range(paths.shape[1]):
-            sets = paths[row, k]
-            repeats = size[sets]
-            before = np.cumsum(repeats) - repeats
-            each = np.repeat(np.arange(len(row)), repeats)
-            cube = np.arange(len(each)) - before[each] + start[sets][each]
-            row, parts = row[each], np.column_stack([parts[each], cube])
-        products = values[row] * sign[parts].prod(axis=1)
-        return products, literals[parts].reshape(len(row), -1)
-
 
 # ---- Products of literals, a few of very many: rows of entries, not a padded table
 
@@ -236,9 +214,23 @@ class Literals:
     def multiplied_out(self, table: CubeTable) -> Literals:
         """With one cube of each set in each row, of words alone."""
         paths = padded_paths(self.row, self.place, len(self.values))
-        values, literals = table.multiplied_out(self.values, paths)
-        row, column = np.nonzero(literals >= 0)
-        return Literals.of(values, row, literals[row, column], self.n_places)
+        nothing = np.full((1, table.literals.shape[1]), -1, np.intp)
+        literals = np.concatenate([table.literals, nothing])
+        size, start = np.append(table.size, 1), np.append(table.start, len(table.sign))
+        sign = np.append(table.sign, 1.0)
+        row = np.arange(len(paths))
+        parts = np.zeros((len(paths), 0), np.intp)  # a cube of each set
+        for k in range(paths.shape[1]):
+            sets = paths[row, k]
+            repeats = size[sets]
+            before = np.cumsum(repeats) - repeats
+            each = np.repeat(np.arange(len(row)), repeats)
+            cube = np.arange(len(each)) - before[each] + start[sets][each]
+            row, parts = row[each], np.column_stack([parts[each], cube])
+        values = self.values[row] * sign[parts].prod(axis=1)
+        words = literals[parts].reshape(len(row), -1)
+        product, column = np.nonzero(words >= 0)
+        return Literals.of(values, product, words[product, column], self.n_places)
 
     def conjunctions(self, base: float, n_words: int) -> Conjunctions:
         """``base`` + the sum, of words alone."""
