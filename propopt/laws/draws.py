@@ -394,7 +394,7 @@ class PairSums:
 
 
 def _values(evaluate: Evaluator, V: Array) -> Array:
-    """F at points (..., D)."""
+    """Values of f at points (..., D)."""
     return evaluate(V.reshape(-1, V.shape[-1])).reshape(V.shape[:-1])
 
 

@@ -603,7 +603,13 @@ class TextSchema:
                 yield [self.documents[m] for m in self.alike(point)]
 
     def alike(self, point: Points) -> list[int]:
-        """The positions of the documents that have such counts (D,)."""
+        """The positions of the documents that have such counts.
+
+        Parameters
+        ----------
+        point : array (D,)
+            Counts.
+        """
         columns = np.flatnonzero(point)
         return self._positions.get(_key(columns, point[columns]), [])
 
