@@ -13,7 +13,7 @@ from propopt.base.errors import InvalidInput, Refused
 from propopt.functions.function import Function, read_function
 from propopt.lime.expectations import SITUATIONS_AT_ONCE, ExactLimits
 from propopt.lime.laws.lime_law import LimeLaw
-from propopt.structures.products.algebra import Measures
+from propopt.structures.products.algebra import SetMeasures
 from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.frames import Labels
 
@@ -127,5 +127,5 @@ def _box_means(exact: ExactLimits, points: Points) -> Values:
     for rows in SITUATIONS_AT_ONCE.blocks(len(points), row_bytes):
         inside = exact.factor_means(points[rows], widths[rows]).one
         nothing = np.zeros(inside.shape)
-        parts.append(sums.contrasts(Measures.of_sets(inside, nothing))[0])
+        parts.append(sums.contrasts(SetMeasures(inside, nothing))[0])
     return np.concatenate(parts)

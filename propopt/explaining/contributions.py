@@ -18,7 +18,7 @@ from propopt.functions import Function
 from propopt.functions.means import CheckedBoxes
 from propopt.laws.data_law import Reference
 from propopt.laws.draws import N_BLOCKS
-from propopt.laws.perturbations import Orders
+from propopt.laws.perturbations import shapley_blocks
 from propopt.losses import Completeness, GradientMatching, PairwiseRobustness
 from propopt.losses.faithfulness import Estimate
 from propopt.losses.graphs.points import Graph
@@ -290,14 +290,13 @@ class ContributionRule:
     ) -> Estimate:
         """By drawn orders; each block adds up, for that is known of what is drawn."""
         value = partial(self.function.value_at, labels=labels.of_columns())
-        orders = Orders(value=value, background=background, n_pairs=self.n_pairs)
         if alone:  # many walks of the row in one call
             n_each = -(-self.n_pairs // N_BLOCKS)
-            walks = replace(orders, n_pairs=N_BLOCKS)
             copies = np.repeat(points, n_each, axis=0)
-            blocks = walks.blocks(copies, rng).mean(axis=1, keepdims=True)
+            walked = shapley_blocks(value, background, copies, rng, N_BLOCKS)
+            blocks = walked.mean(axis=1, keepdims=True)
         else:
-            blocks = orders.blocks(points, rng)
+            blocks = shapley_blocks(value, background, points, rng, self.n_pairs)
         used = blocks.any(axis=(0, 1))
         missed = known.total - blocks.sum(axis=2)
         blocks += missed[:, :, None] * (used / max(int(used.sum()), 1))

@@ -470,7 +470,7 @@ class TextFunction(Function):
         return documents[0] if documents else self._parted(self.text_schema.bag(point))
 
     def _unknown(self, point: Points) -> str:
-        alike = self.text_schema.lookup.alike(point)
+        alike = self.text_schema.alike(point)
         if alike:
             return (
                 f"and documents {listed(alike)} of `data` have the same words, each as "

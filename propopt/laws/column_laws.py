@@ -9,12 +9,13 @@ bandwidth h starts at half a standard deviation, h₀, and is widened where more
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Final, NamedTuple, final
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, Final, NamedTuple, TypeAlias, final
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from propopt.base.arrays import Array, Positions, Truths
@@ -23,19 +24,6 @@ from propopt.base.resources import Budget
 from propopt.structures.boxes.sets import Sets
 from propopt.structures.products.algebra import ranks
 from propopt.tables.columns import Atoms, atoms_of
-
-
-# ---- Measures on single values of a column
-
-
-class Measure(NamedTuple):
-    """Masses on finitely many values of one column."""
-
-    values: Array
-    """Numbers or codes, NaN where a number is missing, (m,)."""
-
-    masses: Array
-    """One for each, (m,)."""
 
 
 # ---- Observed values weighed by how near they are, never by one of them alone
@@ -192,27 +180,6 @@ class NumericLaw:
         """Where the contrast is a slope over three values or more, shape (n,)."""
         return ~np.isnan(x) & (len(self.values) >= 3)
 
-    def law(self, x: float) -> Measure:
-        """The law q at one value x, NaN if it is missing."""
-        if np.isnan(x) or len(self.values) == 0:
-            return Measure(np.array([np.nan]), np.ones(1))
-        if len(self.values) == 1:
-            return Measure(self.values, np.ones(1))
-        local = self._tempered(np.array([x]))
-        return Measure(self.values, local.masses[0] / local.totals[0])
-
-    def contrast(self, x: float) -> Measure:
-        """The contrast r at one value x, NaN if it is missing."""
-        if len(self.values) == 0:
-            return Measure(np.array([np.nan]), np.zeros(1))
-        if np.isnan(x):
-            return Measure(np.append(self.values, np.nan), np.append(-self.shares, 1.0))
-        if len(self.values) < 3:
-            return Measure(self.values, self._difference[: len(self.values)])
-        local = self._tempered(np.array([x]))
-        slopes = _centered(local)
-        return Measure(self.values, slopes.masses[0] / (slopes.scale[0] * self.unit))
-
     def moments(self, x: Array) -> tuple[Array, Array]:
         """Means and variances of the law at each x, (n,) and (n,)."""
         means, variances = x.copy(), np.zeros(len(x))
@@ -221,9 +188,9 @@ class NumericLaw:
             means[there] = self.values[0] if len(self.values) == 1 else np.nan
             return means, variances
         for some, local in self._all_tempered(x, np.flatnonzero(there)):
-            slopes = _centered(local)
-            means[some] = self.values[local.nearest] + self.unit * slopes.centers
-            variances[some] = self.unit**2 * slopes.scale / local.totals
+            _, centers, scale = _centered(local)
+            means[some] = self.values[local.nearest] + self.unit * centers
+            variances[some] = self.unit**2 * scale / local.totals
         return means, variances
 
     def quantiles(self, x: Array, uniforms: Array) -> Array:
@@ -245,17 +212,26 @@ class NumericLaw:
         samples[there] = samples[indices[where]]
         return samples
 
-    def cells(self, sets: Sets) -> NumericCells:
+    def cells(self, sets: Sets) -> RunCells:
         """Sets of numbers of this column as runs of its values."""
         start = np.searchsorted(self.values, sets.low, side="right")
         stop = np.searchsorted(self.values, sets.high, side="right")
-        nothing = start >= stop
-        return NumericCells(
-            self,
-            np.where(nothing, 0, start),
-            np.where(nothing, 0, stop),
-            sets.missing,
-        )
+        some = start < stop
+        start, stop = np.where(some, start, 0), np.where(some, stop, 0)
+        whole = np.array([0, len(self.values)])
+        return RunCells(start, stop, sets.missing, whole, self._tables)
+
+    def _tables(self, x: Array, cuts: Positions, law: Array, contrast: Array) -> None:
+        """Cumulative law and contrast at each x, then those of missing."""
+        absent = effect = np.isnan(x).astype(float)
+        if len(self.values) == 0:  # always missing, held against nothing
+            absent, effect = np.ones(len(x)), np.zeros(len(x))
+        law[-1], contrast[-1] = absent, effect
+        different, where = np.unique(x, return_inverse=True)
+        if len(different) == len(x):
+            different, where = x, np.arange(len(x))
+        sums, slopes = self.cumulative(different, cuts)
+        law[:-1], contrast[:-1] = sums[where].T, slopes[where].T
 
     def cumulative(self, x: Array, cuts: Positions) -> tuple[Array, Array]:
         """Law and contrast of the first ``cuts`` values (c,), each of shape (n, c).
@@ -271,26 +247,15 @@ class NumericLaw:
             law[there, -1] = min(len(self.values), 1)
             return law, contrast
         if len(self.values) == 2:
-            contrast[there] = np.where(cuts == 1, self._difference[0], 0.0)
+            contrast[there] = np.where(cuts == 1, -1.0 / self.extent, 0.0)
         for some, local in self._all_tempered(x, there):
             sums = _summed(local.masses, cuts)
             law[some] = sums / sums[:, -1:]
             if len(self.values) > 2:
-                contrast[some, :-1] = self._slopes_of_first(local, cuts)[:, :-1]
+                masses, _, scale = _centered(local)
+                slopes = _summed(masses, cuts) / (scale * self.unit)[:, None]
+                contrast[some, :-1] = slopes[:, :-1]
         return law, contrast
-
-    def _slopes_of_first(self, local: Tempered, cuts: Positions) -> Array:
-        """Σ q_v (v − v̄) / Var_q of the first ``cuts`` values, (n, c)."""
-        slopes = _centered(local)
-        scale = slopes.scale * self.unit
-        return np.asarray(_summed(slopes.masses, cuts) / scale[:, None])
-
-    @cached_property
-    def _difference(self) -> Array:
-        """The contrast of two values, (−1, +1) / (v_2 − v_1), or of one, 0."""
-        if len(self.values) < 2:
-            return np.zeros(len(self.values))
-        return np.array([-1.0, 1.0]) / self.extent
 
     @cached_property
     def _cumulative_shares(self) -> Array:
@@ -298,103 +263,21 @@ class NumericLaw:
         sums[-1] = min(len(self.values), 1)
         return sums
 
-    def _tempered(self, x: Array) -> Tempered:
-        return temper(self.values, self.shares, self.unit, x)
-
     def _all_tempered(
         self, x: Array, rows: Positions
     ) -> Iterator[tuple[Positions, Tempered]]:
         """The law at some of the places, a few at once."""
         for block in NEAR.blocks(len(rows), 8 * len(self.values)):
             some = rows[block]
-            yield some, self._tempered(x[some])
+            yield some, temper(self.values, self.shares, self.unit, x[some])
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class NumericCells:
-    """Sets of a column of numbers: runs of its values, with or without missing."""
-
-    law: NumericLaw
-    # (U,): positions of values: from start on, before stop; 0, 0 for none
-    start: Positions
-    stop: Positions  # shape (U,)
-    missing: Truths  # (U,): whether NaN is in
-
-    @property
-    def keys(self) -> tuple[Positions, Positions, Positions]:
-        """Equal for sets that no row tells apart."""
-        return self.start, self.stop, self.missing.astype(np.intp)
-
-    @property
-    def full(self) -> Truths:
-        """Which hold all values and missing."""
-        whole = (self.start == 0) & (self.stop == len(self.law.values))
-        return whole & self.missing
-
-    @property
-    def empty(self) -> Truths:
-        """Which hold nothing."""
-        return (self.start >= self.stop) & ~self.missing
-
-    def take(self, chosen: Positions) -> NumericCells:
-        """Those that are chosen."""
-        return NumericCells(
-            self.law, self.start[chosen], self.stop[chosen], self.missing[chosen]
-        )
-
-    @cached_property
-    def _cuts(self) -> Positions:
-        """The different ends of runs, from 0 to m."""
-        ends = ([0, len(self.law.values)], self.start, self.stop)
-        return np.unique(np.concatenate(ends))
-
-    @property
-    def n_entries(self) -> int:
-        """Those of its tables: one for each cut, and one for missing."""
-        return len(self._cuts) + 1
-
-    @property
-    def entries(self) -> tuple[Positions, Positions, Positions]:
-        """Of each set its start, its stop and missing, −1 for none, (U,) each."""
-        return (
-            np.searchsorted(self._cuts, self.start),
-            np.searchsorted(self._cuts, self.stop),
-            np.where(self.missing, len(self._cuts), -1),
-        )
-
-    def fill(self, x: Array, law: Array, contrast: Array) -> None:
-        """Fill tables (entries, n): cumulative law and contrast at each x."""
-        absent = effect = np.isnan(x).astype(float)
-        if len(self.law.values) == 0:  # always missing, held against nothing
-            absent, effect = np.ones(len(x)), np.zeros(len(x))
-        law[-1], contrast[-1] = absent, effect
-        different, where = np.unique(x, return_inverse=True)
-        if len(different) == len(x):
-            different, where = x, np.arange(len(x))
-        sums, slopes = self.law.cumulative(different, self._cuts)
-        law[:-1], contrast[:-1] = sums[where].T, slopes[where].T
-
-
-class _Slopes(NamedTuple):
-    """Masses times offsets from the mean."""
-
-    masses: Array
-    """q_v (z_v − z̄), but for the factor of each row that q has, (n, m)."""
-
-    centers: Array
-    """z̄, (n,)."""
-
-    scale: Array
-    """What the masses are divided by for slopes per unit of z, (n,)."""
-
-
-def _centered(local: Tempered) -> _Slopes:
-    """With offsets z: masses q (z − z̄), and their scale Σ q (z − z̄)²."""
+def _centered(local: Tempered) -> tuple[Array, Array, Array]:
+    """With offsets z: masses q (z − z̄), the centers z̄, and Σ q (z − z̄)²."""
     centers = np.einsum("nm,nm->n", local.masses, local.offsets) / local.totals
     offsets = local.offsets - centers[:, None]
     masses = local.masses * offsets
-    return _Slopes(masses, centers, np.einsum("nm,nm->n", masses, offsets))
+    return masses, centers, np.einsum("nm,nm->n", masses, offsets)
 
 
 def _summed(masses: Array, cuts: Positions) -> Array:
@@ -421,24 +304,9 @@ class CodedLaw:
         counts = np.bincount(column.astype(np.intp), minlength=n_codes)
         return cls(counts / len(column))
 
-    @property
-    def spread(self) -> float:
-        """Always 1: effects are not scaled."""
-        return 1.0
-
     def has_slope(self, x: Array) -> Truths:
         """Nowhere."""
         return np.zeros(len(x), dtype=bool)
-
-    def law(self, x: float) -> Measure:
-        """All on x."""
-        return Measure(np.array([x]), np.ones(1))
-
-    def contrast(self, x: float) -> Measure:
-        """1 on x, less the shares of all codes."""
-        masses = -self.shares
-        masses[int(x)] += 1.0
-        return Measure(np.arange(len(masses), dtype=np.float64), masses)
 
     def moments(self, x: Array) -> tuple[Array, Array]:
         """Codes have no scatter."""
@@ -463,7 +331,6 @@ class CodedCells:
 
     @property
     def keys(self) -> tuple[Positions]:
-        """Equal for equal sets."""
         return (ranks(self.members.T),)
 
     @property
@@ -477,7 +344,6 @@ class CodedCells:
         return np.asarray((~self.members).all(axis=1))
 
     def take(self, chosen: Positions) -> CodedCells:
-        """Those that are chosen."""
         return CodedCells(self.law, self.members[chosen])
 
     @cached_property
@@ -505,63 +371,52 @@ class CodedCells:
         law[:], contrast[:] = P[:, codes], R[:, codes]
 
 
-# ---- Intervals of numbers under gaussian noise
+# ---- Sets of numbers: runs between ends, and intervals under gaussian noise
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class IntervalCells:
-    """Sets low < V ≤ high, with or without missing, of V ~ N(x, δ²), V = x if δ = 0."""
+class RunCells:
+    """Sets of a column of numbers: runs between ends, with or without missing."""
 
-    low: Array  # (U,): ends, low ≤ high
-    high: Array  # shape (U,)
+    # (U,): numbers, or positions of values: beyond start, up to stop
+    start: Array | Positions
+    stop: Array | Positions
     missing: Truths  # (U,): whether NaN is in
-    scale: float  # δ
-    column: int  # the position of the column
-    # (D,): the observed values of numbers, against which a missing one is held
-    observed: tuple[Atoms | None, ...] | None
-
-    @classmethod
-    def of(
-        cls,
-        sets: Sets,
-        scale: float,
-        column: int,
-        observed: tuple[Atoms | None, ...] | None,
-    ) -> IntervalCells:
-        """Those of a column of numbers; a set of NaN alone has low ≥ high there."""
-        high = np.maximum(sets.low, sets.high)
-        return cls(sets.low, high, sets.missing, scale, column, observed)
+    whole: Array | Positions  # (2,): the start and the stop of what holds all numbers
+    # of values x (n,) of the column and ends (C,), into tables (C + 1, n) of law and
+    # contrast: those of numbers up to each end, and of missing
+    tables: Callable[[Array, Any, Array, Array], None]
 
     @property
-    def keys(self) -> tuple[Array, Array, Truths]:
-        """Equal for equal sets."""
-        return self.low, self.high, self.missing
+    def keys(self) -> tuple[NDArray[Any], ...]:
+        """Equal for sets that no row tells apart."""
+        return self.start, self.stop, self.missing
 
     @property
     def full(self) -> Truths:
         """Which hold all numbers and missing."""
-        return (self.low == -np.inf) & (self.high == np.inf) & self.missing
+        first, last = self.whole
+        return (self.start == first) & (self.stop == last) & self.missing
 
     @property
     def empty(self) -> Truths:
         """Which hold nothing."""
-        return (self.low >= self.high) & ~self.missing
+        return (self.start >= self.stop) & ~self.missing
 
-    def take(self, chosen: Positions) -> IntervalCells:
+    def take(self, chosen: Positions) -> RunCells:
         """Those that are chosen."""
-        return IntervalCells(
-            self.low[chosen],
-            self.high[chosen],
-            self.missing[chosen],
-            self.scale,
-            self.column,
-            self.observed,
+        return replace(
+            self,
+            start=self.start[chosen],
+            stop=self.stop[chosen],
+            missing=self.missing[chosen],
         )
 
     @cached_property
-    def _ends(self) -> Array:
-        return np.unique(np.concatenate([self.low, self.high]))
+    def _ends(self) -> Array | Positions:
+        """The different ends of runs, increasing."""
+        return np.unique(np.concatenate([self.whole, self.start, self.stop]))
 
     @property
     def n_entries(self) -> int:
@@ -572,37 +427,61 @@ class IntervalCells:
     def entries(self) -> tuple[Positions, Positions, Positions]:
         """Of each set its start, its stop and missing, −1 for none, (U,) each."""
         return (
-            np.searchsorted(self._ends, self.low),
-            np.searchsorted(self._ends, self.high),
+            np.searchsorted(self._ends, self.start),
+            np.searchsorted(self._ends, self.stop),
             np.where(self.missing, len(self._ends), -1),
         )
 
     def fill(self, x: Array, law: Array, contrast: Array) -> None:
-        """Fill tables (entries, n): Φ and its derivative by x at each end."""
-        if self.scale == 0.0:  # a number that gets no noise
-            law[:-1], contrast[:-1] = x <= self._ends[:, None], 0.0
-        else:
-            z = (self._ends[:, None] - x) / self.scale
-            law[:-1], contrast[:-1] = ndtr(z), _density(z) / -self.scale
-        absent = np.isnan(x)
-        law[-1], contrast[-1] = absent, 0.0
-        if absent.any():
-            law[:-1, absent] = 0.0
-            contrast[:, absent] = self._effect[:, None]
+        """Fill tables (entries, n) at values x (n,) of the column."""
+        self.tables(x, self._ends, law, contrast)
 
-    @cached_property
-    def _effect(self) -> Array:
-        """δ_missing − p up to each end, and of missing; 0 where nothing is observed."""
-        nothing = np.zeros(self.n_entries)
-        if self.observed is None:
-            return nothing
-        atoms = atoms_of(self.observed, self.column)
-        if len(atoms.values) == 0:
-            return nothing
-        below = np.full(len(self._ends), -np.inf)
-        return np.append(-atoms.share_between(below, self._ends), 1.0)
+
+Observed: TypeAlias = tuple[Atoms | None, ...] | None
+"""The observed values of each column of numbers (D,), where a table tells them."""
+
+
+def noisy_cells(sets: Sets, scale: float, column: int, observed: Observed) -> RunCells:
+    """Sets low < V ≤ high of V ~ N(x, δ²), V = x if δ = 0; δ is the scale.
+
+    A missing number is held against the observed values. A set of NaN alone has
+    low ≥ high.
+    """
+    high, whole = np.maximum(sets.low, sets.high), np.array([-np.inf, np.inf])
+    tables = partial(_noisy_tables, scale, column, observed)
+    return RunCells(sets.low, high, sets.missing, whole, tables)
+
+
+def _noisy_tables(
+    scale: float,
+    column: int,
+    observed: Observed,
+    x: Array,
+    ends: Array,
+    law: Array,
+    contrast: Array,
+) -> None:
+    """Φ and its derivative by x at each end."""
+    if scale == 0.0:  # a number that gets no noise
+        law[:-1], contrast[:-1] = x <= ends[:, None], 0.0
+    else:
+        z = (ends[:, None] - x) / scale
+        law[:-1], contrast[:-1] = ndtr(z), _density(z) / -scale
+    absent = np.isnan(x)
+    law[-1], contrast[-1] = absent, 0.0
+    if absent.any():
+        law[:-1, absent] = 0.0
+        contrast[:, absent] = 0.0
+        atoms = None if observed is None else atoms_of(observed, column)
+        if atoms is not None and len(atoms.values) > 0:  # δ_missing − p up to each end
+            share = atoms.share_between(np.full(len(ends), -np.inf), ends)
+            contrast[:, absent] = np.append(-share, 1.0)[:, None]
 
 
 def _density(z: Array) -> Array:
     with np.errstate(under="ignore"):
         return np.asarray(np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi))
+
+
+Cells: TypeAlias = RunCells | CodedCells
+"""U sets of one column, as a law knows them."""

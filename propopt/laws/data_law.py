@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, Protocol, Self, TypeAlias, final
+from typing import Any, Final, TypeAlias, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
 from propopt.base.checks import read_rng, sealed
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
-from propopt.laws.column_laws import CodedLaw, IntervalCells, NumericLaw
+from propopt.laws.column_laws import Cells, CodedLaw, NumericLaw, noisy_cells
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.sets import Sets
 from propopt.structures.products.algebra import Measures, Products, ranks
-from propopt.tables.columns import Atoms, Coded
+from propopt.tables.columns import Atoms
 from propopt.tables.frames import Labels, read_points
 from propopt.tables.schema import TableSchema
 
@@ -67,11 +66,7 @@ class Reference:
         """As :meth:`of`, of points that are encoded."""
         names = Labels() if labels is None else labels
         n_rows, n_columns = points.shape
-        columns = [None] * n_columns if schema is None else schema.columns
-        n_codes = tuple(
-            len(column.frequencies) if isinstance(column, Coded) else None
-            for column in columns
-        )
+        n_codes = (None,) * n_columns if schema is None else schema.n_codes
         if n_rows > MOST_ROWS:
             kept = np.sort(read_rng(rng).choice(n_rows, MOST_ROWS, replace=False))
             points, names = points[kept], names.of_positions(kept)
@@ -112,36 +107,6 @@ class Reference:
 
 
 # ---- The sets that a law tells apart, and the tables that hold their measures
-
-
-class Cells(Protocol):
-    """U sets of one column, as a law knows them."""
-
-    @property
-    def keys(self) -> Iterable[NDArray[np.generic]]:
-        """Equal for sets that no row tells apart, (U,) each."""
-
-    @property
-    def full(self) -> Truths:
-        """Which hold everything, (U,)."""
-
-    @property
-    def empty(self) -> Truths:
-        """Which have no probability in any row, (U,)."""
-
-    def take(self, chosen: Positions) -> Self:
-        """Those that are chosen."""
-
-    @property
-    def n_entries(self) -> int:
-        """Those of their tables."""
-
-    @property
-    def entries(self) -> tuple[Positions, Positions, Positions]:
-        """Of each set its start, its stop and missing, −1 for none, (U,) each."""
-
-    def fill(self, x: Array, law: Array, contrast: Array) -> None:
-        """Fill tables (entries, n) at values x (n,) of the column."""
 
 
 @final
@@ -214,13 +179,6 @@ class KnownCells:
         return start, stop, missing
 
 
-class Law(Protocol):
-    """Independent columns around each row, and a contrast in each column."""
-
-    def knows(self, sets: Sets) -> KnownCells:
-        """What the law makes of sets."""
-
-
 # ---- The data law: observed values near those of a row, column by column
 
 
@@ -259,11 +217,6 @@ class DataLaw:
                 strict=True,
             )
         )
-
-    @cached_property
-    def spreads(self) -> Array:
-        """Standard deviations s of numbers, 1 for categories, (D,)."""
-        return np.array([column.spread for column in self.columns])
 
     def has_slopes(self, points: Points) -> Truths:
         """Where contrasts are slopes over three values or more, (N, D).
@@ -352,7 +305,7 @@ class BoxMeans:
     """
 
     boxes: Boxes  # f
-    law: Law  # of the columns, and their contrasts
+    law: DataLaw | NoiseLaw  # of the columns, and their contrasts
 
     @cached_property
     def _known(self) -> KnownCells:
@@ -375,11 +328,9 @@ class BoxMeans:
         attributions = np.empty(points.shape)
         row_bytes = self._known.row_bytes + self._products.row_bytes
         for rows in MEANS_AT_ONCE.blocks(len(points), row_bytes):
-            values[rows], attributions[rows] = self._block(points[rows])
+            measures = self._known.measures(points[rows])
+            values[rows], attributions[rows] = self._products.contrasts(measures)
         return values, attributions
-
-    def _block(self, points: Points) -> tuple[Values, Attributions]:
-        return self._products.contrasts(self._known.measures(points))
 
 
 # ---- Gaussian noise on numbers: the law of SmoothGrad
@@ -412,4 +363,4 @@ class NoiseLaw:
         shares = self.shares[j]
         if shares is not None:
             return CodedLaw(shares).cells(sets)
-        return IntervalCells.of(sets, float(self.scale[j]), j, self.observed)
+        return noisy_cells(sets, float(self.scale[j]), j, self.observed)

@@ -4,9 +4,6 @@
   :class:`~propopt.laws.draws.Control`: what is taken off.
 - :class:`~propopt.laws.draws.Sample`: draws and values, which can grow.
 
-``collected`` evaluates; ``fitted``, ``cross_fitting`` and ``pair_sums`` are the
-estimates, ``other_values`` the pairs and ``uniforms`` the streams.
-
 Slopes of each block of draws, with a line that was fitted to the other blocks. With z_j
 = (V_j − v̄_j)/√Var_j, independent, of mean 0 and variance 1 by the law itself,
 
@@ -66,37 +63,28 @@ class BlockSlopes(NamedTuple):
     """E f z_j, (B, n, D)."""
 
 
-class KnownTerm(NamedTuple):
-    """A function m at the draws, and what is known of it exactly."""
-
-    values: Array
-    """m(V), (n, B, s)."""
-
-    means: Array
-    """E m, (n,)."""
-
-    slopes: Array
-    """E m z_j, (n, D)."""
+KnownTerm: TypeAlias = tuple[Array, Array, Array]
+"""A function m at the draws (n, B, s), and its exact E m (n,) and E m z_j (n, D)."""
 
 
 def cross_fitted(z: Array, f: Array, known: KnownTerm | None = None) -> BlockSlopes:
     """Means and slopes of f from each block; z (n, B, s, D), f (n, B, s)."""
     n_features = z.shape[-1]
-    terms = z if known is None else _with_known(z, known)
+    terms = z
+    if known is not None:
+        values, centers, own = known
+        centred = values - centers[:, None, None]
+        terms = np.concatenate([z, centred[..., None]], axis=-1)
     level, gamma = _fits_of_others(terms, f)
     left = f - level[..., None] - (terms @ gamma[..., None])[..., 0]
     means = level + left.mean(axis=-1)
-    slopes = gamma[..., :n_features] + _block_means(z, left)
+    # the mean of what is left times z_j
+    products = np.swapaxes(z, -1, -2) @ left[..., None]
+    slopes = gamma[..., :n_features] + products[..., 0] / z.shape[-2]
     if known is not None:
         # m − E m has mean 0, and the slopes of m
-        slopes = slopes + gamma[..., -1:] * known.slopes[:, None, :]
+        slopes = slopes + gamma[..., -1:] * own[:, None, :]
     return BlockSlopes(np.moveaxis(means, 1, 0), np.moveaxis(slopes, 1, 0))
-
-
-def _with_known(z: Array, known: KnownTerm) -> Array:
-    """Terms z and m − E m, (n, B, s, D + 1)."""
-    centred = known.values - known.means[:, None, None]
-    return np.concatenate([z, centred[..., None]], axis=-1)
 
 
 def _fits_of_others(terms: Array, f: Array) -> tuple[Array, Array]:
@@ -127,12 +115,6 @@ def _fits_of_others(terms: Array, f: Array) -> tuple[Array, Array]:
 def _of_others(sums: Array) -> Array:
     """Sums over all other blocks than each, from those over each (n, B, ...)."""
     return np.asarray(sums.sum(axis=1, keepdims=True) - sums)
-
-
-def _block_means(z: Array, left: Array) -> Array:
-    """Mean of what is left times z_j, (n, B, D)."""
-    products = np.swapaxes(z, -1, -2) @ left[..., None]
-    return np.asarray(products[..., 0] / z.shape[-2])
 
 
 # ---- Contrasts of a few values, from the same draw with another value in one column
@@ -243,29 +225,8 @@ def _inverse(values: NDArray[np.generic], shares: Array, uniforms: Array) -> Arr
     return np.asarray(values[np.minimum(at, len(values) - 1)], dtype=np.float64)
 
 
-# ---- Uniform numbers in blocks that can be drawn on without changing what was drawn
-
-
 N_BLOCKS: Final = 10
 """Blocks of draws: enough to tell their scatter, few enough to leave most to others."""
-
-
-@final
-@dataclass(frozen=True)
-class Uniforms:
-    """Numbers in [0, 1), D of them in each draw; each block has a stream of its own."""
-
-    seed: int  # that of all streams
-    n_columns: int  # D
-
-    def draws(self, start: int, stop: int) -> Array:
-        """Draws ``start`` to ``stop`` of each block, (B, stop − start, D)."""
-        blocks = [self._block(b, stop)[start:] for b in range(N_BLOCKS)]
-        return np.stack(blocks)
-
-    def _block(self, block: int, n: int) -> Array:
-        rng = np.random.default_rng([self.seed, block])
-        return rng.random((n, self.n_columns))
 
 
 # ---- What is drawn around which rows, and what is taken off what is estimated
@@ -321,9 +282,15 @@ class Design:
         return self.law.has_slopes(self.points) & (not self.paired)
 
     def uniforms(self, start: int, stop: int) -> tuple[Array, Array]:
-        """Those of V and those of alternatives, (B · s, D) each, from each block."""
+        """Those of V and those of alternatives, (B · s, D) each, from each block.
+
+        Each block has a stream of its own, which can be drawn on without a change of
+        what was drawn.
+        """
         width = self.points.shape[1]
-        both = Uniforms(self.seed, 2 * width).draws(start, stop).reshape(-1, 2 * width)
+        streams = [np.random.default_rng([self.seed, b]) for b in range(N_BLOCKS)]
+        blocks = [rng.random((stop, 2 * width))[start:] for rng in streams]
+        both = np.stack(blocks).reshape(-1, 2 * width)
         return both[:, :width], both[:, width:]
 
 
@@ -363,7 +330,7 @@ def fitted(
     term = None
     if design.control is not None and known is not None:
         exact = design.control.attributions[rows][:, columns]
-        term = KnownTerm(known, design.control.means[rows], exact * scales)
+        term = known, design.control.means[rows], exact * scales
     fit = cross_fitted(z, values, term)
     slopes = np.zeros((*fit.means.shape, V.shape[-1]))
     slopes[..., columns] = fit.slopes / scales
@@ -391,11 +358,6 @@ class PairSums:
 
     sums: Array  # (4, N, B, D): the four sums
 
-    @classmethod
-    def empty(cls, n_rows: int, n_features: int) -> PairSums:
-        """Of no draws."""
-        return cls(np.zeros((4, n_rows, N_BLOCKS, n_features)))
-
     def add(self, rows: slice, c: Array) -> None:
         """Add draws of contrasts (n, B, s, D) at some rows."""
         for s in range(c.shape[2]):
@@ -408,10 +370,6 @@ class PairSums:
             self.sums[1, rows] += m[:, :, s]
             self.sums[2, rows] += c[:, :, s] * m[:, :, s]
             self.sums[3, rows] += m[:, :, s] ** 2
-
-    def copy(self) -> PairSums:
-        """The same sums, to be added to."""
-        return PairSums(self.sums.copy())
 
     def means(self, n_draws: int) -> Array:
         """Mean contrasts of each block of so many draws, (B, N, D)."""
@@ -432,95 +390,39 @@ class PairSums:
         return np.moveaxis(values, 1, 0)
 
 
-# ---- Draws, the values of a function there, and contrasts by pairs, table by table
+# ---- Values at draws around rows, and contrasts by pairs there
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Collected:
-    """Tables that are filled in place: all that the function answers is kept."""
+def _values(evaluate: Evaluator, V: Array) -> Array:
+    """Values of f at points (..., D)."""
+    return evaluate(V.reshape(-1, V.shape[-1])).reshape(V.shape[:-1])
 
-    design: Design  # what is drawn
-    evaluate: Evaluator  # the function f
-    values: Array  # (N, B, s): f(V) in each draw of each block
-    known: Array | None  # (N, B, s): those of the control
-    pairs: PairSums  # contrasts by pairs
-    means: Array  # (B, N): of f in each block, by least squares over all draws
-    slopes: Array  # shape (B, N, D)
 
-    def fill(self, start: int, stop: int) -> None:
-        """Draw ``start`` to ``stop`` of each block around all rows; fit all draws."""
-        n_rows, width = self.design.points.shape
-        first, second = self.design.uniforms(0, stop)
-        for rows in row_blocks(n_rows, width, copies=N_BLOCKS * stop):
-            V = self.design.law.draws(self.design.points[rows], first)
-            blocks = V.reshape(len(V), N_BLOCKS, stop, width)
-            others = second.reshape(N_BLOCKS, stop, width)
-            for draws in _parts(start, stop, width, len(V)):
-                self._fill(rows, draws, blocks[:, :, draws], others[:, draws])
-            known = None if self.known is None else self.known[rows]
-            fit = fitted(self.design, rows, blocks, self.values[rows], known)
-            self.means[:, rows], self.slopes[:, rows] = fit
-
-    def _fill(self, rows: slice, draws: slice, V: Array, uniforms: Array) -> None:
-        """Values at some draws (n, B, s, D) around some rows, and contrasts there."""
-        control, n, width = self.design.control, len(V), V.shape[-1]
-        around = Around(
-            self.design.points[rows],
-            V.reshape(n, -1, width),
-            uniforms.reshape(-1, width),
-        )
-        f = around.values(self.evaluate)
-        self.values[rows, :, draws] = f.reshape(V.shape[:3])
-        c = around.contrasts(self.design, self.evaluate, f).reshape(V.shape)
-        if control is None or self.known is None:
-            self.pairs.add(rows, c)
-            return
-        m = around.values(control.evaluate)
-        self.known[rows, :, draws] = m.reshape(V.shape[:3])
-        known = around.contrasts(self.design, control.evaluate, m).reshape(V.shape)
-        self.pairs.add_controlled(rows, c, known)
+def _contrasts(
+    design: Design,
+    evaluate: Evaluator,
+    points: Array,  # (n, D)
+    V: Array,  # (n, S, D): draws around them
+    uniforms: Array,  # (S, D): for alternatives that are drawn
+    f: Array,  # (n, S): values there
+) -> Array:
+    """Contrasts by pairs in each draw, 0 in other columns, (n, S, D)."""
+    result = np.zeros(V.shape)
+    for j, column in enumerate(design.law.columns):
+        of_column = points[:, j], V[:, :, j], uniforms[:, j]
+        for rows, others, weights in other_values(column, *of_column, design.paired):
+            if len(rows) == 0:
+                continue
+            changed = V[rows]
+            changed[:, :, j] = others
+            result[rows, :, j] += weights * (f[rows] - _values(evaluate, changed))
+    return result
 
 
 def _parts(start: int, stop: int, width: int, n_rows: int) -> Iterator[slice]:
     """Draws of each block of which tables are built at once."""
     for part in row_blocks(stop - start, width, copies=N_BLOCKS * n_rows):
         yield slice(start + part.start, start + part.stop)
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Around:
-    """Draws around rows."""
-
-    points: Array  # shape (n, D)
-    draws: Array  # (n, S, D): V
-    uniforms: Array  # (S, D): for alternatives that are drawn
-
-    def values(self, evaluate: Evaluator) -> Array:
-        """f(V), (n, S)."""
-        width = self.points.shape[1]
-        return evaluate(self.draws.reshape(-1, width)).reshape(self.draws.shape[:2])
-
-    def contrasts(self, design: Design, evaluate: Evaluator, f: Array) -> Array:
-        """Contrasts by pairs in each draw, 0 in other columns, (n, S, D)."""
-        result = np.zeros(self.draws.shape)
-        for j, column in enumerate(design.law.columns):
-            x, samples, uniforms = (
-                self.points[:, j],
-                self.draws[:, :, j],
-                self.uniforms[:, j],
-            )
-            for rows, others, weights in other_values(
-                column, x, samples, uniforms, design.paired
-            ):
-                if len(rows) == 0:
-                    continue
-                changed = self.draws[rows]
-                changed[:, :, j] = others
-                there = evaluate(changed.reshape(-1, changed.shape[2]))
-                result[rows, :, j] += weights * (f[rows] - there.reshape(others.shape))
-        return result
 
 
 # ---- Values of a function at draws around rows, and what they estimate
@@ -552,11 +454,11 @@ class Sample:
             )
         shape = (len(design.points), N_BLOCKS, 0)
         known = None if design.control is None else np.empty(shape)
-        none = PairSums.empty(*design.points.shape)
+        n_rows, width = design.points.shape
+        none = PairSums(np.zeros((4, n_rows, N_BLOCKS, width)))
         fit = BlockSlopes(np.empty(0), np.empty(0))
-        return cls(design, evaluate, np.empty(shape), known, none, fit).extended(
-            n_draws
-        )
+        empty = cls(design, evaluate, np.empty(shape), known, none, fit)
+        return empty.extended(n_draws)
 
     @property
     def n_draws(self) -> int:
@@ -576,20 +478,52 @@ class Sample:
                 f"got {n_draws}"
             )
         start, stop = self.n_draws // N_BLOCKS, n_draws // N_BLOCKS
-        shape = (len(self.values), N_BLOCKS, stop)
-        values, pairs = np.empty(shape), self.pairs.copy()
+        n_rows, width = self.design.points.shape
+        shape = (n_rows, N_BLOCKS, stop)
+        values, pairs = np.empty(shape), PairSums(self.pairs.sums.copy())
         values[:, :, :start] = self.values
         known = None if self.known is None else np.empty(shape)
         if known is not None:
             known[:, :, :start] = self.known
-        n_rows, width = self.design.points.shape
         fit = BlockSlopes(
             np.empty((N_BLOCKS, n_rows)), np.empty((N_BLOCKS, n_rows, width))
         )
-        Collected(self.design, self.evaluate, values, known, pairs, *fit).fill(
-            start, stop
-        )
-        return replace(self, values=values, known=known, pairs=pairs, fit=fit)
+        grown = replace(self, values=values, known=known, pairs=pairs, fit=fit)
+        grown.fill(start, stop)
+        return grown
+
+    def fill(self, start: int, stop: int) -> None:
+        """Draw ``start`` to ``stop`` of each block around all rows; fit all draws."""
+        n_rows, width = self.design.points.shape
+        first, second = self.design.uniforms(0, stop)
+        for rows in row_blocks(n_rows, width, copies=N_BLOCKS * stop):
+            V = self.design.law.draws(self.design.points[rows], first)
+            blocks = V.reshape(len(V), N_BLOCKS, stop, width)
+            others = second.reshape(N_BLOCKS, stop, width)
+            for draws in _parts(start, stop, width, len(V)):
+                self._fill_some(rows, draws, blocks[:, :, draws], others[:, draws])
+            known = None if self.known is None else self.known[rows]
+            fit = fitted(self.design, rows, blocks, self.values[rows], known)
+            self.fit.means[:, rows], self.fit.slopes[:, rows] = fit
+
+    def _fill_some(self, rows: slice, draws: slice, V: Array, uniforms: Array) -> None:
+        """Values at some draws (n, B, s, D) around some rows, and contrasts there."""
+        width = V.shape[-1]
+        points, flat = self.design.points[rows], V.reshape(len(V), -1, width)
+        alternatives = uniforms.reshape(-1, width)
+
+        def of(evaluate: Evaluator, table: Array) -> Array:
+            f = _values(evaluate, flat)
+            table[rows, :, draws] = f.reshape(V.shape[:3])
+            given = points, flat, alternatives, f
+            return _contrasts(self.design, evaluate, *given).reshape(V.shape)
+
+        contrasts = of(self.evaluate, self.values)
+        if self.design.control is None or self.known is None:
+            self.pairs.add(rows, contrasts)
+        else:
+            known = of(self.design.control.evaluate, self.known)
+            self.pairs.add_controlled(rows, contrasts, known)
 
     def blocks(self) -> BlockSlopes:
         """Means of f and attributions from each block of draws, each unbiased."""

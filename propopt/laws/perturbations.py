@@ -430,52 +430,51 @@ class NoisyNeighbourhoods:
 _BLOCKS: Final = Budget(2**25)
 
 
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Orders:
-    """Draws of orders and background rows, their own for each point."""
+def shapley_blocks(
+    value: Callable[[Points], Array],
+    background: Points,
+    points: Points,
+    rng: np.random.Generator,
+    n_pairs: int = 100,
+) -> Array:
+    """Unbiased estimates (10, N, D) from disjoint blocks of drawn orders.
 
-    value: Callable[[Points], Array]  # f at points (n, D), as an array (n,)
-    background: Points  # (B, D): what columns are before they are those of x
-    n_pairs: int = 100  # orders for each point, each walked forwards and backwards
+    Orders and background rows are their own for each point; each of the ``n_pairs``
+    orders is walked forwards and backwards.
 
-    def blocks(self, points: Points, rng: np.random.Generator) -> Array:
-        """Unbiased estimates (10, N, D) from disjoint blocks of draws.
+    value: f at points (n, D), background (B, D), points (N, D).
+    """
+    at_points, at_background = value(points), value(background)
+    totals = np.zeros((N_BLOCKS, *points.shape))
+    n_each = -(-n_pairs // N_BLOCKS)
+    for block in range(N_BLOCKS):
+        for _ in range(n_each):
+            order = np.argsort(rng.random(points.shape), axis=1)
+            rows = rng.integers(len(background), size=len(points))
+            ends, beside = (at_background[rows], at_points), background[rows]
+            for walked in (order, order[:, ::-1]):
+                totals[block] += _changes(value, points, beside, walked, ends)
+    return totals / (2 * n_each)
 
-        points (N, D).
-        """
-        at_points = self.value(points)
-        at_background = self.value(self.background)
-        totals = np.zeros((N_BLOCKS, *points.shape))
-        n_each = -(-self.n_pairs // N_BLOCKS)
-        for block in range(N_BLOCKS):
-            for _ in range(n_each):
-                order = np.argsort(rng.random(points.shape), axis=1)
-                rows = rng.integers(len(self.background), size=len(points))
-                ends = at_background[rows], at_points
-                for walked in (order, order[:, ::-1]):
-                    totals[block] += self._changes(points, rows, walked, ends)
-        return totals / (2 * n_each)
 
-    def _changes(
-        self,
-        points: Points,
-        rows: NDArray[np.intp],
-        order: NDArray[np.intp],
-        ends: tuple[Array, Array],
-    ) -> Array:
-        """The change of f in each column (N, D), along one order for each point."""
-        n_points, n_columns = points.shape
-        changes = np.empty(points.shape)
-        rank = np.argsort(order, axis=1)
-        copies = max(n_columns - 1, 1)
-        for some in _BLOCKS.blocks(n_points, 8 * n_columns * copies):
-            steps = np.arange(1, n_columns)[:, None]
-            taken = rank[some, None, :] < steps  # (n, D − 1, D)
-            x, b = points[some, None], self.background[rows[some], None]
-            mixed = np.where(taken, x, b).reshape(-1, n_columns)
-            between = self.value(mixed).reshape(-1, n_columns - 1)
-            first, last = (end[some, None] for end in ends)
-            along = np.diff(np.hstack([first, between, last]), axis=1)
-            np.put_along_axis(changes[some], order[some], along, axis=1)
-        return changes
+def _changes(
+    value: Callable[[Points], Array],
+    points: Points,
+    background: Points,  # (N, D): a row for each point
+    order: NDArray[np.intp],
+    ends: tuple[Array, Array],
+) -> Array:
+    """The change of f in each column (N, D), along one order for each point."""
+    n_points, n_columns = points.shape
+    changes = np.empty(points.shape)
+    rank = np.argsort(order, axis=1)
+    copies = max(n_columns - 1, 1)
+    for some in _BLOCKS.blocks(n_points, 8 * n_columns * copies):
+        steps = np.arange(1, n_columns)[:, None]
+        taken = rank[some, None, :] < steps  # (n, D − 1, D)
+        mixed = np.where(taken, points[some, None], background[some, None])
+        between = value(mixed.reshape(-1, n_columns)).reshape(-1, n_columns - 1)
+        first, last = (end[some, None] for end in ends)
+        along = np.diff(np.hstack([first, between, last]), axis=1)
+        np.put_along_axis(changes[some], order[some], along, axis=1)
+    return changes

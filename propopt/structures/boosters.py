@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, final
 
-from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier
 from sklearn.pipeline import Pipeline
 
 from propopt.base.arrays import Array
@@ -142,11 +141,7 @@ def _searched(model: Any) -> Margins | None:
     return margins_of(model.best_estimator_) if model.refit else None
 
 
-def _hist_gradient_boosting(model: HistGradientBoostingClassifier) -> Margins:
-    return Margins(model.decision_function, lambda: 1.0)
-
-
-def _gradient_boosting(model: GradientBoostingClassifier) -> Margins:
+def _gradient_boosting(model: Any) -> Margins:
     logits = {"log_loss": 1.0, "exponential": 2.0}
     return Margins(model.decision_function, lambda: logits.get(model.loss))
 
@@ -194,18 +189,16 @@ def _catboost_logit(model: Any) -> float | None:
     return 1.0 if loss in ("CrossEntropy", "Logloss") else None
 
 
-def _native(model: LightGBMBooster | XGBoostBooster) -> Margins:
-    return Margins(model.scores)
-
-
 _RULES: Final[Mapping[tuple[str, str], Callable[[Any], Margins | None]]] = {
     ("catboost", "CatBoostClassifier"): _catboost,
     ("lightgbm", "LGBMClassifier"): _lightgbm,
-    ("propopt", "LightGBMBooster"): _native,
-    ("propopt", "XGBoostBooster"): _native,
+    ("propopt", "LightGBMBooster"): lambda model: Margins(model.scores),
+    ("propopt", "XGBoostBooster"): lambda model: Margins(model.scores),
     ("sklearn", "BaseSearchCV"): _searched,
     ("sklearn", "GradientBoostingClassifier"): _gradient_boosting,
-    ("sklearn", "HistGradientBoostingClassifier"): _hist_gradient_boosting,
+    ("sklearn", "HistGradientBoostingClassifier"): lambda model: Margins(
+        model.decision_function, lambda: 1.0
+    ),
     ("xgboost", "XGBClassifier"): _xgboost,
 }
 

@@ -262,17 +262,12 @@ class KernelMachine(Network):
 
     @property
     def n_scores(self) -> int:
-        """The number K of scores."""
         return len(self.weights)
 
     @property
     def width(self) -> int:
         """Four numbers for each center and each part of the kernel, and the scores."""
         return 4 * len(self.centers) * self.kernel.n_parts + self.n_scores
-
-    def scores(self, points: Points) -> Array:
-        """Scores, shape (n, K)."""
-        return self.linearized(points)[0]
 
     def linearized(self, points: Points) -> tuple[Array, Pullback]:
         """Scores, and the map C ↦ Σ_m (C A)_nm ∂k(x_n, z_m)/∂x_n."""
@@ -302,10 +297,6 @@ class GaussianClasses(Network):
     def width(self) -> int:
         """Points as each class sees them, and one of these twice more."""
         return sum(B.shape[1] for B in self.whitenings) + 2 * self.means.shape[1]
-
-    def scores(self, points: Points) -> Array:
-        """Scores, shape (n, K)."""
-        return self.linearized(points)[0]
 
     def linearized(self, points: Points) -> tuple[Array, Pullback]:
         """Scores, and the map C ↦ −Σ_k C_nk B_k B_kᵀ (x_n − μ_k)."""
@@ -343,7 +334,6 @@ class IndependentGaussians(Network):
         return self.n_scores + 2 * self.means.shape[1]
 
     def scores(self, points: Points) -> Array:
-        """Scores, shape (n, K)."""
         squares = [
             ((points - mean) ** 2) @ precision
             for mean, precision in zip(self.means, self.precisions, strict=True)

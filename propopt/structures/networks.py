@@ -39,7 +39,6 @@ class Score(Link):
     sign: float = 1.0
 
     def value(self, scores: Array) -> Values:
-        """Values, shape (n,)."""
         return self.sign * scores[:, self.index]
 
     def cotangents(self, scores: Array) -> Array:
@@ -54,7 +53,6 @@ class Sigmoid(Link):
     sign: float
 
     def value(self, scores: Array) -> Values:
-        """Values, shape (n,)."""
         return np.asarray(expit(self.sign * scores[:, 0]))
 
     def cotangents(self, scores: Array) -> Array:
@@ -69,7 +67,6 @@ class Softmax(Link):
     index: int
 
     def value(self, scores: Array) -> Values:
-        """Values, shape (n,)."""
         return np.asarray(softmax(scores, axis=1)[:, self.index])
 
     def cotangents(self, scores: Array) -> Array:
@@ -85,7 +82,6 @@ class LogOdds(Link):
     index: int
 
     def value(self, scores: Array) -> Values:
-        """Values, shape (n,)."""
         return np.asarray(scores[:, self.index] - logsumexp(self._others(scores), 1))
 
     def cotangents(self, scores: Array) -> Array:
@@ -104,7 +100,6 @@ class Exponentiated(Link):
     index: int
 
     def value(self, scores: Array) -> Values:
-        """Values, shape (n,)."""
         return np.exp(scores[:, self.index])
 
     def cotangents(self, scores: Array) -> Array:
@@ -162,9 +157,9 @@ class Network(ABC):
     def width(self) -> int:
         """About how many numbers :meth:`linearized` holds for each point."""
 
-    @abstractmethod
     def scores(self, points: Points) -> Array:
         """Scores z(x_n), shape (n, K)."""
+        return self.linearized(points)[0]
 
     @abstractmethod
     def linearized(self, points: Points) -> tuple[Array, Pullback]:
@@ -185,7 +180,6 @@ class Affine(Network):
 
     @property
     def n_scores(self) -> int:
-        """The number K of scores."""
         return len(self.coefficients)
 
     @property
@@ -194,34 +188,25 @@ class Affine(Network):
         return self.n_scores
 
     def scores(self, points: Points) -> Array:
-        """Scores, shape (n, K)."""
         return points @ self.coefficients.T + self.intercepts
 
     def linearized(self, points: Points) -> tuple[Array, Pullback]:
         """Scores, and the map C ↦ C A."""
-        return self.scores(points), self._pullback
-
-    def _pullback(self, cotangents: Array) -> Array:
-        return cotangents @ self.coefficients
+        return self.scores(points), lambda cotangents: cotangents @ self.coefficients
 
 
-@dataclass(frozen=True)
-class Activation:
-    """A hidden unit: a(z), and its slope a′(z) as a function of a itself."""
+_Bend: TypeAlias = Callable[[Array], Array]
 
-    of: Callable[[Array], Array]
-    slope: Callable[[Array], Array]
-
-
-ACTIVATIONS: Final[Mapping[str, Activation]] = {
-    "identity": Activation(lambda z: z, lambda a: np.ones(a.shape)),
-    "logistic": Activation(lambda z: np.asarray(expit(z)), lambda a: a * (1.0 - a)),
-    "tanh": Activation(np.tanh, lambda a: 1.0 - a * a),
-    "relu": Activation(
-        lambda z: np.maximum(z, 0.0), lambda a: np.where(a > 0.0, 1.0, 0.0)
-    ),
+ACTIVATIONS: Final[Mapping[str, tuple[_Bend, _Bend]]] = {
+    "identity": (lambda z: z, lambda a: np.ones(a.shape)),
+    "logistic": (lambda z: np.asarray(expit(z)), lambda a: a * (1.0 - a)),
+    "tanh": (np.tanh, lambda a: 1.0 - a * a),
+    "relu": (lambda z: np.maximum(z, 0.0), lambda a: np.where(a > 0.0, 1.0, 0.0)),
 }
-"""Hidden units by scikit-learn's names; the slope of ``relu`` at its kink is 0."""
+"""Hidden units a(z) by scikit-learn's names, with a′(z) as a function of a itself.
+
+The slope of ``relu`` at its kink is 0.
+"""
 
 
 @dataclass(frozen=True)
@@ -235,7 +220,6 @@ class Layers(Network):
 
     @property
     def n_scores(self) -> int:
-        """The number K of scores."""
         return len(self.biases[-1])
 
     @property
@@ -244,7 +228,6 @@ class Layers(Network):
         return sum(len(biases) for biases in self.biases)
 
     def scores(self, points: Points) -> Array:
-        """Scores, shape (n, K)."""
         hidden = points
         for layer in self._layers(points):  # one layer is in memory at a time
             hidden = layer
@@ -253,7 +236,7 @@ class Layers(Network):
     def linearized(self, points: Points) -> tuple[Array, Pullback]:
         """Scores, and back-propagation."""
         layers = list(self._layers(points))
-        slope = ACTIVATIONS[self.activation].slope
+        _, slope = ACTIVATIONS[self.activation]
 
         def pullback(cotangents: Array) -> Array:
             # C_l = (C_(l+1) A_lᵀ) ∘ φ′,  from the scores down to the inputs
@@ -266,7 +249,7 @@ class Layers(Network):
 
     def _layers(self, points: Points) -> Iterator[Array]:
         """The hidden layers, from the inputs on."""
-        activation = ACTIVATIONS[self.activation].of
+        activation, _ = ACTIVATIONS[self.activation]
         hidden = points
         for weights, biases in zip(self.weights[:-1], self.biases[:-1], strict=True):
             hidden = activation(hidden @ weights + biases)
@@ -321,7 +304,6 @@ class Chain(Network):
         return self.inner.width + self.outer.width
 
     def scores(self, points: Points) -> Array:
-        """Scores, shape (n, K)."""
         return self.outer.scores(self.inner.scores(points))
 
     def linearized(self, points: Points) -> tuple[Array, Pullback]:
@@ -339,23 +321,6 @@ Monomial: TypeAlias = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Level:
-    """All monomials of one degree, each a parent of one degree less times a feature."""
-
-    parents: Positions
-    features: Positions
-
-
-@dataclass(frozen=True)
-class Slope:
-    """∂m_j/∂x_d = p_jd · m_j / x_d, for the monomials j in which x_d stands."""
-
-    columns: Positions
-    quotients: Positions
-    exponents: Array
-
-
-@dataclass(frozen=True)
 class Monomials(Network):
     """Products of powers, m_j(x) = Π_d x_d^p_jd.
 
@@ -363,10 +328,13 @@ class Monomials(Network):
     with the monomials wanted are kept all that divide them. Make it by :meth:`of`.
     """
 
-    # the monomials of degrees 1, 2, ..., after the empty one at position 0
-    levels: tuple[Level, ...]
+    # the monomials of degrees 1, 2, ..., after the empty one at position 0: the parent
+    # of each, of one degree less, and the feature that it is multiplied by
+    levels: tuple[tuple[Positions, Positions], ...]
     outputs: Positions  # (F,): where the monomials wanted stand
-    slopes: tuple[Slope, ...]  # one for each feature
+    # for each feature d the monomials j in which x_d stands, where m_j / x_d stands,
+    # and p_jd: ∂m_j/∂x_d = p_jd · m_j / x_d
+    slopes: tuple[tuple[Positions, Positions, Array], ...]
 
     @classmethod
     def of(cls, powers: NDArray[np.integer]) -> Monomials:
@@ -385,9 +353,8 @@ class Monomials(Network):
         """p, (F, D)."""
         unit = np.eye(len(self.slopes), dtype=np.intp)
         powers = [np.zeros_like(unit[:1])]
-        for level in self.levels:
-            smaller = np.concatenate(powers)[level.parents]
-            powers.append(smaller + unit[level.features])
+        for parents, features in self.levels:
+            powers.append(np.concatenate(powers)[parents] + unit[features])
         return np.concatenate(powers)[self.outputs]
 
     @property
@@ -410,9 +377,9 @@ class Monomials(Network):
 
         def pullback(cotangents: Array) -> Array:
             pulled = np.empty(points.shape)
-            for feature, slope in enumerate(self.slopes):
-                slopes = monomials[:, slope.quotients] * slope.exponents
-                pulled[:, feature] = (cotangents[:, slope.columns] * slopes).sum(axis=1)
+            for d, (columns, quotients, exponents) in enumerate(self.slopes):
+                slopes = monomials[:, quotients] * exponents
+                pulled[:, d] = (cotangents[:, columns] * slopes).sum(axis=1)
             return pulled
 
         return monomials[:, self.outputs], pullback
@@ -421,15 +388,15 @@ class Monomials(Network):
         """The monomials wanted and all that divide them, degree by degree."""
         products = np.ones((len(points), 1 + self._n_products))
         stop = 1
-        for level in self.levels:
-            start, stop = stop, stop + len(level.parents)
-            parents, factors = products[:, level.parents], points[:, level.features]
-            np.multiply(parents, factors, out=products[:, start:stop])
+        for parents, features in self.levels:
+            start, stop = stop, stop + len(parents)
+            smaller, factors = products[:, parents], points[:, features]
+            np.multiply(smaller, factors, out=products[:, start:stop])
         return products
 
     @property
     def _n_products(self) -> int:
-        return sum(len(level.parents) for level in self.levels)
+        return sum(len(parents) for parents, _ in self.levels)
 
 
 @dataclass(frozen=True)
@@ -478,20 +445,22 @@ def _divisors(monomials: Sequence[Monomial]) -> list[list[Monomial]]:
     return [sorted(level) for level in levels]
 
 
-def _level(level: Sequence[Monomial], index: Mapping[Monomial, int]) -> Level:
-    return Level(
-        parents=np.array([index[m[:-1]] for m in level], dtype=np.intp),
-        features=np.array([m[-1] for m in level], dtype=np.intp),
+def _level(
+    level: Sequence[Monomial], index: Mapping[Monomial, int]
+) -> tuple[Positions, Positions]:
+    return (
+        np.array([index[m[:-1]] for m in level], dtype=np.intp),
+        np.array([m[-1] for m in level], dtype=np.intp),
     )
 
 
 def _slope(
     monomials: Sequence[Monomial], feature: int, index: Mapping[Monomial, int]
-) -> Slope:
+) -> tuple[Positions, Positions, Array]:
     columns = [j for j, monomial in enumerate(monomials) if feature in monomial]
     quotients = [index[_without(monomials[j], feature)] for j in columns]
     exponents = [monomials[j].count(feature) for j in columns]
-    return Slope(
+    return (
         np.array(columns, dtype=np.intp),
         np.array(quotients, dtype=np.intp),
         np.array(exponents, dtype=np.float64),

@@ -26,9 +26,15 @@ from propopt.structures.readers.fitted_networks import (
     Reader,
     ScoredOutput,
 )
-from propopt.structures.readers.model_products import Networks, model_products
-from propopt.structures.readers.pipelines import View
+from propopt.structures.readers.model_products import (
+    network_products,
+    through_view,
+    why_unread,
+)
+from propopt.structures.readers.pipelines import View, behind
 from propopt.structures.readers.tree_models import (
+    SUMS,
+    ModelSum,
     read_boxes,
     read_trees,
     scale_of_target,
@@ -97,8 +103,62 @@ def exact_products(
     model: Any, output: str, index: int | None, view: View
 ) -> SumOfProducts | NoProducts:
     """An output of a fitted model as a sum of products of functions of columns."""
-    networks = Networks(exact_network, exact_link)
-    return model_products(model, TreeOutput(output, index), view, networks)
+    return _products(model, TreeOutput(output, index), view)
+
+
+def _products(model: Any, output: TreeOutput, view: View) -> SumOfProducts | NoProducts:
+    if type(model) is Pipeline:
+        model, view = _behind_columns(model, view)
+    network = exact_network(model)
+    if network is not None:
+        return _of_network(model, network, output, view)
+    if type(model) in SUMS:
+        return _added(SUMS[type(model)](model, output, view), view)
+    boxes = read_boxes(model, output, view)
+    if boxes is not None:
+        return boxes.as_products()
+    return NoProducts(why_unread(model, output, view))
+
+
+def _behind_columns(model: Pipeline, view: View) -> tuple[Any, View]:
+    """The rest of a pipeline behind steps that each make columns of one, and its view.
+
+    The last estimator alone is no pipeline.
+    """
+    for place, (_, step) in enumerate(model.steps[:-1]):
+        seen = behind(step, view)
+        if seen is None:
+            return Pipeline(model.steps[place:]), view
+        view = seen
+    return model.steps[-1][1], view
+
+
+def _of_network(
+    model: Any, network: Network, output: TreeOutput, view: View
+) -> SumOfProducts | NoProducts:
+    link = exact_link(model, output.name, output.index or 0, network.n_scores)
+    if link is None:
+        return NoProducts(
+            f"the {output.name} of a {type(model).__name__} is made of its scores by a "
+            "rule that is not read; wrap(model, output='margin') is exact"
+        )
+    function = network_products(network, link, len(view.sources))
+    if isinstance(function, NoProducts):
+        return function
+    return through_view(function, view)
+
+
+def _added(total: ModelSum | NoProducts, view: View) -> SumOfProducts | NoProducts:
+    """The sum of the parts, or why one of them is none."""
+    if isinstance(total, NoProducts):
+        return total
+    parts = [SumOfProducts.constant(total.base, view.n_columns)]
+    for weight, model, output, seen in total.parts:
+        part = _products(model, output, seen)
+        if isinstance(part, NoProducts):
+            return part
+        parts.append(part.scaled(weight))
+    return SumOfProducts.sum_of(parts)
 
 
 def _exact_transform(step: Any) -> Network | None:

@@ -27,12 +27,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, compress, repeat
-from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias, final
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, final
 
 import numpy as np
 import pandas as pd
@@ -46,10 +45,6 @@ from propopt.tables.frames import Labels, as_frame, directions, listed
 
 
 # ---- Texts as tables: words, documents, and the schema of a vocabulary
-
-
-PACKAGE_FILLER: Final = "UNKWORDZ"
-"""What the package ``lime`` writes for a word that it takes out by its position."""
 
 
 class Occurrence(NamedTuple):
@@ -105,31 +100,6 @@ def compiled(pattern: str) -> re.Pattern[str]:
         raise InvalidInput(
             f"words: {pattern!r} is no regular expression: {error}"
         ) from None
-
-
-@final
-@dataclass(frozen=True)
-class EachOccurrence:
-    """Each place where a word stands is a word of its own: ``good``, ``good[2]``, ...
-
-    With :data:`PACKAGE_FILLER` this is ``bow=False`` of the package ``lime``: other
-    words stay in their places. Columns are aligned by the number of the occurrence.
-    """
-
-    rule: WordRule  # what a word is
-    filler: str = PACKAGE_FILLER  # what stands where a word was deleted
-
-    def find(self, text: str, /) -> list[Occurrence]:
-        """The words of a text where they stand, from the first."""
-        seen: Counter[str] = Counter()
-        occurrences = []
-        for start, end, word in self.rule.find(text):
-            seen[word] += 1
-            n = seen[word]
-            occurrences.append(
-                Occurrence(start, end, word if n == 1 else f"{word}[{n}]")
-            )
-        return occurrences
 
 
 # ---- The words that a vectoriser of scikit-learn sees, where they stand in the text
@@ -424,51 +394,6 @@ class Document:
         return np.ones(3 * len(self.occurrences) + 1, bool)
 
 
-# ---- Documents found again by how often their words come
-
-
-Key: TypeAlias = bytes
-"""The columns of the words that come, and how often."""
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Lookup:
-    """Documents by their counts, of which several may be alike."""
-
-    documents: Sequence[Document]  # all of them
-    places: Mapping[str, int]  # the column of each word
-
-    def alike(self, point: Points) -> list[int]:
-        """The positions of the documents that have such counts (D,)."""
-        columns = np.flatnonzero(point)
-        return self._positions.get(_key(columns, point[columns]), [])
-
-    def is_of(self, point: Points, document: Document) -> bool:
-        """Whether these are the counts of a document, known or not."""
-        columns = np.flatnonzero(point)
-        return self._key_of(document) == _key(columns, point[columns])
-
-    @cached_property
-    def _positions(self) -> dict[Key | None, list[int]]:
-        results: dict[Key | None, list[int]] = {}
-        for n, document in enumerate(self.documents):
-            results.setdefault(self._key_of(document), []).append(n)
-        return results
-
-    def _key_of(self, document: Document) -> Key | None:
-        """None if it has words that are not known."""
-        if any(word not in self.places for word in document.words):
-            return None
-        columns = np.array([self.places[word] for word in document.words], np.intp)
-        order = np.argsort(columns)
-        return _key(columns[order], document.counts[order])
-
-
-def _key(columns: Positions, counts: Points | Positions) -> Key:
-    return columns.astype(np.int64).tobytes() + counts.astype(np.float64).tobytes()
-
-
 # ---- Documents as rows of a table: how often each word of a vocabulary comes
 
 
@@ -672,15 +597,41 @@ class TextSchema:
         told = texts if texts is not None and len(texts) == len(points) else None
         for n, point in enumerate(points):
             own = None if told is None else self.document_of(told[n])
-            if own is not None and self.lookup.is_of(point, own):
+            if own is not None and self._is_of(point, own):
                 yield [own]
             else:
-                yield [self.documents[m] for m in self.lookup.alike(point)]
+                yield [self.documents[m] for m in self.alike(point)]
+
+    def alike(self, point: Points) -> list[int]:
+        """The positions of the documents that have such counts.
+
+        Parameters
+        ----------
+        point : array (D,)
+            Counts.
+        """
+        columns = np.flatnonzero(point)
+        return self._positions.get(_key(columns, point[columns]), [])
+
+    def _is_of(self, point: Points, document: Document) -> bool:
+        """Whether these are the counts of a document, known or not."""
+        columns = np.flatnonzero(point)
+        return self._key_of(document) == _key(columns, point[columns])
 
     @cached_property
-    def lookup(self) -> Lookup:
-        """The documents by their counts."""
-        return Lookup(self.documents, self.places)
+    def _positions(self) -> dict[bytes | None, list[int]]:
+        results: dict[bytes | None, list[int]] = {}
+        for n, document in enumerate(self.documents):
+            results.setdefault(self._key_of(document), []).append(n)
+        return results
+
+    def _key_of(self, document: Document) -> bytes | None:
+        """None if it has words that are not known."""
+        if any(word not in self.places for word in document.words):
+            return None
+        columns = self.columns_of(document)
+        order = np.argsort(columns)
+        return _key(columns[order], document.counts[order])
 
     def bag(self, point: Points) -> str:
         """Words as often as they count, with blanks between.
@@ -714,6 +665,11 @@ class TextSchema:
             for start, end, word in document.occurrences:
                 forms.setdefault(word, document.text[start:end])
         return tuple(forms.get(word, word) for word in self.vocabulary)
+
+
+def _key(columns: Positions, counts: Points | Positions) -> bytes:
+    """The columns of the words that come, and how often."""
+    return columns.astype(np.int64).tobytes() + counts.astype(np.float64).tobytes()
 
 
 # ---- Where documents lie, for distances and angles between them

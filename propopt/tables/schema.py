@@ -146,6 +146,14 @@ class TableSchema:
         """Which of the D encoded columns are codes of categories, shape (D,)."""
         return np.array([isinstance(column, Coded) for column in self.columns])
 
+    @property
+    def n_codes(self) -> tuple[int | None, ...]:
+        """How many codes each of the D encoded columns has; None for numbers."""
+        return tuple(
+            len(column.frequencies) if isinstance(column, Coded) else None
+            for column in self.columns
+        )
+
     @cached_property
     def words_of_codes(self) -> dict[str, tuple[str, ...]]:
         """By column of categories what its codes stand for."""
@@ -309,7 +317,7 @@ class TableSchema:
             case Mapping():
                 return self._named_scales(scale)
             case _:
-                return self._user_scales(scale)
+                return _read_sizes(scale, len(self.columns), "'std', None, a mapping")
 
     def _named_scales(self, scale: Mapping[Hashable, float]) -> Array:
         unknown = [name for name in scale if name not in self.names]
@@ -317,9 +325,6 @@ class TableSchema:
             raise InvalidInput(f"scale: no column {listed(unknown)}")
         sizes = {name: read_positive(scale[name], f"scale[{name!r}]") for name in scale}
         return np.array([sizes.get(name, 1.0) for name in self.names])
-
-    def _user_scales(self, scale: ArrayLike) -> Array:
-        return _read_sizes(scale, len(self.columns), "'std', None, a mapping")
 
     def _check_columns(self, frame: pd.DataFrame, what: str) -> None:
         if tuple(frame.columns) == tuple(self.header):
@@ -623,18 +628,14 @@ def _packed(value: Any, arrays: ArraysByName) -> Any:
         case tuple():
             return {"tuple": [_packed(part, arrays) for part in value]}
         case np.ndarray():
-            return _packed_array(value, arrays)
+            name = str(len(arrays))
+            arrays[name] = value
+            return {"array": name}
         case pd.Index():
             return _packed_index(value, arrays)
         case np.dtype() | pd.api.extensions.ExtensionDtype():
             return _packed_dtype(value, arrays)
     return _packed_missing(value)
-
-
-def _packed_array(array: Array, arrays: ArraysByName) -> dict[str, str]:
-    name = str(len(arrays))
-    arrays[name] = array
-    return {"array": name}
 
 
 def _packed_index(index: pd.Index[Any], arrays: ArraysByName) -> dict[str, Any]:

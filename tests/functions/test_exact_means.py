@@ -20,7 +20,7 @@ from propopt.base.errors import InexactBoxesWarning, InvalidInput, Refused
 from propopt.functions.means import ExactMean
 from propopt.laws.data_law import BoxMeans, DataLaw, Reference
 from propopt.structures.boxes.boxes import Boxes
-from propopt.structures.boxes.sets import SameColumn, Tree
+from propopt.structures.boxes.sets import Tree
 
 
 D = 4
@@ -129,8 +129,7 @@ def mixed():
     schema = po.TableSchema.of(table)
     codes = len(schema.columns[1].frequencies)
     trees = tuple(random_tree(rng, 3, 4, coded=(1,), n_codes=codes) for _ in range(4))
-    maps = [SameColumn(0), SameColumn(1, codes), SameColumn(2)]
-    boxes = Boxes.of_trees(trees, n_columns=3, maps=maps)
+    boxes = Boxes.of_trees(trees, n_columns=3, n_codes=(None, codes, None))
     return BoxFunction(trees, boxes, schema), BoxFunction(trees, None, schema), table
 
 

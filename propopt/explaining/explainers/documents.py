@@ -18,7 +18,7 @@ from propopt.explaining.explainers.baseline import (
 )
 from propopt.functions.texts import DocumentFunction, TextFunction
 from propopt.laws.draws import N_BLOCKS
-from propopt.laws.perturbations import Orders
+from propopt.laws.perturbations import shapley_blocks
 from propopt.laws.regressions import Neighbourhood
 from propopt.lime.text.explaining_texts import explanation_of_texts
 from propopt.lime.text.text_explanation import TextSubject
@@ -26,7 +26,7 @@ from propopt.lime.text.text_package import TEXT_WIDTH, package_run
 from propopt.lime.text.text_reading import TextLaw, enumerated_words, read_documents
 from propopt.structures.subsets.conjunctions import MOST_ENUMERATED
 from propopt.structures.subsets.sets import NoSetFunction, SetFunction
-from propopt.structures.subsets.words import WordShapley
+from propopt.structures.subsets.words import word_shapley
 from propopt.tables.documents import Document, PatternWords
 
 
@@ -189,13 +189,13 @@ class DocumentShapley:
         if d == 0:
             return cls(np.zeros(0), READ)
         if not isinstance(read, NoSetFunction):
-            return cls(WordShapley(read).values, READ)
+            return cls(word_shapley(read), READ)
         if d <= MOST_ENUMERATED and 2**d <= n_draws(d, n_pairs):
             every = enumerated_words(function, document)
-            return cls(WordShapley(every).values, ALL_SETS, reason=read.reason)
+            return cls(word_shapley(every), ALL_SETS, reason=read.reason)
         at = function.of_document(document)
-        orders = Orders(value=at.value_at, background=np.zeros((1, d)), n_pairs=n_pairs)
-        blocks = orders.blocks(np.ones((1, d)), rng)[:, 0]
+        nothing, text = np.zeros((1, d)), np.ones((1, d))
+        blocks = shapley_blocks(at.value_at, nothing, text, rng, n_pairs)[:, 0]
         return cls(blocks.mean(axis=0), ORDERS, blocks, read.reason)
 
 

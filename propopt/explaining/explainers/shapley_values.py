@@ -29,7 +29,7 @@ from propopt.losses.faithfulness import Units
 from propopt.results.explanation import Parameter
 from propopt.structures.boxes.boxes import Boxes, BoxShapley
 from propopt.structures.subsets.sets import NoSetFunction
-from propopt.structures.subsets.words import WordShapley
+from propopt.structures.subsets.words import word_shapley
 from propopt.tables.frames import as_frame, read_points, text_in
 
 
@@ -514,7 +514,7 @@ class TreeShap(Baseline):
                 f"tree_shap: {read.reason}; of any model Shap(algorithm='permutation') "
                 "samples Shapley values"
             )
-        phi = WordShapley(read).values
+        phi = word_shapley(read)
         ends = np.array([request.points[0], np.zeros(at.n_words)])
         whole, base = request.value(ends).tolist()
         return WordsFound(attributions=phi, base_value=base, prediction=whole)

@@ -25,15 +25,8 @@ from numpy.typing import NDArray
 from propopt.base.arrays import Array, Attributions, Points, Positions, Values
 from propopt.base.errors import Refused
 from propopt.base.resources import Budget
-from propopt.structures.boxes.sets import (
-    ColumnMap,
-    LeafSets,
-    SameColumn,
-    Sets,
-    Tree,
-    leaf_sets,
-)
-from propopt.structures.products.algebra import Measures, Products, padded_paths
+from propopt.structures.boxes.sets import LeafSets, Sets, Tree, leaf_sets
+from propopt.structures.products.algebra import Products, padded_paths
 from propopt.structures.products.sums import SumOfProducts
 
 
@@ -75,18 +68,13 @@ class Boxes:
         base: float = 0.0,
         *,
         n_columns: int,
-        maps: Sequence[ColumnMap] | None = None,
+        n_codes: Sequence[int | None] | None = None,
         tolerance: float = DOUBLE_TOLERANCE,
     ) -> Boxes:
-        """The sum of trees."""
-        columns = tuple(map(SameColumn, range(n_columns))) if maps is None else maps
-        leaves = [leaf_sets(tree, columns) for tree in trees]
+        """The sum of trees; columns have so many codes, or are numbers."""
+        codes = (None,) * n_columns if n_codes is None else n_codes
+        leaves = [leaf_sets(tree, codes) for tree in trees]
         return _boxes(leaves, base, n_columns, tolerance)
-
-    @classmethod
-    def constant(cls, value: float, n_columns: int) -> Boxes:
-        """A constant function of D columns."""
-        return cls.of_trees([], value, n_columns=n_columns)
 
     def __repr__(self) -> str:
         return (
@@ -119,18 +107,13 @@ class Boxes:
     @classmethod
     def sum_of(cls, parts: Sequence[Boxes]) -> Boxes:
         """The sum of several, at least one, of the same number of columns."""
-        starts = np.cumsum([0, *(len(part.sets) for part in parts)])
-        width = max(part.paths.shape[1] for part in parts)
-        paths = [
-            _widened(np.where(part.paths >= 0, part.paths + start, -1), width)
-            for part, start in zip(parts, starts, strict=False)
-        ]
+        whole = Products.sum_of([part.products for part in parts])
         return Boxes(
-            sum(part.base for part in parts),
-            np.concatenate([part.values for part in parts]),
-            np.concatenate(paths),
+            whole.base,
+            whole.values,
+            whole.paths,
             Sets.concatenate([part.sets for part in parts]),
-            parts[0].n_columns,
+            whole.n_columns,
             max(part.tolerance for part in parts),
         ).merged()
 
@@ -147,8 +130,7 @@ class Boxes:
     @property
     def columns(self) -> Positions:
         """The columns that f depends on, increasing."""
-        used = np.unique(self.paths)
-        return np.unique(self.sets.column[used[used >= 0]])
+        return self.products.columns
 
     def value(self, points: Points) -> Values:
         """Values of f at points: sums over the boxes that each is in.
@@ -179,16 +161,6 @@ class Boxes:
             total += self.values[some] @ held
         return total
 
-    def contrasts(self, P: Array, R: Array) -> tuple[Values, Attributions]:
-        """Means of f and its contrasts in each column, from measures of the sets.
-
-        E f = base + Σ_l v_l Π_{u in path l} P_u,
-        contrast_j = Σ_l v_l R_u Π_{w ≠ u} P_w,  u the set of column j in path l.
-
-        P (U, N), R (U, N), gives (N,), gives (N, D).
-        """
-        return self.products.contrasts(Measures.of_sets(P, R))
-
     def merged(self) -> Boxes:
         """With each set once, and no box that is empty."""
         sets, indices = self.sets.unique()
@@ -211,10 +183,6 @@ def _boxes(
     sets = Sets.concatenate([part.sets for part in leaves])
     paths = padded_paths(leaf, np.arange(len(sets)), len(values))
     return Boxes(base, values, paths, sets, n_columns, tolerance).merged()
-
-
-def _widened(paths: Positions, width: int) -> Positions:
-    return np.pad(paths, ((0, 0), (0, width - paths.shape[1])), constant_values=-1)
 
 
 # ---- Shapley values of sums of boxes, exactly: every order of the columns, every row
@@ -414,7 +382,8 @@ class TreeSum:
 
     trees: tuple[Tree, ...]  # by the columns of the table
     base: float  # what is added to them
-    columns: tuple[SameColumn, ...]  # (D,): the columns of the table
+    # (D,): how many codes the columns of the table have; None for numbers
+    n_codes: tuple[int | None, ...]
     # how far the sum may be from the model, over the range of f
     tolerance: float = DOUBLE_TOLERANCE
 
@@ -423,14 +392,14 @@ class TreeSum:
         return Boxes.of_trees(
             self.trees,
             self.base,
-            n_columns=len(self.columns),
-            maps=self.columns,
+            n_columns=len(self.n_codes),
+            n_codes=self.n_codes,
             tolerance=self.tolerance,
         )
 
     def leaves(self) -> list[LeafSets]:
         """The sets that lead to the leaves of each tree."""
-        return [leaf_sets(tree, self.columns) for tree in self.trees]
+        return [leaf_sets(tree, self.n_codes) for tree in self.trees]
 
     def scaled(self, weight: float) -> TreeSum:
         """``weight`` · f."""
@@ -443,6 +412,6 @@ class TreeSum:
         return cls(
             tuple(tree for part in parts for tree in part.trees),
             sum(part.base for part in parts),
-            parts[0].columns,
+            parts[0].n_codes,
             max(part.tolerance for part in parts),
         )

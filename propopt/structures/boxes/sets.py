@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple, Protocol, final
+from typing import NamedTuple, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -195,42 +195,14 @@ def _unique_members(members: Truths, group: Positions) -> tuple[Truths, Position
     return unique, np.where(group >= 0, place.reshape(-1)[group], -1)
 
 
-# ---- How a column that a model sees comes from a column of the table
+# ---- Thresholds in what is seen of a column, as thresholds of its numbers
 
 
-class ColumnMap(Protocol):
-    """A column of the model, g(x_j): a function of one column j of the table.
+ColumnMap: TypeAlias = Callable[[Array], Array]
+"""What a model sees of numbers (n,) of a column: nondecreasing in float64.
 
-    Of a numeric column g is nondecreasing in floating-point arithmetic, and finite,
-    infinite or constant wherever x_j is a number: scalers and monotone transforms are.
-    Of a categorical column g maps the codes 0, 1, ... of the table to what the model
-    sees: a number, its own code, or NaN. g(NaN) is what it sees of a missing number,
-    NaN or the number of an imputer.
-    """
-
-    @property
-    def source(self) -> int:
-        """j, the position of the column among the encoded columns of the table."""
-
-    @property
-    def n_codes(self) -> int | None:
-        """How many codes the column of the table has; None if it is numeric."""
-
-    def __call__(self, values: Array, /) -> Array:
-        """What the model sees of values, or codes, of the column, shape (n,)."""
-
-
-@final
-@dataclass(frozen=True)
-class SameColumn:
-    """A column that the model sees as the table has it."""
-
-    source: int  # its position
-    n_codes: int | None = None  # its number of codes, if it is categorical
-
-    def __call__(self, values: Array, /) -> Array:
-        """The values themselves."""
-        return values
+It is finite, infinite or constant wherever there is a number, as of scalers.
+"""
 
 
 def largest_at_most(
@@ -352,10 +324,10 @@ class LeafSets(NamedTuple):
     """Values of the leaves, (L,)."""
 
 
-def leaf_sets(tree: Tree, columns: Sequence[ColumnMap]) -> LeafSets:
+def leaf_sets(tree: Tree, n_codes: Sequence[int | None]) -> LeafSets:
     """The sets that lead to each leaf of a tree, as sets of columns of the table."""
     leaves, inner = tree.leaves, tree.inner
-    sides = _sides(tree, inner, columns)
+    sides = _sides(tree, inner, n_codes)
     leaf, side = _ways_up(tree, leaves, inner)
     order = np.lexsort([sides.column[side], leaf])
     leaf, sets = leaf[order], sides.take(side[order])
@@ -388,37 +360,21 @@ def _ways_up(
     )
 
 
-def _sides(tree: Tree, inner: Positions, columns: Sequence[ColumnMap]) -> Sets:
-    """What goes left at each inner node, then what goes right, by the table."""
-    result = list(_asked(tree, inner, columns))
-    if not result:
-        return Sets.of_numbers([], [], [], [])
-    indices = [np.concatenate([at, at + len(inner)]) for at, _ in result]
-    sets = Sets.concatenate([sets for _, sets in result])
-    return sets.take(np.argsort(np.concatenate(indices)))
-
-
-def _asked(
-    tree: Tree, inner: Positions, columns: Sequence[ColumnMap]
-) -> Iterator[tuple[Positions, Sets]]:
-    """Which inner nodes, and the sets of their left sides, then of their right ones."""
+def _sides(tree: Tree, inner: Positions, n_codes: Sequence[int | None]) -> Sets:
+    """What goes left at each inner node, then what goes right."""
     feature = tree.feature[inner]
-    asked = np.unique(feature).tolist()
-    same = [k for k in asked if _is_as_it_is(columns[k])]
-    if same:
-        at = np.flatnonzero(np.isin(feature, same))
-        source = np.array([column.source for column in columns])[feature[at]]
-        cuts, missing = tree.threshold[inner[at]], tree.missing_left[inner[at]]
-        _refuse_codes(tree, inner[at], source)
-        yield at, _intervals(source, cuts, missing)
-    for k in sorted(set(asked) - set(same)):
+    coded = [k for k in np.unique(feature).tolist() if n_codes[k] is not None]
+    at = np.flatnonzero(~np.isin(feature, coded))
+    _refuse_codes(tree, inner[at], feature[at])
+    cuts, missing = tree.threshold[inner[at]], tree.missing_left[inner[at]]
+    indices, sets = [at, at + len(inner)], [_intervals(feature[at], cuts, missing)]
+    for k in coded:
         at = np.flatnonzero(feature == k)
-        of_column = _asked_numbers if columns[k].n_codes is None else _asked_codes
-        yield at, of_column(tree, inner[at], columns[k])
-
-
-def _is_as_it_is(column: ColumnMap) -> bool:
-    return isinstance(column, SameColumn) and column.n_codes is None
+        left = _codes_left(tree, inner[at], n_codes[k] or 0)
+        indices += [at, at + len(inner)]
+        sides = np.concatenate([left, ~left])
+        sets.append(Sets.of_codes(np.full(len(sides), k), sides))
+    return Sets.concatenate(sets).take(np.argsort(np.concatenate(indices)))
 
 
 def _refuse_codes(tree: Tree, nodes: Positions, source: Positions) -> None:
@@ -442,43 +398,11 @@ def _intervals(source: Positions, cuts: Array, missing: Truths) -> Sets:
     )
 
 
-def _asked_numbers(tree: Tree, nodes: Positions, column: ColumnMap) -> Sets:
-    """Intervals of a numeric column of the table that the model sees otherwise."""
-    source = np.full(len(nodes), column.source)
-    _refuse_codes(tree, nodes, source)
-    cuts = largest_at_most(column, tree.threshold[nodes])
-    missing = _goes_left(tree, nodes, column(np.array([np.nan])))[:, 0]
-    return _intervals(source, cuts, missing)
-
-
-def _asked_codes(tree: Tree, nodes: Positions, column: ColumnMap) -> Sets:
-    """Codes of a categorical column of the table."""
-    codes = np.arange(column.n_codes or 0, dtype=np.float64)
-    left = _goes_left(tree, nodes, column(codes))
-    return Sets.of_codes(
-        np.full(2 * len(nodes), column.source), np.concatenate([left, ~left])
-    )
-
-
-def _goes_left(tree: Tree, nodes: Positions, values: Array) -> Truths:
-    """Whether nodes send values that the model sees to the left, (nodes, values)."""
-    known = ~np.isnan(values)
-    left = np.empty((len(nodes), len(values)), dtype=bool)
-    left[:, known] = values[known] <= tree.threshold[nodes, None]
-    for i, listed in _listed(tree, nodes):
-        left[i, known] = _in(listed, values[known])
-    left[:, ~known] = tree.missing_left[nodes, None]
-    return left
-
-
-def _listed(tree: Tree, nodes: Positions) -> Iterator[tuple[int, Truths]]:
+def _codes_left(tree: Tree, nodes: Positions, n_codes: int) -> Truths:
+    """Which codes of a category nodes send to the left, (nodes, codes)."""
+    left = np.arange(float(n_codes)) <= tree.threshold[nodes, None]
     for i, node in enumerate(nodes.tolist()):
         if node in tree.left_codes:
-            yield i, tree.left_codes[node]
-
-
-def _in(listed: Truths, codes: Array) -> Truths:
-    inside = (codes >= 0) & (codes < len(listed))
-    found = np.zeros(len(codes), dtype=bool)
-    found[inside] = listed[codes[inside].astype(np.intp)]
-    return found
+            listed = tree.left_codes[node][:n_codes]
+            left[i] = np.pad(listed, (0, n_codes - len(listed)))
+    return left

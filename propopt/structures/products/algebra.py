@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, NamedTuple, final
@@ -33,20 +33,6 @@ class Measures:
     start: Positions  # (U,): entries; 0 for nothing
     stop: Positions  # shape (U,)
     missing: Positions  # shape (U,)
-
-    @classmethod
-    def of_sets(cls, P: Array, R: Array) -> Measures:
-        """Those that are known set by set, (U, N) each."""
-        nothing = np.zeros((1, P.shape[1]))
-        zero = np.zeros(len(P), dtype=np.intp)
-        entries = np.arange(1, len(P) + 1)
-        return cls(
-            np.concatenate([nothing, P]),
-            np.concatenate([nothing, R]),
-            zero,
-            entries,
-            zero,
-        )
 
     def of(self, sets: Positions) -> tuple[Array, Array]:
         """P and R of some of the sets, (u, N) each."""
@@ -162,6 +148,35 @@ class Products:
     paths: Positions  # (L, K): the factors u of each product, padded with −1 at the end
     column: Positions  # (U,): the column of each factor
     n_columns: int  # D
+
+    @classmethod
+    def sum_of(cls, parts: Sequence[Products]) -> Products:
+        """The sum of several, at least one, of factors one after the other."""
+        starts = np.cumsum([0, *(len(part.column) for part in parts)])
+        width = max(part.paths.shape[1] for part in parts)
+        paths = np.full((sum(len(part.paths) for part in parts), width), -1)
+        row = 0
+        for part, start in zip(parts, starts, strict=False):
+            moved = np.where(part.paths >= 0, part.paths + start, -1)
+            paths[row : row + len(moved), : moved.shape[1]] = moved
+            row += len(moved)
+        return cls(
+            sum(part.base for part in parts),
+            np.concatenate([part.values for part in parts]),
+            paths,
+            np.concatenate([part.column for part in parts]),
+            parts[0].n_columns,
+        )
+
+    def scaled(self, weight: float) -> Products:
+        """``weight`` times the sum."""
+        return replace(self, base=weight * self.base, values=weight * self.values)
+
+    @property
+    def columns(self) -> Positions:
+        """The columns that it depends on, increasing."""
+        used = np.unique(self.paths)
+        return np.unique(self.column[used[used >= 0]])
 
     @property
     def lengths(self) -> Positions:

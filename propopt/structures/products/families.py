@@ -63,11 +63,9 @@ class Bumps:
         return len(self.column)
 
     def take(self, chosen: Positions | Truths) -> Bumps:
-        """Those that are chosen."""
         return Bumps(self.column[chosen], self.center[chosen], self.width[chosen])
 
     def at(self, values: Array) -> Array:
-        """Values, (U, S)."""
         center, width = self._for(values.ndim)
         return np.asarray(np.exp(-0.5 * ((values - center) / width) ** 2))
 
@@ -132,7 +130,6 @@ class Curves:
         return len(self.column)
 
     def take(self, chosen: Positions | Truths) -> Curves:
-        """Those that are chosen."""
         indices = np.arange(len(self))[chosen].tolist()
         return Curves(
             self.column[chosen],
@@ -141,7 +138,6 @@ class Curves:
         )
 
     def at(self, values: Array) -> Array:
-        """Values, (U, S)."""
         result = np.empty((len(self), *values.shape))
         for u, rule in enumerate(self.rules):
             result[u] = _values(rule, values)
@@ -212,11 +208,9 @@ class Exponentials:
         return len(self.column)
 
     def take(self, chosen: Positions | Truths) -> Exponentials:
-        """Those that are chosen."""
         return Exponentials(self.column[chosen], self.rate[chosen], self.center[chosen])
 
     def at(self, values: Array) -> Array:
-        """Values, (U, S)."""
         rate, center = self._for(values.ndim)
         return np.asarray(np.exp(rate * (values - center)))
 
@@ -252,18 +246,15 @@ class Imputed:
 
     @property
     def column(self) -> Positions:
-        """The position of the column that each is of."""
         return self.factors.column
 
     def __len__(self) -> int:
         return len(self.missing)
 
     def take(self, chosen: Positions | Truths) -> Imputed:
-        """Those that are chosen."""
         return Imputed(self.factors.take(chosen), self.missing[chosen])
 
     def at(self, values: Array) -> Array:
-        """Values, (U, S)."""
         absent = np.isnan(values)
         if not absent.any():
             return self.factors.at(values)
@@ -301,11 +292,9 @@ class Powers:
         return len(self.column)
 
     def take(self, chosen: Positions | Truths) -> Powers:
-        """Those that are chosen."""
         return Powers(self.column[chosen], self.degree[chosen], self.center[chosen])
 
     def at(self, values: Array) -> Array:
-        """Values, (U, S)."""
         shape = (-1, *(1,) * values.ndim)
         return np.asarray(
             (values - self.center.reshape(shape)) ** self.degree.reshape(shape)
@@ -343,19 +332,10 @@ class Tables:
     other: Array  # (U,): the values elsewhere
     missing: Array  # shape (U,)
 
-    @classmethod
-    def of_codes(cls, column: int, entries: Array) -> Tables:
-        """Those of a category with the codes 0, ..., K − 1, (U, K)."""
-        unknown = np.full(len(entries), np.nan)
-        codes = np.arange(entries.shape[1], dtype=np.float64)
-        columns = np.full(len(entries), column, np.intp)
-        return cls(columns, codes, entries, unknown, unknown)
-
     def __len__(self) -> int:
         return len(self.column)
 
     def take(self, chosen: Positions | Truths) -> Tables:
-        """Those that are chosen."""
         return replace(
             self,
             column=self.column[chosen],
@@ -365,7 +345,6 @@ class Tables:
         )
 
     def at(self, values: Array) -> Array:
-        """Values, (U, S)."""
         K = len(self.keys)
         place = np.searchsorted(self.keys, values)
         known = np.append(self.keys, np.nan)[place] == values

@@ -113,45 +113,6 @@ class Joint:
 # ---- Factors of lines, as multiples of factors of the numbers themselves
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class SeenLines:
-    """Lines s (x − c), and what is seen of missing numbers, (M,); NaN of no line."""
-
-    column: Positions  # (M,): columns of the table
-    slope: Array  # (M,): as of Line
-    center: Array  # shape (M,)
-    missing: Array  # shape (M,)
-
-    @classmethod
-    def of(cls, seen: Sequence[SeenColumn]) -> SeenLines:
-        """Those among what is seen."""
-        no_line = Line(-1, np.nan, np.nan)
-        lines = [each if isinstance(each, Line) else no_line for each in seen]
-        return cls(
-            np.array([line.column for line in lines], np.intp),
-            np.array([line.slope for line in lines]),
-            np.array([line.center for line in lines]),
-            np.array([line.missing for line in lines]),
-        )
-
-    def take(self, chosen: Positions) -> SeenLines:
-        """Those that are chosen."""
-        return SeenLines(
-            self.column[chosen],
-            self.slope[chosen],
-            self.center[chosen],
-            self.missing[chosen],
-        )
-
-    def before(self, factors: Factors) -> tuple[Factors, Array]:
-        """Factors of x, and multiples, for one factor of each line."""
-        moved, multiple = _of_x(factors, self.column, self.slope, self.center)
-        if np.isnan(self.missing).all():
-            return moved, multiple
-        return Imputed(moved, _each_at(factors, self.missing) / multiple), multiple
-
-
 def _of_x(
     factors: Factors, column: Positions, slope: Array, center: Array
 ) -> tuple[Factors, Array]:
@@ -255,7 +216,9 @@ class _Pulled:
 
     def put_lines(self, among: Truths) -> None:
         """Factors of columns that are seen as lines."""
-        lines = SeenLines.of(self.seen)
+        no_line = Line(-1, np.nan, np.nan)
+        lines = [each if isinstance(each, Line) else no_line for each in self.seen]
+        table = [(own.column, own.slope, own.center, own.missing) for own in lines]
         used = np.isin(np.arange(self.function.n_factors), self.entries.factor[among])
         place = np.full(self.function.n_factors, -1)
         multiples = np.ones(self.function.n_factors)
@@ -264,7 +227,11 @@ class _Pulled:
             own = np.flatnonzero(used[start : start + len(family)])
             if len(own) > 0:
                 chosen = family.take(own)
-                moved, multiple = lines.take(chosen.column).before(chosen)
+                rows = np.array(table)[chosen.column]
+                column, slope, center, missing = np.ascontiguousarray(rows.T)
+                moved, multiple = _of_x(chosen, column.astype(np.intp), slope, center)
+                if not np.isnan(missing).all():
+                    moved = Imputed(moved, _each_at(chosen, missing) / multiple)
                 multiples[own + start] = multiple
                 place[own + start] = self._add(moved)
             start += len(family)

@@ -73,8 +73,7 @@ class SumOfProducts:
     @cached_property
     def columns(self) -> Positions:
         """The columns that f depends on, increasing."""
-        used = np.unique(self.products.paths)
-        return np.unique(self.products.column[used[used >= 0]])
+        return self.products.columns
 
     def of_column(self, j: int) -> Iterator[tuple[Positions, Factors]]:
         """The factors of a column: their numbers, and themselves, by families."""
@@ -123,37 +122,14 @@ class SumOfProducts:
 
     def scaled(self, weight: float) -> SumOfProducts:
         """``weight`` · f."""
-        products = self.products
-        scaled = replace(
-            products, base=weight * products.base, values=weight * products.values
-        )
-        return replace(self, products=scaled)
+        return replace(self, products=self.products.scaled(weight))
 
     @classmethod
     def sum_of(cls, parts: Sequence[SumOfProducts]) -> SumOfProducts:
         """The sum of several, at least one, of the same number of columns."""
-        starts = np.cumsum([0, *(part.n_factors for part in parts)])
-        width = max(part.products.paths.shape[1] for part in parts)
-        products = Products(
-            sum(part.products.base for part in parts),
-            np.concatenate([part.products.values for part in parts]),
-            np.concatenate(
-                [
-                    _moved(part.products.paths, int(start), width)
-                    for part, start in zip(parts, starts, strict=False)
-                ]
-            ),
-            np.concatenate([part.products.column for part in parts]),
-            parts[0].n_columns,
-        )
+        products = Products.sum_of([part.products for part in parts])
         families = tuple(family for part in parts for family in part.factors)
         return cls(products, families, max(part.tolerance for part in parts))
-
-
-def _moved(paths: Positions, start: int, width: int) -> Positions:
-    """Paths of factors that are numbered from ``start``, padded to ``width``."""
-    padded = np.pad(paths, ((0, 0), (0, width - paths.shape[1])), constant_values=-1)
-    return np.where(padded >= 0, padded + start, -1)
 
 
 @final

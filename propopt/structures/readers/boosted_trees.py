@@ -21,7 +21,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -32,8 +32,7 @@ from sklearn.ensemble import (
     HistGradientBoostingRegressor,
 )
 
-from propopt.base.arrays import Array, Truths
-from propopt.structures.boosters import LightGBMBooster, XGBoostBooster
+from propopt.base.arrays import Array, Positions, Truths
 from propopt.structures.boxes.boxes import SINGLE_TOLERANCE, TreeSum
 from propopt.structures.boxes.sets import Tree
 from propopt.structures.readers.pipelines import View, behind, table_numbers
@@ -71,7 +70,11 @@ def _model(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
     if score is None or not _is_of_numbers(saved):
         return None
     weight = score.factor * scale
-    columns = _Columns(saved["features_info"]["float_features"])
+    features = saved["features_info"]["float_features"]
+    columns = (
+        np.array([f["flat_feature_index"] for f in features], np.intp),
+        np.array([f["nan_value_treatment"] != "AsTrue" for f in features], bool),
+    )
     if "oblivious_trees" in saved:
         trees = [
             _symmetric(tree, columns, weight, score.place, len(biases))
@@ -99,15 +102,8 @@ def _is_of_numbers(saved: Mapping[str, Any]) -> bool:
     return kinds <= {"float_features"}
 
 
-class _Columns:
-    """The columns of numbers, by their place among themselves."""
-
-    def __init__(self, features: Sequence[Mapping[str, Any]]) -> None:
-        indices = [f["flat_feature_index"] for f in features]
-        self.place = np.array(indices, dtype=np.intp)
-        self.missing_left: Truths = np.array(
-            [f["nan_value_treatment"] != "AsTrue" for f in features], dtype=bool
-        )
+_Columns: TypeAlias = tuple[Positions, Truths]
+"""The places of columns of numbers, and whether what is missing there goes left."""
 
 
 def _symmetric(
@@ -125,14 +121,15 @@ def _symmetric(
     border = np.array([s["border"] for s in splits], dtype=np.float64)[level]
     values = weight * np.array(tree["leaf_values"], dtype=np.float64)[index::count]
     left = 2 * np.arange(n_inner) + 1
+    place, missing_left = columns
     leaves = np.full(n_inner + 1, -1)
     return Tree.of(
-        np.concatenate([columns.place[feature], leaves]),
+        np.concatenate([place[feature], leaves]),
         np.concatenate([at_most_in_single(border), leaves]),
         np.concatenate([left, leaves]),
         np.concatenate([left + 1, leaves]),
         np.concatenate([np.zeros(n_inner), values]),
-        np.concatenate([columns.missing_left[feature], leaves > 0]),
+        np.concatenate([missing_left[feature], leaves > 0]),
     )
 
 
@@ -140,7 +137,7 @@ def _catboost_tree(
     structure: Mapping[str, Any], columns: _Columns, weight: float, index: int
 ) -> Tree:
     """A tree whose nodes differ from each other."""
-    nodes = NodeList()
+    nodes, (column, missing_left) = NodeList(), columns
     places = [(structure, NodeList.root)]
     while places:
         node, place = places.pop()
@@ -151,9 +148,9 @@ def _catboost_tree(
         feature = split["float_feature_index"]
         left, right = nodes.split(
             place,
-            int(columns.place[feature]),
+            int(column[feature]),
             float(at_most_in_single(split["border"])),
-            bool(columns.missing_left[feature]),
+            bool(missing_left[feature]),
         )
         places += [(node["left"], left), (node["right"], right)]
     return nodes.tree()
@@ -176,7 +173,8 @@ def _boosting(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
     """A baseline and the sum of trees of each score."""
     rounds = model._predictors  # noqa: SLF001
     score = _histograms_scores(model).read(output)
-    seen = _behind_encoder(model, view)
+    encoder = model._preprocessor  # noqa: SLF001  # codes of categories, then numbers
+    seen = view if encoder is None else behind(encoder, view)
     if score is None or seen is None:
         return None
     trees = [_histograms_tree(stage[score.place], score.factor) for stage in rounds]
@@ -189,12 +187,6 @@ def _histograms_scores(model: Any) -> Scores:
     if type(model) is HistGradientBoostingClassifier:
         return Scores(model.n_trees_per_iteration_, logit=1.0)
     return Scores(1, is_value=model.loss not in ("gamma", "poisson"))
-
-
-def _behind_encoder(model: Any, view: View) -> View | None:
-    """Codes of categories come first, then numbers."""
-    encoder = model._preprocessor  # noqa: SLF001
-    return view if encoder is None else behind(encoder, view)
 
 
 def _histograms_tree(predictor: Any, factor: float) -> Tree:
@@ -266,14 +258,6 @@ _VALUES: Final = frozenset(
     }
 )
 """Objectives whose scores are what is predicted."""
-
-
-def _estimator(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
-    return _booster(model.booster_, output, view)
-
-
-def _native(model: LightGBMBooster, output: TreeOutput, view: View) -> TreeSum | None:
-    return _booster(model.booster, output, view)
 
 
 def _booster(booster: Any, output: TreeOutput, view: View) -> TreeSum | None:
@@ -349,9 +333,11 @@ LIGHTGBM_TREES: Final[Mapping[tuple[str, str], TreeRule]] = {
             ("lightgbm", "LGBMRanker"),
             ("lightgbm", "LGBMRegressor"),
         ),
-        _estimator,
+        lambda model, output, view: _booster(model.booster_, output, view),
     ),
-    ("propopt", "LightGBMBooster"): _native,
+    ("propopt", "LightGBMBooster"): lambda model, output, view: _booster(
+        model.booster, output, view
+    ),
 }
 
 
@@ -386,12 +372,6 @@ def _xgboost_estimator(model: Any, output: TreeOutput, view: View) -> TreeSum | 
     best = booster.attr("best_iteration")
     rounds = 0 if best is None else int(best) + 1
     return _xgboost_booster(booster, rounds, output, view)
-
-
-def _xgboost_native(
-    model: XGBoostBooster, output: TreeOutput, view: View
-) -> TreeSum | None:
-    return _xgboost_booster(model.booster, 0, output, view)
 
 
 def _xgboost_booster(
@@ -533,5 +513,7 @@ XGBOOST_TREES: Final[Mapping[tuple[str, str], TreeRule]] = {
         ),
         _xgboost_estimator,
     ),
-    ("propopt", "XGBoostBooster"): _xgboost_native,
+    ("propopt", "XGBoostBooster"): lambda model, output, view: _xgboost_booster(
+        model.booster, 0, output, view
+    ),
 }

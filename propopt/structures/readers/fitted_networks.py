@@ -494,10 +494,6 @@ def _singular_vectors(svd: Any) -> Network:
     return Affine(components, np.zeros(len(components)))
 
 
-def _polynomial(features: Any) -> Network:
-    return Monomials.of(features.powers_)
-
-
 def _fourier(sampler: Any) -> Network:
     frequencies = floats(sampler.random_weights_)
     amplitude = float(np.sqrt(2.0 / frequencies.shape[1]))
@@ -510,7 +506,7 @@ SKLEARN_TRANSFORMS: Final[Mapping[type, Callable[[Any], Network | None]]] = {
     MinMaxScaler: _min_max,
     Nystroem: nystroem,
     PCA: _components,
-    PolynomialFeatures: _polynomial,
+    PolynomialFeatures: lambda features: Monomials.of(features.powers_),
     RBFSampler: _fourier,
     RobustScaler: _robust,
     StandardScaler: _standard,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Final, final
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from sklearn.pipeline import Pipeline
@@ -33,7 +32,7 @@ from propopt.structures.networks import (
     Softmax,
 )
 from propopt.structures.products.algebra import Products
-from propopt.structures.products.families import Exponentials, Powers
+from propopt.structures.products.families import CurveRule, Exponentials, Powers
 from propopt.structures.products.seen import (
     Bent,
     Line,
@@ -55,10 +54,9 @@ from propopt.structures.readers.pipelines import (
     Same,
     Steps,
     View,
-    behind,
     table_numbers,
 )
-from propopt.structures.readers.tree_models import SUMS, ModelSum, read_boxes
+from propopt.structures.readers.tree_models import read_boxes
 from propopt.structures.readers.tree_nodes import Questions, TreeOutput
 
 
@@ -155,17 +153,8 @@ def _is_offered(model: Any, output: str) -> bool:
 # ---- Networks as sums of products of what they see, where they are
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Combination:
-    """row · z + base, a number made of K scores z."""
-
-    row: Array  # (K,): the weights
-    base: float = 0.0  # the constant
-
-    def of_affine(self, A: Array, b: Array) -> Combination:
-        """The same of what an affine map A x + b is of."""
-        return Combination(self.row @ A, self.base + float(self.row @ b))
+Combination: TypeAlias = tuple[Array, float]
+"""A number made of K scores z, row · z + base."""
 
 
 def network_products(
@@ -242,12 +231,12 @@ def _is_scaling(step: Network) -> bool:
 
 def _before(step: Network, combination: Combination) -> Combination:
     """The combination of what an affine step is of."""
+    row, base = combination
     match step:
         case Affine(A, b):
-            return combination.of_affine(A, b)
+            return row @ A, base + float(row @ b)
         case Scaling(center, factor, offset):
-            shift = float(combination.row @ (offset - center * factor))
-            return Combination(combination.row * factor, combination.base + shift)
+            return row * factor, base + float(row @ (offset - center * factor))
         case _:
             raise TypeError(type(step))
 
@@ -257,11 +246,11 @@ def _linear(link: Link, n_scores: int) -> Combination | NoProducts:
     unit = np.eye(n_scores)
     match link:
         case Score(index, sign):
-            return Combination(sign * unit[index])
+            return sign * unit[index], 0.0
         case Exponentiated(index):
-            return Combination(unit[index])
+            return unit[index], 0.0
         case LogOdds(index) if n_scores == 2:
-            return Combination(unit[index] - unit[1 - index])
+            return unit[index] - unit[1 - index], 0.0
         case LogOdds():
             return NoProducts(LOG_ODDS_OF_MANY)
         case Sigmoid():
@@ -273,7 +262,7 @@ def _linear(link: Link, n_scores: int) -> Combination | NoProducts:
 
 
 def _of_last(step: Network, combination: Combination) -> SumOfProducts | NoProducts:
-    row, base = combination.row, combination.base
+    row, base = combination
     match step:
         case KernelMachine():
             return machine_products(step, row, base)
@@ -295,21 +284,21 @@ def _of_last(step: Network, combination: Combination) -> SumOfProducts | NoProdu
 
 def _additive(combination: Combination, n_columns: int) -> SumOfProducts:
     """Weights of the columns themselves."""
-    used = np.flatnonzero(combination.row)
-    return SumOfProducts.additive(
-        combination.base, combination.row[used], Powers.first(used), n_columns
-    )
+    row, base = combination
+    used = np.flatnonzero(row)
+    return SumOfProducts.additive(base, row[used], Powers.first(used), n_columns)
 
 
 def _multiplicative(combination: Combination, n_columns: int) -> SumOfProducts:
     """The exponential of a sum over columns."""
-    used = np.flatnonzero(combination.row)
-    rate = combination.row[used]
+    row, base = combination
+    used = np.flatnonzero(row)
+    rate = row[used]
     center = np.zeros(len(used))
-    value = np.exp(combination.base) if len(used) == 0 else 1.0
+    value = np.exp(base) if len(used) == 0 else 1.0
     if len(used) > 0:  # the constant alone may have no exponential in float64
         steepest = np.abs(rate).argmax()
-        center[steepest] = -combination.base / rate[steepest]
+        center[steepest] = -base / rate[steepest]
     products = Products(
         0.0, np.array([value]), np.arange(len(used))[None, :], used, n_columns
     )
@@ -327,170 +316,54 @@ _MOST_KEPT: Final = 32
 
 def through_view(function: SumOfProducts, view: View) -> SumOfProducts | NoProducts:
     """A function of the columns that are seen, by the columns of the table."""
-    used = function.columns.tolist()
-    columns = SeenColumns(view, used)
-    broken = [k for k in used if columns.is_broken(k)]
-    if broken:
-        j = view.sources[broken[0]].column
-        return NoProducts(
-            f"what it is given of column {j} (counted from 0) is no affine function of "
-            "its numbers, as those of scalers are, nor of a few categories"
-        )
-    unused: SeenColumn = constant(0, np.nan)
-    seen = [columns.of(k) if k in used else unused for k in range(len(view.sources))]
+    used = {k: view.sources[k] for k in function.columns.tolist()}
+    for source in used.values():
+        if isinstance(source, Rising) and not source.straight:
+            return NoProducts(
+                f"what it is given of column {source.column} (counted from 0) is no "
+                "affine function of its numbers, as those of scalers are, nor of a few "
+                "categories"
+            )
+    asked = Questions(view, table_numbers)
+    numeric = [k for k in used if not isinstance(used[k], CodedColumn | Curved)]
+    missing = asked.missing(numeric) if numeric else {}
+    seen: list[SeenColumn] = [constant(0, np.nan)] * len(view.sources)
+    for k in used:
+        seen[k] = _seen(asked, k, missing.get(k, np.nan))
     return by_table(function, seen, view.n_columns)
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class SeenColumns:
-    """The columns of a view, asked of the steps before it."""
-
-    view: View  # what is seen
-    used: Sequence[int]  # the columns that are asked for
-
-    def is_broken(self, k: int) -> bool:
-        """Whether it is a map of numbers with kinks or jumps that are not known."""
-        source = self.view.sources[k]
-        return isinstance(source, Rising) and not source.straight
-
-    def of(self, k: int) -> SeenColumn:
-        """A column that is not broken."""
-        match self.view.sources[k]:
-            case Same(j):
-                return Line(j, missing=self._missing[k])
-            case Rising(j, _):
-                return self._line(j, k)
-            case Steps(j, values, _) as source:
-                return self._listed(j, k, np.array(values), source.elsewhere)
-            case Curved(j, knots):
-                return Bent(j, Asked(self, k), np.array(knots))
-            case CodedColumn(j):
-                seen = self._asked.codes(k)
-                return Listed(j, np.arange(float(len(seen))), seen)
-
-    @cached_property
-    def _asked(self) -> Questions:
-        return Questions(self.view, table_numbers)
-
-    @cached_property
-    def _missing(self) -> dict[int, float]:
-        """What is seen of missing numbers."""
-        coded = [isinstance(self.view.sources[k], CodedColumn) for k in self.used]
-        numeric = [k for k, c in zip(self.used, coded, strict=True) if not c]
-        return dict(self._asked.missing(numeric)) if numeric else {}
-
-    def _line(self, j: int, k: int) -> SeenColumn:
-        low, middle, high = self.seen(
-            k, np.array([-FAR_PROBE, 0.0, FAR_PROBE])
-        ).tolist()
-        slope = (high - low) / (2.0 * FAR_PROBE)
-        if slope == 0.0:
-            return constant(j, middle, self._missing[k])
-        return Line(j, slope, -middle / slope, self._missing[k])
-
-    def _listed(self, j: int, k: int, values: Array, elsewhere: bool) -> Listed:
-        if not elsewhere:  # other values are refused
-            return Listed(j, values, self.seen(k, values), missing=self._missing[k])
-        beyond = np.floor(values[-1]) + 1.0
-        *seen, other = self.seen(k, np.append(values, beyond)).tolist()
-        return Listed(j, values, np.array(seen), other, self._missing[k])
-
-    def seen(self, k: int, values: Array) -> Array:
-        """What is seen in one column of values of its source; values (n,)."""
-        columns = np.full(len(values), k, np.intp)
-        with np.errstate(all="ignore"):  # such as logarithms of other columns at 0
-            return self.view.ask(table_numbers, columns, values)
+def _seen(asked: Questions, k: int, missing: float) -> SeenColumn:
+    """A column of a view, asked of the steps before it."""
+    match asked.view.sources[k]:
+        case Same(j):
+            return Line(j, missing=missing)
+        case Rising(j, _):
+            probes = np.array([-FAR_PROBE, 0.0, FAR_PROBE])
+            low, middle, high = asked.ask(k, probes).tolist()
+            slope = (high - low) / (2.0 * FAR_PROBE)
+            if slope == 0.0:
+                return constant(j, middle, missing)
+            return Line(j, slope, -middle / slope, missing)
+        case Steps(j) as source:
+            return Listed(j, *asked.listed(k, source), missing)
+        case Curved(j, knots):
+            return Bent(j, _remembering(partial(asked.ask, k)), np.array(knots))
+        case CodedColumn(j):
+            codes = asked.codes(k)
+            return Listed(j, np.arange(float(len(codes))), codes)
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Asked:
-    """What is seen of a column, asked of the steps; a few answers are kept."""
+def _remembering(of: CurveRule) -> CurveRule:
+    """The same, a few answers kept: many factors of a column ask for the same."""
+    kept: dict[bytes, Array] = {}
 
-    columns: SeenColumns
-    k: int  # which
-
-    def __call__(self, values: Array) -> Array:
-        """Of values (n,): many factors of a column ask for the same."""
+    def remembered(values: Array) -> Array:
         key = values.tobytes()
-        if key not in self._kept:
-            if len(self._kept) >= _MOST_KEPT:
-                self._kept.clear()
-            self._kept[key] = self.columns.seen(self.k, values)
-        return self._kept[key]
+        if key not in kept:
+            if len(kept) >= _MOST_KEPT:
+                kept.clear()
+            kept[key] = of(values)
+        return kept[key]
 
-    @cached_property
-    def _kept(self) -> dict[bytes, Array]:
-        return {}
-
-
-@final
-@dataclass(frozen=True)
-class Networks:
-    """What reads the scores of models, and what is made of them."""
-
-    # from a fitted model to its scores, or None
-    network: Callable[[Any], Network | None]
-    link: Callable[[Any, str, int, int], Link | None]
-
-
-def model_products(
-    model: Any, output: TreeOutput, view: View, networks: Networks
-) -> SumOfProducts | NoProducts:
-    """The sum of products of an output of a fitted model."""
-    if type(model) is Pipeline:
-        model, view = _behind_columns(model, view)
-    network = networks.network(model)
-    if network is not None:
-        return _of_network(model, network, output, view, networks)
-    if type(model) in SUMS:
-        return _added(SUMS[type(model)](model, output, view), view, networks)
-    boxes = read_boxes(model, output, view)
-    if boxes is not None:
-        return boxes.as_products()
-    return NoProducts(why_unread(model, output, view))
-
-
-def _behind_columns(model: Pipeline, view: View) -> tuple[Any, View]:
-    """The rest of a pipeline behind steps that each make columns of one, and its view.
-
-    The last estimator alone is no pipeline.
-    """
-    for place, (_, step) in enumerate(model.steps[:-1]):
-        seen = behind(step, view)
-        if seen is None:
-            return Pipeline(model.steps[place:]), view
-        view = seen
-    return model.steps[-1][1], view
-
-
-def _of_network(
-    model: Any, network: Network, output: TreeOutput, view: View, networks: Networks
-) -> SumOfProducts | NoProducts:
-    index = output.index or 0
-    link = networks.link(model, output.name, index, network.n_scores)
-    if link is None:
-        return NoProducts(
-            f"the {output.name} of a {type(model).__name__} is made of its scores by a "
-            "rule that is not read; wrap(model, output='margin') is exact"
-        )
-    function = network_products(network, link, len(view.sources))
-    if isinstance(function, NoProducts):
-        return function
-    return through_view(function, view)
-
-
-def _added(
-    total: ModelSum | NoProducts, view: View, networks: Networks
-) -> SumOfProducts | NoProducts:
-    """The sum of the parts, or why one of them is none."""
-    if isinstance(total, NoProducts):
-        return total
-    parts = [SumOfProducts.constant(total.base, view.n_columns)]
-    for weight, model, output, seen in total.parts:
-        part = model_products(model, output, seen, networks)
-        if isinstance(part, NoProducts):
-            return part
-        parts.append(part.scaled(weight))
-    return SumOfProducts.sum_of(parts)
+    return remembered

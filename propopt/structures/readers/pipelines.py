@@ -59,7 +59,6 @@ from sklearn.preprocessing import (
 
 from propopt.base.arrays import Array, Points
 from propopt.structures.boosters import is_passthrough
-from propopt.structures.boxes.sets import SameColumn
 from propopt.tables.columns import Coded, Numeric, OneHot
 from propopt.tables.frames import Labels, as_frame
 from propopt.tables.schema import TableSchema
@@ -126,7 +125,8 @@ ColumnSource: TypeAlias = Same | Rising | Steps | Curved | CodedColumn
 class View:
     """What a part of a model is given."""
 
-    table: tuple[SameColumn, ...]  # (D,): the encoded columns of the table
+    # (D,): how many codes each encoded column of the table has; None for numbers
+    n_codes: tuple[int | None, ...]
     start: Array  # (D,): a row that the model takes
     # from rows of the table (n, D) to what the part is given
     sees: Callable[[Points], Any]
@@ -138,8 +138,7 @@ class View:
     def of_numbers(cls, n_columns: int, table: Callable[[Points], Any]) -> View:
         """A table of numbers, given to a model by ``table``."""
         sources = tuple(map(Same, range(n_columns)))
-        columns = tuple(map(SameColumn, range(n_columns)))
-        return cls(columns, np.zeros(n_columns), table, sources, plain=True)
+        return cls((None,) * n_columns, np.zeros(n_columns), table, sources, plain=True)
 
     @classmethod
     def of_schema(cls, schema: TableSchema) -> View:
@@ -149,16 +148,12 @@ class View:
             source = CodedColumn(j) if isinstance(column, Coded) else Same(j)
             labels = column.members if isinstance(column, OneHot) else (column.name,)
             source_of.update(dict.fromkeys(labels, source))
-        counts = [
-            len(column.frequencies) if isinstance(column, Coded) else None
-            for column in schema.columns
-        ]
         start = [
             float(np.argmax(column.frequencies)) if isinstance(column, Coded) else 0.0
             for column in schema.columns
         ]
         return cls(
-            tuple(SameColumn(j, count) for j, count in enumerate(counts)),
+            schema.n_codes,
             np.array(start),
             lambda points: schema.decode(_in_their_precision(points, schema), Labels()),
             tuple(source_of[label] for label in schema.header),
@@ -168,7 +163,7 @@ class View:
     @property
     def n_columns(self) -> int:
         """D."""
-        return len(self.table)
+        return len(self.n_codes)
 
     @property
     def labels(self) -> list[Any] | None:

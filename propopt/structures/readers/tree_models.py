@@ -279,7 +279,7 @@ def _added(total: ModelSum | NoProducts, view: View) -> TreeSum | None:
     """The trees of a sum of models; None if one of them has none."""
     if isinstance(total, NoProducts):
         return None
-    parts = [TreeSum((), total.base, view.table)]
+    parts = [TreeSum((), total.base, view.n_codes)]
     for weight, model, output, seen in total.parts:
         part = read_trees(model, output, seen)
         if part is None:

@@ -6,13 +6,14 @@ float32, and compares with thresholds in float64.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import is_classifier
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import (
     AdaBoostClassifier,
@@ -30,7 +31,7 @@ from sklearn.tree import (
     ExtraTreeRegressor,
 )
 
-from propopt.base.arrays import Array, Truths
+from propopt.base.arrays import Array, Positions, Truths
 from propopt.structures.boxes.boxes import DOUBLE_TOLERANCE, TreeSum
 from propopt.structures.boxes.sets import ColumnMap, Tree, largest_at_most
 from propopt.structures.readers.fitted_networks import floats
@@ -366,44 +367,51 @@ class Questions:
             return ends
         seen = np.repeat(rising, [len(ends[k]) for k in rising])
         asked = np.concatenate([ends[k] for k in rising])
-        column = _AllAtOnce(self, seen)
+
+        def column(values: Array) -> Array:
+            near = np.clip(values, -FARTHEST, FARTHEST)
+            return self.view.ask(self.numbers, seen, near)
+
         result = largest_at_most(column, asked, _near_secants(column, asked))
         return {**ends, **{k: result[seen == k] for k in rising}}
 
     def codes(self, k: int) -> Array:
         """What is seen of each code of the category behind a column; NaN if refused."""
-        n_codes = self.view.table[self.view.sources[k].column].n_codes
+        n_codes = self.view.n_codes[self.view.sources[k].column]
         codes = np.arange(n_codes or 0, dtype=np.float64)
         return self._one_by_one(k, codes)
 
     def steps(self, k: int, source: Steps) -> tuple[Array, Array]:
         """Where runs of numbers end, but for the last, and what is seen of each."""
-        values = np.array(source.values)
+        values, seen, other = self.listed(k, source)
         if not source.elsewhere:
-            return values[:-1], self._ask(k, values)
-        asked = np.append(values, _beyond(values))
-        seen = self._ask(k, asked)
+            return values[:-1], seen
         ends = np.stack([np.nextafter(values, -np.inf), values], axis=1).ravel()
-        runs = np.full(len(ends) + 1, seen[-1])
-        runs[1::2] = seen[:-1]
+        runs = np.full(len(ends) + 1, other)
+        runs[1::2] = seen
         return ends, runs
+
+    def listed(self, k: int, source: Steps) -> tuple[Array, Array, float]:
+        """The values of an encoded column, what is seen of each, and of all others."""
+        values = np.array(source.values)
+        if not source.elsewhere:  # other values are refused
+            return values, self.ask(k, values), np.nan
+        *seen, other = self.ask(k, np.append(values, np.floor(values[-1]) + 1.0))
+        return values, np.array(seen), float(other)
 
     def _one_by_one(self, k: int, values: Array) -> Array:
         """What is seen of values, some of which may be refused: NaN of those."""
         try:
-            return self._ask(k, values)
+            return self.ask(k, values)
         except (TypeError, ValueError):
             if len(values) == 1:
                 return np.array([np.nan])
             return np.concatenate([self._one_by_one(k, v) for v in values[:, None]])
 
-    def _ask(self, k: int, values: Array) -> Array:
-        return self.view.ask(self.numbers, np.full(len(values), k), values)
-
-
-def _beyond(values: Array) -> float:
-    """A number that is larger than all."""
-    return float(np.floor(values[-1]) + 1.0)
+    def ask(self, k: int, values: Array) -> Array:
+        """What is seen in one column of values (n,) of its source."""
+        with np.errstate(all="ignore"):  # such as logarithms of other columns at 0
+            return self.view.ask(self.numbers, np.full(len(values), k), values)
 
 
 def _near_secants(column: ColumnMap, thresholds: Array) -> tuple[Array, Array]:
@@ -427,28 +435,13 @@ def _near_secants(column: ColumnMap, thresholds: Array) -> tuple[Array, Array]:
 _ROUNDINGS: Final = 64 * float(np.finfo(np.float64).eps)
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class _AllAtOnce:
-    """Several columns of the model, as one map of entries that each belong to one."""
-
-    questions: Questions
-    seen: NDArray[np.intp]
-    source: int = 0
-    n_codes: int | None = None
-
-    def __call__(self, values: Array, /) -> Array:
-        near = np.clip(values, -FARTHEST, FARTHEST)
-        asked = self.questions
-        return asked.view.ask(asked.numbers, self.seen, near)
-
-
 # ---- Trees of the columns that a model sees, as trees of the columns of the table
 
 
 def resolved(trees: Sequence[Tree], view: View, numbers: Numbers) -> list[Tree] | None:
     """The same trees, asking for columns of the table in float64."""
-    if _are_of_table(trees, view):
+    in_place = all(source == Same(k) for k, source in enumerate(view.sources))
+    if view.plain and in_place and not any(tree.left_codes for tree in trees):
         return list(trees)
     ends = ends_asked(trees)
     if any(isinstance(view.sources[k], Curved) for k in ends):
@@ -463,35 +456,47 @@ def resolved(trees: Sequence[Tree], view: View, numbers: Numbers) -> list[Tree] 
     return whole
 
 
-def _are_of_table(trees: Sequence[Tree], view: View) -> bool:
-    """Whether trees ask for numbers of the table as they are."""
-    in_place = all(source == Same(k) for k, source in enumerate(view.sources))
-    return view.plain and in_place and not any(tree.left_codes for tree in trees)
+_Put: TypeAlias = Callable[["_Asking", Positions], None]
+"""What makes nodes that ask for a column of the model ask for one of the table."""
 
 
-def _of_table(tree: Tree, columns: Mapping[int, _Column]) -> Tree | None:
+def _of_table(tree: Tree, columns: Mapping[int, _Put]) -> Tree | None:
     asking = _Asking(tree)
     for k in np.unique(tree.feature[tree.feature >= 0]).tolist():
-        columns[k].put(asking, np.flatnonzero(tree.feature == k))
+        columns[k](asking, np.flatnonzero(tree.feature == k))
     return fanned(asking.tree(), asking.fans)
 
 
 def _columns(
     ends: Mapping[int, Array], view: View, numbers: Numbers
-) -> Mapping[int, _Column]:
-    """What the model sees in each column that it asks for."""
+) -> Mapping[int, _Put]:
+    """For each column of the model that is asked for."""
     asked = Questions(view, numbers)
     numeric = [k for k in ends if not isinstance(view.sources[k], CodedColumn)]
     missing, cuts = asked.missing(numeric), asked.cuts(ends)
-    columns: dict[int, _Column] = {}
+    columns: dict[int, _Put] = {}
     for k in ends:
         match view.sources[k]:
-            case CodedColumn(column):
-                columns[k] = _Categories(column, asked.codes(k))
-            case Steps(column) as source:
-                columns[k] = _Runs(column, missing[k], *asked.steps(k, source))
+            case CodedColumn(j):
+                put = partial(_Asking.put_codes, column=j, seen=asked.codes(k))
+            case Steps(j) as source:
+                changes, seen = asked.steps(k, source)
+                put = partial(
+                    _Asking.put_runs,
+                    column=j,
+                    missing=missing[k],
+                    ends=changes,
+                    seen=seen,
+                )
             case source:
-                columns[k] = _Numbers(source.column, missing[k], ends[k], cuts[k])
+                put = partial(
+                    _Asking.put_numbers,
+                    column=source.column,
+                    missing=missing[k],
+                    ends=ends[k],
+                    cuts=cuts[k],
+                )
+        columns[k] = put
     return columns
 
 
@@ -526,74 +531,45 @@ class _Asking:
             left = runs[np.searchsorted(ends, values)]
         return np.where(missing, tree.missing_left[node], left)
 
+    def put_numbers(
+        self,
+        nodes: Positions,
+        column: int,
+        missing: float,
+        ends: Array,  # (T,): all that is compared with what is seen, increasing
+        cuts: Array,  # (T,): the largest numbers of which at most that is seen
+    ) -> None:
+        """Ask for numbers that are seen through a nondecreasing map."""
+        thresholds = self.model.threshold[nodes]
+        self.feature[nodes] = column
+        self.threshold[nodes] = cuts[np.searchsorted(ends, thresholds)]
+        if not np.isnan(missing):
+            self.missing_left[nodes] = missing <= thresholds
+        for node in set(nodes.tolist()) & set(self.model.left_codes):
+            own, runs = code_runs(self.model.left_codes[node])
+            self.missing_left[node] = self.goes_left(node, np.array([missing]))[0]
+            self.fans[node] = Fan.of(cuts[np.searchsorted(ends, own)], runs)
 
-class _Column(ABC):
-    """A column that the model sees."""
-
-    @abstractmethod
-    def put(self, asking: _Asking, nodes: NDArray[np.intp]) -> None:
-        """Make nodes that ask for it ask for a column of the table."""
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class _Numbers(_Column):
-    """Numbers, seen through a nondecreasing map."""
-
-    column: int  # the column of the table, as in all others
-    missing: float  # what is seen of missing numbers
-    ends: Array  # (T,): all that is compared with what is seen, increasing
-    cuts: Array  # (T,): the largest numbers of which at most that is seen
-
-    def put(self, asking: _Asking, nodes: NDArray[np.intp]) -> None:
-        thresholds = asking.model.threshold[nodes]
-        asking.feature[nodes] = self.column
-        asking.threshold[nodes] = self._cuts(thresholds)
-        if not np.isnan(self.missing):
-            asking.missing_left[nodes] = self.missing <= thresholds
-        for node in set(nodes.tolist()) & set(asking.model.left_codes):
-            self._put_codes(asking, node)
-
-    def _put_codes(self, asking: _Asking, node: int) -> None:
-        ends, runs = code_runs(asking.model.left_codes[node])
-        missing = asking.goes_left(node, np.array([self.missing]))
-        asking.missing_left[node] = missing[0]
-        asking.fans[node] = Fan.of(self._cuts(ends), runs)
-
-    def _cuts(self, thresholds: Array) -> Array:
-        return self.cuts[np.searchsorted(self.ends, thresholds)]
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class _Runs(_Column):
-    """Numbers, of which something is seen that is constant between some ends."""
-
-    column: int
-    missing: float
-    ends: Array  # (m − 1,): where what is seen changes, increasing
-    seen: Array  # (m,): what is seen of numbers up to each end, and beyond the last
-
-    def put(self, asking: _Asking, nodes: NDArray[np.intp]) -> None:
-        asking.feature[nodes] = self.column
+    def put_runs(
+        self,
+        nodes: Positions,
+        column: int,
+        missing: float,
+        ends: Array,  # (m − 1,): where what is seen changes, increasing
+        seen: Array,  # (m,): what is seen up to each end, and beyond the last
+    ) -> None:
+        """Ask for numbers of which something is seen that is constant between ends."""
+        self.feature[nodes] = column
         for node in nodes.tolist():
-            left = asking.goes_left(node, np.append(self.seen, self.missing))
-            asking.missing_left[node] = left[-1]
-            asking.fans[node] = Fan.of(self.ends, left[:-1])
+            left = self.goes_left(node, np.append(seen, missing))
+            self.missing_left[node] = left[-1]
+            self.fans[node] = Fan.of(ends, left[:-1])
 
-
-@final
-@dataclass(frozen=True, eq=False)
-class _Categories(_Column):
-    """A category."""
-
-    column: int  # the column of the table
-    seen: Array  # (K,): what is seen of each code
-
-    def put(self, asking: _Asking, nodes: NDArray[np.intp]) -> None:
-        asking.feature[nodes] = self.column
+    def put_codes(self, nodes: Positions, column: int, seen: Array) -> None:
+        """Ask for a category, of whose codes (K,) this is seen."""
+        self.feature[nodes] = column
         for node in nodes.tolist():
-            asking.left_codes[node] = asking.goes_left(node, self.seen)
+            self.left_codes[node] = self.goes_left(node, seen)
 
 
 # ---- Which score of a model an output is, up to a factor: where that is exact
@@ -660,7 +636,7 @@ def sum_of_trees(
     whole = resolved(trees, view, numbers)
     if whole is None:
         return None
-    return TreeSum(tuple(whole), base, view.table, tolerance)
+    return TreeSum(tuple(whole), base, view.n_codes, tolerance)
 
 
 # ---- Trees, forests and gradient boosting of scikit-learn
@@ -679,30 +655,11 @@ def tree_of(nodes: Any, value: Array) -> Tree:
     )
 
 
-def _regression_tree(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
-    return _mean([model], output, view) if output.name == "value" else None
-
-
-def _regression_forest(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
-    if output.name != "value":
+def _mean(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
+    """A tree, or the mean of a forest: values of regression, shares of classes."""
+    if output.name != ("probability" if is_classifier(model) else "value"):
         return None
-    return _mean(model.estimators_, output, view)
-
-
-def _classification_tree(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
-    return _mean([model], output, view) if output.name == "probability" else None
-
-
-def _classification_forest(
-    model: Any, output: TreeOutput, view: View
-) -> TreeSum | None:
-    if output.name != "probability":
-        return None
-    return _mean(model.estimators_, output, view)
-
-
-def _mean(members: Any, output: TreeOutput, view: View) -> TreeSum | None:
-    """The mean of outputs of trees: values of regression, shares of classes."""
+    members = getattr(model, "estimators_", [model])
     trees = [
         tree_of(member.tree_, _leaf_values(member, output) / len(members))
         for member in members
@@ -720,7 +677,8 @@ def _leaf_values(member: Any, output: TreeOutput) -> Array:
 def _boosting(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
     """What the first model predicts, and η times the sum of trees of each score."""
     score = _boosted_scores(model).read(output)
-    if score is None or not _starts_constant(model):
+    first, dummies = model.init_, (DummyClassifier, DummyRegressor)
+    if score is None or not (isinstance(first, str) or type(first) in dummies):
         return None
     stages = [tree.tree_ for tree in model.estimators_[:, score.place]]
     rate = score.factor * model.learning_rate
@@ -738,11 +696,6 @@ def _boosted_scores(model: Any) -> Scores:
     return Scores(model.estimators_.shape[1], is_value, logits.get(model.loss))
 
 
-def _starts_constant(model: Any) -> bool:
-    start = model.init_
-    return isinstance(start, str) or type(start) in (DummyClassifier, DummyRegressor)
-
-
 def _boosted_votes(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
     """Weighted votes of trees: 1 for a class that a leaf is of, −1/(K − 1) for others.
 
@@ -750,7 +703,8 @@ def _boosted_votes(model: Any, output: TreeOutput, view: View) -> TreeSum | None
     """
     n_classes = len(model.classes_)
     score = Scores(1 if n_classes == 2 else n_classes, logit=1.0).read(output)
-    if score is None or not all(map(_is_plain_tree, model.estimators_)):
+    plain = {DecisionTreeClassifier, ExtraTreeClassifier}
+    if score is None or not {type(member) for member in model.estimators_} <= plain:
         return None
     place, factor = (1, 2.0 * score.factor) if n_classes == 2 else score
     shares = floats(model.estimator_weights_) / np.sum(model.estimator_weights_)
@@ -762,10 +716,6 @@ def _boosted_votes(model: Any, output: TreeOutput, view: View) -> TreeSum | None
     return sum_of_trees(trees, 0.0, view)
 
 
-def _is_plain_tree(member: Any) -> bool:
-    return type(member) in (DecisionTreeClassifier, ExtraTreeClassifier)
-
-
 def _is_of(label: Any, member: Any) -> NDArray[np.bool_]:
     """Which nodes predict a class."""
     winners: NDArray[Any] = member.classes_[member.tree_.value[:, 0, :].argmax(axis=1)]
@@ -774,13 +724,9 @@ def _is_of(label: Any, member: Any) -> NDArray[np.bool_]:
 
 SCIKIT_TREES: Final[Mapping[type, TreeRule]] = {
     AdaBoostClassifier: _boosted_votes,
-    **dict.fromkeys((DecisionTreeRegressor, ExtraTreeRegressor), _regression_tree),
-    **dict.fromkeys(
-        (DecisionTreeClassifier, ExtraTreeClassifier), _classification_tree
-    ),
-    **dict.fromkeys((ExtraTreesRegressor, RandomForestRegressor), _regression_forest),
-    **dict.fromkeys(
-        (ExtraTreesClassifier, RandomForestClassifier), _classification_forest
-    ),
+    **dict.fromkeys((DecisionTreeClassifier, DecisionTreeRegressor), _mean),
+    **dict.fromkeys((ExtraTreeClassifier, ExtraTreeRegressor), _mean),
+    **dict.fromkeys((ExtraTreesClassifier, ExtraTreesRegressor), _mean),
+    **dict.fromkeys((RandomForestClassifier, RandomForestRegressor), _mean),
     **dict.fromkeys((GradientBoostingClassifier, GradientBoostingRegressor), _boosting),
 }

@@ -63,7 +63,6 @@ class Conjunctions:
         )
 
     def value(self, bits: Truths, /) -> Values:
-        """Values at bits (n, d), (n,)."""
         z = np.asarray(bits, bool).T
         # eight sets of words in a byte; the last row is for no word
         packed = np.packbits(np.concatenate([z, ~z, np.ones((1, z.shape[1]), bool)]), 1)
@@ -81,11 +80,9 @@ class Conjunctions:
         return total
 
     def mean_by_size(self) -> Values:
-        """E_m f for m = 0, ..., d words kept, (d + 1,)."""
         return np.asarray(self.base + self._levels @ self._shares(0))
 
     def kept(self, weights: Array, /) -> Array:
-        """Σ_m w_m E_m[z_j f] for weights (K, d + 1) of sizes m = 0, ..., d: (K, d)."""
         d = self.n_words
         of_leaf = (weights @ self._shares(0).T)[:, self._which]
         with_one = (weights @ self._shares(1).T)[:, self._which]
@@ -179,21 +176,17 @@ class Enumerated:
 
     @property
     def n_words(self) -> int:
-        """The number of bits, d."""
         return max(0, self.values.size.bit_length() - 1)
 
     def value(self, bits: Truths, /) -> Values:
-        """Values at bits (n, d), (n,)."""
         powers = 1 << np.arange(self.n_words)
         return np.asarray(self.values[np.asarray(bits, np.intp) @ powers])
 
     def mean_by_size(self) -> Values:
-        """E_m f for m = 0, ..., d words kept, (d + 1,)."""
         sums = np.bincount(self._sizes, self.values, self.n_words + 1)
         return np.asarray(sums / self._how_many)
 
     def kept(self, weights: Array, /) -> Array:
-        """Σ_m w_m E_m[z_j f] for weights (K, d + 1) of sizes m = 0, ..., d: (K, d)."""
         of_each = (np.asarray(weights) / self._how_many)[:, self._sizes] * self.values
         return np.asarray(of_each @ all_sets(self.n_words))
 

@@ -87,7 +87,6 @@ class PlainSum:
         return f"{type(self).__name__}({self.n_words} words)"
 
     def value(self, bits: Truths, /) -> Values:
-        """Values at bits (n, d), (n,)."""
         z = np.asarray(bits, bool)
         result = np.full(len(z), self.base)
         for blocks in self.blocks:
@@ -95,7 +94,6 @@ class PlainSum:
         return result
 
     def mean_by_size(self) -> Values:
-        """E_m f for m = 0, ..., d words kept, (d + 1,)."""
         result = np.full(self.n_words + 1, self.base)
         for blocks in self.blocks:
             means = (blocks.values @ blocks.shares).sum(axis=0)
@@ -103,7 +101,6 @@ class PlainSum:
         return result
 
     def kept(self, weights: Array, /) -> Array:
-        """Σ_m w_m E_m[z_j f] for weights (K, d + 1) of sizes m = 0, ..., d: (K, d)."""
         d = self.n_words
         base = self.base * (weights @ (np.arange(d + 1) / d))
         result = np.repeat(base[:, None], d, axis=1)
@@ -169,7 +166,6 @@ class NormalisedSum:
         return float(len(self._powers.rates)) * self.n_words**2
 
     def value(self, bits: Truths, /) -> Values:
-        """Values at bits (n, d), (n,)."""
         z = np.asarray(bits, bool)
         values, sizes = np.zeros(len(z)), np.zeros(len(z))
         for blocks in self.blocks:
@@ -180,7 +176,6 @@ class NormalisedSum:
         return np.asarray(self.base + np.where(known, values / norms, 0.0))
 
     def mean_by_size(self) -> Values:
-        """E_m f for m = 0, ..., d words kept, (d + 1,)."""
         return self._means
 
     @cached_property
@@ -192,7 +187,6 @@ class NormalisedSum:
         return sealed(result)
 
     def kept(self, weights: Array, /) -> Array:
-        """Σ_m w_m E_m[z_j f] for weights (K, d + 1) of sizes m = 0, ..., d: (K, d)."""
         base = self.base * (weights @ (np.arange(self.n_words + 1) / self.n_words))
         largest = np.abs(weights).max(axis=1, initial=0.0)
         scale = np.where(largest > 0.0, largest, 1.0)[:, None]
@@ -256,25 +250,21 @@ class AddedSets:
 
     @property
     def n_words(self) -> int:
-        """The number of bits, d."""
         return self.parts[0][1].n_words
 
     def value(self, bits: Truths, /) -> Values:
-        """Values at bits (n, d), (n,)."""
         return self.base + sum(
             (weight * part.value(bits) for weight, part in self.parts),
             np.zeros(len(bits)),
         )
 
     def mean_by_size(self) -> Values:
-        """E_m f for m = 0, ..., d words kept, (d + 1,)."""
         return self.base + sum(
             (weight * part.mean_by_size() for weight, part in self.parts),
             np.zeros(self.n_words + 1),
         )
 
     def kept(self, weights: Array, /) -> Array:
-        """Σ_m w_m E_m[z_j f] for weights (K, d + 1) of sizes m = 0, ..., d: (K, d)."""
         d = self.n_words
         # E_m z_j = m / d
         of_base = self.base * np.asarray(weights) @ (np.arange(d + 1) / d)

@@ -38,11 +38,9 @@ class WordPairs:
 
     @property
     def n_words(self) -> int:
-        """The number of bits, d."""
         return len(self.slopes)
 
     def value(self, bits: Truths, /) -> Values:
-        """Values at bits (n, d), (n,)."""
         z = np.asarray(bits, float)
         sizes = z.sum(axis=1).astype(int)
         values = self.levels[sizes] + z @ self.slopes
@@ -51,13 +49,11 @@ class WordPairs:
         return np.asarray(values)
 
     def mean_by_size(self) -> Values:
-        """E_m f for m = 0, ..., d words kept, (d + 1,)."""
         one, two, _ = self._shares
         a, b = self.slopes.sum(), 0.5 * self._of_words.sum()
         return np.asarray(self.levels + a * one + b * two)
 
     def kept(self, weights: Array, /) -> Array:
-        """Σ_m w_m E_m[z_j f] for weights (K, d + 1) of sizes m = 0, ..., d: (K, d)."""
         one, two, three = self._shares
         a, b = self.slopes.sum(), 0.5 * self._of_words.sum()
         level = weights @ (self.levels * one + a * two + b * three)
@@ -89,10 +85,8 @@ class WordPairs:
 # ---- Shapley values of the words of a text, from means over sets of one size
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class WordShapley:
-    """What each word adds to f, on average over all orders in which words come.
+def word_shapley(function: SetFunction) -> Values:
+    """What each of d ≥ 1 words adds to f, on average over all orders of them, φ (d,).
 
     φ_j = Σ_{m=1..d} E_m[z_j f] / m − Σ_{m=0..d−1} (E_m f − E_m[z_j f]) / (d − m),
 
@@ -101,16 +95,10 @@ class WordShapley:
     that. So Σ_j φ_j = f(text) − f(empty text), and no set is asked for: φ is exact and
     as fast as the means are, however many words there are.
     """
-
-    function: SetFunction  # f, of d ≥ 1 words
-
-    @property
-    def values(self) -> Values:
-        """φ (d,)."""
-        d = self.function.n_words
-        m = np.arange(d + 1.0)
-        with_word, without = np.zeros(d + 1), np.zeros(d + 1)
-        with_word[1:] = 1.0 / m[1:]
-        without[:-1] = 1.0 / (d - m[:-1])
-        kept = self.function.kept((with_word + without)[None])[0]
-        return np.asarray(kept - without @ self.function.mean_by_size())
+    d = function.n_words
+    m = np.arange(d + 1.0)
+    with_word, without = np.zeros(d + 1), np.zeros(d + 1)
+    with_word[1:] = 1.0 / m[1:]
+    without[:-1] = 1.0 / (d - m[:-1])
+    kept = function.kept((with_word + without)[None])[0]
+    return np.asarray(kept - without @ function.mean_by_size())

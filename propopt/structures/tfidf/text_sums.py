@@ -140,7 +140,10 @@ def before(step: Any, row: LinearRow) -> LinearRow | NoSetFunction:
         support = step.get_support()
         return row.placed(np.asarray(support).nonzero()[0], len(support))
     if type(step) is Binarizer:
-        return _binarized(step, row)
+        if row.thresholds is not None:
+            return NoSetFunction("what is compared with a threshold is compared again")
+        thresholds = np.full(len(row.coefficients), float(step.threshold))
+        return replace(row, thresholds=thresholds)
     network = None if takes_norm(step) else map_of(step)
     if network is None or not is_affine(network):
         return NoSetFunction(
@@ -166,14 +169,6 @@ def map_of(step: Any) -> Network | None:
         return Scaling(zeros, getattr(step, "idf_", zeros + 1.0), zeros)
     read = SKLEARN_TRANSFORMS.get(type(step))
     return None if read is None else read(step)
-
-
-def _binarized(step: Any, row: LinearRow) -> LinearRow | NoSetFunction:
-    if row.thresholds is not None:
-        return NoSetFunction("what is compared with a threshold is compared again")
-    return replace(
-        row, thresholds=np.full(len(row.coefficients), float(step.threshold))
-    )
 
 
 def _scaled(network: Any, row: LinearRow, name: str) -> LinearRow | NoSetFunction:
@@ -398,10 +393,6 @@ def _summed(model: Any, output: TreeOutput) -> ModelSum | NoProducts:
     return SUMS[type(model)](model, output, _NO_TABLE)
 
 
-def _consensus(model: Any, output: TreeOutput) -> ModelSum:
-    return _one(model.estimator_, output)
-
-
 def _one_against_rest(model: Any, output: TreeOutput) -> ModelSum | NoProducts:
     """A model for each class; one for two."""
     if len(model.estimators_) == 1:
@@ -424,7 +415,7 @@ _MEMBERS_RULES: Final[Mapping[type, MemberRule]] = {
     **dict.fromkeys((VotingClassifier, VotingRegressor), _summed),
     MultiOutputRegressor: _summed,
     OneVsRestClassifier: _one_against_rest,
-    RANSACRegressor: _consensus,
+    RANSACRegressor: lambda model, output: _one(model.estimator_, output),
     TransformedTargetRegressor: _summed,
 }
 """Models by their class, never a subclass; bags give each member columns of its own."""
@@ -547,9 +538,8 @@ def _kernel_ridge(model: Any, output: TreeOutput) -> Found:
 
 def _multinomial(model: Any, output: TreeOutput) -> Found:
     """Log p(k) + Σ_v x_v log p(v | k)."""
-    return _naive_bayes(
-        model, output, floats(model.feature_log_prob_), floats(model.class_log_prior_)
-    )
+    logs = floats(model.feature_log_prob_)
+    return _naive_bayes(model, output, logs, floats(model.class_log_prior_))
 
 
 def _complement(model: Any, output: TreeOutput) -> Found:
@@ -670,16 +660,13 @@ def read_text_linear(
 
 def _at_features(normed: Normed, row: LinearRow) -> TextLinear | NoSetFunction:
     """A row of what is passed on, by the features of the vectoriser."""
-    if not _is_finite(row) or len(row.coefficients) != len(normed.columns):
+    finite = np.isfinite(row.coefficients).all() and np.isfinite(row.intercept)
+    if not finite or len(row.coefficients) != len(normed.columns):
         return NoSetFunction("a weight of a feature is not finite, or there is none")
     wide = row.placed(normed.columns, normed.vectoriser.n_features)
     if row.thresholds is None:
         return TextLinear(normed.vectoriser, wide)
     return _of_presence(normed.vectoriser, wide)
-
-
-def _is_finite(row: LinearRow) -> bool:
-    return bool(np.isfinite(row.coefficients).all() and np.isfinite(row.intercept))
 
 
 def _of_presence(vectoriser: Vectoriser, row: LinearRow) -> TextLinear | NoSetFunction:

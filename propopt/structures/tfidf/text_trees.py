@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
-from typing import Any, Final, NamedTuple, final
+from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,7 +22,7 @@ from propopt.structures.products.sums import NoProducts
 from propopt.structures.readers.pipelines import View
 from propopt.structures.registry import exact_products, exact_trees
 from propopt.structures.subsets.conjunctions import Conjunctions
-from propopt.structures.subsets.sets import NoSetFunction, SetFunction
+from propopt.structures.subsets.sets import NoSetFunction
 from propopt.structures.tfidf.vectorisers import (
     DocumentFeatures,
     Vectoriser,
@@ -38,12 +38,11 @@ MOST_CUBES: Final = 4_096
 """So many conjunctions one set may become."""
 
 
-class Cube(NamedTuple):
-    """± the indicator that some words are kept and some are deleted."""
+Cube: TypeAlias = tuple[float, tuple[int, ...]]
+"""± the indicator that some words are kept and some are deleted.
 
-    sign: float
-    literals: tuple[int, ...]
-    """2 j + 1 where word j is kept, 2 j where it is deleted."""
+Its literals are 2 j + 1 where word j is kept, 2 j where it is deleted.
+"""
 
 
 def cubes_of(words: Positions, counts: Array, holds: Truths) -> list[Cube] | None:
@@ -56,14 +55,12 @@ def cubes_of(words: Positions, counts: Array, holds: Truths) -> list[Cube] | Non
     words (k,), counts (k,), holds (T,).
     """
     order = np.argsort(-np.abs(counts), kind="stable")
-    asked = _CubesAsked(
-        words[order].tolist(), _left(counts[order]), counts[order].tolist()
-    )
-    totals = asked.left[0]
-    direct = asked.cubes(dict(zip(totals.tolist(), holds.tolist(), strict=True)))
-    others = asked.cubes(dict(zip(totals.tolist(), (~holds).tolist(), strict=True)))
+    own, left = (words[order].tolist(), counts[order].tolist()), _left(counts[order])
+    totals = left[0].tolist()
+    direct = _cubes(*own, left, dict(zip(totals, holds.tolist(), strict=True)))
+    others = _cubes(*own, left, dict(zip(totals, (~holds).tolist(), strict=True)))
     if others is not None and (direct is None or len(others) + 1 < len(direct)):
-        return [Cube(1.0, ()), *(Cube(-1.0, cube.literals) for cube in others)]
+        return [(1.0, ()), *((-1.0, literals) for _, literals in others)]
     return direct
 
 
@@ -80,30 +77,24 @@ def _left(counts: Array) -> list[Array]:
     return sums[::-1]
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class _CubesAsked:
-    """Words in the order in which they are asked."""
-
-    words: list[int]
-    left: list[Array]
-    counts: list[float]
-
-    def cubes(self, holds: dict[float, bool]) -> list[Cube] | None:
-        results: list[Cube] = []
-        open_: list[tuple[int, float, tuple[int, ...]]] = [(0, 0.0, ())]
-        while open_:
-            i, total, literals = open_.pop()
-            inside = [holds[total + more] for more in self.left[i].tolist()]
-            if all(inside):
-                results.append(Cube(1.0, literals))
-            elif any(inside):
-                word = 2 * self.words[i]
-                open_.append((i + 1, total + self.counts[i], (*literals, word + 1)))
-                open_.append((i + 1, total, (*literals, word)))
-            if len(results) + len(open_) > MOST_CUBES:
-                return None
-        return results
+def _cubes(
+    words: list[int], counts: list[float], left: list[Array], holds: dict[float, bool]
+) -> list[Cube] | None:
+    """Those of words in the order in which they are asked; None of too many."""
+    results: list[Cube] = []
+    open_: list[tuple[int, float, tuple[int, ...]]] = [(0, 0.0, ())]
+    while open_:
+        i, total, literals = open_.pop()
+        inside = [holds[total + more] for more in left[i].tolist()]
+        if all(inside):
+            results.append((1.0, literals))
+        elif any(inside):
+            word = 2 * words[i]
+            open_.append((i + 1, total + counts[i], (*literals, word + 1)))
+            open_.append((i + 1, total, (*literals, word)))
+        if len(results) + len(open_) > MOST_CUBES:
+            return None
+    return results
 
 
 @final
@@ -121,34 +112,12 @@ class CubeTable:
         """The table of lists of cubes."""
         size = np.array([len(cubes) for cubes in groups], np.intp)
         flat = [cube for cubes in groups for cube in cubes]
-        width = max((len(cube.literals) for cube in flat), default=0)
+        width = max((len(own) for _, own in flat), default=0)
         literals = np.full((len(flat), width), -1, np.intp)
-        for row, cube in zip(literals, flat, strict=True):
-            row[: len(cube.literals)] = cube.literals
-        sign = np.array([cube.sign for cube in flat], np.float64)
+        for row, (_, own) in zip(literals, flat, strict=True):
+            row[: len(own)] = own
+        sign = np.array([sign for sign, _ in flat], np.float64)
         return cls(np.cumsum(size) - size, size, sign, literals)
-
-    def multiplied_out(
-        self, values: Array, paths: Positions
-    ) -> tuple[Array, Positions]:
-        """Values (R,) and literals (R, K') of products of one cube of each set.
-
-        values (L,), paths (L, K).
-        """
-        nothing = np.full((1, self.literals.shape[1]), -1, np.intp)
-        literals = np.concatenate([self.literals, nothing])
-        size, start = np.append(self.size, 1), np.append(self.start, len(self.sign))
-        sign = np.append(self.sign, 1.0)
-        row, parts = np.arange(len(values)), np.zeros((len(values), 0), np.intp)
-        for k in range(paths.shape[1]):
-            sets = paths[row, k]
-            repeats = size[sets]
-            before = np.cumsum(repeats) - repeats
-            each = np.repeat(np.arange(len(row)), repeats)
-            cube = np.arange(len(each)) - before[each] + start[sets][each]
-            row, parts = row[each], np.column_stack([parts[each], cube])
-        products = values[row] * sign[parts].prod(axis=1)
-        return products, literals[parts].reshape(len(row), -1)
 
 
 # ---- Products of literals, a few of very many: rows of entries, not a padded table
@@ -245,9 +214,23 @@ class Literals:
     def multiplied_out(self, table: CubeTable) -> Literals:
         """With one cube of each set in each row, of words alone."""
         paths = padded_paths(self.row, self.place, len(self.values))
-        values, literals = table.multiplied_out(self.values, paths)
-        row, column = np.nonzero(literals >= 0)
-        return Literals.of(values, row, literals[row, column], self.n_places)
+        nothing = np.full((1, table.literals.shape[1]), -1, np.intp)
+        literals = np.concatenate([table.literals, nothing])
+        size, start = np.append(table.size, 1), np.append(table.start, len(table.sign))
+        sign = np.append(table.sign, 1.0)
+        row = np.arange(len(paths))
+        parts = np.zeros((len(paths), 0), np.intp)  # a cube of each set
+        for k in range(paths.shape[1]):
+            sets = paths[row, k]
+            repeats = size[sets]
+            before = np.cumsum(repeats) - repeats
+            each = np.repeat(np.arange(len(row)), repeats)
+            cube = np.arange(len(each)) - before[each] + start[sets][each]
+            row, parts = row[each], np.column_stack([parts[each], cube])
+        values = self.values[row] * sign[parts].prod(axis=1)
+        words = literals[parts].reshape(len(row), -1)
+        product, column = np.nonzero(words >= 0)
+        return Literals.of(values, product, words[product, column], self.n_places)
 
     def conjunctions(self, base: float, n_words: int) -> Conjunctions:
         """``base`` + the sum, of words alone."""
@@ -267,20 +250,14 @@ MOST_CONJUNCTIONS: Final = 2**20
 """So many a document may have."""
 
 
-class _Asked(NamedTuple):
-    """What leaves ask of words."""
-
-    entry: Positions
-    """Which sets, (E,)."""
-
-    place: Positions
-    """The literal, or the set of cubes, that each is, (E,)."""
+_Asked: TypeAlias = tuple[Positions, Positions]
+"""Sets of leaves, and the literal, or the set of cubes, that each is, (E,) each."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class LeavesOnWords:
-    """Σ_l v_l Π 1[feature v in its set], of the features of a vectoriser.
+class TextTrees:
+    """Σ_l v_l Π 1[feature v in its set], of the features of a vectoriser, on any text.
 
     Each set is of one feature, and so of the words that feed it: it always holds, never
     does, or is a sum of conjunctions. Words that are not in a document are always
@@ -297,7 +274,7 @@ class LeavesOnWords:
     @classmethod
     def of(
         cls, vectoriser: Vectoriser, trees: TreeSum, absent: float = 0.0
-    ) -> LeavesOnWords:
+    ) -> TextTrees:
         """The leaves of trees by the features of a vectoriser."""
         parts = trees.leaves()
         nothing = Sets.of_numbers([], [], [], [])
@@ -315,8 +292,11 @@ class LeavesOnWords:
             absent,
         )
 
-    def at(self, features: DocumentFeatures) -> Conjunctions | NoSetFunction:
-        """The function of the words of a document."""
+    def at(self, document: Document, /) -> Conjunctions | NoSetFunction:
+        """The function of which words of a document are kept."""
+        features = document_features(self.vectoriser, document)
+        if isinstance(features, NoSetFunction):
+            return features
         d = features.n_words
         groups: list[list[Cube]] = []
         parts = [self._alone(features)]
@@ -325,11 +305,10 @@ class LeavesOnWords:
             if part is None:
                 return self._too_many(features)
             parts.append(part)
-        entry = np.concatenate([part.entry for part in parts])
-        place = np.concatenate([part.place for part in parts])
+        entry, place = map(np.concatenate, zip(*parts, strict=True))
         literals = self._reached(entry, place, 2 * d + len(groups))
         if groups:
-            words = [[Cube(1.0, (k,))] for k in range(2 * d)]
+            words: list[list[Cube]] = [[(1.0, (k,))] for k in range(2 * d)]
             table = CubeTable.of([*words, *groups])
             if literals.n_products(table) > MOST_CONJUNCTIONS:
                 return self._too_many(features)
@@ -358,7 +337,7 @@ class LeavesOnWords:
         inside = _hold(self.sets.take(entry), seen[which])
         differs = inside != self._without[entry]
         place = 2 * word[which] + inside
-        return _Asked(entry[differs], place[differs])
+        return entry[differs], place[differs]
 
     def _shared(
         self, feature: int, features: DocumentFeatures, groups: list[list[Cube]]
@@ -384,7 +363,7 @@ class LeavesOnWords:
             place[u] = 2 * features.n_words + len(groups)
             groups.append(cubes)
         asked = place[which] >= 0
-        return _Asked(entry[asked], place[which][asked])
+        return entry[asked], place[which][asked]
 
     def _seen(self, features: Positions, counts: Array) -> Array:
         """What the model sees of features that have these counts, (E,)."""
@@ -431,19 +410,6 @@ def _before(sizes: Positions) -> Positions:
     return np.cumsum(sizes) - sizes
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class TextTrees:
-    """A sum of trees of the features of a vectoriser, on any document."""
-
-    trees: LeavesOnWords  # by the features
-
-    def at(self, document: Document, /) -> SetFunction | NoSetFunction:
-        """The function of which words of a document are kept."""
-        result = document_features(self.trees.vectoriser, document)
-        return result if isinstance(result, NoSetFunction) else self.trees.at(result)
-
-
 def read_text_trees(
     model: Any, output: str, index: int | None
 ) -> TextTrees | NoSetFunction:
@@ -470,7 +436,7 @@ def read_text_trees(
         return NoSetFunction(
             "a word that is absent is missing for some members and 0 for others"
         )
-    return TextTrees(LeavesOnWords.of(vectoriser, trees, absent))
+    return TextTrees.of(vectoriser, trees, absent)
 
 
 def _no_boxes(

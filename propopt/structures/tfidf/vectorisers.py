@@ -262,16 +262,6 @@ class DocumentFeatures:
     n_words: int  # d
 
     @cached_property
-    def features(self) -> Positions:
-        """The features that any word feeds, increasing, (F,)."""
-        return np.unique(self.feature)
-
-    @cached_property
-    def unknown(self) -> Positions:
-        """The words that feed no feature: the model does not see them."""
-        return np.setdiff1d(np.arange(self.n_words), self.word)
-
-    @cached_property
     def shared(self) -> Positions:
         """The features that several words feed, increasing."""
         return np.flatnonzero(np.bincount(self.feature, minlength=1) > 1)

@@ -138,7 +138,7 @@ def test_a_background_that_is_none_is_refused(background):
 
 
 def test_a_constant_has_no_shapley_values_but_zero():
-    constant = Boxes.constant(3.0, n_columns=2)
+    constant = Boxes.of_trees([], 3.0, n_columns=2)
     values = BoxShapley.of(constant, np.zeros((3, 2))).values(np.ones((2, 2)))
     np.testing.assert_array_equal(values, np.zeros((2, 2)))
 

@@ -11,6 +11,7 @@ from odd_texts import MANY_WORDS, ODD_TEXTS
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
+from word_rules import EachOccurrence
 
 import propopt as po
 from propopt.base.errors import InvalidInput
@@ -19,7 +20,7 @@ from propopt.functions.cost import cost_of
 from propopt.functions.differences import jump_test
 from propopt.functions.texts import DocumentFunction, TextFunction
 from propopt.structures.subsets.conjunctions import Conjunctions
-from propopt.tables.documents import EachOccurrence, PatternWords, VectoriserWords
+from propopt.tables.documents import PatternWords, VectoriserWords
 
 
 NOTES = [

@@ -20,7 +20,6 @@ from propopt.base.resources import Budget
 from propopt.laws.data_law import BoxMeans, DataLaw, Reference
 from propopt.laws.draws import N_BLOCKS, Control, Design, Sample
 from propopt.structures.boxes.boxes import Boxes
-from propopt.structures.boxes.sets import SameColumn
 
 
 LAW = DataLaw(Reference.of_points(golden.TABLE))
@@ -41,9 +40,9 @@ def mixed_forest(n_codes=3, n_rows=80):
     reference = Reference.of_points(table)
     codes = (None, None, n_codes, None, None)
     law = DataLaw(replace(reference, n_codes=codes))
-    maps = [SameColumn(j, n_codes) if j == 2 else SameColumn(j) for j in range(5)]
+    codes = (None, None, n_codes, None, None)
     trees = [random_tree(rng, 5, 4, coded=(2,), n_codes=n_codes) for _ in range(8)]
-    return law, Boxes.of_trees(trees, 0.5, n_columns=5, maps=maps), table[:12]
+    return law, Boxes.of_trees(trees, 0.5, n_columns=5, n_codes=codes), table[:12]
 
 
 @pytest.mark.parametrize("paired", [False, True], ids=["fitted", "paired"])

@@ -9,7 +9,7 @@ from scipy.stats import norm
 
 from propopt.laws.data_law import BoxMeans, NoiseLaw
 from propopt.structures.boxes.boxes import Boxes
-from propopt.structures.boxes.sets import SameColumn, Sets
+from propopt.structures.boxes.sets import Sets
 
 
 def measures(law, sets, rows):
@@ -52,8 +52,7 @@ def test_what_only_missing_values_reach_has_no_probability_of_others():
 def test_slopes_are_derivatives_of_means_and_effects_differences():
     rng = np.random.default_rng(0)
     trees = [random_tree(rng, 4, 5, coded=(2,), n_codes=3) for _ in range(8)]
-    maps = [SameColumn(0), SameColumn(1), SameColumn(2, 3), SameColumn(3)]
-    boxes = Boxes.of_trees(trees, n_columns=4, maps=maps)
+    boxes = Boxes.of_trees(trees, n_columns=4, n_codes=(None, None, 3, None))
     shares = np.array([0.2, 0.5, 0.3])
     law = NoiseLaw(np.array([0.3, 0.5, 1.0, 1.0]), (None, None, shares, None))
     means = BoxMeans(boxes, law)

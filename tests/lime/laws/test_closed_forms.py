@@ -97,9 +97,9 @@ def cell_means(f: SumOfProducts) -> tuple[list[tuple[int, ...]], Array]:
         own = [cell[j] for cell in cells]
         for numbers, family in families:
             P[numbers] = column.pieces.expect(family)[:, own]
-    from propopt.structures.products.algebra import Measures
+    from propopt.structures.products.algebra import SetMeasures
 
-    mean, _ = f.products.contrasts(Measures.of_sets(P, np.zeros(P.shape)))
+    mean, _ = f.products.contrasts(SetMeasures(P, np.zeros(P.shape)))
     return cells, mean
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,14 +14,13 @@ from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
 from propopt.structures.boxes import boxes, sets
 from propopt.structures.boxes.boxes import Boxes
-from propopt.structures.boxes.sets import SameColumn, Tree
+from propopt.structures.boxes.sets import Tree
 
 
 D, CODED, K = 5, (3,), 4
 
 
-def same_columns():
-    return [SameColumn(k, K if k in CODED else None) for k in range(D)]
+N_CODES = tuple(K if k in CODED else None for k in range(D))
 
 
 def forest(seed, n_trees=6, depth=4):
@@ -30,7 +29,7 @@ def forest(seed, n_trees=6, depth=4):
 
 
 def boxes_of(trees, base=0.0):
-    return Boxes.of_trees(trees, base, n_columns=D, maps=same_columns())
+    return Boxes.of_trees(trees, base, n_columns=D, n_codes=N_CODES)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -102,17 +101,17 @@ def test_products_are_collected_alike_in_any_order():
 
 
 def test_the_larger_tolerance_of_two_is_that_of_their_sum():
-    loose = Boxes.of_trees(forest(1), n_columns=D, maps=same_columns(), tolerance=1e-5)
+    loose = Boxes.of_trees(forest(1), n_columns=D, n_codes=N_CODES, tolerance=1e-5)
     assert (boxes_of(forest(2)) + loose).tolerance == 1e-5
 
 
 def test_boxes_of_different_tables_are_not_added():
     with pytest.raises(TypeError, match="unsupported operand"):
-        Boxes.constant(1.0, 2) + Boxes.constant(1.0, 3)
+        Boxes.of_trees([], n_columns=2) + Boxes.of_trees([], n_columns=3)
 
 
 def test_a_constant_has_no_boxes():
-    constant = Boxes.constant(2.5, n_columns=3)
+    constant = Boxes.of_trees([], 2.5, n_columns=3)
     np.testing.assert_array_equal(constant.value(np.zeros((4, 3))), 2.5)
     assert len(constant.columns) == 0
     total = constant + Boxes.of_trees(
@@ -151,93 +150,16 @@ def test_boxes_are_pickled():
     np.testing.assert_array_equal(copy.value(rows), one.value(rows))
 
 
-# ---- columns that the model sees otherwise than the table has them
-
-
-@dataclass(frozen=True)
-class Scaled:
-    """What a scaler makes of a column."""
-
-    source: int
-    mean: float
-    spread: float
-    n_codes: int | None = None
-
-    def __call__(self, values):
-        return (values - self.mean) / self.spread
-
-
-@dataclass(frozen=True)
-class Filled:
-    """What an imputer makes of a column, before its values are rounded down."""
-
-    source: int
-    fill: float
-    n_codes: int | None = None
-
-    def __call__(self, values):
-        return np.floor(np.where(np.isnan(values), self.fill, values))
-
-
-@dataclass(frozen=True)
-class Indicator:
-    """Whether a column has one category."""
-
-    source: int
-    code: int
-    n_codes: int
-
-    def __call__(self, values):
-        return (values == self.code).astype(float)
-
-
-@dataclass(frozen=True)
-class Recoded:
-    """Other codes for categories, NaN for the last."""
-
-    source: int
-    codes: tuple[float, ...]
-
-    @property
-    def n_codes(self):
-        return len(self.codes)
-
-    def __call__(self, values):
-        return np.array(self.codes)[values.astype(int)]
-
-
-MAPS = [
-    Scaled(0, 0.1, 0.3),
-    Filled(1, 0.7),
-    Indicator(2, 0, K),
-    Indicator(2, 1, K),
-    Indicator(2, 2, K),
-    Recoded(3, (2.0, 0.0, 1.0, np.nan)),
-]
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_boxes_of_models_behind_column_wise_steps_are_of_the_columns_of_the_table(seed):
-    rng = np.random.default_rng(seed)
-    trees = [
-        random_tree(rng, len(MAPS), 5, coded=(5,), n_codes=3, at=(-1.0, 2.0))
-        for _ in range(6)
-    ]
-    rows = some_rows(rng, 300, 4, coded=(2, 3), n_codes=K)
-    seen = np.stack([each(rows[:, each.source]) for each in MAPS], axis=1)
-    made = Boxes.of_trees(trees, n_columns=4, maps=MAPS)
-    np.testing.assert_allclose(made.value(rows), walk_all(trees, seen), atol=1e-13)
-    assert all(len(set(path)) == len(path) for path in _columns_of_paths(made))
-
-
-def _columns_of_paths(made):
-    return [made.sets.column[path[path >= 0]].tolist() for path in made.paths]
+# ---- thresholds behind what a model sees of a column
 
 
 @pytest.mark.parametrize("mean", [0.1, -1e9, 1e-300])
 def test_thresholds_behind_a_step_are_exact_to_the_last_bit(mean):
     rng = np.random.default_rng(3)
-    step = Scaled(0, mean, 0.3)
+
+    def step(values):
+        return (values - mean) / 0.3
+
     thresholds = step(mean + rng.normal(size=200))
     cuts = sets.largest_at_most(step, thresholds)
     assert (step(cuts) <= thresholds).all()
@@ -245,8 +167,7 @@ def test_thresholds_behind_a_step_are_exact_to_the_last_bit(mean):
 
 
 def test_thresholds_beyond_all_values_of_a_step_are_infinite():
-    bounded = Filled(0, 0.0)
-    ends = sets.largest_at_most(bounded, np.array([-np.inf, np.inf]))
+    ends = sets.largest_at_most(np.floor, np.array([-np.inf, np.inf]))
     assert ends.tolist() == [-np.inf, np.inf]
 
 

@@ -132,7 +132,13 @@ def test_tables_know_keys_others_and_missing_values():
 
 
 def test_codes_are_looked_up_in_pieces():
-    table = Tables.of_codes(3, np.array([[0.5, 2.0, -1.0]]))
+    table = Tables(
+        np.array([3]),
+        np.arange(3.0),
+        np.array([[0.5, 2.0, -1.0]]),
+        np.array([np.nan]),
+        np.array([np.nan]),
+    )
     pieces = Pieces.of_values(np.array([2.0, 0.0]))
     np.testing.assert_array_equal(pieces.expect(table), [[-1.0, 0.5]])
     assert table.column.tolist() == [3]

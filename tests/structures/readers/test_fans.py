@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from propopt.structures.boxes.boxes import Boxes
-from propopt.structures.boxes.sets import SameColumn, Tree
+from propopt.structures.boxes.sets import Tree
 from propopt.structures.readers import tree_nodes
 from propopt.structures.readers.tree_nodes import Fan, NodeList, fanned
 
@@ -70,9 +70,8 @@ def test_trees_with_fans_are_what_their_fans_say(seed):
         ]
     )
     truth = [walk(tree, fan_of, point) for point in points]
-    columns = (SameColumn(0), SameColumn(1), SameColumn(2, N_CODES))
     result = fanned(tree, fan_of)
-    boxes = Boxes.of_trees([result], n_columns=3, maps=columns)
+    boxes = Boxes.of_trees([result], n_columns=3, n_codes=(None, None, N_CODES))
     np.testing.assert_array_equal(boxes.value(points), truth)
 
 

@@ -92,7 +92,7 @@ def test_words_that_share_a_feature():
     assert [document.words[j] for j in words] == ["Food", "food"]
     np.testing.assert_array_equal(counts, [1, 2])
     np.testing.assert_array_equal(result.shared, [food])
-    assert [document.words[j] for j in result.unknown] == ["a"]
+    assert {*document.words} - {document.words[j] for j in result.word} == {"a"}
     assert vectoriser.name_of(food) == "food"
 
 

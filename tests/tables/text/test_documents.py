@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from odd_texts import MANY_WORDS, ODD_TEXTS
+from word_rules import EachOccurrence
 
 import propopt as po
 from propopt.base import resources
@@ -15,7 +16,6 @@ from propopt.base.errors import InvalidInput, Refused
 from propopt.tables import documents as schema_module
 from propopt.tables.documents import (
     Document,
-    EachOccurrence,
     PatternWords,
     VectoriserWords,
     is_documents,

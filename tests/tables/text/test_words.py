@@ -8,12 +8,11 @@ import warnings
 
 import pytest
 from sklearn.feature_extraction.text import CountVectorizer
+from word_rules import PACKAGE_FILLER, EachOccurrence
 
 from propopt.base.errors import InvalidInput
 from propopt.tables.documents import (
-    PACKAGE_FILLER,
     Document,
-    EachOccurrence,
     PatternWords,
     VectoriserWords,
 )

@@ -1,0 +1,46 @@
+"""The law and the contrast of one column at one value, value by value."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from propopt.laws.column_laws import CodedLaw, NumericLaw, temper
+
+
+class Measure(NamedTuple):
+    """Masses (m,) on values (m,): numbers or codes, NaN where a number is missing."""
+
+    values: np.ndarray
+    masses: np.ndarray
+
+
+def law_at(law: NumericLaw | CodedLaw, x: float) -> Measure:
+    if isinstance(law, CodedLaw):
+        return Measure(np.array([x]), np.ones(1))
+    if np.isnan(x) or len(law.values) == 0:
+        return Measure(np.array([np.nan]), np.ones(1))
+    if len(law.values) == 1:
+        return Measure(law.values, np.ones(1))
+    local = temper(law.values, law.shares, law.unit, np.array([x]))
+    return Measure(law.values, local.masses[0] / local.totals[0])
+
+
+def contrast_at(law: NumericLaw | CodedLaw, x: float) -> Measure:
+    if isinstance(law, CodedLaw):
+        masses = -law.shares
+        masses[int(x)] += 1.0
+        return Measure(np.arange(len(masses), dtype=float), masses)
+    if len(law.values) == 0:
+        return Measure(np.array([np.nan]), np.zeros(1))
+    if np.isnan(x):
+        return Measure(np.append(law.values, np.nan), np.append(-law.shares, 1.0))
+    if len(law.values) == 1:
+        return Measure(law.values, np.zeros(1))
+    if len(law.values) == 2:
+        return Measure(law.values, np.array([-1.0, 1.0]) / law.extent)
+    local = temper(law.values, law.shares, law.unit, np.array([x]))
+    q, z = local.masses[0], local.offsets[0]
+    z = z - q @ z / q.sum()
+    return Measure(law.values, q * z / ((q * z) @ z * law.unit))
