@@ -23,6 +23,12 @@ from propopt.base.text import (
 )
 
 
+_NAMED: Final = 3
+"""Features that a headline names at most."""
+
+_ROOM: Final = 60
+"""Characters that the names of several have together."""
+
 _MOST_ROWS: Final = 1_000
 """Rows whose certain signs are counted for a card."""
 
@@ -74,16 +80,31 @@ def _size(explanation: Any) -> str:
 
 
 def _title(explanation: Any) -> str:
-    """What is explained, and of whom."""
+    """Which features matter most, for what, and of whom."""
     N, quantity = explanation.shape[0], explanation.quantity
     label = "output" if quantity is None else str(quantity)
-    verb = "moves" if explanation.base_value is None else "adds up to"
-    names = explanation.labels.points
-    where = f"over {N} rows" if N > 1 else f"in row {names[0] if names else 0}"
-    sentence = f"hat {verb} the {label}, {where}"
-    if explanation.method == "optimized":
-        return f"W{sentence}"
-    return f"{explanation.method}: w{sentence}"
+    rows, names = explanation.labels.points, _largest(explanation)
+    where = f"over {N} rows" if N > 1 else f"in row {rows[0] if rows else 0}"
+    verb = "matter" if len(names) > 1 else "matters"
+    most = " most" if names else ""
+    own = "" if explanation.method == "optimized" else f"{explanation.method}: "
+    return f"{own}{_listed(names)} {verb}{most} to the {label}, {where}"
+
+
+def _largest(explanation: Any) -> list[str]:
+    """Up to three features of the largest mean |w|; fewer where names are long."""
+    top = explanation.top(_NAMED)
+    names = [str(name) for name, size in top["mean_size"].items() if size > 0.0]
+    while len(names) > 1 and sum(map(len, names)) > _ROOM:
+        names.pop()
+    return names
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names as a part of a sentence."""
+    if not names:
+        return "no feature"
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 def _subtitle(explanation: Any) -> str:

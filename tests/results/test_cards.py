@@ -125,7 +125,7 @@ def test_one_output_is_one_quantity_of_models_that_differ_by_default():
     assert defaults == {"probability", "log_odds"}
     for model in few.values():
         best = po.explain(model, FEW, data=X, output="log_odds", outcome="cancer")
-        assert "What moves the log-odds of cancer = 1, by " in str(best)
+        assert " matter most to the log-odds of cancer = 1, by " in str(best)
 
 
 # ---- the order of a card
@@ -140,10 +140,15 @@ def folded(card):
 def test_the_finding_comes_first_then_numbers_then_the_proof(explained):
     _, _, best = explained("histgb")
     seen, hidden = folded(best._repr_html_())
-    title = "What moves the log-odds of cancer = 1, by HistGradientBoostingClassifier"
+    order = best.to_frame().abs().mean().sort_values(ascending=False).index
+    title = (
+        f"{order[0]}, {order[1]} and {order[2]} matter most to the log-odds of "
+        "cancer = 1, by HistGradientBoostingClassifier"
+    )
     unit = "change of the log-odds of cancer = 1 per standard deviation of each feature"
     largest = best.to_frame().abs().mean().idxmax()
-    parts = [title, ", over 30 rows", unit, largest, "optimal (gap 0)", "target exact"]
+    row = f">{largest}<"
+    parts = [title, ", over 30 rows", unit, row, "optimal (gap 0)", "target exact"]
     indices = [seen.index(part) for part in parts]
     assert indices == sorted(indices)
     share = best.certain(rows=()).share
@@ -228,13 +233,31 @@ def test_rounding_is_no_number():
     assert "x0   0 " in str(po.Explanation(attributions=W, method="mine"))
 
 
+def test_a_headline_names_as_many_features_as_matter_and_fit():
+    W = np.array([[0.0, 2.0, 0.0, -1.0]])
+    of = {
+        "x1 and x3 matter most to the output, in row 0": W,
+        "x3 matters most to the output, in row 0": W * [0, 0, 0, 1],
+        "no feature matters to the output, in row 0": W * 0,
+    }
+    for title, array in of.items():
+        one = po.Explanation(attributions=array, method="optimized")
+        assert one.card().title == title
+    names = tuple(letter * 25 for letter in "abcd")
+    frame = pd.DataFrame([[1.0, 4.0, 3.0, 2.0]], columns=names)
+    best = po.solve(1.0 * po.GradientMatching(frame))
+    title = f"{'b' * 25} and {'c' * 25} matter most to the output, in row 0"
+    assert best.card().title == title
+
+
 # ---- what is not claimed
 
 
 def test_nothing_is_proved_of_a_baseline(explained):
     function, _, _ = explained("logistic")
     card = str(po.explainers.Gradient().explain(function, FEW))
-    assert card.startswith("gradient: what moves the probability of cancer = 1")
+    assert card.startswith("gradient: ")
+    assert " matter most to the probability of cancer = 1" in card.splitlines()[0]
     assert card.endswith("not optimized: nothing is proved of it")
 
 
