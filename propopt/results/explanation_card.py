@@ -93,8 +93,11 @@ def _title(explanation: Any) -> str:
 
 def _largest(explanation: Any) -> list[str]:
     """Up to three features of the largest mean |w|; fewer where names are long."""
-    top = explanation.top(_NAMED)
-    names = [str(name) for name, size in top["mean_size"].items() if size > 0.0]
+    W = explanation.attributions
+    sizes = np.abs(W / _unit(W)).mean(axis=0)
+    features = explanation.labels.feature_names(W.shape[1])
+    largest = np.argsort(-sizes, kind="stable")[:_NAMED]
+    names = [features[j] for j in largest if sizes[j] > 0.0]
     while len(names) > 1 and sum(map(len, names)) > _ROOM:
         names.pop()
     return names
@@ -123,7 +126,7 @@ def _feature_rows(
     W: Any, names: Sequence[object], n_features: int
 ) -> tuple[list[CardRow], str]:
     """The features of largest mean |w|, and a sentence on the others."""
-    unit = float(np.abs(W).max(initial=0.0)) or 1.0  # so that no sum overflows
+    unit = _unit(W)
     V = W / unit
     sizes = np.abs(V).mean(axis=0)
     below, above = (unit * f(V, 0.0).mean(axis=0) for f in (np.minimum, np.maximum))
@@ -145,6 +148,11 @@ def _feature_rows(
     most = unit * float(sizes[others].max())
     words = "1 other, " if len(others) == 1 else f"{len(others)} others, at most "
     return rows, f"{words}{most:.3g} in size"
+
+
+def _unit(W: Any) -> float:
+    """The largest |w|, so that no sum of what is divided by it overflows."""
+    return float(np.abs(W).max(initial=0.0)) or 1.0
 
 
 def _direction(w: Any) -> str:
