@@ -8,7 +8,7 @@ observations y_j of rotated feature j.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, final
 
 import numpy as np
@@ -30,8 +30,9 @@ class NormalLaws:
     # (m, D) or (m, 1): v ≥ 0; one column where all features have the same
     variance: Array
     # (m, D) or (1, 1): d, how the mean moves with a constant that all features share
-    direction: Array
-    precision: Array  # (m, 1) or (1, 1): s > 0, how well that constant is known
+    direction: Array = field(default_factory=lambda: np.zeros((1, 1)))
+    # (m, 1) or (1, 1): s > 0, how well that constant is known
+    precision: Array = field(default_factory=lambda: np.ones((1, 1)))
 
     def observe(self, precision: Array, weighted: Array) -> NormalLaws:
         """The law once y_j = w_j + N(0, 1/q_j) is seen at every point.
@@ -93,17 +94,6 @@ class Constants:
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Kriging:
-    """Simple kriging at m points, and what a constant would change."""
-
-    mean: Array  # (m, D): κᵀA⁻¹y
-    variance: Array  # (m, D) or (m, 1): v
-    slope: Array  # (m, D) or (m, 1): u = 1 − 1ᵀA⁻¹κ
-    constants: Constants  # s and r
-
-
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
 class LeaveOneOut:
     """The law of each observation given the others, before a constant is counted.
 
@@ -125,8 +115,13 @@ class Mean(ABC):
     """How the constant of the prior is treated."""
 
     @abstractmethod
-    def predict(self, kriging: Kriging, /) -> NormalLaws:
-        """The law at new points, from that without a constant."""
+    def predict(
+        self, mean: Array, variance: Array, slope: Array, constants: Constants, /
+    ) -> NormalLaws:
+        """The law at m points, from simple kriging and what a constant would change.
+
+        mean κᵀA⁻¹y (m, D), variance v and slope u = 1 − 1ᵀA⁻¹κ (m, D) or (m, 1).
+        """
 
     @abstractmethod
     def step(self, push: Array, information: Array, constants: Constants, /) -> Array:
@@ -162,8 +157,10 @@ class Mean(ABC):
 class NoMean(Mean):
     """Attributions are drawn to zero."""
 
-    def predict(self, kriging: Kriging, /) -> NormalLaws:
-        return _separate(kriging.mean, kriging.variance)
+    def predict(
+        self, mean: Array, variance: Array, _slope: Array, _constants: Constants, /
+    ) -> NormalLaws:
+        return NormalLaws(mean=mean, variance=variance)
 
     def step(self, push: Array, _information: Array, _constants: Constants, /) -> Array:
         return np.zeros_like(push)
@@ -186,10 +183,13 @@ class NoMean(Mean):
 class MeanPerFeature(Mean):
     """One constant per feature: m + b u with b = r/s, and variance v + u²/s."""
 
-    def predict(self, kriging: Kriging, /) -> NormalLaws:
-        slope, constants = kriging.slope, kriging.constants
-        mean = kriging.mean + slope * (constants.targets / constants.ones)
-        return _separate(mean, kriging.variance + slope**2 / constants.ones)
+    def predict(
+        self, mean: Array, variance: Array, slope: Array, constants: Constants, /
+    ) -> NormalLaws:
+        return NormalLaws(
+            mean=mean + slope * (constants.targets / constants.ones),
+            variance=variance + slope**2 / constants.ones,
+        )
 
     def step(self, push: Array, information: Array, constants: Constants, /) -> Array:
         return np.asarray(push / (constants.ones + information))
@@ -219,12 +219,14 @@ class CommonMean(Mean):
 
     loadings: Array  # (D,): c = Vᵀ1: how the constant shows in each rotated feature
 
-    def predict(self, kriging: Kriging, /) -> NormalLaws:
-        ones, targets = self._pooled(kriging.constants)
-        direction = kriging.slope * self.loadings
+    def predict(
+        self, mean: Array, variance: Array, slope: Array, constants: Constants, /
+    ) -> NormalLaws:
+        ones, targets = self._pooled(constants)
+        direction = slope * self.loadings
         return NormalLaws(
-            mean=kriging.mean + direction * (targets / ones),
-            variance=kriging.variance,
+            mean=mean + direction * (targets / ones),
+            variance=variance,
             direction=direction,
             precision=np.full((1, 1), ones),
         )
@@ -284,12 +286,3 @@ def _loadings(basis: FeatureBasis) -> Array:
     if roughness <= 10 * rounding * basis.n_features:
         return np.where(basis.eigenvalues > 0, 0.0, loadings)
     return loadings
-
-
-def _separate(mean: Array, variance: Array) -> NormalLaws:
-    return NormalLaws(
-        mean=mean,
-        variance=variance,
-        direction=np.zeros((1, 1)),
-        precision=np.ones((1, 1)),
-    )
