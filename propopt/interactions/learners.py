@@ -22,17 +22,10 @@ from propopt.tables.frames import listed
 # ---- Parameters of learners that speak of columns, when some of these are left out
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class LearningTarget:
-    """What a learner learns."""
-
-    values: NDArray[Any]  # (N,): numbers; of a classifier the places of classes
-    classes: NDArray[Any] | None = None  # (K,): sorted; None of a regressor
-
-
-def read_target(y: object, n_rows: int, of_classes: bool) -> LearningTarget:
-    """The target of a regressor or a classifier."""
+def read_target(
+    y: object, n_rows: int, of_classes: bool
+) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """Numbers (N,) and None; of a classifier places of classes, and these (K,)."""
     if not of_classes:
         values = read_regression_target(y, n_rows)
         if n_rows > 1 and (values == values[0]).all():
@@ -40,7 +33,7 @@ def read_target(y: object, n_rows: int, of_classes: bool) -> LearningTarget:
                 f"y: all {n_rows} values are {values[0]:g}, so that there is nothing "
                 "that features could explain"
             )
-        return LearningTarget(values)
+        return values, None
     labels = _one_column(y, n_rows)
     kinds = sorted({type(label).__name__ for label in labels.tolist()})
     if len(kinds) > 1 and "str" in kinds:
@@ -61,7 +54,7 @@ def read_target(y: object, n_rows: int, of_classes: bool) -> LearningTarget:
         raise InvalidInput(
             f"y: expected two classes or more, got 1 class, {listed(classes.tolist())}"
         )
-    return LearningTarget(indices, classes)
+    return indices, classes
 
 
 def read_regression_target(y: object, n_rows: int) -> Values:

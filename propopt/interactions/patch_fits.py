@@ -11,16 +11,18 @@ import shutil
 import sys
 import tempfile
 import zlib
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
-from typing import IO, Any, Final, Protocol, TypeAlias, final
+from typing import IO, Any, Final, TypeAlias, final
 
 import numpy as np
 import pandas as pd
@@ -361,50 +363,36 @@ It is 10,000 patches at 13,000 rows.
 """
 
 
-class Store(Protocol):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Store(ABC):
     """Where predictions go as soon as they are there."""
 
-    @property
-    def shape(self) -> Shape:
-        """(B, N, R) of all that it will hold."""
+    shape: Shape  # (B, N, R): of all that it will hold
+    finished: Truths  # (B,): which patches were there from the start
+    used: frozenset[int] = frozenset()  # places of features that learners of these use
 
-    @property
-    def finished(self) -> Truths:
-        """Which patches were there from the start, (B,)."""
-
-    @property
-    def used(self) -> frozenset[int]:
-        """Places of features that learners of these use."""
-
+    @abstractmethod
     def write(self, first: int, known: Array, used: Collection[int] = ()) -> None:
         """Keep what is known of some patches; known (b, N, R)."""
 
+    @abstractmethod
     def read(self, n_patches: int) -> Array:
         """What is known of the first patches, (n_patches, N, R)."""
 
+    @abstractmethod
     def close(self) -> None:
         """Nothing more is written; what was read stays."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class MemoryStore:
+class MemoryStore(Store):
     """An array."""
 
-    values: Array
-
-    @property
-    def shape(self) -> Shape:
-        n_patches, n_rows, outputs = self.values.shape
-        return n_patches, n_rows, outputs
-
-    @property
-    def finished(self) -> Truths:
-        return np.zeros(self.shape[0], dtype=bool)
-
-    @property
-    def used(self) -> frozenset[int]:
-        return frozenset()
+    @cached_property
+    def values(self) -> Array:
+        """What is held, zero of what was not written."""
+        return np.zeros(self.shape)
 
     def write(self, first: int, known: Array, used: Collection[int] = ()) -> None:
         del used
@@ -417,21 +405,11 @@ class MemoryStore:
         return None
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class FileStore:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FileStore(Store):
     """A file of float64 numbers, patch after patch, mapped to memory when read."""
 
     file: IO[bytes]  # open for reading and writing
-    shape: Shape  # (B, N, R): of all that it will hold
-
-    @property
-    def finished(self) -> Truths:
-        return np.zeros(self.shape[0], dtype=bool)
-
-    @property
-    def used(self) -> frozenset[int]:
-        return frozenset()
 
     def write(self, first: int, known: Array, used: Collection[int] = ()) -> None:
         del used
@@ -454,10 +432,6 @@ class FileStore:
         values = np.frombuffer(data[: whole * self.patch_bytes], dtype="<f8")
         return values.astype(np.float64, copy=False).reshape(whole, *self.shape[1:])
 
-    def sync(self) -> None:
-        """Come back when the disk has it."""
-        os.fsync(self.file.fileno())
-
     def close(self) -> None:
         self.file.close()
 
@@ -465,6 +439,10 @@ class FileStore:
     def patch_bytes(self) -> int:
         """Of one patch."""
         return 8 * self.shape[1] * self.shape[2]
+
+
+def _none_of(shape: Shape) -> Truths:
+    return np.zeros(shape[0], dtype=bool)
 
 
 def n_bytes_of(shape: Shape) -> int:
@@ -475,12 +453,12 @@ def n_bytes_of(shape: Shape) -> int:
 def new_store(shape: Shape) -> Store:
     """In memory, or above :data:`IN_MEMORY` in a file that nobody sees."""
     n_bytes = n_bytes_of(shape)
-    label = f"{shape[0]} patches predict {shape[1]} rows, which"
+    none, label = _none_of(shape), f"{shape[0]} patches predict {shape[1]} rows, which"
     if n_bytes <= IN_MEMORY:
         require_memory(n_bytes, label, "fewer patches need less")
-        return MemoryStore(np.zeros(shape))
+        return MemoryStore(shape=shape, finished=none)
     require_disk(n_bytes, Path(tempfile.gettempdir()), label)
-    return FileStore(tempfile.TemporaryFile(), shape)
+    return FileStore(shape=shape, finished=none, file=tempfile.TemporaryFile())
 
 
 def require_disk(n_bytes: int, folder: Path, label: str) -> None:
@@ -632,8 +610,8 @@ A line that was cut off has no end.
 
 
 @final
-@dataclass(frozen=True, eq=False)
-class FolderStore:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FolderStore(FileStore):
     """A file of predictions, and a line for each part of it that is whole.
 
     Numbers come to the disk before the line that says so, so that a run that is killed,
@@ -642,9 +620,6 @@ class FolderStore:
     """
 
     folder: Path  # its own
-    own: FileStore
-    finished: Truths  # (B,): which patches were there when it was opened
-    used: frozenset[int]  # places of features that learners of these use
 
     @classmethod
     def opened(
@@ -660,18 +635,16 @@ class FolderStore:
         handle = os.open(
             path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666
         )
-        own = FileStore(os.fdopen(handle, "r+b"), shape)
-        return cls(place, own, *_whole(place / FINISHED, own))
-
-    @property
-    def shape(self) -> Shape:
-        return self.own.shape
+        file = os.fdopen(handle, "r+b")
+        own = FileStore(shape=shape, finished=_none_of(shape), file=file)
+        finished, used = _whole(place / FINISHED, own)
+        return cls(shape=shape, finished=finished, used=used, file=file, folder=place)
 
     def write(self, first: int, known: Array, used: Collection[int] = ()) -> None:
         features = ",".join(map(str, sorted(used)))
         try:
-            self.own.write(first, known)
-            self.own.sync()
+            super().write(first, known)
+            os.fsync(self.file.fileno())  # comes back when the disk has it
             checksum = _checksum(known, features)
             line = f"{first} {first + len(known)} {checksum} {features}\n"
             with (self.folder / FINISHED).open("a", encoding="ascii") as lines:
@@ -682,16 +655,10 @@ class FolderStore:
                 "finished stays there"
             ) from error
 
-    def read(self, n_patches: int) -> Array:
-        return self.own.read(n_patches)
-
-    def close(self) -> None:
-        self.own.close()
-
 
 def _whole(path: Path, own: FileStore) -> tuple[Truths, frozenset[int]]:
     """Patches whose numbers are those that were written, and what they use."""
-    finished, used = np.zeros(own.shape[0], dtype=bool), set[int]()
+    finished, used = _none_of(own.shape), set[int]()
     if not path.exists():
         return finished, frozenset()
     text = path.read_text(encoding="ascii", errors="replace")
