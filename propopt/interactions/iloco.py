@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, field
 from math import comb
-from typing import Any, Self, TypeAlias, final
+from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -170,8 +170,14 @@ def warn_of_equal_rows(scores: InteractionScores) -> None:
 # ---- Which sets are scored where there are too many to score all
 
 
-ChosenSets: TypeAlias = tuple[Places, int, tuple[str, ...]]
-"""Sets that are scored, (Q, r); for how many corrections are; how they were chosen."""
+@final
+@dataclass(frozen=True, eq=False)
+class ChosenSets:
+    """Sets that are scored, and how many there were to choose from."""
+
+    places: Places  # (Q, r): the sets
+    n_candidates: int  # for how many sets p-values and intervals are corrected
+    notes: tuple[str, ...] = ()  # how they were chosen, a sentence each
 
 
 @final
@@ -259,7 +265,7 @@ class Screen:
             f"{len(indices):,} of {n_all:,} sets were chosen for their scores in "
             f"{label}; corrections count {counted:,}"
         )
-        return indices, counted, (note,)
+        return ChosenSets(indices, counted, (note,))
 
     def _judge(self, source: LeftOut) -> tuple[LeftOut, str, bool]:
         """Who chooses, and whether the rows that choose are not judged."""
@@ -473,7 +479,7 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self, "left_out_")
         chosen = self._chosen(sets, order)
-        self._check(chosen[0])
+        self._check(chosen.places)
         return self._scored(chosen)
 
     def target(
@@ -584,12 +590,14 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
         if isinstance(sets, Screen):
             return sets.choose(self.left_out_, order)
         indices = read_sets(sets, order, self.left_out_.features)
-        return indices, len(indices), ()
+        return ChosenSets(indices, len(indices))
 
     def _scored(self, chosen: ChosenSets) -> InteractionScores:
-        indices, n_candidates, notes = chosen
         scores = self._scoring.of(
-            indices, self.main_effects_, n_candidates=n_candidates, notes=notes
+            chosen.places,
+            self.main_effects_,
+            n_candidates=chosen.n_candidates,
+            notes=chosen.notes,
         )
         warn_of_equal_rows(scores)
         return scores

@@ -44,9 +44,9 @@ from propopt.interactions.patch_fits import (
     Ensemble,
     FolderStore,
     Learners,
-    Run,
     Store,
     fingerprint,
+    fitted_ensemble,
     kept,
     new_store,
     outputs_of,
@@ -468,15 +468,8 @@ class Minipatches:
         first = refits.features.all_sets(1) if sets is None else sets
         check_order(usable, first.shape[1])
         check_counts(patches, first, usable, refits.features.names)
-        run = Run(
-            refits=refits,
-            patches=patches,
-            keep=self.keep,
-            n_jobs=n_jobs,
-            progress=progress,
-        )
         with closing(self._store(refits, usable, seed)) as store:
-            ensemble = self._run(run, store)
+            ensemble = self._fitted(refits, patches, store, n_jobs, progress)
         self._check_whole(ensemble, usable, first, refits.features)
         return PatchErrors(
             patches=ensemble.patches,
@@ -594,10 +587,19 @@ class Minipatches:
             columns=self.columns,
         )
 
-    def _run(self, run: Run, store: Store) -> Ensemble:
-        """What a run fits; where a worker is killed, what becomes of the finished."""
+    def _fitted(
+        self,
+        refits: Refits,
+        patches: Patches,
+        store: Store,
+        n_jobs: int | None,
+        progress: bool | None,
+    ) -> Ensemble:
+        """What is fitted; where a worker is killed, what becomes of the finished."""
         try:
-            return run.fitted(store)
+            return fitted_ensemble(
+                refits, patches, store, keep=self.keep, n_jobs=n_jobs, progress=progress
+            )
         except SolverFailure as error:
             folder = self.folder
             kept = (

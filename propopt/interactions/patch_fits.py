@@ -13,10 +13,10 @@ import tempfile
 import zlib
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
@@ -72,61 +72,51 @@ class Fitted:
     predictors: tuple[Predictor, ...] = ()
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Chunk:
-    """Some patches that are fitted together: a call that is sent to a worker.
+def fit_patches(
+    refits: Refits,
+    patches: Patches,
+    first: int,  # number of the first of these patches
+    outputs: int,  # R
+    keep: bool,  # send the learners back, too
+    suspects: frozenset[int],  # features that no learner before was seen to use
+) -> Fitted:
+    """Fit each of some patches, and predict the rows out of it: a call of a worker.
 
     One thread of BLAS and OpenMP fits, whatever the number of workers, so that numbers
     do not depend on it.
     """
+    known = np.zeros((len(patches), refits.n_rows, outputs))
+    predictors, seen, left = [], False, set(suspects)
+    start = perf_counter()
+    with one_thread():
+        for b, kept in enumerate(patches.features):
+            # all have the parameters that scikit-learn has looked at once
+            with config_context(skip_parameter_validation=seen):
+                predictor = _fit_patch(refits, patches, b, first + b, known[b])
+            seen = seen or bool(kept.any())
+            left -= refits.used(predictor, left & set(np.flatnonzero(kept).tolist()))
+            if keep:
+                predictors.append(predictor)
+    return Fitted(known, suspects - left, perf_counter() - start, tuple(predictors))
 
-    refits: Refits  # learner, table, target
-    patches: Patches  # those that are fitted
-    first: int  # number of the first of them
-    outputs: int  # R
-    keep: bool  # send the learners back, too
-    # places of features that no learner before was seen to use
-    suspects: frozenset[int]
 
-    def __call__(self) -> Fitted:
-        """Fit each, and predict the rows out of it."""
-        shape = (len(self.patches), self.refits.n_rows, self.outputs)
-        known = np.zeros(shape)
-        predictors = []
-        seen, suspects = False, set(self.suspects)
-        start = perf_counter()
-        with one_thread():
-            for b in range(len(self.patches)):
-                # all have the parameters that scikit-learn has looked at once
-                with config_context(skip_parameter_validation=seen):
-                    predictor = self._fit(b, known[b])
-                seen = seen or bool(self.patches.features[b].any())
-                own = suspects & set(np.flatnonzero(self.patches.features[b]).tolist())
-                suspects -= self.refits.used(predictor, own)
-                if self.keep:
-                    predictors.append(predictor)
-        used = self.suspects - suspects
-        return Fitted(known, used, perf_counter() - start, tuple(predictors))
-
-    def _fit(self, b: int, known: Array) -> Predictor:
-        refits, rows = self.refits, self.patches.rows[b]
-        out = np.ones(refits.n_rows, dtype=bool)
-        out[rows] = False
-        indices = np.flatnonzero(out)
-        try:
-            predict = refits.fitted(
-                rows, self.patches.features[b], int(self.patches.seeds[b])
-            )
-            result = predict(rows_of(refits.seen, indices))
-        except Exception as error:
-            error.add_note(
-                f"while fitting patch {self.first + b}, of {len(rows)} rows and "
-                f"{int(self.patches.features[b].sum())} features"
-            )
-            raise
-        known[indices] = refits.error.known(result, refits.y[indices])
-        return predict
+def _fit_patch(
+    refits: Refits, patches: Patches, b: int, number: int, known: Array
+) -> Predictor:
+    """The predictor of one patch; what is known at rows out of it is written."""
+    rows, kept = patches.rows[b], patches.features[b]
+    out = np.delete(np.arange(refits.n_rows), rows)
+    try:
+        predict = refits.fitted(rows, kept, int(patches.seeds[b]))
+        result = predict(rows_of(refits.seen, out))
+    except Exception as error:
+        error.add_note(
+            f"while fitting patch {number}, of {len(rows)} rows and "
+            f"{int(kept.sum())} features"
+        )
+        raise
+    known[out] = refits.error.known(result, refits.y[out])
+    return predict
 
 
 def outputs_of(refits: Refits) -> int:
@@ -531,67 +521,66 @@ class Ensemble:
     learners: Learners | None  # where they are kept
 
 
-@final
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Run:
-    """Fits of all patches."""
+def fitted_ensemble(
+    refits: Refits,
+    patches: Patches,
+    store: Store,
+    *,
+    keep: bool,  # keep the learners
+    n_jobs: int | None,
+    progress: bool | None,
+) -> Ensemble:
+    """What the patches know; of those that were finished, after Ctrl-C."""
+    done, used = store.finished.copy(), set(store.used)
+    predictors: list[Predictor] = []
+    with progress_bar("minipatches", len(patches), progress) as bar:
+        task = bar.task_ids[0]
+        bar.advance(task, int(done.sum()))
+        try:
+            results = _results(refits, patches, ~done, store.shape[2], keep, n_jobs)
+            for own, fitted in results:
+                store.write(own.start, fitted.known, fitted.used)
+                predictors += fitted.predictors
+                used |= fitted.used
+                done[own] = True
+                bar.advance(task, own.stop - own.start)
+        except KeyboardInterrupt:
+            if not done[0]:
+                raise
+    n_done = len(done) if done.all() else int(done.argmin())
+    learners = Learners(tuple(predictors), refits.error) if keep else None
+    finished = patches.part(slice(n_done))
+    return Ensemble(finished, store.read(n_done), frozenset(used), learners)
 
-    refits: Refits  # learner, table, target
-    patches: Patches  # B patches
-    keep: bool  # keep the learners
-    n_jobs: int | None  # workers
-    progress: bool | None  # show a bar
 
-    def fitted(self, store: Store) -> Ensemble:
-        """What the patches know; of those that were finished, after Ctrl-C."""
-        done, used = store.finished.copy(), set(store.used)
-        predictors: list[Predictor] = []
-        with progress_bar("minipatches", len(self.patches), self.progress) as bar:
-            task = bar.task_ids[0]
-            bar.advance(task, int(done.sum()))
-            try:
-                for own, fitted in self._results(~done, store.shape[2]):
-                    store.write(own.start, fitted.known, fitted.used)
-                    predictors += fitted.predictors
-                    used |= fitted.used
-                    done[own] = True
-                    bar.advance(task, own.stop - own.start)
-            except KeyboardInterrupt:
-                if not done[0]:
-                    raise
-        n_done = len(done) if done.all() else int(done.argmin())
-        learners = Learners(tuple(predictors), self.refits.error) if self.keep else None
-        patches = self.patches.part(slice(n_done))
-        return Ensemble(patches, store.read(n_done), frozenset(used), learners)
+def _results(
+    refits: Refits,
+    patches: Patches,
+    missing: NDArray[np.bool_],
+    outputs: int,
+    keep: bool,
+    n_jobs: int | None,
+) -> Iterator[tuple[slice, Fitted]]:
+    """What each call fits, in order; of one that is used no later call asks it."""
+    n_workers = min(read_workers(n_jobs), int(missing.sum()))
+    if not n_workers:
+        return
+    pace = Pace.of(refits, outputs, streams=results_come_early())
+    used: set[int] = set()
+    sent: deque[slice] = deque()
 
-    def _results(
-        self, missing: NDArray[np.bool_], outputs: int
-    ) -> Iterator[tuple[slice, Fitted]]:
-        """What each call fits, in order; of one that is used no later call asks it."""
-        n_workers = min(read_workers(self.n_jobs), int(missing.sum()))
-        if not n_workers:
-            return
-        pace = Pace.of(self.refits, outputs, streams=results_come_early())
-        used: set[int] = set()
-        sent: deque[slice] = deque()
+    def calls() -> Iterator[Callable[[], Fitted]]:
+        for own in pace.chunks(missing):
+            sent.append(own)
+            suspects = frozenset(range(len(refits.features))) - used
+            part = patches.part(own)
+            yield partial(fit_patches, refits, part, own.start, outputs, keep, suspects)
 
-        def calls() -> Iterator[Chunk]:
-            for own in pace.chunks(missing):
-                sent.append(own)
-                yield Chunk(
-                    self.refits,
-                    self.patches.part(own),
-                    own.start,
-                    outputs,
-                    self.keep,
-                    frozenset(range(len(self.refits.features))) - used,
-                )
-
-        for fitted in in_workers(calls(), n_workers):
-            own = sent.popleft()
-            pace.saw(own.stop - own.start, fitted.seconds)
-            used |= fitted.used
-            yield own, fitted
+    for fitted in in_workers(calls(), n_workers):
+        own = sent.popleft()
+        pace.saw(own.stop - own.start, fitted.seconds)
+        used |= fitted.used
+        yield own, fitted
 
 
 # ---- Predictions in a folder: what was finished is there, whatever ended the run
