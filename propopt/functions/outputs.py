@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, TypeAlias, final
+from typing import Any, Final, Literal, TypeAlias, final
 
 import numpy as np
 import pandas as pd
@@ -184,14 +184,8 @@ def has_method(model: Any, method: str) -> bool:
     return callable(getattr(model, method, None))
 
 
-class Call(NamedTuple):
-    """How a model is asked for an output."""
-
-    method: Callable[[Any], object]
-    """From a table to the answer."""
-
-    output: str
-    """What the answer is: log-odds of two classes may be a margin."""
+Call: TypeAlias = tuple[Callable[[Any], object], str]
+"""From a table to the answer; what that is: log-odds of two classes may be a margin."""
 
 
 def call_of(model: Any, output: str) -> Call | None:
@@ -199,11 +193,11 @@ def call_of(model: Any, output: str) -> Call | None:
     if output == "log_odds" and len(model.classes_) == 2:
         logit = _logit_of(model)
         if logit is not None:  # probabilities near 1 lose what is known of 1 − p
-            return Call(LowMemory(logit), "margin")
+            return LowMemory(logit), "margin"
     if has_method(model, METHODS[output]):
-        return Call(LowMemory(getattr(model, METHODS[output])), output)
+        return LowMemory(getattr(model, METHODS[output])), output
     margins = margins_of(model) if output in ("log_odds", "margin") else None
-    return None if margins is None else Call(LowMemory(margins.scores), "margin")
+    return None if margins is None else (LowMemory(margins.scores), "margin")
 
 
 def quantity_of(model: Any, output: str, index: int | None) -> Quantity:
@@ -419,7 +413,7 @@ def check_data(model: Any, columns: Sequence[Hashable], label: str = "data") -> 
     _check_count(len(columns), fitted.count, label)
 
 
-def as_given(points: Points, labels: Labels) -> Array | pd.DataFrame:
+def as_given(points: Any, labels: Labels) -> Array | pd.DataFrame:
     """A table of the kind that the user gave."""
     return labels.table(np.array(points))
 
@@ -492,7 +486,7 @@ class Readout:
         """Values, with the precision in which the model computed."""
         answer = self._answer(points, labels)
         columns = self._columns(answer, points, labels)
-        return Answers(self._chosen(columns), precision_of(answer))
+        return self._chosen(columns), precision_of(answer)
 
     def _answer(self, points: Points | list[str], labels: Labels) -> object:
         return self.method(self.table(points, labels))

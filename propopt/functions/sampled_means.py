@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, final
@@ -186,39 +186,16 @@ class SampledMean(MeanOfFunction):
         notes = self.law.notes(points)
         return GrowingEstimate(sample, self._source, labels, notes)
 
-    def estimates(
-        self, X: ArrayLike | pd.DataFrame, max_evaluations: int
-    ) -> Iterator[Estimate]:
-        """Estimates from more and more draws, each twice as many, while there are some.
-
-        X (N, D).
-        """
-        growing = self.growing(X, max_evaluations=max_evaluations)
-        most = affordable_draws(growing.sample.design.per_draw, max_evaluations)
-        yield growing.estimate
-        while growing.n_draws < most:
-            growing = growing.extended(min(2 * growing.n_draws, most))
-            yield growing.estimate
-
-    def evaluations(
-        self, X: ArrayLike | pd.DataFrame, n_draws: int | None = None
-    ) -> int:
-        """How many rows the model will be given for an estimate, exactly."""
-        first = self.n_samples if n_draws is None else n_draws
-        return first * self.per_draw_at(self.read(X)[0])
-
     def per_draw_at(self, points: Points) -> int:
         """Rows that the model is given for one draw around each of points (N, D)."""
         return self._uncontrolled(points).per_draw
 
     def _value(self, points: Points, labels: Labels, /) -> Values:
-        design = self._design(points)
-        sample = self._sample(design, labels, self.n_samples)
+        sample = self._sample(self._design(points), labels, self.n_samples)
         return sample.blocks().means.mean(axis=0)
 
     def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
-        design = self._design(points)
-        sample = self._sample(design, labels, self.n_samples)
+        sample = self._sample(self._design(points), labels, self.n_samples)
         return sample.blocks().slopes.mean(axis=0)
 
     def _sample(self, design: Design, labels: Labels, n_draws: int) -> Sample:

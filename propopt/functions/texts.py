@@ -182,7 +182,7 @@ class TorchTexts:
 
     def answers(self, texts: list[str], labels: Labels) -> Answers:
         """Values, with the precision in which the module computed."""
-        return Answers(self(texts, labels), self.model.epsilon)
+        return self(texts, labels), self.model.epsilon
 
 
 # ---- A model of texts that is asked in batches, which a first few texts try
@@ -207,17 +207,16 @@ class AskedModel:
     batch_rows: int = sys.maxsize  # the most texts of one call
     trial: Trial = field(default_factory=Trial)  # what is known of the model so far
 
-    def values(self, texts: Iterable[str]) -> Values:
-        """Values of texts (n,), which may be made one after the other."""
-        parts = [self._answered(batch) for batch in self._batches(texts)]
-        return np.concatenate(parts) if parts else np.empty(0)
+    def values(self, texts: Iterable[str], *, finite: bool = False) -> Values:
+        """Values of texts (n,), which may be made one after the other.
 
-    def finite_values(self, texts: Iterable[str]) -> Values:
-        """The same, refused where one is not finite."""
+        If they are to be finite, one that is not is refused.
+        """
         parts = []
         for batch in self._batches(texts):
             parts.append(self._answered(batch))
-            self._check(parts[-1], batch)
+            if finite:
+                self._check(parts[-1], batch)
         return np.concatenate(parts) if parts else np.empty(0)
 
     def _answered(self, texts: list[str]) -> Values:
@@ -230,8 +229,9 @@ class AskedModel:
     def _ask_twice(self, texts: list[str]) -> None:
         """Refuse a model that does not answer the first texts alike."""
         self.calls.try_out(2 * len(texts))
-        first, again = (self._asked(self.readout.answers, texts) for _ in range(2))
-        refuse_other_answers(first, again, self.name)
+        first, epsilon = self._asked(self.readout.answers, texts)
+        again, _ = self._asked(self.readout.answers, texts)
+        refuse_other_answers(first, again, epsilon, self.name)
         self.trial.done = True
 
     def _asked(self, ask: Callable[[Any, Labels], Any], texts: list[str]) -> Any:
@@ -388,7 +388,7 @@ class TextFunction(Function):
         InvalidInput
             If a value is not finite; the first such text is named.
         """
-        return self.asked.finite_values(texts)
+        return self.asked.values(texts, finite=True)
 
     @property
     def is_read(self) -> bool:

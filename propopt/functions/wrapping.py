@@ -89,12 +89,6 @@ def word_rule_of(model: Any) -> WordRule | NoWords:
     return rules[0]
 
 
-def default_rule(model: Any) -> WordRule:
-    """The words of a model where they are known, else those of the package ``lime``."""
-    rule = word_rule_of(model)
-    return PatternWords() if isinstance(rule, NoWords) else rule
-
-
 def _rule_of(vectoriser: CountsWords) -> VectoriserWords | NoWords:
     if type(vectoriser) not in VECTORISERS:
         return NoWords(f"{type(vectoriser).__name__} may find words by another rule")
@@ -143,10 +137,12 @@ def wrap_texts(
 
 
 def text_schema_of(model: Any, data: Any, label: str = "data") -> TextSchema:
-    """The words of documents, by the rule of the model where it is known."""
+    """The words of documents, by the rule of the model, or of the package ``lime``."""
     if isinstance(data, TextSchema):
         return data
-    return TextSchema.of(data, default_rule(model), label)
+    rule = word_rule_of(model)
+    known = PatternWords() if isinstance(rule, NoWords) else rule
+    return TextSchema.of(data, known, label)
 
 
 def is_for_texts(model: Any, data: object) -> bool:
@@ -552,8 +548,8 @@ def _readout(model: Any, output: str, index: int | None) -> Readout:
     call = call_of(model, output)
     if call is None:
         return Readout(model, as_given, output, index)
-    columns = FittedColumns.of(model)
-    return Readout(call.method, columns.table, call.output, index, columns.names)
+    (method, said), columns = call, FittedColumns.of(model)
+    return Readout(method, columns.table, said, index, columns.names)
 
 
 # ---- The function of a model with a table, as one line from a model to a result has it
@@ -605,15 +601,14 @@ def wrapped_and_told(
     known = KnownTable(data)
     if data is None and (is_documents(X) or is_frame(X, "X") or _has_gaps(X)):
         known = KnownTable(X, "X")
-    return _by_margin(model, target, output, known, batch_rows, outcome), known
+    return wrapped_by_margin(model, target, output, known, batch_rows, outcome), known
 
 
 def wrapped_by_margin(
     model: Any,
-    target: Target = None,
-    output: Output = "auto",
-    *,
-    data: TableSchema | TextSchema | pd.DataFrame | Array | Sequence[str] | None = None,
+    target: Target,
+    output: Output,
+    told: KnownTable,
     batch_rows: int | None = None,
     outcome: str | None = None,
 ) -> Function:
@@ -621,18 +616,6 @@ def wrapped_by_margin(
 
     That is a sum of trees, a probability is not.
     """
-    return _by_margin(model, target, output, KnownTable(data), batch_rows, outcome)
-
-
-def _by_margin(
-    model: Any,
-    target: Target,
-    output: Output,
-    told: KnownTable,
-    batch_rows: int | None,
-    outcome: str | None,
-) -> Function:
-    """As :func:`wrapped_by_margin`, with the name that errors give the table."""
     rest = None, None, None, told, batch_rows, outcome
     function = wrap_told(model, target, output, *rest)
     if output == "auto" and isinstance(function, TextFunction):
