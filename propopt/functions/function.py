@@ -393,8 +393,7 @@ class Function(ABC):
     def jumps_at(self, points: Points, labels: Labels | None = None) -> Jumps | None:
         """Whether f jumps between rows that :meth:`read` gave: tested once, then known.
 
-        Only a model of which nothing is known is tested, as
-        :func:`propopt.functions.differences` tests any function.
+        Only a model of which nothing is known is tested.
 
         Parameters
         ----------

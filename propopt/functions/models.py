@@ -403,7 +403,7 @@ class ComplexStep(CalledModel):
     1998, Eq. 6), with h = 1e-30 · max(1, |x_d|). It is for functions that are made of
     analytic ones; ``abs``, ``maximum`` of a complex number and conjugation are not, and
     where they do not drop the imaginary part altogether they make the result wrong:
-    :func:`central_differences` tells.
+    central differences tell.
     """
 
     # a table (n, D), real or complex, to (n,) or (n, K) numbers

@@ -206,11 +206,11 @@ def wrap(
     and pipelines of scalers, PCA, polynomial and random features before one of these,
     all of scikit-learn, for torch modules (in their own precision, by autograd; see
     ``docs/images.md``), and for whatever is a :class:`Function` already. All else is
-    differentiated numerically, by :func:`central_differences`; ``gradient_method`` of
+    differentiated numerically, by central differences; ``gradient_method`` of
     the result tells which. A model that nothing is known of is tested once before that,
     by some thousand evaluations between the rows: of one that jumps a warning says so,
-    and ``jumps`` of the result (:func:`propopt.functions.differences`). Whoever gives
-    ``step`` or ``gradient`` has said what is wanted.
+    and ``jumps`` of the result. Whoever gives ``step`` or ``gradient`` has said what is
+    wanted.
 
     Parameters
     ----------
@@ -237,8 +237,8 @@ def wrap(
         Im f(x + i h e_d) / h is exact to rounding.
     gradient : callable, optional
         The gradient, where you know it: from the table that the model takes, with n
-        rows, to numbers (n, D). It is believed; :func:`central_differences` of
-        ``value`` can check it.
+        rows, to numbers (n, D). It is believed; central differences of ``value``
+        can check it.
     input_shape : sequence of int or ImageShape, optional
         The shape of one point as a torch module takes it, such as (C, H, W), where that
         is not (D,). Its value is one column of what the module returns; where columns
