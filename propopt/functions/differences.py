@@ -151,7 +151,9 @@ def missing_effects(
     effects = np.zeros(points.shape)
     for j, rows in missing_rows(points):
         known = atoms_of(observed, j)
-        for which, v in _pairs(len(rows), len(known.values), points.shape[1]):
+        n_values = len(known.values)
+        for block in row_blocks(len(rows) * n_values, points.shape[1]):
+            which, v = np.divmod(np.arange(block.start, block.stop), n_values)
             changed = points[rows[which]]
             changed[:, j] = known.values[v]
             less = known.shares[v] * (values[rows[which]] - evaluate(changed))
@@ -174,15 +176,6 @@ def refuse_missing(points: Points, names: Sequence[str], name: str) -> None:
             "their effect is f(x) less its mean over the observed values of a table: "
             f"give it, by wrap(model, data=X_train) or {DATA_LAW}"
         )
-
-
-def _pairs(
-    n_rows: int, n_values: int, n_columns: int
-) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Positions of rows and of values, all pairs, in batches."""
-    for block in row_blocks(n_rows * n_values, n_columns):
-        which, v = np.divmod(np.arange(block.start, block.stop), n_values)
-        yield which, v
 
 
 def observed_in(table: Array) -> tuple[Atoms | None, ...]:

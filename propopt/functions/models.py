@@ -486,16 +486,13 @@ class GivenGradient(CalledModel):
             self.calls.add(len(points[rows]))
             answer = self.slopes(self.table(points[rows], labels.of_rows(rows)))
             part = as_numbers(answer, "gradient: expected numbers; the callable")
-            self._check_slopes(part, points[rows])
+            if part.shape != points[rows].shape:
+                raise InvalidInput(
+                    f"{self!r}: expected a gradient of shape {points[rows].shape}, got "
+                    f"{part.shape}"
+                )
             parts.append(part)
         return np.concatenate(parts)
-
-    def _check_slopes(self, slopes: Array, points: Points) -> None:
-        if slopes.shape != points.shape:
-            raise InvalidInput(
-                f"{self!r}: expected a gradient of shape {points.shape}, got "
-                f"{slopes.shape}"
-            )
 
 
 # ---- Models of tables with categories: what they are given, and their gradients

@@ -79,7 +79,9 @@ def check_model(model: Any) -> None:
         return
     _check_fitted(model, f"model: {name_of(model)}")
     for step in working_steps(model)[:-1]:
-        if type(step).__module__.startswith("sklearn.") and not _is_told(step):
+        # a vectoriser that was given its words needs no fit
+        told = type(step) is CountVectorizer and step.vocabulary is not None
+        if type(step).__module__.startswith("sklearn.") and not told:
             _check_fitted(step, f"model: its {name_of(step)}")
 
 
@@ -90,11 +92,6 @@ def _check_fitted(model: Any, label: str) -> None:
         raise InvalidInput(
             f"{label} is not fitted; call the model's fit(X, y) first"
         ) from None
-
-
-def _is_told(step: Any) -> bool:
-    """Whether a vectoriser was given its words, and needs no fit."""
-    return type(step) is CountVectorizer and step.vocabulary is not None
 
 
 def _no_numbers(model: object) -> InvalidInput:
@@ -607,7 +604,13 @@ class ReadTrees:
         try:
             return exact_boxes(self.model, output, self.index, view)
         except UNREADABLE as error:
-            _warn_unread(name_of(self.model), error)
+            # libraries may keep trees in another way in versions to come
+            warnings.warn(
+                f"{name_of(self.model)}: its trees cannot be read, so means and slopes "
+                f"are sampled; the reason is {type(error).__name__}: {error}",
+                InexactBoxesWarning,
+                stacklevel=1,
+            )
             return None
 
     def _view(self) -> View | None:
@@ -621,13 +624,3 @@ class ReadTrees:
             return columns.table(points, Labels())
 
         return View.of_numbers(columns.count, table)
-
-
-def _warn_unread(name: str, error: Exception) -> None:
-    """Libraries may keep trees in another way in versions to come."""
-    warnings.warn(
-        f"{name}: its trees cannot be read, so means and slopes are sampled; the "
-        f"reason is {type(error).__name__}: {error}",
-        InexactBoxesWarning,
-        stacklevel=2,
-    )

@@ -454,7 +454,9 @@ class GreedyVariance(InducingRule):
             if chosen and left.sum() <= limit:
                 break
             pivot, m = int(np.argmax(left)), len(chosen)
-            factor[m] = _pivoted(kernel, X, pivot, factor[:m], left[pivot])
+            # the next row of the factor: (k(x_p, X) − Σ rows r_p r)/√left
+            row = kernel.cross(X[pivot : pivot + 1], X)[0]
+            factor[m] = (row - factor[:m, pivot] @ factor[:m]) / np.sqrt(left[pivot])
             left = np.maximum(left - factor[m] ** 2, 0.0)
             left[pivot] = 0.0
             chosen.append(pivot)
@@ -471,14 +473,6 @@ def read_inducing(inducing: object) -> InducingRule | None:
             f"GreedyVariance({inducing!r}) is a rule"
         )
     return GivenInputs(inducing)
-
-
-def _pivoted(
-    kernel: PointKernel, X: Points, pivot: int, before: Array, left: float
-) -> Array:
-    """The next row of the factor: (k(x_p, X) − Σ rows r_p r)/√left."""
-    row = kernel.cross(X[pivot : pivot + 1], X)[0] - before[:, pivot] @ before
-    return np.asarray(row / np.sqrt(left))
 
 
 def _different(X: Points) -> Points:

@@ -14,11 +14,8 @@ feature is a channel, a row and a column, V = I_C ⊗ V_row ⊗ V_col. An image 
 rotated features is V_rowᵀ M V_col: O(D (H + W)) instead of D², and nothing of
 size D² is formed.
 
-Independent features, and those of any graph or kernel; what ``features`` may be.
-Smoothness is tr(W Q Wᵀ) with a symmetric matrix Q of features. Everything else knows Q
-= V diag(ς) Vᵀ by its eigenvalues and by three actions of V alone, so that a basis
-whose V is never formed (see :mod:`images`) is one more subclass of
-:class:`FeatureBasis`.
+Smoothness is tr(W Q Wᵀ) with a symmetric matrix Q of features. All else knows Q = V
+diag(ς) Vᵀ by its eigenvalues and by three actions of V (:class:`FeatureBasis`).
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from propopt.base.arrays import Array, Positions, Truths, Values
-from propopt.base.checks import known_word, read_level
+from propopt.base.checks import known_word
 from propopt.base.resources import Budget
 from propopt.interactions.features import Places
 from propopt.interactions.left_out import LeftOut, inclusion_exclusion
@@ -259,14 +259,6 @@ class ScoreLaw:
         of_law = np.where((self.errors == 0.0) & (T == 0.0), 1.0, of_law)
         weaker = np.maximum(of_law, of_equal_rows)
         return np.asarray(np.where(self.equal, weaker, of_law))
-
-
-# ---- The level of intervals, checked once
-
-
-def read_alpha(level: object) -> float:
-    """1 − level."""
-    return 1.0 - read_level(level)
 
 
 # ---- What rows say of a mean: its standard error, and how many of them carry it

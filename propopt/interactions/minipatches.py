@@ -37,8 +37,8 @@ from propopt.interactions.patch_draws import (
     draw_patches,
     features_in_patch,
     never_left_out,
+    rounded_up,
     rows_in_patch,
-    whole_features,
 )
 from propopt.interactions.patch_fits import (
     Ensemble,
@@ -553,7 +553,7 @@ class Minipatches:
             If no feature could ever be left out.
         """
         kept = features_in_patch(self.n_features, n_all)
-        whole = whole_features(kept) if self.columns == "fixed" else kept
+        whole = rounded_up(kept) if self.columns == "fixed" else kept
         if whole >= n_all:
             raise InvalidInput(
                 f"n_features: a patch of {whole:g} of {n_all} leaves no feature out; "

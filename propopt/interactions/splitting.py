@@ -372,7 +372,12 @@ class DataSplit:
     groups: Any = None
 
     def __post_init__(self) -> None:
-        _check_share(self.test_size)
+        # whoever writes 1 or True means something else than a share
+        size: object = self.test_size
+        if not isinstance(size, float | np.floating) or not 0 < size < 1:
+            raise InvalidInput(
+                f"test_size: expected a share between 0 and 1, got {size!r}"
+            )
         read_flag(self.stratify, "stratify")
         own = vars(self)
         if self.groups is not None:
@@ -476,8 +481,9 @@ class DataSplit:
         return (held_out(n_rows, n_test, seed, labels),)
 
     def __repr__(self) -> str:
+        drawn = "test_size", "n_folds", "stratify"
         if self.folds is None:
-            how = ", ".join(f"{name}={getattr(self, name)!r}" for name in _DRAWN)
+            how = ", ".join(f"{name}={getattr(self, name)!r}" for name in drawn)
         elif isinstance(self.folds, tuple):
             how = f"{plural(len(self.folds), 'given fold')}"
         else:
@@ -558,15 +564,6 @@ class DataSplit:
                 "out"
             )
         return refits.y
-
-
-def _check_share(size: object) -> None:
-    # whoever writes 1 or True means something else than a share
-    if not isinstance(size, float | np.floating) or not 0 < size < 1:
-        raise InvalidInput(f"test_size: expected a share between 0 and 1, got {size!r}")
-
-
-_DRAWN: Final = ("test_size", "n_folds", "stratify")
 
 
 def _read_groups(groups: Any) -> tuple[Hashable, ...]:
