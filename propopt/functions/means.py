@@ -11,7 +11,7 @@ import numpy as np
 
 from propopt.base.arrays import Attributions, Points, Positions, Truths, Values
 from propopt.base.errors import InexactBoxesWarning, Refused
-from propopt.functions.function import Function, MeanOfFunction
+from propopt.functions.function import Function, OfFunction
 from propopt.functions.jumps import DOUBLE, SINGLE, allowed_difference
 from propopt.laws.data_law import BoxMeans, DataLaw
 from propopt.losses.faithfulness import Estimate
@@ -158,7 +158,7 @@ def _warn(difference: str) -> None:
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class ExactMean(MeanOfFunction):
+class ExactMean(OfFunction):
     """The mean of a sum of boxes under the data law, E f(V), and its contrasts.
 
     Its "gradient" at x is Σ_v r_j(v) E f(v, V_−j) with the contrast r_j of each column

@@ -185,8 +185,8 @@ Call: TypeAlias = tuple[Callable[[Any], object], str]
 """From a table to the answer; what that is: log-odds of two classes may be a margin."""
 
 
-def call_of(model: Any, output: str) -> Call | None:
-    """The method for an output of a model; None if the model is called itself."""
+def call_of(model: Any, output: str) -> Call:
+    """The method for an output of a model, which may be called itself."""
     if output == "log_odds" and len(model.classes_) == 2:
         logit = _logit_of(model)
         if logit is not None:  # probabilities near 1 lose what is known of 1 − p
@@ -194,7 +194,7 @@ def call_of(model: Any, output: str) -> Call | None:
     if has_method(model, METHODS[output]):
         return LowMemory(getattr(model, METHODS[output])), output
     margins = margins_of(model) if output in ("log_odds", "margin") else None
-    return None if margins is None else (LowMemory(margins.scores), "margin")
+    return (model, output) if margins is None else (LowMemory(margins.scores), "margin")
 
 
 def quantity_of(model: Any, output: str, index: int | None) -> Quantity:

@@ -125,8 +125,7 @@ def wrap_texts(
     _refuse_files(model)
     quantity = read_output(model, output)
     index = read_index(model, quantity, target)
-    call = call_of(model, quantity)
-    method, said = (model, quantity) if call is None else call
+    method, said = call_of(model, quantity)
     return TextFunction(
         quantity=quantity_of(model, quantity, index),
         values_of=Readout(method, as_texts, said, index),
@@ -469,8 +468,7 @@ def _tabular(
         exact = _exact(model, output, index, name)
         if exact is not None:
             return replace(exact, table=schema)
-    call = call_of(model, output)
-    method, quantity = (model, output) if call is None else call
+    method, quantity = call_of(model, output)
     flat = is_piecewise_constant(model)
     readout = Readout(method, schema.decode, quantity, index)
     trees = ReadTrees(model, output, index, schema)
@@ -545,10 +543,10 @@ def _exact(
 
 
 def _readout(model: Any, output: str, index: int | None) -> Readout:
-    call = call_of(model, output)
-    if call is None:
+    method, said = call_of(model, output)
+    if method is model:
         return Readout(model, as_given, output, index)
-    (method, said), columns = call, FittedColumns.of(model)
+    columns = FittedColumns.of(model)
     return Readout(method, columns.table, said, index, columns.names)
 
 

@@ -7,7 +7,6 @@ observations y_j of rotated feature j.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, final
 
@@ -111,10 +110,12 @@ class LeaveOneOut:
         return float(per_entry.sum())
 
 
-class Mean(ABC):
-    """How the constant of the prior is treated."""
+class Mean:
+    """How the constant of the prior is treated; here there is none.
 
-    @abstractmethod
+    Attributions are drawn to zero.
+    """
+
     def predict(
         self, mean: Array, variance: Array, slope: Array, constants: Constants, /
     ) -> NormalLaws:
@@ -122,59 +123,40 @@ class Mean(ABC):
 
         mean κᵀA⁻¹y (m, D), variance v and slope u = 1 − 1ᵀA⁻¹κ (m, D) or (m, 1).
         """
+        del slope, constants
+        return NormalLaws(mean=mean, variance=variance)
 
-    @abstractmethod
     def step(self, push: Array, information: Array, constants: Constants, /) -> Array:
         """How much the constants move, (D,), by what they learn at new points.
 
         ``push`` (D,) is the slope of the log density, ``information`` (D,) what comes
         to the precisions s.
         """
+        del information, constants
+        return np.zeros_like(push)
 
-    @abstractmethod
     def gain(self, constants: Constants, /) -> float:
         """By how much the best constants lower Σ_j y_jᵀA_j⁻¹y_j."""
+        del constants
+        return 0.0
 
-    @abstractmethod
     def log_volume(self, constants: Constants, proper: Array, /) -> float:
         """Log determinant that integrating the constants adds to that of T.
 
         ``proper`` (D,) is what smoothness alone knows of them; where that is zero the
         prior is flat.
         """
+        del constants, proper
+        return 0.0
 
-    @abstractmethod
     def n_flat(self, proper: Array, /) -> int:
         """How many constants have a flat prior."""
-
-    @abstractmethod
-    def left_out_cost(self, left: LeaveOneOut, constants: Constants, /) -> float:
-        """−2 Σ_n log density of observation n given the others, less constants."""
-
-
-@final
-@dataclass(frozen=True)
-class NoMean(Mean):
-    """Attributions are drawn to zero."""
-
-    def predict(
-        self, mean: Array, variance: Array, _slope: Array, _constants: Constants, /
-    ) -> NormalLaws:
-        return NormalLaws(mean=mean, variance=variance)
-
-    def step(self, push: Array, _information: Array, _constants: Constants, /) -> Array:
-        return np.zeros_like(push)
-
-    def gain(self, _constants: Constants, /) -> float:
-        return 0.0
-
-    def log_volume(self, _constants: Constants, _proper: Array, /) -> float:
-        return 0.0
-
-    def n_flat(self, _proper: Array, /) -> int:
+        del proper
         return 0
 
-    def left_out_cost(self, left: LeaveOneOut, _constants: Constants, /) -> float:
+    def left_out_cost(self, left: LeaveOneOut, constants: Constants, /) -> float:
+        """−2 Σ_n log density of observation n given the others, less constants."""
+        del constants
         return left.cost()
 
 
@@ -268,7 +250,7 @@ class CommonMean(Mean):
 def read_mean(mean: object, basis: FeatureBasis) -> Mean:
     """The treatment with this name."""
     if mean == "none":
-        return NoMean()
+        return Mean()
     if mean == "per_feature":
         return MeanPerFeature()
     if mean == "common":

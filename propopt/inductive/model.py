@@ -232,10 +232,6 @@ class Prior:
         """w_s ς_j, shape (D,) or (1,)."""
         return smoothing(self.basis, self.weights[1])
 
-    def at(self, kernel: PointKernel, weights: WeightPair) -> Prior:
-        """The same observations under another prior."""
-        return replace(self, kernel=kernel, weights=weights)
-
     def exact(self) -> ExactPosterior:
         """Conditioned on all observations."""
         return ExactPosterior.of(self.kernel, self.points, self.rotated)
@@ -306,7 +302,8 @@ class Tuning:
     def _prior(self, z: Array) -> Prior:
         smoothness = float(np.exp(z[1])) if self._n_weights == 2 else 0.0
         kernel = self.prior.kernel.at(z[self._n_weights :])
-        return self.prior.at(kernel, (float(np.exp(z[0])), smoothness))
+        weights = float(np.exp(z[0])), smoothness
+        return replace(self.prior, kernel=kernel, weights=weights)
 
     def _cost(self, z: Array) -> float:
         prior = self._prior(z)

@@ -170,10 +170,6 @@ class SomeColumns:
         pairs = zip(self.names, self.kept, strict=True)
         return frozenset(name for name, keep in pairs if not keep)
 
-    @cached_property
-    def _new_indices(self) -> NDArray[np.intp]:
-        return np.cumsum(self.kept) - 1
-
     def beyond(self) -> SomeColumns:
         """The same behind a step that may make other columns of them."""
         return replace(self, table=None, counted=False)
@@ -232,7 +228,7 @@ class SomeColumns:
         """A name as it is, a number as its new place."""
         if isinstance(column, str) or not isinstance(column, int | np.integer):
             return column
-        return int(self._new_indices[self._place(int(column))])
+        return int(np.count_nonzero(self.kept[: self._place(int(column))]))
 
     def _name(self, column: Any) -> Hashable:
         if not isinstance(column, int | np.integer):
@@ -275,7 +271,8 @@ Shorten: TypeAlias = Callable[[Any, SomeColumns], Any]
 
 def _columns(value: Any, columns: SomeColumns) -> Any:
     """A list, mask or name of columns."""
-    if _is_mask(value):
+    is_bool = (isinstance(own, bool | np.bool_) for own in value)
+    if not isinstance(value, str) and all(is_bool):
         return _entries(value, columns)
     return [
         columns.renamed(own) for own in columns.listed(value) if columns.is_kept(own)
@@ -368,9 +365,3 @@ def refuse_unknown(name: str, value: Any, columns: SomeColumns) -> None:
             "written without one of them is not known; choose columns by dtype, or by "
             "a ColumnTransformer"
         )
-
-
-def _is_mask(value: Any) -> bool:
-    return not isinstance(value, str) and all(
-        isinstance(entry, bool | np.bool_) for entry in value
-    )

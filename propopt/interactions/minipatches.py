@@ -31,12 +31,11 @@ from propopt.interactions.patch_draws import (
     Strata,
     Usable,
     check_counts,
-    check_features,
     check_order,
-    check_rows,
     draw_patches,
     features_in_patch,
     never_left_out,
+    read_share_or_count,
     rounded_up,
     rows_in_patch,
 )
@@ -433,8 +432,10 @@ class Minipatches:
     def __post_init__(self) -> None:
         if read_count(self.n_patches, "n_patches") < 2:
             raise InvalidInput("n_patches: expected an integer >= 2, got 1")
-        check_rows(self.rows)
-        check_features(self.n_features)
+        if self.rows != "sqrt":
+            read_share_or_count(self.rows, "rows", " or 'sqrt'")
+        if self.n_features is not None:
+            read_share_or_count(self.n_features, "n_features", " or None")
         known_word(self.columns, ColumnSampling, "columns")
         known_word(self.row_sampling, RowSampling, "row_sampling")
         if self.n_groups is not None and not (

@@ -49,12 +49,6 @@ def read_share_or_count(value: object, what: str, other: str) -> float | int:
     )
 
 
-def check_rows(rows: object) -> None:
-    """Refuse what is no number of rows of any table."""
-    if rows != "sqrt":
-        read_share_or_count(rows, "rows", " or 'sqrt'")
-
-
 def rows_in_patch(rows: PatchRows, n_table: int) -> int:
     """n, of a table of N rows; at least one row is out of each patch."""
     if rows == "sqrt":
@@ -73,12 +67,6 @@ def rows_in_patch(rows: PatchRows, n_table: int) -> int:
             f"by it; expected at most {n_table - 1}"
         )
     return n_rows
-
-
-def check_features(n_features: object) -> None:
-    """Refuse what is no number of features of any table."""
-    if n_features is not None:
-        read_share_or_count(n_features, "n_features", " or None")
 
 
 def features_in_patch(n_features: PatchFeatures, n_all: int) -> float:
