@@ -94,8 +94,7 @@ class TreeContributions:
         """
         checked = self.checked
         if alone:
-            rows = replace(checked.rows)
-            checked = CheckedBoxes(rows, checked.boxes)
+            checked = replace(checked)
         if checked.at(points, labels) is None or self._ready is None:
             return None
         return self._ready.values(points)

@@ -93,38 +93,29 @@ class Cost:
         if wanted is False or (wanted is None and is_silent()):
             yield
             return
-        course = _Course(label, self.evaluations, said, time.perf_counter(), calls.rows)
-        with calls.heard_by(course.heard):
+        start, before = time.perf_counter(), calls.rows
+
+        def heard(rows: int) -> None:
+            """What is left, before another call, if that is not what was said."""
+            nonlocal said
+            done, seconds = rows - before, time.perf_counter() - start
+            if not 0 < done < self.evaluations or seconds < FIRST_LOOK:
+                return
+            total = seconds * self.evaluations / done
+            left = total - seconds
+            if said is None:
+                moved = total > WORTH_SAYING
+            else:
+                moved = not total / MOVED <= said <= total * MOVED
+            if moved and left > WORTH_TIMING:
+                said = total
+                _say(
+                    f"{label}: {done:,} of {self.evaluations:,} evaluations took "
+                    f"{in_time(seconds)}, about {in_time(left)} are left"
+                )
+
+        with calls.heard_by(heard):
             yield
-
-
-@dataclass
-class _Course:
-    """Work that is being done, and what was said of it."""
-
-    label: str
-    evaluations: int
-    said: float | None
-    start: float
-    rows: int
-
-    def heard(self, rows: int) -> None:
-        """What is left, before another call, if that is not what was said."""
-        done, seconds = rows - self.rows, time.perf_counter() - self.start
-        if not 0 < done < self.evaluations or seconds < FIRST_LOOK:
-            return
-        total = seconds * self.evaluations / done
-        left = total - seconds
-        if self.said is None:
-            moved = total > WORTH_SAYING
-        else:
-            moved = not total / MOVED <= self.said <= total * MOVED
-        if moved and left > WORTH_TIMING:
-            self.said = total
-            _say(
-                f"{self.label}: {done:,} of {self.evaluations:,} evaluations took "
-                f"{in_time(seconds)}, about {in_time(left)} are left"
-            )
 
 
 def cost_of(

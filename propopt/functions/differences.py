@@ -1,4 +1,4 @@
-"""Central differences, effects of what is missing, and the jump test."""
+"""Central differences, and effects of what is missing."""
 
 from __future__ import annotations
 
@@ -7,24 +7,21 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Points, Values
-from propopt.base.checks import read_positive, read_rng
+from propopt.base.checks import read_positive
 from propopt.base.errors import FlatFunctionWarning, InvalidInput, JumpsWarning
 from propopt.base.resources import row_blocks
-from propopt.functions.function import Function, read_function
+from propopt.functions.function import Function
 from propopt.functions.jumps import (
     DOUBLE,
     SINGLE,
     Jumps,
-    Segments,
     as_numbers,
-    jumps_along,
 )
 from propopt.tables.columns import DATA_LAW, MOST_ATOMS, Atoms, atoms_of
-from propopt.tables.frames import Labels, listed, read_table
+from propopt.tables.frames import listed
 
 
 # ---- Central differences of any vectorised function, in batches
@@ -39,24 +36,6 @@ FLAT = (
     "such gradients say nothing about it. Give a larger `step`, smooth it with "
     "po.smoothed(function, scale=...), or explain its values instead of its gradients"
 )
-
-
-def central_differences(
-    # takes an array (m, D), returns an array (m,)
-    evaluate: Callable[[Points], Values],
-    X: ArrayLike | pd.DataFrame,  # (N, D): the points
-    step: float | None = None,  # the relative step; ε^(1/3) ≈ 6.1e-06 by default
-) -> Attributions:
-    """Central differences of a function, (f(x + h e_d) − f(x − h e_d)) / 2h.
-
-    h = ``step`` · max(1, |x_d|), and 2h is the distance between the shifted points as
-    they are represented, so that rounding them costs nothing.
-    """
-    points, _ = read_table(X, "X")
-    gradients = differences(evaluate, points, read_step(step))
-    if not gradients.any():
-        warnings.warn(FLAT, FlatFunctionWarning, stacklevel=2)
-    return gradients
 
 
 def differences(
@@ -128,7 +107,12 @@ def slopes_of(
     entries: NDArray[np.intp],
     step: float,
 ) -> Values:
-    """∂f/∂x_d at x_n for entries at flat positions, from one call for both sides."""
+    """∂f/∂x_d at x_n for entries at flat positions, from one call for both sides.
+
+    (f(x + h e_d) − f(x − h e_d)) / 2h with h = ``step`` · max(1, |x_d|), and 2h the
+    distance between the shifted points as they are represented, so that rounding them
+    costs nothing.
+    """
     rows, columns = np.divmod(entries, points.shape[1])
     h = step * np.maximum(1.0, np.abs(points[rows, columns]))
     shifted = points[np.tile(rows, 2)]
@@ -167,7 +151,9 @@ def missing_effects(
     effects = np.zeros(points.shape)
     for j, rows in missing_rows(points):
         known = atoms_of(observed, j)
-        for which, v in _pairs(len(rows), len(known.values), points.shape[1]):
+        n_values = len(known.values)
+        for block in row_blocks(len(rows) * n_values, points.shape[1]):
+            which, v = np.divmod(np.arange(block.start, block.stop), n_values)
             changed = points[rows[which]]
             changed[:, j] = known.values[v]
             less = known.shares[v] * (values[rows[which]] - evaluate(changed))
@@ -192,49 +178,13 @@ def refuse_missing(points: Points, names: Sequence[str], name: str) -> None:
         )
 
 
-def _pairs(
-    n_rows: int, n_values: int, n_columns: int
-) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Positions of rows and of values, all pairs, in batches."""
-    for block in row_blocks(n_rows * n_values, n_columns):
-        which, v = np.divmod(np.arange(block.start, block.stop), n_values)
-        yield which, v
-
-
 def observed_in(table: Array) -> tuple[Atoms | None, ...]:
     """The values of each column of a table of numbers."""
     atoms = (Atoms.of(column) for column in table.T)
     return tuple(a if len(a.values) <= MOST_ATOMS else None for a in atoms)
 
 
-# ---- The jump test, of any function
-
-
-def jump_test(
-    function: Function,  # f
-    # (N, D): rows, from which segments go a quarter of the way to others
-    X: ArrayLike | pd.DataFrame,
-    rng: int | np.random.Generator | None = 0,  # what rows are drawn by; None is seed 0
-) -> Jumps:
-    """Whether a function jumps: J = Σ |φ(1) − φ(0) − ∫ φ'(τ) dτ| / Σ |φ(1) − φ(0)|.
-
-    φ(τ) = f(x + τd) on 64 segments. A function is smooth if J ≤ 0.05 with 8 nodes (1152
-    evaluations), strongly curved if that takes 32 (5376 at most), and jumps otherwise.
-    """
-    function = read_function(function)
-    points, labels = function.read(X)
-    names = labels.of_columns()
-    numeric = numeric_columns(function, points)
-    segments = Segments.between(points, numeric, read_rng(rng))
-    if segments is None:
-        raise InvalidInput(
-            "X: the jump test moves rows towards one another in numeric columns of at "
-            f"least three values; there is none among these {len(points)} rows"
-        )
-    with function.calls.trying_out():
-        return jumps_along(
-            lambda between: _values(function, between, names), segments, repr(function)
-        )
+# ---- Which columns move
 
 
 def numeric_columns(function: Function, points: Points) -> NDArray[np.bool_]:
@@ -242,10 +192,3 @@ def numeric_columns(function: Function, points: Points) -> NDArray[np.bool_]:
     if function.schema is None:
         return np.full(points.shape[1], function.encoding is None)  # words are none
     return ~function.schema.categorical
-
-
-def _values(function: Function, points: Points, names: Labels) -> Values:
-    try:
-        return function.value_at(points, names)
-    except InvalidInput as error:
-        raise InvalidInput(f"between rows of X: {error}") from error

@@ -398,8 +398,7 @@ class Function(ABC):
     def jumps_at(self, points: Points, labels: Labels | None = None) -> Jumps | None:
         """Whether f jumps between rows that :meth:`read` gave: tested once, then known.
 
-        Only a model of which nothing is known is tested, as
-        :func:`propopt.functions.differences` tests any function.
+        Only a model of which nothing is known is tested.
 
         Parameters
         ----------
@@ -502,14 +501,14 @@ def read_function(function: object) -> Function:
     return function
 
 
-class MeanOfFunction(Function):
-    """A mean of a function under a law: it is of what the function is of."""
+class OfFunction(Function):
+    """What is made of a function, such as its mean, and is of what that is of."""
 
     function: Function
 
     @cached_property
     def quantity(self) -> Quantity:
-        """That of the function, whose mean it is."""
+        """That of the function."""
         return self.function.quantity
 
     @property

@@ -16,7 +16,7 @@ from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import require_memory, row_blocks
 from propopt.functions.differences import missing_rows, refuse_missing
-from propopt.functions.function import Function, MeanOfFunction
+from propopt.functions.function import Function, OfFunction
 from propopt.functions.means import EXACT_BOXES, CheckedBoxes
 from propopt.functions.models import CATEGORY_EFFECT
 from propopt.laws.data_law import BoxMeans, NoiseLaw
@@ -80,7 +80,7 @@ class Changes(NamedTuple):
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class SmoothedFunction(MeanOfFunction):
+class SmoothedFunction(OfFunction):
     """The mean of a function under noise, f_δ(x) = E f(x + δ ∘ ε), ε ~ N(0, I).
 
     It is smooth whatever f is, and its gradient needs only values of f: Stein's

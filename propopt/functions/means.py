@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, final
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from propopt.base.arrays import Attributions, Points, Positions, Truths, Values
 from propopt.base.errors import InexactBoxesWarning, Refused
-from propopt.functions.function import Function, MeanOfFunction
+from propopt.functions.function import Function, OfFunction
 from propopt.functions.jumps import DOUBLE, SINGLE, allowed_difference
 from propopt.laws.data_law import BoxMeans, DataLaw
 from propopt.losses.faithfulness import Estimate
@@ -41,15 +41,21 @@ DIFFERS: Final = (
 @final
 @dataclass
 class CheckedBoxes:
-    """The boxes of a function, compared with it at the first rows that are at hand."""
+    """The boxes of a function, compared with it at the first rows that are at hand.
 
-    rows: ComparedRows  # of the function
+    Among them are some of the first rows in which a column is missing that was there
+    before: what a function makes of missing values is its own, and may be an error.
+    """
+
+    function: Function  # f
     boxes: Boxes | None  # what it was read as; None if it was not, or if that was wrong
+    # (D,): columns that were missing in rows that were compared; None before any was
+    known_missing: Truths | None = None
 
     @classmethod
     def of(cls, function: Function) -> CheckedBoxes:
         """Those that the function says it is."""
-        return cls(ComparedRows(function), function.boxes)
+        return cls(function, function.boxes)
 
     def at(self, points: Points, labels: Labels) -> Boxes | None:
         """The boxes, if they are right; compared at up to 1000 of these rows at first.
@@ -58,95 +64,62 @@ class CheckedBoxes:
         """
         if self.boxes is None:
             return None
-        difference = self.rows.difference(self.boxes, points, labels)
+        rows, known = _not_compared(points, self.known_missing), self.known_missing
+        if len(rows) == 0:
+            return self.boxes
+        here = np.isnan(points[rows]).any(axis=0)
+        difference = _difference(self.boxes, self.function, points, rows, labels)
+        self.known_missing = np.asarray(here if known is None else known | here)
         if difference is not None:
             self.boxes = None
             _warn(difference)
         return self.boxes
 
 
-@final
-@dataclass
-class CheckedProducts:
-    """The sum of products of a function, compared with it as boxes are."""
+def believed_products(
+    function: Function, points: Points, labels: Labels
+) -> SumOfProducts | NoProducts:
+    """The sum of products that a function is, compared with it as boxes are.
 
-    rows: ComparedRows  # of the function
-    # what it was read as; the reason if it was not, or if that was wrong
-    products: SumOfProducts | NoProducts | None = None
-
-    @classmethod
-    def of(cls, function: Function) -> CheckedProducts:
-        """Those that the function says it is."""
-        return cls(ComparedRows(function))
-
-    def at(self, points: Points, labels: Labels) -> SumOfProducts | NoProducts:
-        """The sum, if it is right; compared at up to 1000 of these rows at first.
-
-        Where it is not, a warning names the row of the largest difference, and so does
-        the reason that is returned.
-        """
-        if self.products is None:
-            self.products = self.rows.function.products_in(points.shape[1])
-        if isinstance(self.products, NoProducts):
-            return self.products
-        boxes = self.rows.function.boxes  # whose values are found faster
-        read = self.products if boxes is None else boxes
-        difference = self.rows.difference(read, points, labels)
-        if difference is not None:
-            self.products = NoProducts(difference)
-            _warn(difference)
-        return self.products
-
-
-@final
-@dataclass
-class ComparedRows:
-    """Rows at which a function was compared with what it was read as.
-
-    Among them are some of the first rows in which a column is missing that was there
-    before: what a function makes of missing values is its own, and may be an error.
+    Where it is not, a warning names the row of the largest difference, and so does the
+    reason that is returned.
     """
+    products = function.products_in(points.shape[1])
+    if isinstance(products, NoProducts):
+        return products
+    boxes = function.boxes  # whose values are found faster
+    read, rows = products if boxes is None else boxes, _not_compared(points, None)
+    difference = _difference(read, function, points, rows, labels)
+    if difference is None:
+        return products
+    _warn(difference)
+    return NoProducts(difference)
 
-    function: Function  # f
-    # (D,): columns that were missing in rows that were compared; None before any was
-    known_missing: Truths | None = field(default=None)
 
-    def difference(
-        self, read: Boxes | SumOfProducts, points: Points, labels: Labels
-    ) -> str | None:
-        """How f differs from what was read, at rows that tell something new.
-
-        points (N, D).
-        """
-        rows = self._not_compared(points)
-        if len(rows) == 0:
-            return None
-        some = points[rows]
-        here = np.isnan(some).any(axis=0)
-        known = self.known_missing
-        result = _difference(read, self.function, some, labels.of_positions(rows))
-        self.known_missing = np.asarray(here if known is None else known | here)
-        return result
-
-    def _not_compared(self, points: Points) -> Positions:
-        """Positions of rows that would tell something new."""
-        absent = np.isnan(points)
-        if self.known_missing is None:
-            every = -(-len(points) // MOST_CHECKED)
-            first = np.arange(0, len(points), every)
-            absent &= ~absent[first].any(axis=0)
-        else:
-            first = np.zeros(0, np.intp)
-            absent &= ~self.known_missing
-        columns = np.flatnonzero(absent.any(axis=0))
-        new = [np.flatnonzero(absent[:, j])[:EACH_MISSING] for j in columns]
-        return np.unique(np.concatenate([first, *new]))
+def _not_compared(points: Points, known_missing: Truths | None) -> Positions:
+    """Positions of rows (N, D) that would tell something new."""
+    absent = np.isnan(points)
+    if known_missing is None:
+        every = -(-len(points) // MOST_CHECKED)
+        first = np.arange(0, len(points), every)
+        absent &= ~absent[first].any(axis=0)
+    else:
+        first = np.zeros(0, np.intp)
+        absent &= ~known_missing
+    columns = np.flatnonzero(absent.any(axis=0))
+    new = [np.flatnonzero(absent[:, j])[:EACH_MISSING] for j in columns]
+    return np.unique(np.concatenate([first, *new]))
 
 
 def _difference(
-    read: Boxes | SumOfProducts, function: Function, points: Points, labels: Labels
+    read: Boxes | SumOfProducts,
+    function: Function,
+    points: Points,
+    rows: Positions,
+    labels: Labels,
 ) -> str | None:
-    """The largest difference, if it is more than is allowed."""
+    """The largest difference at some of the rows, if it is more than is allowed."""
+    points, labels = points[rows], labels.of_positions(rows)
     with function.calls.trying_out():
         values = function.value_at(points, labels)
     epsilon = SINGLE if read.tolerance >= SINGLE_TOLERANCE else DOUBLE
@@ -185,7 +158,7 @@ def _warn(difference: str) -> None:
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class ExactMean(MeanOfFunction):
+class ExactMean(OfFunction):
     """The mean of a sum of boxes under the data law, E f(V), and its contrasts.
 
     Its "gradient" at x is Σ_v r_j(v) E f(v, V_−j) with the contrast r_j of each column

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -39,7 +39,6 @@ from propopt.functions.function import EXACT, Function
 from propopt.functions.jumps import (
     FEWEST,
     MOST,
-    Answers,
     Jumps,
     Segments,
     as_numbers,
@@ -164,20 +163,20 @@ class CalledModel(Function):
                 "or a pipeline that imputes them first"
             ) from error
 
-    def _ask_twice(self, points: Points, labels: Labels) -> Answers:
-        """Answers for the first rows, refused unless they are the same twice."""
+    def _ask_twice(self, points: Points, labels: Labels) -> float:
+        """ε of answers for the first rows, refused unless they are the same twice."""
         few = slice(0, min(TRIAL_ROWS, self.batch_rows))
         few_points, names = points[few], labels.of_rows(few)
         self.calls.try_out(2 * len(few_points))
         answers = self.readout.answers
-        first = self._asked(answers, few_points, names)
+        first, epsilon = self._asked(answers, few_points, names)
         start = time.perf_counter()
-        again = self._asked(answers, few_points, names)
+        again, _ = self._asked(answers, few_points, names)
         seconds = time.perf_counter() - start
         self.trial.seconds = max(seconds, SHORTEST) / len(few_points)
-        refuse_other_answers(first, again, repr(self))
+        refuse_other_answers(first, again, epsilon, repr(self))
         self.trial.done = True
-        return first
+        return epsilon
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -263,7 +262,7 @@ class DifferencedModel(CalledModel):
             return
         few = points[:TRIAL_ROWS]
         near = few + moved * DEFAULT_STEP * np.maximum(1.0, np.abs(few))
-        self.trial.epsilon = self._ask_twice(near, labels.of_columns()).epsilon
+        self.trial.epsilon = self._ask_twice(near, labels.of_columns())
 
     def _look_for_jumps(self, points: Points, labels: Labels) -> None:
         """Test the model before its first gradient, and say once if it jumps."""
@@ -404,7 +403,7 @@ class ComplexStep(CalledModel):
     1998, Eq. 6), with h = 1e-30 · max(1, |x_d|). It is for functions that are made of
     analytic ones; ``abs``, ``maximum`` of a complex number and conjugation are not, and
     where they do not drop the imaginary part altogether they make the result wrong:
-    :func:`central_differences` tells.
+    central differences tell.
     """
 
     # a table (n, D), real or complex, to (n,) or (n, K) numbers
@@ -436,7 +435,7 @@ class ComplexStep(CalledModel):
 
     def _part(self, points: Complex, labels: Labels) -> Complex:
         """Those of one call."""
-        answer = self._call(_table(points, labels))
+        answer = self._call(as_given(points, labels.of_columns()))
         self.calls.add(len(points))
         if answer.ndim not in (1, 2) or len(answer) != len(points):
             raise InvalidInput(
@@ -465,11 +464,6 @@ class ComplexStep(CalledModel):
         return answer
 
 
-def _table(points: Any, labels: Labels) -> object:
-    """What the user gave, with complex numbers in it."""
-    return as_given(points, labels.of_columns())
-
-
 # ---- A function whose gradient the user knows
 
 
@@ -492,16 +486,13 @@ class GivenGradient(CalledModel):
             self.calls.add(len(points[rows]))
             answer = self.slopes(self.table(points[rows], labels.of_rows(rows)))
             part = as_numbers(answer, "gradient: expected numbers; the callable")
-            self._check_slopes(part, points[rows])
+            if part.shape != points[rows].shape:
+                raise InvalidInput(
+                    f"{self!r}: expected a gradient of shape {points[rows].shape}, got "
+                    f"{part.shape}"
+                )
             parts.append(part)
         return np.concatenate(parts)
-
-    def _check_slopes(self, slopes: Array, points: Points) -> None:
-        if slopes.shape != points.shape:
-            raise InvalidInput(
-                f"{self!r}: expected a gradient of shape {points.shape}, got "
-                f"{slopes.shape}"
-            )
 
 
 # ---- Models of tables with categories: what they are given, and their gradients
@@ -553,7 +544,13 @@ class TabularModel(DifferencedModel):
         if self.schema.categorical.any():
             slopes += self._effects(points, values, labels)
         if absent:
-            slopes += self._missing_effects(points, values, labels)
+            names = labels.of_columns()
+            slopes += missing_effects(
+                lambda changed: self._read(changed, names),
+                points,
+                values,
+                self.schema.observed,
+            )
         return slopes
 
     def _slopes(self, points: Points, labels: Labels) -> Attributions:
@@ -579,60 +576,29 @@ class TabularModel(DifferencedModel):
         """f(x) − Σ_c p_c f(x with c) in categorical columns, zero in others."""
         names = labels.of_columns()
         effects = np.zeros(points.shape)
-        for rows, columns, others, shares in self._alternatives.of(points):
-            changed = points[rows]
-            changed[np.arange(len(rows)), columns] = others
+        columns, codes, shares = self._alternatives
+        for block in row_blocks(len(points) * len(codes), points.shape[1]):
+            rows, which = np.divmod(np.arange(block.start, block.stop), len(codes))
             # Σ_c p_c = 1, and the category that is there contributes nothing
-            differences = shares * (values[rows] - self._read(changed, names))
-            np.add.at(effects, (rows, columns), differences)
+            differs = points[rows, columns[which]] != codes[which]
+            rows, which = rows[differs], which[differs]
+            if len(rows) == 0:
+                continue
+            changed = points[rows]
+            changed[np.arange(len(rows)), columns[which]] = codes[which]
+            less = shares[which] * (values[rows] - self._read(changed, names))
+            np.add.at(effects, (rows, columns[which]), less)
         return effects
 
-    def _missing_effects(
-        self, points: Points, values: Values, labels: Labels
-    ) -> Attributions:
-        """f(x) − Σ_v p_v f(x with v) where a number is missing, zero elsewhere."""
-        names = labels.of_columns()
-        return missing_effects(
-            lambda changed: self._read(changed, names),
-            points,
-            values,
-            self.schema.observed,
-        )
-
     @cached_property
-    def _alternatives(self) -> Alternatives:
-        return Alternatives.of_schema(self.schema)
-
-
-@dataclass(frozen=True, eq=False)
-class Alternatives:
-    """Every category of every categorical column that has a frequency above zero."""
-
-    columns: NDArray[np.intp]  # (M,): the positions of their columns
-    codes: Array  # shape (M,)
-    shares: Array  # (M,): their frequencies
-
-    @classmethod
-    def of_schema(cls, schema: TableSchema) -> Alternatives:
-        """All of them, column by column."""
+    def _alternatives(self) -> tuple[NDArray[np.intp], Array, Array]:
+        """Columns, codes and frequencies of all categories that come, (M,) each."""
         alternatives = [
             (j, float(code), share)
-            for j, column in enumerate(schema.columns)
+            for j, column in enumerate(self.schema.columns)
             if isinstance(column, Coded)
             for code, share in enumerate(column.frequencies)
             if share > 0
         ]
         columns, codes, shares = zip(*alternatives, strict=True)
-        return cls(np.array(columns, np.intp), np.array(codes), np.array(shares))
-
-    def of(
-        self, points: Points
-    ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], Array, Array]]:
-        """Rows, columns, codes and shares of all single changes, in batches."""
-        n_changes = len(points) * len(self.codes)
-        for block in row_blocks(n_changes, points.shape[1]):
-            rows, which = np.divmod(np.arange(block.start, block.stop), len(self.codes))
-            differs = points[rows, self.columns[which]] != self.codes[which]
-            rows, which = rows[differs], which[differs]
-            if len(rows) > 0:
-                yield rows, self.columns[which], self.codes[which], self.shares[which]
+        return np.array(columns, np.intp), np.array(codes), np.array(shares)

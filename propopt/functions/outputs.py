@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, TypeAlias, final
+from typing import Any, Final, Literal, TypeAlias, final
 
 import numpy as np
 import pandas as pd
@@ -79,7 +79,9 @@ def check_model(model: Any) -> None:
         return
     _check_fitted(model, f"model: {name_of(model)}")
     for step in working_steps(model)[:-1]:
-        if type(step).__module__.startswith("sklearn.") and not _is_told(step):
+        # a vectoriser that was given its words needs no fit
+        told = type(step) is CountVectorizer and step.vocabulary is not None
+        if type(step).__module__.startswith("sklearn.") and not told:
             _check_fitted(step, f"model: its {name_of(step)}")
 
 
@@ -90,11 +92,6 @@ def _check_fitted(model: Any, label: str) -> None:
         raise InvalidInput(
             f"{label} is not fitted; call the model's fit(X, y) first"
         ) from None
-
-
-def _is_told(step: Any) -> bool:
-    """Whether a vectoriser was given its words, and needs no fit."""
-    return type(step) is CountVectorizer and step.vocabulary is not None
 
 
 def _no_numbers(model: object) -> InvalidInput:
@@ -184,26 +181,20 @@ def has_method(model: Any, method: str) -> bool:
     return callable(getattr(model, method, None))
 
 
-class Call(NamedTuple):
-    """How a model is asked for an output."""
-
-    method: Callable[[Any], object]
-    """From a table to the answer."""
-
-    output: str
-    """What the answer is: log-odds of two classes may be a margin."""
+Call: TypeAlias = tuple[Callable[[Any], object], str]
+"""From a table to the answer; what that is: log-odds of two classes may be a margin."""
 
 
-def call_of(model: Any, output: str) -> Call | None:
-    """The method for an output of a model; None if the model is called itself."""
+def call_of(model: Any, output: str) -> Call:
+    """The method for an output of a model, which may be called itself."""
     if output == "log_odds" and len(model.classes_) == 2:
         logit = _logit_of(model)
         if logit is not None:  # probabilities near 1 lose what is known of 1 − p
-            return Call(LowMemory(logit), "margin")
+            return LowMemory(logit), "margin"
     if has_method(model, METHODS[output]):
-        return Call(LowMemory(getattr(model, METHODS[output])), output)
+        return LowMemory(getattr(model, METHODS[output])), output
     margins = margins_of(model) if output in ("log_odds", "margin") else None
-    return None if margins is None else Call(LowMemory(margins.scores), "margin")
+    return (model, output) if margins is None else (LowMemory(margins.scores), "margin")
 
 
 def quantity_of(model: Any, output: str, index: int | None) -> Quantity:
@@ -419,7 +410,7 @@ def check_data(model: Any, columns: Sequence[Hashable], label: str = "data") -> 
     _check_count(len(columns), fitted.count, label)
 
 
-def as_given(points: Points, labels: Labels) -> Array | pd.DataFrame:
+def as_given(points: Any, labels: Labels) -> Array | pd.DataFrame:
     """A table of the kind that the user gave."""
     return labels.table(np.array(points))
 
@@ -492,7 +483,7 @@ class Readout:
         """Values, with the precision in which the model computed."""
         answer = self._answer(points, labels)
         columns = self._columns(answer, points, labels)
-        return Answers(self._chosen(columns), precision_of(answer))
+        return self._chosen(columns), precision_of(answer)
 
     def _answer(self, points: Points | list[str], labels: Labels) -> object:
         return self.method(self.table(points, labels))
@@ -613,7 +604,13 @@ class ReadTrees:
         try:
             return exact_boxes(self.model, output, self.index, view)
         except UNREADABLE as error:
-            _warn_unread(name_of(self.model), error)
+            # libraries may keep trees in another way in versions to come
+            warnings.warn(
+                f"{name_of(self.model)}: its trees cannot be read, so means and slopes "
+                f"are sampled; the reason is {type(error).__name__}: {error}",
+                InexactBoxesWarning,
+                stacklevel=1,
+            )
             return None
 
     def _view(self) -> View | None:
@@ -627,13 +624,3 @@ class ReadTrees:
             return columns.table(points, Labels())
 
         return View.of_numbers(columns.count, table)
-
-
-def _warn_unread(name: str, error: Exception) -> None:
-    """Libraries may keep trees in another way in versions to come."""
-    warnings.warn(
-        f"{name}: its trees cannot be read, so means and slopes are sampled; the "
-        f"reason is {type(error).__name__}: {error}",
-        InexactBoxesWarning,
-        stacklevel=2,
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, final
@@ -14,7 +14,7 @@ from propopt.base.arrays import Attributions, Points, Values
 from propopt.base.checks import read_count, read_positive
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import require_memory
-from propopt.functions.function import Function, MeanOfFunction
+from propopt.functions.function import Function, OfFunction
 from propopt.laws.data_law import BoxMeans, DataLaw
 from propopt.laws.draws import N_BLOCKS, Control, Design, Sample
 from propopt.losses.faithfulness import Estimate
@@ -87,8 +87,10 @@ class GrowingEstimate:
         looked at again whenever the draws have grown by a factor of 1.5 to 4.
         """
         goal = read_positive(precision, "precision")
-        affordable = self._affordable(max_evaluations)
-        growing, size = self, error(self.estimate)
+        growing, size, affordable = self, error(self.estimate), float("inf")
+        if max_evaluations is not None:
+            per_draw = self.sample.design.per_draw
+            affordable = affordable_draws(per_draw, max_evaluations)
         while size > goal and growing.n_draws < affordable:
             factor = min(max(_MARGIN * size / goal, _LEAST_GROWTH), _MOST_GROWTH)
             wanted = N_BLOCKS * -int(-growing.n_draws * factor // N_BLOCKS)
@@ -96,27 +98,11 @@ class GrowingEstimate:
             size = error(growing.estimate)
         return growing
 
-    def _affordable(self, max_evaluations: int | None) -> float:
-        """The most draws that a budget allows."""
-        if max_evaluations is None:
-            return float("inf")
-        return affordable_draws(self.sample.design.per_draw, max_evaluations)
-
 
 def affordable_draws(per_draw: int, max_evaluations: int) -> int:
     """The largest multiple of 10 of draws that take no more evaluations."""
     most = read_count(max_evaluations, "max_evaluations")
     return most // per_draw // N_BLOCKS * N_BLOCKS
-
-
-def require_affordable(per_draw: int, n_draws: int, max_evaluations: int) -> None:
-    """Refuse a budget that is too small for the first draws."""
-    if affordable_draws(per_draw, max_evaluations) < n_draws:
-        raise InvalidInput(
-            f"max_evaluations: {n_draws} draws take {n_draws * per_draw:,} "
-            f"evaluations, and {max_evaluations:,} are allowed; give more, or explain "
-            "fewer rows"
-        )
 
 
 def require_draws(n_rows: int, n_draws: int) -> None:
@@ -130,7 +116,7 @@ def require_draws(n_rows: int, n_draws: int) -> None:
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class SampledMean(MeanOfFunction):
+class SampledMean(OfFunction):
     """The mean of any function under the data law, E f(V), by draws of V.
 
     Its "gradient" is that of :class:`ExactMean`, estimated: of numbers by least squares
@@ -180,45 +166,28 @@ class SampledMean(MeanOfFunction):
         first = self.n_samples if n_draws is None else n_draws
         design = self._design(points)
         if max_evaluations is not None:
-            require_affordable(design.per_draw, design.fewest, max_evaluations)
-            first = min(first, affordable_draws(design.per_draw, max_evaluations))
+            affordable = affordable_draws(design.per_draw, max_evaluations)
+            if affordable < design.fewest:
+                raise InvalidInput(
+                    f"max_evaluations: {design.fewest} draws take "
+                    f"{design.fewest * design.per_draw:,} evaluations, and "
+                    f"{max_evaluations:,} are allowed; give more, or explain fewer rows"
+                )
+            first = min(first, affordable)
         sample = self._sample(design, labels, first)
         notes = self.law.notes(points)
         return GrowingEstimate(sample, self._source, labels, notes)
-
-    def estimates(
-        self, X: ArrayLike | pd.DataFrame, max_evaluations: int
-    ) -> Iterator[Estimate]:
-        """Estimates from more and more draws, each twice as many, while there are some.
-
-        X (N, D).
-        """
-        growing = self.growing(X, max_evaluations=max_evaluations)
-        most = affordable_draws(growing.sample.design.per_draw, max_evaluations)
-        yield growing.estimate
-        while growing.n_draws < most:
-            growing = growing.extended(min(2 * growing.n_draws, most))
-            yield growing.estimate
-
-    def evaluations(
-        self, X: ArrayLike | pd.DataFrame, n_draws: int | None = None
-    ) -> int:
-        """How many rows the model will be given for an estimate, exactly."""
-        first = self.n_samples if n_draws is None else n_draws
-        return first * self.per_draw_at(self.read(X)[0])
 
     def per_draw_at(self, points: Points) -> int:
         """Rows that the model is given for one draw around each of points (N, D)."""
         return self._uncontrolled(points).per_draw
 
     def _value(self, points: Points, labels: Labels, /) -> Values:
-        design = self._design(points)
-        sample = self._sample(design, labels, self.n_samples)
+        sample = self._sample(self._design(points), labels, self.n_samples)
         return sample.blocks().means.mean(axis=0)
 
     def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
-        design = self._design(points)
-        sample = self._sample(design, labels, self.n_samples)
+        sample = self._sample(self._design(points), labels, self.n_samples)
         return sample.blocks().slopes.mean(axis=0)
 
     def _sample(self, design: Design, labels: Labels, n_draws: int) -> Sample:

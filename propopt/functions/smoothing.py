@@ -136,10 +136,16 @@ def smoothed(
     seed = read_seed(rng)
     match law:
         case "gaussian":
-            widths = _read_widths(scale)
-            return _gaussian(function, widths, n_draws or N_DRAWS, seed, data)
+            settings = _read_widths(scale), n_draws or N_DRAWS, seed
+            made = SmoothedFunction(function, *settings, function.schema)
+            if data is not None:
+                made.read_boxes.at(*function.read(data, "data"))
+            return made
         case "data":
-            _refuse_widths(scale)
+            if scale is not None:
+                raise InvalidInput(
+                    "scale: the data law has its own bandwidths; leave it out"
+                )
             return _by_data(function, data, n_draws, seed, paired)
     raise InvalidInput(
         f"law: expected 'gaussian' or 'data', got {law!r}"
@@ -170,15 +176,6 @@ def _read_widths(scale: ArrayLike | None) -> Array:
     return widths
 
 
-def _gaussian(
-    function: Function, widths: Array, n_samples: int, seed: int, data: Any
-) -> SmoothedFunction:
-    made = SmoothedFunction(function, widths, n_samples, seed, function.schema)
-    if data is not None:
-        made.read_boxes.at(*function.read(data, "data"))
-    return made
-
-
 def _by_data(
     function: Function, data: Any, n_samples: int | None, seed: int, paired: bool
 ) -> ExactMean | SampledMean:
@@ -198,11 +195,6 @@ def _by_data(
             f"draws that tell their error, got {n_samples}"
         )
     return SampledMean(function, law, n_samples, seed, paired, control)
-
-
-def _refuse_widths(scale: ArrayLike | None) -> None:
-    if scale is not None:
-        raise InvalidInput("scale: the data law has its own bandwidths; leave it out")
 
 
 def _read_reference(function: Function, data: Any, seed: int) -> Reference:

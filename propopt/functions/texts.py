@@ -17,7 +17,7 @@ from propopt.base.arrays import Attributions, Points, Truths, Values
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import MODEL_CALLS
 from propopt.base.text import Quantity, printable
-from propopt.functions.function import EXACT, Calls, Function
+from propopt.functions.function import EXACT, Calls, Function, OfFunction
 from propopt.functions.jumps import Answers, refuse_other_answers
 from propopt.functions.models import TRIAL_ROWS, Trial
 from propopt.functions.outputs import Readout
@@ -69,7 +69,7 @@ PRESENT: Final = "present"
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class DocumentFunction(Function):
+class DocumentFunction(OfFunction):
     """f of the words of one document that are kept: d columns, each absent or present.
 
     Columns are categories, codes 0 and 1, of which the first has the frequency 1: the
@@ -81,11 +81,6 @@ class DocumentFunction(Function):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.quantity}, {self.n_words} words)"
-
-    @cached_property
-    def quantity(self) -> Quantity:
-        """That of the text function."""
-        return self.function.quantity
 
     @property
     def n_words(self) -> int:
@@ -114,11 +109,6 @@ class DocumentFunction(Function):
     def gradient_method(self) -> str:
         """Effects are differences of values."""
         return EXACT
-
-    @cached_property
-    def calls(self) -> Calls:
-        """Those of the text function."""
-        return self.function.calls
 
     def _value(self, points: Points, labels: Labels, /) -> Values:
         del labels
@@ -182,7 +172,7 @@ class TorchTexts:
 
     def answers(self, texts: list[str], labels: Labels) -> Answers:
         """Values, with the precision in which the module computed."""
-        return Answers(self(texts, labels), self.model.epsilon)
+        return self(texts, labels), self.model.epsilon
 
 
 # ---- A model of texts that is asked in batches, which a first few texts try
@@ -207,17 +197,16 @@ class AskedModel:
     batch_rows: int = sys.maxsize  # the most texts of one call
     trial: Trial = field(default_factory=Trial)  # what is known of the model so far
 
-    def values(self, texts: Iterable[str]) -> Values:
-        """Values of texts (n,), which may be made one after the other."""
-        parts = [self._answered(batch) for batch in self._batches(texts)]
-        return np.concatenate(parts) if parts else np.empty(0)
+    def values(self, texts: Iterable[str], *, finite: bool = False) -> Values:
+        """Values of texts (n,), which may be made one after the other.
 
-    def finite_values(self, texts: Iterable[str]) -> Values:
-        """The same, refused where one is not finite."""
+        If they are to be finite, one that is not is refused.
+        """
         parts = []
         for batch in self._batches(texts):
             parts.append(self._answered(batch))
-            self._check(parts[-1], batch)
+            if finite:
+                self._check(parts[-1], batch)
         return np.concatenate(parts) if parts else np.empty(0)
 
     def _answered(self, texts: list[str]) -> Values:
@@ -230,8 +219,9 @@ class AskedModel:
     def _ask_twice(self, texts: list[str]) -> None:
         """Refuse a model that does not answer the first texts alike."""
         self.calls.try_out(2 * len(texts))
-        first, again = (self._asked(self.readout.answers, texts) for _ in range(2))
-        refuse_other_answers(first, again, self.name)
+        first, epsilon = self._asked(self.readout.answers, texts)
+        again, _ = self._asked(self.readout.answers, texts)
+        refuse_other_answers(first, again, epsilon, self.name)
         self.trial.done = True
 
     def _asked(self, ask: Callable[[Any, Labels], Any], texts: list[str]) -> Any:
@@ -388,7 +378,7 @@ class TextFunction(Function):
         InvalidInput
             If a value is not finite; the first such text is named.
         """
-        return self.asked.finite_values(texts)
+        return self.asked.values(texts, finite=True)
 
     @property
     def is_read(self) -> bool:
@@ -409,8 +399,9 @@ class TextFunction(Function):
         document : Document or str
             Any, of the schema or not.
         """
-        own = document if isinstance(document, Document) else self._parted(document)
-        return DocumentFunction(self, own)
+        if not isinstance(document, Document):
+            document = self.text_schema.document_of(document)
+        return DocumentFunction(self, document)
 
     def documents_of(self, X: Any, what: str = "X") -> list[Document]:
         """The documents of texts; all their words must be in the vocabulary.
@@ -423,7 +414,7 @@ class TextFunction(Function):
             What errors call them.
         """
         texts, _ = read_texts(X, what)
-        documents = [self._parted(text) for text in texts]
+        documents = [self.text_schema.document_of(text) for text in texts]
         self.text_schema.check_words(documents, what)
         return documents
 
@@ -458,16 +449,15 @@ class TextFunction(Function):
         """Why counts of words do not tell the value; None if they do."""
         return bag_refusal(self.vectorisers, self.text_schema)
 
-    def _parted(self, text: str) -> Document:
-        return self.text_schema.document_of(text)
-
     def _chosen(self, documents: list[Document], point: Points) -> Document:
         """One of the documents with such counts, or their bag of words."""
         if len({document.text for document in documents}) == 1:
             return documents[0]
         if self.bag_refusal is not None:
             raise InvalidInput(f"{self!r}: {self.bag_refusal}, {self._unknown(point)}")
-        return documents[0] if documents else self._parted(self.text_schema.bag(point))
+        if documents:
+            return documents[0]
+        return self.text_schema.document_of(self.text_schema.bag(point))
 
     def _unknown(self, point: Points) -> str:
         alike = self.text_schema.alike(point)

@@ -27,7 +27,7 @@ from propopt.base.resources import Budget
 from propopt.base.text import Quantity
 from propopt.functions.function import EXACT, Function
 from propopt.functions.images import ImageShape, Module, Tensor
-from propopt.functions.jumps import Answers, refuse_other_answers
+from propopt.functions.jumps import refuse_other_answers
 from propopt.functions.models import TRIAL_ROWS, Trial
 from propopt.functions.outputs import (
     METHODS,
@@ -137,9 +137,8 @@ class TorchModel(Function):
             return
         few = points[: min(TRIAL_ROWS, self.batch_rows)]
         self.calls.try_out(2 * len(few))
-        answers = (Answers(self._answers(few), self.epsilon) for _ in range(2))
-        first, again = answers
-        refuse_other_answers(first, again, repr(self))
+        first, again = (self._answers(few) for _ in range(2))
+        refuse_other_answers(first, again, self.epsilon, repr(self))
 
     def _gradient(self, points: Points, _: Labels, /) -> Attributions:
         import torch

@@ -89,12 +89,6 @@ def word_rule_of(model: Any) -> WordRule | NoWords:
     return rules[0]
 
 
-def default_rule(model: Any) -> WordRule:
-    """The words of a model where they are known, else those of the package ``lime``."""
-    rule = word_rule_of(model)
-    return PatternWords() if isinstance(rule, NoWords) else rule
-
-
 def _rule_of(vectoriser: CountsWords) -> VectoriserWords | NoWords:
     if type(vectoriser) not in VECTORISERS:
         return NoWords(f"{type(vectoriser).__name__} may find words by another rule")
@@ -131,8 +125,7 @@ def wrap_texts(
     _refuse_files(model)
     quantity = read_output(model, output)
     index = read_index(model, quantity, target)
-    call = call_of(model, quantity)
-    method, said = (model, quantity) if call is None else call
+    method, said = call_of(model, quantity)
     return TextFunction(
         quantity=quantity_of(model, quantity, index),
         values_of=Readout(method, as_texts, said, index),
@@ -143,10 +136,12 @@ def wrap_texts(
 
 
 def text_schema_of(model: Any, data: Any, label: str = "data") -> TextSchema:
-    """The words of documents, by the rule of the model where it is known."""
+    """The words of documents, by the rule of the model, or of the package ``lime``."""
     if isinstance(data, TextSchema):
         return data
-    return TextSchema.of(data, default_rule(model), label)
+    rule = word_rule_of(model)
+    known = PatternWords() if isinstance(rule, NoWords) else rule
+    return TextSchema.of(data, known, label)
 
 
 def is_for_texts(model: Any, data: object) -> bool:
@@ -210,11 +205,11 @@ def wrap(
     and pipelines of scalers, PCA, polynomial and random features before one of these,
     all of scikit-learn, for torch modules (in their own precision, by autograd; see
     ``docs/images.md``), and for whatever is a :class:`Function` already. All else is
-    differentiated numerically, by :func:`central_differences`; ``gradient_method`` of
+    differentiated numerically, by central differences; ``gradient_method`` of
     the result tells which. A model that nothing is known of is tested once before that,
     by some thousand evaluations between the rows: of one that jumps a warning says so,
-    and ``jumps`` of the result (:func:`propopt.functions.differences`). Whoever gives
-    ``step`` or ``gradient`` has said what is wanted.
+    and ``jumps`` of the result. Whoever gives ``step`` or ``gradient`` has said what is
+    wanted.
 
     Parameters
     ----------
@@ -241,8 +236,8 @@ def wrap(
         Im f(x + i h e_d) / h is exact to rounding.
     gradient : callable, optional
         The gradient, where you know it: from the table that the model takes, with n
-        rows, to numbers (n, D). It is believed; :func:`central_differences` of
-        ``value`` can check it.
+        rows, to numbers (n, D). It is believed; central differences of ``value``
+        can check it.
     input_shape : sequence of int or ImageShape, optional
         The shape of one point as a torch module takes it, such as (C, H, W), where that
         is not (D,). Its value is one column of what the module returns; where columns
@@ -473,8 +468,7 @@ def _tabular(
         exact = _exact(model, output, index, name)
         if exact is not None:
             return replace(exact, table=schema)
-    call = call_of(model, output)
-    method, quantity = (model, output) if call is None else call
+    method, quantity = call_of(model, output)
     flat = is_piecewise_constant(model)
     readout = Readout(method, schema.decode, quantity, index)
     trees = ReadTrees(model, output, index, schema)
@@ -549,11 +543,11 @@ def _exact(
 
 
 def _readout(model: Any, output: str, index: int | None) -> Readout:
-    call = call_of(model, output)
-    if call is None:
+    method, said = call_of(model, output)
+    if method is model:
         return Readout(model, as_given, output, index)
     columns = FittedColumns.of(model)
-    return Readout(call.method, columns.table, call.output, index, columns.names)
+    return Readout(method, columns.table, said, index, columns.names)
 
 
 # ---- The function of a model with a table, as one line from a model to a result has it
@@ -605,15 +599,14 @@ def wrapped_and_told(
     known = KnownTable(data)
     if data is None and (is_documents(X) or is_frame(X, "X") or _has_gaps(X)):
         known = KnownTable(X, "X")
-    return _by_margin(model, target, output, known, batch_rows, outcome), known
+    return wrapped_by_margin(model, target, output, known, batch_rows, outcome), known
 
 
 def wrapped_by_margin(
     model: Any,
-    target: Target = None,
-    output: Output = "auto",
-    *,
-    data: TableSchema | TextSchema | pd.DataFrame | Array | Sequence[str] | None = None,
+    target: Target,
+    output: Output,
+    told: KnownTable,
     batch_rows: int | None = None,
     outcome: str | None = None,
 ) -> Function:
@@ -621,18 +614,6 @@ def wrapped_by_margin(
 
     That is a sum of trees, a probability is not.
     """
-    return _by_margin(model, target, output, KnownTable(data), batch_rows, outcome)
-
-
-def _by_margin(
-    model: Any,
-    target: Target,
-    output: Output,
-    told: KnownTable,
-    batch_rows: int | None,
-    outcome: str | None,
-) -> Function:
-    """As :func:`wrapped_by_margin`, with the name that errors give the table."""
     rest = None, None, None, told, batch_rows, outcome
     function = wrap_told(model, target, output, *rest)
     if output == "auto" and isinstance(function, TextFunction):

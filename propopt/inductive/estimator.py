@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from abc import abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self, TypeAlias, final
 
 import numpy as np
@@ -20,7 +19,6 @@ from propopt.functions import Function
 from propopt.functions.function import read_function
 from propopt.inductive.inputs import (
     InducingRule,
-    Inputs,
     read_inducing,
     read_inputs,
     read_kernel,
@@ -28,10 +26,7 @@ from propopt.inductive.inputs import (
 from propopt.inductive.means import MeanName, read_mean
 from propopt.inductive.model import (
     CriterionName,
-    GaussianProcess,
-    NewInputs,
     Prior,
-    TunedPrior,
     Tuning,
     WeightPair,
     joint,
@@ -42,54 +37,6 @@ from propopt.inductive.posterior import read_features
 from propopt.results.explanation import Explanation, Parameter
 from propopt.tables.frames import Labels, aligned, is_frame, read_attributions
 from propopt.tables.schema import ColumnScale
-
-
-# ---- What scikit-learn expects of a regressor whose targets are attributions
-
-
-# scikit-learn's classes have no types
-class AttributionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """A regressor of scikit-learn that predicts what it explains."""
-
-    @abstractmethod
-    def explain(self, X_new: object) -> Explanation:
-        """An explanation of new inputs."""
-
-    def predict(self, X: object) -> Array:
-        """Attributions of each row of X by itself: those of :meth:`explain`, plain.
-
-        X (m, D), gives (m, D).
-        """
-        check_is_fitted(self)
-        self._validate(X, reset=False, skip_check_array=self._has_schema)
-        return np.array(self.explain(X).attributions)
-
-    def remember_columns(self, X: object, function: object) -> None:
-        """Set ``n_features_in_``, and names of columns where there are."""
-        self._has_schema = isinstance(function, Function) and (
-            function.schema is not None
-        )
-        self._validate(X, reset=True, skip_check_array=self._has_schema)
-
-    def _validate(self, X: object, **how: bool) -> None:
-        if sp.issparse(X):
-            return  # refused where tables are read
-        try:
-            # NaN is refused by what reads X
-            validate_data(self, _alike_named(X), ensure_all_finite="allow-nan", **how)
-        except ValueError as error:
-            raise InvalidInput(str(error)) from None
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.single_output = False  # targets are tables (N, T)
-        return tags
-
-
-def _alike_named(X: Any) -> Any:
-    """X without its names where only some are text, which scikit-learn refuses."""
-    is_text = {isinstance(name, str) for name in getattr(X, "columns", ())}
-    return np.asarray(X) if len(is_text) == 2 else X
 
 
 # ---- Where draws come from, and how often a search starts anew
@@ -127,15 +74,6 @@ def read_restarts(n_restarts: object) -> int:
 # ---- What is observed at the inputs: gradients, given or computed, or other targets
 
 
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Targets:
-    """What a fit is conditioned on."""
-
-    values: Attributions  # (N, T): in the order of X
-    labels: Labels  # the names of the rows, and of the T things that have attributions
-
-
 def read_targets(
     y: object,
     gradients: object,
@@ -143,8 +81,8 @@ def read_targets(
     X: Any,
     labels: Labels,
     shape: tuple[int, int],
-) -> Targets:
-    """Targets from ``y``, ``gradients`` or ``function``, whichever there is.
+) -> tuple[Attributions, Labels]:
+    """Targets (N, T) from ``y``, ``gradients`` or ``function``, and their names.
 
     ``shape`` is (N, D): gradients have it, and ``y`` may have other columns.
     """
@@ -157,7 +95,7 @@ def read_targets(
         values = aligned(y, labels, "gradients", "X")
     if len(values) != shape[0]:
         _refuse_shape(values, shape)
-    return Targets(values=values, labels=labels)
+    return values, labels
 
 
 def read_gradients(
@@ -203,90 +141,12 @@ def _refuse_shape(G: Attributions, shape: tuple[int, ...]) -> None:
     raise InvalidInput(f"gradients: expected shape {shape} as X, got {G.shape}")
 
 
-# ---- What a fit leaves: explanations of the inputs that it is asked about
+# ---- The estimator: targets at N inputs, and explanations of others
 
 
+# scikit-learn's classes have no types
 @final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class FittedProcess:
-    """A Gaussian process with the table that it was fitted to."""
-
-    inputs: Inputs  # how new inputs are read
-    targets: Labels  # the names of what has attributions
-    process: GaussianProcess  # conditioned, with its weights free
-    weights: WeightPair  # those in use
-    # what an explanation says of how it was made, beside the weights
-    settings: Mapping[str, Parameter]
-
-    def explain_path(
-        self,
-        X_new: object,
-        weights: Iterable[object],
-        return_std: bool,
-        gradients: object,
-    ) -> list[Explanation]:
-        """An explanation of each new input alone under each pair of weights."""
-        start = time.perf_counter()
-        new, labels = self._read(X_new, gradients)
-        pairs = [read_weights(pair, self.process.basis) for pair in weights]
-        answers = new.answers(pairs, return_std)
-        seconds = (time.perf_counter() - start) / max(1, len(pairs))
-        return [
-            replace(self._explanation(W, pair, labels, seconds), details=details)
-            for pair, (W, details) in zip(pairs, answers, strict=True)
-        ]
-
-    def explain_together(self, X_new: object) -> Explanation:
-        """New inputs that are all appended at once."""
-        start = time.perf_counter()
-        new, labels = self._read(X_new, None)
-        rotated = joint(self.process.under(self.weights), new.points)
-        W = self.process.basis.unrotate(rotated)
-        seconds = time.perf_counter() - start
-        return self._explanation(W, self.weights, labels, seconds)
-
-    def sample(
-        self, X_new: object, count: int, rng: np.random.Generator, gradients: object
-    ) -> Array:
-        """Attributions from the posterior, shape (count, m, T)."""
-        new, _ = self._read(X_new, gradients)
-        return new.draws(self.weights, count, rng)
-
-    def _read(self, X_new: object, gradients: object) -> tuple[NewInputs, Labels]:
-        points, labels = self._points(X_new)
-        rotated, basis = None, self.process.basis
-        if gradients is not None:
-            shape = len(points), basis.n_features
-            rotated = basis.rotate(read_gradients(gradients, X_new, labels, shape))
-        new = NewInputs(model=self.process, points=points, rotated=rotated)
-        return new, labels
-
-    def _points(self, X_new: object) -> tuple[Points, Labels]:
-        """Where new inputs lie, and the names of rows and attributions."""
-        points, labels = self.inputs.read(X_new, "X_new")
-        if self.process.basis.n_features == self.inputs.n_features:
-            return points, labels
-        return points, replace(self.targets, points=labels.points)
-
-    def _explanation(
-        self, W: Attributions, weights: WeightPair, labels: Labels, seconds: float
-    ) -> Explanation:
-        robustness, smoothness = weights
-        return Explanation(
-            attributions=W,
-            method="gaussian_process",
-            labels=labels,
-            parameters={
-                "robustness": robustness,
-                "smoothness": smoothness,
-                **self.settings,
-            },
-            seconds=seconds,
-        )
-
-
-@final
-class GaussianProcessExplainer(AttributionRegressor):
+class GaussianProcessExplainer(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """An explanation of inputs that come later (Tadesse et al. 2024, Eq. 5-9).
 
     The posterior mean E(x) of a Gaussian process that has seen gradients at N inputs.
@@ -434,21 +294,27 @@ class GaussianProcessExplainer(AttributionRegressor):
         InvalidInput
             If an argument or a parameter cannot be used.
         """
-        self.remember_columns(X, function)
+        self._has_schema = isinstance(function, Function) and (
+            function.schema is not None
+        )
+        self._validate(X, reset=True, skip_check_array=self._has_schema)
         inputs, points, labels = read_inputs(X, function, self.scale)
         shape = len(points), inputs.n_features
-        targets = read_targets(y, gradients, function, X, labels, shape)
+        values, targets = read_targets(y, gradients, function, X, labels, shape)
         rule, rng = read_inducing(self.inducing), read_random_state(self.random_state)
-        tuned = self._tuned(self._prior(points, targets.values), rule, rng)
-        process = tuned.prior.condition(rule, rng)
-        self._remember(tuned, process)
-        self._fitted = FittedProcess(
-            inputs=inputs,
-            targets=targets.labels,
-            process=process,
-            weights=tuned.prior.weights,
-            settings=self._settings(),
-        )
+        prior, self.criterion_ = self._tuned(self._prior(points, values), rule, rng)
+        self._inputs, self._targets = inputs, targets
+        self._process = process = prior.condition(rule, rng)
+        self.robustness_, self.smoothness_ = prior.weights
+        self.kernel_ = prior.kernel.function
+        self.inducing_inputs_ = process.state.inducing
+        self.information_loss_ = process.information_loss(prior.weights)
+        self._settings: dict[str, Parameter] = {
+            "mean": self.mean,
+            "kernel": str(self.kernel_),
+            "jitter": float(self.jitter),
+            "n_inducing": len(self.inducing_inputs_),
+        }
         return self
 
     def explain(
@@ -482,8 +348,7 @@ class GaussianProcessExplainer(AttributionRegressor):
             Before :meth:`fit`.
         """
         check_is_fitted(self)
-        weights = [self._fitted.weights]
-        return self._fitted.explain_path(X_new, weights, return_std, gradients)[0]
+        return self.explain_path(X_new, [self._weights], return_std, gradients)[0]
 
     def explain_path(
         self,
@@ -519,7 +384,15 @@ class GaussianProcessExplainer(AttributionRegressor):
         [1.0, 0.0]
         """
         check_is_fitted(self)
-        return self._fitted.explain_path(X_new, weights, return_std, gradients)
+        start = time.perf_counter()
+        points, rotated, labels = self._read(X_new, gradients)
+        pairs = [read_weights(pair, self._process.basis) for pair in weights]
+        answers = self._process.answers(points, rotated, pairs, return_std)
+        seconds = (time.perf_counter() - start) / max(1, len(pairs))
+        return [
+            self._explanation(W, pair, labels, seconds, details)
+            for pair, (W, details) in zip(pairs, answers, strict=True)
+        ]
 
     def explain_together(self, X_new: object) -> Explanation:
         """Explain new inputs that are all appended at once, without gradients.
@@ -534,7 +407,20 @@ class GaussianProcessExplainer(AttributionRegressor):
             New inputs.
         """
         check_is_fitted(self)
-        return self._fitted.explain_together(X_new)
+        start = time.perf_counter()
+        points, _, labels = self._read(X_new, None)
+        process, weights = self._process, self._weights
+        W = process.basis.unrotate(joint(process.under(weights), points))
+        return self._explanation(W, weights, labels, time.perf_counter() - start, {})
+
+    def predict(self, X: object) -> Array:
+        """Attributions of each row of X by itself: those of :meth:`explain`, plain.
+
+        X (m, D), gives (m, D).
+        """
+        check_is_fitted(self)
+        self._validate(X, reset=False, skip_check_array=self._has_schema)
+        return np.array(self.explain(X).attributions)
 
     def sample(
         self,
@@ -559,7 +445,8 @@ class GaussianProcessExplainer(AttributionRegressor):
         """
         count, rng = read_count(n_samples, "n_samples"), read_random_state(random_state)
         check_is_fitted(self)
-        return self._fitted.sample(X_new, count, rng, gradients)
+        points, rotated, _ = self._read(X_new, gradients)
+        return self._process.draws(points, rotated, self._weights, count, rng)
 
     def _prior(self, points: Points, gradients: Attributions) -> Prior:
         basis = read_features(self.features, gradients.shape[1])
@@ -574,11 +461,11 @@ class GaussianProcessExplainer(AttributionRegressor):
 
     def _tuned(
         self, prior: Prior, rule: InducingRule | None, rng: np.random.Generator
-    ) -> TunedPrior:
-        """The prior of ``optimize``; the same one where nothing is optimized."""
+    ) -> tuple[Prior, float | None]:
+        """The prior of ``optimize`` and its value; the same where that is None."""
         criterion = read_criterion(self.optimize)
         if criterion is None:
-            return TunedPrior(prior=prior, value=None)
+            return prior, None
         if rule is not None:
             raise InvalidInput(
                 "optimize: needs inducing=None; optimize on a part of the points, then "
@@ -587,17 +474,62 @@ class GaussianProcessExplainer(AttributionRegressor):
         tuning = Tuning(prior=prior, criterion=criterion)
         return tuning.best(read_restarts(self.n_restarts), rng)
 
-    def _remember(self, tuned: TunedPrior, process: GaussianProcess) -> None:
-        weights, kernel = tuned.prior.weights, tuned.prior.kernel
-        self.robustness_, self.smoothness_ = weights
-        self.kernel_, self.criterion_ = kernel.function, tuned.value
-        self.inducing_inputs_ = process.state.inducing
-        self.information_loss_ = process.information_loss(weights)
+    @property
+    def _weights(self) -> WeightPair:
+        return self.robustness_, self.smoothness_
 
-    def _settings(self) -> dict[str, Parameter]:
-        return {
-            "mean": self.mean,
-            "kernel": str(self.kernel_),
-            "jitter": float(self.jitter),
-            "n_inducing": len(self.inducing_inputs_),
-        }
+    def _read(
+        self, X_new: object, gradients: object
+    ) -> tuple[Points, Array | None, Labels]:
+        """Where new inputs lie, their rotated gradients, names of what they get."""
+        points, labels = self._inputs.read(X_new, "X_new")
+        basis, rotated = self._process.basis, None
+        if basis.n_features != self._inputs.n_features:
+            labels = replace(self._targets, points=labels.points)
+        if gradients is not None:
+            shape = len(points), basis.n_features
+            rotated = basis.rotate(read_gradients(gradients, X_new, labels, shape))
+        return points, rotated, labels
+
+    def _explanation(
+        self,
+        W: Attributions,
+        weights: WeightPair,
+        labels: Labels,
+        seconds: float,
+        details: Mapping[str, Array],
+    ) -> Explanation:
+        robustness, smoothness = weights
+        return Explanation(
+            attributions=W,
+            method="gaussian_process",
+            labels=labels,
+            parameters={
+                "robustness": robustness,
+                "smoothness": smoothness,
+                **self._settings,
+            },
+            seconds=seconds,
+            details=details,
+        )
+
+    def _validate(self, X: object, **how: bool) -> None:
+        """Have scikit-learn set or compare ``n_features_in_`` and names of columns."""
+        if sp.issparse(X):
+            return  # refused where tables are read
+        try:
+            # NaN is refused by what reads X
+            validate_data(self, _alike_named(X), ensure_all_finite="allow-nan", **how)
+        except ValueError as error:
+            raise InvalidInput(str(error)) from None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.single_output = False  # targets are tables (N, T)
+        return tags
+
+
+def _alike_named(X: Any) -> Any:
+    """X without its names where only some are text, which scikit-learn refuses."""
+    is_text = {isinstance(name, str) for name in getattr(X, "columns", ())}
+    return np.asarray(X) if len(is_text) == 2 else X

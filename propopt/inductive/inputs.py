@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, Final, final
+from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -25,34 +25,18 @@ from propopt.tables.schema import ColumnScale, TableSchema, array_scales, per_sc
 # ---- How inputs are read, and where they lie for the kernel
 
 
-class Inputs(ABC):
-    """What a fit remembers of its table: columns, and units of distances."""
-
-    @property
-    @abstractmethod
-    def n_features(self) -> int:
-        """How many attributions an input gets."""
-
-    @abstractmethod
-    def read(self, X: Any, what: str) -> tuple[Points, Labels]:
-        """Where the rows lie, and the names of rows and features."""
-
-
 @final
 @dataclass(frozen=True, eq=False)
-class NumericInputs(Inputs):
-    """Tables of numbers."""
+class NumericInputs:
+    """Tables of numbers, as a fit remembers them."""
 
-    count: int  # D
+    n_features: int  # D, how many attributions an input gets
     names: tuple[str, ...] | None
     # (D,): what columns are divided by, 0 for those that have no part in distances
     sizes: Array | None
 
-    @property
-    def n_features(self) -> int:
-        return self.count
-
     def read(self, X: Any, what: str) -> tuple[Points, Labels]:
+        """Where the rows lie, and the names of rows and features."""
         points, labels = read_points(X, what)
         if points.shape[1] != self.n_features:
             raise InvalidInput(
@@ -70,7 +54,7 @@ class NumericInputs(Inputs):
 
 @final
 @dataclass(frozen=True, eq=False)
-class TableInputs(Inputs):
+class TableInputs:
     """DataFrames of a schema: categories are one-hot over √2."""
 
     schema: TableSchema  # that of the function
@@ -78,12 +62,18 @@ class TableInputs(Inputs):
 
     @property
     def n_features(self) -> int:
+        """How many attributions an input gets."""
         return len(self.schema.names)
 
     def read(self, X: Any, what: str) -> tuple[Points, Labels]:
+        """Where the rows lie, and the names of rows and features."""
         points, labels = self.schema.encode(X, what)
         _refuse_missing(points, what)
         return self.schema.coordinates(X, self.scale), labels
+
+
+Inputs: TypeAlias = NumericInputs | TableInputs
+"""What a fit remembers of its table: columns, and units of distances."""
 
 
 def _refuse_missing(points: Points, label: str) -> None:
@@ -188,8 +178,9 @@ _SEARCH = 100.0
 """A lengthscale is sought within this factor of where it starts."""
 
 
+@final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PointKernel(ABC):
+class PointKernel:
     """k(x, x') + jitter · [x and x' are the same point].
 
     Two rows with equal numbers are still two points: the jitter is that of
@@ -199,14 +190,23 @@ class PointKernel(ABC):
     # k; what it adds on the diagonal of k(X) alone (a WhiteKernel) acts as jitter does
     function: Any
     jitter: float  # at least zero
+    # whether k depends on distances alone, which are ours then
+    radial: bool
 
-    @abstractmethod
     def matrix(self, X: Points) -> Array:
         """K of the points X, shape (n, n), jitter included."""
+        matrix = self.cross(X, X) if self.radial else _finite(self.function(X))
+        matrix[np.diag_indices_from(matrix)] += self.jitter
+        return matrix
 
-    @abstractmethod
     def cross(self, X: Points, Z: Points) -> Array:
         """k(x, z) between different points, shape (n, m), without jitter."""
+        if not self.radial:
+            return _finite(self.function(X, Z))
+        # a point at 0 and points at r on a line have the covariances k(r)
+        apart = cross_distances(X, Z)
+        on_a_line = self.function(np.zeros((1, 1)), apart.reshape(-1, 1))
+        return _finite(on_a_line).reshape(apart.shape)
 
     def diagonal(self, X: Points) -> Array:
         """k(x, x) + jitter, shape (n,)."""
@@ -227,33 +227,6 @@ class PointKernel(ABC):
         return replace(self, function=self.function.clone_with_theta(theta))
 
 
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class AnyKernel(PointKernel):
-    """A kernel of scikit-learn, as it computes itself."""
-
-    def matrix(self, X: Points) -> Array:
-        return _raised(_finite(self.function(X)), self.jitter)
-
-    def cross(self, X: Points, Z: Points) -> Array:
-        return _finite(self.function(X, Z))
-
-
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class RadialKernel(PointKernel):
-    """A kernel of scikit-learn that depends on distances alone, given by its name."""
-
-    def matrix(self, X: Points) -> Array:
-        return _raised(self.cross(X, X), self.jitter)
-
-    def cross(self, X: Points, Z: Points) -> Array:
-        # a point at 0 and points at r on a line have the covariances k(r)
-        apart = cross_distances(X, Z)
-        on_a_line = self.function(np.zeros((1, 1)), apart.reshape(-1, 1))
-        return _finite(on_a_line).reshape(apart.shape)
-
-
 def read_kernel(
     kernel: object, lengthscale: object, points: Points, jitter: object
 ) -> PointKernel:
@@ -264,7 +237,8 @@ def read_kernel(
     """
     extra = read_nonnegative(jitter, "jitter")
     if isinstance(kernel, Kernel):
-        return AnyKernel(function=_own(kernel, lengthscale, points), jitter=extra)
+        own = _own(kernel, lengthscale, points)
+        return PointKernel(function=own, jitter=extra, radial=False)
     if kernel not in ("gaussian", "matern"):
         raise InvalidInput(
             "kernel: expected 'gaussian', 'matern' or a scikit-learn kernel, got "
@@ -274,29 +248,24 @@ def read_kernel(
         lengthscale = typical_distance(points)
     length = read_positive(lengthscale, "lengthscale")
     limits = (length / _SEARCH, length * _SEARCH)
-    if kernel == "gaussian":
-        return RadialKernel(function=RBF(length, limits), jitter=extra)
-    return RadialKernel(function=Matern(length, limits, nu=2.5), jitter=extra)
+    gaussian = kernel == "gaussian"
+    function = RBF(length, limits) if gaussian else Matern(length, limits, nu=2.5)
+    return PointKernel(function=function, jitter=extra, radial=True)
 
 
 def _own(kernel: Any, lengthscale: object, points: Points) -> Any:
-    """A copy of a kernel, refused with a lengthscale beside its own."""
+    """A copy of a kernel; refused with a lengthscale, or of other dimensions."""
     if lengthscale is not None:
         raise InvalidInput(
             "lengthscale: a kernel object has its own; give lengthscale=None"
         )
-    _check_width(kernel, points)
-    return clone(kernel)
-
-
-def _check_width(kernel: Any, points: Points) -> None:
-    """Refuse a kernel of another number of dimensions."""
     try:
         kernel(points[:1])
     except ValueError as error:
         raise InvalidInput(
             f"kernel: {error}; distances are measured in {points.shape[1]} columns"
         ) from None
+    return clone(kernel)
 
 
 def _finite(values: Any) -> Array:
@@ -306,11 +275,6 @@ def _finite(values: Any) -> Array:
             "kernel: some covariances are not finite; scale X or raise the lengthscale"
         )
     return array
-
-
-def _raised(matrix: Array, jitter: float) -> Array:
-    matrix[np.diag_indices_from(matrix)] += jitter
-    return matrix
 
 
 # ---- Which inputs carry the prior: a few, chosen among many observations
@@ -435,14 +399,14 @@ class FarthestInputs(InducingRule):
 
     def select(self, candidates: Candidates, /) -> Points:
         X = candidates.X
-        chosen = [int(np.argmin(_inducing_squares(X, X.mean(axis=0))))]
-        nearest = _inducing_squares(X, X[chosen[0]])
+        chosen = [int(np.argmin(_squares(X - X.mean(axis=0))))]
+        nearest = _squares(X - X[chosen[0]])
         for _ in range(1, min(read_count(self.count, "count"), len(X))):
             farthest = int(np.argmax(nearest))
             if nearest[farthest] == 0:
                 break
             chosen.append(farthest)
-            nearest = np.minimum(nearest, _inducing_squares(X, X[farthest]))
+            nearest = np.minimum(nearest, _squares(X - X[farthest]))
         return X[chosen]
 
 
@@ -490,7 +454,9 @@ class GreedyVariance(InducingRule):
             if chosen and left.sum() <= limit:
                 break
             pivot, m = int(np.argmax(left)), len(chosen)
-            factor[m] = _pivoted(kernel, X, pivot, factor[:m], left[pivot])
+            # the next row of the factor: (k(x_p, X) − Σ rows r_p r)/√left
+            row = kernel.cross(X[pivot : pivot + 1], X)[0]
+            factor[m] = (row - factor[:m, pivot] @ factor[:m]) / np.sqrt(left[pivot])
             left = np.maximum(left - factor[m] ** 2, 0.0)
             left[pivot] = 0.0
             chosen.append(pivot)
@@ -509,18 +475,5 @@ def read_inducing(inducing: object) -> InducingRule | None:
     return GivenInputs(inducing)
 
 
-def _pivoted(
-    kernel: PointKernel, X: Points, pivot: int, before: Array, left: float
-) -> Array:
-    """The next row of the factor: (k(x_p, X) − Σ rows r_p r)/√left."""
-    row = kernel.cross(X[pivot : pivot + 1], X)[0] - before[:, pivot] @ before
-    return np.asarray(row / np.sqrt(left))
-
-
 def _different(X: Points) -> Points:
     return np.unique(X, axis=0)
-
-
-def _inducing_squares(X: Points, x: Array) -> Array:
-    difference = X - x
-    return np.einsum("nd,nd->n", difference, difference)

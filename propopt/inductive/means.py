@@ -7,8 +7,7 @@ observations y_j of rotated feature j.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, final
 
 import numpy as np
@@ -30,8 +29,9 @@ class NormalLaws:
     # (m, D) or (m, 1): v ≥ 0; one column where all features have the same
     variance: Array
     # (m, D) or (1, 1): d, how the mean moves with a constant that all features share
-    direction: Array
-    precision: Array  # (m, 1) or (1, 1): s > 0, how well that constant is known
+    direction: Array = field(default_factory=lambda: np.zeros((1, 1)))
+    # (m, 1) or (1, 1): s > 0, how well that constant is known
+    precision: Array = field(default_factory=lambda: np.ones((1, 1)))
 
     def observe(self, precision: Array, weighted: Array) -> NormalLaws:
         """The law once y_j = w_j + N(0, 1/q_j) is seen at every point.
@@ -93,17 +93,6 @@ class Constants:
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Kriging:
-    """Simple kriging at m points, and what a constant would change."""
-
-    mean: Array  # (m, D): κᵀA⁻¹y
-    variance: Array  # (m, D) or (m, 1): v
-    slope: Array  # (m, D) or (m, 1): u = 1 − 1ᵀA⁻¹κ
-    constants: Constants  # s and r
-
-
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
 class LeaveOneOut:
     """The law of each observation given the others, before a constant is counted.
 
@@ -121,63 +110,53 @@ class LeaveOneOut:
         return float(per_entry.sum())
 
 
-class Mean(ABC):
-    """How the constant of the prior is treated."""
+class Mean:
+    """How the constant of the prior is treated; here there is none.
 
-    @abstractmethod
-    def predict(self, kriging: Kriging, /) -> NormalLaws:
-        """The law at new points, from that without a constant."""
+    Attributions are drawn to zero.
+    """
 
-    @abstractmethod
+    def predict(
+        self, mean: Array, variance: Array, slope: Array, constants: Constants, /
+    ) -> NormalLaws:
+        """The law at m points, from simple kriging and what a constant would change.
+
+        mean κᵀA⁻¹y (m, D), variance v and slope u = 1 − 1ᵀA⁻¹κ (m, D) or (m, 1).
+        """
+        del slope, constants
+        return NormalLaws(mean=mean, variance=variance)
+
     def step(self, push: Array, information: Array, constants: Constants, /) -> Array:
         """How much the constants move, (D,), by what they learn at new points.
 
         ``push`` (D,) is the slope of the log density, ``information`` (D,) what comes
         to the precisions s.
         """
+        del information, constants
+        return np.zeros_like(push)
 
-    @abstractmethod
     def gain(self, constants: Constants, /) -> float:
         """By how much the best constants lower Σ_j y_jᵀA_j⁻¹y_j."""
+        del constants
+        return 0.0
 
-    @abstractmethod
     def log_volume(self, constants: Constants, proper: Array, /) -> float:
         """Log determinant that integrating the constants adds to that of T.
 
         ``proper`` (D,) is what smoothness alone knows of them; where that is zero the
         prior is flat.
         """
+        del constants, proper
+        return 0.0
 
-    @abstractmethod
     def n_flat(self, proper: Array, /) -> int:
         """How many constants have a flat prior."""
-
-    @abstractmethod
-    def left_out_cost(self, left: LeaveOneOut, constants: Constants, /) -> float:
-        """−2 Σ_n log density of observation n given the others, less constants."""
-
-
-@final
-@dataclass(frozen=True)
-class NoMean(Mean):
-    """Attributions are drawn to zero."""
-
-    def predict(self, kriging: Kriging, /) -> NormalLaws:
-        return _separate(kriging.mean, kriging.variance)
-
-    def step(self, push: Array, _information: Array, _constants: Constants, /) -> Array:
-        return np.zeros_like(push)
-
-    def gain(self, _constants: Constants, /) -> float:
-        return 0.0
-
-    def log_volume(self, _constants: Constants, _proper: Array, /) -> float:
-        return 0.0
-
-    def n_flat(self, _proper: Array, /) -> int:
+        del proper
         return 0
 
-    def left_out_cost(self, left: LeaveOneOut, _constants: Constants, /) -> float:
+    def left_out_cost(self, left: LeaveOneOut, constants: Constants, /) -> float:
+        """−2 Σ_n log density of observation n given the others, less constants."""
+        del constants
         return left.cost()
 
 
@@ -186,10 +165,13 @@ class NoMean(Mean):
 class MeanPerFeature(Mean):
     """One constant per feature: m + b u with b = r/s, and variance v + u²/s."""
 
-    def predict(self, kriging: Kriging, /) -> NormalLaws:
-        slope, constants = kriging.slope, kriging.constants
-        mean = kriging.mean + slope * (constants.targets / constants.ones)
-        return _separate(mean, kriging.variance + slope**2 / constants.ones)
+    def predict(
+        self, mean: Array, variance: Array, slope: Array, constants: Constants, /
+    ) -> NormalLaws:
+        return NormalLaws(
+            mean=mean + slope * (constants.targets / constants.ones),
+            variance=variance + slope**2 / constants.ones,
+        )
 
     def step(self, push: Array, information: Array, constants: Constants, /) -> Array:
         return np.asarray(push / (constants.ones + information))
@@ -219,12 +201,14 @@ class CommonMean(Mean):
 
     loadings: Array  # (D,): c = Vᵀ1: how the constant shows in each rotated feature
 
-    def predict(self, kriging: Kriging, /) -> NormalLaws:
-        ones, targets = self._pooled(kriging.constants)
-        direction = kriging.slope * self.loadings
+    def predict(
+        self, mean: Array, variance: Array, slope: Array, constants: Constants, /
+    ) -> NormalLaws:
+        ones, targets = self._pooled(constants)
+        direction = slope * self.loadings
         return NormalLaws(
-            mean=kriging.mean + direction * (targets / ones),
-            variance=kriging.variance,
+            mean=mean + direction * (targets / ones),
+            variance=variance,
             direction=direction,
             precision=np.full((1, 1), ones),
         )
@@ -266,7 +250,7 @@ class CommonMean(Mean):
 def read_mean(mean: object, basis: FeatureBasis) -> Mean:
     """The treatment with this name."""
     if mean == "none":
-        return NoMean()
+        return Mean()
     if mean == "per_feature":
         return MeanPerFeature()
     if mean == "common":
@@ -284,12 +268,3 @@ def _loadings(basis: FeatureBasis) -> Array:
     if roughness <= 10 * rounding * basis.n_features:
         return np.where(basis.eigenvalues > 0, 0.0, loadings)
     return loadings
-
-
-def _separate(mean: Array, variance: Array) -> NormalLaws:
-    return NormalLaws(
-        mean=mean,
-        variance=variance,
-        direction=np.zeros((1, 1)),
-        precision=np.ones((1, 1)),
-    )

@@ -17,7 +17,7 @@ from propopt.base.errors import InvalidInput
 from propopt.base.resources import require_memory
 from propopt.inductive.bases import FeatureBasis
 from propopt.inductive.inputs import Candidates, InducingRule, PointKernel
-from propopt.inductive.means import Constants, Kriging, LeaveOneOut, Mean, NormalLaws
+from propopt.inductive.means import Constants, LeaveOneOut, Mean, NormalLaws
 from propopt.inductive.posterior import (
     ExactPosterior,
     IndependentFeatures,
@@ -57,6 +57,58 @@ class GaussianProcess:
         posterior = self.under(weights)
         return self.state.information_loss(posterior.p, posterior.lam, self.mean)
 
+    def answers(
+        self,
+        points: Points,
+        rotated: Array | None,
+        weights: Sequence[WeightPair],
+        return_std: bool,
+    ) -> list[tuple[Attributions, Mapping[str, Array]]]:
+        """Attributions and details of new points under each pair of weights.
+
+        points (m, C); rotated (m, D), their gradients, where these are to be used.
+        """
+        shape = len(points), self.basis.n_features
+        W = [np.empty(shape) for _ in weights]
+        spread = [np.empty(shape) for _ in weights if return_std]
+        for rows, n, law in self._laws(points, rotated, weights):
+            W[n][rows] = self.basis.unrotate(law.mean)
+            if return_std:
+                spread[n][rows] = law.deviations(self.basis)
+        details = [{"standard_deviation": s} for s in spread] or [{} for _ in weights]
+        return list(zip(W, details, strict=True))
+
+    def draws(
+        self,
+        points: Points,
+        rotated: Array | None,
+        weights: WeightPair,
+        n_samples: int,
+        rng: np.random.Generator,
+    ) -> Array:
+        """Draws under one pair of weights, shape (n_samples, m, D)."""
+        samples = np.empty((n_samples, len(points), self.basis.n_features))
+        for rows, _, law in self._laws(points, rotated, [weights], n_samples):
+            samples[:, rows] = law.draw(self.basis, n_samples, rng)
+        return samples
+
+    def _laws(
+        self,
+        points: Points,
+        rotated: Array | None,
+        weights: Sequence[WeightPair],
+        copies: int = 1,
+    ) -> Iterator[tuple[slice, int, NormalLaws]]:
+        """The law of each block of new points under each pair of weights."""
+        models = [self.under(pair) for pair in weights]
+        n_numbers = max(points.shape[1], self.basis.n_features)
+        width = max(len(self.state.inducing), 2 * n_numbers * copies)
+        for rows in blocks(len(points), 8 * width):
+            queries = self.state.queries(points[rows])
+            gradients = None if rotated is None else rotated[rows]
+            for n, model in enumerate(models):
+                yield rows, n, model.law(queries, gradients)
+
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -81,13 +133,12 @@ class WeightedPosterior:
     def before(self, queries: Queries) -> NormalLaws:
         """Kriging from the inducing inputs, before smoothness acts at new points."""
         state = self.model.state
-        kriging = Kriging(
-            mean=state.mean(queries, self.p, self.lam),
-            variance=state.variance(queries, self.p, self.lam),
-            slope=self.slope(queries),
-            constants=self.constants,
+        return self.model.mean.predict(
+            state.weigh_targets(queries.coordinates, self.p, self.lam),
+            state.variance(queries, self.p, self.lam),
+            self.slope(queries),
+            self.constants,
         )
-        return self.model.mean.predict(kriging)
 
     def slope(self, queries: Queries) -> Array:
         """How kriging moves with a constant, shape (m, D) or (m, 1)."""
@@ -131,55 +182,6 @@ def read_weights(weights: object, basis: FeatureBasis) -> WeightPair:
             "features=a graph, or a kernel matrix of the features"
         )
     return robust, smooth
-
-
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class NewInputs:
-    """New inputs of which a model is asked."""
-
-    model: GaussianProcess  # with its weights still free
-    points: Points  # (m, C): where the new inputs lie
-    rotated: Array | None  # (m, D): their rotated gradients, where these are to be used
-
-    def answers(
-        self, weights: Sequence[WeightPair], return_std: bool
-    ) -> list[tuple[Attributions, Mapping[str, Array]]]:
-        """Attributions and details under each pair of weights."""
-        basis = self.model.basis
-        shape = len(self.points), basis.n_features
-        W = [np.empty(shape) for _ in weights]
-        spread = [np.empty(shape) for _ in weights if return_std]
-        for rows, n, law in self._laws(weights):
-            W[n][rows] = basis.unrotate(law.mean)
-            if return_std:
-                spread[n][rows] = law.deviations(basis)
-        details = [{"standard_deviation": s} for s in spread] or [{} for _ in weights]
-        return list(zip(W, details, strict=True))
-
-    def draws(
-        self, weights: WeightPair, n_samples: int, rng: np.random.Generator
-    ) -> Array:
-        """Draws under one pair of weights, shape (n_samples, m, D)."""
-        shape = n_samples, len(self.points), self.model.basis.n_features
-        samples = np.empty(shape)
-        for rows, _, law in self._laws([weights], n_samples):
-            samples[:, rows] = law.draw(self.model.basis, n_samples, rng)
-        return samples
-
-    def _laws(
-        self, weights: Sequence[WeightPair], copies: int = 1
-    ) -> Iterator[tuple[slice, int, NormalLaws]]:
-        """The law of each block of new points under each pair of weights."""
-        state = self.model.state
-        models = [self.model.under(pair) for pair in weights]
-        n_numbers = max(self.points.shape[1], self.model.basis.n_features)
-        width = max(len(state.inducing), 2 * n_numbers * copies)
-        for rows in blocks(len(self.points), 8 * width):
-            queries = state.queries(self.points[rows])
-            gradients = None if self.rotated is None else self.rotated[rows]
-            for n, model in enumerate(models):
-                yield rows, n, model.law(queries, gradients)
 
 
 def joint(posterior: WeightedPosterior, X: Points) -> Array:
@@ -230,26 +232,22 @@ class Prior:
         """w_s ς_j, shape (D,) or (1,)."""
         return smoothing(self.basis, self.weights[1])
 
-    def at(self, kernel: PointKernel, weights: WeightPair) -> Prior:
-        """The same observations under another prior."""
-        return replace(self, kernel=kernel, weights=weights)
-
     def exact(self) -> ExactPosterior:
         """Conditioned on all observations."""
         return ExactPosterior.of(self.kernel, self.points, self.rotated)
-
-    def sparse(self, rule: InducingRule, rng: np.random.Generator) -> SparsePosterior:
-        """Conditioned on all observations through inducing inputs by a rule."""
-        noise = self.lam / (1.0 + float(self.pull.max()))
-        choice = Candidates(X=self.points, kernel=self.kernel, noise=noise, rng=rng)
-        Z = rule.select(choice)
-        return SparsePosterior.of(self.kernel, self.points, self.rotated, Z)
 
     def condition(
         self, rule: InducingRule | None, rng: np.random.Generator
     ) -> GaussianProcess:
         """Conditioned on all observations, or on what inducing inputs let through."""
-        state = self.exact() if rule is None else self.sparse(rule, rng)
+        state: Posterior
+        if rule is None:
+            state = self.exact()
+        else:
+            noise = self.lam / (1.0 + float(self.pull.max()))
+            X, kernel = self.points, self.kernel
+            Z = rule.select(Candidates(X=X, kernel=kernel, noise=noise, rng=rng))
+            state = SparsePosterior.of(kernel, X, self.rotated, Z)
         return GaussianProcess(state=state, basis=self.basis, mean=self.mean)
 
 
@@ -264,15 +262,6 @@ _WEIGHT_RANGE = (1e-8, 1e8)
 
 
 @final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class TunedPrior:
-    """A prior, with the value of the criterion there, if one was maximized."""
-
-    prior: Prior
-    value: float | None
-
-
-@final
 @dataclass(kw_only=True, eq=False)
 class Tuning:
     """A search over log weights and the kernel's log hyper-parameters."""
@@ -281,8 +270,8 @@ class Tuning:
     criterion: Criterion  # what is maximized
     _latest: tuple[bytes, ExactPosterior] | None = field(default=None, init=False)
 
-    def best(self, n_restarts: int, rng: np.random.Generator) -> TunedPrior:
-        """The best of a search from here and of others from random places.
+    def best(self, n_restarts: int, rng: np.random.Generator) -> tuple[Prior, float]:
+        """The best of searches from here and from random places, and its value.
 
         L-BFGS-B with slopes by central differences: only a step of the kernel's own
         parameters costs an eigendecomposition, a step of the weights O(n·D).
@@ -294,8 +283,7 @@ class Tuning:
             for start in [self._start(), *random]
         ]
         best = min(results, key=lambda result: result.fun)
-        value = -float(best.fun) * self.prior.rotated.size
-        return TunedPrior(prior=self._prior(best.x), value=value)
+        return self._prior(best.x), -float(best.fun) * self.prior.rotated.size
 
     @property
     def _n_weights(self) -> int:
@@ -314,7 +302,8 @@ class Tuning:
     def _prior(self, z: Array) -> Prior:
         smoothness = float(np.exp(z[1])) if self._n_weights == 2 else 0.0
         kernel = self.prior.kernel.at(z[self._n_weights :])
-        return self.prior.at(kernel, (float(np.exp(z[0])), smoothness))
+        weights = float(np.exp(z[0])), smoothness
+        return replace(self.prior, kernel=kernel, weights=weights)
 
     def _cost(self, z: Array) -> float:
         prior = self._prior(z)

@@ -14,11 +14,8 @@ feature is a channel, a row and a column, V = I_C ⊗ V_row ⊗ V_col. An image 
 rotated features is V_rowᵀ M V_col: O(D (H + W)) instead of D², and nothing of
 size D² is formed.
 
-Independent features, and those of any graph or kernel; what ``features`` may be.
-Smoothness is tr(W Q Wᵀ) with a symmetric matrix Q of features. Everything else knows Q
-= V diag(ς) Vᵀ by its eigenvalues and by three actions of V alone, so that a basis
-whose V is never formed (see :mod:`images`) is one more subclass of
-:class:`FeatureBasis`.
+Smoothness is tr(W Q Wᵀ) with a symmetric matrix Q of features. All else knows Q = V
+diag(ς) Vᵀ by its eigenvalues and by three actions of V (:class:`FeatureBasis`).
 """
 
 from __future__ import annotations
@@ -73,6 +70,7 @@ class Queries:
     remainder: Array  # (m,): what the prior variance is counted from
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Posterior(ABC):
     """A prior that has seen gradients at its inducing inputs."""
 
@@ -103,11 +101,6 @@ class Posterior(ABC):
         """Upper bound, in nats, of what is lost against using all observations."""
 
     @final
-    def mean(self, queries: Queries, p: Array, lam: float) -> Array:
-        """κᵀA⁻¹y = Σ_i t_i ĝ_ij / (p_j κ_i + λ), shape (m, D)."""
-        return self.weigh_targets(queries.coordinates, p, lam)
-
-    @final
     def slope(self, queries: Queries, p: Array, lam: float) -> Array:
         """Of a constant: u = 1 − 1ᵀA⁻¹κ, shape (m, len(p)).
 
@@ -130,7 +123,7 @@ class Posterior(ABC):
 
     @final
     def weigh_targets(self, rows: Array, p: Array, lam: float) -> Array:
-        """Σ_i rows_mi ĝ_ij / (p_j κ_i + λ), shape (m, D)."""
+        """Σ_i rows_mi ĝ_ij / (p_j κ_i + λ), (m, D): of queries κᵀA⁻¹y."""
         sums = np.empty((len(rows), self.targets.shape[1]))
         for columns in self._columns(sums.shape[1]):
             sums[:, columns] = rows @ self._shrunk(columns, p, lam)
@@ -196,12 +189,7 @@ class ExactPosterior(Posterior):
     ``coordinates`` are Uᵀk(x), ``remainder`` is k(x, x).
     """
 
-    kernel: PointKernel
-    inducing: Points
     basis: KernelEigenbasis
-    eigenvalues: Array
-    targets: Array
-    ones: Array
 
     @classmethod
     def of(cls, kernel: PointKernel, X: Points, rotated: Attributions) -> Self:
@@ -258,15 +246,10 @@ class SparsePosterior(Posterior):
 
     ``coordinates`` are φ(x), ``remainder`` is k(x, x) − ‖φ(x)‖² ≥ 0, the part of the
     prior variance that no inducing input knows of. Jitter belongs to that part: Q is
-    made of the kernel without it.
+    made of the kernel without it. κ are those of ΦᵀΦ, targets Φᵀĝ and ones Φᵀ1.
     """
 
-    kernel: PointKernel  # as for Posterior, with κ of ΦᵀΦ, targets Φᵀĝ and ones Φᵀ1
-    inducing: Points
     projection: Array  # (M, r): φ(x) = k(x, Z) projection
-    eigenvalues: Array
-    targets: Array
-    ones: Array
     n_points: int  # N
     sums: Array  # (D,): 1ᵀĝ_j
     squares: Array  # (D,): ‖ĝ_j‖²
@@ -281,19 +264,27 @@ class SparsePosterior(Posterior):
             40.0 * len(Z) ** 2, f"{len(Z)} inducing inputs", "choose fewer of them"
         )
         root = inverse_root(kernel.cross(Z, Z))
-        sums = _Sums.of(kernel, X, rotated, Z, root)
-        values, vectors = eigenbasis(sums.gram)
+        rank, n_features = root.shape[1], rotated.shape[1]
+        gram, targets = np.zeros((rank, rank)), np.zeros((rank, n_features))
+        ones, residual = np.zeros(rank), 0.0
+        for rows in blocks(len(X), 8 * (len(Z) + rank)):
+            Phi = kernel.cross(X[rows], Z) @ root
+            gram += Phi.T @ Phi
+            targets += Phi.T @ rotated[rows]
+            ones += Phi.sum(axis=0)
+            residual += _remainder(kernel, X[rows], Phi).sum()
+        values, vectors = eigenbasis(gram)
         return cls(
             kernel=kernel,
             inducing=Z,
             projection=root @ vectors,
             eigenvalues=values,
-            targets=vectors.T @ sums.targets,
-            ones=vectors.T @ sums.ones,
+            targets=vectors.T @ targets,
+            ones=vectors.T @ ones,
             n_points=len(X),
             sums=rotated.sum(axis=0),
             squares=np.einsum("nd,nd->d", rotated, rotated),
-            residual=float(sums.residual),
+            residual=float(residual),
         )
 
     def queries(self, X: Points) -> Queries:
@@ -344,44 +335,6 @@ class SparsePosterior(Posterior):
             ones=self.constants(noise, lam).ones, targets=noise * targets / p
         )
         return float(squares.sum()) - mean.gain(constants)
-
-
-@final
-@dataclass(kw_only=True, eq=False)
-class _Sums:
-    """Sums over observations: ΦᵀΦ, Φᵀĝ, Φᵀ1 and tr(K − Q)."""
-
-    gram: Array
-    targets: Array
-    ones: Array
-    residual: float = 0.0
-
-    @classmethod
-    def of(
-        cls,
-        kernel: PointKernel,
-        X: Points,
-        rotated: Attributions,
-        Z: Points,
-        root: Array,
-    ) -> Self:
-        """With Φ = k(X, Z) root, of which only some rows are in memory at a time."""
-        rank, n_features = root.shape[1], rotated.shape[1]
-        sums = cls(
-            gram=np.zeros((rank, rank)),
-            targets=np.zeros((rank, n_features)),
-            ones=np.zeros(rank),
-        )
-        for rows in blocks(len(X), 8 * (len(Z) + rank)):
-            Phi = kernel.cross(X[rows], Z) @ root
-            sums._add(Phi, rotated[rows], _remainder(kernel, X[rows], Phi))
-        return sums
-
-    def _add(self, Phi: Array, rotated: Array, remainder: Array) -> None:
-        self.gram += Phi.T @ Phi
-        self.targets += Phi.T @ rotated
-        self.ones += Phi.sum(axis=0)
-        self.residual += remainder.sum()
 
 
 def inverse_root(matrix: Array) -> Array:

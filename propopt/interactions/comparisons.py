@@ -85,6 +85,20 @@ class RowGames:
         indices = np.arange(2**n_features)[:, None]
         return self.values((indices >> np.arange(n_features)) % 2 == 1)
 
+    def scores(
+        self, estimates: Values, method: str, units: str = "units of the output"
+    ) -> PairScores:
+        """What was made of the games, of all pairs."""
+        return PairScores(
+            sets=self.features.all_sets(2),
+            names=self.features.names,
+            estimates=estimates,
+            method=method,
+            units=units,
+            n_rows=len(self.points),
+            quantity=self.function.quantity,
+        )
+
     def _columns(self, known: Truths) -> Truths:
         """Which columns are known, (q, D)."""
         columns = np.zeros((len(known), self.points.shape[1]), dtype=bool)
@@ -308,23 +322,14 @@ def h_statistic(
     single = _centred(games.values(alone))
     both = _centred(games.values(alone[pairs[:, 0]] | alone[pairs[:, 1]]))
     beyond = both - single[:, pairs].sum(axis=2)
-    return PairScores(
-        sets=pairs,
-        names=games.features.names,
-        estimates=_shares(beyond, both) if scaled else _sizes(beyond),
-        method="H-statistic",
-        units="share of the joint effect" if scaled else "units of the output",
-        n_rows=len(games.points),
-        quantity=games.function.quantity,
-    )
+    if scaled:
+        shares = _shares(beyond, both)
+        return games.scores(shares, "H-statistic", "share of the joint effect")
+    return games.scores(np.sqrt((beyond**2).mean(axis=0)), "H-statistic")
 
 
 def _centred(dependences: Array) -> Array:
     return dependences - dependences.mean(axis=0)
-
-
-def _sizes(beyond: Array) -> Values:
-    return np.asarray(np.sqrt((beyond**2).mean(axis=0)))
 
 
 def _shares(beyond: Array, both: Array) -> Values:
@@ -492,15 +497,7 @@ def _mean_sizes(
         np.abs(matrix(_game_of(values), n_players)[pairs[:, 0], pairs[:, 1]])
         for values in games.table
     ]
-    return PairScores(
-        sets=pairs,
-        names=games.features.names,
-        estimates=np.mean(sizes, axis=0),
-        method=method,
-        units="units of the output",
-        n_rows=len(games.points),
-        quantity=games.function.quantity,
-    )
+    return games.scores(np.mean(sizes, axis=0), method)
 
 
 def _game_of(table: Values) -> Callable[[Any], Values]:

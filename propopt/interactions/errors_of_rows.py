@@ -32,7 +32,8 @@ class RowError(Protocol):
         """Of the error, in words."""
 
     def known(self, predicted: Array, y: NDArray[Any]) -> Array:
-        """What is kept of the predictions of n rows, (n, R); predicted (n,), y (n,)."""
+        """What is kept of n predictions, (n, R): all, (n,) or (n, R); y (n,)."""
+        return predicted.reshape(len(y), -1)
 
     def of(self, y: NDArray[Any], known: Array) -> Array:
         """Err of N rows and q predictors, (N, q); y (N,), known (N, q, R)."""
@@ -45,10 +46,6 @@ class SquaredError(RowError):
 
     name: str = "squared"
     units: str = "squared units of the target"
-
-    def known(self, predicted: Array, y: NDArray[Any]) -> Array:
-        del y
-        return predicted.reshape(-1, 1)
 
     def of(self, y: NDArray[Any], known: Array) -> Array:
         return (known[..., 0] - y[:, None]) ** 2
@@ -66,10 +63,6 @@ class AbsoluteError(RowError):
 
     name: str = "absolute"
     units: str = "units of the target"
-
-    def known(self, predicted: Array, y: NDArray[Any]) -> Array:
-        del y
-        return predicted.reshape(-1, 1)
 
     def of(self, y: NDArray[Any], known: Array) -> Array:
         return np.abs(known[..., 0] - y[:, None])
@@ -93,7 +86,7 @@ class ProbabilityError(RowError):
 
 @final
 @dataclass(frozen=True)
-class GivenError:
+class GivenError(RowError):
     """An error of the user, called once for many rows and predictors."""
 
     function: Callable[[Any, Any], Any]
@@ -103,9 +96,6 @@ class GivenError:
     @property
     def name(self) -> str:
         return str(getattr(self.function, "__name__", type(self.function).__name__))
-
-    def known(self, predicted: Array, y: NDArray[Any]) -> Array:
-        return predicted.reshape(len(y), -1)
 
     def of(self, y: NDArray[Any], known: Array) -> Array:
         n_rows, n_sets, n_outputs = known.shape

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
+from functools import partial
 from math import comb
 from typing import Any, Self, final
 
@@ -441,9 +442,24 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
             If a table, target, set or setting cannot be used; the message says what
             would do.
         """
-        scheme, refits = self._scheme, self._refits(X, y, sample_weight)
-        indices = _largest_needed(self.sets, self.order, refits.features)
-        self._remember(X, refits)
+        scheme, sets = self._scheme, self.sets
+        refits = Refits.of(
+            self.estimator,
+            X,
+            y,
+            groups=self.groups,
+            error=self.error,
+            sample_weight=sample_weight,
+        )
+        _refuse_one_row(refits.n_rows)
+        # the sets that are going to be scored, or one of their size
+        which = sets.one_set if isinstance(sets, Screen) else partial(read_sets, sets)
+        indices = which(self.order, refits.features)
+        self._check_columns(X, reset=True)
+        self.error_ = refits.error
+        if refits.classes is not None:
+            self.classes_ = refits.classes
+        self._one_row = refits.on(np.arange(1))  # knows how others are read
         self.left_out_: LeftOut = scheme.fit(
             refits,
             seed=read_seed(self.random_state, "random_state"),
@@ -602,25 +618,6 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
         warn_of_equal_rows(scores)
         return scores
 
-    def _refits(self, X: Any, y: Any, sample_weight: Any) -> Refits:
-        refits = Refits.of(
-            self.estimator,
-            X,
-            y,
-            groups=self.groups,
-            error=self.error,
-            sample_weight=sample_weight,
-        )
-        _refuse_one_row(refits.n_rows)
-        return refits
-
-    def _remember(self, X: Any, refits: Refits) -> None:
-        self._check_columns(X, reset=True)
-        self.error_ = refits.error
-        if refits.classes is not None:
-            self.classes_ = refits.classes
-        self._one_row = refits.on(np.arange(1))  # knows how others are read
-
     def _predicted(self, X: Any) -> Array:
         check_is_fitted(self, "left_out_")
         table, _ = read_learning_table(X)
@@ -645,13 +642,6 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
             tags.classifier_tags = own.classifier_tags
             tags.regressor_tags = own.regressor_tags
         return tags
-
-
-def _largest_needed(sets: SetChoice | Screen, order: int, features: Features) -> Places:
-    """The sets that are going to be scored; one of their size where none is chosen."""
-    if isinstance(sets, Screen):
-        return sets.one_set(order, features)
-    return read_sets(sets, order, features)
 
 
 def _predicted_of(estimator: Any, y: Any) -> Quantity:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Final, Literal, TypeAlias, final
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from propopt.base.arrays import Array, Positions, Truths, Values
-from propopt.base.checks import known_word, read_level
+from propopt.base.checks import known_word
 from propopt.base.resources import Budget
 from propopt.interactions.features import Places
 from propopt.interactions.left_out import LeftOut, inclusion_exclusion
@@ -32,49 +32,33 @@ Yekutieli, bound the share of false ones among the sets that are found.
 """
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class _Correction:
-    """How m candidates count."""
-
-    # of p-values of ranks (Q,), 1 the smallest, among m
-    factors: Callable[[Positions, int], Values]
-    # of α, for one interval, where so many sets are found of m
-    share: Callable[[int, int], float]
-    # whether a larger p-value that is rejected rejects all that are smaller
-    steps_up: bool = False
+def _price(adjust: Adjustment, n_candidates: int) -> float:
+    """By what false discoveries are dearer where p-values depend on each other."""
+    if adjust == "benjamini-hochberg":
+        return 1.0
+    return float((1.0 / np.arange(1, n_candidates + 1)).sum())
 
 
-def _bonferroni_share(n_results: int, n_candidates: int) -> float:
-    del n_results
-    return 1.0 / n_candidates
+def _factors(adjust: Adjustment, ranks: Positions, m: int) -> Values:
+    """Of p-values of ranks (Q,), 1 the smallest, among m candidates."""
+    match adjust:
+        case "none":
+            return np.ones(len(ranks))
+        case "bonferroni":
+            return np.full(len(ranks), float(m))
+        case "holm":
+            return np.asarray(m - ranks + 1.0)
+    return _price(adjust, m) * m / ranks
 
 
-def _false_discoveries(price: Callable[[int], float]) -> _Correction:
-    """Of Benjamini and others; ``price`` is that of p-values that depend."""
-    return _Correction(
-        factors=lambda ranks, m: price(m) * m / ranks,
-        # intervals of the sets found: Benjamini and Yekutieli (2005)
-        share=lambda n_results, m: max(n_results, 1) / m / price(m),
-        steps_up=True,
-    )
-
-
-_CORRECTIONS: Final[Mapping[Adjustment, _Correction]] = {
-    "none": _Correction(
-        factors=lambda ranks, _: np.ones(len(ranks)), share=lambda *_: 1.0
-    ),
-    "bonferroni": _Correction(
-        factors=lambda ranks, m: np.full(len(ranks), float(m)), share=_bonferroni_share
-    ),
-    "holm": _Correction(
-        factors=lambda ranks, m: np.asarray(m - ranks + 1.0), share=_bonferroni_share
-    ),
-    "benjamini-hochberg": _false_discoveries(lambda _: 1.0),
-    "benjamini-yekutieli": _false_discoveries(
-        lambda m: float((1.0 / np.arange(1, m + 1)).sum())
-    ),
-}
+def _share_of_alpha(adjust: Adjustment, n_results: int, m: int) -> float:
+    """What one interval has of α, where so many sets are found of m."""
+    if adjust == "none":
+        return 1.0
+    if adjust in ("bonferroni", "holm"):
+        return 1.0 / m
+    # intervals of the sets found: Benjamini and Yekutieli (2005)
+    return max(n_results, 1) / m / _price(adjust, m)
 
 
 def adjusted_p_values(p: Values, adjust: Adjustment, n_candidates: int) -> Values:
@@ -85,10 +69,10 @@ def adjusted_p_values(p: Values, adjust: Adjustment, n_candidates: int) -> Value
 
     p (Q,).
     """
-    rule = _CORRECTIONS[known_word(adjust, Adjustment, "adjust")]
+    adjust = known_word(adjust, Adjustment, "adjust")
     order = np.argsort(p, kind="stable")  # NaN come last
-    raised = p[order] * rule.factors(np.arange(1, len(p) + 1), n_candidates)
-    if rule.steps_up:
+    raised = p[order] * _factors(adjust, np.arange(1, len(p) + 1), n_candidates)
+    if adjust.startswith("benjamini"):  # steps up: one that is rejected rejects all
         raised = np.fmin.accumulate(raised[::-1])[::-1]
     else:
         raised = np.fmax.accumulate(raised)
@@ -108,7 +92,7 @@ def interval_alpha(
     """
     adjusted = adjusted_p_values(p, adjust, n_candidates)
     n_results = int((adjusted <= alpha).sum())
-    return alpha * _CORRECTIONS[adjust].share(n_results, n_candidates)
+    return alpha * _share_of_alpha(adjust, n_results, n_candidates)
 
 
 # ---- What is known of a mean where all rows are equal, and no spread can be estimated
@@ -275,14 +259,6 @@ class ScoreLaw:
         of_law = np.where((self.errors == 0.0) & (T == 0.0), 1.0, of_law)
         weaker = np.maximum(of_law, of_equal_rows)
         return np.asarray(np.where(self.equal, weaker, of_law))
-
-
-# ---- The level of intervals, checked once
-
-
-def read_alpha(level: object) -> float:
-    """1 − level."""
-    return 1.0 - read_level(level)
 
 
 # ---- What rows say of a mean: its standard error, and how many of them carry it

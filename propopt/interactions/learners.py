@@ -22,17 +22,10 @@ from propopt.tables.frames import listed
 # ---- Parameters of learners that speak of columns, when some of these are left out
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class LearningTarget:
-    """What a learner learns."""
-
-    values: NDArray[Any]  # (N,): numbers; of a classifier the places of classes
-    classes: NDArray[Any] | None = None  # (K,): sorted; None of a regressor
-
-
-def read_target(y: object, n_rows: int, of_classes: bool) -> LearningTarget:
-    """The target of a regressor or a classifier."""
+def read_target(
+    y: object, n_rows: int, of_classes: bool
+) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """Numbers (N,) and None; of a classifier places of classes, and these (K,)."""
     if not of_classes:
         values = read_regression_target(y, n_rows)
         if n_rows > 1 and (values == values[0]).all():
@@ -40,7 +33,7 @@ def read_target(y: object, n_rows: int, of_classes: bool) -> LearningTarget:
                 f"y: all {n_rows} values are {values[0]:g}, so that there is nothing "
                 "that features could explain"
             )
-        return LearningTarget(values)
+        return values, None
     labels = _one_column(y, n_rows)
     kinds = sorted({type(label).__name__ for label in labels.tolist()})
     if len(kinds) > 1 and "str" in kinds:
@@ -61,7 +54,7 @@ def read_target(y: object, n_rows: int, of_classes: bool) -> LearningTarget:
         raise InvalidInput(
             f"y: expected two classes or more, got 1 class, {listed(classes.tolist())}"
         )
-    return LearningTarget(indices, classes)
+    return indices, classes
 
 
 def read_regression_target(y: object, n_rows: int) -> Values:
@@ -177,10 +170,6 @@ class SomeColumns:
         pairs = zip(self.names, self.kept, strict=True)
         return frozenset(name for name, keep in pairs if not keep)
 
-    @cached_property
-    def _new_indices(self) -> NDArray[np.intp]:
-        return np.cumsum(self.kept) - 1
-
     def beyond(self) -> SomeColumns:
         """The same behind a step that may make other columns of them."""
         return replace(self, table=None, counted=False)
@@ -239,7 +228,7 @@ class SomeColumns:
         """A name as it is, a number as its new place."""
         if isinstance(column, str) or not isinstance(column, int | np.integer):
             return column
-        return int(self._new_indices[self._place(int(column))])
+        return int(np.count_nonzero(self.kept[: self._place(int(column))]))
 
     def _name(self, column: Any) -> Hashable:
         if not isinstance(column, int | np.integer):
@@ -282,7 +271,8 @@ Shorten: TypeAlias = Callable[[Any, SomeColumns], Any]
 
 def _columns(value: Any, columns: SomeColumns) -> Any:
     """A list, mask or name of columns."""
-    if _is_mask(value):
+    is_bool = (isinstance(own, bool | np.bool_) for own in value)
+    if not isinstance(value, str) and all(is_bool):
         return _entries(value, columns)
     return [
         columns.renamed(own) for own in columns.listed(value) if columns.is_kept(own)
@@ -375,9 +365,3 @@ def refuse_unknown(name: str, value: Any, columns: SomeColumns) -> None:
             "written without one of them is not known; choose columns by dtype, or by "
             "a ColumnTransformer"
         )
-
-
-def _is_mask(value: Any) -> bool:
-    return not isinstance(value, str) and all(
-        isinstance(entry, bool | np.bool_) for entry in value
-    )

@@ -217,14 +217,12 @@ def _with_parts(estimator: Any, columns: SomeColumns) -> Any:
             refuse_unknown(name, value, columns)
     for name, part in _parts(estimator):
         changed[name] = _restricted_part(part, columns)
-        if changed[name] is None or _became_constant(part, changed[name]):
+        left = changed[name]
+        # one within it that sees nothing any more: nor does it
+        blind = isinstance(left, _CONSTANT) and not isinstance(part, _CONSTANT)
+        if left is None or blind:
             return _of_nothing(estimator)
     return estimator.set_params(**changed) if changed else estimator
-
-
-def _became_constant(part: Any, left: Any) -> bool:
-    """Whether an estimator within another sees nothing any more, and so nor does it."""
-    return isinstance(left, _CONSTANT) and not isinstance(part, _CONSTANT)
 
 
 def _restricted_part(part: Any, columns: SomeColumns) -> Any:
@@ -434,7 +432,8 @@ def weight_name(estimator: Any) -> str:
         return f"{name}__{weight_name(last)}"
     if has_fit_parameter(estimator, "sample_weight"):
         return "sample_weight"
-    if _hands_on(estimator):
+    settings = signature(estimator.fit).parameters.values()
+    if any(own.kind is own.VAR_KEYWORD for own in settings):  # for estimators within
         parts = (getattr(estimator, own, None) for own in ("estimator", "regressor"))
         within = next((part for part in parts if part is not None), None)
         return "sample_weight" if within is None else weight_name(within)
@@ -442,12 +441,6 @@ def weight_name(estimator: Any) -> str:
         f"sample_weight: {type(estimator).__name__}.fit takes no weights of rows; "
         "leave them out, or take a learner that does"
     )
-
-
-def _hands_on(estimator: Any) -> bool:
-    """Whether ``fit`` takes settings by any name, for estimators within."""
-    settings = signature(estimator.fit).parameters.values()
-    return any(own.kind is own.VAR_KEYWORD for own in settings)
 
 
 def check_estimator_kind(estimator: Any) -> None:

@@ -141,14 +141,14 @@ class Refits:
         check_estimator_kind(estimator)
         table, names = read_learning_table(X)
         n_rows = table.shape[0]
-        target = read_target(y, n_rows, is_classifier(estimator))
+        target, classes = read_target(y, n_rows, is_classifier(estimator))
         refits = cls(
             estimator=estimator,
             table=table,
-            y=target.values,
-            classes=target.classes,
+            y=target,
+            classes=classes,
             features=Features.of(names, groups),
-            error=read_error(error, target.classes),
+            error=read_error(error, classes),
             sample_weight=read_sample_weight(sample_weight, n_rows),
         )
         refits.learner.check(weighted=sample_weight is not None)

@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar, final
+from typing import Any, Final, Literal, TypeAlias, TypeVar, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,22 +31,21 @@ from propopt.interactions.patch_draws import (
     Strata,
     Usable,
     check_counts,
-    check_features,
     check_order,
-    check_rows,
     draw_patches,
     features_in_patch,
     never_left_out,
+    read_share_or_count,
+    rounded_up,
     rows_in_patch,
-    whole_features,
 )
 from propopt.interactions.patch_fits import (
     Ensemble,
     FolderStore,
     Learners,
-    Run,
     Store,
     fingerprint,
+    fitted_ensemble,
     kept,
     new_store,
     outputs_of,
@@ -96,28 +95,6 @@ SPARSE_COST: Final = 8.0
 """Seconds of an entry of a sparse product, in those of an entry of a dense one."""
 
 
-class PatchesWithout(Protocol):
-    """Which of b patches have none of the features T, of q sets T of one size."""
-
-    def sums(self, summed: NDArray[_Float]) -> NDArray[_Float]:
-        """Σ_b 1{T ∩ F_b = ∅} a_b, (q, L), in the precision of a; summed (b, L)."""
-
-
-def patches_without(
-    sets: Places, present: Truths, groups: Sequence[slice]
-) -> list[PatchesWithout]:
-    """Of each group of patches, in the form whose products are cheaper.
-
-    sets (q, t), present (M, B).
-    """
-    subsets = Subsets.of(sets)
-    share = float(present.mean())  # patches with all of t features are about share^t
-    entries = sum(len(own) * share ** own.shape[1] for own in (*subsets.proper, sets))
-    if SPARSE_COST * entries < len(sets):
-        return [SparseWithout.of(subsets, present[:, own]) for own in groups]
-    return [DenseWithout.of(sets, present[:, own]) for own in groups]
-
-
 @final
 @dataclass(frozen=True, eq=False)
 class DenseWithout:
@@ -125,15 +102,8 @@ class DenseWithout:
 
     absent: Truths
 
-    @classmethod
-    def of(cls, sets: Places, present: Truths) -> DenseWithout:
-        """Of q sets and b patches."""
-        absent = np.ones((len(sets), present.shape[1]), dtype=bool)
-        for indices in sets.T:
-            absent &= ~present[indices]
-        return cls(absent)
-
     def sums(self, summed: NDArray[_Float]) -> NDArray[_Float]:
+        """Σ_b 1{T ∩ F_b = ∅} a_b, (q, L), in the precision of a; summed (b, L)."""
         return self.absent.astype(summed.dtype) @ summed
 
 
@@ -146,55 +116,66 @@ class SparseWithout:
     and without any number Σ_{u ⊆ T} (−1)^|u| S_u.
     """
 
-    subsets: Subsets  # of the sets T
-    # (n_s, b): 1{u ⊆ F_b} of the proper subsets, by their sizes
+    # (n_s, b): 1{u ⊆ F_b} of the proper subsets, by their sizes s = 0, ..., t − 1
     proper: tuple[Sparse, ...]
     whole: Sparse  # (q, b): 1{T ⊆ F_b}
-
-    @classmethod
-    def of(cls, subsets: Subsets, present: Truths) -> SparseWithout:
-        """Of q sets and b patches."""
-        proper = tuple(_with_all(own, present) for own in subsets.proper)
-        return cls(subsets, proper, _with_all(subsets.sets, present))
+    signs: Sparse  # (q, Σ n_s): (−1)^|u| where u is in T
 
     def sums(self, summed: NDArray[_Float]) -> NDArray[_Float]:
+        """Σ_b 1{T ∩ F_b = ∅} a_b, (q, L), in the precision of a; summed (b, L)."""
         result: NDArray[_Float] = self.whole @ summed
-        result *= (-1) ** self.subsets.sets.shape[1]
+        result *= (-1) ** len(self.proper)
         if self.proper:
             smaller = np.concatenate([own @ summed for own in self.proper])
-            result += self.subsets.signs @ smaller
+            result += self.signs @ smaller
         return result
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Subsets:
-    """The subsets of q sets of one size, each once."""
-
-    sets: Places  # (q, t): T
-    # (n_s, s): smaller subsets u, by their sizes s = 0, ..., t − 1
-    proper: tuple[Places, ...]
-    signs: Sparse  # (q, Σ n_s): (−1)^|u| where u is in T
-
-    @classmethod
-    def of(cls, sets: Places) -> Subsets:
-        """Of these sets."""
-        n_sets, order = sets.shape
-        proper, signs = [], [sp.coo_array((n_sets, 0), dtype=np.int8)]
-        for size in range(order):
-            own, indices = subsets_of(sets, size)
-            where = (np.tile(np.arange(n_sets), len(indices)), indices.reshape(-1))
-            sign = np.full(indices.size, (-1) ** size, dtype=np.int8)
-            proper.append(own)
-            signs.append(sp.coo_array((sign, where), (n_sets, len(own))))
-        return cls(sets, tuple(proper), sp.hstack(signs, format="csr"))
+PatchesWithout: TypeAlias = DenseWithout | SparseWithout
+"""Which of b patches have none of the features T, of q sets T of one size."""
 
 
-def _with_all(sets: Places, present: Truths) -> Sparse:
-    """1{u ⊆ F_b}, (q, b)."""
-    having = np.ones((len(sets), present.shape[1]), dtype=bool)
+def patches_without(
+    sets: Places, present: Truths, groups: Sequence[slice]
+) -> list[PatchesWithout]:
+    """Of each group of patches, in the form whose products are cheaper.
+
+    sets (q, t), present (M, B).
+    """
+    proper, signs = _proper_subsets(sets)
+    share = float(present.mean())  # patches with all of t features are about share^t
+    entries = sum(len(own) * share ** own.shape[1] for own in (*proper, sets))
+    if SPARSE_COST * entries >= len(sets):
+        return [DenseWithout(_with_all(sets, ~present[:, own])) for own in groups]
+    with_all = [
+        [_sparse(_with_all(own, present[:, group])) for own in (*proper, sets)]
+        for group in groups
+    ]
+    return [SparseWithout(tuple(own), whole, signs) for *own, whole in with_all]
+
+
+def _proper_subsets(sets: Places) -> tuple[list[Places], Sparse]:
+    """Smaller subsets u of q sets T, each once, by their sizes; and their signs."""
+    n_sets, order = sets.shape
+    proper, signs = [], [sp.coo_array((n_sets, 0), dtype=np.int8)]
+    for size in range(order):
+        own, indices = subsets_of(sets, size)
+        where = (np.tile(np.arange(n_sets), len(indices)), indices.reshape(-1))
+        sign = np.full(indices.size, (-1) ** size, dtype=np.int8)
+        proper.append(own)
+        signs.append(sp.coo_array((sign, where), (n_sets, len(own))))
+    return proper, sp.hstack(signs, format="csr")
+
+
+def _with_all(sets: Places, marks: Truths) -> Truths:
+    """Whether b patches are marked for all of each set, (q, b); marks (M, b)."""
+    having = np.ones((len(sets), marks.shape[1]), dtype=bool)
     for indices in sets.T:
-        having &= present[indices]
+        having &= marks[indices]
+    return having
+
+
+def _sparse(having: Truths) -> Sparse:
     starts = np.concatenate([[0], np.cumsum(having.sum(axis=1))])
     columns = np.flatnonzero(having) % having.shape[1]
     ones = np.ones(len(columns), dtype=np.int8)  # products have the other precision
@@ -313,9 +294,8 @@ class PatchErrors:
 
     @cached_property
     def _bits(self) -> list[Bits]:
-        """Which rows are in no patch, of each group."""
-        inside = self.patches.rows
-        return [_bits_of_out(inside[own], len(self.y)) for own in self._groups]
+        """Whether rows are out of the patches of each group, 8 rows to a byte."""
+        return [np.packbits(self.patches.part(own).out, axis=1) for own in self._groups]
 
     @cached_property
     def _present(self) -> Truths:
@@ -358,15 +338,8 @@ class PatchErrors:
         raise never_left_out(self.patches, own, needed, self.features.names)
 
 
-def _bits_of_out(inside: NDArray[np.intp], n_rows: int) -> Bits:
-    """Whether a row is in none of b patches of given rows, 8 rows to a byte."""
-    out = np.ones((len(inside), n_rows), dtype=bool)
-    np.put_along_axis(out, inside, False, axis=1)
-    return np.packbits(out, axis=1)
-
-
 def _some_out(bits: Bits, rows: slice) -> Truths:
-    """The same at some rows, from a multiple of 8 on, (b, n)."""
+    """Whether some rows, from a multiple of 8 on, are out of patches, (b, n)."""
     some = bits[:, rows.start // 8 : -(-rows.stop // 8)]
     return np.unpackbits(some, axis=1, count=rows.stop - rows.start).view(bool)
 
@@ -459,8 +432,10 @@ class Minipatches:
     def __post_init__(self) -> None:
         if read_count(self.n_patches, "n_patches") < 2:
             raise InvalidInput("n_patches: expected an integer >= 2, got 1")
-        check_rows(self.rows)
-        check_features(self.n_features)
+        if self.rows != "sqrt":
+            read_share_or_count(self.rows, "rows", " or 'sqrt'")
+        if self.n_features is not None:
+            read_share_or_count(self.n_features, "n_features", " or None")
         known_word(self.columns, ColumnSampling, "columns")
         known_word(self.row_sampling, RowSampling, "row_sampling")
         if self.n_groups is not None and not (
@@ -494,15 +469,8 @@ class Minipatches:
         first = refits.features.all_sets(1) if sets is None else sets
         check_order(usable, first.shape[1])
         check_counts(patches, first, usable, refits.features.names)
-        run = Run(
-            refits=refits,
-            patches=patches,
-            keep=self.keep,
-            n_jobs=n_jobs,
-            progress=progress,
-        )
         with closing(self._store(refits, usable, seed)) as store:
-            ensemble = self._run(run, store)
+            ensemble = self._fitted(refits, patches, store, n_jobs, progress)
         self._check_whole(ensemble, usable, first, refits.features)
         return PatchErrors(
             patches=ensemble.patches,
@@ -586,7 +554,7 @@ class Minipatches:
             If no feature could ever be left out.
         """
         kept = features_in_patch(self.n_features, n_all)
-        whole = whole_features(kept) if self.columns == "fixed" else kept
+        whole = rounded_up(kept) if self.columns == "fixed" else kept
         if whole >= n_all:
             raise InvalidInput(
                 f"n_features: a patch of {whole:g} of {n_all} leaves no feature out; "
@@ -620,10 +588,19 @@ class Minipatches:
             columns=self.columns,
         )
 
-    def _run(self, run: Run, store: Store) -> Ensemble:
-        """What a run fits; where a worker is killed, what becomes of the finished."""
+    def _fitted(
+        self,
+        refits: Refits,
+        patches: Patches,
+        store: Store,
+        n_jobs: int | None,
+        progress: bool | None,
+    ) -> Ensemble:
+        """What is fitted; where a worker is killed, what becomes of the finished."""
         try:
-            return run.fitted(store)
+            return fitted_ensemble(
+                refits, patches, store, keep=self.keep, n_jobs=n_jobs, progress=progress
+            )
         except SolverFailure as error:
             folder = self.folder
             kept = (

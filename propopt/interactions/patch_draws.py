@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, Final, Literal, TypeAlias, final
@@ -49,12 +49,6 @@ def read_share_or_count(value: object, what: str, other: str) -> float | int:
     )
 
 
-def check_rows(rows: object) -> None:
-    """Refuse what is no number of rows of any table."""
-    if rows != "sqrt":
-        read_share_or_count(rows, "rows", " or 'sqrt'")
-
-
 def rows_in_patch(rows: PatchRows, n_table: int) -> int:
     """n, of a table of N rows; at least one row is out of each patch."""
     if rows == "sqrt":
@@ -64,7 +58,9 @@ def rows_in_patch(rows: PatchRows, n_table: int) -> int:
         if isinstance(chosen, int):
             n_rows = chosen
         else:
-            n_rows = max(_ceil(chosen * n_table), min(SHARE_AT_LEAST, n_table // 2), 1)
+            n_rows = max(
+                rounded_up(chosen * n_table), min(SHARE_AT_LEAST, n_table // 2), 1
+            )
     if n_rows >= n_table:
         raise InvalidInput(
             f"rows: a patch of {n_rows} of {n_table} rows leaves none out to be judged "
@@ -73,16 +69,10 @@ def rows_in_patch(rows: PatchRows, n_table: int) -> int:
     return n_rows
 
 
-def check_features(n_features: object) -> None:
-    """Refuse what is no number of features of any table."""
-    if n_features is not None:
-        read_share_or_count(n_features, "n_features", " or None")
-
-
 def features_in_patch(n_features: PatchFeatures, n_all: int) -> float:
     """How many of M features, m: a share may be no whole number."""
     if n_features is None:
-        return _ceil((0.5 if n_all <= 20 else 0.2) * n_all)
+        return rounded_up((0.5 if n_all <= 20 else 0.2) * n_all)
     chosen = read_share_or_count(n_features, "n_features", " or None")
     kept = chosen if isinstance(chosen, int) else chosen * n_all
     if kept > n_all:
@@ -92,12 +82,7 @@ def features_in_patch(n_features: PatchFeatures, n_all: int) -> float:
     return kept
 
 
-def whole_features(kept: float) -> int:
-    """How many of a fixed sampling: a share is rounded up."""
-    return _ceil(kept)
-
-
-def _ceil(number: float) -> int:
+def rounded_up(number: float) -> int:
     """The next whole number; 0.2 · 15 = 3.0000000000000004 is 3."""
     return math.ceil(number - 1e-9)
 
@@ -216,24 +201,14 @@ def draw_patches(
     Patch b is the same however many are drawn: blocks of patches, whose size depends on
     the table alone, have a stream each.
     """
-    strata = Strata.of(n_table, n_rows, labels)
-    parts = [
-        _block(rng, size, strata, n_features, n_kept, sampling)
-        for rng, size in _streams(seed, n_patches, n_table)
-    ]
+    strata, size = Strata.of(n_table, n_rows, labels), max(1, BLOCK // n_table)
+    parts = []
+    for number in range(math.ceil(n_patches / size)):  # the last is drawn whole, too
+        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
+        parts.append(_block(rng, size, strata, n_features, n_kept, sampling))
     rows, features, seeds = map(np.concatenate, zip(*parts, strict=True))
     kept = slice(n_patches)
     return Patches(rows[kept], features[kept], seeds[kept], n_table)
-
-
-def _streams(
-    seed: int, n_patches: int, n_table: int
-) -> Iterator[tuple[np.random.Generator, int]]:
-    """A generator and a size for each block; the last block is drawn whole, too."""
-    size = max(1, BLOCK // n_table)
-    for number in range(math.ceil(n_patches / size)):
-        stream = np.random.SeedSequence(seed, spawn_key=(number,))
-        yield np.random.default_rng(stream), size
 
 
 def _block(
@@ -291,7 +266,11 @@ class Usable:
 
     def without(self, size: int) -> float:
         """The probability of a set of ``size`` features to be of use at a row."""
-        return (1.0 - self.row_share) * self._absent(size)
+        share, k = 1.0 - self.row_share, round(self.n_kept)
+        if self.columns == "bernoulli":
+            return share * (1.0 - self.n_kept / self.n_features) ** size
+        absent = math.comb(self.n_features - size, k) / math.comb(self.n_features, k)
+        return share * absent
 
     def together(self, size: int) -> float:
         """The probability that a patch has all features of a set of that size."""
@@ -307,29 +286,18 @@ class Usable:
         rows and sets have in common, at most one draw of B patches in 100 has too few
         anywhere.
         """
-        return _least_draws(self.without(size), n_predictions, at_least)
-
-    def _absent(self, size: int) -> float:
-        if self.columns == "bernoulli":
-            return (1.0 - self.n_kept / self.n_features) ** size
-        left = math.comb(self.n_features - size, round(self.n_kept))
-        return left / math.comb(self.n_features, round(self.n_kept))
-
-
-def _least_draws(p: float, n_events: int, at_least: int) -> int:
-    """The least B with n_events · P(Bin(B, p) < at_least) ≤ 1 − SURE."""
-    goal = (1.0 - SURE) / n_events
-    high = at_least
-    while binom.cdf(at_least - 1, high, p) > goal:
-        high *= 2
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        if binom.cdf(at_least - 1, middle, p) > goal:
-            low = middle
-        else:
-            high = middle
-    return high
+        p, goal = self.without(size), (1.0 - SURE) / n_predictions
+        high = at_least
+        while binom.cdf(at_least - 1, high, p) > goal:
+            high *= 2
+        low = high // 2
+        while high - low > 1:
+            middle = (low + high) // 2
+            if binom.cdf(at_least - 1, middle, p) > goal:
+                low = middle
+            else:
+                high = middle
+        return high
 
 
 # ---- How many patches a prediction without some features is averaged over, beforehand

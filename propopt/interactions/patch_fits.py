@@ -11,16 +11,18 @@ import shutil
 import sys
 import tempfile
 import zlib
+from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from functools import cached_property, partial
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
-from typing import IO, Any, Final, Protocol, TypeAlias, final
+from typing import IO, Any, Final, TypeAlias, final
 
 import numpy as np
 import pandas as pd
@@ -70,61 +72,51 @@ class Fitted:
     predictors: tuple[Predictor, ...] = ()
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Chunk:
-    """Some patches that are fitted together: a call that is sent to a worker.
+def fit_patches(
+    refits: Refits,
+    patches: Patches,
+    first: int,  # number of the first of these patches
+    outputs: int,  # R
+    keep: bool,  # send the learners back, too
+    suspects: frozenset[int],  # features that no learner before was seen to use
+) -> Fitted:
+    """Fit each of some patches, and predict the rows out of it: a call of a worker.
 
     One thread of BLAS and OpenMP fits, whatever the number of workers, so that numbers
     do not depend on it.
     """
+    known = np.zeros((len(patches), refits.n_rows, outputs))
+    predictors, seen, left = [], False, set(suspects)
+    start = perf_counter()
+    with one_thread():
+        for b, kept in enumerate(patches.features):
+            # all have the parameters that scikit-learn has looked at once
+            with config_context(skip_parameter_validation=seen):
+                predictor = _fit_patch(refits, patches, b, first + b, known[b])
+            seen = seen or bool(kept.any())
+            left -= refits.used(predictor, left & set(np.flatnonzero(kept).tolist()))
+            if keep:
+                predictors.append(predictor)
+    return Fitted(known, suspects - left, perf_counter() - start, tuple(predictors))
 
-    refits: Refits  # learner, table, target
-    patches: Patches  # those that are fitted
-    first: int  # number of the first of them
-    outputs: int  # R
-    keep: bool  # send the learners back, too
-    # places of features that no learner before was seen to use
-    suspects: frozenset[int]
 
-    def __call__(self) -> Fitted:
-        """Fit each, and predict the rows out of it."""
-        shape = (len(self.patches), self.refits.n_rows, self.outputs)
-        known = np.zeros(shape)
-        predictors = []
-        seen, suspects = False, set(self.suspects)
-        start = perf_counter()
-        with one_thread():
-            for b in range(len(self.patches)):
-                # all have the parameters that scikit-learn has looked at once
-                with config_context(skip_parameter_validation=seen):
-                    predictor = self._fit(b, known[b])
-                seen = seen or bool(self.patches.features[b].any())
-                own = suspects & set(np.flatnonzero(self.patches.features[b]).tolist())
-                suspects -= self.refits.used(predictor, own)
-                if self.keep:
-                    predictors.append(predictor)
-        used = self.suspects - suspects
-        return Fitted(known, used, perf_counter() - start, tuple(predictors))
-
-    def _fit(self, b: int, known: Array) -> Predictor:
-        refits, rows = self.refits, self.patches.rows[b]
-        out = np.ones(refits.n_rows, dtype=bool)
-        out[rows] = False
-        indices = np.flatnonzero(out)
-        try:
-            predict = refits.fitted(
-                rows, self.patches.features[b], int(self.patches.seeds[b])
-            )
-            result = predict(rows_of(refits.seen, indices))
-        except Exception as error:
-            error.add_note(
-                f"while fitting patch {self.first + b}, of {len(rows)} rows and "
-                f"{int(self.patches.features[b].sum())} features"
-            )
-            raise
-        known[indices] = refits.error.known(result, refits.y[indices])
-        return predict
+def _fit_patch(
+    refits: Refits, patches: Patches, b: int, number: int, known: Array
+) -> Predictor:
+    """The predictor of one patch; what is known at rows out of it is written."""
+    rows, kept = patches.rows[b], patches.features[b]
+    out = np.delete(np.arange(refits.n_rows), rows)
+    try:
+        predict = refits.fitted(rows, kept, int(patches.seeds[b]))
+        result = predict(rows_of(refits.seen, out))
+    except Exception as error:
+        error.add_note(
+            f"while fitting patch {number}, of {len(rows)} rows and "
+            f"{int(kept.sum())} features"
+        )
+        raise
+    known[out] = refits.error.known(result, refits.y[out])
+    return predict
 
 
 def outputs_of(refits: Refits) -> int:
@@ -361,50 +353,36 @@ It is 10,000 patches at 13,000 rows.
 """
 
 
-class Store(Protocol):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Store(ABC):
     """Where predictions go as soon as they are there."""
 
-    @property
-    def shape(self) -> Shape:
-        """(B, N, R) of all that it will hold."""
+    shape: Shape  # (B, N, R): of all that it will hold
+    finished: Truths  # (B,): which patches were there from the start
+    used: frozenset[int] = frozenset()  # places of features that learners of these use
 
-    @property
-    def finished(self) -> Truths:
-        """Which patches were there from the start, (B,)."""
-
-    @property
-    def used(self) -> frozenset[int]:
-        """Places of features that learners of these use."""
-
+    @abstractmethod
     def write(self, first: int, known: Array, used: Collection[int] = ()) -> None:
         """Keep what is known of some patches; known (b, N, R)."""
 
+    @abstractmethod
     def read(self, n_patches: int) -> Array:
         """What is known of the first patches, (n_patches, N, R)."""
 
+    @abstractmethod
     def close(self) -> None:
         """Nothing more is written; what was read stays."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class MemoryStore:
+class MemoryStore(Store):
     """An array."""
 
-    values: Array
-
-    @property
-    def shape(self) -> Shape:
-        n_patches, n_rows, outputs = self.values.shape
-        return n_patches, n_rows, outputs
-
-    @property
-    def finished(self) -> Truths:
-        return np.zeros(self.shape[0], dtype=bool)
-
-    @property
-    def used(self) -> frozenset[int]:
-        return frozenset()
+    @cached_property
+    def values(self) -> Array:
+        """What is held, zero of what was not written."""
+        return np.zeros(self.shape)
 
     def write(self, first: int, known: Array, used: Collection[int] = ()) -> None:
         del used
@@ -417,21 +395,11 @@ class MemoryStore:
         return None
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class FileStore:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FileStore(Store):
     """A file of float64 numbers, patch after patch, mapped to memory when read."""
 
     file: IO[bytes]  # open for reading and writing
-    shape: Shape  # (B, N, R): of all that it will hold
-
-    @property
-    def finished(self) -> Truths:
-        return np.zeros(self.shape[0], dtype=bool)
-
-    @property
-    def used(self) -> frozenset[int]:
-        return frozenset()
 
     def write(self, first: int, known: Array, used: Collection[int] = ()) -> None:
         del used
@@ -454,10 +422,6 @@ class FileStore:
         values = np.frombuffer(data[: whole * self.patch_bytes], dtype="<f8")
         return values.astype(np.float64, copy=False).reshape(whole, *self.shape[1:])
 
-    def sync(self) -> None:
-        """Come back when the disk has it."""
-        os.fsync(self.file.fileno())
-
     def close(self) -> None:
         self.file.close()
 
@@ -465,6 +429,10 @@ class FileStore:
     def patch_bytes(self) -> int:
         """Of one patch."""
         return 8 * self.shape[1] * self.shape[2]
+
+
+def _none_of(shape: Shape) -> Truths:
+    return np.zeros(shape[0], dtype=bool)
 
 
 def n_bytes_of(shape: Shape) -> int:
@@ -475,12 +443,12 @@ def n_bytes_of(shape: Shape) -> int:
 def new_store(shape: Shape) -> Store:
     """In memory, or above :data:`IN_MEMORY` in a file that nobody sees."""
     n_bytes = n_bytes_of(shape)
-    label = f"{shape[0]} patches predict {shape[1]} rows, which"
+    none, label = _none_of(shape), f"{shape[0]} patches predict {shape[1]} rows, which"
     if n_bytes <= IN_MEMORY:
         require_memory(n_bytes, label, "fewer patches need less")
-        return MemoryStore(np.zeros(shape))
+        return MemoryStore(shape=shape, finished=none)
     require_disk(n_bytes, Path(tempfile.gettempdir()), label)
-    return FileStore(tempfile.TemporaryFile(), shape)
+    return FileStore(shape=shape, finished=none, file=tempfile.TemporaryFile())
 
 
 def require_disk(n_bytes: int, folder: Path, label: str) -> None:
@@ -553,67 +521,66 @@ class Ensemble:
     learners: Learners | None  # where they are kept
 
 
-@final
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Run:
-    """Fits of all patches."""
+def fitted_ensemble(
+    refits: Refits,
+    patches: Patches,
+    store: Store,
+    *,
+    keep: bool,  # keep the learners
+    n_jobs: int | None,
+    progress: bool | None,
+) -> Ensemble:
+    """What the patches know; of those that were finished, after Ctrl-C."""
+    done, used = store.finished.copy(), set(store.used)
+    predictors: list[Predictor] = []
+    with progress_bar("minipatches", len(patches), progress) as bar:
+        task = bar.task_ids[0]
+        bar.advance(task, int(done.sum()))
+        try:
+            results = _results(refits, patches, ~done, store.shape[2], keep, n_jobs)
+            for own, fitted in results:
+                store.write(own.start, fitted.known, fitted.used)
+                predictors += fitted.predictors
+                used |= fitted.used
+                done[own] = True
+                bar.advance(task, own.stop - own.start)
+        except KeyboardInterrupt:
+            if not done[0]:
+                raise
+    n_done = len(done) if done.all() else int(done.argmin())
+    learners = Learners(tuple(predictors), refits.error) if keep else None
+    finished = patches.part(slice(n_done))
+    return Ensemble(finished, store.read(n_done), frozenset(used), learners)
 
-    refits: Refits  # learner, table, target
-    patches: Patches  # B patches
-    keep: bool  # keep the learners
-    n_jobs: int | None  # workers
-    progress: bool | None  # show a bar
 
-    def fitted(self, store: Store) -> Ensemble:
-        """What the patches know; of those that were finished, after Ctrl-C."""
-        done, used = store.finished.copy(), set(store.used)
-        predictors: list[Predictor] = []
-        with progress_bar("minipatches", len(self.patches), self.progress) as bar:
-            task = bar.task_ids[0]
-            bar.advance(task, int(done.sum()))
-            try:
-                for own, fitted in self._results(~done, store.shape[2]):
-                    store.write(own.start, fitted.known, fitted.used)
-                    predictors += fitted.predictors
-                    used |= fitted.used
-                    done[own] = True
-                    bar.advance(task, own.stop - own.start)
-            except KeyboardInterrupt:
-                if not done[0]:
-                    raise
-        n_done = len(done) if done.all() else int(done.argmin())
-        learners = Learners(tuple(predictors), self.refits.error) if self.keep else None
-        patches = self.patches.part(slice(n_done))
-        return Ensemble(patches, store.read(n_done), frozenset(used), learners)
+def _results(
+    refits: Refits,
+    patches: Patches,
+    missing: NDArray[np.bool_],
+    outputs: int,
+    keep: bool,
+    n_jobs: int | None,
+) -> Iterator[tuple[slice, Fitted]]:
+    """What each call fits, in order; of one that is used no later call asks it."""
+    n_workers = min(read_workers(n_jobs), int(missing.sum()))
+    if not n_workers:
+        return
+    pace = Pace.of(refits, outputs, streams=results_come_early())
+    used: set[int] = set()
+    sent: deque[slice] = deque()
 
-    def _results(
-        self, missing: NDArray[np.bool_], outputs: int
-    ) -> Iterator[tuple[slice, Fitted]]:
-        """What each call fits, in order; of one that is used no later call asks it."""
-        n_workers = min(read_workers(self.n_jobs), int(missing.sum()))
-        if not n_workers:
-            return
-        pace = Pace.of(self.refits, outputs, streams=results_come_early())
-        used: set[int] = set()
-        sent: deque[slice] = deque()
+    def calls() -> Iterator[Callable[[], Fitted]]:
+        for own in pace.chunks(missing):
+            sent.append(own)
+            suspects = frozenset(range(len(refits.features))) - used
+            part = patches.part(own)
+            yield partial(fit_patches, refits, part, own.start, outputs, keep, suspects)
 
-        def calls() -> Iterator[Chunk]:
-            for own in pace.chunks(missing):
-                sent.append(own)
-                yield Chunk(
-                    self.refits,
-                    self.patches.part(own),
-                    own.start,
-                    outputs,
-                    self.keep,
-                    frozenset(range(len(self.refits.features))) - used,
-                )
-
-        for fitted in in_workers(calls(), n_workers):
-            own = sent.popleft()
-            pace.saw(own.stop - own.start, fitted.seconds)
-            used |= fitted.used
-            yield own, fitted
+    for fitted in in_workers(calls(), n_workers):
+        own = sent.popleft()
+        pace.saw(own.stop - own.start, fitted.seconds)
+        used |= fitted.used
+        yield own, fitted
 
 
 # ---- Predictions in a folder: what was finished is there, whatever ended the run
@@ -632,8 +599,8 @@ A line that was cut off has no end.
 
 
 @final
-@dataclass(frozen=True, eq=False)
-class FolderStore:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FolderStore(FileStore):
     """A file of predictions, and a line for each part of it that is whole.
 
     Numbers come to the disk before the line that says so, so that a run that is killed,
@@ -642,9 +609,6 @@ class FolderStore:
     """
 
     folder: Path  # its own
-    own: FileStore
-    finished: Truths  # (B,): which patches were there when it was opened
-    used: frozenset[int]  # places of features that learners of these use
 
     @classmethod
     def opened(
@@ -660,18 +624,16 @@ class FolderStore:
         handle = os.open(
             path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666
         )
-        own = FileStore(os.fdopen(handle, "r+b"), shape)
-        return cls(place, own, *_whole(place / FINISHED, own))
-
-    @property
-    def shape(self) -> Shape:
-        return self.own.shape
+        file = os.fdopen(handle, "r+b")
+        own = FileStore(shape=shape, finished=_none_of(shape), file=file)
+        finished, used = _whole(place / FINISHED, own)
+        return cls(shape=shape, finished=finished, used=used, file=file, folder=place)
 
     def write(self, first: int, known: Array, used: Collection[int] = ()) -> None:
         features = ",".join(map(str, sorted(used)))
         try:
-            self.own.write(first, known)
-            self.own.sync()
+            super().write(first, known)
+            os.fsync(self.file.fileno())  # comes back when the disk has it
             checksum = _checksum(known, features)
             line = f"{first} {first + len(known)} {checksum} {features}\n"
             with (self.folder / FINISHED).open("a", encoding="ascii") as lines:
@@ -682,16 +644,10 @@ class FolderStore:
                 "finished stays there"
             ) from error
 
-    def read(self, n_patches: int) -> Array:
-        return self.own.read(n_patches)
-
-    def close(self) -> None:
-        self.own.close()
-
 
 def _whole(path: Path, own: FileStore) -> tuple[Truths, frozenset[int]]:
     """Patches whose numbers are those that were written, and what they use."""
-    finished, used = np.zeros(own.shape[0], dtype=bool), set[int]()
+    finished, used = _none_of(own.shape), set[int]()
     if not path.exists():
         return finished, frozenset()
     text = path.read_text(encoding="ascii", errors="replace")

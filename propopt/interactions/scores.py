@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Positions, Truths, Values
 from propopt.base.cards import N_FEATURES, Card, CardRow, others_in_words
-from propopt.base.checks import known_word, read_count
+from propopt.base.checks import known_word, read_count, read_level
 from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Quantity, plain_name, printable
@@ -40,7 +40,6 @@ from propopt.interactions.inference import (
     adjusted_p_values,
     are_equal,
     interval_alpha,
-    read_alpha,
 )
 from propopt.results.certain import plural
 from propopt.results.result import Result
@@ -405,6 +404,7 @@ class InteractionScores(
         zero = [values[self.are_not_used] for values in (self.estimates, *errors)]
         most_rows = self.n_independent * (1.0 + _ROUNDING)
         bound, main = self.error_range, self.main
+        nested = main is not None and (main.order != 1 or main.main is not None)
         for wrong, expected in (
             (self.n_candidates < len(self), "n_candidates: at least the sets"),
             (len(self.columns) != n_features, "columns: those of each feature"),
@@ -416,7 +416,7 @@ class InteractionScores(
             (self.n_row_groups > self.n_rows, "n_row_groups: at most the rows"),
             ((self.effective_rows > most_rows).any(), "effective_rows: no more rows"),
             (bound.low > bound.high, "error_range: two numbers in order"),
-            (main is not None and _is_nested(main), "main: single features"),
+            (nested, "main: single features"),
         ):
             if wrong:
                 raise InvalidInput("{}: expected{}".format(*expected.split(":")))
@@ -527,7 +527,7 @@ class InteractionScores(
         InvalidInput
             If the level is not between 0 and 1, or a name is none of these.
         """
-        alpha, law = read_alpha(level), self._law(errors, against)
+        alpha, law = 1.0 - read_level(level), self._law(errors, against)
         side = known_word(side, Side, "side")
         p = law.p_values(ALTERNATIVES[side])
         return law.intervals(interval_alpha(p, adjust, self.n_candidates, alpha), side)
@@ -593,7 +593,7 @@ class InteractionScores(
         ``used``, False of sets with a feature that no learner uses.
         Parameters are those of :meth:`intervals`.
         """
-        alpha, law = read_alpha(level), self._law(errors, against)
+        alpha, law = 1.0 - read_level(level), self._law(errors, against)
         p = law.p_values(ALTERNATIVES[known_word(side, Side, "side")])
         adjusted = adjusted_p_values(p, adjust, self.n_candidates)
         ends = law.intervals(interval_alpha(p, adjust, self.n_candidates, alpha), side)
@@ -745,11 +745,6 @@ class InteractionScores(
         """C − 1 of groups of rows; of so many rows the law is taken as normal."""
         degrees = self.n_row_groups - 1 if self.n_row_groups else np.inf
         return np.full(len(self), float(degrees))
-
-
-def _is_nested(main: InteractionScores) -> bool:
-    """Whether main effects are of more than one feature, or have some of their own."""
-    return main.order != 1 or main.main is not None
 
 
 # ---- Features of a result among columns of a table: by name, or by position of arrays

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Hashable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import ceil
 from typing import Any, Final, final
 
@@ -137,36 +138,28 @@ class Judge:
         return refits.error.of(self.y, known[:, None, :])[:, 0]
 
 
-@final
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Verdicts:
-    """Errors of some predictors: a call that is sent to a worker.
+def verdicts(
+    refits: Refits,
+    judges: tuple[Judge, ...],
+    left_out: tuple[tuple[int, ...], ...],
+    seed: int,  # the same for each fit
+    n_rows: int,  # that are judged, by all judges together
+    suspects: frozenset[int],  # features that no predictor before was seen to use
+) -> tuple[Array, frozenset[int]]:
+    """Errors of all rows without each set, (sets, rows), and which suspects are used.
 
-    One thread of BLAS and OpenMP fits, whatever the number of workers, so that numbers
-    do not depend on it.
+    A call that is sent to a worker. One thread of BLAS and OpenMP fits, whatever the
+    number of workers, so that numbers do not depend on it.
     """
-
-    refits: Refits  # learner, table, target
-    judges: tuple[Judge, ...]  # each fits each predictor
-    # the sets T without which predictors are fitted
-    left_out: tuple[tuple[int, ...], ...]
-    seed: int  # the same for each fit
-    n_rows: int  # that are judged, by all judges together
-    # places of features that no predictor before was seen to use
-    suspects: frozenset[int]
-
-    def __call__(self) -> tuple[Array, frozenset[int]]:
-        """Errors of all rows, (sets, rows), and which suspects are used."""
-        suspects = set(self.suspects)
-        result = np.zeros((len(self.left_out), self.n_rows))
-        with one_thread():
-            for row, left_out in zip(result, self.left_out, strict=True):
-                for judge in self.judges:
-                    predict = judge.predictor(self.refits, left_out, self.seed)
-                    own = judge.errors(self.refits, predict)
-                    row[judge.places] += judge.share * own
-                    suspects -= self.refits.used(predict, suspects - set(left_out))
-        return result, self.suspects - suspects
+    unused = set(suspects)
+    result = np.zeros((len(left_out), n_rows))
+    with one_thread():
+        for row, own in zip(result, left_out, strict=True):
+            for judge in judges:
+                predict = judge.predictor(refits, own, seed)
+                row[judge.places] += judge.share * judge.errors(refits, predict)
+                unused -= refits.used(predict, unused - set(own))
+    return result, suspects - unused
 
 
 # ---- Errors at held-out rows, of predictors that are fitted when they are needed
@@ -275,15 +268,10 @@ class SplitErrors:
         )
         n_workers = min(read_workers(self.n_jobs), len(new))
         parts = list(_parts(new, n_workers))
+        every = frozenset(range(len(self.features)))
+        settled = self.refits, self.judges
         calls = (
-            Verdicts(
-                refits=self.refits,
-                judges=self.judges,
-                left_out=part,
-                seed=self.seed,
-                n_rows=n_rows,
-                suspects=frozenset(range(len(self.features))) - self._used,
-            )
+            partial(verdicts, *settled, part, self.seed, n_rows, every - self._used)
             for part in parts
         )
         with progress_bar("fits without features", len(new), self.progress) as bar:
@@ -384,7 +372,12 @@ class DataSplit:
     groups: Any = None
 
     def __post_init__(self) -> None:
-        _check_share(self.test_size)
+        # whoever writes 1 or True means something else than a share
+        size: object = self.test_size
+        if not isinstance(size, float | np.floating) or not 0 < size < 1:
+            raise InvalidInput(
+                f"test_size: expected a share between 0 and 1, got {size!r}"
+            )
         read_flag(self.stratify, "stratify")
         own = vars(self)
         if self.groups is not None:
@@ -488,8 +481,9 @@ class DataSplit:
         return (held_out(n_rows, n_test, seed, labels),)
 
     def __repr__(self) -> str:
+        drawn = "test_size", "n_folds", "stratify"
         if self.folds is None:
-            how = ", ".join(f"{name}={getattr(self, name)!r}" for name in _DRAWN)
+            how = ", ".join(f"{name}={getattr(self, name)!r}" for name in drawn)
         elif isinstance(self.folds, tuple):
             how = f"{plural(len(self.folds), 'given fold')}"
         else:
@@ -570,15 +564,6 @@ class DataSplit:
                 "out"
             )
         return refits.y
-
-
-def _check_share(size: object) -> None:
-    # whoever writes 1 or True means something else than a share
-    if not isinstance(size, float | np.floating) or not 0 < size < 1:
-        raise InvalidInput(f"test_size: expected a share between 0 and 1, got {size!r}")
-
-
-_DRAWN: Final = ("test_size", "n_folds", "stratify")
 
 
 def _read_groups(groups: Any) -> tuple[Hashable, ...]:

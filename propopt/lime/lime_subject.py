@@ -17,7 +17,7 @@ from propopt.base.arrays import Array, Points, Positions, Values
 from propopt.base.errors import Refused
 from propopt.base.resources import Budget
 from propopt.functions import Function
-from propopt.functions.means import CheckedProducts
+from propopt.functions.means import believed_products
 from propopt.lime.expectations import ExactLimits, Limits
 from propopt.lime.fidelity import PAIRS_AT_MOST, exact_variance, n_pairs
 from propopt.lime.laws.lime_law import LimeLaw, draws_at
@@ -45,7 +45,7 @@ def checked_products(
     reference (R, D), points (R, D).
     """
     rows = np.concatenate([points, reference])
-    return CheckedProducts.of(function).at(rows, labels.of_columns())
+    return believed_products(function, rows, labels.of_columns())
 
 
 # ---- What LIME is asked about: a function, a law, rows; kept so that more can be asked

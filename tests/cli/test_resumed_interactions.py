@@ -15,7 +15,6 @@ import propopt as po
 from propopt.base.resources import Budget
 from propopt.cli import main
 from propopt.interactions import patch_fits
-from propopt.interactions.patch_fits import Chunk
 
 
 PATCHES = """\
@@ -32,19 +31,19 @@ N_CHUNKS = 12
 def stop_after(monkeypatch):
     """Ctrl-C after so many calls of 1, 2, 4, ..., 32, 60, 60, ... patches."""
     monkeypatch.setattr(patch_fits, "CHUNKS", Budget(2**25, n_rows=60))
-    run = Chunk.__call__
+    run = patch_fits.fit_patches
     fitted: list[int] = []
 
     def stop(most=N_CHUNKS + 1):
         fitted.clear()
 
-        def counted(chunk):
+        def counted(refits, patches, first, *settings):
             if len(fitted) == most:
                 raise KeyboardInterrupt
-            fitted.append(chunk.first)
-            return run(chunk)
+            fitted.append(first)
+            return run(refits, patches, first, *settings)
 
-        monkeypatch.setattr(Chunk, "__call__", counted)
+        monkeypatch.setattr(patch_fits, "fit_patches", counted)
         return fitted
 
     return stop

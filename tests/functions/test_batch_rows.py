@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from differentiated import jump_test
 from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
 from propopt.base.errors import InvalidInput
 from propopt.explaining.explainers import Lime
-from propopt.functions.differences import jump_test
 
 
 X = np.random.default_rng(4).normal(size=(25, 3))

@@ -138,8 +138,8 @@ def test_long_work_is_announced_on_standard_error(seconds, wanted, said, capsys)
 def test_the_cost_of_sampled_slopes_is_exact():
     function = po.wrap(lambda P: np.round(P[:, 0]))
     mean = po.smoothed(function, None, 100, law="data", data=X)
-    result = cost_of(function, X, Labels(), mean.evaluations(X))
-    assert result.evaluations == mean.evaluations(X) == 100 * 40
+    result = cost_of(function, X, Labels(), 100 * mean.per_draw_at(X))
+    assert result.evaluations == 100 * 40
     mean.gradient(X)
     assert function.calls.rows == result.evaluations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from differentiated import central_differences
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
@@ -46,7 +47,6 @@ from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
 from propopt.functions import wrap
-from propopt.functions.differences import central_differences
 from propopt.structures import networks
 from propopt.structures.networks import Monomials
 

@@ -9,7 +9,7 @@ import propopt as po
 from propopt.base.errors import InvalidInput
 from propopt.functions import PAPER_FUNCTIONS
 from propopt.functions.formulas import Additive, Interactions, Multiplicative
-from propopt.functions.means import CheckedProducts
+from propopt.functions.means import believed_products
 from propopt.structures.products.normals import Normals
 from propopt.structures.products.sums import NoProducts
 from propopt.tables.frames import Labels
@@ -85,7 +85,7 @@ def test_functions_of_the_paper_are_sums_of_products(name):
         np.testing.assert_allclose(
             read.value(X[:, :d]), function.value(X[:, :d]), rtol=1e-12, atol=1e-12
         )
-    assert CheckedProducts.of(function).at(X, Labels()).n_columns == 4
+    assert believed_products(function, X, Labels()).n_columns == 4
 
 
 @pytest.mark.parametrize("name", PAPER_FUNCTIONS)

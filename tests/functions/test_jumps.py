@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from differentiated import jump_test
 from jumping_models import boosters, jumping_models, smooth_models, tables
 
 import propopt as po
@@ -14,7 +15,6 @@ from propopt.base import resources
 from propopt.base.errors import FlatFunctionWarning, InvalidInput, JumpsWarning
 from propopt.base.resources import Budget
 from propopt.functions import cost, models
-from propopt.functions.differences import jump_test
 from propopt.functions.jumps import FEWEST, MOST, Jumps, Segments, jumps_along
 
 
@@ -149,8 +149,6 @@ def test_there_is_no_verdict_without_rows_to_move_between():
     function = po.wrap(smooth)
     for rows in (X[:1], X[:2], np.repeat(X[:2], 9, axis=0)):
         assert function.jumps_at(rows) is None
-        with pytest.raises(InvalidInput, match="at least three values"):
-            jump_test(function, rows)
     assert function.calls.trials == 0
     assert function.jumps_at(X).kind == "smooth"
 
@@ -205,11 +203,6 @@ def test_a_model_that_draws_anew_is_refused_with_the_difference():
 
 
 def test_values_that_are_not_finite_between_rows():
-    def model(P):
-        return np.where(np.isin(P[:, 0], X[:, 0]), P[:, 0], np.nan)
-
-    with pytest.raises(InvalidInput, match=r"between rows of X: .*not finite"):
-        jump_test(po.wrap(model), X)
     few = po.wrap(lambda P: np.where(P[:, 0] > 2.0, np.inf, smooth(P)))
     assert few.jumps_at(X).kind == "smooth"  # other segments tell
 
@@ -250,11 +243,6 @@ def test_the_seed_chooses_the_rows():
 def test_verdicts_are_told_in_words():
     words = Jumps("jumps", 2.43, 5376).in_words()
     assert words == "jumps: its slopes miss 100 % of its change between rows (J = 2.43)"
-
-
-def test_what_is_no_function_is_refused():
-    with pytest.raises(InvalidInput, match=r"propopt\.wrap"):
-        jump_test(np.sin, X)
 
 
 def test_a_smooth_model_is_differentiated_without_a_word():

@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 import pytest
+from differentiated import central_differences
 from sklearn import linear_model
 from sklearn.tree import DecisionTreeRegressor
 from small_data import FRAME, X, Y, same
 
 from propopt.base.errors import InvalidInput
 from propopt.functions import Sine, wrap
-from propopt.functions.differences import central_differences
 
 
 def rosenbrock(points):

@@ -69,7 +69,7 @@ def test_the_estimate_tells_what_is_known_of_it():
     assert result.n_draws == 200
     # one for each row, and one for its other value in the column that has two
     assert result.evaluations == function.calls.rows == 200 * 20 * 2
-    assert result.evaluations == mean.evaluations(ROWS)
+    assert result.evaluations == 200 * mean.per_draw_at(ROWS)
     assert result.source == mean.gradient_method
     assert result.source.startswith("200 draws, 10 blocks, least squares")
     assert "data law of 150 rows, 4 columns" in result.source
@@ -99,15 +99,6 @@ def test_an_estimate_that_grew_is_the_one_that_was_large(paired):
     np.testing.assert_array_equal(grown.estimate.values, large.values)
     assert grown.estimate.source == large.source
     assert grown.n_draws == large.n_draws == 400
-
-
-def test_estimates_double_until_the_budget_is_spent():
-    function = po.wrap(lost)
-    result = list(sampled(100, function).estimates(ROWS, max_evaluations=14_399))
-    assert [estimate.n_draws for estimate in result] == [100, 200, 350]
-    assert function.calls.rows == result[-1].evaluations == 350 * 40 <= 14_399
-    errors = [estimate.standard_errors.mean() for estimate in result]
-    assert errors == sorted(errors, reverse=True)
 
 
 def variance(estimate):

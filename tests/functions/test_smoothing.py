@@ -12,6 +12,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from differentiated import central_differences
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
@@ -27,7 +28,6 @@ from propopt.base import resources
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.resources import Budget
 from propopt.functions import Power
-from propopt.functions.differences import central_differences
 from propopt.functions.formulas import Exponential, LinearPlusSine
 from propopt.laws.data_law import BoxMeans, NoiseLaw
 from propopt.structures.boxes.boxes import Boxes

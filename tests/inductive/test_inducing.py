@@ -22,7 +22,7 @@ from propopt.inductive import (
     RandomInputs,
     posterior,
 )
-from propopt.inductive.inputs import AnyKernel, Candidates
+from propopt.inductive.inputs import Candidates, PointKernel
 
 
 MEANS = ["none", "per_feature", "common"]
@@ -35,7 +35,7 @@ RULES = {
 
 
 def observed(X: np.ndarray, noise: float = 0.1, seed: int = 0) -> Candidates:
-    kernel = AnyKernel(function=RBF(1.0), jitter=0.0)
+    kernel = PointKernel(function=RBF(1.0), jitter=0.0, radial=False)
     return Candidates(X=X, kernel=kernel, noise=noise, rng=np.random.default_rng(seed))
 
 

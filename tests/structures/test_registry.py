@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from differentiated import central_differences
 from sklearn.cross_decomposition import PLSRegression
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer, StandardScaler
 
 import propopt as po
-from propopt.functions.differences import central_differences
 from propopt.structures import registry
 from propopt.structures.networks import Affine, Network
 from propopt.structures.readers.fitted_networks import Reader, floats

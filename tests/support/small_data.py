@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from differentiated import central_differences
 from sklearn.preprocessing import StandardScaler
-
-from propopt.functions.differences import central_differences
 
 
 RNG = np.random.default_rng(7)

@@ -13,7 +13,7 @@ from pydantic import Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
 from propopt.functions import Function
-from propopt.functions.wrapping import wrapped_by_margin
+from propopt.functions.wrapping import KnownTable, wrapped_by_margin
 from propopt.losses.graphs.grids import grid_size
 from propopt.problems.sections import MOST_NUMBERS, Section, Seed
 from propopt.problems.sources import Faults, Source
@@ -258,7 +258,7 @@ class _Maker:
         spec, outcome = self.schema.model, self.schema.data.outcome
         assert spec is not None  # by the schema
         function = wrapped_by_margin(
-            model, spec.chosen_class, spec.output, data=known, outcome=outcome
+            model, spec.chosen_class, spec.output, KnownTable(known), outcome=outcome
         )
         if getattr(model, "is_flat", False):
             function = replace(function, piecewise_constant=True)  # type: ignore[type-var]

@@ -21,7 +21,7 @@ from propopt.functions import PAPER_FUNCTIONS, Function, Power, smoothed
 from propopt.functions.function import EXACT, read_function
 from propopt.functions.outputs import Output, Target
 from propopt.functions.texts import TextFunction
-from propopt.functions.wrapping import wrapped_by_margin
+from propopt.functions.wrapping import KnownTable, wrapped_by_margin
 from propopt.losses.faithfulness import Estimate
 from propopt.problems.sections import Section, refuse_settings
 from propopt.problems.subject.learning import (
@@ -166,7 +166,8 @@ class Subject:
             others = points
         schema = _schema(others) if columns is None else columns
         labels = None if y is None else _taken(y, rest)
-        wrapped = partial(wrapped_by_margin, target=target, output=output, data=schema)
+        told = KnownTable(schema)
+        wrapped = partial(wrapped_by_margin, target=target, output=output, told=told)
         return cls(
             points=points,
             others=others,

@@ -17,7 +17,6 @@ import propopt as po
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Quantity
 from propopt.functions.cost import cost_of
-from propopt.functions.differences import jump_test
 from propopt.functions.texts import DocumentFunction, TextFunction
 from propopt.structures.subsets.conjunctions import Conjunctions
 from propopt.tables.documents import PatternWords, VectoriserWords
@@ -363,12 +362,10 @@ class TestWhatIsRefused:
             with pytest.raises(InvalidInput, match="leave step, gradient and input_sh"):
                 po.wrap(classifier(), data=NOTES, **extra)
 
-    def test_smoothing_and_the_jump_test(self):
+    def test_smoothing(self):
         f = po.wrap(classifier(), data=NOTES)
         with pytest.raises(InvalidInput, match="needs no smoothing"):
             po.smoothed(f, 0.1)
-        with pytest.raises(InvalidInput, match="numeric columns of at least three"):
-            jump_test(f, NOTES)
 
 
 def test_a_function_can_be_pickled():

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 import propopt as po
 from propopt.base.errors import InvalidInput
 from propopt.functions.texts import TextFunction
-from propopt.functions.wrapping import wrapped, wrapped_by_margin
+from propopt.functions.wrapping import KnownTable, wrapped, wrapped_by_margin
 
 
 TEXTS = ["good food", "bad food", "no good", "bad", "good", "so bad"]
@@ -47,16 +47,16 @@ def test_the_margin_of_a_boosted_classifier():
     probability = po.wrap(model, data=TEXTS)
     margin = po.wrap(model, output="margin", data=TEXTS)
     assert (probability.is_read, margin.is_read) == (False, True)
-    result = wrapped_by_margin(model, data=TEXTS, batch_rows=2)
+    result = wrapped_by_margin(model, None, "auto", KnownTable(TEXTS), batch_rows=2)
     np.testing.assert_array_equal(result.value(TEXTS), margin.value(TEXTS))
     assert result.batch_rows == 2
-    asked = wrapped_by_margin(model, output="probability", data=TEXTS)
+    asked = wrapped_by_margin(model, None, "probability", KnownTable(TEXTS))
     np.testing.assert_array_equal(asked.value(TEXTS), probability.value(TEXTS))
 
 
 def test_the_probability_of_others():
     model = fitted(LogisticRegression())
-    result = wrapped_by_margin(model, data=TEXTS).value(TEXTS)
+    result = wrapped_by_margin(model, None, "auto", KnownTable(TEXTS)).value(TEXTS)
     np.testing.assert_array_equal(result, model.predict_proba(TEXTS)[:, 1])
 
 

@@ -9,8 +9,8 @@ from propopt.interactions.inference import ErrorRange
 from propopt.interactions.learning import weight_name
 from propopt.interactions.patch_draws import (
     features_in_patch,
+    rounded_up,
     rows_in_patch,
-    whole_features,
 )
 from propopt.interactions.splitting import dealt_folds, dealt_groups, held_out_groups
 
@@ -34,7 +34,7 @@ def test_sizes_of_patches():
     assert [rows_in_patch(0.2, n) for n in (10, 60, 500)] == [5, 20, 100]
     assert rows_in_patch("sqrt", 250) == 16
     assert [features_in_patch(None, n) for n in (5, 20, 50)] == [3, 10, 10]
-    assert [whole_features(m) for m in (0.2 * 15, 2.1)] == [3, 3]
+    assert [rounded_up(m) for m in (0.2 * 15, 2.1)] == [3, 3]
 
 
 def test_subsets_and_pairs_of_sets():

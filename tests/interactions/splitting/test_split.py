@@ -157,13 +157,13 @@ def test_numbers_do_not_depend_on_workers_or_on_what_was_asked_before(
 
 def test_each_set_is_fitted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     fits: list[tuple[int, ...]] = []
-    original = splitting_errors.Verdicts.__call__
+    original = splitting_errors.verdicts
 
-    def counted(own: Any) -> Array:
-        fits.extend(own.left_out)
-        return original(own)
+    def counted(refits: Any, judges: Any, left_out: Any, *settings: Any) -> Any:
+        fits.extend(left_out)
+        return original(refits, judges, left_out, *settings)
 
-    monkeypatch.setattr(splitting_errors.Verdicts, "__call__", counted)
+    monkeypatch.setattr(splitting_errors, "verdicts", counted)
     pairs = np.array(list(combinations(range(4), 2)))
     source = fitted(DataSplit(), LinearRegression(), sets=pairs)
     assert len(fits) == len(set(fits)) == 1 + 4 + 6

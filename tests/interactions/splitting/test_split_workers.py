@@ -9,8 +9,7 @@ from minipatch_cases import Once, fitted, small_table
 from sklearn.tree import DecisionTreeRegressor
 
 from propopt.base.errors import SolverFailure
-from propopt.interactions import DataSplit
-from propopt.interactions.splitting import Verdicts
+from propopt.interactions import DataSplit, splitting
 
 
 LEARNER = DecisionTreeRegressor(max_features=1)  # it draws, too
@@ -65,19 +64,19 @@ def test_what_was_finished_before_an_interruption_is_not_fitted_again(
     source = fitted(
         DataSplit(), X, y, LEARNER, order=1
     )  # of which larger sets are asked
-    run = Verdicts.__call__
+    run = splitting.verdicts
     begun: list[tuple[tuple[int, ...], ...]] = []
 
     def stop(most: int):
         begun.clear()
 
-        def counted(call):
+        def counted(refits, judges, left_out, *settings):
             if len(begun) == most:
                 raise KeyboardInterrupt
-            begun.append(call.left_out)
-            return run(call)
+            begun.append(left_out)
+            return run(refits, judges, left_out, *settings)
 
-        monkeypatch.setattr(Verdicts, "__call__", counted)
+        monkeypatch.setattr(splitting, "verdicts", counted)
 
     pairs = source.features.all_sets(2)
     stop(3)
