@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import (
     Annotated,
     Any,
-    ClassVar,
     Final,
     Literal,
     Self,
@@ -36,7 +35,6 @@ from propopt.lime import TextLaw
 from propopt.problems.jobs.job import (
     Answer,
     FileOfJob,
-    Job,
     SubjectLook,
     Writer,
     manifest,
@@ -166,14 +164,6 @@ class ExplainSection(Section):
         with part("interactions"):
             return archive_path(folder / self.interactions)
 
-    def check_scores(self, folder: Path, extent: Extent) -> None:
-        """Refuse a file of interactions of other features than are explained."""
-        scores = self.scores(folder)
-        if scores is not None:
-            with part("interactions"):
-                names = extent.features or None
-                explained_members(scores, names, extent.n_features)
-
     def build(self, subject: Subject) -> dict[str, Any]:
         """Keyword arguments of :func:`propopt.explain`, but data and ``rng``."""
         X = subject.coordinates
@@ -212,55 +202,6 @@ _ALONE = "rows are explained together there; leave one out"
 _NEEDS_OUTPUT = "these are of units: output"
 _NEEDS_SLOPES = "this is of slopes, and none are taken; leave it out"
 _OF_NEAREST = "a graph says itself who is similar; knn has same_pattern"
-
-
-class ExplainKeys(CommonKeys):
-    """The keys of an explanation."""
-
-    explain: ExplainSection | None = Field(
-        None, description="one explanation with stated defaults; {} takes them all"
-    )
-
-
-class Explain(Job[ExplainKeys]):
-    """``propopt explain``: see :class:`propopt.problems.FirstLook`."""
-
-    key: ClassVar[str] = "explain"
-    command: ClassVar[str] = "propopt explain"
-    keys: ClassVar[type[CommonKeys]] = ExplainKeys
-    suffixes: ClassVar[tuple[str, ...]] = (
-        ".npz",
-        "_attributions.csv",
-        ".html",
-        ".json",
-    )
-
-    def check(self, schema: ExplainKeys, source: Source) -> None:
-        assert schema.explain is not None
-        _check_documents(schema.explain, schema.data.text is not None, source)
-        smoothed = schema.model is not None and schema.model.smooth is not None
-        if smoothed and "law" in schema.explain.model_fields_set:
-            raise source.error(
-                ("explain", "law"), "model.smooth chooses a law too; leave one out"
-            )
-
-    def check_extent(self, schema: ExplainKeys, extent: Extent) -> None:
-        assert schema.explain is not None
-        graph = schema.explain.graph
-        with part("explain", "graph"):
-            if graph is not None:
-                graph.check(extent.n_points)
-
-    def check_files(self, schema: ExplainKeys, folder: Path, extent: Extent) -> None:
-        assert schema.explain is not None
-        with part("explain"):
-            schema.explain.check_scores(folder, extent)
-
-    def check_formula(
-        self, schema: ExplainKeys, function: Function, points: Any
-    ) -> None:
-        del schema
-        function.gradient(points)
 
 
 # ---- documents
@@ -397,7 +338,9 @@ class FirstLook(SubjectLook[ExplainSection]):
     ===================== =============================================================
     """
 
-    job: ClassVar[type[Job[Any]]] = Explain
+    key = "explain"
+    command = "propopt explain"
+    suffixes = (".npz", "_attributions.csv", ".html", ".json")
 
     name: str = "explanation"  # what the files written are called
     folder: Path = Path()  # from which the section names a file of interactions
@@ -405,7 +348,7 @@ class FirstLook(SubjectLook[ExplainSection]):
     @classmethod
     def of(cls, file: FileOfJob) -> FirstLook:
         """The job of a problem file."""
-        section, folder = file.require(Explain), file.source.path.parent
+        section, folder = file.require(cls), file.source.path.parent
         with file.source.blaming("explain"):
             scores = section.scores_file(folder)
         return cls.asked(
@@ -415,6 +358,41 @@ class FirstLook(SubjectLook[ExplainSection]):
             description=file.schema.description or "",
             folder=folder,
         )
+
+    @classmethod
+    def check(cls, section: ExplainSection, schema: CommonKeys, source: Source) -> None:
+        _check_documents(section, schema.data.text is not None, source)
+        smoothed = schema.model is not None and schema.model.smooth is not None
+        if smoothed and "law" in section.model_fields_set:
+            raise source.error(
+                ("explain", "law"), "model.smooth chooses a law too; leave one out"
+            )
+
+    @classmethod
+    def check_extent(
+        cls, section: ExplainSection, schema: CommonKeys, extent: Extent
+    ) -> None:
+        del schema
+        with part("explain", "graph"):
+            if section.graph is not None:
+                section.graph.check(extent.n_points)
+
+    @classmethod
+    def check_files(cls, section: ExplainSection, folder: Path, extent: Extent) -> None:
+        """Refuse a file of interactions of other features than are explained."""
+        with part("explain"):
+            scores = section.scores(folder)
+            if scores is not None:
+                with part("interactions"):
+                    names = extent.features or None
+                    explained_members(scores, names, extent.n_features)
+
+    @classmethod
+    def check_formula(
+        cls, section: ExplainSection, function: Function, points: Any
+    ) -> None:
+        del section
+        function.gradient(points)
 
     def solve(self, progress: bool | None = None) -> Explanation:
         """The explanation, by :func:`propopt.explain` or :class:`propopt.Explainer`."""
@@ -446,7 +424,7 @@ class FirstLook(SubjectLook[ExplainSection]):
         result, subject = self.solve(progress), self.subject
         aims = (result.parameters.get(name) for name in ("gradient", "contributions"))
         content = manifest(
-            self.job.key,
+            self.key,
             self.name,
             subject,
             result,

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import (
     Annotated,
     Any,
-    ClassVar,
     Final,
     Literal,
     Self,
@@ -29,7 +28,6 @@ from propopt.base.errors import InvalidInput
 from propopt.base.files import write_csv, write_svg
 from propopt.base.terminal import PlainConsole, print_table
 from propopt.base.text import drawn, printable
-from propopt.functions import Function
 from propopt.interactions import (
     ILOCO,
     DataSplit,
@@ -59,7 +57,6 @@ from propopt.interactions.scores import (
 from propopt.problems.jobs.job import (
     Answer,
     FileOfJob,
-    Job,
     SubjectLook,
     Writer,
     settings_in_words,
@@ -363,16 +360,6 @@ class InteractionsSection(Section):
         return groups
 
 
-class InteractionsKeys(CommonKeys):
-    """The keys of interactions."""
-
-    interactions: InteractionsSection | None = Field(
-        None,
-        description="how much features matter jointly, with intervals; {} takes all "
-        "defaults",
-    )
-
-
 _REFITTED: Final = "has no effect: predictions are judged, of all classes"
 _NOT_OF_REFITS: Final = {
     "output": _REFITTED,
@@ -381,37 +368,7 @@ _NOT_OF_REFITS: Final = {
 }
 
 
-class InteractionsJob(Job[InteractionsKeys]):
-    """``propopt interactions``: see :class:`InteractionsLook`."""
-
-    key: ClassVar[str] = "interactions"
-    command: ClassVar[str] = "propopt interactions"
-    keys: ClassVar[type[CommonKeys]] = InteractionsKeys
-    refits: ClassVar[bool] = True
-    suffixes: ClassVar[tuple[str, ...]] = (
-        "_interactions.csv",
-        "_main_effects.csv",
-        ".svg",
-        ".npz",
-        ".json",
-    )
-
-    def check(self, schema: InteractionsKeys, source: Source) -> None:
-        _check_learner(schema, source)
-        _check_data(schema, source)
-
-    def check_extent(self, schema: InteractionsKeys, extent: Extent) -> None:
-        assert schema.interactions is not None
-        with part("interactions"):
-            schema.interactions.check(extent.columns, extent.n_rows, schema.data.groups)
-
-    def check_formula(
-        self, schema: InteractionsKeys, function: Function, points: Any
-    ) -> None:
-        """There is none: a formula is refused before."""
-
-
-def _check_learner(schema: InteractionsKeys, source: Source) -> None:
+def _check_learner(schema: CommonKeys, source: Source) -> None:
     """Refuse what cannot be fitted again and again, and settings that are not used."""
     model = schema.model
     if model is None:
@@ -424,7 +381,7 @@ def _check_learner(schema: InteractionsKeys, source: Source) -> None:
             raise source.error(("model", name), message)
 
 
-def _check_data(schema: InteractionsKeys, source: Source) -> None:
+def _check_data(schema: CommonKeys, source: Source) -> None:
     data = schema.data
     if data.text is not None:
         message = "words of documents cannot be left out by refits; leave it out"
@@ -555,7 +512,10 @@ class InteractionsLook(SubjectLook[InteractionsSection]):
     ============================ ======================================================
     """
 
-    job: ClassVar[type[Job[Any]]] = InteractionsJob
+    key = "interactions"
+    command = "propopt interactions"
+    suffixes = ("_interactions.csv", "_main_effects.csv", ".svg", ".npz", ".json")
+    refits = True
 
     name: str = "interactions"  # what the files written are called
     n_jobs: int | None = None  # workers that fit
@@ -570,7 +530,7 @@ class InteractionsLook(SubjectLook[InteractionsSection]):
         resume: str | Path | None = None,
     ) -> InteractionsLook:
         """The job of a problem file."""
-        section: InteractionsSection = file.require(InteractionsJob)
+        section: InteractionsSection = file.require(cls)
         own = None if resume is None else Path(resume) / file.name
         if own is not None:
             with file.source.blaming("interactions", "scheme"):
@@ -581,6 +541,21 @@ class InteractionsLook(SubjectLook[InteractionsSection]):
             n_jobs=n_jobs,
             resume=own,
         )
+
+    @classmethod
+    def check(
+        cls, section: InteractionsSection, schema: CommonKeys, source: Source
+    ) -> None:
+        del section
+        _check_learner(schema, source)
+        _check_data(schema, source)
+
+    @classmethod
+    def check_extent(
+        cls, section: InteractionsSection, schema: CommonKeys, extent: Extent
+    ) -> None:
+        with part("interactions"):
+            section.check(extent.columns, extent.n_rows, schema.data.groups)
 
     def solve(self, progress: bool | None = None) -> ILOCO:
         """The fitted estimator, with scores of the sets and of each feature."""
@@ -619,7 +594,7 @@ class InteractionsLook(SubjectLook[InteractionsSection]):
         interrupted = not section.scheme.is_whole(fitted.left_out_)
         judged = Judged.of(fitted, all_rows(self.subject)[1])
         content = {  # no model is fitted to all rows
-            "job": self.job.key,
+            "job": self.key,
             "name": self.name,
             "model": self.model,
             "seed": self.seed,

@@ -10,7 +10,6 @@ from functools import partial
 from typing import (
     Annotated,
     Any,
-    ClassVar,
     Final,
     Literal,
     Self,
@@ -44,7 +43,6 @@ from propopt.problems.jobs.job import (
     MOST_SHOWN,
     Answer,
     FileOfJob,
-    Job,
     SubjectLook,
     Writer,
     manifest,
@@ -379,49 +377,6 @@ _NOT_OF_TEXTS: Final = {
 }
 
 
-class LimeKeys(CommonKeys):
-    """The keys of an explanation by LIME."""
-
-    lime: LimeSection | None = Field(
-        None,
-        description="what the coefficients of LIME tend to, exactly, and what they "
-        "hide; {} takes all defaults",
-    )
-
-
-class LimeJob(Job[LimeKeys]):
-    """``propopt lime``: see :class:`LimeLook`."""
-
-    key: ClassVar[str] = "lime"
-    command: ClassVar[str] = "propopt lime"
-    keys: ClassVar[type[CommonKeys]] = LimeKeys
-    suffixes: ClassVar[tuple[str, ...]] = (
-        "_lime.csv",
-        "_diagnosis.csv",
-        "_path.csv",
-        ".svg",
-        ".html",
-        ".npz",
-        ".json",
-    )
-
-    def check(self, schema: LimeKeys, source: Source) -> None:
-        assert schema.lime is not None
-        unused = _NOT_OF_TABLES if schema.data.text is None else _NOT_OF_TEXTS
-        for name, message in unused.items():
-            if name in schema.lime.model_fields_set:
-                raise source.error(("lime", name), message)
-
-    def check_extent(self, schema: LimeKeys, extent: Extent) -> None:
-        assert schema.lime is not None
-        with part("lime"):
-            schema.lime.check(extent)
-
-    def check_formula(self, schema: LimeKeys, function: Function, points: Any) -> None:
-        del schema
-        function.value(points)
-
-
 # ---- What LIME is asked by a problem file: rows of a table, or documents
 
 
@@ -445,7 +400,17 @@ class LimeLook(SubjectLook[LimeSection]):
     ==================== ==============================================================
     """
 
-    job: ClassVar[type[Job[Any]]] = LimeJob
+    key = "lime"
+    command = "propopt lime"
+    suffixes = (
+        "_lime.csv",
+        "_diagnosis.csv",
+        "_path.csv",
+        ".svg",
+        ".html",
+        ".npz",
+        ".json",
+    )
 
     name: str = "lime"  # what the files written are called
 
@@ -457,6 +422,28 @@ class LimeLook(SubjectLook[LimeSection]):
             return look
         section = look.section.model_copy(update={"rows": list(rows)})
         return replace(look, section=section)
+
+    @classmethod
+    def check(cls, section: LimeSection, schema: CommonKeys, source: Source) -> None:
+        unused = _NOT_OF_TABLES if schema.data.text is None else _NOT_OF_TEXTS
+        for name, message in unused.items():
+            if name in section.model_fields_set:
+                raise source.error(("lime", name), message)
+
+    @classmethod
+    def check_extent(
+        cls, section: LimeSection, schema: CommonKeys, extent: Extent
+    ) -> None:
+        del schema
+        with part("lime"):
+            section.check(extent)
+
+    @classmethod
+    def check_formula(
+        cls, section: LimeSection, function: Function, points: Any
+    ) -> None:
+        del section
+        function.value(points)
 
     def solve(
         self, progress: bool | None = None
@@ -479,7 +466,7 @@ class LimeLook(SubjectLook[LimeSection]):
         diagnosis = result.diagnose(progress=progress) if asked else None
         rules = None if diagnosis is None else [f.rule for f in diagnosis.findings]
         content = manifest(
-            self.job.key,
+            self.key,
             self.name,
             self.subject,
             None,

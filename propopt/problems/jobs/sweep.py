@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import Field, Tag
 from rich.text import Text
@@ -355,52 +355,64 @@ class SweepKeys(CommonKeys):
 
 
 class Sweep(Job[SweepKeys]):
-    """``propopt sweep``: see :func:`propopt.problems.run_problem`."""
+    """``propopt sweep``: see :func:`propopt.problems.run_problem`.
 
-    key: ClassVar[str] = "objective"
-    command: ClassVar[str] = "propopt sweep"
-    keys: ClassVar[type[CommonKeys]] = SweepKeys
-    suffixes: ClassVar[tuple[str, ...]] = (
-        ".csv",
-        ".svg",
-        ".npz",
-        "_attributions.csv",
-        ".html",
-        ".json",
-    )
+    Its section is all keys of the file.
+    """
 
-    def check(self, schema: SweepKeys, source: Source) -> None:
+    key = "objective"
+    command = "propopt sweep"
+    suffixes = (".csv", ".svg", ".npz", "_attributions.csv", ".html", ".json")
+
+    @classmethod
+    def keys(cls) -> set[str]:
+        return {*SweepKeys.model_fields} - CommonKeys.model_fields.keys()
+
+    @classmethod
+    def section_of(cls, schema: CommonKeys) -> SweepKeys:
+        assert isinstance(schema, SweepKeys)
+        return schema
+
+    @classmethod
+    def check(cls, section: SweepKeys, schema: CommonKeys, source: Source) -> None:
         faults, is_text = Faults(), schema.data.text is not None
         with faults.noted():
-            check_sweep(schema, source)
-        for place, baseline in enumerate(schema.baselines):
+            check_sweep(section, source)
+        for place, baseline in enumerate(section.baselines):
             with faults.noted(), source.blaming("baselines", place):
                 baseline.build(is_text=is_text)
         faults.refuse()
 
-    def check_extent(self, schema: SweepKeys, extent: Extent) -> None:
-        assert schema.objective is not None
-        schema.objective.check(extent)
-        if schema.setting == "inductive":
-            schema.inductive.check(extent)
+    @classmethod
+    def check_extent(
+        cls, section: SweepKeys, schema: CommonKeys, extent: Extent
+    ) -> None:
+        del schema
+        assert section.objective is not None
+        section.objective.check(extent)
+        if section.setting == "inductive":
+            section.inductive.check(extent)
 
-    def check_formula(self, schema: SweepKeys, function: Function, points: Any) -> None:
-        if "gradient_matching" in schema.losses:
+    @classmethod
+    def check_formula(cls, section: SweepKeys, function: Function, points: Any) -> None:
+        if "gradient_matching" in section.losses:
             function.gradient(points)
-        if "function_matching" in schema.losses:
+        if "function_matching" in section.losses:
             function.value(points)
 
-    def check_data(self, schema: SweepKeys, source: Source) -> None:
-        if not any(loss.counts_points for loss in schema.losses.values()):
+    @classmethod
+    def check_data(cls, section: SweepKeys, source: Source) -> None:
+        if not any(loss.counts_points for loss in section.losses.values()):
             message = "no loss tells the number of points"
             raise source.error(
                 ("objective",), f"{message}; add gradient_matching or another"
             )
 
-    def check_all(self, schema: SweepKeys, subject: Callable[[], Subject]) -> None:
-        for name, loss in schema.losses.items():
-            of_words = schema.data.text is not None and loss.of_features
-            if schema.function is not None or not (loss.of_function or of_words):
+    @classmethod
+    def check_all(cls, section: SweepKeys, subject: Callable[[], Subject]) -> None:
+        for name, loss in section.losses.items():
+            of_words = section.data.text is not None and loss.of_features
+            if section.function is not None or not (loss.of_function or of_words):
                 with part("objective", name):
                     loss.build(subject())
 
