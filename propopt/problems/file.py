@@ -23,7 +23,7 @@ from propopt.problems.jobs.job import FileOfJob, Job
 from propopt.problems.jobs.lime import LimeSection
 from propopt.problems.jobs.sweep import Sweep, SweepKeys
 from propopt.problems.problem import Problem
-from propopt.problems.sections import Section
+from propopt.problems.sections import OneOf, Section
 from propopt.problems.sources import (
     MOST_MISTAKES,
     SHORT,
@@ -90,7 +90,8 @@ def sections_at(location: tuple[str | int, ...]) -> list[type[Section]]:
     sections: list[type[Section]] = [ProblemSchema]
     for step in location:
         fields = [s.model_fields[str(step)] for s in sections if step in s.model_fields]
-        deeper = [inner for field in fields for inner in _sections_in(field.annotation)]
+        said = [x for field in fields for x in (field.annotation, *field.metadata)]
+        deeper = [inner for one in said for inner in _sections_in(one)]
         chosen = [section for section in sections if step in _kinds_of(section)]
         sections = deeper or chosen or sections
     return sections
@@ -102,7 +103,9 @@ def kinds(location: tuple[str | int, ...]) -> list[str]:
 
 
 def _sections_in(annotation: Any) -> Iterator[type[Section]]:
-    if isinstance(annotation, type) and issubclass(annotation, Section):
+    if isinstance(annotation, OneOf):
+        yield from annotation.sections
+    elif isinstance(annotation, type) and issubclass(annotation, Section):
         yield annotation
     for argument in get_args(annotation):
         yield from _sections_in(argument)
@@ -545,7 +548,7 @@ class ProblemFile(FileOfJob):
                 f"expected exactly one of {_and([job.key for job in JOBS])}, got "
                 f"{_and(keys) if keys else 'none of them'}",
             )
-        of_others = set().union(*(job.keys() for job in JOBS)) - self.job.keys()
+        of_others = set().union(*(job.own_keys() for job in JOBS)) - self.job.own_keys()
         faults = Faults()
         for name in sorted(of_others & schema.model_fields_set):
             with faults.noted():

@@ -9,6 +9,7 @@ new graph is a section here and its place in ``PointGraph`` or ``FeatureGraph``.
 from __future__ import annotations
 
 from abc import abstractmethod
+from inspect import signature
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -17,7 +18,6 @@ from typing import (
     Final,
     Literal,
     TypeAlias,
-    get_args,
 )
 
 import numpy as np
@@ -35,10 +35,12 @@ from propopt.problems.sections import (
     Finite,
     Label,
     Nonnegative,
+    OneOf,
     Positive,
     Section,
     part,
     refuse_settings,
+    section_of,
 )
 from propopt.problems.subject.data import Extent
 from propopt.problems.subject.subject import Subject
@@ -51,9 +53,13 @@ from propopt.tables.frames import Labels, read_points
 class GraphSection(Section):
     """A graph of points or of features: the nodes."""
 
-    @abstractmethod
     def build(self, X: Any, n_nodes: int) -> graphs.Graph:
         """The graph."""
+        taken = signature(self.makes).parameters
+        known = {"X": X, "n_nodes": n_nodes}
+        given = {name: value for name, value in known.items() if name in taken}
+        graph: graphs.Graph = self.makes(**given, **self.settings("kind"))
+        return graph
 
     def check(self, n_nodes: int) -> None:
         """Refuse, before any work, what does not fit so many nodes."""
@@ -67,35 +73,22 @@ SamePattern: TypeAlias = Annotated[
 class GaussianGraph(GraphSection):
     """exp(−‖x − x'‖²/2Λ²)."""
 
+    makes = staticmethod(graphs.gaussian_graph)
+
     kind: Literal["gaussian"] = "gaussian"
     lengthscale: Positive | None = None
     cutoff: Annotated[float, Field(gt=0, lt=1)] | None = None
     same_pattern: SamePattern = False
-
-    def build(self, X: Any, n_nodes: int) -> graphs.Graph:
-        del n_nodes
-        return graphs.gaussian_graph(
-            X, self.lengthscale, cutoff=self.cutoff, same_pattern=self.same_pattern
-        )
 
     def check(self, n_nodes: int) -> None:
         if self.cutoff is None:
             _require_matrix(n_nodes, "a complete gaussian graph")
 
 
-class GaussianGridGraph(GraphSection):
-    """The same for all points of a grid, not stored: up to a million points."""
-
-    kind: Literal["grid_gaussian"]
-    lengthscale: Positive | None = None
-
-    def build(self, X: Any, n_nodes: int) -> graphs.Graph:
-        del n_nodes
-        return grid_gaussian_graph(X, self.lengthscale)
-
-
 class KnnGraph(GraphSection):
     """Nearest neighbours."""
+
+    makes = staticmethod(graphs.knn_graph)
 
     kind: Literal["knn"]
     n_neighbors: Count
@@ -109,16 +102,6 @@ class KnnGraph(GraphSection):
             refuse_settings(self, "uniform weights", ("lengthscale",))
         return self
 
-    def build(self, X: Any, n_nodes: int) -> graphs.Graph:
-        del n_nodes
-        return graphs.knn_graph(
-            X,
-            self.n_neighbors,
-            weights=self.weights,
-            lengthscale=self.lengthscale,
-            same_pattern=self.same_pattern,
-        )
-
     def check(self, n_nodes: int) -> None:
         if self.n_neighbors >= n_nodes:
             raise InvalidInput(
@@ -127,62 +110,25 @@ class KnnGraph(GraphSection):
             )
 
 
-class CosineGraph(GraphSection):
-    """Nearest directions, by the cosine: of documents those that share rarer words."""
-
-    kind: Literal["cosine"]
-    n_neighbors: Count = 8
-
-    def build(self, X: Any, n_nodes: int) -> graphs.Graph:
-        del n_nodes
-        return graphs.cosine_graph(X, self.n_neighbors)
-
-
-class ThresholdGraph(GraphSection):
-    """Pairs with ‖x − x'‖² ≤ threshold."""
-
-    kind: Literal["threshold"]
-    threshold: Nonnegative
-    same_pattern: SamePattern = False
-
-    def build(self, X: Any, n_nodes: int) -> graphs.Graph:
-        del n_nodes
-        return graphs.threshold_graph(X, self.threshold, same_pattern=self.same_pattern)
-
-
 class CompleteGraph(GraphSection):
     """All pairs."""
 
-    kind: Literal["complete"]
+    makes = staticmethod(graphs.complete_graph)
 
-    def build(self, X: Any, n_nodes: int) -> graphs.Graph:
-        del X
-        return graphs.complete_graph(n_nodes)
+    kind: Literal["complete"]
 
     def check(self, n_nodes: int) -> None:
         _require_matrix(n_nodes, "a complete graph")
 
 
-class ChainGraph(GraphSection):
-    """Neighbours in order."""
-
-    kind: Literal["chain"]
-
-    def build(self, X: Any, n_nodes: int) -> graphs.Graph:
-        del X
-        return graphs.chain_graph(n_nodes)
-
-
 class PixelGraph(GraphSection):
     """Pixels of an image and their neighbours."""
+
+    makes = staticmethod(graphs.pixel_graph)
 
     kind: Literal["pixel"]
     height: Count
     width: Count
-
-    def build(self, X: Any, n_nodes: int) -> graphs.Graph:
-        del X, n_nodes
-        return graphs.pixel_graph(self.height, self.width)
 
     def check(self, n_nodes: int) -> None:
         if self.height * self.width != n_nodes:
@@ -192,46 +138,71 @@ class PixelGraph(GraphSection):
             )
 
 
-class CorrelationGraph(GraphSection):
-    """|Correlation| of columns."""
-
-    kind: Literal["correlation"]
-
-    def build(self, X: Any, n_nodes: int) -> graphs.Graph:
-        del n_nodes
-        return graphs.correlation_graph(X)
-
-
 class GroupGraph(GraphSection):
     """Features that carry the same label."""
 
+    makes = staticmethod(graphs.group_graph)
+
     kind: Literal["group"]
     labels: list[Label]
-
-    def build(self, X: Any, n_nodes: int) -> graphs.Graph:
-        del X, n_nodes
-        return graphs.group_graph(self.labels)
 
     def check(self, n_nodes: int) -> None:
         require_one_each("labels", n_nodes, len(self.labels))
 
 
-PointGraph: TypeAlias = Annotated[
-    GaussianGraph
-    | GaussianGridGraph
-    | KnnGraph
-    | CosineGraph
-    | ThresholdGraph
-    | CompleteGraph
-    | ChainGraph,
-    Field(discriminator="kind"),
-]
-POINT_GRAPHS: Final = get_args(get_args(PointGraph)[0])
-FeatureGraph: TypeAlias = Annotated[
-    ChainGraph | PixelGraph | CorrelationGraph | GroupGraph | CompleteGraph,
-    Field(discriminator="kind"),
-]
-FEATURE_GRAPHS: Final = get_args(get_args(FeatureGraph)[0])
+_CHAIN: Final = section_of(
+    graphs.chain_graph,
+    GraphSection,
+    "ChainGraph",
+    "Neighbours in order.",
+    kind=Literal["chain"],
+)
+POINT_GRAPHS: Final[tuple[type[GraphSection], ...]] = (
+    GaussianGraph,
+    section_of(
+        grid_gaussian_graph,
+        GraphSection,
+        "GaussianGridGraph",
+        "The same for all points of a grid, not stored: up to a million points.",
+        kind=Literal["grid_gaussian"],
+        lengthscale=Positive | None,
+    ),
+    KnnGraph,
+    section_of(
+        graphs.cosine_graph,
+        GraphSection,
+        "CosineGraph",
+        "Nearest directions, by the cosine: of documents those that share rarer words.",
+        kind=Literal["cosine"],
+        n_neighbors=Count,
+    ),
+    section_of(
+        graphs.threshold_graph,
+        GraphSection,
+        "ThresholdGraph",
+        "Pairs with ‖x − x'‖² ≤ threshold.",
+        kind=Literal["threshold"],
+        threshold=Nonnegative,
+        same_pattern=SamePattern,
+    ),
+    CompleteGraph,
+    _CHAIN,
+)
+FEATURE_GRAPHS: Final[tuple[type[GraphSection], ...]] = (
+    _CHAIN,
+    PixelGraph,
+    section_of(
+        graphs.correlation_graph,
+        GraphSection,
+        "CorrelationGraph",
+        "|Correlation| of columns.",
+        kind=Literal["correlation"],
+    ),
+    GroupGraph,
+    CompleteGraph,
+)
+PointGraph: TypeAlias = Annotated[GraphSection, OneOf("kind", POINT_GRAPHS)]
+FeatureGraph: TypeAlias = Annotated[GraphSection, OneOf("kind", FEATURE_GRAPHS)]
 
 
 def require_one_each(label: str, n_features: int, count: int) -> None:

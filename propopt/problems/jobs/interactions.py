@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -62,7 +61,15 @@ from propopt.problems.jobs.job import (
     settings_in_words,
     write_json,
 )
-from propopt.problems.sections import Count, Section, part, refuse_settings, shaped
+from propopt.problems.sections import (
+    Count,
+    OneOf,
+    Section,
+    part,
+    refuse_settings,
+    section_of,
+    shaped,
+)
 from propopt.problems.sources import Source
 from propopt.problems.subject.data import CommonKeys, Extent
 from propopt.problems.subject.models import OnnxModel
@@ -153,9 +160,9 @@ FeaturesSetting: TypeAlias = Annotated[
 class SchemeSection(Section):
     """How predictors without features are had."""
 
-    @abstractmethod
-    def build(self) -> Scheme:
+    def build(self) -> Any:
         """The scheme of these settings."""
+        return self.makes(**self.settings("kind"))
 
     def resumed(self, folder: Path) -> Scheme:
         """The same, which goes on from what is finished in a folder."""
@@ -178,6 +185,8 @@ class SchemeSection(Section):
 
 class MinipatchesSection(SchemeSection):
     """An ensemble on random rows and features, by :class:`Minipatches`."""
+
+    makes = Minipatches
 
     kind: Literal["minipatches"]
     n_patches: Annotated[int, Field(ge=2, le=10_000_000)] = Field(
@@ -207,9 +216,6 @@ class MinipatchesSection(SchemeSection):
         "20, or as many as there are patches",
     )
 
-    def build(self) -> Minipatches:
-        return Minipatches(**self.model_dump(exclude={"kind"}))
-
     def resumed(self, folder: Path) -> Minipatches:
         return replace(self.build(), folder=folder)
 
@@ -221,22 +227,21 @@ class MinipatchesSection(SchemeSection):
         check_order(self.build().usable(n_rows, features), order)
 
 
-class SplitSection(SchemeSection):
-    """One fit for each set of features, by :class:`DataSplit`."""
-
-    kind: Literal["split"]
-    test_size: BelowOne = Field(0.5, description="the share of rows that are held out")
-    n_folds: Annotated[int, Field(ge=2, le=10_000)] | None = Field(
-        None, description="so many folds instead, of which each is held out in turn"
-    )
-    stratify: bool = Field(False, description="draw from each class alike")
-
-    def build(self) -> DataSplit:
-        return DataSplit(**self.model_dump(exclude={"kind"}))
-
-
+SplitSection: Final = section_of(
+    DataSplit,
+    SchemeSection,
+    "SplitSection",
+    "One fit for each set of features, by :class:`DataSplit`.",
+    kind=Literal["split"],
+    test_size=(BelowOne, "the share of rows that are held out"),
+    n_folds=(
+        Annotated[int, Field(ge=2, le=10_000)] | None,
+        "so many folds instead, of which each is held out in turn",
+    ),
+    stratify="draw from each class alike",
+)
 AnyScheme: TypeAlias = Annotated[
-    MinipatchesSection | SplitSection, Field(discriminator="kind")
+    SchemeSection, OneOf("kind", (MinipatchesSection, SplitSection))
 ]
 """The schemes that a file may name."""
 

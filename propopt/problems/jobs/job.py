@@ -60,7 +60,7 @@ class Job(ABC, Generic[SectionOfJob]):
     """Whether the model is fitted again and again, not one output explained."""
 
     @classmethod
-    def keys(cls) -> set[str]:
+    def own_keys(cls) -> set[str]:
         """Those of a file that are of this job alone."""
         return {cls.key}
 

@@ -365,7 +365,7 @@ class Sweep(Job[SweepKeys]):
     suffixes = (".csv", ".svg", ".npz", "_attributions.csv", ".html", ".json")
 
     @classmethod
-    def keys(cls) -> set[str]:
+    def own_keys(cls) -> set[str]:
         return {*SweepKeys.model_fields} - CommonKeys.model_fields.keys()
 
     @classmethod

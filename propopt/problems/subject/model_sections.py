@@ -18,7 +18,6 @@ from typing import (
     Literal,
     Self,
     TypeAlias,
-    get_args,
 )
 
 import numpy as np
@@ -48,9 +47,11 @@ from propopt.problems.sections import (
     Count,
     Label,
     Nonnegative,
+    OneOf,
     Positive,
     Section,
     part,
+    section_of,
     shaped,
 )
 from propopt.structures.boxes.boxes import Boxes
@@ -104,9 +105,10 @@ class VectorizerSection(Section):
             )
         return self
 
-    @abstractmethod
     def make(self) -> Any:
         """The vectorizer, to be fitted."""
+        lengths = {"ngram_range": tuple(self.ngram_range)}
+        return self.makes(**self.settings("kind") | lengths, dtype=np.float64)
 
     def vocabulary(self, texts: Sequence[str]) -> list[str]:
         """The words that are counted in documents, or runs of words."""
@@ -120,39 +122,29 @@ class VectorizerSection(Section):
         except ValueError as error:
             raise InvalidInput(f"in the documents to fit on: {error}") from None
 
-    def _settings(self) -> dict[str, Any]:
-        own = self.model_dump(exclude={"kind"})
-        return own | {"ngram_range": tuple(self.ngram_range), "dtype": np.float64}
 
-
-class CountVectorizerSection(VectorizerSection):
-    """How often each word comes."""
-
-    kind: Literal["counts"]
-
-    def make(self) -> Any:
-        return CountVectorizer(**self._settings())
-
-
-class TfidfVectorizerSection(VectorizerSection):
-    """How often each word comes, more where few documents have it, to length one."""
-
-    kind: Literal["tfidf"]
-    norm: Literal["l1", "l2"] | None = "l2"
-    use_idf: bool = True
-    smooth_idf: bool = True
-    sublinear_tf: bool = False
-
-    def make(self) -> Any:
-        return TfidfVectorizer(**self._settings())
-
-
-AnyVectorizer: TypeAlias = Annotated[
-    CountVectorizerSection | TfidfVectorizerSection,
-    Field(discriminator="kind"),
-]
-VECTORIZERS: Final = get_args(get_args(AnyVectorizer)[0])
-TFIDF: Final = TfidfVectorizerSection.model_validate({"kind": "tfidf"})
+VECTORIZERS: Final[tuple[type[VectorizerSection], ...]] = (
+    section_of(
+        CountVectorizer,
+        VectorizerSection,
+        "CountVectorizerSection",
+        "How often each word comes.",
+        kind=Literal["counts"],
+    ),
+    section_of(
+        TfidfVectorizer,
+        VectorizerSection,
+        "TfidfVectorizerSection",
+        "How often each word comes, more where few documents have it, to length one.",
+        kind=Literal["tfidf"],
+        norm=Literal["l1", "l2"] | None,
+        use_idf=bool,
+        smooth_idf=bool,
+        sublinear_tf=bool,
+    ),
+)
+AnyVectorizer: TypeAlias = Annotated[VectorizerSection, OneOf("kind", VECTORIZERS)]
+TFIDF: Final = VECTORIZERS[1].model_validate({"kind": "tfidf"})
 """What documents are learned by where nothing else is said."""
 
 
