@@ -399,7 +399,7 @@ def read_problem(path: str | Path, code: Code = Code.REFUSED) -> ProblemFile:
     ProblemFileError
         ``file:line: path.to.key: what came, what would do``, one line per mistake.
     """
-    return _checked(YamlSource.read(path), code)
+    return _checked(YamlSource(path), code)
 
 
 def read_problem_and_table(path: str | Path, code: Code = Code.REFUSED) -> ProblemFile:
@@ -407,7 +407,7 @@ def read_problem_and_table(path: str | Path, code: Code = Code.REFUSED) -> Probl
 
     Of a file that is right the table is not read here.
     """
-    source = YamlSource.read(path)
+    source = YamlSource(path)
     try:
         return _checked(source, code)
     except ProblemFileError as error:

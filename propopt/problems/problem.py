@@ -164,35 +164,15 @@ def _with_first(
     return replace(explanation, attributions=rows)
 
 
-# ---- Transductive or inductive: what stands beside the optima of a problem
+# ---- The inductive setting: what stands beside the optima of a problem
 
 
 ROBUSTNESS = ("kernel_robustness", "pairwise_robustness")
 
 
-class Setting:
-    """When the inputs are known."""
-
-    def complete(self, trade_offs: TradeOffs, problem: Problem) -> TradeOffs:
-        """The trade-offs with what the setting adds to them; by default nothing."""
-        del problem
-        return trade_offs
-
-    def describe(self, problem: Problem) -> str | None:
-        """A few words on what is added, if anything is."""
-        del problem
-        return None
-
-
-@final
-@dataclass(frozen=True)
-class Transductive(Setting):
-    """All inputs are known at once: there is nothing beside the optima."""
-
-
 @final
 @dataclass(frozen=True, kw_only=True)
-class Inductive(Setting):
+class Inductive:
     """Inputs come later: each is explained from gradients at the observations.
 
     The objective must have ``gradient_matching``, one of ``kernel_robustness`` and
@@ -230,6 +210,7 @@ class Inductive(Setting):
         return replace(trade_offs, baselines=baselines, interrupted=interrupted)
 
     def describe(self, problem: Problem) -> str:
+        """A few words on what is added."""
         return f"gradients known at {len(problem.subject.others)} inputs"
 
     def _explanations(
@@ -326,8 +307,8 @@ class Problem:
         is bounded instead.
     baselines : sequence, optional
         Baselines, or lists of them, each explaining the points by ``seed``.
-    setting : Setting
-        :class:`Transductive`, or :class:`Inductive` for inputs that come later.
+    setting : Inductive, optional
+        For inputs that come later; by default all are known at once.
     solver, tolerance
         As for :func:`propopt.solve`.
     seed : int
@@ -374,7 +355,7 @@ class Problem:
         weights: Mapping[str, Swept] | None = None,
         limits: Mapping[str, Swept] | None = None,
         baselines: Sequence[Baseline | Sequence[Baseline]] = (),
-        setting: Setting | None = None,
+        setting: Inductive | None = None,
         solver: str | Solver = "auto",
         tolerance: float = 1e-6,
         seed: int = 0,
@@ -390,7 +371,7 @@ class Problem:
         self.weights = _listed(weights)
         self.limits = _listed(limits)
         self._baselines = tuple(_group(entry) for entry in baselines)
-        self.setting = setting or Transductive()
+        self.setting = setting
         self.solver = solver
         self.tolerance = tolerance
         self.seed = seed
@@ -509,6 +490,8 @@ class Problem:
                 n_jobs=n_jobs,
                 progress=progress,
             )
+            if self.setting is None:
+                return trade_offs
             return self.setting.complete(trade_offs, self)
 
     @cached_property

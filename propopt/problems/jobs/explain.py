@@ -165,7 +165,7 @@ class ExplainSection(Section):
 
         With ``reference`` those of :class:`propopt.Explainer`.
         """
-        own, X = self.settings("reference", "interactions"), subject.coordinates
+        own = self.settings("reference", "interactions")
         smoothed = isinstance(subject.function, SmoothGradients)  # by model.smooth
         parts = own["units"] == "output" and own["contributions"] == "shapley"
         if own["scale"] == "none":
@@ -178,6 +178,7 @@ class ExplainSection(Section):
             of_several = ("graph", "same_pattern", *_OF_DRAWS)
             return {name: own[name] for name in own if name not in of_several}
         if own["graph"] is not None:
+            X = subject.coordinates
             own["graph"] = own["graph"].build(X, len(X))
         return own
 

@@ -42,9 +42,8 @@ from propopt.problems.losses import (
 )
 from propopt.problems.problem import (
     ROBUSTNESS,
+    Inductive,
     Problem,
-    Setting,
-    Transductive,
     check_pick,
 )
 from propopt.problems.sections import (
@@ -344,10 +343,10 @@ class SweepKeys(CommonKeys):
                 groups.append(baseline.build(is_text=is_text))
         return groups
 
-    def build_setting(self) -> Setting:
-        """When the inputs are known."""
+    def build_setting(self) -> Inductive | None:
+        """What is added for inputs that come later."""
         if self.setting == "transductive":
-            return Transductive()
+            return None
         (robustness,) = (
             self.losses[name] for name in ROBUSTNESS if name in self.losses
         )
@@ -602,7 +601,7 @@ def _solved(
         console,
         _slopes(problem),
         f"{len(problem.methods)} baseline explanations",
-        problem.setting.describe(problem),
+        problem.setting and problem.setting.describe(problem),
     )
     trade_offs = problem.sweep(
         _watched(problem, console),
