@@ -209,10 +209,6 @@ class Inductive:
         baselines = (*explanations, *trade_offs.baselines)
         return replace(trade_offs, baselines=baselines, interrupted=interrupted)
 
-    def describe(self, problem: Problem) -> str:
-        """A few words on what is added."""
-        return f"gradients known at {len(problem.subject.others)} inputs"
-
     def _explanations(
         self, optima: tuple[Explanation, ...], problem: Problem
     ) -> Iterator[Explanation]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from math import prod
 from pathlib import Path
@@ -426,68 +426,34 @@ _MOST_OF_A_TABLE = 1_000_000
 """Numbers in the table of one explanation."""
 
 
-@dataclass(frozen=True, eq=False)
-class KeptAttributions:
-    """What is written of the attributions of a sweep."""
-
-    writers: dict[str, Writer]
-    picked: Explanation | None
-    left_out: tuple[str, ...]  # sentences on what is not written
-    interrupted: bool = False
-
-    def write(self, run: JobRun) -> KeptAttributions:
-        """Write them; what was kept after all."""
-        try:
-            run.write(self.writers)
-        except KeyboardInterrupt:
-            left_out = (*self.left_out, "attributions: interrupted")
-            return replace(self, writers={}, left_out=left_out, interrupted=True)
-        return self
-
-    @classmethod
-    def of(cls, trade_offs: TradeOffs, problem: Problem) -> KeptAttributions:
-        """The front and the picked optimum, unless these are very large."""
-        if problem.attributions == "none":
-            return cls({}, None, ("attributions are not written: none are asked for",))
-        try:
-            best = problem.picked(trade_offs)
-        except InvalidInput as error:
-            return cls({}, None, (f"attributions are not written: {error}",))
-        front = trade_offs.front()
-        n_numbers = len(problem.points) * problem.subject.n_features
-        of_front = n_numbers * (len(front.optimized) + len(front.baselines))
-        files = (
-            _File(".npz", "of the front", of_front, _MOST_OF_A_FRONT),
-            _File("_attributions.csv", "picked", n_numbers, _MOST_OF_A_TABLE),
-        )
-        whole = problem.attributions == "all"
-        kept = [file for file in files if whole or file.n_numbers <= file.most]
-        writers: dict[str, Writer] = {
-            ".npz": front.save,
-            "_attributions.csv": partial(_write_table, best),
-        }
-        return cls(
-            {file.suffix: writers[file.suffix] for file in kept}
-            | page_writers(best, problem.subject),
-            best,
-            tuple(file.left_out for file in files if file not in kept),
-        )
-
-
-@dataclass(frozen=True)
-class _File:
-    suffix: str
-    label: str
-    n_numbers: int
-    most: int
-
-    @property
-    def left_out(self) -> str:
-        return (
-            f"attributions {self.label} are not written ({self.suffix}): "
-            f"{self.n_numbers:,} numbers are more than {self.most:,}; "
-            "`attributions: all` writes them"
-        )
+def _attributions(
+    trade_offs: TradeOffs, problem: Problem
+) -> tuple[dict[str, Writer], Explanation | None, list[str]]:
+    """What writes them, the picked optimum, and sentences on what is left out."""
+    if problem.attributions == "none":
+        return {}, None, ["attributions are not written: none are asked for"]
+    try:
+        best = problem.picked(trade_offs)
+    except InvalidInput as error:
+        return {}, None, [f"attributions are not written: {error}"]
+    front, page = trade_offs.front(), page_writers(best, problem.subject)
+    n_numbers = len(problem.points) * problem.subject.n_features
+    of_front = n_numbers * (len(front.optimized) + len(front.baselines))
+    table: Writer = partial(_write_table, best)
+    writers: dict[str, Writer] = {}
+    left_out = []
+    for suffix, label, count, most, writer in (
+        (".npz", "of the front", of_front, _MOST_OF_A_FRONT, front.save),
+        ("_attributions.csv", "picked", n_numbers, _MOST_OF_A_TABLE, table),
+    ):
+        if problem.attributions == "all" or count <= most:
+            writers[suffix] = writer
+        else:
+            left_out.append(
+                f"attributions {label} are not written ({suffix}): {count:,} numbers "
+                f"are more than {most:,}; `attributions: all` writes them"
+            )
+    return writers | page, best, left_out
 
 
 def _write_table(best: Explanation, path: str) -> None:
@@ -551,30 +517,35 @@ def run_problem(
     """
     find_solver(solver or problem.solver)  # a typo costs no work
     run = JobRun(Sweep, problem.name, problem.files, folder, quiet=quiet)
-    console = run.console
+    console, interrupted = run.console, False
     with warnings_printed(), silent(quiet):
         trade_offs = _solved(problem, console, n_jobs, solver)
         run.write(_of_losses(trade_offs, problem))
         run.show_unwritten()
         print_trade_offs(trade_offs, problem.swept, console)
         with console.status("attributions"):
-            kept = KeptAttributions.of(trade_offs, problem).write(run)
-        for sentence in kept.left_out:
+            writers, picked, left_out = _attributions(trade_offs, problem)
+            try:
+                run.write(writers)
+            except KeyboardInterrupt:
+                writers, interrupted = {}, True
+                left_out.append("attributions: interrupted")
+        for sentence in left_out:
             console.print(sentence)
         content = manifest(
             Sweep.key,
             problem.name,
             problem.subject,
-            kept.picked,
+            picked,
             gradient=problem.subject.sloped.gradient_method,
             pick=problem.pick,
-            left_out=kept.left_out,
+            left_out=left_out,
         )
         run.write({".json": partial(write_json, content)})
-        print_finding(trade_offs, kept.picked, problem.pick, console)
-    if kept.interrupted:
+        print_finding(trade_offs, picked, problem.pick, console)
+    if interrupted:
         trade_offs = replace(trade_offs, interrupted=True)
-    run.end(trade_offs, [".csv", ".svg", *kept.writers, ".json"], _asked(problem))
+    run.end(trade_offs, [".csv", ".svg", *writers, ".json"], _asked(problem))
     return trade_offs
 
 
@@ -601,7 +572,7 @@ def _solved(
         console,
         _slopes(problem),
         f"{len(problem.methods)} baseline explanations",
-        problem.setting and problem.setting.describe(problem),
+        problem.setting and f"gradients known at {len(problem.subject.others)} inputs",
     )
     trade_offs = problem.sweep(
         _watched(problem, console),
