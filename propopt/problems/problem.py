@@ -81,17 +81,6 @@ class Observations:
     own: Attributions  # at the new inputs
     n_shared: int  # so many rows, from the first, are in both
 
-    def first(self, count: int | None) -> Observations:
-        """The same with only so many observations; None is all."""
-        if count is None:
-            return self
-        return replace(
-            self,
-            others=self.others[:count],
-            gradients=self.gradients[:count],
-            n_shared=min(self.n_shared, count),
-        )
-
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -125,25 +114,18 @@ class Plan:
         pairs: Sequence[Pair],
     ) -> list[Explanation]:
         """The new inputs under each pair of weights, from one fit."""
-        observed = observations.first(self.n_observations)
+        new, count = observations.new, self.n_observations
         model = clone(explainer).set_params(inducing=self.inducing)
-        model.fit(observed.others, observed.gradients)
-        return [self._named(one) for one in self._path(model, observed, pairs)]
-
-    def _path(
-        self,
-        model: GaussianProcessExplainer,
-        observed: Observations,
-        pairs: Sequence[Pair],
-    ) -> list[Explanation]:
-        plain = model.explain_path(observed.new, pairs)
-        if not self.own_gradients:
-            return plain
-        with_own = model.explain_path(observed.new, pairs, gradients=observed.own)
-        return [
-            _with_first(own, other, observed.n_shared)
-            for own, other in zip(with_own, plain, strict=True)
-        ]
+        model.fit(observations.others[:count], observations.gradients[:count])
+        path = model.explain_path(new, pairs)
+        if self.own_gradients:
+            n_shared = len(observations.others[:count][: observations.n_shared])
+            with_own = model.explain_path(new, pairs, gradients=observations.own)
+            path = [
+                _with_first(own, other, n_shared)
+                for own, other in zip(with_own, path, strict=True)
+            ]
+        return [self._named(one) for one in path]
 
     def _named(self, explanation: Explanation) -> Explanation:
         parameters = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import comb
@@ -330,8 +330,7 @@ class InteractionsSection(Section):
         self, columns: Sequence[str], n_rows: int, others: Mapping[str, Sequence[str]]
     ) -> None:
         """Refuse sets and patches that a table cannot have."""
-        groups: dict[Hashable, Sequence[Hashable]] = dict(others.items())
-        features = self.features(columns, groups)
+        features = Features.of(columns, self.all_groups(others))
         if isinstance(self.sets, list):
             order = read_sets(self.sets, self.order, features).shape[1]
         else:
@@ -350,19 +349,11 @@ class InteractionsSection(Section):
         names = ("level", "adjust", "side", "against")
         return {name: getattr(self, name) for name in names}
 
-    def features(
-        self, columns: Sequence[str], others: Mapping[Hashable, Sequence[Hashable]]
-    ) -> Features:
-        """What is left out of a table with these columns, some in other groups."""
-        return Features.of(columns, self.all_groups(others))
-
     def all_groups(
-        self, others: Mapping[Hashable, Sequence[Hashable]]
+        self, others: Mapping[Any, Sequence[Any]]
     ) -> dict[Hashable, Sequence[Hashable]]:
         """Groups of the data, and those of this section."""
-        groups: dict[Hashable, Sequence[Hashable]] = dict(others)
-        groups.update(self.groups.items())
-        return groups
+        return {**others, **self.groups}
 
 
 _REFITTED: Final = "has no effect: predictions are judged, of all classes"
@@ -568,29 +559,20 @@ class InteractionsLook(SubjectLook[InteractionsSection]):
         with part("model"):
             learner = self.subject.learner
         X, y = all_rows(self.subject)
+        scheme, schema = section.scheme, self.subject.columns
+        encoded = {} if schema is None else encoded_groups(schema)
         with part("interactions"):
             return ILOCO(
                 learner,
-                self._scheme,
+                scheme.build() if self.resume is None else scheme.resumed(self.resume),
                 order=section.order,
                 sets=section.chosen,
                 error=section.error,
-                groups=self._groups,
+                groups=section.all_groups(encoded),
                 n_jobs=self.n_jobs,
                 random_state=self.seed,
                 progress=progress,
             ).fit(X, y)
-
-    @property
-    def _scheme(self) -> Scheme:
-        section = self.section.scheme
-        return section.build() if self.resume is None else section.resumed(self.resume)
-
-    @property
-    def _groups(self) -> Mapping[Hashable, Sequence[Hashable]]:
-        """Those that encode one feature each, and those of the section."""
-        schema = self.subject.columns
-        return self.section.all_groups({} if schema is None else encoded_groups(schema))
 
     def answer(self, progress: bool | None) -> Answer:
         """Tables with the intervals that the section asks for, and what was done."""
@@ -671,81 +653,71 @@ def print_interactions(
     for line in (*how, *result.notes, *result.cautions):
         console.print(line)
     if result.order > 1:
-        _print_sets(_Scores(result, section, console))
-    _print_features(_Scores(fitted.main_effects_, section, console))
+        _print_sets(result, section, console)
+    main_effects = fitted.main_effects_
+    table = main_effects.to_frame(**section.inference)
+    first = table.nlargest(_SHOWN, "estimate")
+    intervals = _intervals(main_effects, section)
+    title = f"The features that matter most, {intervals}"
+    _print_scores(title, main_effects, first, section, console)
+    rest = len(main_effects) - len(first)
+    if rest > 0:
+        console.print(f"{plural(rest, 'more feature')} in the files")
 
 
-def _print_sets(scores: _Scores) -> None:
-    noun = SET_NOUNS.get(scores.found.order, "set") + "s"
-    frame = scores.frame
+def _print_sets(
+    result: InteractionScores, section: InteractionsSection, console: PlainConsole
+) -> None:
+    """Those of largest score, and those that stand in for each other."""
+    noun = SET_NOUNS.get(result.order, "set") + "s"
+    frame = result.to_frame(**section.inference)
     highest = frame.nlargest(_SHOWN, "estimate")
-    scores.print(f"The {noun} of largest score, {scores.intervals}", highest)
+    title = f"The {noun} of largest score, {_intervals(result, section)}"
+    _print_scores(title, result, highest, section, console)
     lowest = frame.drop(highest.index).nsmallest(_OTHERS, "estimate")
     leak = lowest["leak"].fillna(0.0)
     leaked = (leak != 0.0) & (lowest["ci_high"] >= np.minimum(leak, 0.0))
     below = lowest[lowest["reject"] & (lowest["estimate"] < 0.0) & ~leaked]
     if len(below):
         meaning = ": each stands in for the other" if noun == "pairs" else ""
-        scores.print(f"The {noun} of most negative score{meaning}", below)
+        title = f"The {noun} of most negative score{meaning}"
+        _print_scores(title, result, below, section, console)
 
 
-def _print_features(scores: _Scores) -> None:
-    frame = scores.frame.nlargest(_SHOWN, "estimate")
-    scores.print(f"The features that matter most, {scores.intervals}", frame)
-    rest = len(scores.found) - len(frame)
-    if rest > 0:
-        words = f"{plural(rest, 'more feature')} in the files"
-        scores.console.print(words)
+def _intervals(result: InteractionScores, section: InteractionsSection) -> str:
+    """What they are, as a phrase."""
+    level = level_in_words(section.level)
+    if section.adjust == "none":
+        return f"with intervals of {level} each"
+    whose = f"{section.adjust} for {plural(result.n_candidates, 'set')}"
+    return f"with intervals of {level} ({whose})"
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class _Scores:
-    """Scores, and how they are printed."""
-
-    found: InteractionScores
-    section: InteractionsSection
-    console: PlainConsole
-
-    @property
-    def frame(self) -> pd.DataFrame:
-        return self.found.to_frame(**self.section.inference)
-
-    @property
-    def intervals(self) -> str:
-        """What they are, as a phrase."""
-        level, adjust = level_in_words(self.section.level), self.section.adjust
-        if adjust == "none":
-            return f"with intervals of {level} each"
-        whose = f"{adjust} for {plural(self.found.n_candidates, 'set')}"
-        return f"with intervals of {level} ({whose})"
-
-    @property
-    def columns(self) -> dict[str, str]:
-        """The numbers of a line, by their names in the table."""
-        columns = {
-            "score": "estimate",
-            "from": "ci_low",
-            "to": "ci_high",
-            "adjusted p": "p_adj",
-        }
-        if self.found.leak.any():
-            columns["without interaction"] = "leak"
-        return columns
-
-    def print(self, title: str, frame: pd.DataFrame) -> None:
-        """A table of some sets."""
-        kind = "set" if self.found.order > 1 else "feature"
-        verdict = f"not {self.section.against}"
-        head = [kind, *self.columns, verdict]
-        print_table(self.console, title, head, self._lines(frame))
-
-    def _lines(self, frame: pd.DataFrame) -> Iterator[list[str]]:
-        names = [f"feature_{k + 1}" for k in range(self.found.order)]
-        for row in frame.to_dict("records"):
-            numbers = [_number(row[column]) for column in self.columns.values()]
-            verdict = "yes" if row["reject"] else "–" if row["used"] else "not used"
-            yield [" × ".join(str(row[name]) for name in names), *numbers, verdict]
+def _print_scores(
+    title: str,
+    result: InteractionScores,
+    shown: pd.DataFrame,
+    section: InteractionsSection,
+    console: PlainConsole,
+) -> None:
+    """A table of some sets of a result."""
+    columns = {
+        "score": "estimate",
+        "from": "ci_low",
+        "to": "ci_high",
+        "adjusted p": "p_adj",
+    }
+    if result.leak.any():
+        columns["without interaction"] = "leak"
+    names = [f"feature_{k + 1}" for k in range(result.order)]
+    lines = []
+    for row in shown.to_dict("records"):
+        numbers = [_number(row[column]) for column in columns.values()]
+        verdict = "yes" if row["reject"] else "–" if row["used"] else "not used"
+        lines.append([" × ".join(str(row[n]) for n in names), *numbers, verdict])
+    kind = "set" if result.order > 1 else "feature"
+    head = [kind, *columns, f"not {section.against}"]
+    print_table(console, title, head, lines)
 
 
 def _number(value: float) -> str:

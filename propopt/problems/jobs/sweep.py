@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from math import prod
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeAlias
@@ -13,7 +14,13 @@ from pydantic import Field, Tag
 from rich.text import Text
 
 from propopt.base.checks import did_you_mean
-from propopt.base.errors import InvalidInput, MissingExtra, SolverFailure, Unwritten
+from propopt.base.errors import (
+    InvalidInput,
+    MissingExtra,
+    ProblemFileError,
+    SolverFailure,
+    Unwritten,
+)
 from propopt.base.files import write_svg
 from propopt.base.terminal import PlainConsole, silent
 from propopt.base.text import printable
@@ -68,65 +75,45 @@ from propopt.solvers.task import find_solver
 # ---- The job of ``objective``: minimise it for many weights or limits
 
 
-def check_sweep(schema: SweepKeys, source: Source) -> None:
-    """Refuse what the file alone shows to fail."""
-    faults = Faults()
+def _mistakes(schema: SweepKeys, source: Source) -> Iterator[ProblemFileError]:
+    """What the file alone shows to fail."""
     for check in (
-        _check_names,
-        _check_weights,
-        _check_setting,
-        _check_words,
-        _check_baselines,
-        _check_columns,
-        _check_solver,
+        _in_names,
+        _in_weights,
+        _in_setting,
+        _in_words,
+        _in_baselines,
+        _in_columns,
     ):
-        with faults.noted():
-            check(schema, source)
-    with faults.noted(), source.blaming():
-        check_pick(schema.pick, {**schema.build_weights(), **schema.build_limits()})
-    faults.refuse()
-
-
-def _check_solver(schema: SweepKeys, source: Source) -> None:
+        yield from check(schema, source)
     try:
         find_solver(schema.solver)
     except (InvalidInput, MissingExtra) as error:
-        message = str(error).removeprefix("solver: ")
-        raise source.error(("solver",), message) from error
+        yield source.error(("solver",), str(error).removeprefix("solver: "))
 
 
-def _check_names(schema: SweepKeys, source: Source) -> None:
+def _in_names(schema: SweepKeys, source: Source) -> Iterator[ProblemFileError]:
     """Only losses of the objective have weights, limits and axes."""
-    named = [(("sweep", name), name) for name in schema.sweep]
-    named += [(("limits", name), name) for name in schema.limits]
+    named: list[tuple[Location, str]] = []
+    for key, swept in (("sweep", schema.sweep), ("limits", schema.limits)):
+        named += [((key, name), name) for name in swept]
     if schema.plot is not None:
         named += [(("plot", "x"), schema.plot.x), (("plot", "y"), schema.plot.y)]
-    faults = Faults()
+    known = list(schema.losses)
     for location, name in named:
-        with faults.noted():
-            _check_loss(location, name, schema, source)
+        if name not in known:
+            yield source.error(
+                location,
+                f"the objective has no {name!r}{did_you_mean(name, known)}; "
+                f"it has {', '.join(known)}",
+            )
     for name in schema.limits:
-        with faults.noted():
-            if name in schema.sweep:
-                raise source.error(
-                    ("limits", name), "has weights in sweep; give limits or weights"
-                )
-    faults.refuse()
+        if name in schema.sweep:
+            message = "has weights in sweep; give limits or weights"
+            yield source.error(("limits", name), message)
 
 
-def _check_loss(
-    location: Location, name: str, schema: SweepKeys, source: Source
-) -> None:
-    names = list(schema.losses)
-    if name not in names:
-        raise source.error(
-            location,
-            f"the objective has no {name!r}{did_you_mean(name, names)}; "
-            f"it has {', '.join(names)}",
-        )
-
-
-def _check_weights(schema: SweepKeys, source: Source) -> None:
+def _in_weights(schema: SweepKeys, source: Source) -> Iterator[ProblemFileError]:
     """Some weight is above zero, and there are not too many combinations."""
     losses = schema.losses
     smallest = {n: loss.weight for n, loss in losses.items() if n not in schema.limits}
@@ -134,25 +121,26 @@ def _check_weights(schema: SweepKeys, source: Source) -> None:
         name: min(listed_values(values)) for name, values in schema.sweep.items()
     }
     if not any(smallest.values()):
-        raise source.error(
+        yield source.error(
             ("objective",),
             "expected a weight above zero, got all zero (for some weights of the "
             "sweep, if there is one)",
         )
+        return
     tried = (*schema.sweep.values(), *schema.limits.values())
     count = prod(map(count_weights, tried))
     if count > MOST_WEIGHTS:
-        raise source.error(
+        yield source.error(
             ("sweep",) if schema.sweep else ("limits",),
             f"expected at most {MOST_WEIGHTS:,} combinations, got {count:,}",
         )
 
 
-def _check_words(schema: SweepKeys, source: Source) -> None:
+def _in_words(schema: SweepKeys, source: Source) -> Iterator[ProblemFileError]:
     """No words where there are columns, and no order of words."""
     is_text = schema.data.text is not None
     if "shared_robustness" in schema.losses and not is_text:
-        raise source.error(
+        yield source.error(
             ("objective", "shared_robustness"),
             "is of words that documents share, and there is no data.text; rows of a "
             "table share all columns, as pairwise_robustness has it",
@@ -161,45 +149,44 @@ def _check_words(schema: SweepKeys, source: Source) -> None:
     if is_text and isinstance(smoothness, SmoothnessLoss):
         kind = getattr(smoothness.graph, "kind", None)
         if kind not in _OF_WORDS:
-            raise source.error(
+            yield source.error(
                 ("objective", "smoothness", "graph"),
                 f"words have no place beside others to tell here; take "
                 f"{' or '.join(_OF_WORDS)}",
             )
 
 
-def _check_baselines(schema: SweepKeys, source: Source) -> None:
+def _in_baselines(schema: SweepKeys, source: Source) -> Iterator[ProblemFileError]:
     """No settings of tables where there are documents, and none of these elsewhere."""
-    is_text, faults = schema.data.text is not None, Faults()
+    is_text = schema.data.text is not None
     for place, baseline in enumerate(schema.baselines):
         unused, needed = baseline.unused(is_text=is_text), baseline.needed
-        with faults.noted():
-            if unused is not None:
-                name, message = unused
-                raise source.error(("baselines", place, name), message)
-            if needed is not None and not is_text and getattr(baseline, needed) is None:
-                raise source.error(
-                    ("baselines", place), "required, and missing", missing=needed
-                )
-    faults.refuse()
+        if unused is not None:
+            name, message = unused
+            yield source.error(("baselines", place, name), message)
+        elif needed is not None and not is_text and getattr(baseline, needed) is None:
+            location = ("baselines", place)
+            yield source.error(location, "required, and missing", missing=needed)
 
 
 _NO_NUMBERS: Final = ("categorical", "groups", "text")
 _OF_WORDS: Final = ("correlation", "complete")
 
 
-def _check_columns(schema: SweepKeys, source: Source) -> None:
+def _in_columns(schema: SweepKeys, source: Source) -> Iterator[ProblemFileError]:
     """No categories where numbers are needed."""
     for name in _NO_NUMBERS:
         if not getattr(schema.data, name):
             continue
         if schema.function is not None and name != "text":  # which was told
-            raise source.error(("data", name), "a formula takes numbers alone")
+            yield source.error(("data", name), "a formula takes numbers alone")
+            return
         if "function_matching" in schema.losses:
-            raise source.error(
+            yield source.error(
                 ("objective", "function_matching"),
                 f"needs columns that are numbers, and there is data.{name}",
             )
+            return
 
 
 # ---- the inductive setting
@@ -207,62 +194,54 @@ def _check_columns(schema: SweepKeys, source: Source) -> None:
 _OF_INDUCTIVE = ("gradient_matching", *ROBUSTNESS, "smoothness")
 
 
-def _check_setting(schema: SweepKeys, source: Source) -> None:
+def _in_setting(schema: SweepKeys, source: Source) -> Iterator[ProblemFileError]:
     """No ``inductive`` without its setting, and in it only what it knows."""
-    if schema.setting == "transductive":
-        if "inductive" in schema.model_fields_set:
-            raise source.error(
-                ("inductive",), "has no effect without setting: inductive"
-            )
-        return
-    _check_inductive_losses(schema, source)
-    _check_inductive_weights(schema, source)
-    if schema.limits:
-        raise source.error(
-            ("limits",), "the inductive setting knows weights alone; give sweep instead"
-        )
-    for name in _NO_NUMBERS:
-        if getattr(schema.data, name):
-            raise source.error(
-                ("data", name), "the inductive setting needs columns that are numbers"
-            )
+    if schema.setting == "inductive":
+        yield from islice(_not_inductive(schema, source), 1)
+    elif "inductive" in schema.model_fields_set:
+        message = "has no effect without setting: inductive"
+        yield source.error(("inductive",), message)
 
 
-def _check_inductive_losses(schema: SweepKeys, source: Source) -> None:
-    """Gradient matching, one robustness, and perhaps smoothness."""
+def _not_inductive(schema: SweepKeys, source: Source) -> Iterator[ProblemFileError]:
+    """Other losses than gradient matching, one robustness, and perhaps smoothness.
+
+    And weights of zero for what carries from one input to another, limits, categories.
+    """
     losses = schema.losses
     for name in losses:
         if name not in _OF_INDUCTIVE:
-            raise source.error(
-                ("objective", name),
-                f"the inductive setting knows {', '.join(_OF_INDUCTIVE)} alone",
-            )
+            message = f"the inductive setting knows {', '.join(_OF_INDUCTIVE)} alone"
+            yield source.error(("objective", name), message)
     faithfulness = losses.get("gradient_matching")
     one_robustness = sum(name in losses for name in ROBUSTNESS) == 1
     if not (isinstance(faithfulness, GradientMatchingLoss) and one_robustness):
-        raise source.error(
+        yield source.error(
             ("objective",),
             "the inductive setting needs gradient_matching, and either "
             "kernel_robustness or pairwise_robustness",
         )
-    if faithfulness.norm != "l2":
-        raise source.error(
+    elif faithfulness.norm != "l2":
+        yield source.error(
             ("objective", "gradient_matching", "norm"),
             f"the inductive setting needs 'l2', got {faithfulness.norm!r}",
         )
-
-
-def _check_inductive_weights(schema: SweepKeys, source: Source) -> None:
-    """No weight of zero for what carries from one input to another."""
-    for name, loss in schema.losses.items():
-        if name == "smoothness":
-            continue
-        if min(listed_values(schema.sweep.get(name, [loss.weight]))) == 0.0:
-            place = "sweep" if name in schema.sweep else "objective"
-            raise source.error(
-                (place, name),
+    for name, loss in losses.items():
+        least = min(listed_values(schema.sweep.get(name, [loss.weight])))
+        if name != "smoothness" and least == 0.0:
+            yield source.error(
+                ("sweep" if name in schema.sweep else "objective", name),
                 "the inductive setting needs a weight > 0; with none, gradients at "
                 "some inputs say nothing of another",
+            )
+    if schema.limits:
+        yield source.error(
+            ("limits",), "the inductive setting knows weights alone; give sweep instead"
+        )
+    for name in _NO_NUMBERS:
+        if getattr(schema.data, name):
+            yield source.error(
+                ("data", name), "the inductive setting needs columns that are numbers"
             )
 
 
@@ -374,9 +353,11 @@ class Sweep(Job[SweepKeys]):
 
     @classmethod
     def check(cls, section: SweepKeys, schema: CommonKeys, source: Source) -> None:
-        faults, is_text = Faults(), schema.data.text is not None
-        with faults.noted():
-            check_sweep(section, source)
+        is_text = schema.data.text is not None
+        faults = Faults(*_mistakes(section, source))
+        swept = {**section.build_weights(), **section.build_limits()}
+        with faults.noted(), source.blaming():
+            check_pick(section.pick, swept)
         for place, baseline in enumerate(section.baselines):
             with faults.noted(), source.blaming("baselines", place):
                 baseline.build(is_text=is_text)
