@@ -266,84 +266,38 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
-    for name, help_text, add_arguments in (
-        ("sweep", "solve problem files; write what is found", _add_sweep),
-        ("explain", "one explanation with stated defaults", _add_explain),
-        ("lime", "what LIME tends to at rows, and what it hides", _add_lime),
-        ("interactions", "how much features matter jointly", _add_interactions),
-        ("check", "check problem files without running them", _add_check),
+    for name, key, help_text, add_own in (
+        ("sweep", "objective", "solve problem files; write what is found", _of_sweep),
+        ("explain", "explain", "one explanation with stated defaults", _of_own_table),
+        ("lime", "lime", "what LIME tends to at rows, and what it hides", _of_lime),
+        ("interactions", "interactions", "how much features matter jointly", _of_fits),
     ):
-        add_arguments(commands.add_parser(name, help=help_text))
+        sub = commands.add_parser(name, help=help_text)
+        sub.set_defaults(command=_run_files, job=key, run=_look)
+        _add_files(sub, "*" if name == "explain" else "+")
+        sub.add_argument(
+            "-o", "--output", default="results", metavar="DIR", help="default: results"
+        )
+        sub.add_argument("-q", "--quiet", action="store_true", help="print nothing")
+        add_own(sub)
+    sub = commands.add_parser("check", help="check problem files without running them")
+    _add_files(sub, "+")
+    sub.add_argument(
+        "--deep", action="store_true", help="read all rows of tables, not the first"
+    )
+    sub.set_defaults(command=check)
     sub = commands.add_parser("schema", help="print the JSON Schema of problem files")
     sub.set_defaults(command=schema)
     return parser
 
 
-def _add_sweep(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("files", nargs="+", metavar="FILE", help="YAML problem file")
-    _add_output(sub)
-    _add_workers(sub)
-    sub.add_argument("--solver", metavar="NAME", help="instead of the one in the file")
-    _add_allow_code(sub)
-    sub.set_defaults(command=_run_files, job="objective", run=_sweep)
-
-
-def _add_explain(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("files", nargs="*", metavar="FILE", help="YAML problem file")
-    _add_output(sub)
-    _add_allow_code(sub)
-    table = add_table_arguments(
-        sub, "a table of your own, and a network that learns it"
-    )
-    table.add_argument(
-        "--text",
-        metavar="COLUMN",
-        help="a column of documents, to be explained word by word",
-    )
-    sub.set_defaults(command=_run_files, job="explain", run=_look)
-
-
-def _add_lime(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("files", nargs="+", metavar="FILE", help="YAML problem file")
+def _add_files(sub: argparse.ArgumentParser, count: str) -> None:
+    sub.add_argument("files", nargs=count, metavar="FILE", help="YAML problem file")
     sub.add_argument(
-        "--rows",
-        nargs="+",
-        type=_row,
-        metavar="N",
-        help="numbers of rows of the table, from 0, instead of those of the file",
+        "--allow-code",
+        action="store_true",
+        help="import the Python objects that files name, which runs their modules",
     )
-    _add_output(sub)
-    _add_allow_code(sub)
-    sub.set_defaults(command=_run_files, job="lime", run=_look)
-
-
-def _add_interactions(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("files", nargs="+", metavar="FILE", help="YAML problem file")
-    _add_output(sub)
-    _add_workers(sub)
-    sub.add_argument(
-        "--resume",
-        metavar="DIR",
-        help="keep fits of minipatches in DIR, and go on from those that are there",
-    )
-    _add_allow_code(sub)
-    sub.set_defaults(command=_run_files, job="interactions", run=_look)
-
-
-def _add_check(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("files", nargs="+", metavar="FILE", help="YAML problem file")
-    sub.add_argument(
-        "--deep", action="store_true", help="read all rows of tables, not the first"
-    )
-    _add_allow_code(sub)
-    sub.set_defaults(command=check)
-
-
-def _add_output(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument(
-        "-o", "--output", default="results", metavar="DIR", help="default: results"
-    )
-    sub.add_argument("-q", "--quiet", action="store_true", help="print nothing")
 
 
 def _add_workers(sub: argparse.ArgumentParser) -> None:
@@ -352,11 +306,39 @@ def _add_workers(sub: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_allow_code(sub: argparse.ArgumentParser) -> None:
+def _of_sweep(sub: argparse.ArgumentParser) -> None:
+    _add_workers(sub)
+    sub.add_argument("--solver", metavar="NAME", help="instead of the one in the file")
+    sub.set_defaults(run=_sweep)
+
+
+def _of_own_table(sub: argparse.ArgumentParser) -> None:
+    table = add_table_arguments(
+        sub, "a table of your own, and a network that learns it"
+    )
+    table.add_argument(
+        "--text",
+        metavar="COLUMN",
+        help="a column of documents, to be explained word by word",
+    )
+
+
+def _of_lime(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
-        "--allow-code",
-        action="store_true",
-        help="import the Python objects that files name, which runs their modules",
+        "--rows",
+        nargs="+",
+        type=_row,
+        metavar="N",
+        help="numbers of rows of the table, from 0, instead of those of the file",
+    )
+
+
+def _of_fits(sub: argparse.ArgumentParser) -> None:
+    _add_workers(sub)
+    sub.add_argument(
+        "--resume",
+        metavar="DIR",
+        help="keep fits of minipatches in DIR, and go on from those that are there",
     )
 
 

@@ -272,35 +272,35 @@ class FunctionMatchingLoss(LossSection):
             require_one_each("reference", extent.n_columns, len(self.reference))
 
 
-class PairwiseRobustnessLoss(LossSection):
-    """Σ ‖w_n − w_n'‖² S_nn'."""
-
-    name = "pairwise_robustness"
+class _OverPoints(LossSection):
+    """A loss of similar points."""
 
     graph: PointGraph = GaussianGraph()
 
-    def build(self, subject: Subject) -> PropertyLoss:
-        X = subject.coordinates
-        return losses.PairwiseRobustness(self.graph.build(X, len(X)))
+    def _graph(self, subject: Subject) -> graphs.Graph:
+        return self.graph.build(subject.coordinates, len(subject.points))
 
     def check(self, extent: Extent) -> None:
         self.graph.check(extent.n_points)
 
 
-class SharedRobustnessLoss(LossSection):
+class PairwiseRobustnessLoss(_OverPoints):
+    """Σ ‖w_n − w_n'‖² S_nn'."""
+
+    name = "pairwise_robustness"
+
+    def build(self, subject: Subject) -> PropertyLoss:
+        return losses.PairwiseRobustness(self._graph(subject))
+
+
+class SharedRobustnessLoss(_OverPoints):
     """Σ S_nn' Σ (w_nj − w_n'j)² over the words j that both documents have."""
 
     name = "shared_robustness"
     of_features = True
 
-    graph: PointGraph = GaussianGraph()
-
     def build(self, subject: Subject) -> PropertyLoss:
-        X = subject.coordinates
-        return losses.SharedRobustness(self.graph.build(X, len(X)), subject.table)
-
-    def check(self, extent: Extent) -> None:
-        self.graph.check(extent.n_points)
+        return losses.SharedRobustness(self._graph(subject), subject.table)
 
 
 class KernelRobustnessLoss(LossSection):
@@ -328,7 +328,7 @@ class KernelRobustnessLoss(LossSection):
         require_memory(n_bytes, "a kernel of all points", "explain fewer points")
 
 
-class MaxDifferenceRobustnessLoss(LossSection):
+class MaxDifferenceRobustnessLoss(_OverPoints):
     """max ‖w_n − w_n'‖², or its sum over points."""
 
     name = "max_difference_robustness"
@@ -338,12 +338,8 @@ class MaxDifferenceRobustnessLoss(LossSection):
     norm: Literal["l2", "l1", "linf"] = "l2"
 
     def build(self, subject: Subject) -> PropertyLoss:
-        X = subject.coordinates
-        graph = self.graph.build(X, len(X))
+        graph = self._graph(subject)
         return losses.MaxDifferenceRobustness(graph, self.aggregate, self.norm)
-
-    def check(self, extent: Extent) -> None:
-        self.graph.check(extent.n_points)
 
 
 class SmoothnessLoss(LossSection):

@@ -455,9 +455,20 @@ class LimeLook(SubjectLook[LimeSection]):
         """
         with part("lime"):
             X, names = _rows(self.subject, self.section.rows)
-            if self.subject.is_text:
-                return self._of_texts(X, progress)
-            return self._of_table(X, names, progress)
+            subject, section = self.subject, self.section
+            how: dict[str, Any] = {
+                "n_samples": section.n_samples,
+                "rng": self.seed,
+                "progress": progress,
+            }
+            if subject.is_text:
+                law = TextLaw(section.bandwidth)
+                return text_limits(subject.function, X, law, words=self._words(), **how)
+            law_of_rows, data = section.build(subject), subject.others
+            result = limits(subject.function, X, law_of_rows, data=data, **how)
+        if result.labels.points is None and names is not None:
+            return replace(result, labels=replace(result.labels, points=names))
+        return result
 
     def answer(self, progress: bool | None) -> Answer:
         """Coefficients, what they hide, and pictures of them."""
@@ -498,17 +509,6 @@ class LimeLook(SubjectLook[LimeSection]):
 
         return Answer(result, writers, show)
 
-    def _of_texts(self, texts: Any, progress: bool | None) -> TextLimeExplanation:
-        return text_limits(
-            self.subject.function,
-            texts,
-            TextLaw(self.section.bandwidth),
-            words=self._words(),
-            n_samples=self.section.n_samples,
-            rng=self.seed,
-            progress=progress,
-        )
-
     def _words(self) -> WordRule:
         """What is deleted."""
         if self.section.words == "lime":
@@ -520,22 +520,6 @@ class LimeLook(SubjectLook[LimeSection]):
                     f"those of the model are not known: {rule.reason}; take lime"
                 )
         return rule
-
-    def _of_table(
-        self, X: Any, names: tuple[int, ...] | None, progress: bool | None
-    ) -> LimeExplanation:
-        result = limits(
-            self.subject.function,
-            X,
-            self.section.build(self.subject),
-            data=self.subject.others,
-            n_samples=self.section.n_samples,
-            rng=self.seed,
-            progress=progress,
-        )
-        if result.labels.points is None and names is not None:
-            return replace(result, labels=replace(result.labels, points=names))
-        return result
 
 
 def _rows(
