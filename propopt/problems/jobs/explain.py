@@ -6,14 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import (
-    Annotated,
-    Any,
-    Final,
-    Literal,
-    Self,
-    final,
-)
+from typing import Annotated, Any, Final, Literal, Self, final
 
 import numpy as np
 import pandas as pd

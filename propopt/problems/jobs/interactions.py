@@ -7,15 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import comb
 from pathlib import Path
-from typing import (
-    Annotated,
-    Any,
-    Final,
-    Literal,
-    Self,
-    TypeAlias,
-    final,
-)
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias, final
 
 import numpy as np
 import pandas as pd

@@ -7,15 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import (
-    Annotated,
-    Any,
-    Final,
-    Literal,
-    Self,
-    TypeAlias,
-    final,
-)
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias, final
 
 import numpy as np
 import pandas as pd
@@ -75,28 +67,36 @@ DRAWN_ROWS: Final = 3
 
 
 def write_lime_figure(
-    result: LimeExplanation, widths: Sequence[float], name: str, path: str
+    result: LimeExplanation | TextLimeExplanation,
+    widths: Sequence[float],
+    name: str,
+    path: str,
 ) -> None:
     """Draw the first rows: coefficients, and beside them where kernels would lead."""
-    from propopt.plots import lime_coefficients, lime_path
+    from propopt import plots
 
-    drawings = [partial(lime_coefficients, result)]
-    if result.is_exact and len(widths) > 1:
-        drawings.append(partial(lime_path, result, widths=widths))
-    _write(result.labels.points or range(len(result.values)), drawings, name, path)
+    drawings: list[Callable[..., Any]]
+    if isinstance(result, TextLimeExplanation):
+        drawings = [partial(plots.lime_words, result)]
+        other = partial(plots.lime_word_path, result, bandwidths=widths)
+        is_path, rows = True, _known_documents(result)
+    else:
+        drawings = [partial(plots.lime_coefficients, result)]
+        other = partial(plots.lime_path, result, widths=widths)
+        is_path = result.is_exact
+        rows = [*(result.labels.points or range(len(result.values)))]
+    _write(
+        rows,
+        [*drawings, other] if is_path and len(widths) > 1 else drawings,
+        name,
+        path,
+    )
 
 
-def write_words_figure(
-    result: TextLimeExplanation, widths: Sequence[float], name: str, path: str
-) -> None:
-    """Draw the first documents: coefficients of words, and these over bandwidths."""
-    from propopt.plots import lime_word_path, lime_words
-
-    drawings = [partial(lime_words, result)]
-    if len(widths) > 1:
-        drawings.append(partial(lime_word_path, result, bandwidths=widths))
-    known = zip(result.document_names, result.rows, strict=True)
-    _write([label for label, row in known if row.is_known], drawings, name, path)
+def _known_documents(result: TextLimeExplanation) -> list[Hashable]:
+    """The names of those of which something is known."""
+    named = zip(result.document_names, result.rows, strict=True)
+    return [name for name, row in named if row.is_known]
 
 
 def _write(
@@ -142,14 +142,18 @@ def print_lime(
     result: LimeExplanation | TextLimeExplanation, console: PlainConsole
 ) -> None:
     """How coefficients were had, and a table for each of the first rows."""
-    N, parts, noun = len(result.values), _PARTS_OF_ROWS, "more row"
+    N, noun = len(result.values), "more row"
     if isinstance(result, TextLimeExplanation):
-        parts, noun = _PARTS_OF_TEXTS, "more document"
-    words, print_one = parts
-    for line in words(result):
+        words, noun = texts_in_words(result), "more document"
+    else:
+        words = lime_in_words(result)
+    for line in words:
         console.print(line)
     for n in range(min(N, _ROWS)):
-        print_one(result, n, console)
+        if isinstance(result, TextLimeExplanation):
+            _print_document(result, n, console)
+        else:
+            _print_row(result, n, console)
     if N > _ROWS:
         console.print()
         console.print(f"{plural(N - _ROWS, noun)} in the files")
@@ -262,8 +266,6 @@ def _print_document(result: TextLimeExplanation, n: int, console: PlainConsole) 
     print_table(console, title, head, _largest(row.words, counts, *numbers, errors))
 
 
-_PARTS_OF_ROWS: Final[tuple[Any, Any]] = (lime_in_words, _print_row)
-_PARTS_OF_TEXTS: Final[tuple[Any, Any]] = (texts_in_words, _print_document)
 _CHARACTERS: Final = 400
 """Of a document, how it begins."""
 _ROUNDING: Final = 1e-12
@@ -492,14 +494,11 @@ class LimeLook(SubjectLook[LimeSection]):
             writers["_path.csv"] = lambda path: write_csv(
                 path, path_frame(result, widths), names_of_rows=False
             )
+        writers[".svg"] = partial(write_lime_figure, result, widths, self.name)
         if isinstance(result, TextLimeExplanation):
             from propopt.plots import highlight
 
-            figure = partial(write_words_figure, result, widths, self.name)
-            page = highlight(result, max_rows=MOST_SHOWN)
-            writers |= {".svg": figure, ".html": page.to_html}
-        else:
-            writers[".svg"] = partial(write_lime_figure, result, widths, self.name)
+            writers[".html"] = highlight(result, max_rows=MOST_SHOWN).to_html
         writers |= {".npz": result.save, ".json": partial(write_json, content)}
 
         def show(console: PlainConsole) -> None:
@@ -596,8 +595,7 @@ def path_frame(
 ) -> pd.DataFrame:
     """A line for each row, kernel width and feature; or document, bandwidth, word."""
     if isinstance(result, TextLimeExplanation):
-        known = zip(result.document_names, result.rows, strict=True)
-        names = [name for name, row in known if row.is_known]
+        names = _known_documents(result)
         head = ("document", "bandwidth", "word")
         paths = ((name, result.path(name, widths)) for name in names)
         return pd.concat(

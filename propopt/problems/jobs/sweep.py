@@ -47,12 +47,7 @@ from propopt.problems.losses import (
     LossSection,
     SmoothnessLoss,
 )
-from propopt.problems.problem import (
-    ROBUSTNESS,
-    Inductive,
-    Problem,
-    check_pick,
-)
+from propopt.problems.problem import ROBUSTNESS, Inductive, Problem, check_pick
 from propopt.problems.sections import (
     MOST_WEIGHTS,
     Location,

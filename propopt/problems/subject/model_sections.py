@@ -4,27 +4,18 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import (
-    Annotated,
-    Any,
-    ClassVar,
-    Final,
-    Literal,
-    Self,
-    TypeAlias,
-)
+from typing import Annotated, Any, ClassVar, Final, Literal, Self, TypeAlias
 
 import numpy as np
 from pydantic import Field, Tag, model_validator
 from pydantic_core import PydanticCustomError
 from scipy.sparse import issparse
-from sklearn import ensemble, tree
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -490,34 +481,22 @@ class TreesSection(TaskSection):
     takes_missing: ClassVar[bool] = True
     estimator: ClassVar[str]
     """The name of the class, without Classifier or Regressor."""
+    package: ClassVar[str] = "sklearn.ensemble"
+    takes_sparse: ClassVar[bool] = True
+    """Whether it learns counts of words as they come."""
+    fixed: ClassVar[Mapping[str, Any]] = {}
+    """What a file does not choose."""
 
     def make(self, making: Making) -> Any:
         name = "Classifier" if making.task == "classification" else "Regressor"
-        kind = getattr(self._package(), f"{self.estimator}{name}")
-        settings = {name: getattr(self, name) for name in self._own()}
-        trees = kind(**settings, **self._fixed(), random_state=making.seed)
+        kind = getattr(resources.require(self.package), f"{self.estimator}{name}")
+        settings = self.settings("kind", *TaskSection.model_fields)
+        trees = kind(**settings, **self.fixed, random_state=making.seed)
         if making.vectorizer is None:
             return make_pipeline(_as_numbers(making.categorical), trees)
-        return make_pipeline(making.vectorizer.make(), *self._between(), trees)
-
-    def _package(self) -> Any:
-        return ensemble
-
-    def _between(self) -> list[Any]:
-        """What stands between counts of words, which are sparse, and the trees."""
-        return []
-
-    def _fixed(self) -> dict[str, Any]:
-        """What a file does not choose."""
-        return {}
-
-    @classmethod
-    def _own(cls) -> list[str]:
-        """The settings of the estimator."""
-        return [n for n in cls.model_fields if n not in {"kind", *_COMMON}]
-
-
-_COMMON = frozenset(TaskSection.model_fields)
+        dense = FunctionTransformer(_dense, accept_sparse=True)
+        between = [] if self.takes_sparse else [dense]
+        return make_pipeline(making.vectorizer.make(), *between, trees)
 
 
 class TreeModel(TreesSection):
@@ -525,13 +504,11 @@ class TreeModel(TreesSection):
 
     words: ClassVar[str] = "a tree"
     estimator: ClassVar[str] = "DecisionTree"
+    package: ClassVar[str] = "sklearn.tree"
 
     kind: Literal["tree"]
     max_depth: Depth | None = None
     min_samples_leaf: Leaf = 1
-
-    def _package(self) -> Any:
-        return tree
 
 
 class ForestModel(TreesSection):
@@ -577,6 +554,7 @@ class HistGradientBoostingModel(TreesSection):
 
     words: ClassVar[str] = "gradient boosting"
     estimator: ClassVar[str] = "HistGradientBoosting"
+    takes_sparse: ClassVar[bool] = False
 
     kind: Literal["hist_gradient_boosting"]
     max_iter: Trees = 100
@@ -585,15 +563,19 @@ class HistGradientBoostingModel(TreesSection):
     learning_rate: Positive = 0.1
     min_samples_leaf: Leaf = 20
 
-    def _between(self) -> list[Any]:
-        return [FunctionTransformer(_dense, accept_sparse=True)]
-
 
 class LightGbmModel(TreesSection):
     """LightGBM, with the same answers on any machine."""
 
     words: ClassVar[str] = "LightGBM"
     estimator: ClassVar[str] = "LGBM"
+    package: ClassVar[str] = "lightgbm"
+    fixed: ClassVar[Mapping[str, Any]] = {
+        "n_jobs": 1,
+        "deterministic": True,
+        "force_row_wise": True,
+        "verbosity": -1,
+    }
 
     kind: Literal["lightgbm"]
     n_estimators: Trees = 100
@@ -601,17 +583,6 @@ class LightGbmModel(TreesSection):
     num_leaves: Leaves = 31
     learning_rate: Positive = 0.1
     min_child_samples: Leaf = 20
-
-    def _package(self) -> Any:
-        return resources.require("lightgbm")
-
-    def _fixed(self) -> dict[str, Any]:
-        return {
-            "n_jobs": 1,
-            "deterministic": True,
-            "force_row_wise": True,
-            "verbosity": -1,
-        }
 
 
 def _as_numbers(categorical: tuple[str, ...]) -> Any:
