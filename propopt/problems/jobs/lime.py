@@ -30,7 +30,7 @@ from propopt.lime import (
 from propopt.lime.diagnosis.diagnosis import LimeDiagnosis
 from propopt.lime.laws.lime_law import LimeLaw
 from propopt.lime.laws.named import law_named
-from propopt.problems.baselines import Bins, Samples
+from propopt.problems.baselines import NO_EFFECT, NO_WIDTH, OF_TEXTS, Bins, Samples
 from propopt.problems.jobs.job import (
     MOST_SHOWN,
     Answer,
@@ -369,13 +369,10 @@ class LimeSection(Section):
             )
 
 
-_NOT_OF_TABLES: Final = dict.fromkeys(
-    ("bandwidth", "words"), "has no effect without data.text"
-)
+_NOT_OF_TABLES: Final = dict.fromkeys(("bandwidth", "words"), OF_TEXTS)
 _NOT_OF_TEXTS: Final = {
-    **dict.fromkeys(("law", "n_bins", "weights"), "has no effect with data.text"),
-    "kernel_width": "of documents give bandwidth, a hundredth of it: the package's 25 "
-    "is 0.25",
+    **dict.fromkeys(("law", "n_bins", "weights"), NO_EFFECT),
+    "kernel_width": NO_WIDTH,
 }
 
 

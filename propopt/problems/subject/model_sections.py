@@ -301,8 +301,6 @@ class ModelSection(Section):
 
     words: ClassVar[str] = "a model"
     """What messages call it."""
-    needs_task: ClassVar[bool] = False
-    """Whether it learns classes or numbers, as it is told."""
     needs_target: ClassVar[bool] = True
     """Whether it is fitted, to a table and its target."""
     takes_texts: ClassVar[bool] = False
@@ -367,8 +365,6 @@ class LearnedSection(ModelSection):
 
 class TaskSection(LearnedSection, ClassesSection):
     """A model that learns classes or numbers, as it is told."""
-
-    needs_task: ClassVar[bool] = True
 
     task: TaskKind | None = Field(None, description="known for scikit-learn's tables")
 
