@@ -9,13 +9,12 @@ from typing import Literal, get_args, get_origin, get_type_hints
 import pytest
 
 import propopt as po
-from propopt import inductive, losses
+from propopt import losses
 from propopt.explaining import explainers
 from propopt.lime import TextLaw
 from propopt.losses import graphs
 from propopt.losses.graphs.grids import grid_gaussian_graph
 from propopt.problems import baselines as baseline_sections
-from propopt.problems import inductive as rules
 from propopt.problems import losses as graph_sections
 from propopt.problems import losses as loss_sections
 from propopt.problems.file import ProblemSchema
@@ -128,12 +127,6 @@ def test_every_loss_of_a_file_is_a_loss_of_that_name():
     assert set(loss_sections.Losses.model_fields) == of_files
     for name in of_files:
         assert hasattr(losses, "".join(map(str.capitalize, name.split("_"))))
-
-
-def test_greedy_inputs_stop_where_those_of_the_library_do():
-    (section,) = (s for s in rules.RULES if s.__name__ == "GreedyRule")
-    taken = defaults(inductive.GreedyVariance)["tolerance"]
-    assert section.model_fields["tolerance"].default == taken
 
 
 @pytest.mark.parametrize(

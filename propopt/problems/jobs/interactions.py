@@ -36,8 +36,8 @@ from propopt.interactions.features import (
 )
 from propopt.interactions.inference import Adjustment, Null, Side
 from propopt.interactions.left_out import LeftOut, Scheme
-from propopt.interactions.minipatches import PatchErrors, RowSampling
-from propopt.interactions.patch_draws import ColumnSampling, check_order
+from propopt.interactions.minipatches import PatchErrors
+from propopt.interactions.patch_draws import check_order
 from propopt.interactions.scores import (
     SET_NOUNS,
     aim_of_intervals,
@@ -175,38 +175,34 @@ class SchemeSection(Section):
         self.build()
 
 
+@partial(
+    section_of,
+    Minipatches,
+    kind=Literal["minipatches"],
+    n_patches=(
+        Annotated[int, Field(ge=2, le=10_000_000)],
+        "how many; each is one fit of the model",
+    ),
+    rows=(
+        RowsSetting,
+        "of a patch: how many, a share, or sqrt, at which intervals are proved",
+    ),
+    n_features=(
+        FeaturesSetting | None,
+        "of a patch: how many, or a share; by default half of up to 20, and a fifth of "
+        "more",
+    ),
+    columns="each feature by itself with that chance, so that pairs that do not "
+    "interact score zero in the mean; or exactly so many, as in the paper",
+    row_sampling="from all rows, or from each class by its share",
+    n_groups=(
+        Annotated[int, Field(ge=2, le=1000)] | None,
+        "of patches, by which the error of few patches is told; by default 20, or as "
+        "many as there are patches",
+    ),
+)
 class MinipatchesSection(SchemeSection):
     """An ensemble on random rows and features, by :class:`Minipatches`."""
-
-    makes = Minipatches
-
-    kind: Literal["minipatches"]
-    n_patches: Annotated[int, Field(ge=2, le=10_000_000)] = Field(
-        10_000, description="how many; each is one fit of the model"
-    )
-    rows: RowsSetting = Field(
-        0.2,
-        description="of a patch: how many, a share, or sqrt, at which intervals are "
-        "proved",
-    )
-    n_features: FeaturesSetting | None = Field(
-        None,
-        description="of a patch: how many, or a share; by default half of up to 20, "
-        "and a fifth of more",
-    )
-    columns: ColumnSampling = Field(
-        "bernoulli",
-        description="each feature by itself with that chance, so that pairs that do "
-        "not interact score zero in the mean; or exactly so many, as in the paper",
-    )
-    row_sampling: RowSampling = Field(
-        "uniform", description="from all rows, or from each class by its share"
-    )
-    n_groups: Annotated[int, Field(ge=2, le=1000)] | None = Field(
-        None,
-        description="of patches, by which the error of few patches is told; by default "
-        "20, or as many as there are patches",
-    )
 
     def resumed(self, folder: Path) -> Minipatches:
         return replace(self.build(), folder=folder)
