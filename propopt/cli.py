@@ -74,7 +74,7 @@ def _run_files(options: argparse.Namespace) -> int:
         files.append(_own_table(options))
     if not files:
         raise InvalidInput("explain: give a problem file, or --csv and --target")
-    job = next(type(job) for job in JOBS if job.key == options.job)
+    job = next(job for job in JOBS if job.key == options.job)
     for file in files:
         file.require(job)
     return _run_all(files, partial(options.run, options=options))
@@ -137,7 +137,7 @@ def _sweep(file: po.problems.ProblemFile, options: argparse.Namespace) -> int:
     trade_offs = po.problems.run_problem(
         file.build(),
         Path(options.output),
-        n_jobs=options.jobs,
+        n_jobs=options.n_jobs,
         solver=options.solver,
         quiet=options.quiet,
     )
@@ -147,28 +147,15 @@ def _sweep(file: po.problems.ProblemFile, options: argparse.Namespace) -> int:
     return DONE if certified and not trade_offs.failures else SOLVER_FAILURE
 
 
-def _explain(file: po.problems.ProblemFile, options: argparse.Namespace) -> int:
-    from propopt.problems.jobs.explain import FirstLook
-
-    return _look(FirstLook.of(file), options)
-
-
-def _lime(file: po.problems.ProblemFile, options: argparse.Namespace) -> int:
-    from propopt.problems.jobs.lime import LimeLook
-
-    return _look(LimeLook.of(file, options.rows), options)
-
-
-def _interactions(file: po.problems.ProblemFile, options: argparse.Namespace) -> int:
-    from propopt.problems.jobs.interactions import InteractionsLook
-
-    look = InteractionsLook.of(file, options.jobs, options.resume)
-    return _look(look, options)
-
-
-def _look(look: Any, options: argparse.Namespace) -> int:
-    look.run(Path(options.output), quiet=options.quiet)
+def _look(file: po.problems.ProblemFile, options: argparse.Namespace) -> int:
+    """A job that is a look, with those of its settings that its command has."""
+    job: Any = file.job
+    how = {name: getattr(options, name) for name in _OF_LOOKS if name in options}
+    job.of(file, **how).run(Path(options.output), quiet=options.quiet)
     return DONE
+
+
+_OF_LOOKS = ("rows", "n_jobs", "resume")
 
 
 def _own_table(options: argparse.Namespace) -> po.problems.ProblemFile:
@@ -279,32 +266,53 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
-    for name, help_text, add_arguments in (
-        ("sweep", "solve problem files; write what is found", _add_sweep),
-        ("explain", "one explanation with stated defaults", _add_explain),
-        ("lime", "what LIME tends to at rows, and what it hides", _add_lime),
-        ("interactions", "how much features matter jointly", _add_interactions),
-        ("check", "check problem files without running them", _add_check),
+    for name, key, help_text, add_own in (
+        ("sweep", "objective", "solve problem files; write what is found", _of_sweep),
+        ("explain", "explain", "one explanation with stated defaults", _of_own_table),
+        ("lime", "lime", "what LIME tends to at rows, and what it hides", _of_lime),
+        ("interactions", "interactions", "how much features matter jointly", _of_fits),
     ):
-        add_arguments(commands.add_parser(name, help=help_text))
+        sub = commands.add_parser(name, help=help_text)
+        sub.set_defaults(command=_run_files, job=key, run=_look)
+        _add_files(sub, "*" if name == "explain" else "+")
+        sub.add_argument(
+            "-o", "--output", default="results", metavar="DIR", help="default: results"
+        )
+        sub.add_argument("-q", "--quiet", action="store_true", help="print nothing")
+        add_own(sub)
+    sub = commands.add_parser("check", help="check problem files without running them")
+    _add_files(sub, "+")
+    sub.add_argument(
+        "--deep", action="store_true", help="read all rows of tables, not the first"
+    )
+    sub.set_defaults(command=check)
     sub = commands.add_parser("schema", help="print the JSON Schema of problem files")
     sub.set_defaults(command=schema)
     return parser
 
 
-def _add_sweep(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("files", nargs="+", metavar="FILE", help="YAML problem file")
-    _add_output(sub)
-    sub.add_argument("-j", "--jobs", type=worker_count, metavar="N", help="workers")
+def _add_files(sub: argparse.ArgumentParser, count: str) -> None:
+    sub.add_argument("files", nargs=count, metavar="FILE", help="YAML problem file")
+    sub.add_argument(
+        "--allow-code",
+        action="store_true",
+        help="import the Python objects that files name, which runs their modules",
+    )
+
+
+def _add_workers(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument(
+        "-j", "--jobs", dest="n_jobs", type=worker_count, metavar="N", help="workers"
+    )
+
+
+def _of_sweep(sub: argparse.ArgumentParser) -> None:
+    _add_workers(sub)
     sub.add_argument("--solver", metavar="NAME", help="instead of the one in the file")
-    _add_allow_code(sub)
-    sub.set_defaults(command=_run_files, job="objective", run=_sweep)
+    sub.set_defaults(run=_sweep)
 
 
-def _add_explain(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("files", nargs="*", metavar="FILE", help="YAML problem file")
-    _add_output(sub)
-    _add_allow_code(sub)
+def _of_own_table(sub: argparse.ArgumentParser) -> None:
     table = add_table_arguments(
         sub, "a table of your own, and a network that learns it"
     )
@@ -313,11 +321,9 @@ def _add_explain(sub: argparse.ArgumentParser) -> None:
         metavar="COLUMN",
         help="a column of documents, to be explained word by word",
     )
-    sub.set_defaults(command=_run_files, job="explain", run=_explain)
 
 
-def _add_lime(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("files", nargs="+", metavar="FILE", help="YAML problem file")
+def _of_lime(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "--rows",
         nargs="+",
@@ -325,45 +331,14 @@ def _add_lime(sub: argparse.ArgumentParser) -> None:
         metavar="N",
         help="numbers of rows of the table, from 0, instead of those of the file",
     )
-    _add_output(sub)
-    _add_allow_code(sub)
-    sub.set_defaults(command=_run_files, job="lime", run=_lime)
 
 
-def _add_interactions(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("files", nargs="+", metavar="FILE", help="YAML problem file")
-    _add_output(sub)
-    sub.add_argument("-j", "--jobs", type=worker_count, metavar="N", help="workers")
+def _of_fits(sub: argparse.ArgumentParser) -> None:
+    _add_workers(sub)
     sub.add_argument(
         "--resume",
         metavar="DIR",
         help="keep fits of minipatches in DIR, and go on from those that are there",
-    )
-    _add_allow_code(sub)
-    sub.set_defaults(command=_run_files, job="interactions", run=_interactions)
-
-
-def _add_check(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("files", nargs="+", metavar="FILE", help="YAML problem file")
-    sub.add_argument(
-        "--deep", action="store_true", help="read all rows of tables, not the first"
-    )
-    _add_allow_code(sub)
-    sub.set_defaults(command=check)
-
-
-def _add_output(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument(
-        "-o", "--output", default="results", metavar="DIR", help="default: results"
-    )
-    sub.add_argument("-q", "--quiet", action="store_true", help="print nothing")
-
-
-def _add_allow_code(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument(
-        "--allow-code",
-        action="store_true",
-        help="import the Python objects that files name, which runs their modules",
     )
 
 

@@ -1,6 +1,6 @@
 """Sections on baselines: what may be said of each, and how it is made.
 
-A new baseline is a section here and its place in ``AnyBaseline``. Fields that are
+A new baseline is a section here and its place in ``BASELINE_SECTIONS``. Fields that are
 lists give one baseline for each combination of their values. Of documents words are
 deleted, by the law of LIME on texts, and settings of tables are refused.
 """
@@ -8,8 +8,8 @@ deleted, by the law of LIME on texts, and settings of tables are refused.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias, get_args
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -27,9 +27,11 @@ from propopt.lime import TextLaw
 from propopt.problems.sections import (
     KernelWidths,
     Nonnegative,
+    OneOf,
     Positive,
     Section,
     listed_values,
+    section_of,
 )
 
 
@@ -47,7 +49,6 @@ _RELATIVE = (
 class BaselineSection(Section):
     """A method to compare with: the settings of a baseline."""
 
-    makes: ClassVar[type[Baseline]]
     of_tables: ClassVar[Mapping[str, str]] = {}
     """Settings without a meaning for documents, and what is said then."""
     of_texts: ClassVar[Mapping[str, str]] = {}
@@ -57,8 +58,10 @@ class BaselineSection(Section):
 
     def build(self, *, is_text: bool = False) -> list[Baseline]:
         """The baselines, the last of the listed settings varying fastest."""
-        make = self._of_texts if is_text else self._of_table
-        return [make(settings) for settings in self._settings(is_text)]
+        if is_text:
+            of_texts = map(self._of_texts, self._settings(self.of_tables))
+            return [self.makes(**settings) for settings in of_texts]
+        return [self.makes(**settings) for settings in self._settings(self.of_texts)]
 
     def unused(self, *, is_text: bool) -> tuple[str, str] | None:
         """A setting that was given and has no effect, and what is said of it."""
@@ -67,36 +70,33 @@ class BaselineSection(Section):
                 return name, message
         return None
 
-    def _of_table(self, settings: dict[str, Any]) -> Baseline:
-        return self.makes(**settings)
+    def _of_texts(self, settings: dict[str, Any]) -> dict[str, Any]:
+        """What the baseline of documents takes for these."""
+        return settings
 
-    def _of_texts(self, settings: dict[str, Any]) -> Baseline:
-        return self.makes(**settings)
-
-    def _settings(self, is_text: bool) -> Iterator[dict[str, Any]]:
-        unused = {"method", *(self.of_tables if is_text else self.of_texts)}
-        fields = {name: value for name, value in self if name not in unused}
+    def _settings(self, unused: Iterable[str]) -> Iterator[dict[str, Any]]:
+        fields = self.settings("method", *unused)
         choices = [listed_values(value) for value in fields.values()]
         for combination in itertools.product(*choices):
             yield dict(zip(fields, combination, strict=True))
 
 
-_NO_EFFECT: Final = "has no effect with data.text"
-_NO_WIDTH: Final = (
+NO_EFFECT: Final = "has no effect with data.text"
+NO_WIDTH: Final = (
     "of documents give bandwidth, a hundredth of it: the package's 25 is 0.25"
 )
 _EMPTY_TEXT: Final = "of documents it is the text without any word; leave it out"
-_OF_TEXTS: Final = "has no effect without data.text"
+OF_TEXTS: Final = "has no effect without data.text"
 
 
 def _no_effect(*names: str) -> dict[str, str]:
-    return dict.fromkeys(names, _NO_EFFECT)
+    return dict.fromkeys(names, NO_EFFECT)
 
 
 class LawSection(BaselineSection):
     """LIME, which on documents deletes words by a law."""
 
-    of_texts: ClassVar[Mapping[str, str]] = {"bandwidth": _OF_TEXTS}
+    of_texts: ClassVar[Mapping[str, str]] = {"bandwidth": OF_TEXTS}
 
     bandwidth: KernelWidths = Field(
         0.25,
@@ -104,17 +104,9 @@ class LawSection(BaselineSection):
         "25 by default",
     )
 
-    def _of_texts(self, settings: dict[str, Any]) -> Baseline:
-        settings["law"] = TextLaw(settings.pop("bandwidth"))
-        return self.makes(**settings)
-
-
-class GradientBaseline(BaselineSection):
-    """Plain gradients."""
-
-    makes = Gradient
-
-    method: Literal["gradient"]
+    def _of_texts(self, settings: dict[str, Any]) -> dict[str, Any]:
+        bandwidth = settings.pop("bandwidth")
+        return {**settings, "law": TextLaw(bandwidth)}
 
 
 class SmoothGradBaseline(BaselineSection):
@@ -139,11 +131,11 @@ class LimeBaseline(LawSection):
     makes = Lime
     of_tables: ClassVar[Mapping[str, str]] = {
         **_no_effect("scale", "distribution", "relative"),
-        "kernel_width": _NO_WIDTH,
+        "kernel_width": NO_WIDTH,
     }
     of_texts: ClassVar[Mapping[str, str]] = {
         **LawSection.of_texts,
-        "first_row": _OF_TEXTS,
+        "first_row": OF_TEXTS,
     }
     needed: ClassVar[str | None] = "scale"
 
@@ -168,7 +160,7 @@ class LimePackageBaseline(LawSection):
     makes = LimePackage
     of_tables: ClassVar[Mapping[str, str]] = {
         **_no_effect("discretize", "sample_around", "units"),
-        "kernel_width": _NO_WIDTH,
+        "kernel_width": NO_WIDTH,
     }
 
     method: Literal["lime_package"]
@@ -178,9 +170,9 @@ class LimePackageBaseline(LawSection):
     sample_around: bool = False
     units: Literal["output", "gradient"] = "output"
 
-    def _of_texts(self, settings: dict[str, Any]) -> Baseline:
-        settings["kernel_width"] = 100.0 * settings.pop("bandwidth")
-        return self.makes(**settings)
+    def _of_texts(self, settings: dict[str, Any]) -> dict[str, Any]:
+        bandwidth = settings.pop("bandwidth")
+        return {**settings, "kernel_width": 100.0 * bandwidth}
 
 
 class ExactLimeBaseline(LawSection):
@@ -189,7 +181,7 @@ class ExactLimeBaseline(LawSection):
     makes = ExactLime
     of_tables: ClassVar[Mapping[str, str]] = {
         **_no_effect("n_bins", "weights", "law", "units"),
-        "kernel_width": _NO_WIDTH,
+        "kernel_width": NO_WIDTH,
     }
 
     method: Literal["exact_lime"]
@@ -231,14 +223,19 @@ class TreeShapBaseline(BaselineSection):
     background: BackgroundRows = 100
 
 
-AnyBaseline: TypeAlias = Annotated[
-    GradientBaseline
-    | SmoothGradBaseline
-    | LimeBaseline
-    | LimePackageBaseline
-    | ExactLimeBaseline
-    | ShapBaseline
-    | TreeShapBaseline,
-    Field(discriminator="method"),
-]
-BASELINE_SECTIONS: Final = get_args(get_args(AnyBaseline)[0])
+BASELINE_SECTIONS: Final[tuple[type[BaselineSection], ...]] = (
+    section_of(
+        Gradient,
+        BaselineSection,
+        "GradientBaseline",
+        "Plain gradients.",
+        method=Literal["gradient"],
+    ),
+    SmoothGradBaseline,
+    LimeBaseline,
+    LimePackageBaseline,
+    ExactLimeBaseline,
+    ShapBaseline,
+    TreeShapBaseline,
+)
+AnyBaseline: TypeAlias = Annotated[BaselineSection, OneOf("method", BASELINE_SECTIONS)]

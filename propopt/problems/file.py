@@ -10,20 +10,20 @@ from typing import Any, Final, Literal, get_args
 
 import numpy as np
 import pandas as pd
-from pydantic import ConfigDict, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from propopt.base.checks import did_you_mean
 from propopt.base.errors import InvalidInput, ProblemFileError, Refused
 from propopt.losses import Objective
 from propopt.problems.jobs import JOBS
-from propopt.problems.jobs.explain import ExplainKeys
-from propopt.problems.jobs.interactions import InteractionsKeys
+from propopt.problems.jobs.explain import ExplainSection
+from propopt.problems.jobs.interactions import InteractionsSection
 from propopt.problems.jobs.job import FileOfJob, Job
-from propopt.problems.jobs.lime import LimeKeys
+from propopt.problems.jobs.lime import LimeSection
 from propopt.problems.jobs.sweep import Sweep, SweepKeys
 from propopt.problems.problem import Problem
-from propopt.problems.sections import Section
+from propopt.problems.sections import OneOf, Section
 from propopt.problems.sources import (
     MOST_MISTAKES,
     SHORT,
@@ -46,15 +46,29 @@ from propopt.problems.subject.tables import CsvTable, missing_numbers
 # ---- A problem file: checked, with the places of mistakes, and built on demand
 
 
-class ProblemSchema(InteractionsKeys, LimeKeys, ExplainKeys, SweepKeys):
+class ProblemSchema(SweepKeys):
     """A problem file: what is explained, and one job with the keys that it knows."""
+
+    explain: ExplainSection | None = Field(
+        None, description="one explanation with stated defaults; {} takes them all"
+    )
+    lime: LimeSection | None = Field(
+        None,
+        description="what the coefficients of LIME tend to, exactly, and what they "
+        "hide; {} takes all defaults",
+    )
+    interactions: InteractionsSection | None = Field(
+        None,
+        description="how much features matter jointly, with intervals; {} takes all "
+        "defaults",
+    )
 
     model_config = ConfigDict(
         json_schema_extra={"oneOf": [{"required": [job.key]} for job in JOBS]}
     )
 
     @property
-    def job(self) -> Job[Any]:
+    def job(self) -> type[Job[Any]]:
         """What is to be done: the first job whose section is there."""
         return next(job for job in JOBS if getattr(self, job.key) is not None)
 
@@ -63,8 +77,9 @@ class ProblemSchema(InteractionsKeys, LimeKeys, ExplainKeys, SweepKeys):
         return self.job.refits
 
     def check_sizes(self, extent: Extent, folder: Path) -> None:
-        self.job.check_extent(self, extent)
-        self.job.check_files(self, folder, extent)
+        job = self.job
+        job.check_extent(job.section_of(self), self, extent)
+        job.check_files(job.section_of(self), folder, extent)
 
 
 # ---- what stands where, for messages
@@ -75,7 +90,8 @@ def sections_at(location: tuple[str | int, ...]) -> list[type[Section]]:
     sections: list[type[Section]] = [ProblemSchema]
     for step in location:
         fields = [s.model_fields[str(step)] for s in sections if step in s.model_fields]
-        deeper = [inner for field in fields for inner in _sections_in(field.annotation)]
+        said = [x for field in fields for x in (field.annotation, *field.metadata)]
+        deeper = [inner for one in said for inner in _sections_in(one)]
         chosen = [section for section in sections if step in _kinds_of(section)]
         sections = deeper or chosen or sections
     return sections
@@ -87,7 +103,9 @@ def kinds(location: tuple[str | int, ...]) -> list[str]:
 
 
 def _sections_in(annotation: Any) -> Iterator[type[Section]]:
-    if isinstance(annotation, type) and issubclass(annotation, Section):
+    if isinstance(annotation, OneOf):
+        yield from annotation.sections
+    elif isinstance(annotation, type) and issubclass(annotation, Section):
         yield annotation
     for argument in get_args(annotation):
         yield from _sections_in(argument)
@@ -381,7 +399,7 @@ def read_problem(path: str | Path, code: Code = Code.REFUSED) -> ProblemFile:
     ProblemFileError
         ``file:line: path.to.key: what came, what would do``, one line per mistake.
     """
-    return _checked(YamlSource.read(path), code)
+    return _checked(YamlSource(path), code)
 
 
 def read_problem_and_table(path: str | Path, code: Code = Code.REFUSED) -> ProblemFile:
@@ -389,7 +407,7 @@ def read_problem_and_table(path: str | Path, code: Code = Code.REFUSED) -> Probl
 
     Of a file that is right the table is not read here.
     """
-    source = YamlSource.read(path)
+    source = YamlSource(path)
     try:
         return _checked(source, code)
     except ProblemFileError as error:
@@ -466,7 +484,7 @@ class ProblemFile(FileOfJob):
     schema: ProblemSchema
 
     @property
-    def job(self) -> Job[Any]:
+    def job(self) -> type[Job[Any]]:
         """What is to be done."""
         return self.schema.job
 
@@ -516,7 +534,8 @@ class ProblemFile(FileOfJob):
             check_documents(self.schema, self.source)
         with faults.noted():
             self._check_one_job()
-            self.job.check(self.schema, self.source)
+            section = self.job.section_of(self.schema)
+            self.job.check(section, self.schema, self.source)
         faults.refuse()
 
     def _check_one_job(self) -> None:
@@ -529,8 +548,7 @@ class ProblemFile(FileOfJob):
                 f"expected exactly one of {_and([job.key for job in JOBS])}, got "
                 f"{_and(keys) if keys else 'none of them'}",
             )
-        known = {name for job in JOBS for name in job.keys.model_fields}
-        of_others = known - self.job.keys.model_fields.keys()
+        of_others = set().union(*(job.own_keys() for job in JOBS)) - self.job.own_keys()
         faults = Faults()
         for name in sorted(of_others & schema.model_fields_set):
             with faults.noted():
@@ -551,21 +569,23 @@ class ProblemFile(FileOfJob):
             not say how many points there are.
         """
         schema, job, faults = self.schema, self.job, Faults()
+        section = job.section_of(schema)
         with faults.noted():
-            job.check_data(schema, self.source)
+            job.check_data(section, self.source)
         with faults.noted():
             rows = check_subject(schema, self.source, FIRST_ROWS, self.code)
             if schema.function is not None:
                 points = first_points(schema, rows, FIRST_ROWS)
                 with self.source.blaming("function"):
-                    job.check_formula(schema, schema.function.build(), points)
+                    job.check_formula(section, schema.function.build(), points)
         faults.refuse()
 
     def check_all_data(self) -> None:
         """The same with all rows, and all that needs no fitted model."""
-        self.job.check_data(self.schema, self.source)
+        section = self.job.section_of(self.schema)
+        self.job.check_data(section, self.source)
         with self.source.blaming():
-            self.job.check_all(self.schema, lambda: self.subject)
+            self.job.check_all(section, lambda: self.subject)
         _ = self.subject
 
     def _objective(self) -> Objective:

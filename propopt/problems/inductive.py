@@ -5,9 +5,8 @@ A new rule for inducing inputs is a section here and its place in ``AnyInducing`
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias, get_args
+from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -19,9 +18,11 @@ from propopt.problems.sections import (
     Count,
     Finite,
     Nonnegative,
+    OneOf,
     Positive,
     Section,
     part,
+    section_of,
 )
 from propopt.problems.subject.data import Extent
 
@@ -52,28 +53,28 @@ class InducingSection(Section):
                 place=("inductive", "inducing", number),
             )
 
-    @abstractmethod
     def _choices(self) -> Iterator[tuple[int | None, inductive.InducingRule | None]]:
         """How many gradients are known, and the rule among these."""
+        yield None, None
 
     def check(self, extent: Extent) -> None:
         """Refuse, before any work, what does not fit the sizes of the subject."""
 
 
+class AllInputs(InducingSection):
+    """Every observation."""
+
+    rule: Literal["all"]
+
+
 class CountedSection(InducingSection):
     """One explanation for each of some numbers of inputs."""
-
-    makes: ClassVar[Any]
 
     counts: Annotated[list[Count], Field(min_length=1)]
 
     def _choices(self) -> Iterator[tuple[int | None, inductive.InducingRule | None]]:
-        for count in self.counts:
-            yield None, self._rule(count)
-
-    def _rule(self, count: int) -> inductive.InducingRule:
-        rule: inductive.InducingRule = self.makes(count)
-        return rule
+        settings = self.settings("rule", "own_gradients", "counts")
+        yield from ((None, self.makes(count, **settings)) for count in self.counts)
 
     def check(self, extent: Extent) -> None:
         for number, count in enumerate(self.counts):
@@ -85,15 +86,6 @@ class CountedSection(InducingSection):
                     )
 
 
-class AllInputs(InducingSection):
-    """Every observation."""
-
-    rule: Literal["all"]
-
-    def _choices(self) -> Iterator[tuple[int | None, inductive.InducingRule | None]]:
-        yield None, None
-
-
 class SubsetInputs(CountedSection):
     """The first observations alone: other gradients are not known."""
 
@@ -101,42 +93,6 @@ class SubsetInputs(CountedSection):
 
     def _choices(self) -> Iterator[tuple[int | None, inductive.InducingRule | None]]:
         yield from ((count, None) for count in self.counts)
-
-
-class RandomRule(CountedSection):
-    """Observed inputs, uniformly at random."""
-
-    makes = inductive.RandomInputs
-
-    rule: Literal["random"]
-
-
-class KMeansRule(CountedSection):
-    """Centres of k-means."""
-
-    makes = inductive.KMeansInputs
-
-    rule: Literal["kmeans"]
-
-
-class FarthestRule(CountedSection):
-    """Each the observed input farthest from those before it."""
-
-    makes = inductive.FarthestInputs
-
-    rule: Literal["farthest"]
-
-
-class GreedyRule(CountedSection):
-    """Each the observed input that the others explain least."""
-
-    rule: Literal["greedy"]
-    tolerance: Positive = Field(
-        0.01, description="stop where so little is unexplained, before the count"
-    )
-
-    def _rule(self, count: int) -> inductive.InducingRule:
-        return inductive.GreedyVariance(count, self.tolerance)
 
 
 class GivenRule(InducingSection):
@@ -157,17 +113,44 @@ class GivenRule(InducingSection):
             )
 
 
-AnyInducing: TypeAlias = Annotated[
-    AllInputs
-    | SubsetInputs
-    | RandomRule
-    | KMeansRule
-    | FarthestRule
-    | GreedyRule
-    | GivenRule,
-    Field(discriminator="rule"),
-]
-RULES: Final = get_args(get_args(AnyInducing)[0])
+RULES: Final[tuple[type[InducingSection], ...]] = (
+    AllInputs,
+    SubsetInputs,
+    section_of(
+        inductive.RandomInputs,
+        CountedSection,
+        "RandomRule",
+        "Observed inputs, uniformly at random.",
+        rule=Literal["random"],
+    ),
+    section_of(
+        inductive.KMeansInputs,
+        CountedSection,
+        "KMeansRule",
+        "Centres of k-means.",
+        rule=Literal["kmeans"],
+    ),
+    section_of(
+        inductive.FarthestInputs,
+        CountedSection,
+        "FarthestRule",
+        "Each the observed input farthest from those before it.",
+        rule=Literal["farthest"],
+    ),
+    section_of(
+        inductive.GreedyVariance,
+        CountedSection,
+        "GreedyRule",
+        "Each the observed input that the others explain least.",
+        rule=Literal["greedy"],
+        tolerance=(
+            Positive,
+            "stop where so little is unexplained, before the count",
+        ),
+    ),
+    GivenRule,
+)
+AnyInducing: TypeAlias = Annotated[InducingSection, OneOf("rule", RULES)]
 
 
 class InductiveSection(Section):

@@ -9,16 +9,8 @@ new graph is a section here and its place in ``PointGraph`` or ``FeatureGraph``.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    ClassVar,
-    Final,
-    Literal,
-    TypeAlias,
-    get_args,
-)
+from inspect import signature
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 import numpy as np
 from pydantic import BeforeValidator, Field, create_model, model_validator
@@ -35,10 +27,12 @@ from propopt.problems.sections import (
     Finite,
     Label,
     Nonnegative,
+    OneOf,
     Positive,
     Section,
     part,
     refuse_settings,
+    section_of,
 )
 from propopt.problems.subject.data import Extent
 from propopt.problems.subject.subject import Subject
@@ -51,9 +45,13 @@ from propopt.tables.frames import Labels, read_points
 class GraphSection(Section):
     """A graph of points or of features: the nodes."""
 
-    @abstractmethod
     def build(self, X: Any, n_nodes: int) -> graphs.Graph:
         """The graph."""
+        taken = signature(self.makes).parameters
+        known = {"X": X, "n_nodes": n_nodes}
+        given = {name: value for name, value in known.items() if name in taken}
+        graph: graphs.Graph = self.makes(**given, **self.settings("kind"))
+        return graph
 
     def check(self, n_nodes: int) -> None:
         """Refuse, before any work, what does not fit so many nodes."""
@@ -67,35 +65,22 @@ SamePattern: TypeAlias = Annotated[
 class GaussianGraph(GraphSection):
     """exp(−‖x − x'‖²/2Λ²)."""
 
+    makes = staticmethod(graphs.gaussian_graph)
+
     kind: Literal["gaussian"] = "gaussian"
     lengthscale: Positive | None = None
     cutoff: Annotated[float, Field(gt=0, lt=1)] | None = None
     same_pattern: SamePattern = False
-
-    def build(self, X: Any, n_nodes: int) -> graphs.Graph:
-        del n_nodes
-        return graphs.gaussian_graph(
-            X, self.lengthscale, cutoff=self.cutoff, same_pattern=self.same_pattern
-        )
 
     def check(self, n_nodes: int) -> None:
         if self.cutoff is None:
             _require_matrix(n_nodes, "a complete gaussian graph")
 
 
-class GaussianGridGraph(GraphSection):
-    """The same for all points of a grid, not stored: up to a million points."""
-
-    kind: Literal["grid_gaussian"]
-    lengthscale: Positive | None = None
-
-    def build(self, X: Any, n_nodes: int) -> graphs.Graph:
-        del n_nodes
-        return grid_gaussian_graph(X, self.lengthscale)
-
-
 class KnnGraph(GraphSection):
     """Nearest neighbours."""
+
+    makes = staticmethod(graphs.knn_graph)
 
     kind: Literal["knn"]
     n_neighbors: Count
@@ -109,16 +94,6 @@ class KnnGraph(GraphSection):
             refuse_settings(self, "uniform weights", ("lengthscale",))
         return self
 
-    def build(self, X: Any, n_nodes: int) -> graphs.Graph:
-        del n_nodes
-        return graphs.knn_graph(
-            X,
-            self.n_neighbors,
-            weights=self.weights,
-            lengthscale=self.lengthscale,
-            same_pattern=self.same_pattern,
-        )
-
     def check(self, n_nodes: int) -> None:
         if self.n_neighbors >= n_nodes:
             raise InvalidInput(
@@ -127,62 +102,25 @@ class KnnGraph(GraphSection):
             )
 
 
-class CosineGraph(GraphSection):
-    """Nearest directions, by the cosine: of documents those that share rarer words."""
-
-    kind: Literal["cosine"]
-    n_neighbors: Count = 8
-
-    def build(self, X: Any, n_nodes: int) -> graphs.Graph:
-        del n_nodes
-        return graphs.cosine_graph(X, self.n_neighbors)
-
-
-class ThresholdGraph(GraphSection):
-    """Pairs with ‖x − x'‖² ≤ threshold."""
-
-    kind: Literal["threshold"]
-    threshold: Nonnegative
-    same_pattern: SamePattern = False
-
-    def build(self, X: Any, n_nodes: int) -> graphs.Graph:
-        del n_nodes
-        return graphs.threshold_graph(X, self.threshold, same_pattern=self.same_pattern)
-
-
 class CompleteGraph(GraphSection):
     """All pairs."""
 
-    kind: Literal["complete"]
+    makes = staticmethod(graphs.complete_graph)
 
-    def build(self, X: Any, n_nodes: int) -> graphs.Graph:
-        del X
-        return graphs.complete_graph(n_nodes)
+    kind: Literal["complete"]
 
     def check(self, n_nodes: int) -> None:
         _require_matrix(n_nodes, "a complete graph")
 
 
-class ChainGraph(GraphSection):
-    """Neighbours in order."""
-
-    kind: Literal["chain"]
-
-    def build(self, X: Any, n_nodes: int) -> graphs.Graph:
-        del X
-        return graphs.chain_graph(n_nodes)
-
-
 class PixelGraph(GraphSection):
     """Pixels of an image and their neighbours."""
+
+    makes = staticmethod(graphs.pixel_graph)
 
     kind: Literal["pixel"]
     height: Count
     width: Count
-
-    def build(self, X: Any, n_nodes: int) -> graphs.Graph:
-        del X, n_nodes
-        return graphs.pixel_graph(self.height, self.width)
 
     def check(self, n_nodes: int) -> None:
         if self.height * self.width != n_nodes:
@@ -192,46 +130,71 @@ class PixelGraph(GraphSection):
             )
 
 
-class CorrelationGraph(GraphSection):
-    """|Correlation| of columns."""
-
-    kind: Literal["correlation"]
-
-    def build(self, X: Any, n_nodes: int) -> graphs.Graph:
-        del n_nodes
-        return graphs.correlation_graph(X)
-
-
 class GroupGraph(GraphSection):
     """Features that carry the same label."""
 
+    makes = staticmethod(graphs.group_graph)
+
     kind: Literal["group"]
     labels: list[Label]
-
-    def build(self, X: Any, n_nodes: int) -> graphs.Graph:
-        del X, n_nodes
-        return graphs.group_graph(self.labels)
 
     def check(self, n_nodes: int) -> None:
         require_one_each("labels", n_nodes, len(self.labels))
 
 
-PointGraph: TypeAlias = Annotated[
-    GaussianGraph
-    | GaussianGridGraph
-    | KnnGraph
-    | CosineGraph
-    | ThresholdGraph
-    | CompleteGraph
-    | ChainGraph,
-    Field(discriminator="kind"),
-]
-POINT_GRAPHS: Final = get_args(get_args(PointGraph)[0])
-FeatureGraph: TypeAlias = Annotated[
-    ChainGraph | PixelGraph | CorrelationGraph | GroupGraph | CompleteGraph,
-    Field(discriminator="kind"),
-]
-FEATURE_GRAPHS: Final = get_args(get_args(FeatureGraph)[0])
+_CHAIN: Final = section_of(
+    graphs.chain_graph,
+    GraphSection,
+    "ChainGraph",
+    "Neighbours in order.",
+    kind=Literal["chain"],
+)
+POINT_GRAPHS: Final[tuple[type[GraphSection], ...]] = (
+    GaussianGraph,
+    section_of(
+        grid_gaussian_graph,
+        GraphSection,
+        "GaussianGridGraph",
+        "The same for all points of a grid, not stored: up to a million points.",
+        kind=Literal["grid_gaussian"],
+        lengthscale=Positive | None,
+    ),
+    KnnGraph,
+    section_of(
+        graphs.cosine_graph,
+        GraphSection,
+        "CosineGraph",
+        "Nearest directions, by the cosine: of documents those that share rarer words.",
+        kind=Literal["cosine"],
+        n_neighbors=Count,
+    ),
+    section_of(
+        graphs.threshold_graph,
+        GraphSection,
+        "ThresholdGraph",
+        "Pairs with ‖x − x'‖² ≤ threshold.",
+        kind=Literal["threshold"],
+        threshold=Nonnegative,
+        same_pattern=SamePattern,
+    ),
+    CompleteGraph,
+    _CHAIN,
+)
+FEATURE_GRAPHS: Final[tuple[type[GraphSection], ...]] = (
+    _CHAIN,
+    PixelGraph,
+    section_of(
+        graphs.correlation_graph,
+        GraphSection,
+        "CorrelationGraph",
+        "|Correlation| of columns.",
+        kind=Literal["correlation"],
+    ),
+    GroupGraph,
+    CompleteGraph,
+)
+PointGraph: TypeAlias = Annotated[GraphSection, OneOf("kind", POINT_GRAPHS)]
+FeatureGraph: TypeAlias = Annotated[GraphSection, OneOf("kind", FEATURE_GRAPHS)]
 
 
 def require_one_each(label: str, n_features: int, count: int) -> None:
@@ -301,35 +264,35 @@ class FunctionMatchingLoss(LossSection):
             require_one_each("reference", extent.n_columns, len(self.reference))
 
 
-class PairwiseRobustnessLoss(LossSection):
-    """Σ ‖w_n − w_n'‖² S_nn'."""
-
-    name = "pairwise_robustness"
+class _OverPoints(LossSection):
+    """A loss of similar points."""
 
     graph: PointGraph = GaussianGraph()
 
-    def build(self, subject: Subject) -> PropertyLoss:
-        X = subject.coordinates
-        return losses.PairwiseRobustness(self.graph.build(X, len(X)))
+    def _graph(self, subject: Subject) -> graphs.Graph:
+        return self.graph.build(subject.coordinates, len(subject.points))
 
     def check(self, extent: Extent) -> None:
         self.graph.check(extent.n_points)
 
 
-class SharedRobustnessLoss(LossSection):
+class PairwiseRobustnessLoss(_OverPoints):
+    """Σ ‖w_n − w_n'‖² S_nn'."""
+
+    name = "pairwise_robustness"
+
+    def build(self, subject: Subject) -> PropertyLoss:
+        return losses.PairwiseRobustness(self._graph(subject))
+
+
+class SharedRobustnessLoss(_OverPoints):
     """Σ S_nn' Σ (w_nj − w_n'j)² over the words j that both documents have."""
 
     name = "shared_robustness"
     of_features = True
 
-    graph: PointGraph = GaussianGraph()
-
     def build(self, subject: Subject) -> PropertyLoss:
-        X = subject.coordinates
-        return losses.SharedRobustness(self.graph.build(X, len(X)), subject.table)
-
-    def check(self, extent: Extent) -> None:
-        self.graph.check(extent.n_points)
+        return losses.SharedRobustness(self._graph(subject), subject.table)
 
 
 class KernelRobustnessLoss(LossSection):
@@ -357,7 +320,7 @@ class KernelRobustnessLoss(LossSection):
         require_memory(n_bytes, "a kernel of all points", "explain fewer points")
 
 
-class MaxDifferenceRobustnessLoss(LossSection):
+class MaxDifferenceRobustnessLoss(_OverPoints):
     """max ‖w_n − w_n'‖², or its sum over points."""
 
     name = "max_difference_robustness"
@@ -367,12 +330,8 @@ class MaxDifferenceRobustnessLoss(LossSection):
     norm: Literal["l2", "l1", "linf"] = "l2"
 
     def build(self, subject: Subject) -> PropertyLoss:
-        X = subject.coordinates
-        graph = self.graph.build(X, len(X))
+        graph = self._graph(subject)
         return losses.MaxDifferenceRobustness(graph, self.aggregate, self.norm)
-
-    def check(self, extent: Extent) -> None:
-        self.graph.check(extent.n_points)
 
 
 class SmoothnessLoss(LossSection):

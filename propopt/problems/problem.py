@@ -81,17 +81,6 @@ class Observations:
     own: Attributions  # at the new inputs
     n_shared: int  # so many rows, from the first, are in both
 
-    def first(self, count: int | None) -> Observations:
-        """The same with only so many observations; None is all."""
-        if count is None:
-            return self
-        return replace(
-            self,
-            others=self.others[:count],
-            gradients=self.gradients[:count],
-            n_shared=min(self.n_shared, count),
-        )
-
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -125,25 +114,18 @@ class Plan:
         pairs: Sequence[Pair],
     ) -> list[Explanation]:
         """The new inputs under each pair of weights, from one fit."""
-        observed = observations.first(self.n_observations)
+        new, count = observations.new, self.n_observations
         model = clone(explainer).set_params(inducing=self.inducing)
-        model.fit(observed.others, observed.gradients)
-        return [self._named(one) for one in self._path(model, observed, pairs)]
-
-    def _path(
-        self,
-        model: GaussianProcessExplainer,
-        observed: Observations,
-        pairs: Sequence[Pair],
-    ) -> list[Explanation]:
-        plain = model.explain_path(observed.new, pairs)
-        if not self.own_gradients:
-            return plain
-        with_own = model.explain_path(observed.new, pairs, gradients=observed.own)
-        return [
-            _with_first(own, other, observed.n_shared)
-            for own, other in zip(with_own, plain, strict=True)
-        ]
+        model.fit(observations.others[:count], observations.gradients[:count])
+        path = model.explain_path(new, pairs)
+        if self.own_gradients:
+            n_shared = len(observations.others[:count][: observations.n_shared])
+            with_own = model.explain_path(new, pairs, gradients=observations.own)
+            path = [
+                _with_first(own, other, n_shared)
+                for own, other in zip(with_own, path, strict=True)
+            ]
+        return [self._named(one) for one in path]
 
     def _named(self, explanation: Explanation) -> Explanation:
         parameters = {
@@ -164,35 +146,15 @@ def _with_first(
     return replace(explanation, attributions=rows)
 
 
-# ---- Transductive or inductive: what stands beside the optima of a problem
+# ---- The inductive setting: what stands beside the optima of a problem
 
 
 ROBUSTNESS = ("kernel_robustness", "pairwise_robustness")
 
 
-class Setting:
-    """When the inputs are known."""
-
-    def complete(self, trade_offs: TradeOffs, problem: Problem) -> TradeOffs:
-        """The trade-offs with what the setting adds to them; by default nothing."""
-        del problem
-        return trade_offs
-
-    def describe(self, problem: Problem) -> str | None:
-        """A few words on what is added, if anything is."""
-        del problem
-        return None
-
-
-@final
-@dataclass(frozen=True)
-class Transductive(Setting):
-    """All inputs are known at once: there is nothing beside the optima."""
-
-
 @final
 @dataclass(frozen=True, kw_only=True)
-class Inductive(Setting):
+class Inductive:
     """Inputs come later: each is explained from gradients at the observations.
 
     The objective must have ``gradient_matching``, one of ``kernel_robustness`` and
@@ -228,9 +190,6 @@ class Inductive(Setting):
             interrupted = True
         baselines = (*explanations, *trade_offs.baselines)
         return replace(trade_offs, baselines=baselines, interrupted=interrupted)
-
-    def describe(self, problem: Problem) -> str:
-        return f"gradients known at {len(problem.subject.others)} inputs"
 
     def _explanations(
         self, optima: tuple[Explanation, ...], problem: Problem
@@ -326,8 +285,8 @@ class Problem:
         is bounded instead.
     baselines : sequence, optional
         Baselines, or lists of them, each explaining the points by ``seed``.
-    setting : Setting
-        :class:`Transductive`, or :class:`Inductive` for inputs that come later.
+    setting : Inductive, optional
+        For inputs that come later; by default all are known at once.
     solver, tolerance
         As for :func:`propopt.solve`.
     seed : int
@@ -374,7 +333,7 @@ class Problem:
         weights: Mapping[str, Swept] | None = None,
         limits: Mapping[str, Swept] | None = None,
         baselines: Sequence[Baseline | Sequence[Baseline]] = (),
-        setting: Setting | None = None,
+        setting: Inductive | None = None,
         solver: str | Solver = "auto",
         tolerance: float = 1e-6,
         seed: int = 0,
@@ -390,7 +349,7 @@ class Problem:
         self.weights = _listed(weights)
         self.limits = _listed(limits)
         self._baselines = tuple(_group(entry) for entry in baselines)
-        self.setting = setting or Transductive()
+        self.setting = setting
         self.solver = solver
         self.tolerance = tolerance
         self.seed = seed
@@ -509,6 +468,8 @@ class Problem:
                 n_jobs=n_jobs,
                 progress=progress,
             )
+            if self.setting is None:
+                return trade_offs
             return self.setting.complete(trade_offs, self)
 
     @cached_property

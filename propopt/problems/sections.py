@@ -4,8 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from inspect import Parameter, signature
 from math import isfinite
-from typing import Annotated, Any, Final, Literal, Self, TypeAlias
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Final,
+    Literal,
+    Self,
+    TypeAlias,
+    TypeVar,
+    Union,
+    get_type_hints,
+)
 
 import numpy as np
 from pydantic import (
@@ -15,10 +28,12 @@ from pydantic import (
     ConfigDict,
     Discriminator,
     Field,
+    GetCoreSchemaHandler,
     Tag,
+    create_model,
     model_validator,
 )
-from pydantic_core import PydanticCustomError
+from pydantic_core import CoreSchema, PydanticCustomError
 
 from propopt.base.errors import Infeasible, InvalidInput, MissingExtra, Refused
 
@@ -27,6 +42,60 @@ class Section(BaseModel):
     """A mapping whose keys are known."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    makes: ClassVar[Any] = None
+    """What takes its settings, where one constructor does."""
+
+    def settings(self, *others: str) -> dict[str, Any]:
+        """The values of its keys, but of some others."""
+        return {name: value for name, value in self if name not in others}
+
+
+Made = TypeVar("Made", bound=Section)
+
+
+def section_of(
+    made: Any, base: type[Made], name: str = "", doc: str = "", /, **said: Any
+) -> type[Made]:
+    """A section with settings of a constructor, which declares their defaults.
+
+    Of each is said what a file writes, what it is for, or both, a pair; where only
+    what it is for is said, a file writes what the constructor takes. A setting that is
+    not of the constructor is required.
+    """
+    taken, hints = signature(made).parameters, get_type_hints(made)
+    fields: Any = {}
+    for setting, told in said.items():
+        known = setting in taken and taken[setting].default is not Parameter.empty
+        default = taken[setting].default if known else ...
+        match told:
+            case str():
+                fields[setting] = hints[setting], Field(default, description=told)
+            case (kind, words):
+                fields[setting] = kind, Field(default, description=words)
+            case _:
+                fields[setting] = told, default
+    doc = doc or base.__doc__ or ""
+    section: Any = create_model(
+        name or base.__name__, __base__=base, __doc__=doc, **fields
+    )
+    section.makes = staticmethod(made)
+    return section
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """Annotates a section: one of these, which a key tells apart."""
+
+    key: str
+    sections: tuple[type[Section], ...]
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        union: Any = Union[self.sections]  # noqa: UP007 - of a tuple
+        del source
+        return handler.generate_schema(Annotated[union, Field(discriminator=self.key)])
 
 
 def _not_tiny(value: float) -> float:

@@ -6,7 +6,6 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
@@ -67,43 +66,39 @@ class Faults:
 class Source(ABC):
     """A description of a problem, as plain data, that can say where a mistake is."""
 
-    @property
-    @abstractmethod
-    def path(self) -> Path:
-        """The file; its folder is where other files are looked for."""
-
-    @property
-    def name(self) -> str:
-        """What files written are called, unless the content says so."""
-        return self.path.stem
-
-    @property
-    @abstractmethod
-    def files(self) -> tuple[Path, ...]:
-        """What was read."""
-
-    @property
-    def faults(self) -> Faults:
-        """What was found wrong while it was read, and leaves its content readable."""
-        return Faults()
+    path: Path  # the file; its folder is where other files are looked for
+    name: str  # what files written are called, unless the content says so
+    files: tuple[Path, ...]  # what was read
+    faults: Faults  # found while it was read, which leave its content readable
 
     @abstractmethod
     def data(self) -> Any:
         """The content as plain Python values."""
 
     @abstractmethod
+    def find(self, location: Location) -> tuple[int, Location]:
+        """The line of the innermost key that is there, or 0, and all that are."""
+
     def error(
         self, location: Location, message: str, *, missing: str | None = None
     ) -> ProblemFileError:
         """The error ``path.to.key: message``, with file and line if there are any."""
+        line, steps = self.find(location)
+        return self.at(line, steps if missing is None else (*steps, missing), message)
 
-    @abstractmethod
     def remark(self, location: Location, message: str) -> ProblemFileError:
         """The error without the keys."""
+        return self.at(self.line(location), (), message)
 
-    @abstractmethod
     def line(self, location: Location) -> int:
         """The line of the innermost key on the way that is there; 0 without lines."""
+        return self.find(location)[0]
+
+    def at(self, line: int, steps: Location, message: str) -> ProblemFileError:
+        """The error at a line, of the keys that lead there."""
+        keys = key_path(steps)
+        told = f"{keys}: {message}" if keys else message
+        return complaint(self.path, line, told) if line else ProblemFileError(told)
 
     @contextmanager
     def blaming(self, *location: str | int) -> Iterator[None]:
@@ -115,54 +110,25 @@ class Source(ABC):
 
 
 @final
-@dataclass(frozen=True, eq=False)
 class PythonSource(Source):
     """A mapping made in Python: keys say where a mistake is."""
 
-    content: Any
-    folder: Path
-    title: str = "problem"
-
-    @property
-    def name(self) -> str:
-        return self.title
-
-    @property
-    def path(self) -> Path:
-        return self.folder / self.title
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        return ()
+    def __init__(self, content: Any, folder: Path, title: str = "problem") -> None:
+        self.path, self.name, self.files = folder / title, title, ()
+        self.faults, self._content = Faults(), content
 
     def data(self) -> Any:
-        return self.content
+        return self._content
 
-    def error(
-        self, location: Location, message: str, *, missing: str | None = None
-    ) -> ProblemFileError:
-        steps = self._steps(location)
-        keys = key_path(steps if missing is None else (*steps, missing))
-        return ProblemFileError(f"{keys}: {message}" if keys else message)
-
-    def remark(self, location: Location, message: str) -> ProblemFileError:
-        del location
-        return ProblemFileError(message)
-
-    def line(self, location: Location) -> int:
-        del location
-        return 0
-
-    def _steps(self, location: Location) -> Location:
-        """The keys on the way that are there."""
-        content, steps = self.content, _NOWHERE
+    def find(self, location: Location) -> tuple[int, Location]:
+        content, steps = self._content, _NOWHERE
         for step in location:
             try:
                 content = content[step]
             except (LookupError, TypeError):  # the chosen kind of a union
                 continue
             steps = (*steps, step)
-        return steps
+        return 0, steps
 
 
 _NOWHERE: Location = ()
@@ -333,20 +299,10 @@ def _line_and_problem(text: str, error: yaml.YAMLError) -> tuple[int, str]:
 
 
 @final
-@dataclass(frozen=True, eq=False)
 class YamlSource(Source):
     """A YAML text that knows the line of each key."""
 
-    file: Path
-    root: yaml.Node
-    _items: dict[int, dict[str | int, tuple[int, yaml.Node]]] = field(
-        default_factory=dict
-    )
-    twice: Faults = field(default_factory=Faults)
-    unread: Faults = field(default_factory=Faults)
-
-    @classmethod
-    def read(cls, path: str | Path) -> YamlSource:
+    def __init__(self, path: str | Path) -> None:
         """Parse a file, without running or building anything that it names."""
         place = Path(path)
         root = compose(place)
@@ -358,49 +314,21 @@ class YamlSource(Source):
                     "; a table goes by propopt explain --csv FILE --target COLUMN"
                 )
             raise complaint(place, 1, message)
-        source = cls(place, root)
-        source._check(root, (), {})
-        if source.unread.found:
-            source.unread.found += source.twice.found
-            source.unread.refuse()
-        return source
-
-    @property
-    def faults(self) -> Faults:
-        """Keys that come twice, of which the last is read."""
-        return self.twice
-
-    @property
-    def path(self) -> Path:
-        return self.file
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        return (self.file,)
+        self.path, self.name, self.files = place, place.stem, (place,)
+        self.faults = Faults()  # keys that come twice, of which the last is read
+        self._unread = Faults()
+        self._root: yaml.Node = root
+        self._items: dict[int, dict[str | int, tuple[int, yaml.Node]]] = {}
+        self._check(root, (), {})
+        if self._unread.found:
+            self._unread.found += self.faults.found
+            self._unread.refuse()
 
     def data(self) -> Any:
-        return plain(self.root)
+        return plain(self._root)
 
-    def error(
-        self, location: Location, message: str, *, missing: str | None = None
-    ) -> ProblemFileError:
-        line, steps = self._find(location)
-        keys = steps if missing is None else (*steps, missing)
-        return self._at(line, keys, message)
-
-    def remark(self, location: Location, message: str) -> ProblemFileError:
-        return self._at(self.line(location), (), message)
-
-    def line(self, location: Location) -> int:
-        return self._find(location)[0]
-
-    def _at(self, line: int, steps: Location, message: str) -> ProblemFileError:
-        keys = key_path(steps)
-        return complaint(self.path, line, f"{keys}: {message}" if keys else message)
-
-    def _find(self, location: Location) -> tuple[int, Location]:
-        """The line of the innermost key on the way, and the keys that are there."""
-        node, line = self.root, self.root.start_mark.line + 1
+    def find(self, location: Location) -> tuple[int, Location]:
+        node, line = self._root, self._root.start_mark.line + 1
         steps: Location = ()
         for step in location:
             item = self._items.get(id(node), {}).get(step)
@@ -423,7 +351,7 @@ class YamlSource(Source):
             return size
         message = refusal(node) if size == 0 else _ENDLESS
         if message is not None:
-            self.unread.found.append(self._at(line, steps, message))
+            self._unread.found.append(self.at(line, steps, message))
             return 1
         sizes[id(node)] = None
         items = self._items[id(node)] = dict(self._children(node, steps))
@@ -433,7 +361,7 @@ class YamlSource(Source):
         )
         if size > MOST_VALUES:
             message = f"more than {MOST_VALUES:,} values, aliases written out"
-            raise self._at(line, steps, message)
+            raise self.at(line, steps, message)
         sizes[id(node)] = size
         return size
 
@@ -450,11 +378,11 @@ class YamlSource(Source):
                 line = key.start_mark.line + 1
                 message = _refused_key(key)
                 if message is not None:
-                    self.unread.found.append(self._at(line, steps, message))
+                    self._unread.found.append(self.at(line, steps, message))
                     continue
                 if key.value in keys:
-                    again = self._at(line, (*steps, key.value), "given twice")
-                    self.twice.found.append(again)
+                    again = self.at(line, (*steps, key.value), "given twice")
+                    self.faults.found.append(again)
                 keys.add(key.value)
                 yield key.value, (line, value)
 

@@ -30,7 +30,6 @@ from propopt.problems.jobs.interactions import (
     InteractionsLook,
     InteractionsSection,
     _print_sets,
-    _Scores,
 )
 
 
@@ -140,7 +139,7 @@ def test_negative_scores_that_main_effects_leak_are_not_read_as_substitutes(
         leak=np.append(np.zeros(13), [-2.0, -2.0]),
     )
     section = SimpleNamespace(level=0.9, adjust="none", against="zero", inference={})
-    _print_sets(_Scores(scores, section, PlainConsole()))
+    _print_sets(scores, section, PlainConsole())
     (negative,) = capsys.readouterr().out.split("The pairs of most negative score")[1:]
     assert "d × f" not in negative
     assert "e × f" in negative

@@ -12,7 +12,6 @@ import propopt as po
 from propopt.base.errors import ProblemFileError
 from propopt.cli import main
 from propopt.inductive import GaussianProcessExplainer
-from propopt.problems.problem import Transductive
 
 
 FILE = """\
@@ -385,5 +384,5 @@ def test_the_transductive_setting_is_the_default(write):
     text = FILE.replace("setting: inductive\n", "")
     text = text.replace("inductive:\n  inducing:\n    - {rule: all}\n", "")
     problem, trade_offs = swept(write(text))
-    assert problem.setting == Transductive()
+    assert problem.setting is None
     assert [b.method for b in trade_offs.baselines] == ["gradient"]

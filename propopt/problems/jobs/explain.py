@@ -6,15 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import (
-    Annotated,
-    Any,
-    ClassVar,
-    Final,
-    Literal,
-    Self,
-    final,
-)
+from typing import Annotated, Any, Final, Literal, Self, final
 
 import numpy as np
 import pandas as pd
@@ -25,10 +17,10 @@ from propopt.base.errors import InvalidInput
 from propopt.base.files import archive_path
 from propopt.base.terminal import PlainConsole, print_table
 from propopt.base.text import gap_in_words, printable
-from propopt.explaining.contributions import ContributionChoice, FeatureMetric
+from propopt.explaining.contributions import ContributionChoice
 from propopt.explaining.first_look import explain
 from propopt.explaining.one_by_one import Explainer
-from propopt.explaining.plan import UnitsChoice, explained_members
+from propopt.explaining.plan import ExplainSettings, explained_members
 from propopt.explaining.targets import LawChoice
 from propopt.functions import Function
 from propopt.interactions import InteractionScores
@@ -36,7 +28,6 @@ from propopt.lime import TextLaw
 from propopt.problems.jobs.job import (
     Answer,
     FileOfJob,
-    Job,
     SubjectLook,
     Writer,
     manifest,
@@ -52,6 +43,7 @@ from propopt.problems.sections import (
     Positive,
     Section,
     part,
+    section_of,
 )
 from propopt.problems.sources import Source
 from propopt.problems.subject.data import CommonKeys, Extent
@@ -63,60 +55,53 @@ from propopt.results.explanation import Explanation
 # ---- The job of ``explain``: one explanation with stated defaults, written with names
 
 
+@partial(
+    section_of,
+    ExplainSettings,
+    scale=(
+        Literal["std", "none"] | dict[str, Positive],
+        "attributions are changes per so much of each feature: its standard deviation, "
+        "one, or a number for each",
+    ),
+    graph=(PointGraph | None, "who is similar; by default the eight nearest rows"),
+    robustness=(
+        Nonnegative | None,
+        "its weight; by default that at the knee of the whole curve",
+    ),
+    same_pattern="leave out neighbours in which other columns are missing",
+    law=(
+        Literal[LawChoice, "lime"],
+        "over what a model is averaged before its slopes are taken: observed values "
+        "near each row, gaussian noise, or nothing; by default observed values where "
+        "it jumps. Of documents none, for effects of words, which is the default, or "
+        "lime, for what the lime package tends to",
+    ),
+    units="changes of the output per scale, or parts of the output that add up to f(x) "
+    "less its mean in every row",
+    contributions=(
+        ContributionChoice,
+        "what attributions in units of the output are close to",
+    ),
+    metric="how differences of features count in units of the output: alike, or over "
+    "the mean square of the contributions of each",
+    precision=(
+        Positive | None,
+        "where slopes are sampled, draw until the relative target error is no larger",
+    ),
+    max_evaluations=(Count | None, "the most rows that the model is given for draws"),
+    interactions=(
+        str | None,
+        "path, from that of this file, of the .npz that propopt interactions writes, "
+        "or their save: a sentence names what matters jointly",
+    ),
+)
 class ExplainSection(Section):
     """One explanation, by the defaults of :func:`propopt.explain`."""
 
-    scale: Literal["std", "none"] | dict[str, Positive] = Field(
-        "std",
-        description="attributions are changes per so much of each feature: its "
-        "standard deviation, one, or a number for each",
-    )
-    graph: PointGraph | None = Field(
-        None, description="who is similar; by default the eight nearest rows"
-    )
-    robustness: Nonnegative | None = Field(
-        None, description="its weight; by default that at the knee of the whole curve"
-    )
-    same_pattern: bool = Field(
-        False, description="leave out neighbours in which other columns are missing"
-    )
-    law: Literal[LawChoice, "lime"] = Field(
-        "auto",
-        description="over what a model is averaged before its slopes are taken: "
-        "observed values near each row, gaussian noise, or nothing; by default "
-        "observed values where it jumps. Of documents none, for effects of words, "
-        "which is the default, or lime, for what the lime package tends to",
-    )
-    units: UnitsChoice = Field(
-        "scaled",
-        description="changes of the output per scale, or parts of the output that add "
-        "up to f(x) less its mean in every row",
-    )
-    contributions: ContributionChoice = Field(
-        "shapley", description="what attributions in units of the output are close to"
-    )
-    metric: FeatureMetric = Field(
-        "uniform",
-        description="how differences of features count in units of the output: alike, "
-        "or over the mean square of the contributions of each",
-    )
-    precision: Positive | None = Field(
-        None,
-        description="where slopes are sampled, draw until the relative target error "
-        "is no larger",
-    )
-    max_evaluations: Count | None = Field(
-        None, description="the most rows that the model is given for draws"
-    )
     reference: Annotated[int, Field(ge=2, le=MOST_NUMBERS)] | None = Field(
         None,
         description="explain each row by itself, given so many reference rows, drawn "
         "from those that the model is fitted on: the same whoever else is explained",
-    )
-    interactions: str | None = Field(
-        None,
-        description="path, from that of this file, of the .npz that propopt "
-        "interactions writes, or their save: a sentence names what matters jointly",
     )
 
     @model_validator(mode="after")
@@ -134,16 +119,17 @@ class ExplainSection(Section):
 
     def _conflicts(self) -> Iterator[tuple[str, tuple[str, ...], str]]:
         """What is asked for, the settings that it does not take, and why."""
+        own: Any = self
         if self.reference is not None:
             yield "reference", ("graph", "same_pattern"), _BY_THEMSELVES
             yield "reference", _OF_DRAWS, _ALONE
-        if self.units == "scaled":
+        if own.units == "scaled":
             yield "units scaled", ("contributions", "metric"), _NEEDS_OUTPUT
         else:
             yield "units output", _OF_DRAWS, _NEEDS_SLOPES
-            if self.contributions == "shapley":
+            if own.contributions == "shapley":
                 yield "contributions shapley", ("law",), _NEEDS_SLOPES
-        if self.graph is not None:
+        if own.graph is not None:
             yield "graph", ("same_pattern",), _OF_NEAREST
 
     def scores(self, folder: Path) -> InteractionScores | None:
@@ -161,46 +147,33 @@ class ExplainSection(Section):
 
     def scores_file(self, folder: Path) -> Path | None:
         """The file of interactions, if one is named."""
-        if self.interactions is None:
+        named = self.settings()["interactions"]
+        if named is None:
             return None
         with part("interactions"):
-            return archive_path(folder / self.interactions)
-
-    def check_scores(self, folder: Path, extent: Extent) -> None:
-        """Refuse a file of interactions of other features than are explained."""
-        scores = self.scores(folder)
-        if scores is not None:
-            with part("interactions"):
-                names = extent.features or None
-                explained_members(scores, names, extent.n_features)
+            return archive_path(folder / named)
 
     def build(self, subject: Subject) -> dict[str, Any]:
-        """Keyword arguments of :func:`propopt.explain`, but data and ``rng``."""
-        X = subject.coordinates
-        return {
-            **self.build_alone(subject),
-            "graph": None if self.graph is None else self.graph.build(X, len(X)),
-            "same_pattern": self.same_pattern,
-            "precision": self.precision,
-            "max_evaluations": self.max_evaluations,
-        }
+        """Keyword arguments of :func:`propopt.explain`, but those of files and runs.
 
-    def build_alone(self, subject: Subject) -> dict[str, Any]:
-        """Those that :class:`propopt.Explainer` takes too."""
-        chosen = isinstance(subject.function, SmoothGradients)  # by model.smooth
-        parts = self.units == "output" and self.contributions == "shapley"
-        return {
-            "units": self.units,
-            "contributions": self.contributions,
-            "metric": self.metric,
-            "scale": None if self.scale == "none" else self.scale,
-            "robustness": self.robustness,
-            "law": "none" if chosen and not parts else self._law,
-        }
-
-    @property
-    def _law(self) -> LawChoice | TextLaw:
-        return TextLaw() if self.law == "lime" else self.law
+        With ``reference`` those of :class:`propopt.Explainer`.
+        """
+        own = self.settings("reference", "interactions")
+        smoothed = isinstance(subject.function, SmoothGradients)  # by model.smooth
+        parts = own["units"] == "output" and own["contributions"] == "shapley"
+        if own["scale"] == "none":
+            own["scale"] = None
+        if smoothed and not parts:
+            own["law"] = "none"
+        elif own["law"] == "lime":
+            own["law"] = TextLaw()
+        if self.reference is not None:
+            of_several = ("graph", "same_pattern", *_OF_DRAWS)
+            return {name: own[name] for name in own if name not in of_several}
+        if own["graph"] is not None:
+            X = subject.coordinates
+            own["graph"] = own["graph"].build(X, len(X))
+        return own
 
 
 _OF_DRAWS = ("precision", "max_evaluations")
@@ -212,55 +185,6 @@ _ALONE = "rows are explained together there; leave one out"
 _NEEDS_OUTPUT = "these are of units: output"
 _NEEDS_SLOPES = "this is of slopes, and none are taken; leave it out"
 _OF_NEAREST = "a graph says itself who is similar; knn has same_pattern"
-
-
-class ExplainKeys(CommonKeys):
-    """The keys of an explanation."""
-
-    explain: ExplainSection | None = Field(
-        None, description="one explanation with stated defaults; {} takes them all"
-    )
-
-
-class Explain(Job[ExplainKeys]):
-    """``propopt explain``: see :class:`propopt.problems.FirstLook`."""
-
-    key: ClassVar[str] = "explain"
-    command: ClassVar[str] = "propopt explain"
-    keys: ClassVar[type[CommonKeys]] = ExplainKeys
-    suffixes: ClassVar[tuple[str, ...]] = (
-        ".npz",
-        "_attributions.csv",
-        ".html",
-        ".json",
-    )
-
-    def check(self, schema: ExplainKeys, source: Source) -> None:
-        assert schema.explain is not None
-        _check_documents(schema.explain, schema.data.text is not None, source)
-        smoothed = schema.model is not None and schema.model.smooth is not None
-        if smoothed and "law" in schema.explain.model_fields_set:
-            raise source.error(
-                ("explain", "law"), "model.smooth chooses a law too; leave one out"
-            )
-
-    def check_extent(self, schema: ExplainKeys, extent: Extent) -> None:
-        assert schema.explain is not None
-        graph = schema.explain.graph
-        with part("explain", "graph"):
-            if graph is not None:
-                graph.check(extent.n_points)
-
-    def check_files(self, schema: ExplainKeys, folder: Path, extent: Extent) -> None:
-        assert schema.explain is not None
-        with part("explain"):
-            schema.explain.check_scores(folder, extent)
-
-    def check_formula(
-        self, schema: ExplainKeys, function: Function, points: Any
-    ) -> None:
-        del schema
-        function.gradient(points)
 
 
 # ---- documents
@@ -275,7 +199,7 @@ _OF_COLUMNS: Final = (
 )
 
 
-def _check_documents(section: ExplainSection, is_text: bool, source: Source) -> None:
+def _check_documents(section: Any, is_text: bool, source: Source) -> None:
     """Refuse what has no meaning for words, and for columns what is of words."""
     user_settings = section.model_fields_set
     if not is_text:
@@ -397,7 +321,9 @@ class FirstLook(SubjectLook[ExplainSection]):
     ===================== =============================================================
     """
 
-    job: ClassVar[type[Job[Any]]] = Explain
+    key = "explain"
+    command = "propopt explain"
+    suffixes = (".npz", "_attributions.csv", ".html", ".json")
 
     name: str = "explanation"  # what the files written are called
     folder: Path = Path()  # from which the section names a file of interactions
@@ -405,7 +331,7 @@ class FirstLook(SubjectLook[ExplainSection]):
     @classmethod
     def of(cls, file: FileOfJob) -> FirstLook:
         """The job of a problem file."""
-        section, folder = file.require(Explain), file.source.path.parent
+        section, folder = file.require(cls), file.source.path.parent
         with file.source.blaming("explain"):
             scores = section.scores_file(folder)
         return cls.asked(
@@ -415,6 +341,42 @@ class FirstLook(SubjectLook[ExplainSection]):
             description=file.schema.description or "",
             folder=folder,
         )
+
+    @classmethod
+    def check(cls, section: ExplainSection, schema: CommonKeys, source: Source) -> None:
+        _check_documents(section, schema.data.text is not None, source)
+        smoothed = schema.model is not None and schema.model.smooth is not None
+        if smoothed and "law" in section.model_fields_set:
+            raise source.error(
+                ("explain", "law"), "model.smooth chooses a law too; leave one out"
+            )
+
+    @classmethod
+    def check_extent(
+        cls, section: ExplainSection, schema: CommonKeys, extent: Extent
+    ) -> None:
+        del schema
+        graph = section.settings()["graph"]
+        with part("explain", "graph"):
+            if graph is not None:
+                graph.check(extent.n_points)
+
+    @classmethod
+    def check_files(cls, section: ExplainSection, folder: Path, extent: Extent) -> None:
+        """Refuse a file of interactions of other features than are explained."""
+        with part("explain"):
+            scores = section.scores(folder)
+            if scores is not None:
+                with part("interactions"):
+                    names = extent.features or None
+                    explained_members(scores, names, extent.n_features)
+
+    @classmethod
+    def check_formula(
+        cls, section: ExplainSection, function: Function, points: Any
+    ) -> None:
+        del section
+        function.gradient(points)
 
     def solve(self, progress: bool | None = None) -> Explanation:
         """The explanation, by :func:`propopt.explain` or :class:`propopt.Explainer`."""
@@ -436,7 +398,7 @@ class FirstLook(SubjectLook[ExplainSection]):
                 subject.others,
                 n_reference=section.reference,
                 **how,
-                **section.build_alone(subject),
+                **section.build(subject),
             )
             explainer.fit(progress=progress)
             return explainer.explain(subject.points, progress=progress)
@@ -446,7 +408,7 @@ class FirstLook(SubjectLook[ExplainSection]):
         result, subject = self.solve(progress), self.subject
         aims = (result.parameters.get(name) for name in ("gradient", "contributions"))
         content = manifest(
-            self.job.key,
+            self.key,
             self.name,
             subject,
             result,

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import comb
 from pathlib import Path
-from typing import (
-    Annotated,
-    Any,
-    ClassVar,
-    Final,
-    Literal,
-    Self,
-    TypeAlias,
-    final,
-)
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias, final
 
 import numpy as np
 import pandas as pd
@@ -29,7 +19,6 @@ from propopt.base.errors import InvalidInput
 from propopt.base.files import write_csv, write_svg
 from propopt.base.terminal import PlainConsole, print_table
 from propopt.base.text import drawn, printable
-from propopt.functions import Function
 from propopt.interactions import (
     ILOCO,
     DataSplit,
@@ -47,8 +36,8 @@ from propopt.interactions.features import (
 )
 from propopt.interactions.inference import Adjustment, Null, Side
 from propopt.interactions.left_out import LeftOut, Scheme
-from propopt.interactions.minipatches import PatchErrors, RowSampling
-from propopt.interactions.patch_draws import ColumnSampling, check_order
+from propopt.interactions.minipatches import PatchErrors
+from propopt.interactions.patch_draws import check_order
 from propopt.interactions.scores import (
     SET_NOUNS,
     aim_of_intervals,
@@ -59,13 +48,20 @@ from propopt.interactions.scores import (
 from propopt.problems.jobs.job import (
     Answer,
     FileOfJob,
-    Job,
     SubjectLook,
     Writer,
     settings_in_words,
     write_json,
 )
-from propopt.problems.sections import Count, Section, part, refuse_settings, shaped
+from propopt.problems.sections import (
+    Count,
+    OneOf,
+    Section,
+    part,
+    refuse_settings,
+    section_of,
+    shaped,
+)
 from propopt.problems.sources import Source
 from propopt.problems.subject.data import CommonKeys, Extent
 from propopt.problems.subject.models import OnnxModel
@@ -156,9 +152,9 @@ FeaturesSetting: TypeAlias = Annotated[
 class SchemeSection(Section):
     """How predictors without features are had."""
 
-    @abstractmethod
-    def build(self) -> Scheme:
+    def build(self) -> Any:
         """The scheme of these settings."""
+        return self.makes(**self.settings("kind"))
 
     def resumed(self, folder: Path) -> Scheme:
         """The same, which goes on from what is finished in a folder."""
@@ -179,39 +175,34 @@ class SchemeSection(Section):
         self.build()
 
 
+@partial(
+    section_of,
+    Minipatches,
+    kind=Literal["minipatches"],
+    n_patches=(
+        Annotated[int, Field(ge=2, le=10_000_000)],
+        "how many; each is one fit of the model",
+    ),
+    rows=(
+        RowsSetting,
+        "of a patch: how many, a share, or sqrt, at which intervals are proved",
+    ),
+    n_features=(
+        FeaturesSetting | None,
+        "of a patch: how many, or a share; by default half of up to 20, and a fifth of "
+        "more",
+    ),
+    columns="each feature by itself with that chance, so that pairs that do not "
+    "interact score zero in the mean; or exactly so many, as in the paper",
+    row_sampling="from all rows, or from each class by its share",
+    n_groups=(
+        Annotated[int, Field(ge=2, le=1000)] | None,
+        "of patches, by which the error of few patches is told; by default 20, or as "
+        "many as there are patches",
+    ),
+)
 class MinipatchesSection(SchemeSection):
     """An ensemble on random rows and features, by :class:`Minipatches`."""
-
-    kind: Literal["minipatches"]
-    n_patches: Annotated[int, Field(ge=2, le=10_000_000)] = Field(
-        10_000, description="how many; each is one fit of the model"
-    )
-    rows: RowsSetting = Field(
-        0.2,
-        description="of a patch: how many, a share, or sqrt, at which intervals are "
-        "proved",
-    )
-    n_features: FeaturesSetting | None = Field(
-        None,
-        description="of a patch: how many, or a share; by default half of up to 20, "
-        "and a fifth of more",
-    )
-    columns: ColumnSampling = Field(
-        "bernoulli",
-        description="each feature by itself with that chance, so that pairs that do "
-        "not interact score zero in the mean; or exactly so many, as in the paper",
-    )
-    row_sampling: RowSampling = Field(
-        "uniform", description="from all rows, or from each class by its share"
-    )
-    n_groups: Annotated[int, Field(ge=2, le=1000)] | None = Field(
-        None,
-        description="of patches, by which the error of few patches is told; by default "
-        "20, or as many as there are patches",
-    )
-
-    def build(self) -> Minipatches:
-        return Minipatches(**self.model_dump(exclude={"kind"}))
 
     def resumed(self, folder: Path) -> Minipatches:
         return replace(self.build(), folder=folder)
@@ -224,22 +215,21 @@ class MinipatchesSection(SchemeSection):
         check_order(self.build().usable(n_rows, features), order)
 
 
-class SplitSection(SchemeSection):
-    """One fit for each set of features, by :class:`DataSplit`."""
-
-    kind: Literal["split"]
-    test_size: BelowOne = Field(0.5, description="the share of rows that are held out")
-    n_folds: Annotated[int, Field(ge=2, le=10_000)] | None = Field(
-        None, description="so many folds instead, of which each is held out in turn"
-    )
-    stratify: bool = Field(False, description="draw from each class alike")
-
-    def build(self) -> DataSplit:
-        return DataSplit(**self.model_dump(exclude={"kind"}))
-
-
+SplitSection: Final = section_of(
+    DataSplit,
+    SchemeSection,
+    "SplitSection",
+    "One fit for each set of features, by :class:`DataSplit`.",
+    kind=Literal["split"],
+    test_size=(BelowOne, "the share of rows that are held out"),
+    n_folds=(
+        Annotated[int, Field(ge=2, le=10_000)] | None,
+        "so many folds instead, of which each is held out in turn",
+    ),
+    stratify="draw from each class alike",
+)
 AnyScheme: TypeAlias = Annotated[
-    MinipatchesSection | SplitSection, Field(discriminator="kind")
+    SchemeSection, OneOf("kind", (MinipatchesSection, SplitSection))
 ]
 """The schemes that a file may name."""
 
@@ -328,8 +318,7 @@ class InteractionsSection(Section):
         self, columns: Sequence[str], n_rows: int, others: Mapping[str, Sequence[str]]
     ) -> None:
         """Refuse sets and patches that a table cannot have."""
-        groups: dict[Hashable, Sequence[Hashable]] = dict(others.items())
-        features = self.features(columns, groups)
+        features = Features.of(columns, self.all_groups(others))
         if isinstance(self.sets, list):
             order = read_sets(self.sets, self.order, features).shape[1]
         else:
@@ -348,29 +337,11 @@ class InteractionsSection(Section):
         names = ("level", "adjust", "side", "against")
         return {name: getattr(self, name) for name in names}
 
-    def features(
-        self, columns: Sequence[str], others: Mapping[Hashable, Sequence[Hashable]]
-    ) -> Features:
-        """What is left out of a table with these columns, some in other groups."""
-        return Features.of(columns, self.all_groups(others))
-
     def all_groups(
-        self, others: Mapping[Hashable, Sequence[Hashable]]
+        self, others: Mapping[Any, Sequence[Any]]
     ) -> dict[Hashable, Sequence[Hashable]]:
         """Groups of the data, and those of this section."""
-        groups: dict[Hashable, Sequence[Hashable]] = dict(others)
-        groups.update(self.groups.items())
-        return groups
-
-
-class InteractionsKeys(CommonKeys):
-    """The keys of interactions."""
-
-    interactions: InteractionsSection | None = Field(
-        None,
-        description="how much features matter jointly, with intervals; {} takes all "
-        "defaults",
-    )
+        return {**others, **self.groups}
 
 
 _REFITTED: Final = "has no effect: predictions are judged, of all classes"
@@ -381,37 +352,7 @@ _NOT_OF_REFITS: Final = {
 }
 
 
-class InteractionsJob(Job[InteractionsKeys]):
-    """``propopt interactions``: see :class:`InteractionsLook`."""
-
-    key: ClassVar[str] = "interactions"
-    command: ClassVar[str] = "propopt interactions"
-    keys: ClassVar[type[CommonKeys]] = InteractionsKeys
-    refits: ClassVar[bool] = True
-    suffixes: ClassVar[tuple[str, ...]] = (
-        "_interactions.csv",
-        "_main_effects.csv",
-        ".svg",
-        ".npz",
-        ".json",
-    )
-
-    def check(self, schema: InteractionsKeys, source: Source) -> None:
-        _check_learner(schema, source)
-        _check_data(schema, source)
-
-    def check_extent(self, schema: InteractionsKeys, extent: Extent) -> None:
-        assert schema.interactions is not None
-        with part("interactions"):
-            schema.interactions.check(extent.columns, extent.n_rows, schema.data.groups)
-
-    def check_formula(
-        self, schema: InteractionsKeys, function: Function, points: Any
-    ) -> None:
-        """There is none: a formula is refused before."""
-
-
-def _check_learner(schema: InteractionsKeys, source: Source) -> None:
+def _check_learner(schema: CommonKeys, source: Source) -> None:
     """Refuse what cannot be fitted again and again, and settings that are not used."""
     model = schema.model
     if model is None:
@@ -424,7 +365,7 @@ def _check_learner(schema: InteractionsKeys, source: Source) -> None:
             raise source.error(("model", name), message)
 
 
-def _check_data(schema: InteractionsKeys, source: Source) -> None:
+def _check_data(schema: CommonKeys, source: Source) -> None:
     data = schema.data
     if data.text is not None:
         message = "words of documents cannot be left out by refits; leave it out"
@@ -555,7 +496,10 @@ class InteractionsLook(SubjectLook[InteractionsSection]):
     ============================ ======================================================
     """
 
-    job: ClassVar[type[Job[Any]]] = InteractionsJob
+    key = "interactions"
+    command = "propopt interactions"
+    suffixes = ("_interactions.csv", "_main_effects.csv", ".svg", ".npz", ".json")
+    refits = True
 
     name: str = "interactions"  # what the files written are called
     n_jobs: int | None = None  # workers that fit
@@ -570,7 +514,7 @@ class InteractionsLook(SubjectLook[InteractionsSection]):
         resume: str | Path | None = None,
     ) -> InteractionsLook:
         """The job of a problem file."""
-        section: InteractionsSection = file.require(InteractionsJob)
+        section: InteractionsSection = file.require(cls)
         own = None if resume is None else Path(resume) / file.name
         if own is not None:
             with file.source.blaming("interactions", "scheme"):
@@ -582,35 +526,41 @@ class InteractionsLook(SubjectLook[InteractionsSection]):
             resume=own,
         )
 
+    @classmethod
+    def check(
+        cls, section: InteractionsSection, schema: CommonKeys, source: Source
+    ) -> None:
+        del section
+        _check_learner(schema, source)
+        _check_data(schema, source)
+
+    @classmethod
+    def check_extent(
+        cls, section: InteractionsSection, schema: CommonKeys, extent: Extent
+    ) -> None:
+        with part("interactions"):
+            section.check(extent.columns, extent.n_rows, schema.data.groups)
+
     def solve(self, progress: bool | None = None) -> ILOCO:
         """The fitted estimator, with scores of the sets and of each feature."""
         section = self.section
         with part("model"):
             learner = self.subject.learner
         X, y = all_rows(self.subject)
+        scheme, schema = section.scheme, self.subject.columns
+        encoded = {} if schema is None else encoded_groups(schema)
         with part("interactions"):
             return ILOCO(
                 learner,
-                self._scheme,
+                scheme.build() if self.resume is None else scheme.resumed(self.resume),
                 order=section.order,
                 sets=section.chosen,
                 error=section.error,
-                groups=self._groups,
+                groups=section.all_groups(encoded),
                 n_jobs=self.n_jobs,
                 random_state=self.seed,
                 progress=progress,
             ).fit(X, y)
-
-    @property
-    def _scheme(self) -> Scheme:
-        section = self.section.scheme
-        return section.build() if self.resume is None else section.resumed(self.resume)
-
-    @property
-    def _groups(self) -> Mapping[Hashable, Sequence[Hashable]]:
-        """Those that encode one feature each, and those of the section."""
-        schema = self.subject.columns
-        return self.section.all_groups({} if schema is None else encoded_groups(schema))
 
     def answer(self, progress: bool | None) -> Answer:
         """Tables with the intervals that the section asks for, and what was done."""
@@ -619,7 +569,7 @@ class InteractionsLook(SubjectLook[InteractionsSection]):
         interrupted = not section.scheme.is_whole(fitted.left_out_)
         judged = Judged.of(fitted, all_rows(self.subject)[1])
         content = {  # no model is fitted to all rows
-            "job": self.job.key,
+            "job": self.key,
             "name": self.name,
             "model": self.model,
             "seed": self.seed,
@@ -691,81 +641,71 @@ def print_interactions(
     for line in (*how, *result.notes, *result.cautions):
         console.print(line)
     if result.order > 1:
-        _print_sets(_Scores(result, section, console))
-    _print_features(_Scores(fitted.main_effects_, section, console))
+        _print_sets(result, section, console)
+    main_effects = fitted.main_effects_
+    table = main_effects.to_frame(**section.inference)
+    first = table.nlargest(_SHOWN, "estimate")
+    intervals = _intervals(main_effects, section)
+    title = f"The features that matter most, {intervals}"
+    _print_scores(title, main_effects, first, section, console)
+    rest = len(main_effects) - len(first)
+    if rest > 0:
+        console.print(f"{plural(rest, 'more feature')} in the files")
 
 
-def _print_sets(scores: _Scores) -> None:
-    noun = SET_NOUNS.get(scores.found.order, "set") + "s"
-    frame = scores.frame
+def _print_sets(
+    result: InteractionScores, section: InteractionsSection, console: PlainConsole
+) -> None:
+    """Those of largest score, and those that stand in for each other."""
+    noun = SET_NOUNS.get(result.order, "set") + "s"
+    frame = result.to_frame(**section.inference)
     highest = frame.nlargest(_SHOWN, "estimate")
-    scores.print(f"The {noun} of largest score, {scores.intervals}", highest)
+    title = f"The {noun} of largest score, {_intervals(result, section)}"
+    _print_scores(title, result, highest, section, console)
     lowest = frame.drop(highest.index).nsmallest(_OTHERS, "estimate")
     leak = lowest["leak"].fillna(0.0)
     leaked = (leak != 0.0) & (lowest["ci_high"] >= np.minimum(leak, 0.0))
     below = lowest[lowest["reject"] & (lowest["estimate"] < 0.0) & ~leaked]
     if len(below):
         meaning = ": each stands in for the other" if noun == "pairs" else ""
-        scores.print(f"The {noun} of most negative score{meaning}", below)
+        title = f"The {noun} of most negative score{meaning}"
+        _print_scores(title, result, below, section, console)
 
 
-def _print_features(scores: _Scores) -> None:
-    frame = scores.frame.nlargest(_SHOWN, "estimate")
-    scores.print(f"The features that matter most, {scores.intervals}", frame)
-    rest = len(scores.found) - len(frame)
-    if rest > 0:
-        words = f"{plural(rest, 'more feature')} in the files"
-        scores.console.print(words)
+def _intervals(result: InteractionScores, section: InteractionsSection) -> str:
+    """What they are, as a phrase."""
+    level = level_in_words(section.level)
+    if section.adjust == "none":
+        return f"with intervals of {level} each"
+    whose = f"{section.adjust} for {plural(result.n_candidates, 'set')}"
+    return f"with intervals of {level} ({whose})"
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class _Scores:
-    """Scores, and how they are printed."""
-
-    found: InteractionScores
-    section: InteractionsSection
-    console: PlainConsole
-
-    @property
-    def frame(self) -> pd.DataFrame:
-        return self.found.to_frame(**self.section.inference)
-
-    @property
-    def intervals(self) -> str:
-        """What they are, as a phrase."""
-        level, adjust = level_in_words(self.section.level), self.section.adjust
-        if adjust == "none":
-            return f"with intervals of {level} each"
-        whose = f"{adjust} for {plural(self.found.n_candidates, 'set')}"
-        return f"with intervals of {level} ({whose})"
-
-    @property
-    def columns(self) -> dict[str, str]:
-        """The numbers of a line, by their names in the table."""
-        columns = {
-            "score": "estimate",
-            "from": "ci_low",
-            "to": "ci_high",
-            "adjusted p": "p_adj",
-        }
-        if self.found.leak.any():
-            columns["without interaction"] = "leak"
-        return columns
-
-    def print(self, title: str, frame: pd.DataFrame) -> None:
-        """A table of some sets."""
-        kind = "set" if self.found.order > 1 else "feature"
-        verdict = f"not {self.section.against}"
-        head = [kind, *self.columns, verdict]
-        print_table(self.console, title, head, self._lines(frame))
-
-    def _lines(self, frame: pd.DataFrame) -> Iterator[list[str]]:
-        names = [f"feature_{k + 1}" for k in range(self.found.order)]
-        for row in frame.to_dict("records"):
-            numbers = [_number(row[column]) for column in self.columns.values()]
-            verdict = "yes" if row["reject"] else "–" if row["used"] else "not used"
-            yield [" × ".join(str(row[name]) for name in names), *numbers, verdict]
+def _print_scores(
+    title: str,
+    result: InteractionScores,
+    shown: pd.DataFrame,
+    section: InteractionsSection,
+    console: PlainConsole,
+) -> None:
+    """A table of some sets of a result."""
+    columns = {
+        "score": "estimate",
+        "from": "ci_low",
+        "to": "ci_high",
+        "adjusted p": "p_adj",
+    }
+    if result.leak.any():
+        columns["without interaction"] = "leak"
+    names = [f"feature_{k + 1}" for k in range(result.order)]
+    lines = []
+    for row in shown.to_dict("records"):
+        numbers = [_number(row[column]) for column in columns.values()]
+        verdict = "yes" if row["reject"] else "–" if row["used"] else "not used"
+        lines.append([" × ".join(str(row[n]) for n in names), *numbers, verdict])
+    kind = "set" if result.order > 1 else "feature"
+    head = [kind, *columns, f"not {section.against}"]
+    print_table(console, title, head, lines)
 
 
 def _number(value: float) -> str:

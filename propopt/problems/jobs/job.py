@@ -43,51 +43,65 @@ from propopt.results.explanation import Explanation, is_lazy
 # ---- What a job is: keys of a problem file, and what is refused before it runs
 
 
-Keys = TypeVar("Keys", bound=CommonKeys)
-"""The keys that a job knows: those of the subject, and its own."""
+SectionOfJob = TypeVar("SectionOfJob", bound=Section)
+"""The section of a problem file that asks for a job."""
 
 
-class Job(ABC, Generic[Keys]):
-    """What a file asks to be done with its subject: one of ``JOBS``.
-
-    A job is one file in ``jobs/``: its keys as a section, this class, and a look, which
-    runs it and writes its artefacts.
-    """
+class Job(ABC, Generic[SectionOfJob]):
+    """What a file asks to be done with its subject: one of ``JOBS``."""
 
     key: ClassVar[str]
     """The section that says that this is the job."""
     command: ClassVar[str]
     """What runs it."""
-    keys: ClassVar[type[CommonKeys]]
-    """All that it knows: fields of the schema of problem files."""
     suffixes: ClassVar[tuple[str, ...]]
     """Of the files that it writes, behind the name of the problem."""
     refits: ClassVar[bool] = False
     """Whether the model is fitted again and again, not one output explained."""
 
+    @classmethod
+    def own_keys(cls) -> set[str]:
+        """Those of a file that are of this job alone."""
+        return {cls.key}
+
+    @classmethod
+    def section_of(cls, schema: CommonKeys) -> SectionOfJob:
+        """What a file says of the job."""
+        return getattr(schema, cls.key)
+
+    @classmethod
     @abstractmethod
-    def check(self, schema: Keys, source: Source) -> None:
+    def check(cls, section: SectionOfJob, schema: CommonKeys, source: Source) -> None:
         """Refuse what the file alone shows to fail."""
 
+    @classmethod
     @abstractmethod
-    def check_extent(self, schema: Keys, extent: Extent) -> None:
+    def check_extent(
+        cls, section: SectionOfJob, schema: CommonKeys, extent: Extent
+    ) -> None:
         """Refuse, before any work, what does not fit the sizes of the subject."""
 
-    @abstractmethod
-    def check_formula(self, schema: Keys, function: Function, points: Any) -> None:
+    @classmethod
+    def check_formula(
+        cls, section: SectionOfJob, function: Function, points: Any
+    ) -> None:
         """Refuse a formula that is not finite at points where it is asked."""
+        del section, function, points
 
-    def check_files(self, schema: Keys, folder: Path, extent: Extent) -> None:
+    @classmethod
+    def check_files(cls, section: SectionOfJob, folder: Path, extent: Extent) -> None:
         """Refuse other files that do not go with the subject; by default nothing."""
-        del schema, folder, extent
+        del section, folder, extent
 
-    def check_data(self, schema: Keys, source: Source) -> None:
+    @classmethod
+    def check_data(cls, section: SectionOfJob, source: Source) -> None:
         """Refuse what would fail once the data are read; by default nothing."""
-        del schema, source
+        del section, source
 
-    def check_all(self, schema: Keys, subject: Callable[[], Subject]) -> None:
+    @classmethod
+    def check_all(cls, section: SectionOfJob, subject: Callable[[], Subject]) -> None:
         """Refuse what needs all rows and no fitted model; by default nothing."""
-        del schema, subject
+        del section, subject
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +114,7 @@ class FileOfJob(ABC):
 
     @property
     @abstractmethod
-    def job(self) -> Job[Any]:
+    def job(self) -> type[Job[Any]]:
         """What is to be done."""
 
     @property
@@ -127,10 +141,10 @@ class FileOfJob(ABC):
 
     def require(self, job: type[Job[Any]]) -> Any:
         """The section of a job; a file with another one is refused."""
-        if not isinstance(self.job, job):
+        if self.job is not job:
             message = f"is run by {self.job.command}"
             raise self.source.error((self.job.key,), message)
-        return getattr(self.schema, job.key)
+        return job.section_of(self.schema)
 
 
 # ---- One run: names tried before any work, whole files after it, and a printout
@@ -196,15 +210,9 @@ class Answer(NamedTuple):
     """Whether it is of what had been finished when work was interrupted."""
 
 
-SectionOfJob = TypeVar("SectionOfJob", bound=Section)
-"""The section of a job."""
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SubjectLook(ABC, Generic[SectionOfJob]):
-    """What is asked about a subject, once."""
-
-    job: ClassVar[type[Job[Any]]]
+class SubjectLook(Job[SectionOfJob]):
+    """A job that asks something about a subject, once."""
 
     make: Callable[[], Subject]
     section: SectionOfJob
@@ -219,7 +227,7 @@ class SubjectLook(ABC, Generic[SectionOfJob]):
         """The job of a problem file; one with another job is refused."""
         known = {
             "make": lambda: file.subject,
-            "section": file.require(cls.job),
+            "section": file.require(cls),
             "seed": file.schema.seed,
             "name": file.name,
             "files": file.files,
@@ -243,7 +251,7 @@ class SubjectLook(ABC, Generic[SectionOfJob]):
 
     def run(self, folder: str | Path, *, quiet: bool = False) -> Any:
         """Answer, write files, print what is read first."""
-        run = JobRun(self.job, self.name, self.files, folder, quiet=quiet)
+        run = JobRun(type(self), self.name, self.files, folder, quiet=quiet)
         with warnings_printed(), silent(quiet):
             self.introduce(run.console)
             for fact in (self.description, self.model and f"model: {self.model}"):

@@ -7,16 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import (
-    Annotated,
-    Any,
-    ClassVar,
-    Final,
-    Literal,
-    Self,
-    TypeAlias,
-    final,
-)
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias, final
 
 import numpy as np
 import pandas as pd
@@ -39,12 +30,11 @@ from propopt.lime import (
 from propopt.lime.diagnosis.diagnosis import LimeDiagnosis
 from propopt.lime.laws.lime_law import LimeLaw
 from propopt.lime.laws.named import law_named
-from propopt.problems.baselines import Bins, Samples
+from propopt.problems.baselines import NO_EFFECT, NO_WIDTH, OF_TEXTS, Bins, Samples
 from propopt.problems.jobs.job import (
     MOST_SHOWN,
     Answer,
     FileOfJob,
-    Job,
     SubjectLook,
     Writer,
     manifest,
@@ -77,28 +67,36 @@ DRAWN_ROWS: Final = 3
 
 
 def write_lime_figure(
-    result: LimeExplanation, widths: Sequence[float], name: str, path: str
+    result: LimeExplanation | TextLimeExplanation,
+    widths: Sequence[float],
+    name: str,
+    path: str,
 ) -> None:
     """Draw the first rows: coefficients, and beside them where kernels would lead."""
-    from propopt.plots import lime_coefficients, lime_path
+    from propopt import plots
 
-    drawings = [partial(lime_coefficients, result)]
-    if result.is_exact and len(widths) > 1:
-        drawings.append(partial(lime_path, result, widths=widths))
-    _write(result.labels.points or range(len(result.values)), drawings, name, path)
+    drawings: list[Callable[..., Any]]
+    if isinstance(result, TextLimeExplanation):
+        drawings = [partial(plots.lime_words, result)]
+        other = partial(plots.lime_word_path, result, bandwidths=widths)
+        is_path, rows = True, _known_documents(result)
+    else:
+        drawings = [partial(plots.lime_coefficients, result)]
+        other = partial(plots.lime_path, result, widths=widths)
+        is_path = result.is_exact
+        rows = [*(result.labels.points or range(len(result.values)))]
+    _write(
+        rows,
+        [*drawings, other] if is_path and len(widths) > 1 else drawings,
+        name,
+        path,
+    )
 
 
-def write_words_figure(
-    result: TextLimeExplanation, widths: Sequence[float], name: str, path: str
-) -> None:
-    """Draw the first documents: coefficients of words, and these over bandwidths."""
-    from propopt.plots import lime_word_path, lime_words
-
-    drawings = [partial(lime_words, result)]
-    if len(widths) > 1:
-        drawings.append(partial(lime_word_path, result, bandwidths=widths))
-    known = zip(result.document_names, result.rows, strict=True)
-    _write([label for label, row in known if row.is_known], drawings, name, path)
+def _known_documents(result: TextLimeExplanation) -> list[Hashable]:
+    """The names of those of which something is known."""
+    named = zip(result.document_names, result.rows, strict=True)
+    return [name for name, row in named if row.is_known]
 
 
 def _write(
@@ -144,14 +142,18 @@ def print_lime(
     result: LimeExplanation | TextLimeExplanation, console: PlainConsole
 ) -> None:
     """How coefficients were had, and a table for each of the first rows."""
-    N, parts, noun = len(result.values), _PARTS_OF_ROWS, "more row"
+    N, noun = len(result.values), "more row"
     if isinstance(result, TextLimeExplanation):
-        parts, noun = _PARTS_OF_TEXTS, "more document"
-    words, print_one = parts
-    for line in words(result):
+        words, noun = texts_in_words(result), "more document"
+    else:
+        words = lime_in_words(result)
+    for line in words:
         console.print(line)
     for n in range(min(N, _ROWS)):
-        print_one(result, n, console)
+        if isinstance(result, TextLimeExplanation):
+            _print_document(result, n, console)
+        else:
+            _print_row(result, n, console)
     if N > _ROWS:
         console.print()
         console.print(f"{plural(N - _ROWS, noun)} in the files")
@@ -264,8 +266,6 @@ def _print_document(result: TextLimeExplanation, n: int, console: PlainConsole) 
     print_table(console, title, head, _largest(row.words, counts, *numbers, errors))
 
 
-_PARTS_OF_ROWS: Final[tuple[Any, Any]] = (lime_in_words, _print_row)
-_PARTS_OF_TEXTS: Final[tuple[Any, Any]] = (texts_in_words, _print_document)
 _CHARACTERS: Final = 400
 """Of a document, how it begins."""
 _ROUNDING: Final = 1e-12
@@ -369,57 +369,11 @@ class LimeSection(Section):
             )
 
 
-_NOT_OF_TABLES: Final = dict.fromkeys(
-    ("bandwidth", "words"), "has no effect without data.text"
-)
+_NOT_OF_TABLES: Final = dict.fromkeys(("bandwidth", "words"), OF_TEXTS)
 _NOT_OF_TEXTS: Final = {
-    **dict.fromkeys(("law", "n_bins", "weights"), "has no effect with data.text"),
-    "kernel_width": "of documents give bandwidth, a hundredth of it: the package's 25 "
-    "is 0.25",
+    **dict.fromkeys(("law", "n_bins", "weights"), NO_EFFECT),
+    "kernel_width": NO_WIDTH,
 }
-
-
-class LimeKeys(CommonKeys):
-    """The keys of an explanation by LIME."""
-
-    lime: LimeSection | None = Field(
-        None,
-        description="what the coefficients of LIME tend to, exactly, and what they "
-        "hide; {} takes all defaults",
-    )
-
-
-class LimeJob(Job[LimeKeys]):
-    """``propopt lime``: see :class:`LimeLook`."""
-
-    key: ClassVar[str] = "lime"
-    command: ClassVar[str] = "propopt lime"
-    keys: ClassVar[type[CommonKeys]] = LimeKeys
-    suffixes: ClassVar[tuple[str, ...]] = (
-        "_lime.csv",
-        "_diagnosis.csv",
-        "_path.csv",
-        ".svg",
-        ".html",
-        ".npz",
-        ".json",
-    )
-
-    def check(self, schema: LimeKeys, source: Source) -> None:
-        assert schema.lime is not None
-        unused = _NOT_OF_TABLES if schema.data.text is None else _NOT_OF_TEXTS
-        for name, message in unused.items():
-            if name in schema.lime.model_fields_set:
-                raise source.error(("lime", name), message)
-
-    def check_extent(self, schema: LimeKeys, extent: Extent) -> None:
-        assert schema.lime is not None
-        with part("lime"):
-            schema.lime.check(extent)
-
-    def check_formula(self, schema: LimeKeys, function: Function, points: Any) -> None:
-        del schema
-        function.value(points)
 
 
 # ---- What LIME is asked by a problem file: rows of a table, or documents
@@ -445,7 +399,17 @@ class LimeLook(SubjectLook[LimeSection]):
     ==================== ==============================================================
     """
 
-    job: ClassVar[type[Job[Any]]] = LimeJob
+    key = "lime"
+    command = "propopt lime"
+    suffixes = (
+        "_lime.csv",
+        "_diagnosis.csv",
+        "_path.csv",
+        ".svg",
+        ".html",
+        ".npz",
+        ".json",
+    )
 
     name: str = "lime"  # what the files written are called
 
@@ -458,6 +422,28 @@ class LimeLook(SubjectLook[LimeSection]):
         section = look.section.model_copy(update={"rows": list(rows)})
         return replace(look, section=section)
 
+    @classmethod
+    def check(cls, section: LimeSection, schema: CommonKeys, source: Source) -> None:
+        unused = _NOT_OF_TABLES if schema.data.text is None else _NOT_OF_TEXTS
+        for name, message in unused.items():
+            if name in section.model_fields_set:
+                raise source.error(("lime", name), message)
+
+    @classmethod
+    def check_extent(
+        cls, section: LimeSection, schema: CommonKeys, extent: Extent
+    ) -> None:
+        del schema
+        with part("lime"):
+            section.check(extent)
+
+    @classmethod
+    def check_formula(
+        cls, section: LimeSection, function: Function, points: Any
+    ) -> None:
+        del section
+        function.value(points)
+
     def solve(
         self, progress: bool | None = None
     ) -> LimeExplanation | TextLimeExplanation:
@@ -468,9 +454,20 @@ class LimeLook(SubjectLook[LimeSection]):
         """
         with part("lime"):
             X, names = _rows(self.subject, self.section.rows)
-            if self.subject.is_text:
-                return self._of_texts(X, progress)
-            return self._of_table(X, names, progress)
+            subject, section = self.subject, self.section
+            how: dict[str, Any] = {
+                "n_samples": section.n_samples,
+                "rng": self.seed,
+                "progress": progress,
+            }
+            if subject.is_text:
+                law = TextLaw(section.bandwidth)
+                return text_limits(subject.function, X, law, words=self._words(), **how)
+            law_of_rows, data = section.build(subject), subject.others
+            result = limits(subject.function, X, law_of_rows, data=data, **how)
+        if result.labels.points is None and names is not None:
+            return replace(result, labels=replace(result.labels, points=names))
+        return result
 
     def answer(self, progress: bool | None) -> Answer:
         """Coefficients, what they hide, and pictures of them."""
@@ -479,7 +476,7 @@ class LimeLook(SubjectLook[LimeSection]):
         diagnosis = result.diagnose(progress=progress) if asked else None
         rules = None if diagnosis is None else [f.rule for f in diagnosis.findings]
         content = manifest(
-            self.job.key,
+            self.key,
             self.name,
             self.subject,
             None,
@@ -494,14 +491,11 @@ class LimeLook(SubjectLook[LimeSection]):
             writers["_path.csv"] = lambda path: write_csv(
                 path, path_frame(result, widths), names_of_rows=False
             )
+        writers[".svg"] = partial(write_lime_figure, result, widths, self.name)
         if isinstance(result, TextLimeExplanation):
             from propopt.plots import highlight
 
-            figure = partial(write_words_figure, result, widths, self.name)
-            page = highlight(result, max_rows=MOST_SHOWN)
-            writers |= {".svg": figure, ".html": page.to_html}
-        else:
-            writers[".svg"] = partial(write_lime_figure, result, widths, self.name)
+            writers[".html"] = highlight(result, max_rows=MOST_SHOWN).to_html
         writers |= {".npz": result.save, ".json": partial(write_json, content)}
 
         def show(console: PlainConsole) -> None:
@@ -510,17 +504,6 @@ class LimeLook(SubjectLook[LimeSection]):
                 print_diagnosis(diagnosis, console)
 
         return Answer(result, writers, show)
-
-    def _of_texts(self, texts: Any, progress: bool | None) -> TextLimeExplanation:
-        return text_limits(
-            self.subject.function,
-            texts,
-            TextLaw(self.section.bandwidth),
-            words=self._words(),
-            n_samples=self.section.n_samples,
-            rng=self.seed,
-            progress=progress,
-        )
 
     def _words(self) -> WordRule:
         """What is deleted."""
@@ -533,22 +516,6 @@ class LimeLook(SubjectLook[LimeSection]):
                     f"those of the model are not known: {rule.reason}; take lime"
                 )
         return rule
-
-    def _of_table(
-        self, X: Any, names: tuple[int, ...] | None, progress: bool | None
-    ) -> LimeExplanation:
-        result = limits(
-            self.subject.function,
-            X,
-            self.section.build(self.subject),
-            data=self.subject.others,
-            n_samples=self.section.n_samples,
-            rng=self.seed,
-            progress=progress,
-        )
-        if result.labels.points is None and names is not None:
-            return replace(result, labels=replace(result.labels, points=names))
-        return result
 
 
 def _rows(
@@ -625,8 +592,7 @@ def path_frame(
 ) -> pd.DataFrame:
     """A line for each row, kernel width and feature; or document, bandwidth, word."""
     if isinstance(result, TextLimeExplanation):
-        known = zip(result.document_names, result.rows, strict=True)
-        names = [name for name, row in known if row.is_known]
+        names = _known_documents(result)
         head = ("document", "bandwidth", "word")
         paths = ((name, result.path(name, widths)) for name in names)
         return pd.concat(

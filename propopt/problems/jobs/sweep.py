@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
+from itertools import islice
 from math import prod
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import Field, Tag
 from rich.text import Text
 
 from propopt.base.checks import did_you_mean
-from propopt.base.errors import InvalidInput, MissingExtra, SolverFailure, Unwritten
+from propopt.base.errors import (
+    InvalidInput,
+    MissingExtra,
+    ProblemFileError,
+    SolverFailure,
+    Unwritten,
+)
 from propopt.base.files import write_svg
 from propopt.base.terminal import PlainConsole, silent
 from propopt.base.text import printable
@@ -40,13 +47,7 @@ from propopt.problems.losses import (
     LossSection,
     SmoothnessLoss,
 )
-from propopt.problems.problem import (
-    ROBUSTNESS,
-    Problem,
-    Setting,
-    Transductive,
-    check_pick,
-)
+from propopt.problems.problem import ROBUSTNESS, Inductive, Problem, check_pick
 from propopt.problems.sections import (
     MOST_WEIGHTS,
     Location,
@@ -69,65 +70,45 @@ from propopt.solvers.task import find_solver
 # ---- The job of ``objective``: minimise it for many weights or limits
 
 
-def check_sweep(schema: SweepKeys, source: Source) -> None:
-    """Refuse what the file alone shows to fail."""
-    faults = Faults()
+def _mistakes(schema: SweepKeys, source: Source) -> Iterator[ProblemFileError]:
+    """What the file alone shows to fail."""
     for check in (
-        _check_names,
-        _check_weights,
-        _check_setting,
-        _check_words,
-        _check_baselines,
-        _check_columns,
-        _check_solver,
+        _in_names,
+        _in_weights,
+        _in_setting,
+        _in_words,
+        _in_baselines,
+        _in_columns,
     ):
-        with faults.noted():
-            check(schema, source)
-    with faults.noted(), source.blaming():
-        check_pick(schema.pick, {**schema.build_weights(), **schema.build_limits()})
-    faults.refuse()
-
-
-def _check_solver(schema: SweepKeys, source: Source) -> None:
+        yield from check(schema, source)
     try:
         find_solver(schema.solver)
     except (InvalidInput, MissingExtra) as error:
-        message = str(error).removeprefix("solver: ")
-        raise source.error(("solver",), message) from error
+        yield source.error(("solver",), str(error).removeprefix("solver: "))
 
 
-def _check_names(schema: SweepKeys, source: Source) -> None:
+def _in_names(schema: SweepKeys, source: Source) -> Iterator[ProblemFileError]:
     """Only losses of the objective have weights, limits and axes."""
-    named = [(("sweep", name), name) for name in schema.sweep]
-    named += [(("limits", name), name) for name in schema.limits]
+    named: list[tuple[Location, str]] = []
+    for key, swept in (("sweep", schema.sweep), ("limits", schema.limits)):
+        named += [((key, name), name) for name in swept]
     if schema.plot is not None:
         named += [(("plot", "x"), schema.plot.x), (("plot", "y"), schema.plot.y)]
-    faults = Faults()
+    known = list(schema.losses)
     for location, name in named:
-        with faults.noted():
-            _check_loss(location, name, schema, source)
+        if name not in known:
+            yield source.error(
+                location,
+                f"the objective has no {name!r}{did_you_mean(name, known)}; "
+                f"it has {', '.join(known)}",
+            )
     for name in schema.limits:
-        with faults.noted():
-            if name in schema.sweep:
-                raise source.error(
-                    ("limits", name), "has weights in sweep; give limits or weights"
-                )
-    faults.refuse()
+        if name in schema.sweep:
+            message = "has weights in sweep; give limits or weights"
+            yield source.error(("limits", name), message)
 
 
-def _check_loss(
-    location: Location, name: str, schema: SweepKeys, source: Source
-) -> None:
-    names = list(schema.losses)
-    if name not in names:
-        raise source.error(
-            location,
-            f"the objective has no {name!r}{did_you_mean(name, names)}; "
-            f"it has {', '.join(names)}",
-        )
-
-
-def _check_weights(schema: SweepKeys, source: Source) -> None:
+def _in_weights(schema: SweepKeys, source: Source) -> Iterator[ProblemFileError]:
     """Some weight is above zero, and there are not too many combinations."""
     losses = schema.losses
     smallest = {n: loss.weight for n, loss in losses.items() if n not in schema.limits}
@@ -135,25 +116,26 @@ def _check_weights(schema: SweepKeys, source: Source) -> None:
         name: min(listed_values(values)) for name, values in schema.sweep.items()
     }
     if not any(smallest.values()):
-        raise source.error(
+        yield source.error(
             ("objective",),
             "expected a weight above zero, got all zero (for some weights of the "
             "sweep, if there is one)",
         )
+        return
     tried = (*schema.sweep.values(), *schema.limits.values())
     count = prod(map(count_weights, tried))
     if count > MOST_WEIGHTS:
-        raise source.error(
+        yield source.error(
             ("sweep",) if schema.sweep else ("limits",),
             f"expected at most {MOST_WEIGHTS:,} combinations, got {count:,}",
         )
 
 
-def _check_words(schema: SweepKeys, source: Source) -> None:
+def _in_words(schema: SweepKeys, source: Source) -> Iterator[ProblemFileError]:
     """No words where there are columns, and no order of words."""
     is_text = schema.data.text is not None
     if "shared_robustness" in schema.losses and not is_text:
-        raise source.error(
+        yield source.error(
             ("objective", "shared_robustness"),
             "is of words that documents share, and there is no data.text; rows of a "
             "table share all columns, as pairwise_robustness has it",
@@ -162,45 +144,44 @@ def _check_words(schema: SweepKeys, source: Source) -> None:
     if is_text and isinstance(smoothness, SmoothnessLoss):
         kind = getattr(smoothness.graph, "kind", None)
         if kind not in _OF_WORDS:
-            raise source.error(
+            yield source.error(
                 ("objective", "smoothness", "graph"),
                 f"words have no place beside others to tell here; take "
                 f"{' or '.join(_OF_WORDS)}",
             )
 
 
-def _check_baselines(schema: SweepKeys, source: Source) -> None:
+def _in_baselines(schema: SweepKeys, source: Source) -> Iterator[ProblemFileError]:
     """No settings of tables where there are documents, and none of these elsewhere."""
-    is_text, faults = schema.data.text is not None, Faults()
+    is_text = schema.data.text is not None
     for place, baseline in enumerate(schema.baselines):
         unused, needed = baseline.unused(is_text=is_text), baseline.needed
-        with faults.noted():
-            if unused is not None:
-                name, message = unused
-                raise source.error(("baselines", place, name), message)
-            if needed is not None and not is_text and getattr(baseline, needed) is None:
-                raise source.error(
-                    ("baselines", place), "required, and missing", missing=needed
-                )
-    faults.refuse()
+        if unused is not None:
+            name, message = unused
+            yield source.error(("baselines", place, name), message)
+        elif needed is not None and not is_text and getattr(baseline, needed) is None:
+            location = ("baselines", place)
+            yield source.error(location, "required, and missing", missing=needed)
 
 
 _NO_NUMBERS: Final = ("categorical", "groups", "text")
 _OF_WORDS: Final = ("correlation", "complete")
 
 
-def _check_columns(schema: SweepKeys, source: Source) -> None:
+def _in_columns(schema: SweepKeys, source: Source) -> Iterator[ProblemFileError]:
     """No categories where numbers are needed."""
     for name in _NO_NUMBERS:
         if not getattr(schema.data, name):
             continue
         if schema.function is not None and name != "text":  # which was told
-            raise source.error(("data", name), "a formula takes numbers alone")
+            yield source.error(("data", name), "a formula takes numbers alone")
+            return
         if "function_matching" in schema.losses:
-            raise source.error(
+            yield source.error(
                 ("objective", "function_matching"),
                 f"needs columns that are numbers, and there is data.{name}",
             )
+            return
 
 
 # ---- the inductive setting
@@ -208,62 +189,54 @@ def _check_columns(schema: SweepKeys, source: Source) -> None:
 _OF_INDUCTIVE = ("gradient_matching", *ROBUSTNESS, "smoothness")
 
 
-def _check_setting(schema: SweepKeys, source: Source) -> None:
+def _in_setting(schema: SweepKeys, source: Source) -> Iterator[ProblemFileError]:
     """No ``inductive`` without its setting, and in it only what it knows."""
-    if schema.setting == "transductive":
-        if "inductive" in schema.model_fields_set:
-            raise source.error(
-                ("inductive",), "has no effect without setting: inductive"
-            )
-        return
-    _check_inductive_losses(schema, source)
-    _check_inductive_weights(schema, source)
-    if schema.limits:
-        raise source.error(
-            ("limits",), "the inductive setting knows weights alone; give sweep instead"
-        )
-    for name in _NO_NUMBERS:
-        if getattr(schema.data, name):
-            raise source.error(
-                ("data", name), "the inductive setting needs columns that are numbers"
-            )
+    if schema.setting == "inductive":
+        yield from islice(_not_inductive(schema, source), 1)
+    elif "inductive" in schema.model_fields_set:
+        message = "has no effect without setting: inductive"
+        yield source.error(("inductive",), message)
 
 
-def _check_inductive_losses(schema: SweepKeys, source: Source) -> None:
-    """Gradient matching, one robustness, and perhaps smoothness."""
+def _not_inductive(schema: SweepKeys, source: Source) -> Iterator[ProblemFileError]:
+    """Other losses than gradient matching, one robustness, and perhaps smoothness.
+
+    And weights of zero for what carries from one input to another, limits, categories.
+    """
     losses = schema.losses
     for name in losses:
         if name not in _OF_INDUCTIVE:
-            raise source.error(
-                ("objective", name),
-                f"the inductive setting knows {', '.join(_OF_INDUCTIVE)} alone",
-            )
+            message = f"the inductive setting knows {', '.join(_OF_INDUCTIVE)} alone"
+            yield source.error(("objective", name), message)
     faithfulness = losses.get("gradient_matching")
     one_robustness = sum(name in losses for name in ROBUSTNESS) == 1
     if not (isinstance(faithfulness, GradientMatchingLoss) and one_robustness):
-        raise source.error(
+        yield source.error(
             ("objective",),
             "the inductive setting needs gradient_matching, and either "
             "kernel_robustness or pairwise_robustness",
         )
-    if faithfulness.norm != "l2":
-        raise source.error(
+    elif faithfulness.norm != "l2":
+        yield source.error(
             ("objective", "gradient_matching", "norm"),
             f"the inductive setting needs 'l2', got {faithfulness.norm!r}",
         )
-
-
-def _check_inductive_weights(schema: SweepKeys, source: Source) -> None:
-    """No weight of zero for what carries from one input to another."""
-    for name, loss in schema.losses.items():
-        if name == "smoothness":
-            continue
-        if min(listed_values(schema.sweep.get(name, [loss.weight]))) == 0.0:
-            place = "sweep" if name in schema.sweep else "objective"
-            raise source.error(
-                (place, name),
+    for name, loss in losses.items():
+        least = min(listed_values(schema.sweep.get(name, [loss.weight])))
+        if name != "smoothness" and least == 0.0:
+            yield source.error(
+                ("sweep" if name in schema.sweep else "objective", name),
                 "the inductive setting needs a weight > 0; with none, gradients at "
                 "some inputs say nothing of another",
+            )
+    if schema.limits:
+        yield source.error(
+            ("limits",), "the inductive setting knows weights alone; give sweep instead"
+        )
+    for name in _NO_NUMBERS:
+        if getattr(schema.data, name):
+            yield source.error(
+                ("data", name), "the inductive setting needs columns that are numbers"
             )
 
 
@@ -344,10 +317,10 @@ class SweepKeys(CommonKeys):
                 groups.append(baseline.build(is_text=is_text))
         return groups
 
-    def build_setting(self) -> Setting:
-        """When the inputs are known."""
+    def build_setting(self) -> Inductive | None:
+        """What is added for inputs that come later."""
         if self.setting == "transductive":
-            return Transductive()
+            return None
         (robustness,) = (
             self.losses[name] for name in ROBUSTNESS if name in self.losses
         )
@@ -355,52 +328,66 @@ class SweepKeys(CommonKeys):
 
 
 class Sweep(Job[SweepKeys]):
-    """``propopt sweep``: see :func:`propopt.problems.run_problem`."""
+    """``propopt sweep``: see :func:`propopt.problems.run_problem`.
 
-    key: ClassVar[str] = "objective"
-    command: ClassVar[str] = "propopt sweep"
-    keys: ClassVar[type[CommonKeys]] = SweepKeys
-    suffixes: ClassVar[tuple[str, ...]] = (
-        ".csv",
-        ".svg",
-        ".npz",
-        "_attributions.csv",
-        ".html",
-        ".json",
-    )
+    Its section is all keys of the file.
+    """
 
-    def check(self, schema: SweepKeys, source: Source) -> None:
-        faults, is_text = Faults(), schema.data.text is not None
-        with faults.noted():
-            check_sweep(schema, source)
-        for place, baseline in enumerate(schema.baselines):
+    key = "objective"
+    command = "propopt sweep"
+    suffixes = (".csv", ".svg", ".npz", "_attributions.csv", ".html", ".json")
+
+    @classmethod
+    def own_keys(cls) -> set[str]:
+        return {*SweepKeys.model_fields} - CommonKeys.model_fields.keys()
+
+    @classmethod
+    def section_of(cls, schema: CommonKeys) -> SweepKeys:
+        assert isinstance(schema, SweepKeys)
+        return schema
+
+    @classmethod
+    def check(cls, section: SweepKeys, schema: CommonKeys, source: Source) -> None:
+        is_text = schema.data.text is not None
+        faults = Faults(*_mistakes(section, source))
+        swept = {**section.build_weights(), **section.build_limits()}
+        with faults.noted(), source.blaming():
+            check_pick(section.pick, swept)
+        for place, baseline in enumerate(section.baselines):
             with faults.noted(), source.blaming("baselines", place):
                 baseline.build(is_text=is_text)
         faults.refuse()
 
-    def check_extent(self, schema: SweepKeys, extent: Extent) -> None:
-        assert schema.objective is not None
-        schema.objective.check(extent)
-        if schema.setting == "inductive":
-            schema.inductive.check(extent)
+    @classmethod
+    def check_extent(
+        cls, section: SweepKeys, schema: CommonKeys, extent: Extent
+    ) -> None:
+        del schema
+        assert section.objective is not None
+        section.objective.check(extent)
+        if section.setting == "inductive":
+            section.inductive.check(extent)
 
-    def check_formula(self, schema: SweepKeys, function: Function, points: Any) -> None:
-        if "gradient_matching" in schema.losses:
+    @classmethod
+    def check_formula(cls, section: SweepKeys, function: Function, points: Any) -> None:
+        if "gradient_matching" in section.losses:
             function.gradient(points)
-        if "function_matching" in schema.losses:
+        if "function_matching" in section.losses:
             function.value(points)
 
-    def check_data(self, schema: SweepKeys, source: Source) -> None:
-        if not any(loss.counts_points for loss in schema.losses.values()):
+    @classmethod
+    def check_data(cls, section: SweepKeys, source: Source) -> None:
+        if not any(loss.counts_points for loss in section.losses.values()):
             message = "no loss tells the number of points"
             raise source.error(
                 ("objective",), f"{message}; add gradient_matching or another"
             )
 
-    def check_all(self, schema: SweepKeys, subject: Callable[[], Subject]) -> None:
-        for name, loss in schema.losses.items():
-            of_words = schema.data.text is not None and loss.of_features
-            if schema.function is not None or not (loss.of_function or of_words):
+    @classmethod
+    def check_all(cls, section: SweepKeys, subject: Callable[[], Subject]) -> None:
+        for name, loss in section.losses.items():
+            of_words = section.data.text is not None and loss.of_features
+            if section.function is not None or not (loss.of_function or of_words):
                 with part("objective", name):
                     loss.build(subject())
 
@@ -415,68 +402,34 @@ _MOST_OF_A_TABLE = 1_000_000
 """Numbers in the table of one explanation."""
 
 
-@dataclass(frozen=True, eq=False)
-class KeptAttributions:
-    """What is written of the attributions of a sweep."""
-
-    writers: dict[str, Writer]
-    picked: Explanation | None
-    left_out: tuple[str, ...]  # sentences on what is not written
-    interrupted: bool = False
-
-    def write(self, run: JobRun) -> KeptAttributions:
-        """Write them; what was kept after all."""
-        try:
-            run.write(self.writers)
-        except KeyboardInterrupt:
-            left_out = (*self.left_out, "attributions: interrupted")
-            return replace(self, writers={}, left_out=left_out, interrupted=True)
-        return self
-
-    @classmethod
-    def of(cls, trade_offs: TradeOffs, problem: Problem) -> KeptAttributions:
-        """The front and the picked optimum, unless these are very large."""
-        if problem.attributions == "none":
-            return cls({}, None, ("attributions are not written: none are asked for",))
-        try:
-            best = problem.picked(trade_offs)
-        except InvalidInput as error:
-            return cls({}, None, (f"attributions are not written: {error}",))
-        front = trade_offs.front()
-        n_numbers = len(problem.points) * problem.subject.n_features
-        of_front = n_numbers * (len(front.optimized) + len(front.baselines))
-        files = (
-            _File(".npz", "of the front", of_front, _MOST_OF_A_FRONT),
-            _File("_attributions.csv", "picked", n_numbers, _MOST_OF_A_TABLE),
-        )
-        whole = problem.attributions == "all"
-        kept = [file for file in files if whole or file.n_numbers <= file.most]
-        writers: dict[str, Writer] = {
-            ".npz": front.save,
-            "_attributions.csv": partial(_write_table, best),
-        }
-        return cls(
-            {file.suffix: writers[file.suffix] for file in kept}
-            | page_writers(best, problem.subject),
-            best,
-            tuple(file.left_out for file in files if file not in kept),
-        )
-
-
-@dataclass(frozen=True)
-class _File:
-    suffix: str
-    label: str
-    n_numbers: int
-    most: int
-
-    @property
-    def left_out(self) -> str:
-        return (
-            f"attributions {self.label} are not written ({self.suffix}): "
-            f"{self.n_numbers:,} numbers are more than {self.most:,}; "
-            "`attributions: all` writes them"
-        )
+def _attributions(
+    trade_offs: TradeOffs, problem: Problem
+) -> tuple[dict[str, Writer], Explanation | None, list[str]]:
+    """What writes them, the picked optimum, and sentences on what is left out."""
+    if problem.attributions == "none":
+        return {}, None, ["attributions are not written: none are asked for"]
+    try:
+        best = problem.picked(trade_offs)
+    except InvalidInput as error:
+        return {}, None, [f"attributions are not written: {error}"]
+    front, page = trade_offs.front(), page_writers(best, problem.subject)
+    n_numbers = len(problem.points) * problem.subject.n_features
+    of_front = n_numbers * (len(front.optimized) + len(front.baselines))
+    table: Writer = partial(_write_table, best)
+    writers: dict[str, Writer] = {}
+    left_out = []
+    for suffix, label, count, most, writer in (
+        (".npz", "of the front", of_front, _MOST_OF_A_FRONT, front.save),
+        ("_attributions.csv", "picked", n_numbers, _MOST_OF_A_TABLE, table),
+    ):
+        if problem.attributions == "all" or count <= most:
+            writers[suffix] = writer
+        else:
+            left_out.append(
+                f"attributions {label} are not written ({suffix}): {count:,} numbers "
+                f"are more than {most:,}; `attributions: all` writes them"
+            )
+    return writers | page, best, left_out
 
 
 def _write_table(best: Explanation, path: str) -> None:
@@ -540,30 +493,35 @@ def run_problem(
     """
     find_solver(solver or problem.solver)  # a typo costs no work
     run = JobRun(Sweep, problem.name, problem.files, folder, quiet=quiet)
-    console = run.console
+    console, interrupted = run.console, False
     with warnings_printed(), silent(quiet):
         trade_offs = _solved(problem, console, n_jobs, solver)
         run.write(_of_losses(trade_offs, problem))
         run.show_unwritten()
         print_trade_offs(trade_offs, problem.swept, console)
         with console.status("attributions"):
-            kept = KeptAttributions.of(trade_offs, problem).write(run)
-        for sentence in kept.left_out:
+            writers, picked, left_out = _attributions(trade_offs, problem)
+            try:
+                run.write(writers)
+            except KeyboardInterrupt:
+                writers, interrupted = {}, True
+                left_out.append("attributions: interrupted")
+        for sentence in left_out:
             console.print(sentence)
         content = manifest(
             Sweep.key,
             problem.name,
             problem.subject,
-            kept.picked,
+            picked,
             gradient=problem.subject.sloped.gradient_method,
             pick=problem.pick,
-            left_out=kept.left_out,
+            left_out=left_out,
         )
         run.write({".json": partial(write_json, content)})
-        print_finding(trade_offs, kept.picked, problem.pick, console)
-    if kept.interrupted:
+        print_finding(trade_offs, picked, problem.pick, console)
+    if interrupted:
         trade_offs = replace(trade_offs, interrupted=True)
-    run.end(trade_offs, [".csv", ".svg", *kept.writers, ".json"], _asked(problem))
+    run.end(trade_offs, [".csv", ".svg", *writers, ".json"], _asked(problem))
     return trade_offs
 
 
@@ -590,7 +548,7 @@ def _solved(
         console,
         _slopes(problem),
         f"{len(problem.methods)} baseline explanations",
-        problem.setting.describe(problem),
+        problem.setting and f"gradients known at {len(problem.subject.others)} inputs",
     )
     trade_offs = problem.sweep(
         _watched(problem, console),

@@ -17,7 +17,7 @@ from propopt.functions.wrapping import KnownTable, wrapped_by_margin
 from propopt.losses.graphs.grids import grid_size
 from propopt.problems.sections import MOST_NUMBERS, Section, Seed
 from propopt.problems.sources import Faults, Source
-from propopt.problems.subject.learning import check_learning, check_refits, task_of
+from propopt.problems.subject.learning import check_learning, task_of
 from propopt.problems.subject.model_sections import (
     TFIDF,
     Code,
@@ -31,7 +31,6 @@ from propopt.problems.subject.subject import Formula, ModelFunction, Subject, le
 from propopt.problems.subject.tables import (
     Data,
     Rows,
-    Split,
     missing_numbers,
     order_of_rows,
     read_rows,
@@ -272,8 +271,9 @@ class _Maker:
         schema, source, spec = self.schema, self.source, self.schema.model
         if spec is None:
             return
-        check = check_refits if schema.refits else check_learning
-        check(self.model(columns), spec, target, len(columns), source)
+        model, n_columns = self.model(columns), len(columns)
+        with source.blaming("model"):
+            check_learning(model, spec, target, n_columns, refits=schema.refits)
         if spec.smooth is not None:
             with source.blaming("model", "smooth", "n_samples"):
                 spec.smooth.check(len(schema.data.numeric(columns)))
@@ -298,17 +298,15 @@ def read_subject(
         make = partial(maker.function, others, None, None)
         return Subject(points=points, others=others, make=make, seed=schema.seed)
     table = split(rows, data, schema.seed)
+    points, others = table["points"], table["others"]
     with source.blaming("data"):
-        columns = None if data.text else _coded(data, table)
-    known = table.explained if data.text else columns
+        columns = None if data.text else _coded(data, points, others)
+    known = points if data.text else columns
     return Subject(
-        points=table.explained,
-        others=table.fitted,
-        make=partial(maker.function, table.fitted, table.fitted_target, known),
+        **table,
+        make=partial(maker.function, others, table["others_target"], known),
         columns=columns,
-        target=table.target,
-        others_target=table.fitted_target,
-        make_learner=partial(maker.learner, table.fitted),
+        make_learner=partial(maker.learner, others),
         seed=schema.seed,
     )
 
@@ -398,11 +396,13 @@ def first_points(schema: CommonKeys, rows: Rows | None, count: int) -> Any:
     return first
 
 
-def _coded(data: Data, table: Split) -> TableSchema | None:
+def _coded(
+    data: Data, points: pd.DataFrame, others: pd.DataFrame
+) -> TableSchema | None:
     """What the columns hold, if any is not a number, or some numbers are missing."""
-    absent = missing_numbers(table.explained) or missing_numbers(table.fitted)
+    absent = missing_numbers(points) or missing_numbers(others)
     told = data.categorical or data.groups or absent
-    return _columns(data, table.fitted) if told else None
+    return _columns(data, others) if told else None
 
 
 def _columns(data: Data, table: pd.DataFrame) -> TableSchema:

@@ -86,39 +86,30 @@ def check_learning(
     spec: ModelSection,
     target: pd.Series[Any] | None,
     n_columns: int,
-    source: Source,
+    *,
+    refits: bool,
 ) -> None:
-    """Refuse a target that a model cannot learn, and an output that it cannot give."""
-    with source.blaming("model"):
-        if not is_unfitted(model):
-            check_model(model)
-            read_index(model, read_output(model, spec.output), spec.chosen_class)
-            return
-        if target is None:
-            raise InvalidInput(
-                f"{type(model).__name__} is not fitted, and data has no target to fit "
-                "it to; name the column in data.target, or give a fitted one"
-            )
+    """Refuse a target that a model cannot learn, and an output that it cannot give.
+
+    One that is fitted again and again has to be an estimator, and no output is asked.
+    """
+    if refits:
+        require_learner(model)
+    elif not is_unfitted(model):
+        check_model(model)
+        read_index(model, read_output(model, spec.output), spec.chosen_class)
+        return
+    if target is None:
+        raise InvalidInput(
+            f"{type(model).__name__} is not fitted, and data has no target to fit "
+            "it to; name the column in data.target, or give a fitted one"
+        )
     estimator = last_step(model)
-    with source.blaming("model"):
+    if not refits:
         read_output(estimator, spec.output)
-        labels = _check_fit(estimator, spec, target, n_columns)
-        if is_classifier(estimator):
-            read_class(labels, spec.chosen_class)
-
-
-def check_refits(
-    model: Any,
-    spec: ModelSection,
-    target: pd.Series[Any] | None,
-    n_columns: int,
-    source: Source,
-) -> None:
-    """Refuse what cannot be fitted anew, and a target that it cannot learn."""
-    with source.blaming("model"):
-        learner = require_learner(model)
-        assert target is not None  # by the job
-        _check_fit(last_step(learner), spec, target, n_columns)
+    labels = _check_fit(estimator, spec, target, n_columns)
+    if is_classifier(estimator) and not refits:
+        read_class(labels, spec.chosen_class)
 
 
 def require_learner(model: Any) -> BaseEstimator:

@@ -4,28 +4,18 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import (
-    Annotated,
-    Any,
-    ClassVar,
-    Final,
-    Literal,
-    Self,
-    TypeAlias,
-    get_args,
-)
+from typing import Annotated, Any, ClassVar, Final, Literal, Self, TypeAlias
 
 import numpy as np
 from pydantic import Field, Tag, model_validator
 from pydantic_core import PydanticCustomError
 from scipy.sparse import issparse
-from sklearn import ensemble, tree
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -48,9 +38,11 @@ from propopt.problems.sections import (
     Count,
     Label,
     Nonnegative,
+    OneOf,
     Positive,
     Section,
     part,
+    section_of,
     shaped,
 )
 from propopt.structures.boxes.boxes import Boxes
@@ -104,9 +96,10 @@ class VectorizerSection(Section):
             )
         return self
 
-    @abstractmethod
     def make(self) -> Any:
         """The vectorizer, to be fitted."""
+        lengths = {"ngram_range": tuple(self.ngram_range)}
+        return self.makes(**self.settings("kind") | lengths, dtype=np.float64)
 
     def vocabulary(self, texts: Sequence[str]) -> list[str]:
         """The words that are counted in documents, or runs of words."""
@@ -120,39 +113,29 @@ class VectorizerSection(Section):
         except ValueError as error:
             raise InvalidInput(f"in the documents to fit on: {error}") from None
 
-    def _settings(self) -> dict[str, Any]:
-        own = self.model_dump(exclude={"kind"})
-        return own | {"ngram_range": tuple(self.ngram_range), "dtype": np.float64}
 
-
-class CountVectorizerSection(VectorizerSection):
-    """How often each word comes."""
-
-    kind: Literal["counts"]
-
-    def make(self) -> Any:
-        return CountVectorizer(**self._settings())
-
-
-class TfidfVectorizerSection(VectorizerSection):
-    """How often each word comes, more where few documents have it, to length one."""
-
-    kind: Literal["tfidf"]
-    norm: Literal["l1", "l2"] | None = "l2"
-    use_idf: bool = True
-    smooth_idf: bool = True
-    sublinear_tf: bool = False
-
-    def make(self) -> Any:
-        return TfidfVectorizer(**self._settings())
-
-
-AnyVectorizer: TypeAlias = Annotated[
-    CountVectorizerSection | TfidfVectorizerSection,
-    Field(discriminator="kind"),
-]
-VECTORIZERS: Final = get_args(get_args(AnyVectorizer)[0])
-TFIDF: Final = TfidfVectorizerSection.model_validate({"kind": "tfidf"})
+VECTORIZERS: Final[tuple[type[VectorizerSection], ...]] = (
+    section_of(
+        CountVectorizer,
+        VectorizerSection,
+        "CountVectorizerSection",
+        "How often each word comes.",
+        kind=Literal["counts"],
+    ),
+    section_of(
+        TfidfVectorizer,
+        VectorizerSection,
+        "TfidfVectorizerSection",
+        "How often each word comes, more where few documents have it, to length one.",
+        kind=Literal["tfidf"],
+        norm=Literal["l1", "l2"] | None,
+        use_idf=bool,
+        smooth_idf=bool,
+        sublinear_tf=bool,
+    ),
+)
+AnyVectorizer: TypeAlias = Annotated[VectorizerSection, OneOf("kind", VECTORIZERS)]
+TFIDF: Final = VECTORIZERS[1].model_validate({"kind": "tfidf"})
 """What documents are learned by where nothing else is said."""
 
 
@@ -318,8 +301,6 @@ class ModelSection(Section):
 
     words: ClassVar[str] = "a model"
     """What messages call it."""
-    needs_task: ClassVar[bool] = False
-    """Whether it learns classes or numbers, as it is told."""
     needs_target: ClassVar[bool] = True
     """Whether it is fitted, to a table and its target."""
     takes_texts: ClassVar[bool] = False
@@ -384,8 +365,6 @@ class LearnedSection(ModelSection):
 
 class TaskSection(LearnedSection, ClassesSection):
     """A model that learns classes or numbers, as it is told."""
-
-    needs_task: ClassVar[bool] = True
 
     task: TaskKind | None = Field(None, description="known for scikit-learn's tables")
 
@@ -498,34 +477,22 @@ class TreesSection(TaskSection):
     takes_missing: ClassVar[bool] = True
     estimator: ClassVar[str]
     """The name of the class, without Classifier or Regressor."""
+    package: ClassVar[str] = "sklearn.ensemble"
+    takes_sparse: ClassVar[bool] = True
+    """Whether it learns counts of words as they come."""
+    fixed: ClassVar[Mapping[str, Any]] = {}
+    """What a file does not choose."""
 
     def make(self, making: Making) -> Any:
         name = "Classifier" if making.task == "classification" else "Regressor"
-        kind = getattr(self._package(), f"{self.estimator}{name}")
-        settings = {name: getattr(self, name) for name in self._own()}
-        trees = kind(**settings, **self._fixed(), random_state=making.seed)
+        kind = getattr(resources.require(self.package), f"{self.estimator}{name}")
+        settings = self.settings("kind", *TaskSection.model_fields)
+        trees = kind(**settings, **self.fixed, random_state=making.seed)
         if making.vectorizer is None:
             return make_pipeline(_as_numbers(making.categorical), trees)
-        return make_pipeline(making.vectorizer.make(), *self._between(), trees)
-
-    def _package(self) -> Any:
-        return ensemble
-
-    def _between(self) -> list[Any]:
-        """What stands between counts of words, which are sparse, and the trees."""
-        return []
-
-    def _fixed(self) -> dict[str, Any]:
-        """What a file does not choose."""
-        return {}
-
-    @classmethod
-    def _own(cls) -> list[str]:
-        """The settings of the estimator."""
-        return [n for n in cls.model_fields if n not in {"kind", *_COMMON}]
-
-
-_COMMON = frozenset(TaskSection.model_fields)
+        dense = FunctionTransformer(_dense, accept_sparse=True)
+        between = [] if self.takes_sparse else [dense]
+        return make_pipeline(making.vectorizer.make(), *between, trees)
 
 
 class TreeModel(TreesSection):
@@ -533,13 +500,11 @@ class TreeModel(TreesSection):
 
     words: ClassVar[str] = "a tree"
     estimator: ClassVar[str] = "DecisionTree"
+    package: ClassVar[str] = "sklearn.tree"
 
     kind: Literal["tree"]
     max_depth: Depth | None = None
     min_samples_leaf: Leaf = 1
-
-    def _package(self) -> Any:
-        return tree
 
 
 class ForestModel(TreesSection):
@@ -585,6 +550,7 @@ class HistGradientBoostingModel(TreesSection):
 
     words: ClassVar[str] = "gradient boosting"
     estimator: ClassVar[str] = "HistGradientBoosting"
+    takes_sparse: ClassVar[bool] = False
 
     kind: Literal["hist_gradient_boosting"]
     max_iter: Trees = 100
@@ -593,15 +559,19 @@ class HistGradientBoostingModel(TreesSection):
     learning_rate: Positive = 0.1
     min_samples_leaf: Leaf = 20
 
-    def _between(self) -> list[Any]:
-        return [FunctionTransformer(_dense, accept_sparse=True)]
-
 
 class LightGbmModel(TreesSection):
     """LightGBM, with the same answers on any machine."""
 
     words: ClassVar[str] = "LightGBM"
     estimator: ClassVar[str] = "LGBM"
+    package: ClassVar[str] = "lightgbm"
+    fixed: ClassVar[Mapping[str, Any]] = {
+        "n_jobs": 1,
+        "deterministic": True,
+        "force_row_wise": True,
+        "verbosity": -1,
+    }
 
     kind: Literal["lightgbm"]
     n_estimators: Trees = 100
@@ -609,17 +579,6 @@ class LightGbmModel(TreesSection):
     num_leaves: Leaves = 31
     learning_rate: Positive = 0.1
     min_child_samples: Leaf = 20
-
-    def _package(self) -> Any:
-        return resources.require("lightgbm")
-
-    def _fixed(self) -> dict[str, Any]:
-        return {
-            "n_jobs": 1,
-            "deterministic": True,
-            "force_row_wise": True,
-            "verbosity": -1,
-        }
 
 
 def _as_numbers(categorical: tuple[str, ...]) -> Any:

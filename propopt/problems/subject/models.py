@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from importlib import import_module
 from itertools import compress
 from pathlib import Path
@@ -135,13 +135,13 @@ class OnnxFile:
         labels = kinds & {"tensor(int64)", "tensor(string)"}
         return self.output.type.startswith(_MAPS) or bool(labels)
 
-    def model(self, columns: Sequence[str]) -> OnnxValues | OnnxClassifier:
+    def model(self, columns: Sequence[str]) -> OnnxModelOfFile:
         """What :func:`propopt.wrap` takes, for a table with these columns."""
-        feed = _feed(self, columns)
-        if not self.classifies:
-            return OnnxValues(self, feed)
-        row = pd.DataFrame(np.zeros((1, len(columns))), columns=list(columns))
-        return OnnxClassifier(self, feed, _labels(self.run(feed(row))))
+        kind = OnnxClassifier if self.classifies else OnnxValues
+        model = kind(self, tuple(columns), _inputs(self, columns))
+        if isinstance(model, OnnxClassifier):
+            _ = model.classes_  # a file that cannot be run is refused here
+        return model
 
     def run(self, inputs: dict[str, Any]) -> Any:
         """The output for some inputs."""
@@ -152,11 +152,12 @@ class OnnxFile:
 
 
 @dataclass(frozen=True, eq=False)
-class _OnnxModel:
+class OnnxModelOfFile:
     """What is common to models of a file: what they are of, and their columns."""
 
     file: OnnxFile
-    feed: Feed
+    feature_names_in_: tuple[str, ...]  # the columns of the table
+    inputs: dict[str, Any]  # of the session: the type of each, by its name
 
     @property
     def is_flat(self) -> bool:
@@ -164,47 +165,9 @@ class _OnnxModel:
         return self.file.is_flat
 
     @property
-    def feature_names_in_(self) -> Sequence[str]:
-        """The columns of the table."""
-        return self.feed.columns
-
-    @property
     def n_features_in_(self) -> int:
-        """How many there are."""
-        return len(self.feed.columns)
-
-
-@dataclass(frozen=True, eq=False)
-class OnnxValues(_OnnxModel):
-    """A model whose output are values."""
-
-    def predict(self, X: Any) -> Array:
-        """Values (n,) or (n, K), in the precision of the file."""
-        return self.feed.rounded(self.file.run(self.feed(X)))
-
-
-@dataclass(frozen=True, eq=False)
-class OnnxClassifier(_OnnxModel):
-    """A model whose output are probabilities."""
-
-    classes_: NDArray[Any]  # positions where the file names none
-
-    def predict_proba(self, X: Any) -> Array:
-        """Probabilities (n, K), in the precision of the file."""
-        answer = self.file.run(self.feed(X))
-        if isinstance(answer, list):  # a mapping for each row
-            rows = [[row[label] for label in self.classes_] for row in answer]
-            return np.array(rows, dtype=np.float32)
-        p = self.feed.rounded(answer).reshape(len(answer), -1)
-        return np.hstack([1 - p, p]) if p.shape[1] == 1 else p
-
-
-@dataclass(frozen=True, eq=False)
-class Feed:
-    """From a table to the inputs of a session."""
-
-    columns: tuple[str, ...]
-    inputs: dict[str, Any]  # the type of each, by its name
+        """How many columns there are."""
+        return len(self.feature_names_in_)
 
     @property
     def is_single(self) -> bool:
@@ -215,16 +178,47 @@ class Feed:
         """An answer in the precision of what was asked, which differences depend on."""
         return np.asarray(answer, dtype=np.float32 if self.is_single else None)
 
-    def __call__(self, X: Any) -> dict[str, Any]:
-        """The inputs: the whole table, or each column by its name."""
+    def answer(self, X: Any) -> Any:
+        """The output for the whole table, or for each column by its name."""
         if len(self.inputs) == 1:
             ((name, dtype),) = self.inputs.items()
-            return {name: np.asarray(X, dtype=dtype)}
-        table = pd.DataFrame(np.asarray(X), columns=list(self.columns))
-        return {
-            name: table[[name]].to_numpy(dtype=dtype)
-            for name, dtype in self.inputs.items()
-        }
+            return self.file.run({name: np.asarray(X, dtype=dtype)})
+        table = pd.DataFrame(np.asarray(X), columns=list(self.feature_names_in_))
+        return self.file.run(
+            {
+                name: table[[name]].to_numpy(dtype=dtype)
+                for name, dtype in self.inputs.items()
+            }
+        )
+
+
+class OnnxValues(OnnxModelOfFile):
+    """A model whose output are values."""
+
+    def predict(self, X: Any) -> Array:
+        """Values (n,) or (n, K), in the precision of the file."""
+        return self.rounded(self.answer(X))
+
+
+class OnnxClassifier(OnnxModelOfFile):
+    """A model whose output are probabilities."""
+
+    @cached_property
+    def classes_(self) -> NDArray[Any]:
+        """Those of one row that is answered, or positions where the file names none."""
+        answer = self.answer(np.zeros((1, self.n_features_in_)))
+        if isinstance(answer, list):
+            return np.array(sorted(answer[0]))
+        return np.arange(max(2, np.asarray(answer).size))
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities (n, K), in the precision of the file."""
+        answer = self.answer(X)
+        if isinstance(answer, list):  # a mapping for each row
+            rows = [[row[label] for label in self.classes_] for row in answer]
+            return np.array(rows, dtype=np.float32)
+        p = self.rounded(answer).reshape(len(answer), -1)
+        return np.hstack([1 - p, p]) if p.shape[1] == 1 else p
 
 
 def _session(path: Path) -> Any:
@@ -272,8 +266,8 @@ def _output(session: Any, tensor: str | None, file: str) -> Any:
     )
 
 
-def _feed(file: OnnxFile, columns: Sequence[str]) -> Feed:
-    """How a table with these columns is given to the session."""
+def _inputs(file: OnnxFile, columns: Sequence[str]) -> dict[str, Any]:
+    """What the session takes of a table with these columns."""
     inputs, name = file.session.get_inputs(), file.path.name
     for one in inputs:
         _check_input(one, name)
@@ -284,7 +278,7 @@ def _feed(file: OnnxFile, columns: Sequence[str]) -> Feed:
             f"{name} takes the columns {listed([one.name for one in inputs])}; got "
             f"{listed(list(columns))}"
         )
-    return Feed(tuple(columns), {one.name: _FLOATS[one.type] for one in inputs})
+    return {one.name: _FLOATS[one.type] for one in inputs}
 
 
 def _check_input(one: Any, file: str) -> None:
@@ -308,13 +302,6 @@ def _check_width(one: Any, n_columns: int, file: str) -> None:
     width = one.shape[1]
     if isinstance(width, int) and width != n_columns:
         raise InvalidInput(f"{file} takes {width} columns, got {n_columns}")
-
-
-def _labels(answer: Any) -> NDArray[Any]:
-    """Those of one row that was answered, or positions."""
-    if isinstance(answer, list):
-        return np.array(sorted(answer[0]))
-    return np.arange(max(2, np.asarray(answer).size))
 
 
 # ---- A model of your own: a file of ONNX
@@ -347,14 +334,14 @@ class OnnxModel(ClassesSection):
             return file.model(making.columns)
 
     def check_table(self, model: Any, table: Any) -> None:
-        if not model.feed.is_single:
+        if not model.is_single:
             return
         points = read_table(table, "X")[0]
         sizes = np.maximum(1.0, np.abs(points).max(axis=0))
         steps = step_for(SINGLE, self.onnx) * sizes
         small = points.std(axis=0) < _STEPS * steps
         if small.any():
-            names = listed([*compress(model.feed.columns, small)])
+            names = listed([*compress(model.feature_names_in_, small)])
             raise InvalidInput(
                 f"{self.onnx} computes in single precision, and differences take "
                 f"steps of {steps.min():.1g} and more: too large where columns vary as "

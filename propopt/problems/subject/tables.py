@@ -475,19 +475,6 @@ class Rows:
     target: pd.Series[Any] | None  # of all rows
 
 
-@dataclass(frozen=True, eq=False)
-class Split:
-    """Rows to explain and rows to fit on, in one scale, with their targets.
-
-    Both are one table where all rows are explained.
-    """
-
-    explained: Any
-    fitted: Any
-    target: pd.Series[Any] | None
-    fitted_target: pd.Series[Any] | None
-
-
 def read_rows(data: Data, source: Source, n_rows: int | None) -> Rows:
     """The table of a problem file."""
     return _of_sklearn(data) if data.csv is None else _of_csv(data, source, n_rows)
@@ -498,22 +485,28 @@ def order_of_rows(seed: int, n_rows: int) -> Any:
     return np.random.default_rng(seed).permutation(n_rows)
 
 
-def split(rows: Rows, data: Data, seed: int) -> Split:
-    """Shuffle a table by the seed, split and scale it."""
+def split(rows: Rows, data: Data, seed: int) -> dict[str, Any]:
+    """A table shuffled by the seed, split and scaled, by the names of a ``Subject``.
+
+    Rows to explain and others are one table where all are explained.
+    """
     order, count = order_of_rows(seed, rows.n_rows), data.explain
     features = rows.features.iloc[order]
     target = None if rows.target is None else rows.target.iloc[order]
-    explained = fitted = features
-    fitted_target = target
+    points = others = features
+    others_target = target
     if count is not None:
-        explained, fitted = features.iloc[:count], features.iloc[count:]
+        points, others = features.iloc[:count], features.iloc[count:]
         if target is not None:
-            target, fitted_target = target.iloc[:count], target.iloc[count:]
+            target, others_target = target.iloc[:count], target.iloc[count:]
     if data.standardize:
-        explained, fitted = standardized(explained, fitted, data)
-    if count is None:
-        fitted = explained
-    return Split(explained, fitted, target, fitted_target)
+        points, others = standardized(points, others, data)
+    return {
+        "points": points,
+        "others": points if count is None else others,
+        "target": target,
+        "others_target": others_target,
+    }
 
 
 def standardized(
