@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from numbers import Real
 from textwrap import fill
-from typing import Any, Final, Protocol, TypeAlias, final
+from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 import pandas as pd
@@ -23,6 +23,7 @@ from propopt.base.arrays import Array
 from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Quantity, drawn
+from propopt.results.certain import Certain
 from propopt.results.explanation import AttributionsLike, Explanation, explanation_of
 from propopt.results.shares import Ends
 from propopt.tables.frames import as_frame, order_of
@@ -37,17 +38,7 @@ HATCH: Final = "////"
 _BEHIND: Final = "0.35"
 
 
-class CertainSigns(Protocol):
-    """What holds in every explanation that is almost optimal."""
-
-    @property
-    def signs(self) -> NDArray[np.int8]:
-        """+1 or −1 where the sign is certain, else 0, shape (N, D)."""
-
-
-def uncertain(
-    certain: CertainSigns | None, shape: tuple[int, int]
-) -> NDArray[np.bool_]:
+def uncertain(certain: Certain | None, shape: tuple[int, int]) -> NDArray[np.bool_]:
     """True where a sign is not certain; nowhere where nobody asked."""
     if certain is None:
         return np.zeros(shape, dtype=bool)
@@ -231,7 +222,7 @@ def plot_heatmap(
     explanation: AttributionsLike,
     *,
     n_features: int = 20,
-    certain: CertainSigns | None = None,
+    certain: Certain | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw all attributions as a heat map, features down and rows across.
@@ -329,7 +320,7 @@ def plot_row(
     *,
     X: object = None,
     n_features: int = 10,
-    certain: CertainSigns | None = None,
+    certain: Certain | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw the attributions of one row as bars with their numbers, the largest on top.

@@ -412,36 +412,22 @@ _ROUNDING = 8 * EPSILON
 """To what nodes are known, beside ‖P‖; see the tests for what was measured."""
 
 
-@dataclass(frozen=True, eq=False)
-class TurnedFeature:
-    """One feature, turned: a vector g (N,), and its eigenvalue over features."""
-
-    g: Array
-    nu: float = 0.0
-    nu_error: float = 0.0
-
-    def nodes(self, theta: Array, tau: Array, theta_error: float) -> Nodes:
-        """A rule over points, at this feature."""
-        columns = (self.nu, theta_error, self.nu_error)
-        nu, errors, nu_errors = (np.full(len(theta), value) for value in columns)
-        return Nodes(theta, nu, tau, errors, nu_errors)
-
-
 class Lanczos:
     """A Lanczos run with a matrix P ≥ 0 from a vector g, extended on request.
 
     ``gauss`` and ``radau`` are its rules, ``earlier`` the Gauss rule a while ago.
-    ``norm`` bounds the eigenvalues of P.
+    ``norm`` bounds the eigenvalues of P; ν is that of the turned feature g.
 
     Without reorthogonalisation: rounding lets converged eigenvalues appear again, which
     costs steps and does no harm to the quadrature.
     """
 
-    def __init__(self, P: Any, column: TurnedFeature, norm: float) -> None:
+    def __init__(
+        self, P: Any, g: Array, norm: float, nu: float = 0.0, nu_error: float = 0.0
+    ) -> None:
         self._P = P
         self._error = _ROUNDING * norm
-        self._column = column
-        g = column.g
+        self._nu, self._nu_error = nu, nu_error
         self._mass = float(g @ g)
         self._alpha: list[float] = []
         self._beta: list[float] = []
@@ -498,7 +484,9 @@ class Lanczos:
             return NO_NODES
         theta, vectors = la.eigh_tridiagonal(alpha, beta)
         tau = self._mass * vectors[0] ** 2
-        return self._column.nodes(np.maximum(theta, 0.0), tau, self._error)
+        columns = (self._nu, self._error, self._nu_error)
+        nu, errors, nu_errors = (np.full(len(theta), value) for value in columns)
+        return Nodes(np.maximum(theta, 0.0), nu, tau, errors, nu_errors)
 
     def _radau_rule(self) -> Nodes:
         """The rule with one more node, which is put at zero, below all eigenvalues."""
@@ -549,7 +537,8 @@ def batches_of(P: Sparse | Array | Operator, parts: Components | None) -> list[B
     members = (
         np.flatnonzero(batches == batch) for batch in np.unique(batches[batches >= 0])
     )
-    return [_batch(sp.csr_array(P)[nodes][:, nodes], nodes) for nodes in members]
+    parts_of_P = ((sp.csr_array(P)[nodes][:, nodes], nodes) for nodes in members)
+    return [Batch(part, nodes, _norm(part)) for part, nodes in parts_of_P]
 
 
 def _batches(diagonal: Array, parts: Components) -> NDArray[np.intp]:
@@ -566,10 +555,6 @@ def _batches(diagonal: Array, parts: Components) -> NDArray[np.intp]:
     below = sizes.max(initial=-np.inf) - sizes
     batches[some] = np.floor(below / np.log(_APART))
     return batches[parts.labels]
-
-
-def _batch(P: Sparse, nodes: NDArray[np.intp]) -> Batch:
-    return Batch(P, nodes, _norm(P))
 
 
 def _norm(P: Sparse | Array) -> float:
@@ -658,11 +643,7 @@ class _KrylovSpaces(Curve):
     @cached_property
     def _spaces(self) -> list[Lanczos]:
         return [
-            Lanczos(
-                batch.P,
-                TurnedFeature(g[batch.nodes], float(nu), float(error)),
-                batch.norm,
-            )
+            Lanczos(batch.P, g[batch.nodes], batch.norm, float(nu), float(error))
             for batch in self._batches
             for g, nu, error in zip(
                 self._columns, self._nu, self._basis.errors, strict=True
