@@ -191,6 +191,36 @@ class Faithfulness(PropertyLoss):
     """What is explained; None where the target does not say."""
 
 
+@final
+class Recast(PropertyLoss):
+    """A loss of W as one of other coordinates, less a constant."""
+
+    def __init__(
+        self,
+        loss: PropertyLoss,  # the loss of W
+        over: LinearMap,  # its map of the others
+        target: Array | float | None = None,  # its target, where that is another
+        constant: float = 0.0,  # what it costs besides
+    ) -> None:
+        self.name = loss.name
+        self.constant = constant
+        self._penalty = loss.penalty
+        self._map = over
+        self._target = loss.target if target is None else target
+
+    @property
+    def map(self) -> LinearMap:
+        return self._map
+
+    @property
+    def penalty(self) -> Penalty:
+        return self._penalty
+
+    @property
+    def target(self) -> Array | float:
+        return self._target
+
+
 @dataclass(frozen=True, eq=False)
 class Bound:
     """The constraint ``loss <= limit``."""

@@ -29,7 +29,7 @@ import scipy.sparse as sp
 from propopt.base.arrays import Array, Attributions, Sparse
 from propopt.base.checks import read_array, refuse_overflow, sealed
 from propopt.base.errors import InvalidInput
-from propopt.losses.algebra import Bound, Program, PropertyLoss
+from propopt.losses.algebra import Bound, Program, PropertyLoss, Recast
 from propopt.losses.linear_algebra import Rounding
 from propopt.losses.maps import (
     Identity,
@@ -41,7 +41,7 @@ from propopt.losses.maps import (
     RowSums,
     Squared,
 )
-from propopt.losses.restricted import _RestrictedLoss, is_complete, reduced_bound
+from propopt.losses.restricted import is_complete, reduced_bound
 from propopt.tables.frames import Labels, aligned, differ, read_table
 
 
@@ -351,7 +351,7 @@ class Totals:
             program.shape,
         )
 
-    def loss(self, loss: PropertyLoss) -> _RestrictedLoss:
+    def loss(self, loss: PropertyLoss) -> Recast:
         """The loss of V + z uᵀ as one of V."""
         if isinstance(loss.penalty, Squared):
             match loss.map:
@@ -364,7 +364,7 @@ class Totals:
                 ):
                     return self._over_features(loss, coupled)
         over = OffAxis(loss.map, self.axis)
-        return _RestrictedLoss(loss, over, loss.target - loss.map(self.fixed))
+        return Recast(loss, over, loss.target - loss.map(self.fixed))
 
     def least(self, loss: PropertyLoss) -> float | None:
         """The smallest value among complete attributions; None if it is not known."""
@@ -411,36 +411,32 @@ class Totals:
                 slope += loss.map.adjoint(duals[loss.name])
         return np.asarray(along(slope, self.axis) / -self.norm)
 
-    def _matching(self, loss: PropertyLoss, same: Identity) -> _RestrictedLoss:
+    def _matching(self, loss: PropertyLoss, same: Identity) -> Recast:
         if not loss.has_target:
             constant = float(self.heights @ self.heights)
-            return _RestrictedLoss(loss, same, constant=constant)
+            return Recast(loss, same, constant=constant)
         G = np.asarray(loss.target)
         missed = self.heights - along(G, self.axis)
-        return _RestrictedLoss(loss, same, self.coordinates(G), float(missed @ missed))
+        return Recast(loss, same, self.coordinates(G), float(missed @ missed))
 
     def _over_points(
         self, loss: PropertyLoss, coupled: OverPoints | ImplicitOverPoints
-    ) -> _RestrictedLoss:
+    ) -> Recast:
         """‖B W − T‖² = ‖B V − T(I − uuᵀ)‖² + ‖B z − T u‖²."""
         if not loss.has_target:
             constant = coupled.energy(self.heights[:, None])
-            return _RestrictedLoss(loss, coupled, constant=constant)
+            return Recast(loss, coupled, constant=constant)
         T = np.asarray(loss.target)
         missed = coupled(self.heights[:, None])[:, 0] - along(T, self.axis)
-        return _RestrictedLoss(
-            loss, coupled, self.coordinates(T), float(missed @ missed)
-        )
+        return Recast(loss, coupled, self.coordinates(T), float(missed @ missed))
 
-    def _over_features(
-        self, loss: PropertyLoss, coupled: OverFeatures
-    ) -> _RestrictedLoss:
+    def _over_features(self, loss: PropertyLoss, coupled: OverFeatures) -> Recast:
         if self._costs_nothing(coupled):
-            return _RestrictedLoss(loss, coupled)
+            return Recast(loss, coupled)
         C = coupled.matrix @ np.eye(len(self.axis))
         image = C @ self.axis
         rest = OverFeatures(C - np.outer(image, self.axis))
-        return _RestrictedLoss(loss, rest, -np.outer(self.heights, image))
+        return Recast(loss, rest, -np.outer(self.heights, image))
 
     def _costs_nothing(self, coupled: OverFeatures) -> bool:
         """Whether C u = 0: u is constant on each part of the features."""

@@ -32,16 +32,14 @@ from numpy.typing import NDArray
 from propopt.base.arrays import Array, Sparse
 from propopt.base.errors import Refused, SolverFailure
 from propopt.losses import Program, PropertyLoss
-from propopt.losses.algebra import Faithfulness
+from propopt.losses.algebra import Faithfulness, Recast
 from propopt.losses.completeness import OffAxis, Totals
 from propopt.losses.linear_algebra import Components
 from propopt.losses.maps import (
     Identity,
     ImplicitOverPoints,
-    LinearMap,
     OverFeatures,
     OverPoints,
-    Penalty,
     PerPoint,
     Squared,
 )
@@ -55,6 +53,7 @@ from propopt.solvers.solver import (
     Prepared,
     Solution,
     Solver,
+    with_infinite,
 )
 
 
@@ -186,7 +185,7 @@ def _side_by_side(reduced: Program) -> Program | str:
         return "it takes one gradient-matching and one smoothness loss that sees totals"
     G, pull = _targets(own[0], pulled[0], reduced.shape)
     targets = np.hstack([G, _unit(G, pull) * pull])
-    losses = tuple(_Twice(loss, targets) for loss in reduced.losses)
+    losses = tuple(_twice(loss, targets) for loss in reduced.losses)
     return Program(losses, sizes=(reduced.shape[0], 2 * reduced.shape[1]))
 
 
@@ -204,30 +203,15 @@ def _unit(G: Array, pull: Array) -> float:
     return size / other if size > 0.0 and other > 0.0 else 1.0
 
 
-@final
-class _Twice(PropertyLoss):
+def _twice(loss: PropertyLoss, targets: Array) -> Recast:
     """A squared loss of two attributions side by side, their targets apart."""
-
-    def __init__(self, loss: PropertyLoss, targets: Array) -> None:
-        self.name = loss.name
-        self._loss = loss
-        self._targets = targets
-
-    @property
-    def map(self) -> LinearMap:
-        match self._loss.map:
-            case OverFeatures(matrix=C):
-                return OverFeatures(la.block_diag(C, C))
-            case other:
-                return other
-
-    @property
-    def penalty(self) -> Penalty:
-        return self._loss.penalty
-
-    @property
-    def target(self) -> Array | float:
-        return self._targets if isinstance(self._loss.map, Identity) else 0.0
+    match loss.map:
+        case Identity() as same:
+            return Recast(loss, same, targets)
+        case OverFeatures(matrix=C):
+            return Recast(loss, OverFeatures(la.block_diag(C, C)), 0.0)
+        case other:
+            return Recast(loss, other, 0.0)
 
 
 class _Complete(Prepared):
@@ -246,15 +230,11 @@ class _Complete(Prepared):
     def solve(
         self, weights: Array, tolerance: float, start: Solution | None = None
     ) -> Solution:
-        begin = None if start is None else self._reduced(start)
-        solution = self._least(weights, tolerance, begin)
-        prices = iter(solution.multipliers)
+        solution = self._least(weights, tolerance, start)
         return replace(
             solution,
             W=self._totals.expanded(solution.W),
-            multipliers=tuple(
-                math.inf if is_sum else next(prices) for is_sum in self._is_sum
-            ),
+            multipliers=with_infinite(solution.multipliers, self._is_sum),
         )
 
     def _least(
@@ -262,15 +242,9 @@ class _Complete(Prepared):
     ) -> Solution:
         if self._inner_bounds == 0 and not (weights * self._costs_of_zero).any():
             return Solution(W=np.zeros(self._shape))
+        if start is not None:
+            start = replace(start, W=self._totals.coordinates(start.W))
         return self._inner.solve(weights, tolerance, start)
-
-    def _reduced(self, solution: Solution) -> Solution:
-        prices = zip(solution.multipliers, self._is_sum, strict=True)
-        return replace(
-            solution,
-            W=self._totals.coordinates(solution.W),
-            multipliers=tuple(mu for mu, is_sum in prices if not is_sum),
-        )
 
 
 class _CompleteCurve(_Complete, Curve):

@@ -18,21 +18,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import final
 
 import numpy as np
 
 from propopt.base.arrays import Array, Positions
-from propopt.losses import Program
+from propopt.losses import Program, PropertyLoss
 from propopt.losses.algebra import objective_scale
 from propopt.losses.maps import Identity, OverPoints, RowSums, Squared
 from propopt.losses.restricted import Support, counted, entries_refusal, is_complete
 from propopt.solvers.normal_equations import Descent, positive_terms
 from propopt.solvers.solver import (
     Curve,
+    CurveElsewhere,
     Dispatcher,
-    Measurement,
+    Elsewhere,
     Prepared,
     Solution,
     Solver,
@@ -202,40 +203,32 @@ class Entries(Dispatcher):
     def prepare(self, program: Program) -> Prepared:
         support = _support(program)
         inner = self.solver.prepare(support.program(program))
-        kind = _PlacedCurve if isinstance(inner, Curve) else _Placed
-        return kind(inner, support, program)
+        into = partial(_entries_of, support, program.losses)
+        out = partial(_placed, support, program.losses)
+        if isinstance(inner, Curve):
+            return CurveElsewhere(inner, into, out)
+        return Elsewhere(inner, into, out)
 
 
 def _support(program: Program) -> Support:
     return Support.of(program.all_losses, program.shape)
 
 
-class _Placed(Prepared):
-    def __init__(self, inner: Prepared, support: Support, program: Program) -> None:
-        self._inner = inner
-        self._support = support
-        self._losses = program.losses
-
-    def solve(
-        self, weights: Array, tolerance: float, start: Solution | None = None
-    ) -> Solution:
-        begin = None if start is None else self._of_entries(start)
-        solution = self._inner.solve(weights, tolerance, begin)
-        return replace(
-            solution,
-            W=self._support.expanded(solution.W),
-            duals=self._support.expanded_duals(self._losses, solution.duals),
-        )
-
-    def _of_entries(self, solution: Solution) -> Solution:
-        return replace(
-            solution,
-            W=self._support.values(solution.W),
-            duals=self._support.duals(self._losses, solution.duals),
-        )
+def _entries_of(
+    support: Support, losses: tuple[PropertyLoss, ...], solution: Solution
+) -> Solution:
+    return replace(
+        solution,
+        W=support.values(solution.W),
+        duals=support.duals(losses, solution.duals),
+    )
 
 
-class _PlacedCurve(_Placed, Curve):
-    def measure(self, weights: Array, tolerance: float) -> Measurement:
-        assert isinstance(self._inner, Curve), "see Entries.prepare"
-        return self._inner.measure(weights, tolerance)
+def _placed(
+    support: Support, losses: tuple[PropertyLoss, ...], solution: Solution
+) -> Solution:
+    return replace(
+        solution,
+        W=support.expanded(solution.W),
+        duals=support.expanded_duals(losses, solution.duals),
+    )

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -132,6 +132,46 @@ class Dispatcher(Solver):
     def refusal(self, program: Program) -> str | None:
         answer = self.take(program)
         return answer if isinstance(answer, str) else None
+
+
+# ---- A program that is solved as another, in other coordinates
+
+
+class Elsewhere(Prepared):
+    """A program that another stands for: starts go into that, solutions come out."""
+
+    def __init__(
+        self,
+        inner: Prepared,
+        into: Callable[[Solution], Solution],
+        out: Callable[[Solution], Solution],
+    ) -> None:
+        self._inner = inner
+        self._into = into
+        self._out = out
+
+    def solve(
+        self, weights: Array, tolerance: float, start: Solution | None = None
+    ) -> Solution:
+        begin = None if start is None else self._into(start)
+        return self._out(self._inner.solve(weights, tolerance, begin))
+
+
+@final
+class CurveElsewhere(Elsewhere, Curve):
+    """The same, where the other has a curve, of the same losses."""
+
+    def measure(self, weights: Array, tolerance: float) -> Measurement:
+        assert isinstance(self._inner, Curve), "it is chosen for curves"
+        return self._inner.measure(weights, tolerance)
+
+
+def with_infinite(
+    multipliers: Iterable[float], is_taken: Iterable[bool]
+) -> tuple[float, ...]:
+    """Multipliers of all bounds: infinite for those that were taken out."""
+    rest = iter(multipliers)
+    return tuple(math.inf if taken else next(rest) for taken in is_taken)
 
 
 # ---- How far optimal attributions scatter with the draws of their target: the
