@@ -37,7 +37,6 @@ from propopt.losses.maps import (
     LinearMap,
     OverFeatures,
     OverPoints,
-    Penalty,
     RowSums,
     Squared,
 )
@@ -162,6 +161,8 @@ class _RowTotals(PropertyLoss):
     total (N,), weights (D,) or (N, D).
     """
 
+    penalty = Squared()
+
     def __init__(
         self, total: Array, weights: Array, *, labels: Labels, name: str
     ) -> None:
@@ -173,10 +174,6 @@ class _RowTotals(PropertyLoss):
     @property
     def map(self) -> RowSums:
         return self._map
-
-    @property
-    def penalty(self) -> Penalty:
-        return Squared()
 
     @property
     def target(self) -> Array:

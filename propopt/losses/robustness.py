@@ -56,6 +56,8 @@ class PairwiseRobustness(PropertyLoss):
     10.0
     """
 
+    penalty = Squared()
+
     def __init__(self, graph: Graph, *, name: str = "pairwise_robustness") -> None:
         self.graph = read_graph(graph)
         self.name = name
@@ -63,10 +65,6 @@ class PairwiseRobustness(PropertyLoss):
     @cached_property
     def map(self) -> LinearMap:
         return self.graph.differences
-
-    @property
-    def penalty(self) -> Penalty:
-        return Squared()
 
     @property
     def n_points(self) -> int:
@@ -101,6 +99,8 @@ class KernelRobustness(PropertyLoss):
         If K is not positive definite to rounding.
     """
 
+    penalty = Squared()
+
     def __init__(
         self,
         kernel_matrix: object,
@@ -133,10 +133,6 @@ class KernelRobustness(PropertyLoss):
         inverse = inverse - np.outer(v, v @ inverse)
         points = Components.single(len(v))
         return OverPoints(np.sqrt(2.0) * points.centred(inverse.T).T, points)
-
-    @property
-    def penalty(self) -> Penalty:
-        return Squared()
 
     @property
     def n_points(self) -> int:
@@ -300,6 +296,8 @@ class SharedRobustness(PropertyLoss):
     10.0
     """
 
+    penalty = Squared()
+
     def __init__(
         self, graph: Graph, present: object, *, name: str = "shared_robustness"
     ) -> None:
@@ -333,10 +331,6 @@ class SharedRobustness(PropertyLoss):
         graph = self.entry_graph
         root = sp.csr_array(graph.root)
         return OverEntries(root, self._entries, self.present.shape, graph.components)
-
-    @property
-    def penalty(self) -> Penalty:
-        return Squared()
 
     @property
     def n_points(self) -> int:
@@ -402,6 +396,8 @@ class Smoothness(PropertyLoss):
     10.0
     """
 
+    penalty = Squared()
+
     def __init__(self, graph: Graph, *, name: str = "smoothness") -> None:
         self.graph = read_graph(graph)
         self.name = name
@@ -409,10 +405,6 @@ class Smoothness(PropertyLoss):
     @cached_property
     def map(self) -> LinearMap:
         return OverFeatures(self.graph.root, self.graph.components)
-
-    @property
-    def penalty(self) -> Penalty:
-        return Squared()
 
     @property
     def n_features(self) -> int:
@@ -434,13 +426,8 @@ class Sparsity(PropertyLoss):
         What the loss is called in weights, results and CSV columns.
     """
 
+    map = Identity()
+    penalty = Absolute()
+
     def __init__(self, *, name: str = "sparsity") -> None:
         self.name = name
-
-    @property
-    def map(self) -> LinearMap:
-        return Identity()
-
-    @property
-    def penalty(self) -> Penalty:
-        return Absolute()

@@ -293,9 +293,7 @@ class _Pulled(Prepared):
 class MinimumNorm(Solver):
     """Of all minimisers of squared losses the one with the smallest ‖W‖, by LSMR."""
 
-    @property
-    def name(self) -> str:
-        return "minimum_norm"
+    name = "minimum_norm"
 
     def refusal(self, program: Program) -> str | None:
         return bounds_refusal(program) or all_squared_refusal(program.losses)

@@ -335,9 +335,7 @@ NO_NODES = Nodes(*(np.zeros(0) for _ in range(5)))
 class Spectral(Solver):
     """Closed form in the eigenbasis of the two graphs; see the module's formula."""
 
-    @property
-    def name(self) -> str:
-        return "spectral"
+    name = "spectral"
 
     def refusal(self, program: Program) -> str | None:
         return curve_refusal(program) or _memory_refusal(program)
@@ -592,9 +590,7 @@ class Krylov(Solver):
     most_steps: int | None = None
     otherwise: Solver | None = None
 
-    @property
-    def name(self) -> str:
-        return "krylov"
+    name = "krylov"
 
     def refusal(self, program: Program) -> str | None:
         return curve_refusal(program) or _krylov_memory_refusal(program)
@@ -835,9 +831,7 @@ class OneBound(Dispatcher):
     curve: Curve | None = None
     solver: Solver | None = None
 
-    @property
-    def name(self) -> str:
-        return "one_bound"
+    name = "one_bound"
 
     def take(self, program: Program) -> Solver | str:
         reason = _bound_refusal(program)

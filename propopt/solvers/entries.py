@@ -48,9 +48,7 @@ from propopt.solvers.solver import (
 class CompleteEntries(Solver):
     """Conjugate gradients among complete attributions; see the module."""
 
-    @property
-    def name(self) -> str:
-        return "entries, complete"
+    name = "entries, complete"
 
     def refusal(self, program: Program) -> str | None:
         if len(program.bounds) != 1 or not is_complete(program.bounds[0]):

@@ -242,9 +242,7 @@ _ABC: TypeAlias = tuple[float, float, float]
 class Factored(Solver):
     """Sparse Cholesky factors, one for each weight; see the module's formulas."""
 
-    @property
-    def name(self) -> str:
-        return "factored"
+    name = "factored"
 
     def refusal(self, program: Program) -> str | None:
         return curve_refusal(program) or _graph_refusal(program)

@@ -271,9 +271,7 @@ def _columns(solution: Solution, kept: Columns, name: str) -> Solution:
 class Lasso(Solver):
     """Sparse attributions by Newton's method or in an eigenbasis; see the module."""
 
-    @property
-    def name(self) -> str:
-        return "lasso"
+    name = "lasso"
 
     def refusal(self, program: Program) -> str | None:
         return (

@@ -56,9 +56,7 @@ _ROUNDING = 1e-15
 class NormalEquations(Solver):
     """Conjugate gradients on the normal equations; see the module for the equations."""
 
-    @property
-    def name(self) -> str:
-        return "normal_equations"
+    name = "normal_equations"
 
     def refusal(self, program: Program) -> str | None:
         return (

@@ -111,9 +111,7 @@ class Auto(Dispatcher):
     Use :meth:`select` to see the choice; each result names it too.
     """
 
-    @property
-    def name(self) -> str:
-        return "auto"
+    name = "auto"
 
     def take(self, program: Program) -> Solver | str:
         return _without_zeros(program, _first)
