@@ -167,10 +167,8 @@ class Restriction:
             case OverPoints() | ImplicitOverPoints() as coupled:
                 return Recast(loss, self._over_points(coupled))
             case OverFeatures(matrix=C) as coupled:
-                over = (
-                    OverFeatures(C @ self._J_hat) if self._joins_features else coupled
-                )
-                return Recast(loss, over)
+                joins = self.features.count < len(self.features.labels)
+                return Recast(loss, OverFeatures(C @ self._J_hat) if joins else coupled)
             case other:
                 return Recast(loss, RestrictedMap(other, self._J, self._J_hat))
 
@@ -206,10 +204,6 @@ class Restriction:
         """The parts of all N·D entries, row by row."""
         labels = self.points.labels[:, None] * np.intp(self.features.count)
         return Components((labels + self.features.labels).ravel())
-
-    @property
-    def _joins_features(self) -> bool:
-        return self.features.count < len(self.features.labels)
 
     @cached_property
     def _J(self) -> Sparse:

@@ -15,7 +15,7 @@ from propopt.base.checks import read_array
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import require_memory
 from propopt.losses.algebra import PropertyLoss
-from propopt.losses.graphs.points import Graph, SimilarityGraph, read_graph
+from propopt.losses.graphs.points import Graph, SimilarityGraph, read_graph, symmetric
 from propopt.losses.linear_algebra import Components
 from propopt.losses.maps import (
     Absolute,
@@ -322,9 +322,8 @@ class SharedRobustness(PropertyLoss):
     def entry_graph(self) -> SimilarityGraph:
         """The graph of the P entries that are present, row by row."""
         ends, similarities = self._pairs
-        size = len(self._entries)
-        upper = sp.coo_array((similarities, tuple(ends.T)), shape=(size, size))
-        return SimilarityGraph(sp.csr_array(upper + upper.T), "shared")
+        matrix = symmetric(ends, similarities, len(self._entries))
+        return SimilarityGraph(matrix, "shared")
 
     @cached_property
     def map(self) -> OverEntries:

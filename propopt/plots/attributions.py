@@ -452,24 +452,14 @@ class _Bars:
         w, errors = result.attributions[place], result.standard_errors
         order = largest(w, count)
         rest = np.delete(w, order)
-        own = cls(
-            names=[names[j] for j in order],
-            widths=w[order],
-            errors=None if errors is None else errors[place, order],
-            doubtful=doubtful[order],
-            n_others=0,
-        )
-        return own if rest.size == 0 else own._and_the(rest)
-
-    def _and_the(self, rest: Array) -> _Bars:
-        """One more bar."""
-        errors = self.errors
-        return _Bars(
-            names=[*self.names, f"{rest.size} others"],
-            widths=np.append(self.widths, rest.sum()),
-            errors=None if errors is None else np.append(errors, np.nan),
-            doubtful=np.append(self.doubtful, False),
-            n_others=1,
+        n = min(rest.size, 1)
+        sums, unknown = [rest.sum()] * n, [np.nan] * n
+        return cls(
+            names=[*(names[j] for j in order), *[f"{rest.size} others"] * n],
+            widths=np.append(w[order], sums),
+            errors=None if errors is None else np.append(errors[place, order], unknown),
+            doubtful=np.append(doubtful[order], np.zeros(n, dtype=bool)),
+            n_others=n,
         )
 
     def draw(self, axes: Axes, base: float | None) -> None:

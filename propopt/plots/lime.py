@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from propopt.base.arrays import Array, Positions, Values
 from propopt.base.checks import did_you_mean, read_count
@@ -327,7 +327,11 @@ def lime_path(
     """
     path = explanation.path(row, widths)
     count = read_count(n_features, "n_features")
-    shown = _columns(explanation, path.coefficients, features, count)
+    shown = (
+        largest_curves(path.coefficients, count)
+        if features is None
+        else [explanation.column(feature) for feature in features]
+    )
     features_of = explanation.labels.feature_names(explanation.shape[1])
     names = {j: features_of[j] for j in shown}
     axes = given_or_new(ax, 6.8, 3.9)
@@ -338,17 +342,6 @@ def lime_path(
     title = row_title(explanation, explanation.position(row))
     axes.set_title(title, fontsize="medium", pad=16)
     return axes
-
-
-def _columns(
-    explanation: LimeExplanation,
-    coefficients: NDArray[np.float64],
-    features: Sequence[str | int] | None,
-    count: int,
-) -> list[int]:
-    if features is not None:
-        return [explanation.column(feature) for feature in features]
-    return largest_curves(coefficients, count)
 
 
 # ---- The means of a function over the bins of one column

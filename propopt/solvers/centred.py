@@ -13,7 +13,7 @@ an eigenbasis over features (D³ time, D² memory) then need one over points.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias, final
@@ -100,17 +100,13 @@ def _least_squares(program: Program, features: Components) -> Array:
     """The one u that fits the targets best, as the same explanation of all points."""
     spread = np.eye(features.count)[features.labels]
     gram, pull = np.zeros((features.count,) * 2), np.zeros(features.count)
-    for designs, target in _regressions(program):
-        Z = designs.reshape(-1, designs.shape[2]) @ spread
-        gram += Z.T @ Z
-        pull += Z.T @ target
-    return np.asarray(np.linalg.lstsq(gram, pull)[0])
-
-
-def _regressions(program: Program) -> Iterator[tuple[Array, Array]]:
     for loss in program.all_losses:
         if isinstance(loss.map, PerPoint) and loss.has_target:
-            yield loss.map.designs, np.asarray(loss.target)
+            designs = loss.map.designs
+            Z = designs.reshape(-1, designs.shape[2]) @ spread
+            gram += Z.T @ Z
+            pull += Z.T @ np.asarray(loss.target)
+    return np.asarray(np.linalg.lstsq(gram, pull)[0])
 
 
 def _without(program: Program, M: Attributions) -> Program:

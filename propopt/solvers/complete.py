@@ -29,7 +29,7 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Sparse
+from propopt.base.arrays import Array
 from propopt.base.errors import Refused, SolverFailure
 from propopt.losses import Program, PropertyLoss
 from propopt.losses.algebra import Faithfulness, Recast
@@ -104,22 +104,14 @@ def _components(
     losses: tuple[PropertyLoss, ...], n_points: int
 ) -> NDArray[np.integer] | None:
     """Which points the couplings tie to one value; None if they tie all to zero."""
-    ties = sp.csr_array((n_points, n_points))
+    tied = Components(np.arange(n_points))
     for loss in losses:
         match loss.map:
             case OverPoints(components=parts) | ImplicitOverPoints(components=parts):
                 if parts is None:
                     return None
-                ties = ties + _star(parts)
-    return Components.of(ties).labels
-
-
-def _star(parts: Components) -> Sparse:
-    """Ones between each node and the first one of its part."""
-    n_nodes = len(parts.labels)
-    _, first = np.unique(parts.labels, return_index=True)
-    ends = (np.arange(n_nodes), first[parts.labels])
-    return sp.csr_array((np.ones(n_nodes), ends), shape=(n_nodes, n_nodes))
+                tied = Components.joined([tied, parts])
+    return tied.labels
 
 
 # ---- Rows with given sums: the program of what they leave

@@ -82,7 +82,12 @@ from propopt.base.arrays import Array, Attributions, Sparse
 from propopt.base.errors import InvalidInput, Refused, SolverFailure
 from propopt.base.resources import few_threads, for_each_column, memory_refusal, require
 from propopt.losses import Bound, GradientMatching, Program
-from propopt.losses.linear_algebra import EPSILON, Components, conjugate_gradients
+from propopt.losses.linear_algebra import (
+    EPSILON,
+    Components,
+    centred,
+    conjugate_gradients,
+)
 from propopt.losses.maps import Identity, ImplicitOverPoints, LinearMap, OverPoints
 from propopt.losses.operators import Operator
 from propopt.losses.restricted import Restriction, has_known_zeros
@@ -292,7 +297,7 @@ class Nodes:
         """
         _, rest = self._shares(abc)
         h = self._largest_share(abc)
-        moved = self._moved(abc) * h / abc[0]
+        moved = (abc[1] * self.theta_error + abc[2] * self.nu_error) * h / abc[0]
         kept = self.tau * h**2
         return np.array(
             [
@@ -315,9 +320,6 @@ class Nodes:
         theta = np.maximum(self.theta - self.theta_error, 0.0)
         nu = np.maximum(self.nu - self.nu_error, 0.0)
         return np.asarray(a / (a + b * theta + c * nu))
-
-    def _moved(self, abc: Array) -> Array:
-        return abc[1] * self.theta_error + abc[2] * self.nu_error
 
 
 def _root_sum(squares: Array) -> float:
@@ -352,17 +354,22 @@ def _memory_refusal(program: Program) -> str | None:
     return memory_refusal(n_bytes, label, "the krylov solver works without it")
 
 
+def eigenbases(quadratic: Quadratic) -> tuple[Eigenbasis, Eigenbasis]:
+    """U over points and V over features."""
+    n_points, n_features = quadratic.G.shape
+    return (
+        Eigenbasis(quadratic.P, quadratic.point_parts, n_points),
+        Eigenbasis(quadratic.Q, quadratic.feature_parts, n_features),
+    )
+
+
 @final
 class Diagonal(Curve):
     """The program in both eigenbases."""
 
     def __init__(self, quadratic: Quadratic) -> None:
         self._quadratic = quadratic
-        n_points, n_features = quadratic.G.shape
-        self._over_points = Eigenbasis(quadratic.P, quadratic.point_parts, n_points)
-        self._over_features = Eigenbasis(
-            quadratic.Q, quadratic.feature_parts, n_features
-        )
+        self._over_points, self._over_features = eigenbases(quadratic)
         turned = self._over_points.forward(quadratic.G - quadratic.constants)
         self._G_hat = self._over_features.forward(turned.T).T
 
@@ -704,7 +711,7 @@ class _KrylovSpaces(Curve):
         means = a * self._means / shifts
         W_hat = begin.copy()
         if start is not None:
-            begin = self._basis.forward(self._centred(start.W).T)
+            begin = self._basis.forward(centred(start.W, self._parts).T)
 
         def column(k: int) -> None:
             batch, j = self._batches[k // len(begin)], k % len(begin)
@@ -726,9 +733,6 @@ class _KrylovSpaces(Curve):
             W += self._parts.spread(self._basis.backward(means).T)
         W += self._quadratic.constants
         return Solution(W=W)
-
-    def _centred(self, W: Attributions) -> Attributions:
-        return W if self._parts is None else self._parts.centred(W)
 
 
 # ---- Which of the solvers that know whole curves is fastest for a program

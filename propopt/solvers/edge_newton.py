@@ -435,7 +435,8 @@ class EdgeNewton:
         self._heads = np.concatenate([ends[1] for ends in self._ends])
         groups, totals, first = [], [], 0
         for term in program.terms:
-            own = _groups(term)
+            assert isinstance(term.penalty, GroupMax), "see is_applicable"
+            own = term.penalty.group
             groups.append(own + first)
             first += int(own[-1]) + 1
             totals.append(np.full(int(own[-1]) + 1, term.weight))
@@ -664,12 +665,6 @@ def _ends(term: Term) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         np.where(forward, ends[:, 0], ends[:, 1]),
         np.where(forward, ends[:, 1], ends[:, 0]),
     )
-
-
-def _groups(term: Term) -> NDArray[np.intp]:
-    assert isinstance(term.penalty, GroupMax)
-    sizes = np.diff(term.penalty.starts, append=term.penalty.n_rows)
-    return np.repeat(np.arange(len(sizes)), sizes)
 
 
 # ---- What the dual of a max-difference loss says of the edges that bind

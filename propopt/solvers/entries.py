@@ -25,7 +25,6 @@ import numpy as np
 
 from propopt.base.arrays import Array, Positions
 from propopt.losses import Program, PropertyLoss
-from propopt.losses.algebra import objective_scale
 from propopt.losses.maps import Identity, OverPoints, RowSums, Squared
 from propopt.losses.restricted import Support, counted, entries_refusal, is_complete
 from propopt.solvers.normal_equations import Descent, positive_terms
@@ -139,13 +138,6 @@ class _System(Descent):
         loss = next(loss for _, loss in self.terms if isinstance(loss.map, Identity))
         size = len(self.rows.of)
         return np.array(np.broadcast_to(loss.target, (size, 1)), dtype=np.float64)
-
-    def _goal(self, w: Array, tolerance: float) -> float:
-        """The size of ∇F that leaves ‖∇F‖²/2m half of what is tolerated."""
-        modulus = sum(2 * c for c, loss in self.terms if isinstance(loss.map, Identity))
-        value = sum(c * loss.value_at(w) for c, loss in self.terms)
-        scale = objective_scale(value, sum(c * f.value_at_zero for c, f in self.terms))
-        return math.sqrt(tolerance * modulus * scale)
 
     def _slope(self, w: Array) -> Array:
         slope = super()._slope(w)

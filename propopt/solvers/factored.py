@@ -97,7 +97,8 @@ class Elimination:
             factor = BAND_NODE + w * (BAND_ENTRY + w * BAND_OPERATION)
             solve = BAND_SOLVE_NODE + w * BAND_SOLVE_ENTRY
             return n_nodes * (factor + n_columns * solve)
-        factor = self._fill * SPARSE_ENTRY + self._operations * SPARSE_OPERATION
+        operations = float((self.heights.astype(np.float64) ** 2).sum())
+        factor = self._fill * SPARSE_ENTRY + operations * SPARSE_OPERATION
         return factor + n_columns * self._fill * SPARSE_SOLVE
 
     @property
@@ -113,7 +114,8 @@ class Elimination:
             if self.kind == "banded":
                 factor = _banded(self._band, shift, weight)
             else:
-                factor = _sparse(self._ordered, shift, weight, self._column_order)
+                columns = "MMD_AT_PLUS_A" if self.order is None else "NATURAL"
+                factor = _sparse(self._ordered, shift, weight, columns)
         except (la.LinAlgError, RuntimeError) as error:
             raise SolverFailure(
                 f"{shift:.1e} I + {weight:.1e} P has no Cholesky factor to rounding: "
@@ -124,10 +126,6 @@ class Elimination:
     @cached_property
     def _ordered(self) -> Sparse:
         return self.P if self.order is None else self.P[self.order][:, self.order]
-
-    @property
-    def _column_order(self) -> str:
-        return "MMD_AT_PLUS_A" if self.order is None else "NATURAL"
 
     @cached_property
     def _band(self) -> Array:
@@ -143,10 +141,6 @@ class Elimination:
     def _fill(self) -> float:
         """A bound of the entries of the factor."""
         return float(self.heights.sum()) + len(self.heights)
-
-    @cached_property
-    def _operations(self) -> float:
-        return float((self.heights.astype(np.float64) ** 2).sum())
 
 
 def _reordered(factor: Factor, order: NDArray[np.intp]) -> Factor:

@@ -184,13 +184,10 @@ class StoredCurvature(Curvature):
 
     @cached_property
     def _inverse_diagonal(self) -> Array:
-        over_points = self._points_diagonal * self.beta
+        own = np.zeros(1) if self._P is None else diagonal(self._P)
+        over_points = own * self.beta
         over_features = self._feature_basis[0] * self.gamma
         return np.asarray(0.5 / (1.0 + np.add.outer(over_points, over_features)))
-
-    @property
-    def _points_diagonal(self) -> Array:
-        return np.zeros(1) if self._P is None else diagonal(self._P)
 
     @cached_property
     def _feature_basis(self) -> tuple[Array, Array | None]:

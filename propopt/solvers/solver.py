@@ -186,43 +186,25 @@ def left_out_errors(
     start: Solution,
 ) -> Array:
     """Standard errors of the optimal attributions (N, D)."""
-    optima = np.stack(
-        [
-            _optimum(without, solver, weights, tolerance, start)
-            for without in _programs_without_a_block(program)
-        ]
-    )
-    n = len(optima) - 1
-    errors: Array = np.sqrt(n * optima.var(axis=0))
+    optima = []
+    for without in _programs_without_a_block(program):
+        with few_threads(program.shape[0]):
+            optima.append(solver.prepare(without).solve(weights, tolerance, start).W)
+    errors: Array = np.sqrt((len(optima) - 1) * np.stack(optima).var(axis=0))
     return errors
-
-
-def _optimum(
-    program: Program,
-    solver: Solver,
-    weights: Array,
-    tolerance: float,
-    start: Solution,
-) -> Attributions:
-    with few_threads(program.shape[0]):
-        return solver.prepare(program).solve(weights, tolerance, start).W
 
 
 def _programs_without_a_block(program: Program) -> Iterator[Program]:
     [loss] = (loss for loss in program.losses if sampled_blocks(loss) is not None)
     assert isinstance(loss, GradientMatching)
-    for target in _without_a_block(loss):
-        other = GradientMatching(target, loss.norm, name=loss.name)
-        losses = tuple(other if one is loss else one for one in program.losses)
-        yield Program(losses, program.bounds, program.shape)
-
-
-def _without_a_block(loss: GradientMatching) -> Iterator[Estimate]:
     blocks = sampled_blocks(loss)
     assert blocks is not None
     for block in blocks:
         values = loss.G - (block - loss.G) / (len(blocks) - 1)
-        yield Estimate(values=values, source="a block left out", labels=loss.labels)
+        target = Estimate(values=values, source="a block left out", labels=loss.labels)
+        other = GradientMatching(target, loss.norm, name=loss.name)
+        losses = tuple(other if one is loss else one for one in program.losses)
+        yield Program(losses, program.bounds, program.shape)
 
 
 def sampled_blocks(loss: PropertyLoss) -> Array | None:

@@ -613,13 +613,10 @@ def share_across_patterns(graph: Graph, X: object) -> float:
 
 def within_patterns(graph: Graph, X: object) -> SimilarityGraph:
     """The graph without its edges between rows (n, D) that lack other columns."""
-    first, second = graph.edges[~_crosses(graph, X)].T
-    kept = graph.similarities[first, second]
-    shape = graph.n_nodes, graph.n_nodes
-    upper = sp.coo_array((np.asarray(kept), (first, second)), shape=shape)
-    inside = SimilarityGraph(
-        sp.csr_array(upper + upper.T), graph.kind, graph.parameters
-    )
+    kept = graph.edges[~_crosses(graph, X)]
+    similarities = np.asarray(graph.similarities[tuple(kept.T)])
+    matrix = symmetric(kept, similarities, graph.n_nodes)
+    inside = SimilarityGraph(matrix, graph.kind, graph.parameters)
     inside.names = graph.names
     return inside
 
@@ -690,7 +687,7 @@ def _gaussian(
     parameters = {"lengthscale": scale, "cutoff": cut}
     similar = gaussian(pair_distances(points, pairs), scale)
     kept = similar >= cut
-    graph = _symmetric(pairs[kept], similar[kept], len(points))
+    graph = symmetric(pairs[kept], similar[kept], len(points))
     return SimilarityGraph(graph, "gaussian", parameters)
 
 
@@ -712,7 +709,7 @@ def threshold_graph(
     points, _ = read_points(X, "X")
     limit = read_nonnegative(threshold, "threshold")
     pairs = pairs_within(points, np.sqrt(limit))
-    matrix = _symmetric(pairs, np.ones(len(pairs)), len(points))
+    matrix = symmetric(pairs, np.ones(len(pairs)), len(points))
     graph = SimilarityGraph(matrix, "threshold", {"threshold": limit})
     return within_patterns(graph, points) if same_pattern else graph
 
@@ -776,7 +773,8 @@ def _nearest(
     return _gaussian_on(union, points, lengthscale, count)
 
 
-def _symmetric(pairs: Edges, similarities: Array, n_nodes: int) -> Sparse:
+def symmetric(pairs: Edges, similarities: Array, n_nodes: int) -> Sparse:
+    """The matrix of similarities of pairs (n, n'), n < n'."""
     upper = sp.coo_array((similarities, tuple(pairs.T)), shape=(n_nodes, n_nodes))
     return sp.csr_array(upper + upper.T)
 
@@ -789,6 +787,6 @@ def _gaussian_on(
     if lengthscale is None:
         lengthscale = float(np.median(apart))
     scale = read_positive(lengthscale, "lengthscale")
-    graph = _symmetric(pairs, gaussian(apart, scale), len(points))
+    graph = symmetric(pairs, gaussian(apart, scale), len(points))
     parameters = {"n_neighbors": count, "lengthscale": scale}
     return SimilarityGraph(graph, "knn", parameters)
