@@ -256,11 +256,14 @@ class Restricted(Dispatcher):
             return _Only(program, restriction.only)
         assert self.solver is not None, "see take"
         zero = zeros(program.bounds)
-        is_zero = tuple(bound in zero for bound in program.bounds)
+        is_gone = tuple(
+            bound in zero or restriction.bound(bound, zero) is None
+            for bound in program.bounds
+        )
         return Elsewhere(
             self.solver.prepare(restriction.program(program)),
             partial(_restricted, restriction),
-            partial(_expanded, restriction, is_zero),
+            partial(_expanded, restriction, is_gone),
         )
 
 
@@ -293,11 +296,11 @@ def _restricted(restriction: Restriction, solution: Solution) -> Solution:
 
 
 def _expanded(
-    restriction: Restriction, is_zero: tuple[bool, ...], solution: Solution
+    restriction: Restriction, is_gone: tuple[bool, ...], solution: Solution
 ) -> Solution:
     """Duals are those of the restricted program: the certificate is made there too."""
     return replace(
         solution,
         W=restriction.expanded(solution.W),
-        multipliers=with_infinite(solution.multipliers, is_zero),
+        multipliers=with_infinite(solution.multipliers, is_gone),
     )
