@@ -455,11 +455,6 @@ class Program:
         """The objective of these weights (k,), ≥ 0; they are not checked."""
         return Objective.trusted(tuple(zip(weights.tolist(), self.losses, strict=True)))
 
-    def of_losses(self, places: Sequence[int]) -> Program:
-        """The program of some of the losses, with all bounds and of the same shape."""
-        losses = tuple(self.losses[place] for place in places)
-        return Program(losses, self.bounds, self.shape)
-
     def _size(self, attribute: str, noun: str) -> int:
         sizes = [
             (getattr(loss, attribute), loss.name)

@@ -77,17 +77,20 @@ def opacities(widths: Array, errors: Array | None) -> Array:
 def hatch_cells(axes: Axes, doubtful: NDArray[np.bool_]) -> None:
     """Hatch the cells of a heat map, (features, rows), one patch for each run."""
     for feature, start, stop in _runs(doubtful):
-        axes.add_patch(
-            Rectangle(
-                (start - 0.5, feature - 0.5),
-                stop - start,
-                1.0,
-                fill=False,
-                hatch=HATCH,
-                edgecolor=_BEHIND,
-                linewidth=0.0,
-            )
-        )
+        axes.add_patch(hatched(start, feature, stop - start, _BEHIND))
+
+
+def hatched(first: int, row: int, width: int, colour: str) -> Rectangle:
+    """A patch for some cells of a row of a heat map."""
+    return Rectangle(
+        (first - 0.5, row - 0.5),
+        width,
+        1.0,
+        fill=False,
+        hatch=HATCH,
+        edgecolor=colour,
+        linewidth=0.0,
+    )
 
 
 def say_hatching(axes: Axes, anywhere: bool) -> None:
@@ -379,7 +382,12 @@ def plot_row(
     bars.draw(axes, base)
     axes.set_yticks(np.arange(len(bars.widths)), [drawn(name) for name in bars.names])
     axes.invert_yaxis()
-    axes.set(xlabel=_axis(result, base), title=title_of(result, f"row {row}"))
+    if base is None:
+        along = units_label(result)
+    else:  # the output itself
+        quantity = result.quantity
+        along = "output" if quantity is None else drawn(quantity.in_words())
+    axes.set(xlabel=along, title=title_of(result, f"row {row}"))
     say_hatching(axes, bool(bars.doubtful.any()))
     framed(axes)
     axes.grid(False, axis="y")  # bars have names
@@ -397,13 +405,6 @@ def _row_of(result: Explanation, row: Hashable) -> tuple[Hashable, int]:
             )
         row = 0 if names is None else names[0]
     return row, result.labels.position(row, count)
-
-
-def _axis(result: Explanation, base: float | None) -> str:
-    """What is along the axis: the output itself, or what attributions are."""
-    if base is None:
-        return units_label(result)
-    return "output" if result.quantity is None else drawn(result.quantity.in_words())
 
 
 def _base(result: Explanation, place: int) -> float | None:
@@ -469,12 +470,14 @@ class _Bars:
         if base is not None:
             # the largest step ends at the prediction, at the top
             starts = base + np.cumsum(self.widths[::-1])[::-1] - self.widths
+        own = self.widths[: len(self.widths) - self.n_others]
+        colours = [RAISES if width >= 0 else LOWERS for width in own]
         axes.barh(
             np.arange(len(self.widths)),
             self.widths,
             left=starts,
             height=0.7,
-            color=self._colours(),
+            color=colours + [OTHERS] * self.n_others,
         )
         seen = opacities(self.widths, self.errors)
         for place, bar in enumerate(axes.patches[-len(self.widths) :]):
@@ -544,11 +547,6 @@ class _Bars:
                 annotation_clip=False,
             )
         axes.set_ylim(-0.9, last + 0.35)
-
-    def _colours(self) -> list[str]:
-        own = self.widths[: len(self.widths) - self.n_others]
-        colours = [RAISES if width >= 0 else LOWERS for width in own]
-        return colours + [OTHERS] * self.n_others
 
 
 # ---- Second axes beside losses: the share of faithfulness kept, and of others removed

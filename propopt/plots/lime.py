@@ -600,8 +600,11 @@ def lime_words(
     own, positions = result.coefficients[shown], np.arange(len(shown))
     axes = given_or_new(ax, 6.8, 1.9 + 0.3 * len(shown))
     is_exact = result.standard_errors is None
-    for sign, colour, hatch in ((1.0, RAISES, ""), (-1.0, LOWERS, "////")):
-        some = own < 0.0 if sign < 0.0 else own >= 0.0
+    kind = "exact limit" if is_exact else "estimated, 2 errors"
+    for noun, some, colour, hatch in (
+        ("positive", own >= 0.0, RAISES, ""),
+        ("negative", own < 0.0, LOWERS, "////"),
+    ):
         if some.any():
             axes.barh(
                 positions[some],
@@ -611,7 +614,7 @@ def lime_words(
                 edgecolor="white",
                 hatch=hatch,
                 zorder=2.5,
-                label=_label(sign, is_exact),
+                label=f"{noun}, {kind}",
             )
     n = explanation.position(row)
     means, noise = (
@@ -640,11 +643,6 @@ def known_row(
 def document_title(explanation: TextLimeExplanation, n: int) -> str:
     """What is explained, of which document, and what it is there."""
     return lime_title(explanation, f"document {explanation.document_names[n]}", n)
-
-
-def _label(sign: float, is_exact: bool) -> str:
-    name = "positive" if sign > 0.0 else "negative"
-    return f"{name}, exact limit" if is_exact else f"{name}, estimated, 2 errors"
 
 
 # ---- Coefficients of the words of one document over bandwidths
