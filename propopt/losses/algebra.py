@@ -192,7 +192,7 @@ class Faithfulness(PropertyLoss):
 
 
 @final
-class Recast(PropertyLoss):
+class _Recast(PropertyLoss):
     """A loss of W as one of other coordinates, less a constant."""
 
     def __init__(
@@ -506,8 +506,9 @@ class Trivial:
             for loss in losses
             if loss.has_target
         }
-        G = _gradients(losses)
-        if G is None:
+        own = (loss for loss in losses if isinstance(loss.map, Identity))
+        G = next((loss.target for loss in own if loss.has_target), None)
+        if not isinstance(G, np.ndarray):
             return cls(zero, zero, sizes)
         first = G[:1]
         M = np.broadcast_to(first + (G - first).mean(axis=0), G.shape)
@@ -532,14 +533,6 @@ class Trivial:
             for cost in (self.zero, self.mean)
         )
         return objective_scale(value, zero, mean)
-
-
-def _gradients(losses: Sequence[PropertyLoss]) -> Attributions | None:
-    """The target of a loss of W itself."""
-    for loss in losses:
-        if isinstance(loss.map, Identity) and isinstance(loss.target, np.ndarray):
-            return loss.target
-    return None
 
 
 def _of_constant(loss: PropertyLoss, M: Attributions) -> float:

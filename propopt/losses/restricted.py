@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Sparse, Truths
 from propopt.base.errors import Infeasible, Refused
-from propopt.losses.algebra import Bound, Program, PropertyLoss, Recast
+from propopt.losses.algebra import Bound, Program, PropertyLoss, _Recast
 from propopt.losses.linear_algebra import Components, Rounding
 from propopt.losses.maps import (
     Absolute,
@@ -155,29 +155,31 @@ class Restriction:
             )
         if not weights.any():
             return None
-        return Bound(Recast(bound.loss, RowSums(weights), totals), 0.0)
+        return Bound(_Recast(bound.loss, RowSums(weights), totals), 0.0)
 
-    def loss(self, loss: PropertyLoss) -> Recast:
+    def loss(self, loss: PropertyLoss) -> _Recast:
         """The loss of J U Ĵᵀ as one of U."""
         if not isinstance(loss.penalty, Squared):
-            return Recast(loss, RestrictedMap(loss.map, self._J, self._J_hat))
+            return _Recast(loss, RestrictedMap(loss.map, self._J, self._J_hat))
         match loss.map:
             case Identity() as same:
                 return self._matching(loss, same)
             case OverPoints() | ImplicitOverPoints() as coupled:
-                return Recast(loss, self._over_points(coupled))
+                return _Recast(loss, self._over_points(coupled))
             case OverFeatures(matrix=C) as coupled:
                 joins = self.features.count < len(self.features.labels)
-                return Recast(loss, OverFeatures(C @ self._J_hat) if joins else coupled)
+                return _Recast(
+                    loss, OverFeatures(C @ self._J_hat) if joins else coupled
+                )
             case other:
-                return Recast(loss, RestrictedMap(other, self._J, self._J_hat))
+                return _Recast(loss, RestrictedMap(other, self._J, self._J_hat))
 
-    def _matching(self, loss: PropertyLoss, same: Identity) -> Recast:
+    def _matching(self, loss: PropertyLoss, same: Identity) -> _Recast:
         if not loss.has_target:
-            return Recast(loss, same)
+            return _Recast(loss, same)
         T = np.asarray(loss.target)
         constant = self.least_distance(T)
-        return Recast(loss, same, self.coordinates(T), constant)
+        return _Recast(loss, same, self.coordinates(T), constant)
 
     def _over_points(self, coupled: OverPoints | ImplicitOverPoints) -> LinearMap:
         if self.points.count == len(self.points.labels):
@@ -214,7 +216,7 @@ class Restriction:
         return basis_of(self.features)
 
 
-def reduced_bound(bound: Bound, loss: Recast, linear: Sequence[Bound]) -> Bound:
+def reduced_bound(bound: Bound, loss: _Recast, linear: Sequence[Bound]) -> Bound:
     """The bound on what is left to a loss beside ``linear`` constraints."""
     rest = bound.limit - loss.constant
     if rest < -_ROUNDING * bound.limit:
@@ -416,17 +418,17 @@ class Support:
         losses = tuple(map(self.loss, program.losses))
         return Program(losses, tuple(bounds), (len(self.places), 1))
 
-    def loss(self, loss: PropertyLoss) -> Recast:
+    def loss(self, loss: PropertyLoss) -> _Recast:
         """A loss of W as one of its entries."""
         match loss.map, loss.target:
             case OverEntries() as coupled, np.ndarray() as target:
-                return Recast(loss, _over_points(coupled, self), target[:, None])
+                return _Recast(loss, _over_points(coupled, self), target[:, None])
             case OverEntries() as coupled, _:
-                return Recast(loss, _over_points(coupled, self))
+                return _Recast(loss, _over_points(coupled, self))
             case over, np.ndarray() as target:
-                return Recast(loss, over, self.values(target))
+                return _Recast(loss, over, self.values(target))
             case over, _:
-                return Recast(loss, over)
+                return _Recast(loss, over)
 
     def bound(self, bound: Bound) -> Bound:
         """A bound on W as one on its entries."""

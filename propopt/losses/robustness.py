@@ -205,7 +205,9 @@ class MaxDifferenceRobustness(PropertyLoss):
         n_edges = self.graph.n_edges
         if self.aggregate == "max":
             return GroupMax(np.zeros(1, dtype=np.intp), n_edges, self.norm)
-        return GroupMax(_first_of_each_point(self.graph), 2 * n_edges, self.norm)
+        source, _ = _directed_edges(self.graph)
+        first_of_each_point = np.flatnonzero(np.diff(source, prepend=-1))
+        return GroupMax(first_of_each_point, 2 * n_edges, self.norm)
 
     @property
     def n_points(self) -> int:
@@ -225,17 +227,10 @@ def _directed_incidence(graph: Graph) -> Sparse:
     return sp.csr_array((signs, nodes, rows), shape=(len(source), graph.n_nodes))
 
 
-def _directed_edges(
-    graph: Graph,
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _directed_edges(graph: Graph) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     both = np.concatenate([graph.edges, graph.edges[:, ::-1]])
     source, destination = both[np.lexsort((both[:, 1], both[:, 0]))].T
     return source, destination
-
-
-def _first_of_each_point(graph: Graph) -> NDArray[np.intp]:
-    source, _ = _directed_edges(graph)
-    return np.flatnonzero(np.diff(source, prepend=-1))
 
 
 def _is_symmetric(matrix: Array) -> bool:
@@ -316,7 +311,11 @@ class SharedRobustness(PropertyLoss):
         self.present: Truths = counts != 0.0
         self.name = name
         self._labels = Labels(names.points or graph.names, names.features)
-        _refuse_negative(graph)
+        if (graph.similarities.data < 0.0).any():
+            raise InvalidInput(
+                "graph: has negative similarities, and over features that points share "
+                "the loss could be unbounded below; give similarities >= 0"
+            )
 
     @cached_property
     def entry_graph(self) -> SimilarityGraph:
@@ -360,15 +359,6 @@ class SharedRobustness(PropertyLoss):
         starts = np.column_stack(upper.coords).astype(np.intp)[edge] * self.n_features
         indices = starts + np.asarray(feature, np.intp)[:, None]
         return np.searchsorted(self._entries, indices), upper.data[edge]
-
-
-def _refuse_negative(graph: Graph) -> None:
-    similarities: Sparse = graph.similarities
-    if (similarities.data < 0.0).any():
-        raise InvalidInput(
-            "graph: has negative similarities, and over features that points share the "
-            "loss could be unbounded below; give similarities >= 0"
-        )
 
 
 # ---- Simplicity: similar features get similar attributions, and few are not zero

@@ -23,7 +23,7 @@ import numpy as np
 from propopt.base.arrays import Array, Attributions
 from propopt.base.errors import Infeasible
 from propopt.losses import Bound, Program, PropertyLoss
-from propopt.losses.algebra import Recast
+from propopt.losses.algebra import _Recast
 from propopt.losses.linear_algebra import Components
 from propopt.losses.maps import (
     Absolute,
@@ -119,7 +119,7 @@ def _shifted(loss: PropertyLoss, M: Attributions) -> PropertyLoss:
     """φ(A(W + M) − T) as a loss of W."""
     if not loss.has_target:
         return loss
-    return Recast(loss, loss.map, np.asarray(loss.target - loss.map(M)))
+    return _Recast(loss, loss.map, np.asarray(loss.target - loss.map(M)))
 
 
 class _Centred(Prepared):
@@ -199,17 +199,17 @@ def exchanged(program: Program) -> Program:
     return Program(losses, sizes=(n_features, n_points))
 
 
-def _exchanged(loss: PropertyLoss) -> Recast:
+def _exchanged(loss: PropertyLoss) -> _Recast:
     """φ(A(Vᵀ) − T) as a loss of V."""
     target = loss.target
     turned = target.T.copy() if isinstance(target, np.ndarray) else target
     match loss.map:
         case OverPoints(matrix=B, components=components):
-            return Recast(loss, OverFeatures(B, components), turned)
+            return _Recast(loss, OverFeatures(B, components), turned)
         case OverFeatures(matrix=C, components=components):
-            return Recast(loss, OverPoints(C, components), turned)
+            return _Recast(loss, OverPoints(C, components), turned)
         case other:
-            return Recast(loss, other, turned)
+            return _Recast(loss, other, turned)
 
 
 def _transposed(solution: Solution) -> Solution:

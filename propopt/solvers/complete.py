@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from propopt.base.arrays import Array
 from propopt.base.errors import Refused, SolverFailure
 from propopt.losses import Program, PropertyLoss
-from propopt.losses.algebra import Faithfulness, Recast
+from propopt.losses.algebra import Faithfulness, _Recast
 from propopt.losses.completeness import OffAxis, Totals
 from propopt.losses.linear_algebra import Components
 from propopt.losses.maps import (
@@ -195,15 +195,15 @@ def _unit(G: Array, pull: Array) -> float:
     return size / other if size > 0.0 and other > 0.0 else 1.0
 
 
-def _twice(loss: PropertyLoss, targets: Array) -> Recast:
+def _twice(loss: PropertyLoss, targets: Array) -> _Recast:
     """A squared loss of two attributions side by side, their targets apart."""
     match loss.map:
         case Identity() as same:
-            return Recast(loss, same, targets)
+            return _Recast(loss, same, targets)
         case OverFeatures(matrix=C):
-            return Recast(loss, OverFeatures(la.block_diag(C, C)), 0.0)
+            return _Recast(loss, OverFeatures(la.block_diag(C, C)), 0.0)
         case other:
-            return Recast(loss, other, 0.0)
+            return _Recast(loss, other, 0.0)
 
 
 class _Complete(Prepared):

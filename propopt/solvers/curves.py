@@ -88,7 +88,7 @@ from propopt.losses.linear_algebra import (
     centred,
     conjugate_gradients,
 )
-from propopt.losses.maps import Identity, ImplicitOverPoints, LinearMap, OverPoints
+from propopt.losses.maps import Identity, ImplicitOverPoints, OverPoints
 from propopt.losses.operators import Operator
 from propopt.losses.restricted import Restriction, has_known_zeros
 from propopt.results.curvature import Eigenbasis, Quadratic, curve_refusal
@@ -762,7 +762,8 @@ def choose_curve_solver(program: Program) -> Solver | str:
         return reason
     spectral = Spectral()
     eigenbasis_fits = spectral.refusal(program) is None
-    if eigenbasis_fits and any(_is_dense(loss.map) for loss in program.losses):
+    own = (loss.map for loss in program.losses if isinstance(loss.map, OverPoints))
+    if eigenbasis_fits and any(isinstance(A.matrix, np.ndarray) for A in own):
         return spectral
     lanczos = _USUAL_STEPS * _seconds_per_step(program)
     n_points, _ = program.shape
@@ -776,10 +777,6 @@ def choose_curve_solver(program: Program) -> Solver | str:
     # no longer in vain than a few factors would take
     steps = max(FEWEST_STEPS, int(_USUAL_STEPS * PATIENCE * factors / lanczos))
     return Krylov(most_steps=steps, otherwise=Factored()).take(program)
-
-
-def _is_dense(A: LinearMap) -> bool:
-    return isinstance(A, OverPoints) and isinstance(A.matrix, np.ndarray)
 
 
 def _seconds_per_weight(program: Program) -> float:

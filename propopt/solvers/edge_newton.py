@@ -207,13 +207,12 @@ class ConjugateGradients(System):
     shifts: Array
 
     def solve(self, R: Attributions) -> Attributions:
-        diagonals = self._diagonals()
         W = np.zeros_like(R)
         conjugate_gradients(
             lambda V: self.P @ V + self.shifts * V,
             W,
             R.copy(),
-            precondition=lambda residual: residual / diagonals,
+            precondition=lambda residual: residual / self._diagonals,
             most_steps=2 * len(R),
             reduction=_REDUCTION,
             per_column=True,
@@ -221,9 +220,10 @@ class ConjugateGradients(System):
         return W
 
     def resistances(self, tails: NDArray[np.intp], heads: NDArray[np.intp]) -> Array:
-        diagonals = self._diagonals()
-        return np.asarray(1.0 / diagonals[tails] + 1.0 / diagonals[heads])
+        ends = self._diagonals[tails], self._diagonals[heads]
+        return np.asarray(1.0 / ends[0] + 1.0 / ends[1])
 
+    @cached_property
     def _diagonals(self) -> Array:
         return np.asarray(self.P.diagonal()[:, None] + self.shifts)
 

@@ -556,7 +556,9 @@ class Unit:
     def of(cls, points: Points) -> Unit:
         """Divided by as much as makes the largest number at most one."""
         complete = not np.isnan(points).any()
-        largest = np.abs(points).max() if complete else _largest(points)
+        # the distance of a missing number is one
+        sizes = np.abs(points) if complete else np.fmax(np.abs(points), 1.0)
+        largest = sizes.max()
         _, exponent = np.frexp(largest)
         return cls(np.ldexp(points, -exponent), int(exponent), complete)
 
@@ -568,11 +570,6 @@ class Unit:
     def restored(self, distances: Array) -> Array:
         """Distances of the points as they were."""
         return np.asarray(np.ldexp(distances, self.exponent))
-
-
-def _largest(points: Points) -> float:
-    """The largest number, or 1, which is the distance of a missing one."""
-    return float(np.fmax(np.abs(points), 1.0).max())
 
 
 # ---- Which numbers are missing in which rows, and the edges between rows that differ
