@@ -191,6 +191,36 @@ class Faithfulness(PropertyLoss):
     """What is explained; None where the target does not say."""
 
 
+@final
+class _Recast(PropertyLoss):
+    """A loss of W as one of other coordinates, less a constant."""
+
+    def __init__(
+        self,
+        loss: PropertyLoss,  # the loss of W
+        over: LinearMap,  # its map of the others
+        target: Array | float | None = None,  # its target, where that is another
+        constant: float = 0.0,  # what it costs besides
+    ) -> None:
+        self.name = loss.name
+        self.constant = constant
+        self._penalty = loss.penalty
+        self._map = over
+        self._target = loss.target if target is None else target
+
+    @property
+    def map(self) -> LinearMap:
+        return self._map
+
+    @property
+    def penalty(self) -> Penalty:
+        return self._penalty
+
+    @property
+    def target(self) -> Array | float:
+        return self._target
+
+
 @dataclass(frozen=True, eq=False)
 class Bound:
     """The constraint ``loss <= limit``."""
@@ -425,11 +455,6 @@ class Program:
         """The objective of these weights (k,), ≥ 0; they are not checked."""
         return Objective.trusted(tuple(zip(weights.tolist(), self.losses, strict=True)))
 
-    def of_losses(self, places: Sequence[int]) -> Program:
-        """The program of some of the losses, with all bounds and of the same shape."""
-        losses = tuple(self.losses[place] for place in places)
-        return Program(losses, self.bounds, self.shape)
-
     def _size(self, attribute: str, noun: str) -> int:
         sizes = [
             (getattr(loss, attribute), loss.name)
@@ -481,8 +506,9 @@ class Trivial:
             for loss in losses
             if loss.has_target
         }
-        G = _gradients(losses)
-        if G is None:
+        own = (loss for loss in losses if isinstance(loss.map, Identity))
+        G = next((loss.target for loss in own if loss.has_target), None)
+        if not isinstance(G, np.ndarray):
             return cls(zero, zero, sizes)
         first = G[:1]
         M = np.broadcast_to(first + (G - first).mean(axis=0), G.shape)
@@ -507,14 +533,6 @@ class Trivial:
             for cost in (self.zero, self.mean)
         )
         return objective_scale(value, zero, mean)
-
-
-def _gradients(losses: Sequence[PropertyLoss]) -> Attributions | None:
-    """The target of a loss of W itself."""
-    for loss in losses:
-        if isinstance(loss.map, Identity) and isinstance(loss.target, np.ndarray):
-            return loss.target
-    return None
 
 
 def _of_constant(loss: PropertyLoss, M: Attributions) -> float:

@@ -29,7 +29,7 @@ import scipy.sparse as sp
 from propopt.base.arrays import Array, Attributions, Sparse
 from propopt.base.checks import read_array, refuse_overflow, sealed
 from propopt.base.errors import InvalidInput
-from propopt.losses.algebra import Bound, Program, PropertyLoss
+from propopt.losses.algebra import Bound, Program, PropertyLoss, _Recast
 from propopt.losses.linear_algebra import Rounding
 from propopt.losses.maps import (
     Identity,
@@ -37,11 +37,10 @@ from propopt.losses.maps import (
     LinearMap,
     OverFeatures,
     OverPoints,
-    Penalty,
     RowSums,
     Squared,
 )
-from propopt.losses.restricted import _RestrictedLoss, is_complete, reduced_bound
+from propopt.losses.restricted import is_complete, reduced_bound
 from propopt.tables.frames import Labels, aligned, differ, read_table
 
 
@@ -162,6 +161,8 @@ class _RowTotals(PropertyLoss):
     total (N,), weights (D,) or (N, D).
     """
 
+    penalty = Squared()
+
     def __init__(
         self, total: Array, weights: Array, *, labels: Labels, name: str
     ) -> None:
@@ -173,10 +174,6 @@ class _RowTotals(PropertyLoss):
     @property
     def map(self) -> RowSums:
         return self._map
-
-    @property
-    def penalty(self) -> Penalty:
-        return Squared()
 
     @property
     def target(self) -> Array:
@@ -351,7 +348,7 @@ class Totals:
             program.shape,
         )
 
-    def loss(self, loss: PropertyLoss) -> _RestrictedLoss:
+    def loss(self, loss: PropertyLoss) -> _Recast:
         """The loss of V + z uᵀ as one of V."""
         if isinstance(loss.penalty, Squared):
             match loss.map:
@@ -364,7 +361,7 @@ class Totals:
                 ):
                     return self._over_features(loss, coupled)
         over = OffAxis(loss.map, self.axis)
-        return _RestrictedLoss(loss, over, loss.target - loss.map(self.fixed))
+        return _Recast(loss, over, loss.target - loss.map(self.fixed))
 
     def least(self, loss: PropertyLoss) -> float | None:
         """The smallest value among complete attributions; None if it is not known."""
@@ -411,36 +408,36 @@ class Totals:
                 slope += loss.map.adjoint(duals[loss.name])
         return np.asarray(along(slope, self.axis) / -self.norm)
 
-    def _matching(self, loss: PropertyLoss, same: Identity) -> _RestrictedLoss:
+    def _matching(self, loss: PropertyLoss, same: Identity) -> _Recast:
         if not loss.has_target:
             constant = float(self.heights @ self.heights)
-            return _RestrictedLoss(loss, same, constant=constant)
+            return _Recast(loss, same, constant=constant)
         G = np.asarray(loss.target)
         missed = self.heights - along(G, self.axis)
-        return _RestrictedLoss(loss, same, self.coordinates(G), float(missed @ missed))
+        return _Recast(loss, same, self.coordinates(G), float(missed @ missed))
 
     def _over_points(
         self, loss: PropertyLoss, coupled: OverPoints | ImplicitOverPoints
-    ) -> _RestrictedLoss:
+    ) -> _Recast:
         """‖B W − T‖² = ‖B V − T(I − uuᵀ)‖² + ‖B z − T u‖²."""
         if not loss.has_target:
             constant = coupled.energy(self.heights[:, None])
-            return _RestrictedLoss(loss, coupled, constant=constant)
+            return _Recast(loss, coupled, constant=constant)
         T = np.asarray(loss.target)
         missed = coupled(self.heights[:, None])[:, 0] - along(T, self.axis)
-        return _RestrictedLoss(
-            loss, coupled, self.coordinates(T), float(missed @ missed)
-        )
+        return _Recast(loss, coupled, self.coordinates(T), float(missed @ missed))
 
-    def _over_features(
-        self, loss: PropertyLoss, coupled: OverFeatures
-    ) -> _RestrictedLoss:
+    def _over_features(self, loss: PropertyLoss, coupled: OverFeatures) -> _Recast:
         if self._costs_nothing(coupled):
-            return _RestrictedLoss(loss, coupled)
+            return _Recast(loss, coupled)
+        rest, image = self._apart(coupled)
+        return _Recast(loss, OverFeatures(rest), -np.outer(self.heights, image))
+
+    def _apart(self, coupled: OverFeatures) -> tuple[Array, Array]:
+        """C(I − uuᵀ), and C u."""
         C = coupled.matrix @ np.eye(len(self.axis))
         image = C @ self.axis
-        rest = OverFeatures(C - np.outer(image, self.axis))
-        return _RestrictedLoss(loss, rest, -np.outer(self.heights, image))
+        return C - np.outer(image, self.axis), image
 
     def _costs_nothing(self, coupled: OverFeatures) -> bool:
         """Whether C u = 0: u is constant on each part of the features."""
@@ -453,9 +450,7 @@ class Totals:
         """‖z‖² min ‖C(u + x)‖² over x with uᵀx = 0."""
         if self._costs_nothing(coupled):
             return 0.0
-        C = coupled.matrix @ np.eye(len(self.axis))
-        image = C @ self.axis
-        rest = C - np.outer(image, self.axis)
+        rest, image = self._apart(coupled)
         left = image - rest @ np.linalg.lstsq(rest, image)[0]
         return float(self.heights @ self.heights) * float(left @ left)
 

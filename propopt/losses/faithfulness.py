@@ -178,6 +178,8 @@ class GradientMatching(Faithfulness):
     8.0
     """
 
+    map = Identity()
+
     def __init__(
         self,
         G: object,
@@ -199,10 +201,6 @@ class GradientMatching(Faithfulness):
         refuse_overflow(self.G, "G")
         self.norm = norm
         self.name = name
-
-    @property
-    def map(self) -> LinearMap:
-        return Identity()
 
     @property
     def penalty(self) -> Penalty:
@@ -260,6 +258,8 @@ class FunctionMatching(Faithfulness):
     0.0
     """
 
+    penalty = Squared()
+
     def __init__(
         self,
         X: object,
@@ -298,10 +298,6 @@ class FunctionMatching(Faithfulness):
     @cached_property
     def map(self) -> LinearMap:
         return PerPoint(self.designs)
-
-    @property
-    def penalty(self) -> Penalty:
-        return Squared()
 
     @property
     def target(self) -> Array:

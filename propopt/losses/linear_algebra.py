@@ -27,7 +27,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple, Protocol, TypeAlias, final
+from typing import Literal, NamedTuple, TypeAlias, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -141,50 +141,6 @@ Action: TypeAlias = Callable[[Array], Array]
 Number: TypeAlias = "float | Array"
 
 
-class Systems(Protocol):
-    """What the entries of x are: the unknowns of one system, or of several."""
-
-    def inner(self, U: Array, V: Array) -> Number:
-        """⟨U, V⟩, of each system."""
-
-    def quotient(self, above: Number, below: Number) -> Number:
-        """Zero where there is nothing positive to divide by: that system is solved."""
-
-    def all_within(self, energy: Number, goal: Number) -> bool:
-        """True if no system has more energy than its goal."""
-
-
-@final
-class OneSystem:
-    """All entries of x, of any shape, are the unknowns of one system."""
-
-    def inner(self, U: Array, V: Array) -> float:
-        return float(np.vdot(U, V))
-
-    def quotient(self, above: Number, below: Number) -> Number:
-        return above / below if below > 0.0 else 0.0
-
-    def all_within(self, energy: Number, goal: Number) -> bool:
-        return bool(energy <= goal)
-
-
-@final
-class OnePerColumn:
-    """Each column of x (n, k) has a system of its own."""
-
-    def inner(self, U: Array, V: Array) -> Array:
-        return np.asarray(np.einsum("nd,nd->d", U, V))
-
-    def quotient(self, above: Number, below: Number) -> Array:
-        return np.divide(above, below, out=np.zeros_like(above), where=below > 0.0)
-
-    def all_within(self, energy: Number, goal: Number) -> bool:
-        return bool(np.all(energy <= goal))
-
-
-ONE_SYSTEM = OneSystem()
-
-
 def never(x: Array, residual: Array) -> bool:
     """Go on until the energy is small, or steps run out."""
     del x, residual
@@ -200,9 +156,13 @@ def conjugate_gradients(
     most_steps: int,
     is_enough: Callable[[Array, Array], bool] = never,
     reduction: float = 0.0,
-    systems: Systems = ONE_SYSTEM,
+    per_column: bool = False,
 ) -> bool:
-    """Solve Hx = b from a start, in place, until the caller's need is met."""
+    """Solve Hx = b from a start, in place, until the caller's need is met.
+
+    All entries of x are the unknowns of one system; or each column has one of its own.
+    """
+    inner = _of_columns if per_column else _of_all
     direction, work = np.zeros_like(x), np.empty_like(x)
     energy: Number = 1.0
     goal: Number | None = None
@@ -210,21 +170,38 @@ def conjugate_gradients(
         if is_enough(x, residual):
             return True
         conditioned = precondition(residual)
-        last, energy = energy, systems.inner(residual, conditioned)
+        last, energy = energy, inner(residual, conditioned)
         goal = reduction * energy if goal is None else goal
-        if systems.all_within(energy, goal):
+        if np.all(energy <= goal) if per_column else energy <= goal:
             return True
         if step == most_steps:
             break
-        direction *= systems.quotient(energy, last)
+        direction *= _quotient(energy, last)
         direction += conditioned
         image = product(direction)
-        length = systems.quotient(energy, systems.inner(direction, image))
+        length = _quotient(energy, inner(direction, image))
         if not np.any(length):
             return True
         x += np.multiply(direction, length, out=work)
         residual -= np.multiply(image, length, out=work)
     return False
+
+
+def _of_all(U: Array, V: Array) -> float:
+    """⟨U, V⟩."""
+    return float(np.vdot(U, V))
+
+
+def _of_columns(U: Array, V: Array) -> Array:
+    """⟨u_d, v_d⟩ of each column."""
+    return np.asarray(np.einsum("nd,nd->d", U, V))
+
+
+def _quotient(above: Number, below: Number) -> Number:
+    """Zero where there is nothing positive to divide by: that system is solved."""
+    if isinstance(above, float):
+        return above / below if below > 0.0 else 0.0
+    return np.divide(above, below, out=np.zeros_like(above), where=below > 0.0)
 
 
 # ---- LAPACK's own routines, where SciPy has no function; what they report is read here
@@ -359,9 +336,10 @@ class ExactProduct(ABC):
     def energy(self, W: Array) -> float:
         """‖M W‖²."""
 
-    @abstractmethod
     def rounding(self, W: Array) -> Rounding:
         """See :meth:`LinearMap.rounding`."""
+        del W
+        return Rounding(0.0, 0.0)
 
 
 @final
@@ -382,10 +360,6 @@ class _Differences(ExactProduct):
     def energy(self, W: Array) -> float:
         R = self._unit @ W
         return float(np.einsum("ed,ed->e", R, R) @ self._heights**2)
-
-    def rounding(self, W: Array) -> Rounding:
-        del W
-        return Rounding(0.0, 0.0)
 
 
 @final

@@ -579,7 +579,7 @@ class GroupMax(Penalty):
         if self.degree == 2:
             return Y
         shares = weight / np.maximum(self._polars(Y), weight)
-        return Y * shares[self._group][:, None]
+        return Y * shares[self.group][:, None]
 
     def _polars(self, Y: Array) -> Array:
         """Per group, Σ_e ‖y_e‖_* in the dual of the row norm."""
@@ -589,16 +589,16 @@ class GroupMax(Penalty):
     def _prox_l2(self, V: Array, step: float) -> Array:
         # rows longer than r are cut to r, where Σ_e (‖v_e‖ − r)₊ = 2·step·r
         norms = _row_norms(V, "l2")
-        radius = self._level(norms, self._group, offset=0.0, slack=2.0 * step)
-        bound = radius[self._group]
+        radius = self._level(norms, self.group, offset=0.0, slack=2.0 * step)
+        bound = radius[self.group]
         shorter = np.divide(bound, norms, out=np.ones_like(norms), where=norms > bound)
         return V * shorter[:, None]
 
     def _prox_linf(self, V: Array, step: float) -> Array:
         # entries beyond r are cut to r, where Σ (|v| − r)₊ = step over the group
-        groups = np.repeat(self._group, V.shape[1])
+        groups = np.repeat(self.group, V.shape[1])
         level = self._level(np.abs(V).ravel(), groups, offset=step, slack=0.0)
-        bound = np.maximum(level, 0.0)[self._group][:, None]
+        bound = np.maximum(level, 0.0)[self.group][:, None]
         return np.clip(V, -bound, bound)
 
     def _prox_l1(self, V: Array, step: float) -> Array:
@@ -608,7 +608,7 @@ class GroupMax(Penalty):
         counts = np.arange(1, V.shape[1] + 1)
         radius = np.zeros(len(self.starts))
         for _ in range(100):
-            thresholds = (sums - radius[self._group][:, None]) / counts
+            thresholds = (sums - radius[self.group][:, None]) / counts
             active = thresholds.argmax(axis=1)
             theta = np.maximum(thresholds.max(axis=1), 0.0)
             excess = self._sum(theta) - step
@@ -644,7 +644,7 @@ class GroupMax(Penalty):
         return np.add.reduceat(rows, self.starts)
 
     @cached_property
-    def _group(self) -> NDArray[np.intp]:
+    def group(self) -> NDArray[np.intp]:
         """The group of each row."""
         sizes = np.diff(self.starts, append=self.n_rows)
         return np.repeat(np.arange(len(self.starts)), sizes)

@@ -222,12 +222,11 @@ class ProductKernelLaplacian(Operator):
     @cached_property
     def _roots(self) -> dict[int, Array]:
         """F_d with K_d = F_dᵀF_d, positive semidefinite, for all axes but the last."""
-        return {axis: _root(self.kernels[axis]) for axis in self._order[:-1]}
-
-
-def _root(kernel: Array) -> Array:
-    values, vectors = np.linalg.eigh(kernel)
-    return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T)
+        roots = {}
+        for axis in self._order[:-1]:
+            values, vectors = np.linalg.eigh(self.kernels[axis])
+            roots[axis] = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
+        return roots
 
 
 def _pair_energy(lines: Array, kernel: Array, weights: Array) -> float:

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Sparse, Truths
 from propopt.base.errors import Infeasible, Refused
-from propopt.losses.algebra import Bound, Program, PropertyLoss
+from propopt.losses.algebra import Bound, Program, PropertyLoss, _Recast
 from propopt.losses.linear_algebra import Components, Rounding
 from propopt.losses.maps import (
     Absolute,
@@ -44,7 +44,6 @@ from propopt.losses.maps import (
     OverEntries,
     OverFeatures,
     OverPoints,
-    Penalty,
     RowSums,
     Squared,
 )
@@ -156,31 +155,31 @@ class Restriction:
             )
         if not weights.any():
             return None
-        return Bound(_RestrictedLoss(bound.loss, RowSums(weights), totals), 0.0)
+        return Bound(_Recast(bound.loss, RowSums(weights), totals), 0.0)
 
-    def loss(self, loss: PropertyLoss) -> _RestrictedLoss:
+    def loss(self, loss: PropertyLoss) -> _Recast:
         """The loss of J U Ĵᵀ as one of U."""
         if not isinstance(loss.penalty, Squared):
-            return _RestrictedLoss(loss, RestrictedMap(loss.map, self._J, self._J_hat))
+            return _Recast(loss, RestrictedMap(loss.map, self._J, self._J_hat))
         match loss.map:
             case Identity() as same:
                 return self._matching(loss, same)
             case OverPoints() | ImplicitOverPoints() as coupled:
-                return _RestrictedLoss(loss, self._over_points(coupled))
+                return _Recast(loss, self._over_points(coupled))
             case OverFeatures(matrix=C) as coupled:
-                over = (
-                    OverFeatures(C @ self._J_hat) if self._joins_features else coupled
+                joins = self.features.count < len(self.features.labels)
+                return _Recast(
+                    loss, OverFeatures(C @ self._J_hat) if joins else coupled
                 )
-                return _RestrictedLoss(loss, over)
             case other:
-                return _RestrictedLoss(loss, RestrictedMap(other, self._J, self._J_hat))
+                return _Recast(loss, RestrictedMap(other, self._J, self._J_hat))
 
-    def _matching(self, loss: PropertyLoss, same: Identity) -> _RestrictedLoss:
+    def _matching(self, loss: PropertyLoss, same: Identity) -> _Recast:
         if not loss.has_target:
-            return _RestrictedLoss(loss, same)
+            return _Recast(loss, same)
         T = np.asarray(loss.target)
         constant = self.least_distance(T)
-        return _RestrictedLoss(loss, same, self.coordinates(T), constant)
+        return _Recast(loss, same, self.coordinates(T), constant)
 
     def _over_points(self, coupled: OverPoints | ImplicitOverPoints) -> LinearMap:
         if self.points.count == len(self.points.labels):
@@ -208,10 +207,6 @@ class Restriction:
         labels = self.points.labels[:, None] * np.intp(self.features.count)
         return Components((labels + self.features.labels).ravel())
 
-    @property
-    def _joins_features(self) -> bool:
-        return self.features.count < len(self.features.labels)
-
     @cached_property
     def _J(self) -> Sparse:
         return basis_of(self.points)
@@ -221,9 +216,7 @@ class Restriction:
         return basis_of(self.features)
 
 
-def reduced_bound(
-    bound: Bound, loss: _RestrictedLoss, linear: Sequence[Bound]
-) -> Bound:
+def reduced_bound(bound: Bound, loss: _Recast, linear: Sequence[Bound]) -> Bound:
     """The bound on what is left to a loss beside ``linear`` constraints."""
     rest = bound.limit - loss.constant
     if rest < -_ROUNDING * bound.limit:
@@ -264,36 +257,6 @@ def basis_of(parts: Components) -> Sparse:
     rows = np.arange(n_nodes + 1)
     labels = np.asarray(parts.labels, dtype=np.int64)
     return sp.csr_array((entries, labels, rows), shape=(n_nodes, parts.count))
-
-
-@final
-class _RestrictedLoss(PropertyLoss):
-    """A loss as one of U, less a constant."""
-
-    def __init__(
-        self,
-        loss: PropertyLoss,  # the loss of W
-        over: LinearMap,  # its map of U
-        target: Array | None = None,  # its target, where that is another
-        constant: float = 0.0,  # what it costs besides
-    ) -> None:
-        self.name = loss.name
-        self.constant = constant
-        self._penalty = loss.penalty
-        self._map = over
-        self._target = loss.target if target is None else target
-
-    @property
-    def map(self) -> LinearMap:
-        return self._map
-
-    @property
-    def penalty(self) -> Penalty:
-        return self._penalty
-
-    @property
-    def target(self) -> Array | float:
-        return self._target
 
 
 @final
@@ -455,9 +418,17 @@ class Support:
         losses = tuple(map(self.loss, program.losses))
         return Program(losses, tuple(bounds), (len(self.places), 1))
 
-    def loss(self, loss: PropertyLoss) -> PropertyLoss:
+    def loss(self, loss: PropertyLoss) -> _Recast:
         """A loss of W as one of its entries."""
-        return _EntryLoss(loss, self)
+        match loss.map, loss.target:
+            case OverEntries() as coupled, np.ndarray() as target:
+                return _Recast(loss, _over_points(coupled, self), target[:, None])
+            case OverEntries() as coupled, _:
+                return _Recast(loss, _over_points(coupled, self))
+            case over, np.ndarray() as target:
+                return _Recast(loss, over, self.values(target))
+            case over, _:
+                return _Recast(loss, over)
 
     def bound(self, bound: Bound) -> Bound:
         """A bound on W as one on its entries."""
@@ -501,45 +472,6 @@ class Support:
 def _of_W(losses: Sequence[PropertyLoss]) -> set[str]:
     """The names of losses of W itself, whose residuals have its shape."""
     return {loss.name for loss in losses if isinstance(loss.map, Identity)}
-
-
-@final
-class _EntryLoss(PropertyLoss):
-    """φ(A(W) − T) as a loss of the entries w (P, 1)."""
-
-    def __init__(self, loss: PropertyLoss, support: Support) -> None:
-        self.name = loss.name
-        self._loss = loss
-        self._support = support
-
-    @cached_property
-    def map(self) -> LinearMap:
-        match self._loss.map:
-            case OverEntries() as coupled:
-                return _over_points(coupled, self._support)
-            case other:
-                return other
-
-    @property
-    def penalty(self) -> Penalty:
-        return self._loss.penalty
-
-    @cached_property
-    def target(self) -> Array | float:
-        target = self._loss.target
-        if not isinstance(target, np.ndarray):
-            return target
-        if isinstance(self._loss.map, OverEntries):
-            return target[:, None]
-        return self._support.values(target)
-
-    @property
-    def n_points(self) -> int:
-        return len(self._support.places)
-
-    @property
-    def n_features(self) -> int:
-        return 1
 
 
 def _over_points(coupled: OverEntries, support: Support) -> OverPoints:

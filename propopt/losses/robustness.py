@@ -15,7 +15,7 @@ from propopt.base.checks import read_array
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import require_memory
 from propopt.losses.algebra import PropertyLoss
-from propopt.losses.graphs.points import Graph, SimilarityGraph, read_graph
+from propopt.losses.graphs.points import Graph, SimilarityGraph, read_graph, symmetric
 from propopt.losses.linear_algebra import Components
 from propopt.losses.maps import (
     Absolute,
@@ -56,6 +56,8 @@ class PairwiseRobustness(PropertyLoss):
     10.0
     """
 
+    penalty = Squared()
+
     def __init__(self, graph: Graph, *, name: str = "pairwise_robustness") -> None:
         self.graph = read_graph(graph)
         self.name = name
@@ -63,10 +65,6 @@ class PairwiseRobustness(PropertyLoss):
     @cached_property
     def map(self) -> LinearMap:
         return self.graph.differences
-
-    @property
-    def penalty(self) -> Penalty:
-        return Squared()
 
     @property
     def n_points(self) -> int:
@@ -101,6 +99,8 @@ class KernelRobustness(PropertyLoss):
         If K is not positive definite to rounding.
     """
 
+    penalty = Squared()
+
     def __init__(
         self,
         kernel_matrix: object,
@@ -133,10 +133,6 @@ class KernelRobustness(PropertyLoss):
         inverse = inverse - np.outer(v, v @ inverse)
         points = Components.single(len(v))
         return OverPoints(np.sqrt(2.0) * points.centred(inverse.T).T, points)
-
-    @property
-    def penalty(self) -> Penalty:
-        return Squared()
 
     @property
     def n_points(self) -> int:
@@ -209,7 +205,9 @@ class MaxDifferenceRobustness(PropertyLoss):
         n_edges = self.graph.n_edges
         if self.aggregate == "max":
             return GroupMax(np.zeros(1, dtype=np.intp), n_edges, self.norm)
-        return GroupMax(_first_of_each_point(self.graph), 2 * n_edges, self.norm)
+        source, _ = _directed_edges(self.graph)
+        first_of_each_point = np.flatnonzero(np.diff(source, prepend=-1))
+        return GroupMax(first_of_each_point, 2 * n_edges, self.norm)
 
     @property
     def n_points(self) -> int:
@@ -229,17 +227,10 @@ def _directed_incidence(graph: Graph) -> Sparse:
     return sp.csr_array((signs, nodes, rows), shape=(len(source), graph.n_nodes))
 
 
-def _directed_edges(
-    graph: Graph,
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _directed_edges(graph: Graph) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     both = np.concatenate([graph.edges, graph.edges[:, ::-1]])
     source, destination = both[np.lexsort((both[:, 1], both[:, 0]))].T
     return source, destination
-
-
-def _first_of_each_point(graph: Graph) -> NDArray[np.intp]:
-    source, _ = _directed_edges(graph)
-    return np.flatnonzero(np.diff(source, prepend=-1))
 
 
 def _is_symmetric(matrix: Array) -> bool:
@@ -300,6 +291,8 @@ class SharedRobustness(PropertyLoss):
     10.0
     """
 
+    penalty = Squared()
+
     def __init__(
         self, graph: Graph, present: object, *, name: str = "shared_robustness"
     ) -> None:
@@ -318,25 +311,24 @@ class SharedRobustness(PropertyLoss):
         self.present: Truths = counts != 0.0
         self.name = name
         self._labels = Labels(names.points or graph.names, names.features)
-        _refuse_negative(graph)
+        if (graph.similarities.data < 0.0).any():
+            raise InvalidInput(
+                "graph: has negative similarities, and over features that points share "
+                "the loss could be unbounded below; give similarities >= 0"
+            )
 
     @cached_property
     def entry_graph(self) -> SimilarityGraph:
         """The graph of the P entries that are present, row by row."""
         ends, similarities = self._pairs
-        size = len(self._entries)
-        upper = sp.coo_array((similarities, tuple(ends.T)), shape=(size, size))
-        return SimilarityGraph(sp.csr_array(upper + upper.T), "shared")
+        matrix = symmetric(ends, similarities, len(self._entries))
+        return SimilarityGraph(matrix, "shared")
 
     @cached_property
     def map(self) -> OverEntries:
         graph = self.entry_graph
         root = sp.csr_array(graph.root)
         return OverEntries(root, self._entries, self.present.shape, graph.components)
-
-    @property
-    def penalty(self) -> Penalty:
-        return Squared()
 
     @property
     def n_points(self) -> int:
@@ -369,15 +361,6 @@ class SharedRobustness(PropertyLoss):
         return np.searchsorted(self._entries, indices), upper.data[edge]
 
 
-def _refuse_negative(graph: Graph) -> None:
-    similarities: Sparse = graph.similarities
-    if (similarities.data < 0.0).any():
-        raise InvalidInput(
-            "graph: has negative similarities, and over features that points share the "
-            "loss could be unbounded below; give similarities >= 0"
-        )
-
-
 # ---- Simplicity: similar features get similar attributions, and few are not zero
 
 
@@ -402,6 +385,8 @@ class Smoothness(PropertyLoss):
     10.0
     """
 
+    penalty = Squared()
+
     def __init__(self, graph: Graph, *, name: str = "smoothness") -> None:
         self.graph = read_graph(graph)
         self.name = name
@@ -409,10 +394,6 @@ class Smoothness(PropertyLoss):
     @cached_property
     def map(self) -> LinearMap:
         return OverFeatures(self.graph.root, self.graph.components)
-
-    @property
-    def penalty(self) -> Penalty:
-        return Squared()
 
     @property
     def n_features(self) -> int:
@@ -434,13 +415,8 @@ class Sparsity(PropertyLoss):
         What the loss is called in weights, results and CSV columns.
     """
 
+    map = Identity()
+    penalty = Absolute()
+
     def __init__(self, *, name: str = "sparsity") -> None:
         self.name = name
-
-    @property
-    def map(self) -> LinearMap:
-        return Identity()
-
-    @property
-    def penalty(self) -> Penalty:
-        return Absolute()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from numbers import Real
 from textwrap import fill
-from typing import Any, Final, Protocol, TypeAlias, final
+from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 import pandas as pd
@@ -23,6 +23,7 @@ from propopt.base.arrays import Array
 from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Quantity, drawn
+from propopt.results.certain import Certain
 from propopt.results.explanation import AttributionsLike, Explanation, explanation_of
 from propopt.results.shares import Ends
 from propopt.tables.frames import as_frame, order_of
@@ -37,17 +38,7 @@ HATCH: Final = "////"
 _BEHIND: Final = "0.35"
 
 
-class CertainSigns(Protocol):
-    """What holds in every explanation that is almost optimal."""
-
-    @property
-    def signs(self) -> NDArray[np.int8]:
-        """+1 or −1 where the sign is certain, else 0, shape (N, D)."""
-
-
-def uncertain(
-    certain: CertainSigns | None, shape: tuple[int, int]
-) -> NDArray[np.bool_]:
+def uncertain(certain: Certain | None, shape: tuple[int, int]) -> NDArray[np.bool_]:
     """True where a sign is not certain; nowhere where nobody asked."""
     if certain is None:
         return np.zeros(shape, dtype=bool)
@@ -86,17 +77,20 @@ def opacities(widths: Array, errors: Array | None) -> Array:
 def hatch_cells(axes: Axes, doubtful: NDArray[np.bool_]) -> None:
     """Hatch the cells of a heat map, (features, rows), one patch for each run."""
     for feature, start, stop in _runs(doubtful):
-        axes.add_patch(
-            Rectangle(
-                (start - 0.5, feature - 0.5),
-                stop - start,
-                1.0,
-                fill=False,
-                hatch=HATCH,
-                edgecolor=_BEHIND,
-                linewidth=0.0,
-            )
-        )
+        axes.add_patch(hatched(start, feature, stop - start, _BEHIND))
+
+
+def hatched(first: int, row: int, width: int, colour: str) -> Rectangle:
+    """A patch for some cells of a row of a heat map."""
+    return Rectangle(
+        (first - 0.5, row - 0.5),
+        width,
+        1.0,
+        fill=False,
+        hatch=HATCH,
+        edgecolor=colour,
+        linewidth=0.0,
+    )
 
 
 def say_hatching(axes: Axes, anywhere: bool) -> None:
@@ -233,7 +227,7 @@ def plot_heatmap(
     explanation: AttributionsLike,
     *,
     n_features: int = 20,
-    certain: CertainSigns | None = None,
+    certain: Certain | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw all attributions as a heat map, features down and rows across.
@@ -331,7 +325,7 @@ def plot_row(
     *,
     X: object = None,
     n_features: int = 10,
-    certain: CertainSigns | None = None,
+    certain: Certain | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw the attributions of one row as bars with their numbers, the largest on top.
@@ -390,7 +384,12 @@ def plot_row(
     bars.draw(axes, base)
     axes.set_yticks(np.arange(len(bars.widths)), [drawn(name) for name in bars.names])
     axes.invert_yaxis()
-    axes.set(xlabel=_axis(result, base), title=title_of(result, f"row {row}"))
+    if base is None:
+        along = units_label(result)
+    else:  # the output itself
+        quantity = result.quantity
+        along = "output" if quantity is None else drawn(quantity.in_words())
+    axes.set(xlabel=along, title=title_of(result, f"row {row}"))
     say_hatching(axes, bool(bars.doubtful.any()))
     framed(axes)
     axes.grid(False, axis="y")  # bars have names
@@ -408,13 +407,6 @@ def _row_of(result: Explanation, row: Hashable) -> tuple[Hashable, int]:
             )
         row = 0 if names is None else names[0]
     return row, result.labels.position(row, count)
-
-
-def _axis(result: Explanation, base: float | None) -> str:
-    """What is along the axis: the output itself, or what attributions are."""
-    if base is None:
-        return units_label(result)
-    return "output" if result.quantity is None else drawn(result.quantity.in_words())
 
 
 def _base(result: Explanation, place: int) -> float | None:
@@ -464,24 +456,14 @@ class _Bars:
         w, errors = result.attributions[place], result.standard_errors
         order = largest(w, count)
         rest = np.delete(w, order)
-        own = cls(
-            names=[names[j] for j in order],
-            widths=w[order],
-            errors=None if errors is None else errors[place, order],
-            doubtful=doubtful[order],
-            n_others=0,
-        )
-        return own if rest.size == 0 else own._and_the(rest)
-
-    def _and_the(self, rest: Array) -> _Bars:
-        """One more bar."""
-        errors = self.errors
-        return _Bars(
-            names=[*self.names, f"{rest.size} others"],
-            widths=np.append(self.widths, rest.sum()),
-            errors=None if errors is None else np.append(errors, np.nan),
-            doubtful=np.append(self.doubtful, False),
-            n_others=1,
+        n = min(rest.size, 1)
+        sums, unknown = [rest.sum()] * n, [np.nan] * n
+        return cls(
+            names=[*(names[j] for j in order), *[f"{rest.size} others"] * n],
+            widths=np.append(w[order], sums),
+            errors=None if errors is None else np.append(errors[place, order], unknown),
+            doubtful=np.append(doubtful[order], np.zeros(n, dtype=bool)),
+            n_others=n,
         )
 
     def draw(self, axes: Axes, base: float | None) -> None:
@@ -491,12 +473,14 @@ class _Bars:
         if base is not None:
             # the largest step ends at the prediction, at the top
             starts = base + np.cumsum(self.widths[::-1])[::-1] - self.widths
+        own = self.widths[: len(self.widths) - self.n_others]
+        colours = [RAISES if width >= 0 else LOWERS for width in own]
         axes.barh(
             np.arange(len(self.widths)),
             self.widths,
             left=starts,
             height=0.7,
-            color=self._colours(),
+            color=colours + [OTHERS] * self.n_others,
         )
         seen = opacities(self.widths, self.errors)
         for place, bar in enumerate(axes.patches[-len(self.widths) :]):
@@ -566,11 +550,6 @@ class _Bars:
                 annotation_clip=False,
             )
         axes.set_ylim(-0.9, last + 0.35)
-
-    def _colours(self) -> list[str]:
-        own = self.widths[: len(self.widths) - self.n_others]
-        colours = [RAISES if width >= 0 else LOWERS for width in own]
-        return colours + [OTHERS] * self.n_others
 
 
 # ---- Second axes beside losses: the share of faithfulness kept, and of others removed

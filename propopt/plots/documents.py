@@ -100,7 +100,8 @@ def highlight(
     result = explanation_of(explanation, "given")
     texts = _texts(result, documents)
     indices = _places(rows, result.labels, len(texts), most)
-    columns = _columns(result)
+    names = result.labels.feature_names(result.shape[1])
+    columns = {str(name): j for j, name in enumerate(names)}
     shown = _documents(words, texts, result, columns, indices)
     return highlighted(
         [_marked(result, columns, n, shown[n]) for n in indices],
@@ -172,12 +173,6 @@ def _absent(
     values = np.array(result.attributions[n])
     values[[columns[word] for word in document.words if word in columns]] = 0.0
     return values[values != 0.0]
-
-
-def _columns(result: Explanation) -> dict[str, int]:
-    """Where each word stands in the attributions."""
-    names = result.labels.feature_names(result.shape[1])
-    return {str(name): j for j, name in enumerate(names)}
 
 
 def _marked(

@@ -9,8 +9,6 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.patches import Rectangle
-from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Positions, Truths, Values
 from propopt.base.checks import known_word, read_count
@@ -30,6 +28,7 @@ from propopt.plots.attributions import (
     RAISES,
     framed,
     given_or_new,
+    hatched,
     largest,
     legend_below,
 )
@@ -167,12 +166,14 @@ def interaction_heatmap(
     features = indices_of_strongest(result, sizes, most)
     cells = np.tril(np.ones((len(features), len(features)), dtype=bool), -1)
     scores = np.where(cells, _square(result, clear.estimates, features), np.nan)
-    signs = np.where(cells, _square(result, _signs(clear), features), 0.0)
+    clear_signs = clear.above.astype(np.float64) - clear.below
+    signs = np.where(cells, _square(result, clear_signs, features), 0.0)
     side = 1.6 + 0.42 * len(features)
     axes = given_or_new(ax, side + 1.4, side)
     _draw(axes, scores[1:, :-1], _label(result))
     _write_signs(axes, signs[1:, :-1], scores[1:, :-1])
-    _hatch(axes, (cells & np.isnan(scores))[1:, :-1])
+    for row, column in np.argwhere((cells & np.isnan(scores))[1:, :-1]):
+        axes.add_patch(hatched(column, row, 1, "0.8"))
     names = [drawn(shortened(str(result.names[j]), _ROOM)) for j in features]
     axes.set_yticks(np.arange(len(names) - 1), names[1:])
     axes.set_xticks(np.arange(len(names) - 1), names[:-1], rotation=90)
@@ -212,11 +213,6 @@ def _meaning(clear: ClearScores) -> str:
         return "scores without intervals"
     beyond = "zero and main effects" if clear.leak.any() else "zero"
     return f"+, −: the interval is beyond {beyond}"
-
-
-def _signs(clear: ClearScores) -> Array:
-    """+1 and −1 of scores that are clear, else 0, (Q,)."""
-    return clear.above.astype(np.float64) - clear.below
 
 
 def _square(
@@ -260,21 +256,6 @@ def _write_signs(axes: Axes, signs: Array, scores: Array) -> None:
             va="center",
             weight="bold",
             color="white" if dark[row, column] else "0.15",
-        )
-
-
-def _hatch(axes: Axes, unscored: NDArray[np.bool_]) -> None:
-    for row, column in np.argwhere(unscored):
-        axes.add_patch(
-            Rectangle(
-                (column - 0.5, row - 0.5),
-                1.0,
-                1.0,
-                fill=False,
-                hatch="////",
-                edgecolor="0.8",
-                linewidth=0.0,
-            )
         )
 
 
@@ -474,7 +455,9 @@ def interaction_network(
     outwards = len(features) > _SIDE_BY_SIDE
     reach = _FAR if outwards else _NEAR
     axes = given_or_new(ax, 3.0 + 1.9 * reach, 2.6 + 1.9 * reach)
-    circle = _circle(len(features))
+    # clockwise from above
+    angles = 0.5 * np.pi - 2.0 * np.pi * np.arange(len(features)) / len(features)
+    circle = np.column_stack([np.cos(angles), np.sin(angles)])
     names = [str(result.names[j]) for j in features]
     _draw_nodes(axes, circle, names, _areas(result, features))
     ends = _ends(result, features)
@@ -485,12 +468,6 @@ def interaction_network(
     axes.axis("off")
     say_intervals(axes, result, clear, len(features), len(result.names), "features")
     return axes
-
-
-def _circle(count: int) -> Array:
-    """Places of nodes, (count, 2), clockwise from above."""
-    angles = 0.5 * np.pi - 2.0 * np.pi * np.arange(count) / count
-    return np.column_stack([np.cos(angles), np.sin(angles)])
 
 
 def _ends(result: InteractionScores, features: Positions) -> Positions:

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from propopt.base.arrays import Array, Positions, Values
 from propopt.base.checks import did_you_mean, read_count
@@ -327,7 +327,11 @@ def lime_path(
     """
     path = explanation.path(row, widths)
     count = read_count(n_features, "n_features")
-    shown = _columns(explanation, path.coefficients, features, count)
+    shown = (
+        largest_curves(path.coefficients, count)
+        if features is None
+        else [explanation.column(feature) for feature in features]
+    )
     features_of = explanation.labels.feature_names(explanation.shape[1])
     names = {j: features_of[j] for j in shown}
     axes = given_or_new(ax, 6.8, 3.9)
@@ -338,17 +342,6 @@ def lime_path(
     title = row_title(explanation, explanation.position(row))
     axes.set_title(title, fontsize="medium", pad=16)
     return axes
-
-
-def _columns(
-    explanation: LimeExplanation,
-    coefficients: NDArray[np.float64],
-    features: Sequence[str | int] | None,
-    count: int,
-) -> list[int]:
-    if features is not None:
-        return [explanation.column(feature) for feature in features]
-    return largest_curves(coefficients, count)
 
 
 # ---- The means of a function over the bins of one column
@@ -607,8 +600,11 @@ def lime_words(
     own, positions = result.coefficients[shown], np.arange(len(shown))
     axes = given_or_new(ax, 6.8, 1.9 + 0.3 * len(shown))
     is_exact = result.standard_errors is None
-    for sign, colour, hatch in ((1.0, RAISES, ""), (-1.0, LOWERS, "////")):
-        some = own < 0.0 if sign < 0.0 else own >= 0.0
+    kind = "exact limit" if is_exact else "estimated, 2 errors"
+    for noun, some, colour, hatch in (
+        ("positive", own >= 0.0, RAISES, ""),
+        ("negative", own < 0.0, LOWERS, "////"),
+    ):
         if some.any():
             axes.barh(
                 positions[some],
@@ -618,7 +614,7 @@ def lime_words(
                 edgecolor="white",
                 hatch=hatch,
                 zorder=2.5,
-                label=_label(sign, is_exact),
+                label=f"{noun}, {kind}",
             )
     n = explanation.position(row)
     means, noise = (
@@ -647,11 +643,6 @@ def known_row(
 def document_title(explanation: TextLimeExplanation, n: int) -> str:
     """What is explained, of which document, and what it is there."""
     return lime_title(explanation, f"document {explanation.document_names[n]}", n)
-
-
-def _label(sign: float, is_exact: bool) -> str:
-    name = "positive" if sign > 0.0 else "negative"
-    return f"{name}, exact limit" if is_exact else f"{name}, estimated, 2 errors"
 
 
 # ---- Coefficients of the words of one document over bandwidths

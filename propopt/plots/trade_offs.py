@@ -562,7 +562,10 @@ def plot_agreement(
         differences, shares = _distribution(outcome, graph)
         optimized = outcome.method == "optimized"
         colour = OPTIMIZED_COLOUR if optimized else CYCLE[place % len(CYCLE)]
-        axes.step(differences, shares, where="post", color=colour, label=_name(outcome))
+        scale = None if optimized else outcome.parameters.get("scale")
+        varied = "" if scale is None else f", scale={scale}"
+        label = drawn(f"{outcome.method}{varied}")
+        axes.step(differences, shares, where="post", color=colour, label=label)
     axes.set(
         xlabel="difference between neighbours, in rms attributions",
         ylabel="share of similar pairs",
@@ -592,12 +595,3 @@ def _distribution(outcome: Explanation, graph: Graph) -> tuple[Array, Array]:
     # a line of a million steps would look the same
     kept = np.unique(np.linspace(0, len(order) - 1, _N_QUANTILES).astype(int))
     return np.append(0.0, differences[order][kept]), np.append(0.0, shares[kept])
-
-
-def _name(outcome: Explanation) -> str:
-    """The method, and what was varied."""
-    if outcome.method != "optimized":
-        scale = outcome.parameters.get("scale")
-        name = outcome.method if scale is None else f"{outcome.method}, scale={scale}"
-        return drawn(name)
-    return drawn(outcome.method)

@@ -13,8 +13,9 @@ an eigenbasis over features (D³ time, D² memory) then need one over points.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeAlias, final
 
 import numpy as np
@@ -22,15 +23,14 @@ import numpy as np
 from propopt.base.arrays import Array, Attributions
 from propopt.base.errors import Infeasible
 from propopt.losses import Bound, Program, PropertyLoss
+from propopt.losses.algebra import _Recast
 from propopt.losses.linear_algebra import Components
 from propopt.losses.maps import (
     Absolute,
     Identity,
     ImplicitOverPoints,
-    LinearMap,
     OverFeatures,
     OverPoints,
-    Penalty,
     PerPoint,
     Squared,
 )
@@ -38,11 +38,13 @@ from propopt.losses.restricted import Restriction, zeros
 from propopt.results.curvature import bounds_refusal
 from propopt.solvers.solver import (
     Curve,
+    CurveElsewhere,
     Dispatcher,
-    Measurement,
+    Elsewhere,
     Prepared,
     Solution,
     Solver,
+    with_infinite,
 )
 
 
@@ -98,17 +100,13 @@ def _least_squares(program: Program, features: Components) -> Array:
     """The one u that fits the targets best, as the same explanation of all points."""
     spread = np.eye(features.count)[features.labels]
     gram, pull = np.zeros((features.count,) * 2), np.zeros(features.count)
-    for designs, target in _regressions(program):
-        Z = designs.reshape(-1, designs.shape[2]) @ spread
-        gram += Z.T @ Z
-        pull += Z.T @ target
-    return np.asarray(np.linalg.lstsq(gram, pull)[0])
-
-
-def _regressions(program: Program) -> Iterator[tuple[Array, Array]]:
     for loss in program.all_losses:
         if isinstance(loss.map, PerPoint) and loss.has_target:
-            yield loss.map.designs, np.asarray(loss.target)
+            designs = loss.map.designs
+            Z = designs.reshape(-1, designs.shape[2]) @ spread
+            gram += Z.T @ Z
+            pull += Z.T @ np.asarray(loss.target)
+    return np.asarray(np.linalg.lstsq(gram, pull)[0])
 
 
 def _without(program: Program, M: Attributions) -> Program:
@@ -118,29 +116,10 @@ def _without(program: Program, M: Attributions) -> Program:
 
 
 def _shifted(loss: PropertyLoss, M: Attributions) -> PropertyLoss:
-    return _Shifted(loss, M) if loss.has_target else loss
-
-
-@final
-class _Shifted(PropertyLoss):
     """φ(A(W + M) − T) as a loss of W."""
-
-    def __init__(self, loss: PropertyLoss, M: Attributions) -> None:
-        self.name = loss.name
-        self._loss = loss
-        self._target = np.asarray(loss.target - loss.map(M))
-
-    @property
-    def map(self) -> LinearMap:
-        return self._loss.map
-
-    @property
-    def penalty(self) -> Penalty:
-        return self._loss.penalty
-
-    @property
-    def target(self) -> Array:
-        return self._target
+    if not loss.has_target:
+        return loss
+    return _Recast(loss, loss.map, np.asarray(loss.target - loss.map(M)))
 
 
 class _Centred(Prepared):
@@ -198,7 +177,9 @@ class Transposed(Dispatcher):
 
     def prepare(self, program: Program) -> Prepared:
         inner = self.solver.prepare(exchanged(program))
-        return _ExchangedCurve(inner) if isinstance(inner, Curve) else _Exchanged(inner)
+        if isinstance(inner, Curve):
+            return CurveElsewhere(inner, _transposed, _transposed)
+        return Elsewhere(inner, _transposed, _transposed)
 
 
 def _loss_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:
@@ -214,68 +195,21 @@ def _loss_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:
 def exchanged(program: Program) -> Program:
     """The program of V = Wᵀ; :meth:`Transposed.take` tells whether there is one."""
     n_points, n_features = program.shape
-    losses = tuple(map(_ExchangedLoss, program.losses))
+    losses = tuple(map(_exchanged, program.losses))
     return Program(losses, sizes=(n_features, n_points))
 
 
-@final
-class _ExchangedLoss(PropertyLoss):
+def _exchanged(loss: PropertyLoss) -> _Recast:
     """φ(A(Vᵀ) − T) as a loss of V."""
-
-    def __init__(self, loss: PropertyLoss) -> None:
-        self.name = loss.name
-        self._loss = loss
-
-    @property
-    def map(self) -> LinearMap:
-        match self._loss.map:
-            case OverPoints(matrix=B, components=components):
-                return OverFeatures(B, components)
-            case OverFeatures(matrix=C, components=components):
-                return OverPoints(C, components)
-            case other:
-                return other
-
-    @property
-    def penalty(self) -> Penalty:
-        return self._loss.penalty
-
-    @property
-    def target(self) -> Array | float:
-        target = self._loss.target
-        return target.T.copy() if isinstance(target, np.ndarray) else target
-
-    @property
-    def n_points(self) -> int | None:
-        return self._loss.n_features
-
-    @property
-    def n_features(self) -> int | None:
-        return self._loss.n_points
-
-
-class _Exchanged(Prepared):
-    def __init__(self, inner: Prepared) -> None:
-        self._inner = inner
-
-    def solve(
-        self, weights: Array, tolerance: float, start: Solution | None = None
-    ) -> Solution:
-        begin = None if start is None else _transposed(start)
-        return _transposed(self._inner.solve(weights, tolerance, begin))
-
-
-class _ExchangedCurve(Curve):
-    def __init__(self, inner: Curve) -> None:
-        self._inner = inner
-
-    def solve(
-        self, weights: Array, tolerance: float, start: Solution | None = None
-    ) -> Solution:
-        return _Exchanged(self._inner).solve(weights, tolerance, start)
-
-    def measure(self, weights: Array, tolerance: float) -> Measurement:
-        return self._inner.measure(weights, tolerance)
+    target = loss.target
+    turned = target.T.copy() if isinstance(target, np.ndarray) else target
+    match loss.map:
+        case OverPoints(matrix=B, components=components):
+            return _Recast(loss, OverFeatures(B, components), turned)
+        case OverFeatures(matrix=C, components=components):
+            return _Recast(loss, OverPoints(C, components), turned)
+        case other:
+            return _Recast(loss, other, turned)
 
 
 def _transposed(solution: Solution) -> Solution:
@@ -321,8 +255,16 @@ class Restricted(Dispatcher):
         if restriction.only is not None:
             return _Only(program, restriction.only)
         assert self.solver is not None, "see take"
-        reduced = restriction.program(program)
-        return _Restricted(self.solver.prepare(reduced), program, restriction)
+        zero = zeros(program.bounds)
+        is_gone = tuple(
+            bound in zero or restriction.bound(bound, zero) is None
+            for bound in program.bounds
+        )
+        return Elsewhere(
+            self.solver.prepare(restriction.program(program)),
+            partial(_restricted, restriction),
+            partial(_expanded, restriction, is_gone),
+        )
 
 
 class _Only(Prepared):
@@ -349,30 +291,16 @@ class _Only(Prepared):
         return Solution(W=self._only.copy(), multipliers=prices)
 
 
-class _Restricted(Prepared):
+def _restricted(restriction: Restriction, solution: Solution) -> Solution:
+    return replace(solution, W=restriction.coordinates(solution.W))
+
+
+def _expanded(
+    restriction: Restriction, is_gone: tuple[bool, ...], solution: Solution
+) -> Solution:
     """Duals are those of the restricted program: the certificate is made there too."""
-
-    def __init__(
-        self, inner: Prepared, program: Program, restriction: Restriction
-    ) -> None:
-        self._inner = inner
-        self._restriction = restriction
-        zero = zeros(program.bounds)
-        self._is_zero = [bound in zero for bound in program.bounds]
-
-    def solve(
-        self, weights: Array, tolerance: float, start: Solution | None = None
-    ) -> Solution:
-        begin = None if start is None else self._restricted(start)
-        solution = self._inner.solve(weights, tolerance, begin)
-        multipliers = iter(solution.multipliers)
-        prices = tuple(
-            math.inf if zero else next(multipliers) for zero in self._is_zero
-        )
-        W = self._restriction.expanded(solution.W)
-        return replace(solution, W=W, multipliers=prices)
-
-    def _restricted(self, solution: Solution) -> Solution:
-        prices = tuple(mu for mu in solution.multipliers if np.isfinite(mu))
-        W = self._restriction.coordinates(solution.W)
-        return replace(solution, W=W, multipliers=prices)
+    return replace(
+        solution,
+        W=restriction.expanded(solution.W),
+        multipliers=with_infinite(solution.multipliers, is_gone),
+    )

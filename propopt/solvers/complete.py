@@ -29,19 +29,17 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Sparse
+from propopt.base.arrays import Array
 from propopt.base.errors import Refused, SolverFailure
 from propopt.losses import Program, PropertyLoss
-from propopt.losses.algebra import Faithfulness
+from propopt.losses.algebra import Faithfulness, _Recast
 from propopt.losses.completeness import OffAxis, Totals
 from propopt.losses.linear_algebra import Components
 from propopt.losses.maps import (
     Identity,
     ImplicitOverPoints,
-    LinearMap,
     OverFeatures,
     OverPoints,
-    Penalty,
     PerPoint,
     Squared,
 )
@@ -55,6 +53,7 @@ from propopt.solvers.solver import (
     Prepared,
     Solution,
     Solver,
+    with_infinite,
 )
 
 
@@ -105,22 +104,14 @@ def _components(
     losses: tuple[PropertyLoss, ...], n_points: int
 ) -> NDArray[np.integer] | None:
     """Which points the couplings tie to one value; None if they tie all to zero."""
-    ties = sp.csr_array((n_points, n_points))
+    tied = Components(np.arange(n_points))
     for loss in losses:
         match loss.map:
             case OverPoints(components=parts) | ImplicitOverPoints(components=parts):
                 if parts is None:
                     return None
-                ties = ties + _star(parts)
-    return Components.of(ties).labels
-
-
-def _star(parts: Components) -> Sparse:
-    """Ones between each node and the first one of its part."""
-    n_nodes = len(parts.labels)
-    _, first = np.unique(parts.labels, return_index=True)
-    ends = (np.arange(n_nodes), first[parts.labels])
-    return sp.csr_array((np.ones(n_nodes), ends), shape=(n_nodes, n_nodes))
+                tied = Components.joined([tied, parts])
+    return tied.labels
 
 
 # ---- Rows with given sums: the program of what they leave
@@ -186,7 +177,7 @@ def _side_by_side(reduced: Program) -> Program | str:
         return "it takes one gradient-matching and one smoothness loss that sees totals"
     G, pull = _targets(own[0], pulled[0], reduced.shape)
     targets = np.hstack([G, _unit(G, pull) * pull])
-    losses = tuple(_Twice(loss, targets) for loss in reduced.losses)
+    losses = tuple(_twice(loss, targets) for loss in reduced.losses)
     return Program(losses, sizes=(reduced.shape[0], 2 * reduced.shape[1]))
 
 
@@ -204,30 +195,15 @@ def _unit(G: Array, pull: Array) -> float:
     return size / other if size > 0.0 and other > 0.0 else 1.0
 
 
-@final
-class _Twice(PropertyLoss):
+def _twice(loss: PropertyLoss, targets: Array) -> _Recast:
     """A squared loss of two attributions side by side, their targets apart."""
-
-    def __init__(self, loss: PropertyLoss, targets: Array) -> None:
-        self.name = loss.name
-        self._loss = loss
-        self._targets = targets
-
-    @property
-    def map(self) -> LinearMap:
-        match self._loss.map:
-            case OverFeatures(matrix=C):
-                return OverFeatures(la.block_diag(C, C))
-            case other:
-                return other
-
-    @property
-    def penalty(self) -> Penalty:
-        return self._loss.penalty
-
-    @property
-    def target(self) -> Array | float:
-        return self._targets if isinstance(self._loss.map, Identity) else 0.0
+    match loss.map:
+        case Identity() as same:
+            return _Recast(loss, same, targets)
+        case OverFeatures(matrix=C):
+            return _Recast(loss, OverFeatures(la.block_diag(C, C)), 0.0)
+        case other:
+            return _Recast(loss, other, 0.0)
 
 
 class _Complete(Prepared):
@@ -246,15 +222,11 @@ class _Complete(Prepared):
     def solve(
         self, weights: Array, tolerance: float, start: Solution | None = None
     ) -> Solution:
-        begin = None if start is None else self._reduced(start)
-        solution = self._least(weights, tolerance, begin)
-        prices = iter(solution.multipliers)
+        solution = self._least(weights, tolerance, start)
         return replace(
             solution,
             W=self._totals.expanded(solution.W),
-            multipliers=tuple(
-                math.inf if is_sum else next(prices) for is_sum in self._is_sum
-            ),
+            multipliers=with_infinite(solution.multipliers, self._is_sum),
         )
 
     def _least(
@@ -262,15 +234,9 @@ class _Complete(Prepared):
     ) -> Solution:
         if self._inner_bounds == 0 and not (weights * self._costs_of_zero).any():
             return Solution(W=np.zeros(self._shape))
+        if start is not None:
+            start = replace(start, W=self._totals.coordinates(start.W))
         return self._inner.solve(weights, tolerance, start)
-
-    def _reduced(self, solution: Solution) -> Solution:
-        prices = zip(solution.multipliers, self._is_sum, strict=True)
-        return replace(
-            solution,
-            W=self._totals.coordinates(solution.W),
-            multipliers=tuple(mu for mu, is_sum in prices if not is_sum),
-        )
 
 
 class _CompleteCurve(_Complete, Curve):
@@ -319,9 +285,7 @@ class _Pulled(Prepared):
 class MinimumNorm(Solver):
     """Of all minimisers of squared losses the one with the smallest ‖W‖, by LSMR."""
 
-    @property
-    def name(self) -> str:
-        return "minimum_norm"
+    name = "minimum_norm"
 
     def refusal(self, program: Program) -> str | None:
         return bounds_refusal(program) or all_squared_refusal(program.losses)

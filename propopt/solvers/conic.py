@@ -161,7 +161,9 @@ class _Compiled(Prepared):
         self._program = program
         self._backend = backend
         self._options = options
-        self._size = _typical_size(program)
+        # σ, the size of W to expect: a steepest-descent step from zero to each target
+        sizes = [_step_size(loss, program.shape) for loss in program.all_losses]
+        self._size = max(sizes) or 1.0
         self._W = cp.Variable(program.shape)
         self._weights = [cp.Parameter(nonneg=True) for _ in program.losses]
         self._equalities: dict[str, CvxpyConstraint] = {}
@@ -200,7 +202,8 @@ class _Compiled(Prepared):
 
     def _penalty(self, loss: PropertyLoss) -> CvxpyExpression:
         residual = loss.map(self._W) - loss.target / self._size
-        if self._needs_no_dual(loss) or residual.size == 0:
+        certified = isinstance(loss.penalty, Squared) and self._strongly_convex
+        if certified or self._absorbs(loss) or residual.size == 0:
             return loss.penalty.expression(residual)
         import cvxpy as cp
 
@@ -213,10 +216,6 @@ class _Compiled(Prepared):
         if is_complete(bound):
             return loss.map(self._W) == loss.target / self._size
         return self._penalty(loss) <= bound.limit / self._size**loss.penalty.degree
-
-    def _needs_no_dual(self, loss: PropertyLoss) -> bool:
-        squared = isinstance(loss.penalty, Squared) and self._strongly_convex
-        return squared or self._absorbs(loss)
 
     @cached_property
     def _strongly_convex(self) -> bool:
@@ -321,12 +320,6 @@ def _smallest_attainable(program: Program) -> str:
             f"{bound.loss.name} is {bound.loss.value_at(W):.6g}"
         )
     return "; ".join(sentences) or "no explanation satisfies all of the bounds"
-
-
-def _typical_size(program: Program) -> float:
-    """σ, the size of W to expect: a steepest-descent step from zero to each target."""
-    sizes = [_step_size(loss, program.shape) for loss in program.all_losses]
-    return max(sizes) or 1.0
 
 
 def _step_size(loss: PropertyLoss, shape: tuple[int, int]) -> float:

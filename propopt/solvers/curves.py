@@ -82,8 +82,13 @@ from propopt.base.arrays import Array, Attributions, Sparse
 from propopt.base.errors import InvalidInput, Refused, SolverFailure
 from propopt.base.resources import few_threads, for_each_column, memory_refusal, require
 from propopt.losses import Bound, GradientMatching, Program
-from propopt.losses.linear_algebra import EPSILON, Components, conjugate_gradients
-from propopt.losses.maps import Identity, ImplicitOverPoints, LinearMap, OverPoints
+from propopt.losses.linear_algebra import (
+    EPSILON,
+    Components,
+    centred,
+    conjugate_gradients,
+)
+from propopt.losses.maps import Identity, ImplicitOverPoints, OverPoints
 from propopt.losses.operators import Operator
 from propopt.losses.restricted import Restriction, has_known_zeros
 from propopt.results.curvature import Eigenbasis, Quadratic, curve_refusal
@@ -292,7 +297,7 @@ class Nodes:
         """
         _, rest = self._shares(abc)
         h = self._largest_share(abc)
-        moved = self._moved(abc) * h / abc[0]
+        moved = (abc[1] * self.theta_error + abc[2] * self.nu_error) * h / abc[0]
         kept = self.tau * h**2
         return np.array(
             [
@@ -316,9 +321,6 @@ class Nodes:
         nu = np.maximum(self.nu - self.nu_error, 0.0)
         return np.asarray(a / (a + b * theta + c * nu))
 
-    def _moved(self, abc: Array) -> Array:
-        return abc[1] * self.theta_error + abc[2] * self.nu_error
-
 
 def _root_sum(squares: Array) -> float:
     return float(np.sqrt(squares.sum()))
@@ -335,9 +337,7 @@ NO_NODES = Nodes(*(np.zeros(0) for _ in range(5)))
 class Spectral(Solver):
     """Closed form in the eigenbasis of the two graphs; see the module's formula."""
 
-    @property
-    def name(self) -> str:
-        return "spectral"
+    name = "spectral"
 
     def refusal(self, program: Program) -> str | None:
         return curve_refusal(program) or _memory_refusal(program)
@@ -354,17 +354,22 @@ def _memory_refusal(program: Program) -> str | None:
     return memory_refusal(n_bytes, label, "the krylov solver works without it")
 
 
+def eigenbases(quadratic: Quadratic) -> tuple[Eigenbasis, Eigenbasis]:
+    """U over points and V over features."""
+    n_points, n_features = quadratic.G.shape
+    return (
+        Eigenbasis(quadratic.P, quadratic.point_parts, n_points),
+        Eigenbasis(quadratic.Q, quadratic.feature_parts, n_features),
+    )
+
+
 @final
 class Diagonal(Curve):
     """The program in both eigenbases."""
 
     def __init__(self, quadratic: Quadratic) -> None:
         self._quadratic = quadratic
-        n_points, n_features = quadratic.G.shape
-        self._over_points = Eigenbasis(quadratic.P, quadratic.point_parts, n_points)
-        self._over_features = Eigenbasis(
-            quadratic.Q, quadratic.feature_parts, n_features
-        )
+        self._over_points, self._over_features = eigenbases(quadratic)
         turned = self._over_points.forward(quadratic.G - quadratic.constants)
         self._G_hat = self._over_features.forward(turned.T).T
 
@@ -412,36 +417,22 @@ _ROUNDING = 8 * EPSILON
 """To what nodes are known, beside ‖P‖; see the tests for what was measured."""
 
 
-@dataclass(frozen=True, eq=False)
-class TurnedFeature:
-    """One feature, turned: a vector g (N,), and its eigenvalue over features."""
-
-    g: Array
-    nu: float = 0.0
-    nu_error: float = 0.0
-
-    def nodes(self, theta: Array, tau: Array, theta_error: float) -> Nodes:
-        """A rule over points, at this feature."""
-        columns = (self.nu, theta_error, self.nu_error)
-        nu, errors, nu_errors = (np.full(len(theta), value) for value in columns)
-        return Nodes(theta, nu, tau, errors, nu_errors)
-
-
 class Lanczos:
     """A Lanczos run with a matrix P ≥ 0 from a vector g, extended on request.
 
     ``gauss`` and ``radau`` are its rules, ``earlier`` the Gauss rule a while ago.
-    ``norm`` bounds the eigenvalues of P.
+    ``norm`` bounds the eigenvalues of P; ν is that of the turned feature g.
 
     Without reorthogonalisation: rounding lets converged eigenvalues appear again, which
     costs steps and does no harm to the quadrature.
     """
 
-    def __init__(self, P: Any, column: TurnedFeature, norm: float) -> None:
+    def __init__(
+        self, P: Any, g: Array, norm: float, nu: float = 0.0, nu_error: float = 0.0
+    ) -> None:
         self._P = P
         self._error = _ROUNDING * norm
-        self._column = column
-        g = column.g
+        self._nu, self._nu_error = nu, nu_error
         self._mass = float(g @ g)
         self._alpha: list[float] = []
         self._beta: list[float] = []
@@ -498,7 +489,9 @@ class Lanczos:
             return NO_NODES
         theta, vectors = la.eigh_tridiagonal(alpha, beta)
         tau = self._mass * vectors[0] ** 2
-        return self._column.nodes(np.maximum(theta, 0.0), tau, self._error)
+        columns = (self._nu, self._error, self._nu_error)
+        nu, errors, nu_errors = (np.full(len(theta), value) for value in columns)
+        return Nodes(np.maximum(theta, 0.0), nu, tau, errors, nu_errors)
 
     def _radau_rule(self) -> Nodes:
         """The rule with one more node, which is put at zero, below all eigenvalues."""
@@ -549,7 +542,8 @@ def batches_of(P: Sparse | Array | Operator, parts: Components | None) -> list[B
     members = (
         np.flatnonzero(batches == batch) for batch in np.unique(batches[batches >= 0])
     )
-    return [_batch(sp.csr_array(P)[nodes][:, nodes], nodes) for nodes in members]
+    parts_of_P = ((sp.csr_array(P)[nodes][:, nodes], nodes) for nodes in members)
+    return [Batch(part, nodes, _norm(part)) for part, nodes in parts_of_P]
 
 
 def _batches(diagonal: Array, parts: Components) -> NDArray[np.intp]:
@@ -566,10 +560,6 @@ def _batches(diagonal: Array, parts: Components) -> NDArray[np.intp]:
     below = sizes.max(initial=-np.inf) - sizes
     batches[some] = np.floor(below / np.log(_APART))
     return batches[parts.labels]
-
-
-def _batch(P: Sparse, nodes: NDArray[np.intp]) -> Batch:
-    return Batch(P, nodes, _norm(P))
 
 
 def _norm(P: Sparse | Array) -> float:
@@ -607,9 +597,7 @@ class Krylov(Solver):
     most_steps: int | None = None
     otherwise: Solver | None = None
 
-    @property
-    def name(self) -> str:
-        return "krylov"
+    name = "krylov"
 
     def refusal(self, program: Program) -> str | None:
         return curve_refusal(program) or _krylov_memory_refusal(program)
@@ -658,11 +646,7 @@ class _KrylovSpaces(Curve):
     @cached_property
     def _spaces(self) -> list[Lanczos]:
         return [
-            Lanczos(
-                batch.P,
-                TurnedFeature(g[batch.nodes], float(nu), float(error)),
-                batch.norm,
-            )
+            Lanczos(batch.P, g[batch.nodes], batch.norm, float(nu), float(error))
             for batch in self._batches
             for g, nu, error in zip(
                 self._columns, self._nu, self._basis.errors, strict=True
@@ -727,7 +711,7 @@ class _KrylovSpaces(Curve):
         means = a * self._means / shifts
         W_hat = begin.copy()
         if start is not None:
-            begin = self._basis.forward(self._centred(start.W).T)
+            begin = self._basis.forward(centred(start.W, self._parts).T)
 
         def column(k: int) -> None:
             batch, j = self._batches[k // len(begin)], k % len(begin)
@@ -749,9 +733,6 @@ class _KrylovSpaces(Curve):
             W += self._parts.spread(self._basis.backward(means).T)
         W += self._quadratic.constants
         return Solution(W=W)
-
-    def _centred(self, W: Attributions) -> Attributions:
-        return W if self._parts is None else self._parts.centred(W)
 
 
 # ---- Which of the solvers that know whole curves is fastest for a program
@@ -781,7 +762,8 @@ def choose_curve_solver(program: Program) -> Solver | str:
         return reason
     spectral = Spectral()
     eigenbasis_fits = spectral.refusal(program) is None
-    if eigenbasis_fits and any(_is_dense(loss.map) for loss in program.losses):
+    own = (loss.map for loss in program.losses if isinstance(loss.map, OverPoints))
+    if eigenbasis_fits and any(isinstance(A.matrix, np.ndarray) for A in own):
         return spectral
     lanczos = _USUAL_STEPS * _seconds_per_step(program)
     n_points, _ = program.shape
@@ -795,10 +777,6 @@ def choose_curve_solver(program: Program) -> Solver | str:
     # no longer in vain than a few factors would take
     steps = max(FEWEST_STEPS, int(_USUAL_STEPS * PATIENCE * factors / lanczos))
     return Krylov(most_steps=steps, otherwise=Factored()).take(program)
-
-
-def _is_dense(A: LinearMap) -> bool:
-    return isinstance(A, OverPoints) and isinstance(A.matrix, np.ndarray)
 
 
 def _seconds_per_weight(program: Program) -> float:
@@ -854,9 +832,7 @@ class OneBound(Dispatcher):
     curve: Curve | None = None
     solver: Solver | None = None
 
-    @property
-    def name(self) -> str:
-        return "one_bound"
+    name = "one_bound"
 
     def take(self, program: Program) -> Solver | str:
         reason = _bound_refusal(program)

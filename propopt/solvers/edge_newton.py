@@ -49,7 +49,6 @@ from typing import Literal, TypeAlias, final
 import numpy as np
 import scipy.linalg as la
 import scipy.sparse as sp
-import scipy.sparse.linalg as spla
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
@@ -57,11 +56,7 @@ from propopt.base.arrays import Array, Attributions, Sparse
 from propopt.base.errors import InvalidInput
 from propopt.losses import MaxDifferenceRobustness, PropertyLoss
 from propopt.losses.completeness import Totals
-from propopt.losses.linear_algebra import (
-    OnePerColumn,
-    conjugate_gradients,
-    positive_inverse,
-)
+from propopt.losses.linear_algebra import conjugate_gradients, positive_inverse
 from propopt.losses.maps import (
     Absolute,
     GroupMax,
@@ -71,6 +66,7 @@ from propopt.losses.maps import (
     Penalty,
     dense_matrix,
 )
+from propopt.solvers.factored import Factor, positive_factors, solved_in_groups
 from propopt.solvers.solver import Solution
 
 
@@ -182,7 +178,7 @@ class SharedEigenbasis(System):
 class SparseFactors(System):
     """A sparse LU factor for each distinct shift."""
 
-    factors: tuple[spla.SuperLU, ...]
+    factors: tuple[Factor, ...]
     groups: NDArray[np.intp]
     diagonals: Array
 
@@ -191,24 +187,12 @@ class SparseFactors(System):
         """Symmetric positive definite: no pivoting, fill-reducing by minimum degree."""
         eye = sp.eye_array(P.shape[0], format="csc")
         factors = [
-            spla.splu(
-                sp.csc_array(P + shift * eye),
-                permc_spec="MMD_AT_PLUS_A",
-                diag_pivot_thresh=0.0,
-                options={"SymmetricMode": True},
-            )
-            for shift in distinct
+            positive_factors(sp.csc_array(P + shift * eye)).solve for shift in distinct
         ]
         return cls(tuple(factors), groups, P.diagonal()[:, None] + distinct[groups])
 
     def solve(self, R: Attributions) -> Attributions:
-        if len(self.factors) == 1:
-            return np.asarray(self.factors[0].solve(np.asarray(R)))
-        W = np.empty_like(R)
-        for group, factor in enumerate(self.factors):
-            columns = self.groups == group
-            W[:, columns] = factor.solve(np.asarray(R[:, columns]))
-        return W
+        return solved_in_groups(self.factors, self.groups, np.asarray(R))
 
     def resistances(self, tails: NDArray[np.intp], heads: NDArray[np.intp]) -> Array:
         return np.asarray(1.0 / self.diagonals[tails] + 1.0 / self.diagonals[heads])
@@ -223,23 +207,23 @@ class ConjugateGradients(System):
     shifts: Array
 
     def solve(self, R: Attributions) -> Attributions:
-        diagonals = self._diagonals()
         W = np.zeros_like(R)
         conjugate_gradients(
             lambda V: self.P @ V + self.shifts * V,
             W,
             R.copy(),
-            precondition=lambda residual: residual / diagonals,
+            precondition=lambda residual: residual / self._diagonals,
             most_steps=2 * len(R),
             reduction=_REDUCTION,
-            systems=OnePerColumn(),
+            per_column=True,
         )
         return W
 
     def resistances(self, tails: NDArray[np.intp], heads: NDArray[np.intp]) -> Array:
-        diagonals = self._diagonals()
-        return np.asarray(1.0 / diagonals[tails] + 1.0 / diagonals[heads])
+        ends = self._diagonals[tails], self._diagonals[heads]
+        return np.asarray(1.0 / ends[0] + 1.0 / ends[1])
 
+    @cached_property
     def _diagonals(self) -> Array:
         return np.asarray(self.P.diagonal()[:, None] + self.shifts)
 
@@ -451,7 +435,8 @@ class EdgeNewton:
         self._heads = np.concatenate([ends[1] for ends in self._ends])
         groups, totals, first = [], [], 0
         for term in program.terms:
-            own = _groups(term)
+            assert isinstance(term.penalty, GroupMax), "see is_applicable"
+            own = term.penalty.group
             groups.append(own + first)
             first += int(own[-1]) + 1
             totals.append(np.full(int(own[-1]) + 1, term.weight))
@@ -574,52 +559,31 @@ class EdgeNewton:
         accuracy: float,
     ) -> tuple[Array, Array]:
         """The same without x ≥ 0, on the free edges: (x, multipliers of the sums)."""
-        projection = _Projection.of(model, groups, free, len(self._totals))
+        inverses = np.where(free, 1.0 / model.diagonal, 0.0)
+        totals = np.bincount(groups, inverses, len(self._totals)).astype(np.float64)
+        prices = np.zeros(len(totals))
+
+        def projected(r: Array) -> Array:
+            """R less its price in each group: over the diagonal it sums to zero there.
+
+            Prices are taken out of r itself, and added up: rounding of a large price
+            would stop conjugate gradients early.
+            """
+            price = np.bincount(groups, inverses * r, len(totals)) / totals
+            r[:] = np.where(free, r - price[groups], 0.0)
+            np.add(prices, price, out=prices)
+            return np.asarray(inverses * r)
+
         x = x.copy()
         conjugate_gradients(
             model.product,
             x,
             right - model.product(x),
-            precondition=projection,
+            precondition=projected,
             most_steps=_INNER_STEPS,
             reduction=accuracy**2,
         )
-        return x, projection.prices
-
-
-@dataclass(frozen=True, eq=False)
-class _Projection:
-    """The preconditioner of free edges that keeps the sums of all groups.
-
-    r less its price in each group, so that r over the diagonal adds up to zero there.
-    Prices are taken out of r itself, and added up: rounding of a large price would stop
-    conjugate gradients early.
-    """
-
-    inverses: Array
-    free: NDArray[np.bool_]
-    groups: NDArray[np.intp]
-    totals: Array
-    prices: Array
-
-    @classmethod
-    def of(
-        cls,
-        model: _Model,
-        groups: NDArray[np.intp],
-        free: NDArray[np.bool_],
-        n_groups: int,
-    ) -> _Projection:
-        inverses = np.where(free, 1.0 / model.diagonal, 0.0)
-        totals = np.bincount(groups, inverses, n_groups).astype(np.float64)
-        return cls(inverses, free, groups, totals, np.zeros(n_groups))
-
-    def __call__(self, r: Array) -> Array:
-        sums = np.bincount(self.groups, self.inverses * r, len(self.totals))
-        prices = sums / self.totals
-        r[:] = np.where(self.free, r - prices[self.groups], 0.0)
-        np.add(self.prices, prices, out=self.prices)
-        return self.inverses * r
+        return x, prices
 
 
 @dataclass(frozen=True, eq=False)
@@ -701,12 +665,6 @@ def _ends(term: Term) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         np.where(forward, ends[:, 0], ends[:, 1]),
         np.where(forward, ends[:, 1], ends[:, 0]),
     )
-
-
-def _groups(term: Term) -> NDArray[np.intp]:
-    assert isinstance(term.penalty, GroupMax)
-    sizes = np.diff(term.penalty.starts, append=term.penalty.n_rows)
-    return np.repeat(np.arange(len(sizes)), sizes)
 
 
 # ---- What the dual of a max-difference loss says of the edges that bind

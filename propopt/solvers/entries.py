@@ -18,21 +18,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import final
 
 import numpy as np
 
 from propopt.base.arrays import Array, Positions
-from propopt.losses import Program
-from propopt.losses.algebra import objective_scale
+from propopt.losses import Program, PropertyLoss
 from propopt.losses.maps import Identity, OverPoints, RowSums, Squared
 from propopt.losses.restricted import Support, counted, entries_refusal, is_complete
 from propopt.solvers.normal_equations import Descent, positive_terms
 from propopt.solvers.solver import (
     Curve,
+    CurveElsewhere,
     Dispatcher,
-    Measurement,
+    Elsewhere,
     Prepared,
     Solution,
     Solver,
@@ -47,9 +47,7 @@ from propopt.solvers.solver import (
 class CompleteEntries(Solver):
     """Conjugate gradients among complete attributions; see the module."""
 
-    @property
-    def name(self) -> str:
-        return "entries, complete"
+    name = "entries, complete"
 
     def refusal(self, program: Program) -> str | None:
         if len(program.bounds) != 1 or not is_complete(program.bounds[0]):
@@ -141,13 +139,6 @@ class _System(Descent):
         size = len(self.rows.of)
         return np.array(np.broadcast_to(loss.target, (size, 1)), dtype=np.float64)
 
-    def _goal(self, w: Array, tolerance: float) -> float:
-        """The size of ∇F that leaves ‖∇F‖²/2m half of what is tolerated."""
-        modulus = sum(2 * c for c, loss in self.terms if isinstance(loss.map, Identity))
-        value = sum(c * loss.value_at(w) for c, loss in self.terms)
-        scale = objective_scale(value, sum(c * f.value_at_zero for c, f in self.terms))
-        return math.sqrt(tolerance * modulus * scale)
-
     def _slope(self, w: Array) -> Array:
         slope = super()._slope(w)
         return slope - self.rows.borne(slope, np.ones(w.shape))
@@ -202,40 +193,32 @@ class Entries(Dispatcher):
     def prepare(self, program: Program) -> Prepared:
         support = _support(program)
         inner = self.solver.prepare(support.program(program))
-        kind = _PlacedCurve if isinstance(inner, Curve) else _Placed
-        return kind(inner, support, program)
+        into = partial(_entries_of, support, program.losses)
+        out = partial(_placed, support, program.losses)
+        if isinstance(inner, Curve):
+            return CurveElsewhere(inner, into, out)
+        return Elsewhere(inner, into, out)
 
 
 def _support(program: Program) -> Support:
     return Support.of(program.all_losses, program.shape)
 
 
-class _Placed(Prepared):
-    def __init__(self, inner: Prepared, support: Support, program: Program) -> None:
-        self._inner = inner
-        self._support = support
-        self._losses = program.losses
-
-    def solve(
-        self, weights: Array, tolerance: float, start: Solution | None = None
-    ) -> Solution:
-        begin = None if start is None else self._of_entries(start)
-        solution = self._inner.solve(weights, tolerance, begin)
-        return replace(
-            solution,
-            W=self._support.expanded(solution.W),
-            duals=self._support.expanded_duals(self._losses, solution.duals),
-        )
-
-    def _of_entries(self, solution: Solution) -> Solution:
-        return replace(
-            solution,
-            W=self._support.values(solution.W),
-            duals=self._support.duals(self._losses, solution.duals),
-        )
+def _entries_of(
+    support: Support, losses: tuple[PropertyLoss, ...], solution: Solution
+) -> Solution:
+    return replace(
+        solution,
+        W=support.values(solution.W),
+        duals=support.duals(losses, solution.duals),
+    )
 
 
-class _PlacedCurve(_Placed, Curve):
-    def measure(self, weights: Array, tolerance: float) -> Measurement:
-        assert isinstance(self._inner, Curve), "see Entries.prepare"
-        return self._inner.measure(weights, tolerance)
+def _placed(
+    support: Support, losses: tuple[PropertyLoss, ...], solution: Solution
+) -> Solution:
+    return replace(
+        solution,
+        W=support.expanded(solution.W),
+        duals=support.expanded_duals(losses, solution.duals),
+    )

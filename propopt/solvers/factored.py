@@ -23,7 +23,7 @@ Cholesky factors of s I + b P for a sparse P, and what they cost, before any is 
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeAlias, final
@@ -57,12 +57,8 @@ NARROW = 4  # a bandwidth that no other order is tried for
 BYTES_PER_ENTRY = 16.0  # a factor and the matrix that it is made of, or its indices
 
 
-class Factor(ABC):
-    """(s I + b P)⁻¹ as an action."""
-
-    @abstractmethod
-    def solve(self, R: Array) -> Array:
-        """The solution for right-hand sides R (N, k)."""
+Factor: TypeAlias = Callable[[Array], Array]
+"""(s I + b P)⁻¹ R for right-hand sides R (N, k)."""
 
 
 @final
@@ -101,7 +97,8 @@ class Elimination:
             factor = BAND_NODE + w * (BAND_ENTRY + w * BAND_OPERATION)
             solve = BAND_SOLVE_NODE + w * BAND_SOLVE_ENTRY
             return n_nodes * (factor + n_columns * solve)
-        factor = self._fill * SPARSE_ENTRY + self._operations * SPARSE_OPERATION
+        operations = float((self.heights.astype(np.float64) ** 2).sum())
+        factor = self._fill * SPARSE_ENTRY + operations * SPARSE_OPERATION
         return factor + n_columns * self._fill * SPARSE_SOLVE
 
     @property
@@ -115,23 +112,20 @@ class Elimination:
         """The factor of ``shift`` I + ``weight`` P."""
         try:
             if self.kind == "banded":
-                factor: Factor = _Banded.of(self._band, shift, weight)
+                factor = _banded(self._band, shift, weight)
             else:
-                factor = _Sparse.of(self._ordered, shift, weight, self._column_order)
+                columns = "MMD_AT_PLUS_A" if self.order is None else "NATURAL"
+                factor = _sparse(self._ordered, shift, weight, columns)
         except (la.LinAlgError, RuntimeError) as error:
             raise SolverFailure(
                 f"{shift:.1e} I + {weight:.1e} P has no Cholesky factor to rounding: "
                 "the similarities of the graph are of too many sizes"
             ) from error
-        return factor if self.order is None else _Ordered(factor, self.order)
+        return factor if self.order is None else _reordered(factor, self.order)
 
     @cached_property
     def _ordered(self) -> Sparse:
         return self.P if self.order is None else self.P[self.order][:, self.order]
-
-    @property
-    def _column_order(self) -> str:
-        return "MMD_AT_PLUS_A" if self.order is None else "NATURAL"
 
     @cached_property
     def _band(self) -> Array:
@@ -148,61 +142,52 @@ class Elimination:
         """A bound of the entries of the factor."""
         return float(self.heights.sum()) + len(self.heights)
 
-    @cached_property
-    def _operations(self) -> float:
-        return float((self.heights.astype(np.float64) ** 2).sum())
 
-
-@final
-@dataclass(frozen=True, eq=False)
-class _Ordered(Factor):
-    inner: Factor
-    order: NDArray[np.intp]
-
-    def solve(self, R: Array) -> Array:
+def _reordered(factor: Factor, order: NDArray[np.intp]) -> Factor:
+    def solve(R: Array) -> Array:
         W = np.empty_like(R)
-        W[self.order] = self.inner.solve(R[self.order])
+        W[order] = factor(R[order])
         return W
 
-
-@final
-@dataclass(frozen=True, eq=False)
-class _Banded(Factor):
-    lower: Array
-
-    @classmethod
-    def of(cls, band: Array, shift: float, weight: float) -> _Banded:
-        matrix = weight * band
-        matrix[0] += shift
-        lower = la.cholesky_banded(
-            matrix, overwrite_ab=True, lower=True, check_finite=False
-        )
-        return cls(lower)
-
-    def solve(self, R: Array) -> Array:
-        factor = (self.lower, True)
-        return np.asarray(la.cho_solve_banded(factor, R, check_finite=False))
+    return solve
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class _Sparse(Factor):
-    factors: spla.SuperLU
+def _banded(band: Array, shift: float, weight: float) -> Factor:
+    matrix = weight * band
+    matrix[0] += shift
+    lower = la.cholesky_banded(
+        matrix, overwrite_ab=True, lower=True, check_finite=False
+    )
+    return lambda R: la.cho_solve_banded((lower, True), R, check_finite=False)
 
-    @classmethod
-    def of(cls, P: Sparse, shift: float, weight: float, order: str) -> _Sparse:
-        # positive definite: no pivoting
-        matrix = sp.csc_array(weight * P + shift * sp.eye_array(P.shape[0]))
-        factors = spla.splu(
-            matrix,
-            permc_spec=order,
-            diag_pivot_thresh=0.0,
-            options={"SymmetricMode": True},
-        )
-        return cls(factors)
 
-    def solve(self, R: Array) -> Array:
-        return np.asarray(self.factors.solve(np.asfortranarray(R)))
+def _sparse(P: Sparse, shift: float, weight: float, order: str) -> Factor:
+    matrix = sp.csc_array(weight * P + shift * sp.eye_array(P.shape[0]))
+    factors = positive_factors(matrix, order)
+    return lambda R: factors.solve(np.asfortranarray(R))
+
+
+def positive_factors(matrix: Sparse, order: str = "MMD_AT_PLUS_A") -> spla.SuperLU:
+    """LU factors of a symmetric positive definite matrix: without pivoting."""
+    return spla.splu(
+        matrix,
+        permc_spec=order,
+        diag_pivot_thresh=0.0,
+        options={"SymmetricMode": True},
+    )
+
+
+def solved_in_groups(
+    factors: Sequence[Factor], groups: NDArray[np.intp], R: Array
+) -> Array:
+    """The solution for right-hand sides R (N, k), each by the factor of its group."""
+    if len(factors) == 1:
+        return factors[0](R)
+    W = np.empty_like(R)
+    for group, factor in enumerate(factors):
+        own = groups == group
+        W[:, own] = factor(R[:, own])
+    return W
 
 
 def _is_forest(P: sp.csr_array) -> bool:
@@ -251,9 +236,7 @@ _ABC: TypeAlias = tuple[float, float, float]
 class Factored(Solver):
     """Sparse Cholesky factors, one for each weight; see the module's formulas."""
 
-    @property
-    def name(self) -> str:
-        return "factored"
+    name = "factored"
 
     def refusal(self, program: Program) -> str | None:
         return curve_refusal(program) or _graph_refusal(program)
@@ -410,13 +393,7 @@ class _Systems:
         return cls(abc, shifts, graph, factors, groups)
 
     def solve(self, R: Array) -> Array:
-        if len(self.factors) == 1:
-            return self.factors[0].solve(R)
-        W = np.empty_like(R)
-        for group, factor in enumerate(self.factors):
-            own = self.groups == group
-            W[:, own] = factor.solve(R[:, own])
-        return W
+        return solved_in_groups(self.factors, self.groups, R)
 
     def product(self, W: Array) -> Array:
         """A w, by differences along edges: what they have in common leaves nothing."""

@@ -70,13 +70,12 @@ from propopt.losses.maps import (
     Squared,
 )
 from propopt.results.curvature import (
-    Eigenbasis,
     Quadratic,
     bounds_refusal,
     quadratic_refusal,
 )
 from propopt.solvers.centred import prepare_centred
-from propopt.solvers.curves import choose_curve_solver
+from propopt.solvers.curves import choose_curve_solver, eigenbases
 from propopt.solvers.lasso_newton import (
     LassoMethod,
     LassoOptimum,
@@ -100,11 +99,7 @@ class DiagonalLasso(LassoMethod):
     """The eigenbasis of a quadratic, and lassos in it."""
 
     def __init__(self, quadratic: Quadratic) -> None:
-        n_points, n_features = quadratic.G.shape
-        self._over_points = Eigenbasis(quadratic.P, quadratic.point_parts, n_points)
-        self._over_features = Eigenbasis(
-            quadratic.Q, quadratic.feature_parts, n_features
-        )
+        self._over_points, self._over_features = eigenbases(quadratic)
         self._theta, self._nu = self._over_points.values, self._over_features.values
         self._zero = float(np.vdot(quadratic.G, quadratic.G))
         self._pull = 2.0 * self._forward(quadratic.G)
@@ -271,9 +266,7 @@ def _columns(solution: Solution, kept: Columns, name: str) -> Solution:
 class Lasso(Solver):
     """Sparse attributions by Newton's method or in an eigenbasis; see the module."""
 
-    @property
-    def name(self) -> str:
-        return "lasso"
+    name = "lasso"
 
     def refusal(self, program: Program) -> str | None:
         return (

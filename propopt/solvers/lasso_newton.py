@@ -38,7 +38,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import final
+from typing import TypeAlias, final
 
 import numpy as np
 import scipy.fft
@@ -101,6 +101,9 @@ def proven_gap(W: Array, slope: Array, weight: float) -> float:
 # ---- The curvature of squared losses, H = 2(I + βP + γQ), as products and bounds
 
 
+Couplings: TypeAlias = Sparse | Array | Operator | None
+"""P (N, N): sparse, dense or an operator."""
+
 DENSITY = 0.1  # products with a stored matrix are faster dense from here on
 PRECONDITIONED = 30.0  # β‖P‖ from which two cosine transforms a step pay for themselves
 
@@ -144,11 +147,7 @@ class StoredCurvature(Curvature):
     """P is a matrix, sparse or dense; points in rows."""
 
     def __init__(
-        self,
-        P: Sparse | Array | None,
-        Q: Array | None,
-        beta: float,
-        gamma: float,
+        self, P: Sparse | Array | None, Q: Array | None, beta: float, gamma: float
     ) -> None:
         super().__init__(beta, gamma)
         self._P = P
@@ -185,13 +184,10 @@ class StoredCurvature(Curvature):
 
     @cached_property
     def _inverse_diagonal(self) -> Array:
-        over_points = self._points_diagonal * self.beta
+        own = np.zeros(1) if self._P is None else diagonal(self._P)
+        over_points = own * self.beta
         over_features = self._feature_basis[0] * self.gamma
         return np.asarray(0.5 / (1.0 + np.add.outer(over_points, over_features)))
-
-    @property
-    def _points_diagonal(self) -> Array:
-        return np.zeros(1) if self._P is None else diagonal(self._P)
 
     @cached_property
     def _feature_basis(self) -> tuple[Array, Array | None]:
@@ -313,46 +309,10 @@ class CosineBasis:
         return np.asarray(vector).ravel()
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Couplings:
-    """P and Q, as products with them are fastest."""
-
-    P: Sparse | Array | Operator | None  # (N, N), sparse, dense or an operator
-    Q: Array | None  # (D, D)
-
-    @classmethod
-    def of(cls, quadratic: Quadratic) -> Couplings:
-        """Those of a quadratic."""
-        P = quadratic.P
-        if P is not None and not isinstance(P, np.ndarray | Operator):
-            P = sp.csr_array(P)  # by rows, for products write each row once
-            if P.nnz > DENSITY * P.shape[0] ** 2:
-                P = dense_matrix(P)
-        return cls(P, quadratic.Q)
-
-    @property
-    def dense_size(self) -> int:
-        """N where products with P are dense; zero where BLAS has nothing to share."""
-        return len(self.P) if isinstance(self.P, np.ndarray) else 0
-
-    def curvature(self, beta: float, gamma: float) -> Curvature:
-        """H = 2(I + βP + γQ)."""
-        if isinstance(self.P, Operator):
-            return OperatorCurvature(self.P, self.Q, beta, gamma, self._cosine_basis)
-        return StoredCurvature(self.P, self.Q, beta, gamma)
-
-    @cached_property
-    def _cosine_basis(self) -> CosineBasis | None:
-        if isinstance(self.P, LatticeLaplacian):
-            return CosineBasis(self.P)
-        return None
-
-
 def _row_sums(matrix: Sparse | Array | None) -> Array:
-    return (
-        np.zeros(1) if matrix is None else np.asarray(abs(matrix).sum(axis=1)).ravel()
-    )
+    if matrix is None:
+        return np.zeros(1)
+    return np.asarray(abs(matrix).sum(axis=1)).ravel()
 
 
 def diagonal(matrix: Sparse | Array | Operator) -> Array:
@@ -382,14 +342,16 @@ class NewtonLasso(LassoMethod):
 
     def __init__(self, quadratic: Quadratic) -> None:
         self._G = quadratic.G
-        self._couplings = Couplings.of(quadratic)
+        self._P = _for_products(quadratic.P)
+        self._Q = quadratic.Q
 
     def minimum(self, lasso: LassoProblem, start: LassoOptimum | None) -> LassoOptimum:
-        H = self._couplings.curvature(lasso.beta, lasso.gamma)
+        H = self._curvature(lasso.beta, lasso.gamma)
         G = H.stored(self._G)
         W = _first(H, G, lasso.weight) if start is None else H.stored(start.W)
         objective = _Objective(H, G, lasso.weight)
-        with few_threads(self._couplings.dense_size):
+        # where products with P are sparse BLAS has nothing to share
+        with few_threads(len(self._P) if isinstance(self._P, np.ndarray) else 0):
             point = _descend(objective, W, lasso.tolerance)
         Y = best_dual(point.W, point.slope, lasso.weight)
         return LassoOptimum(
@@ -397,6 +359,25 @@ class NewtonLasso(LassoMethod):
             Y=H.restored(Y),
             gap=objective.gap(point) / objective.scale(point),
         )
+
+    def _curvature(self, beta: float, gamma: float) -> Curvature:
+        if isinstance(self._P, Operator):
+            return OperatorCurvature(self._P, self._Q, beta, gamma, self._cosine_basis)
+        return StoredCurvature(self._P, self._Q, beta, gamma)
+
+    @cached_property
+    def _cosine_basis(self) -> CosineBasis | None:
+        if isinstance(self._P, LatticeLaplacian):
+            return CosineBasis(self._P)
+        return None
+
+
+def _for_products(P: Couplings) -> Couplings:
+    """P as products with it are fastest."""
+    if P is None or isinstance(P, np.ndarray | Operator):
+        return P
+    rows = sp.csr_array(P)  # products write each row once
+    return dense_matrix(rows) if rows.nnz > DENSITY * rows.shape[0] ** 2 else rows
 
 
 def _first(H: Curvature, G: Array, weight: float) -> Array:

@@ -13,6 +13,7 @@ rounding: then 2c(AW − T) are dual feasible, and prove the optimum.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -56,9 +57,7 @@ _ROUNDING = 1e-15
 class NormalEquations(Solver):
     """Conjugate gradients on the normal equations; see the module for the equations."""
 
-    @property
-    def name(self) -> str:
-        return "normal_equations"
+    name = "normal_equations"
 
     def refusal(self, program: Program) -> str | None:
         return (
@@ -135,9 +134,16 @@ class Descent:
             self._descend(W, slope, max(goal, _REDUCTION * size))
         return best
 
-    @abstractmethod
+    @cached_property
+    def _modulus(self) -> float:
+        """2a: F is so strongly convex, by losses that tie each entry to a number."""
+        return sum(2 * c for c, loss in self.terms if isinstance(loss.map, Identity))
+
     def _goal(self, W: Array, tolerance: float) -> float:
-        """The size of ∇F that is small enough."""
+        """The size of ∇F that leaves ‖∇F‖²/2m half of what is tolerated."""
+        value = sum(c * loss.value_at(W) for c, loss in self.terms)
+        zero = sum(c * loss.value_at_zero for c, loss in self.terms)
+        return math.sqrt(tolerance * self._modulus * objective_scale(value, zero))
 
     @abstractmethod
     def _conditioned(self, R: Array) -> Array:
@@ -173,12 +179,8 @@ class _System(Descent):
     inverses: Array
 
     def _goal(self, W: Attributions, tolerance: float) -> float:
-        """The size of ∇F that is small enough."""
-        modulus = sum(2 * c for c, loss in self.terms if isinstance(loss.map, Identity))
-        value = sum(c * loss.value_at(W) for c, loss in self.terms)
-        if modulus > 0.0:  # ‖∇F‖²/2m ≤ half of the tolerance
-            scale = objective_scale(value, self._zero)
-            return float(np.sqrt(tolerance * modulus * scale))
+        if self._modulus > 0.0:
+            return super()._goal(W, tolerance)
         return _ROUNDING * float(np.linalg.norm(self._pull))
 
     def _conditioned(self, R: Attributions) -> Attributions:
@@ -189,12 +191,6 @@ class _System(Descent):
         """Σ 2c AᵀT."""
         zero = np.zeros(self.inverses.shape[:2])
         return -self._slope(zero)
-
-    @cached_property
-    def _zero(self) -> float:
-        """F(0)."""
-        zero = np.zeros(self.inverses.shape[:2])
-        return float(sum(c * loss.value_at(zero) for c, loss in self.terms))
 
 
 def _map_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:

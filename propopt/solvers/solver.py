@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -134,6 +134,46 @@ class Dispatcher(Solver):
         return answer if isinstance(answer, str) else None
 
 
+# ---- A program that is solved as another, in other coordinates
+
+
+class Elsewhere(Prepared):
+    """A program that another stands for: starts go into that, solutions come out."""
+
+    def __init__(
+        self,
+        inner: Prepared,
+        into: Callable[[Solution], Solution],
+        out: Callable[[Solution], Solution],
+    ) -> None:
+        self._inner = inner
+        self._into = into
+        self._out = out
+
+    def solve(
+        self, weights: Array, tolerance: float, start: Solution | None = None
+    ) -> Solution:
+        begin = None if start is None else self._into(start)
+        return self._out(self._inner.solve(weights, tolerance, begin))
+
+
+@final
+class CurveElsewhere(Elsewhere, Curve):
+    """The same, where the other has a curve, of the same losses."""
+
+    def measure(self, weights: Array, tolerance: float) -> Measurement:
+        assert isinstance(self._inner, Curve), "it is chosen for curves"
+        return self._inner.measure(weights, tolerance)
+
+
+def with_infinite(
+    multipliers: Iterable[float], is_taken: Iterable[bool]
+) -> tuple[float, ...]:
+    """Multipliers of all bounds: infinite for those that were taken out."""
+    rest = iter(multipliers)
+    return tuple(math.inf if taken else next(rest) for taken in is_taken)
+
+
 # ---- How far optimal attributions scatter with the draws of their target: the
 # jackknife
 
@@ -146,43 +186,25 @@ def left_out_errors(
     start: Solution,
 ) -> Array:
     """Standard errors of the optimal attributions (N, D)."""
-    optima = np.stack(
-        [
-            _optimum(without, solver, weights, tolerance, start)
-            for without in _programs_without_a_block(program)
-        ]
-    )
-    n = len(optima) - 1
-    errors: Array = np.sqrt(n * optima.var(axis=0))
+    optima = []
+    for without in _programs_without_a_block(program):
+        with few_threads(program.shape[0]):
+            optima.append(solver.prepare(without).solve(weights, tolerance, start).W)
+    errors: Array = np.sqrt((len(optima) - 1) * np.stack(optima).var(axis=0))
     return errors
-
-
-def _optimum(
-    program: Program,
-    solver: Solver,
-    weights: Array,
-    tolerance: float,
-    start: Solution,
-) -> Attributions:
-    with few_threads(program.shape[0]):
-        return solver.prepare(program).solve(weights, tolerance, start).W
 
 
 def _programs_without_a_block(program: Program) -> Iterator[Program]:
     [loss] = (loss for loss in program.losses if sampled_blocks(loss) is not None)
     assert isinstance(loss, GradientMatching)
-    for target in _without_a_block(loss):
-        other = GradientMatching(target, loss.norm, name=loss.name)
-        losses = tuple(other if one is loss else one for one in program.losses)
-        yield Program(losses, program.bounds, program.shape)
-
-
-def _without_a_block(loss: GradientMatching) -> Iterator[Estimate]:
     blocks = sampled_blocks(loss)
     assert blocks is not None
     for block in blocks:
         values = loss.G - (block - loss.G) / (len(blocks) - 1)
-        yield Estimate(values=values, source="a block left out", labels=loss.labels)
+        target = Estimate(values=values, source="a block left out", labels=loss.labels)
+        other = GradientMatching(target, loss.norm, name=loss.name)
+        losses = tuple(other if one is loss else one for one in program.losses)
+        yield Program(losses, program.bounds, program.shape)
 
 
 def sampled_blocks(loss: PropertyLoss) -> Array | None:

@@ -82,7 +82,7 @@ class WorstCase:
             r = math.sqrt(matching(self.at(kappa)))
             return r + self.radius - r / kappa
 
-        if self._keeps_target:
+        if self._steepness(self.target) == 0.0:
             return 0.0
         for decades in range(1, _DECADES):
             low = -math.log(10.0) * decades
@@ -99,7 +99,9 @@ class WorstCase:
 
     def lower_bound(self, W: Attributions) -> float:
         """No attributions have a smaller J, as the shortest subgradient at W shows."""
-        steepness = self._steepness(W) + self._rounding(W)
+        # of ∇R
+        rounding = (2.0 * c * loss.map.rounding(W).gradient for c, loss in self._others)
+        steepness = self._steepness(W) + math.fsum(rounding)
         return max(self.value(W) - steepness**2 / (4.0 * self._a), 0.0)
 
     def _steepness(self, W: Attributions) -> float:
@@ -110,15 +112,6 @@ class WorstCase:
             return max(float(np.linalg.norm(slope)) - 2.0 * self._a * self.radius, 0.0)
         rise = 2.0 * self._a * (1.0 + self.radius / r)
         return float(np.linalg.norm(rise * D + slope))
-
-    def _rounding(self, W: Attributions) -> float:
-        """Of ∇R."""
-        errors = (2.0 * c * loss.map.rounding(W).gradient for c, loss in self._others)
-        return math.fsum(errors)
-
-    @property
-    def _keeps_target(self) -> bool:
-        return self._steepness(self.target) == 0.0
 
     def _slope(self, W: Attributions) -> Array:
         """∇R(W)."""

@@ -209,9 +209,7 @@ CLARABEL_ROWS = 50_000
 class Splitting(Solver):
     """ADMM with a Newton finish; see the module for the programs that it takes."""
 
-    @property
-    def name(self) -> str:
-        return "splitting"
+    name = "splitting"
 
     def refusal(self, program: Program) -> str | None:
         return (

@@ -111,9 +111,7 @@ class Auto(Dispatcher):
     Use :meth:`select` to see the choice; each result names it too.
     """
 
-    @property
-    def name(self) -> str:
-        return "auto"
+    name = "auto"
 
     def take(self, program: Program) -> Solver | str:
         return _without_zeros(program, _first)
@@ -141,7 +139,8 @@ def _first(program: Program) -> Solver | str:
         answer = of_entries.take(program)
         if isinstance(answer, Solver):
             return answer
-    if _is_wide(program):
+    n_points, n_features = program.shape
+    if n_features > max(MANY_FEATURES, WIDE * n_points):
         answer = Transposed(Auto()).take(program)
         if isinstance(answer, Solver):
             return answer
@@ -151,11 +150,6 @@ def _first(program: Program) -> Solver | str:
             break
         answer = solver.take(program)
     return answer
-
-
-def _is_wide(program: Program) -> bool:
-    n_points, n_features = program.shape
-    return n_features > max(MANY_FEATURES, WIDE * n_points)
 
 
 _PREFERENCE: tuple[Solver, ...] = (
@@ -320,7 +314,8 @@ class Task:
         """The program that the solver sees."""
         if self.active is None:
             return self.program
-        return self.program.of_losses(self.active)
+        losses = tuple(self.program.losses[place] for place in self.active)
+        return replace(self.program, losses=losses, sizes=self.program.shape)
 
     def solve(
         self, weights: Array, tolerance: float, start: Solution | None = None
@@ -508,7 +503,6 @@ class Task:
 
     @property
     def _units(self) -> Units:
-        """Those of what is matched, where it says so."""
         return units_of_target(self.program.all_losses) or "gradient"
 
     def _solver_name(self, weights: Array) -> str:
@@ -591,8 +585,7 @@ class Task:
     @cached_property
     def _costs_of_zero(self) -> Array:
         """The losses of zero attributions, those of the bounds last."""
-        zero = self._trivial.zero
-        return np.array([zero[loss.name] for loss in self.program.all_losses])
+        return np.array([*self._trivial.zero.values()])
 
     @cached_property
     def _trivial(self) -> Trivial:

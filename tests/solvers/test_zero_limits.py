@@ -199,3 +199,12 @@ def test_a_sweep_of_limits_begins_at_zero():
 
 def mine():
     return po.Explanation(attributions=np.ones((N, D)), method="mine")
+
+
+def test_totals_that_a_limit_of_zero_meets_by_itself_are_left_to_it():
+    apart = po.Completeness(np.zeros(N), weights=[1.0, -1.0, 0.0])
+    best = po.solve(MATCHING + ROBUSTNESS, subject_to=[SMOOTHNESS <= 0.0, apart])
+    alone = po.solve(MATCHING + ROBUSTNESS, subject_to=[SMOOTHNESS <= 0.0])
+    np.testing.assert_array_equal(best.attributions, alone.attributions)
+    assert is_proven(best)
+    assert set(best.multipliers) == {"smoothness", "completeness"}

@@ -149,12 +149,10 @@ class GridGaussianGraph(Graph):
     @cached_property
     def _laplacian(self) -> ProductKernelLaplacian:
         smallest = np.finfo(float).tiny ** (1.0 / len(self.axes))
-        factors = (self._factor(axis) for axis in self.axes)
+        apart = (np.subtract.outer(axis, axis) for axis in self.axes)
+        factors = (gaussian(distances, self.lengthscale) for distances in apart)
         kernels = (np.where(k >= smallest, k, 0.0) for k in factors)
         return ProductKernelLaplacian(tuple(kernels))
-
-    def _factor(self, axis: Array) -> Array:
-        return gaussian(np.subtract.outer(axis, axis), self.lengthscale)
 
     def _explicit(self) -> OverPoints:
         return OverPoints(self.root, self.components)

@@ -556,7 +556,9 @@ class Unit:
     def of(cls, points: Points) -> Unit:
         """Divided by as much as makes the largest number at most one."""
         complete = not np.isnan(points).any()
-        largest = np.abs(points).max() if complete else _largest(points)
+        # the distance of a missing number is one
+        sizes = np.abs(points) if complete else np.fmax(np.abs(points), 1.0)
+        largest = sizes.max()
         _, exponent = np.frexp(largest)
         return cls(np.ldexp(points, -exponent), int(exponent), complete)
 
@@ -568,11 +570,6 @@ class Unit:
     def restored(self, distances: Array) -> Array:
         """Distances of the points as they were."""
         return np.asarray(np.ldexp(distances, self.exponent))
-
-
-def _largest(points: Points) -> float:
-    """The largest number, or 1, which is the distance of a missing one."""
-    return float(np.fmax(np.abs(points), 1.0).max())
 
 
 # ---- Which numbers are missing in which rows, and the edges between rows that differ
@@ -613,13 +610,10 @@ def share_across_patterns(graph: Graph, X: object) -> float:
 
 def within_patterns(graph: Graph, X: object) -> SimilarityGraph:
     """The graph without its edges between rows (n, D) that lack other columns."""
-    first, second = graph.edges[~_crosses(graph, X)].T
-    kept = graph.similarities[first, second]
-    shape = graph.n_nodes, graph.n_nodes
-    upper = sp.coo_array((np.asarray(kept), (first, second)), shape=shape)
-    inside = SimilarityGraph(
-        sp.csr_array(upper + upper.T), graph.kind, graph.parameters
-    )
+    kept = graph.edges[~_crosses(graph, X)]
+    similarities = np.asarray(graph.similarities[tuple(kept.T)])
+    matrix = symmetric(kept, similarities, graph.n_nodes)
+    inside = SimilarityGraph(matrix, graph.kind, graph.parameters)
     inside.names = graph.names
     return inside
 
@@ -690,7 +684,7 @@ def _gaussian(
     parameters = {"lengthscale": scale, "cutoff": cut}
     similar = gaussian(pair_distances(points, pairs), scale)
     kept = similar >= cut
-    graph = _symmetric(pairs[kept], similar[kept], len(points))
+    graph = symmetric(pairs[kept], similar[kept], len(points))
     return SimilarityGraph(graph, "gaussian", parameters)
 
 
@@ -712,7 +706,7 @@ def threshold_graph(
     points, _ = read_points(X, "X")
     limit = read_nonnegative(threshold, "threshold")
     pairs = pairs_within(points, np.sqrt(limit))
-    matrix = _symmetric(pairs, np.ones(len(pairs)), len(points))
+    matrix = symmetric(pairs, np.ones(len(pairs)), len(points))
     graph = SimilarityGraph(matrix, "threshold", {"threshold": limit})
     return within_patterns(graph, points) if same_pattern else graph
 
@@ -776,7 +770,8 @@ def _nearest(
     return _gaussian_on(union, points, lengthscale, count)
 
 
-def _symmetric(pairs: Edges, similarities: Array, n_nodes: int) -> Sparse:
+def symmetric(pairs: Edges, similarities: Array, n_nodes: int) -> Sparse:
+    """The matrix of similarities of pairs (n, n'), n < n'."""
     upper = sp.coo_array((similarities, tuple(pairs.T)), shape=(n_nodes, n_nodes))
     return sp.csr_array(upper + upper.T)
 
@@ -789,6 +784,6 @@ def _gaussian_on(
     if lengthscale is None:
         lengthscale = float(np.median(apart))
     scale = read_positive(lengthscale, "lengthscale")
-    graph = _symmetric(pairs, gaussian(apart, scale), len(points))
+    graph = symmetric(pairs, gaussian(apart, scale), len(points))
     parameters = {"n_neighbors": count, "lengthscale": scale}
     return SimilarityGraph(graph, "knn", parameters)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from propopt.losses.linear_algebra import OnePerColumn, conjugate_gradients
+from propopt.losses.linear_algebra import conjugate_gradients
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_each_column_is_a_system_of_its_own(system):
         precondition=np.copy,
         most_steps=300,
         reduction=1e-26,
-        systems=OnePerColumn(),
+        per_column=True,
     )
     assert done
     for j, shift in enumerate(shifts):
@@ -73,7 +73,7 @@ def test_columns_take_the_steps_that_they_take_alone(system):
     H, b = system
     B = np.column_stack([b, b[::-1]])
     X = np.zeros_like(B)
-    solved(H, B, X, most_steps=7, systems=OnePerColumn())
+    solved(H, B, X, most_steps=7, per_column=True)
     for j in range(2):
         x = np.zeros(30)
         solved(H, B[:, j], x, most_steps=7)
