@@ -636,21 +636,11 @@ _CLEAR: Final = 1e-9
 _HALVINGS: Final = 40
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class NeighbouringSigns:
-    """Whether coefficients change their sign beside a kernel width."""
-
-    # (n, D): the width of the change of sign that is nearest by its ratio to the law's
-    roots: Array
-    # (n, D): whether the sign at the law's width is not that without weights
-    turned: Truths
-    wide: Array  # (n, D): coefficients without weights, for ν → ∞
-
-
-def signs_around(exact: ExactLimits, points: Points) -> NeighbouringSigns:
+def signs_around(exact: ExactLimits, points: Points) -> tuple[Array, Truths, Array]:
     """Changes of sign around the law's kernel width ν_0, for all rows of points (n, D).
 
+    The width of the change of sign that is nearest by its ratio to ν_0, whether the
+    sign at ν_0 is not that without weights, and coefficients without: (n, D) each.
     Signs of interpolants are read on 256 places: two roots nearer than that may be
     missed. Rows that take more have :func:`sign_changes` to themselves.
     """
@@ -675,7 +665,7 @@ def signs_around(exact: ExactLimits, points: Points) -> NeighbouringSigns:
             if nearest is not None and nearest > own / REACH:
                 roots[n, j] = nearest
                 turned[n, j] = result.sign_at(own) != result.signs[-1]
-    return NeighbouringSigns(roots, turned, wide)
+    return roots, turned, wide
 
 
 @final

@@ -549,8 +549,8 @@ class TextLimeExplanation(
             if means is None:
                 result.append(row.coefficients)
             else:
-                run = expected_run(means, subject.law, row.value, n)
-                result.append(run.coefficients)
+                fit = expected_run(means, subject.law, row.value, n)
+                result.append(fit.coefficients[0])
         return result
 
     def required_n(self, se: float) -> list[Array]:

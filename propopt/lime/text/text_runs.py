@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, NamedTuple, final
+from typing import Final, final
 
 import numpy as np
 from scipy.special import logsumexp
@@ -19,6 +19,7 @@ from propopt.lime.single_runs import (
     Selection,
     SingleRun,
     covariances_of,
+    expected,
     named_selection,
 )
 from propopt.lime.text.text_reading import TextLaw, WordCoefficients, WordRegression
@@ -189,7 +190,7 @@ class TextFit:
                 )
             limits = WeighedWords.of(function, logs[None])
         values = None if own is None else np.array([own])
-        fit = FiniteFit.of(limits, values, n_samples, ridge, first_row, some)
+        fit = expected(limits, values, n_samples, ridge, first_row, some)
         return cls(fit, limits, logs, first_row)
 
     @property
@@ -216,16 +217,6 @@ def read_kept(kept: Truths, n_words: int) -> Truths:
 # ---- What LIME on a text gives with n samples, in the mean of runs
 
 
-class ExpectedWords(NamedTuple):
-    """Coefficients of a run of n samples around one document, in the mean of runs."""
-
-    coefficients: Values
-    """b_1, ..., b_d, (d,); 0 for words that are not fitted."""
-
-    intercept: float
-    """b_0."""
-
-
 def expected_run(
     function: SizeMeans | WordCoefficients,
     law: TextLaw,
@@ -236,16 +227,15 @@ def expected_run(
     kept: Truths | None = None,  # shape (d,)
     *,
     leverage: bool = True,
-) -> ExpectedWords:
+) -> FiniteFit:
     """What the package ``lime`` gives with n samples, in the mean of runs.
 
     The solution of ((n − 1) Σ̃ + v vᵀ + λ D) b = (n − 1) Γ̃ + v f(ξ), v = (1, ..., 1),
     D = diag(0, 1, ..., 1). Without ``leverage`` it holds for n much larger than d only.
     """
-    fit = TextFit.of(
+    return TextFit.of(
         function, law, value, n_samples, ridge, first_row, kept, leverage
     ).fit
-    return ExpectedWords(fit.coefficients[0], float(fit.intercept[0]))
 
 
 # ---- How far one run of LIME on a text is off what such runs give in their mean
