@@ -21,6 +21,7 @@ from propopt.lime.paths import (
     CurveValues,
     RationalVariable,
     SignChanges,
+    WidthCurve,
     read_widths,
     roots_of,
 )
@@ -142,46 +143,35 @@ _NOTHING: Final = 40.0
 """Below exp of less this weights do not count: there is the limit ν → 0."""
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class WordCurve:
-    """β_j as functions of u = ν² / (ν² + s²) in (0, 1)."""
+def _curve_of_words(function: TabledMeans) -> WidthCurve:
+    """β_j as functions of u = ν² / (ν² + s²) in (0, 1).
 
-    function: TabledMeans  # f
+    U begins where all but one word is kept in all that counts.
+    """
+    limits, d = WordRegression(function), function.n_words
+    gap = -float(np.diff(TextLaw(np.sqrt(0.5)).log_weights(d)[-3:-1])[0])
+    smallest = abs(gap) / (2.0 * _NOTHING)
+    variable = RationalVariable(_SCALE, d, smallest / (smallest + _SCALE**2))
 
-    @cached_property
-    def variable(self) -> RationalVariable:
-        """U; it begins where all but one word is kept in all that counts."""
-        d = self.function.n_words
-        gap = -float(np.diff(TextLaw(np.sqrt(0.5)).log_weights(d)[-3:-1])[0])
-        smallest = abs(gap) / (2.0 * _NOTHING)
-        start = smallest / (smallest + _SCALE**2)
-        return RationalVariable(_SCALE, d, start)
+    def quick(widths: Values) -> Array:
+        return limits.at(widths).coefficients
 
-    def at(self, u: Values, rest: Values, /) -> CurveValues:
-        """Values at u (n,), where 1 − u is ``rest``, and what rounding may be."""
-        widths = self.variable.widths(u, rest)
-        result = self._limits.at(widths)
-        return CurveValues(result.coefficients, self._rounding(widths))
+    def bounded(widths: Values) -> CurveValues:
+        return CurveValues(quick(widths), _rounding(function, widths))
 
-    def values(self, u: Values, rest: Values, /) -> Array:
-        """Values alone, (n, d)."""
-        return self._limits.at(self.variable.widths(u, rest)).coefficients
+    return WidthCurve(variable, bounded, quick)
 
-    @cached_property
-    def _limits(self) -> WordRegression:
-        return WordRegression(self.function)
 
-    def _rounding(self, widths: Values) -> Array:
-        """Of slopes, and of Γ_j less their mean over α_1 − α_2, (n, d)."""
-        d = self.function.n_words
-        logs = np.array([TextLaw(float(nu)).log_weights(d) for nu in widths])
-        bits = ExchangeableBits.of_sizes(logs)
-        # E |m − E m| / Var m is at most two, where sizes are whole numbers
-        of_slope = 1.0 / np.sqrt(np.maximum(d * bits.along, 0.25))
-        of_word = bits.share / bits.apart
-        size = ROUNDING * self.function.size * (of_slope + of_word)
-        return np.repeat(size[:, None], d, axis=1)
+def _rounding(function: TabledMeans, widths: Values) -> Array:
+    """Of slopes, and of Γ_j less their mean over α_1 − α_2, (n, d)."""
+    d = function.n_words
+    logs = np.array([TextLaw(float(nu)).log_weights(d) for nu in widths])
+    bits = ExchangeableBits.of_sizes(logs)
+    # E |m − E m| / Var m is at most two, where sizes are whole numbers
+    of_slope = 1.0 / np.sqrt(np.maximum(d * bits.along, 0.25))
+    of_word = bits.share / bits.apart
+    size = ROUNDING * function.size * (of_slope + of_word)
+    return np.repeat(size[:, None], d, axis=1)
 
 
 # ---- Coefficients of the words of one document as functions of the bandwidth
@@ -239,7 +229,7 @@ class WordPath:
         over sets of one size are not computed again.
         """
         announce_norms("signs of coefficients", [self.function.function], _ALL)
-        return roots_of(WordCurve(self.function.tabled), self.function.n_words)
+        return roots_of(_curve_of_words(self.function.tabled), self.function.n_words)
 
     def _at(self, bandwidth: float) -> WordCoefficients:
         return WordRegression(self.function).at(np.array([bandwidth]))
