@@ -372,12 +372,13 @@ def estimate_limits(
         announced = cost.announced("lime", function.calls, progress)
     evaluate = partial(function.value_at, labels=names)
     widths = law.widths(points, widths)
-    sampler = _Sampler(evaluate, law, uniforms, _n_outside(size, points.shape[1]))
+    n_outside = _n_outside(size, points.shape[1])
     with progress_bar("lime", len(points), progress) as bar, announced:
         parts = []
-        for rows in sampler.blocks(len(points)):
-            parts.append(sampler.estimates(points[rows], widths[rows]))
-            bar.advance(bar.task_ids[0], rows.stop - rows.start)
+        for some in _blocks(len(points), uniforms, n_outside):
+            around = points[some], widths[some]
+            parts.append(_estimates(evaluate, law, *around, uniforms, n_outside))
+            bar.advance(bar.task_ids[0], some.stop - some.start)
     return Limits.joined(parts)
 
 
@@ -398,53 +399,49 @@ def _n_outside(size: int, n_columns: int) -> int:
     return max(0, min(room, MOST_OUTSIDE))
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class _Sampler:
-    """Draws of Q around rows, and what each block of them says."""
-
-    evaluate: Callable[[Points], Values]  # f at points (m, D)
-    law: LimeLaw  # of them
-    uniforms: Array  # (B, s, D): what is made samples, around each row
-    n_outside: int  # see terms
-
-    def blocks(self, n_rows: int) -> list[slice]:
-        n_terms = 1 + (self.n_outside > 0) * (1 + self.n_outside)
-        row_bytes = 3 * n_terms * self.uniforms.nbytes
-        width = n_terms * self.uniforms.shape[2]
-        label = f"fits of {width} terms to {self.uniforms[..., 0].size} samples"
-        require_memory(
-            row_bytes + 24.0 * _BLOCKS * width**2, label, "use fewer samples"
-        )
-        return list(_TABLES.blocks(n_rows, row_bytes))
-
-    def estimates(self, points: Points, widths: Values) -> Limits:
-        """Limits at rows, and their errors."""
-        n_blocks, size, width = self.uniforms.shape
-        shape = len(points), n_blocks, size, width
-        uniforms = np.broadcast_to(self.uniforms, shape)
-        tilts = self.law.tilts(points, widths)
-        alpha = np.stack([tilt.alpha for tilt in tilts], axis=1)
-        draws = draws_at(
-            self.law.columns, points, widths, uniforms.reshape(len(points), -1, width)
-        )
-        values = evaluated(self.evaluate, draws.samples).reshape(shape[:3])
-        fit = cross_fitted(terms(uniforms, alpha, self.n_outside), values)
-        # E f z̃_j with z̃_j = (z_j − α_j) / √(α_j (1 − α_j)) is β_j √(α_j (1 − α_j))
-        spread = np.sqrt(alpha * (1.0 - alpha))
-        slopes = fit.slopes[..., :width] / np.where(spread > 0.0, spread, 1.0)
-        intercepts = fit.means - (alpha * slopes).sum(axis=-1)
-        return Limits(
-            slopes.mean(axis=0),
-            fit.means.mean(axis=0),
-            alpha,
-            np.sum([tilt.log_weight for tilt in tilts], axis=0),
-            standard_errors=_error(slopes),
-            intercept_error=_error(intercepts),
-            evaluations=values.size,
-        )
+def _blocks(n_rows: int, uniforms: Array, n_outside: int) -> list[slice]:
+    """Rows around which draws are held at once."""
+    n_terms = 1 + (n_outside > 0) * (1 + n_outside)
+    row_bytes = 3 * n_terms * uniforms.nbytes
+    width = n_terms * uniforms.shape[2]
+    label = f"fits of {width} terms to {uniforms[..., 0].size} samples"
+    require_memory(row_bytes + 24.0 * _BLOCKS * width**2, label, "use fewer samples")
+    return list(_TABLES.blocks(n_rows, row_bytes))
 
 
-def _error(blocks: Array) -> Array:
-    """Of the mean of independent blocks."""
+def _estimates(
+    evaluate: Callable[[Points], Values],
+    law: LimeLaw,
+    points: Points,
+    widths: Values,
+    uniforms: Array,  # (B, s, D): what is made samples, around each row
+    n_outside: int,  # see terms
+) -> Limits:
+    """Limits at rows, and their errors: what each block of draws of Q says."""
+    n_blocks, size, width = uniforms.shape
+    shape = len(points), n_blocks, size, width
+    copies = np.broadcast_to(uniforms, shape)
+    tilts = law.tilts(points, widths)
+    alpha = np.stack([tilt.alpha for tilt in tilts], axis=1)
+    flat = copies.reshape(len(points), -1, width)
+    draws = draws_at(law.columns, points, widths, flat)
+    values = evaluated(evaluate, draws.samples).reshape(shape[:3])
+    fit = cross_fitted(terms(copies, alpha, n_outside), values)
+    # E f z̃_j with z̃_j = (z_j − α_j) / √(α_j (1 − α_j)) is β_j √(α_j (1 − α_j))
+    spread = np.sqrt(alpha * (1.0 - alpha))
+    slopes = fit.slopes[..., :width] / np.where(spread > 0.0, spread, 1.0)
+    intercepts = fit.means - (alpha * slopes).sum(axis=-1)
+    return Limits(
+        slopes.mean(axis=0),
+        fit.means.mean(axis=0),
+        alpha,
+        np.sum([tilt.log_weight for tilt in tilts], axis=0),
+        standard_errors=error_of_blocks(slopes),
+        intercept_error=error_of_blocks(intercepts),
+        evaluations=values.size,
+    )
+
+
+def error_of_blocks(blocks: Array) -> Array:
+    """The scatter of the mean of independent blocks."""
     return np.asarray(blocks.std(axis=0, ddof=1) / np.sqrt(len(blocks)))

@@ -40,7 +40,7 @@ from propopt.lime.text.text_diagnosis import (
     TextEvidence,
     told_of_documents,
 )
-from propopt.lime.text.text_paths import MeansBySize, WordPath, word_path
+from propopt.lime.text.text_paths import WordPath, word_path
 from propopt.lime.text.text_reading import (
     ExplainedDocument,
     TextLaw,
@@ -638,13 +638,13 @@ class TextLimeExplanation(
         means = self.asked("path").means[n]
         if means is None:
             raise Refused(f"path: {self.rows[n].reason}")
-        own = self.law.bandwidth
-        grid = read_widths(bandwidths, own if np.isfinite(own) else 1.0)
+        width = self.law.bandwidth
+        grid = read_widths(bandwidths, width if np.isfinite(width) else 1.0)
         if not isinstance(means, SampledWords):
             return word_path(means, grid)
-        limits = means.at(grid)
-        known, errors = MeansBySize(means), limits.standard_errors
-        return WordPath(grid, limits.coefficients, limits.intercept, known, errors)
+        own, limits = means.at(grid), WordRegression(means)
+        errors = own.standard_errors
+        return WordPath(grid, own.coefficients, own.intercept, limits, errors)
 
     def to_attributions(self) -> Explanation:
         """Coefficients as attributions (N, V) of all words of the documents.

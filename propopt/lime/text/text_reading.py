@@ -245,7 +245,7 @@ class WordRegression:
 
         shares (K, d + 1).
         """
-        d, means = self.function.n_words, self._means
+        d, means = self.function.n_words, self.means
         # u = d − 1 − m and E_m f − E_(d−1) f: sums of what is small are small
         u = d - 1.0 - np.arange(d)
         level = means[:d] - means[d - 1]
@@ -267,7 +267,8 @@ class WordRegression:
         return WordCoefficients(coefficients, at_full - slope * (d - 1.0))
 
     @cached_property
-    def _means(self) -> Values:
+    def means(self) -> Values:
+        """E_m f for m = 0, ..., d words kept, (d + 1,)."""
         return self.function.mean_by_size()
 
 

@@ -24,6 +24,7 @@ from scipy.special import comb, ndtr, stdtrit
 
 from propopt.base.arrays import Array, Positions, Truths, Values
 from propopt.base.errors import InvalidInput
+from propopt.lime.surrogates import error_of_blocks
 from propopt.lime.text.text_reading import TextLaw, WordCoefficients, WordRegression
 from propopt.lime.text.text_runs import WordDraws
 from propopt.structures.subsets.sets import random_sets, sets_of_size
@@ -242,8 +243,8 @@ class SampledWords:
         return WordCoefficients(
             coefficients.mean(axis=0),
             intercept.mean(axis=0),
-            correction[:, None] * _error(coefficients),
-            correction * _error(intercept),
+            correction[:, None] * error_of_blocks(coefficients),
+            correction * error_of_blocks(intercept),
         )
 
     @cached_property
@@ -367,8 +368,3 @@ def _correction(blocks: Array) -> Array:
     excess = np.maximum(g.mean(axis=-1), 0.0)
     freedom = 2.0 / (2.0 / (B - 1) + excess / B)
     return np.asarray(stdtrit(freedom, ndtr(_DEVIATIONS)) / _DEVIATIONS)
-
-
-def _error(blocks: Array) -> Array:
-    """The scatter of the mean of independent blocks."""
-    return np.asarray(blocks.std(axis=0, ddof=1) / np.sqrt(len(blocks)))
