@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, final
 
 import numpy as np
-import pandas as pd
 from scipy.special import log_ndtr
 
 from propopt.base.arrays import Array, Attributions, Points, Truths, Values
@@ -174,10 +173,6 @@ class Gains:
     deviation: Array  # (n, D): σ̃ of the weighted samples
     log_weight: Values  # (n,): log C, the mean weight of a sample
     labels: Labels = Labels()
-
-    def to_frame(self) -> pd.DataFrame:
-        """The gains, with the names of rows and columns."""
-        return self.labels.frame(self.gain)
 
 
 def gains(law: LimeLaw, X: Any) -> Gains:

@@ -7,9 +7,9 @@ gives that column a coefficient, though nothing changes near the row.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, Final, final
+from dataclasses import replace
+from functools import cache
+from typing import Any, Final
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -144,7 +144,7 @@ def cancellation(case: Evidence) -> Checked:
     ratio = np.full(ranges.shape, np.nan)
     np.divide(np.abs(case.beta), ranges, out=ratio, where=some)
 
-    others = _Rebinned(case, ratio < SMALL_SHARE)
+    others = _with_other_bins(case, ratio < SMALL_SHARE)
 
     def sentence(n: int, j: int) -> str:
         profile = case.profiles[j][n]
@@ -152,7 +152,7 @@ def cancellation(case: Evidence) -> Checked:
             f"the column moves the mean of f by {case.about}{ranges[n, j]:.4g}, from "
             f"{np.nanmin(profile):.4g} to {np.nanmax(profile):.4g} over its bins, and "
             f"has the coefficient {case.beta[n, j]:.4g}: its bin is near the mean of "
-            f"the others{others.told(n, j)}"
+            f"the others{others(n, j)}"
         )
 
     remedy = "look at the profile over all bins, or choose another number of bins"
@@ -164,48 +164,33 @@ def cancellation(case: Evidence) -> Checked:
     )
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class _Rebinned:
-    """Coefficients with one bin less and one more, where they are told.
+def _with_other_bins(case: Evidence, wanted: Truths) -> Callable[[int, int], str]:
+    """The end of a sentence: coefficients with one bin less and one more.
 
     Estimates are made for the first few only: each takes draws of its own.
     """
+    few = wanted
+    if case.subject.exact is None:
+        few = wanted & (np.cumsum(wanted).reshape(wanted.shape) <= _FEW)
 
-    case: Evidence
-    wanted: Truths
+    @cache
+    def coefficients(j: int, count: int) -> Values:
+        values, rows = np.full(len(wanted), np.nan), np.flatnonzero(few[:, j])
+        law = rebinned(case, j, count) if len(rows) > 0 else None
+        if law is not None:
+            values[rows] = case.rebinned(law, rows, j)
+        return values
 
-    def told(self, n: int, j: int) -> str:
-        """The end of a sentence."""
-        own = len(inner_edges(self.case.law.columns[j])) + 1
+    def told(n: int, j: int) -> str:
+        own = len(inner_edges(case.law.columns[j])) + 1
         known = [
             f"{value:.4g} with {count} bins"
             for count in (own - 1, own + 1)
-            if not np.isnan(value := self._coefficients[j, count][n])
+            if not np.isnan(value := coefficients(j, count)[n])
         ]
         return f"; it is {' and '.join(known)}" if known else ""
 
-    @cached_property
-    def _coefficients(self) -> dict[tuple[int, int], Array]:
-        """By columns and numbers of bins, (N,): NaN where it is not told."""
-        result, columns = {}, np.flatnonzero(self._few.any(axis=0))
-        for j in np.flatnonzero(self.wanted.any(axis=0)).tolist():
-            own = len(inner_edges(self.case.law.columns[j])) + 1
-            for count in (own - 1, own + 1):
-                values = np.full(len(self.wanted), np.nan)
-                rows = np.flatnonzero(self._few[:, j])
-                law = rebinned(self.case, j, count) if j in columns else None
-                if law is not None:
-                    values[rows] = self.case.rebinned(law, rows, j)
-                result[j, count] = values
-        return result
-
-    @cached_property
-    def _few(self) -> Truths:
-        """Which are computed."""
-        if self.case.subject.exact is not None:
-            return self.wanted
-        return self.wanted & (np.cumsum(self.wanted).reshape(self.wanted.shape) <= _FEW)
+    return told
 
 
 def rebinned(case: Evidence, j: int, n_bins: int) -> LimeLaw | None:

@@ -220,12 +220,13 @@ def columns_of(
     for j, (name, values) in enumerate(zip(names, points.T, strict=True)):
         if coded[j]:
             columns.append(coded_column(_codes(values, own[j]), weights))
-        elif package:
+            continue
+        if package:
             bins = _of_package(values, rules[j], name)
-            columns.append(number_column(bins, weights, rules[j].n_bins))
         else:
-            bins = NumberBins.of(values, rules[j].inner_edges(_known(values)))
-            columns.append(number_column(bins, weights, rules[j].n_bins))
+            known = values[~np.isnan(values)]
+            bins = NumberBins.of(values, rules[j].inner_edges(known))
+        columns.append(number_column(bins, weights, rules[j].n_bins))
     return columns
 
 
@@ -265,10 +266,6 @@ def _of_package(values: Array, rule: BinRule, name: str) -> NumberBins:
             "without package=True they are a bin of their own"
         )
     return NumberBins.of_package(values, rule.inner_edges(values))
-
-
-def _known(values: Array) -> Array:
-    return values[~np.isnan(values)]
 
 
 def _shares(frequencies: Array, weights: BinWeights) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, final
@@ -214,7 +214,7 @@ _SMALL: Final = 0.01
 
 
 @rule("bandwidth fragility", threshold=_OCTAVE, weight=0.9, below=True)
-def fragile_sign(case: TextEvidence) -> Checked | str:
+def turning_word(case: TextEvidence) -> Checked | str:
     """Its number is |log2(root / ν)|, of roots from half to twice ν."""
     if case.is_long:
         return TOO_MANY
@@ -341,7 +341,7 @@ _WIDER: Final = "a wider kernel, more samples, or the limits themselves"
     per_row=False,
     per_column=False,
 )
-def sample_collapse(case: TextEvidence) -> Checked:
+def samples_of_texts(case: TextEvidence) -> Checked:
     """Its number is n (E π)² / E π² over ten for each coefficient."""
     shares = np.array([case.moments.effective_share])
     return counting_samples(case.n_samples, shares, case.n_words + 1, _WIDER)
@@ -354,7 +354,7 @@ def sample_collapse(case: TextEvidence) -> Checked:
     per_row=False,
     per_column=False,
 )
-def ridge_collapse(case: TextEvidence) -> Checked:
+def ridge_of_texts(case: TextEvidence) -> Checked:
     """Its number is λ ‖Σ⁻¹‖ / n."""
     number = PACKAGE_RIDGE * case.moments.inverse_norm / case.n_samples
 
@@ -445,7 +445,7 @@ def noisy_word(case: TextEvidence) -> Checked | str:
 
 
 @rule("unstable ranking", threshold=0.9, weight=0.42, below=True, per_column=False)
-def unstable_ranking(case: TextEvidence) -> Checked | str:
+def unstable_word_ranking(case: TextEvidence) -> Checked | str:
     """Its number is the probability that a run names the largest ones."""
     if case.is_long:
         return TOO_MANY
@@ -565,12 +565,12 @@ def ignored_words(case: TextEvidence) -> Checked:
 TEXT_RULES: Final[tuple[Rule[TextEvidence], ...]] = (
     shared_feature,
     ignored_words,
-    fragile_sign,
+    turning_word,
     leaving_one_out,
     noisy_word,
-    unstable_ranking,
-    ridge_collapse,
-    sample_collapse,
+    unstable_word_ranking,
+    ridge_of_texts,
+    samples_of_texts,
     words_left_out,
     sum_gap,
     blind_spot,
@@ -601,7 +601,11 @@ def _of_rule(
     rule: Rule[TextEvidence], cases: dict[int, TextEvidence], place: dict[str, int]
 ) -> list[LimeFinding | QuietRule]:
     """What one rule finds in all documents; else where it was nearest."""
-    told = [_placed(item, n, cases[n], place) for n, item in _items(rule, cases)]
+    told = [
+        _placed(item, n, case, place)
+        for n, case in cases.items()
+        for item in rule.findings(case)
+    ]
     sign = -1.0 if rule.below else 1.0
     near = [-np.inf if np.isnan(item.number) else sign * item.number for item in told]
     worst = told[int(np.argmax(near))]
@@ -611,14 +615,6 @@ def _of_rule(
         several = f"so it is of {len(findings)} of {len(cases)} documents"
         return [replace(worst, row=None, sentence=f"{worst.sentence}; {several}")]
     return [*findings] or [worst]
-
-
-def _items(
-    rule: Rule[TextEvidence], cases: dict[int, TextEvidence]
-) -> Iterator[tuple[int, LimeFinding | QuietRule]]:
-    for n, case in cases.items():
-        for item in rule.findings(case):
-            yield n, item
 
 
 def _placed(
