@@ -2,13 +2,13 @@
 
 - :class:`~propopt.lime.moments.IndependentBits`: of tables.
 - :class:`~propopt.lime.moments.ExchangeableBits`: of texts.
-- :class:`~propopt.lime.moments.Surrogate`: limits of LIME that have them.
+- :class:`~propopt.lime.moments.WeighedWords`: limits that have these.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias, final
+from typing import final
 
 import numpy as np
 
@@ -145,24 +145,20 @@ class IndependentBits:
         return steep if kept is None else np.where(kept, steep, 0.0)
 
 
-# ---- What a surrogate is: coefficients, and the moments of the bits it is fitted to
+# ---- Limits on texts, with what a fit to samples has to know of their bits
 
 
-BitMoments: TypeAlias = IndependentBits | ExchangeableBits
-"""Means and covariances of D bits under the weighted law Q, in n situations."""
+@final
+@dataclass(frozen=True, eq=False)
+class WeighedWords:
+    """Limits under weights of sizes, with the moments of bits, in n situations."""
 
-
-class Surrogate(Protocol):
-    """What LIME tends to in n situations, with the bits it is fitted to."""
-
-    @property
-    def coefficients(self) -> Attributions:
-        """β_j, (n, D)."""
+    coefficients: Attributions  # (n, d): β
+    intercept: Values  # (n,): β_0
+    bits: ExchangeableBits  # of the words that are kept
 
     @property
     def mean(self) -> Values:
         """E_Q f, (n,)."""
-
-    @property
-    def bits(self) -> BitMoments:
-        """Moments under Q."""
+        kept = self.bits.share * self.coefficients.sum(axis=1)
+        return np.asarray(self.intercept + kept)

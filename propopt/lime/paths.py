@@ -248,11 +248,6 @@ class Piece:
         return self.low + 0.5 * (self.high - self.low) * (t + 1.0)
 
 
-def of_degree(evaluate: ValuesAt, degree: int) -> Piece:
-    """Polynomials of a known degree, on (0, 1)."""
-    return _interpolated(evaluate, 0.0, 1.0, degree + 1 + _SPARE, _SPARE)
-
-
 def adaptive(evaluate: ValuesAt, start: float) -> Iterator[Piece]:
     """Pieces of (start, 1) whose degree doubles until what is left is rounding."""
     ahead, n_pieces = [(start, 1.0)], 1
@@ -448,13 +443,11 @@ def roots_of(curve: WidthCurve, n_columns: int) -> SignChanges:
     values.
     """
     degree = curve.variable.degree
-    known = degree is not None and degree <= LARGEST_DEGREE
-    pieces: Sequence[Piece]
-    if degree is not None and degree <= LARGEST_DEGREE:
-        pieces = [of_degree(curve.at, degree)]
+    if degree is None or degree > LARGEST_DEGREE:
+        pieces, complete = list(adaptive(curve.at, curve.variable.start)), False
     else:
-        pieces = list(adaptive(curve.at, curve.variable.start))
-    complete = known and pieces[0].resolved
+        pieces = [_interpolated(curve.at, 0.0, 1.0, degree + 1 + _SPARE, _SPARE)]
+        complete = pieces[0].resolved
     runs = [sign_runs(curve, pieces, j) for j in range(n_columns)]
     return SignChanges(
         _columns(curve, runs), complete, _statement(curve, pieces, complete)
@@ -652,14 +645,15 @@ class _Variable:
     @property
     def last(self) -> float:
         """Of 1 − exp(−r), or r / (1 + 2 r)."""
-        r = REACH**2 / (2.0 * self.own**2)
-        return float(-np.expm1(-r)) if self.by_bits else r / (1.0 + 2.0 * r)
+        return self._bounded(self.own / REACH)
 
     def of(self, width: float) -> float:
         """The place of a width."""
+        return 2.0 * self._bounded(width) / self.last - 1.0
+
+    def _bounded(self, width: float) -> float:
         r = 1.0 / (2.0 * width**2)
-        s = float(-np.expm1(-r)) if self.by_bits else r / (1.0 + 2.0 * r)
-        return 2.0 * s / self.last - 1.0
+        return float(-np.expm1(-r)) if self.by_bits else r / (1.0 + 2.0 * r)
 
     def widths(self, nodes: Array) -> Array:
         """The widths at places."""

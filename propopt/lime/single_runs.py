@@ -16,7 +16,7 @@ from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
 from propopt.lime.expectations import Limits
 from propopt.lime.laws.lime_law import LimeLaw, draws_at
-from propopt.lime.moments import Surrogate
+from propopt.lime.moments import WeighedWords
 from propopt.lime.surrogates import CommonDraws, evaluated, stratified_uniforms
 
 
@@ -122,7 +122,7 @@ class FiniteFit:
     """
 
     # β, E_Q f, and the moments of bits, α, S and log C, in n situations
-    limits: Surrogate
+    limits: Limits | WeighedWords
     values: Values | None  # (n,): f(ξ); None where the row itself is no sample
     n_samples: int  # samples, the row itself included where it is one
     ridge: float = 1.0  # λ ≥ 0, on all coefficients but the intercept
@@ -358,7 +358,7 @@ def covariances_of(
 
 
 def expected(
-    limits: Surrogate,
+    limits: Limits | WeighedWords,
     values: Values | None,  # shape (n,)
     n_samples: int,
     ridge: float = 1.0,

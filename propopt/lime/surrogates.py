@@ -256,13 +256,14 @@ class CommonDraws:
     def errors(self, points: Points, widths: Values) -> tuple[Array, ...]:
         """Standard errors of :meth:`means`, of what the fit leaves over, (n, B_j)."""
         weights, result = self.weights(points, widths), []
-        for bins, own in zip(self.bins, self._additive, strict=True):
+        _, additive, unfitted = self._fit
+        for bins, own in zip(self.bins, additive, strict=True):
             inside = (bins[:, None] == np.arange(len(own))) * 1.0
             mass = weights.T @ inside
             extra = np.zeros(mass.shape)
-            left = weights.T @ (self._left[:, None] * inside)
+            left = weights.T @ (unfitted[:, None] * inside)
             np.divide(left, mass, out=extra, where=mass > 0.0)
-            apart = self._left[:, None] - extra[:, bins].T
+            apart = unfitted[:, None] - extra[:, bins].T
             square = (weights**2 * apart**2).T @ inside
             error = np.full(mass.shape, np.nan)
             np.divide(np.sqrt(square), mass, out=error, where=mass > 0.0)
@@ -276,18 +277,19 @@ class CommonDraws:
         samples, as columns are independent; only what it leaves over is estimated.
         """
         weights, n = self.weights(points, widths), len(points)
+        constant, additive, unfitted = self._fit
         tilts = [
             column.tilt(x, widths)
             for column, x in zip(self.columns, points.T, strict=True)
         ]
         shares = [t.alpha * t.inside + t.complement * t.outside for t in tilts]
-        levels = [p.T @ own for p, own in zip(shares, self._additive, strict=True)]
-        total = self._constant + np.sum(levels, axis=0)
+        levels = [p.T @ own for p, own in zip(shares, additive, strict=True)]
+        total = constant + np.sum(levels, axis=0)
         result = []
-        for bins, own, level in zip(self.bins, self._additive, levels, strict=True):
+        for bins, own, level in zip(self.bins, additive, levels, strict=True):
             inside = bins[:, None] == np.arange(len(own))
             mass = weights.T @ inside
-            left = weights.T @ (self._left[:, None] * inside)
+            left = weights.T @ (unfitted[:, None] * inside)
             extra = np.full((n, len(own)), np.nan)
             np.divide(left, mass, out=extra, where=mass > 0.0)
             result.append((total - level)[:, None] + own + extra)
@@ -317,18 +319,6 @@ class CommonDraws:
         numbers = np.linalg.lstsq(design, self.values - constant, rcond=1e-10)[0]
         left = self.values - constant - design @ numbers
         return constant, tuple(np.split(numbers, np.cumsum(sizes)[:-1])), left
-
-    @property
-    def _constant(self) -> float:
-        return self._fit[0]
-
-    @property
-    def _additive(self) -> tuple[Array, ...]:
-        return self._fit[1]
-
-    @property
-    def _left(self) -> Values:
-        return self._fit[2]
 
 
 # ---- Limits of LIME for functions that can only be called, with standard errors

@@ -291,8 +291,7 @@ def counting_samples(
     """
     effective = n_samples * shares
 
-    def sentence(n: int, j: int) -> str:
-        del j
+    def sentence(n: int, _: int) -> str:
         return (
             f"of {n_samples:,} samples {effective[n]:.3g} count, for {n_fitted} "
             "coefficients"
@@ -493,8 +492,7 @@ def low_r2(case: Evidence) -> Checked:
     """Its number is the share of Var_Q f that the surrogate explains."""
     r2, interactions = case.explanation.r2, case.interactions
 
-    def sentence(n: int, j: int) -> str:
-        del j
+    def sentence(n: int, _: int) -> str:
         return (
             f"the surrogate has {r2[n]:.1%} of the variance of f; interactions "
             f"of columns have {interactions[n]:.1%}, and the rest is within bins"
@@ -516,8 +514,7 @@ def local_gap(case: Evidence) -> Checked:
     sd = np.sqrt(own.runs.variance)
     ratio = np.divide(np.abs(gap), sd, out=np.zeros(len(gap)), where=sd > 0.0)
 
-    def sentence(n: int, j: int) -> str:
-        del j
+    def sentence(n: int, _: int) -> str:
         return (
             f"f is {own.values[n]:.4g} at the row and the surrogate "
             f"{own.at_row[n]:.4g}, {ratio[n]:.2g} sd of f under the weighted law away"
@@ -597,8 +594,7 @@ def correlated_columns(case: Evidence) -> Checked | str:
     a, b = divmod(int(correlation.argmax()), len(used))
     count = int((correlation.max(axis=1) > correlated_columns.threshold).sum())
 
-    def sentence(n: int, j: int) -> str:
-        del n, j
+    def sentence(*_: int) -> str:
         names = case.names
         return (
             f"{names[used[a]]} and {names[used[b]]} have the correlation "
@@ -626,8 +622,7 @@ def off_the_data(case: Evidence) -> Checked | str:
         return "f depends on no column"
     shares = off_support(case)
 
-    def sentence(n: int, j: int) -> str:
-        del j
+    def sentence(n: int, _: int) -> str:
         return (
             f"{shares[n]:.0%} of the samples are farther from the nearest row of the "
             f"data than {_QUANTILE:.0%} of its rows are from theirs: f is asked where "
@@ -763,8 +758,7 @@ def naming_largest(run: SingleRun, beta: Attributions) -> Checked:
     largest = np.where(sizes[:, -1] > 0.0, sizes[:, -1], 1.0)
     stakes = 2.0 * np.sqrt(2.0) * noise / largest
 
-    def sentence(n: int, j: int) -> str:
-        del j
+    def sentence(n: int, _: int) -> str:
         return (
             f"a run of {run.n_samples:,} samples names the {MOST_NAMED} largest "
             f"coefficients with probability {chances[n]:.2f}"
@@ -793,8 +787,7 @@ def non_local_weights(case: Evidence) -> Checked | str:
         return "samples have no weights"
     number, most = float(np.median(share)), float(case.interactions.max())
 
-    def sentence(n: int, j: int) -> str:
-        del n, j
+    def sentence(*_: int) -> str:
         return (
             f"{number:.2%} of the samples count with the kernel width "
             f"{case.law.kernel_width:.4g}: the explanation is of the whole table, and "
@@ -836,8 +829,7 @@ def unequal_bins(case: Evidence) -> Checked | str:
     counts = np.array([len(c.edges) + 1 for _, c in columns])
     merged = [case.names[columns[k][0]] for k in np.flatnonzero(counts < counts.max())]
 
-    def sentence(n: int, j: int) -> str:
-        del n, j
+    def sentence(*_: int) -> str:
         shares = columns[worst][1].shares
         of_equal = (
             f"; {plural(len(merged), 'column')} with fewer than {counts.max()} bins, "
@@ -868,8 +860,7 @@ def point_mass(case: Evidence) -> Checked | str:
         some &= ~np.isnan(column.pieces.mean)
         single[0, j] = float(column.shares[some].sum())
 
-    def sentence(n: int, j: int) -> str:
-        del n
+    def sentence(_: int, j: int) -> str:
         return (
             f"{single[0, j]:.0%} of the samples have one value of a bin whose ends are "
             "equal; the package draws its z-score, about 0, in place of it"
@@ -914,8 +905,7 @@ def free_intercept(case: Evidence) -> Checked | str:
     moved = np.stack([_penalised(case, n) for n in range(len(case.beta))])
     change = np.abs(moved - case.finite.coefficients) / case.largest
 
-    def sentence(n: int, j: int) -> str:
-        del j
+    def sentence(n: int, _: int) -> str:
         k = int(change[n].argmax())
         return (
             "the package leaves the intercept free; with a penalty on it too, as the "

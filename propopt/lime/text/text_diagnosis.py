@@ -226,8 +226,7 @@ def turning_word(case: TextEvidence) -> Checked | str:
     distance = _to_zero(widths / case.law.bandwidth, path)
     most = np.abs(path).max(axis=0)
 
-    def sentence(n: int, j: int) -> str:
-        del n
+    def sentence(_: int, j: int) -> str:
         root = case.law.bandwidth * 2.0 ** distance[j]
         return (
             f"the coefficient of {case.words[j]!r}, {case.beta[j]:.3g} at the "
@@ -263,8 +262,7 @@ def leaving_one_out(case: TextEvidence) -> Checked | str:
     shares = case.law.shares(case.n_words)
     share = shares[-2] / shares.sum()
 
-    def sentence(n: int, j: int) -> str:
-        del n, j
+    def sentence(*_: int) -> str:
         constant = case.at_zero.coefficients[0]
         return (
             f"texts that lose one word have {share:.0%} of the weight: coefficients "
@@ -358,8 +356,7 @@ def ridge_of_texts(case: TextEvidence) -> Checked:
     """Its number is λ ‖Σ⁻¹‖ / n."""
     number = PACKAGE_RIDGE * case.moments.inverse_norm / case.n_samples
 
-    def sentence(n: int, j: int) -> str:
-        del n, j
+    def sentence(*_: int) -> str:
         top = int(np.argmax(case.sizes))
         mean = case.expected()[top]
         return (
@@ -388,8 +385,7 @@ def words_left_out(case: TextEvidence) -> Checked | str:
     fitted, whole = case.expected(kept), case.expected()
     moved = np.where(kept, np.abs(fitted - whole), np.nan)
 
-    def sentence(n: int, j: int) -> str:
-        del n
+    def sentence(_: int, j: int) -> str:
         return (
             f"where {N_KEPT} words are kept, as by default, {case.words[j]!r} has "
             f"{fitted[j]:.3g} in the mean of runs, and "
@@ -423,8 +419,7 @@ def noisy_word(case: TextEvidence) -> Checked | str:
     ratio = np.full(case.n_words, np.nan)
     np.divide(contrast, sd, out=ratio, where=(sd > 0.0) & ~case.ignored)
 
-    def sentence(n: int, j: int) -> str:
-        del n
+    def sentence(_: int, j: int) -> str:
         return (
             f"{case.words[j]!r} is {contrast[j]:.2g} from the median of all words, "
             f"{ratio[j]:.2g} standard deviations of a run of {case.n_samples:,} "
@@ -432,8 +427,7 @@ def noisy_word(case: TextEvidence) -> Checked | str:
             "nothing"
         )
 
-    def remedy(n: int, j: int) -> str:
-        del n
+    def remedy(_: int, j: int) -> str:
         return exact_instead(case.n_samples * (2.0 / max(ratio[j], 1e-9)) ** 2)
 
     return Checked(
@@ -475,8 +469,7 @@ def shared_feature(case: TextEvidence) -> Checked | str:
     groups = np.array(seen.beside)
     joint = np.array([np.abs(case.beta[groups == name]).sum() for name in groups])
 
-    def sentence(n: int, j: int) -> str:
-        del n
+    def sentence(_: int, j: int) -> str:
         others = np.flatnonzero((groups == groups[j]) & (np.arange(len(groups)) != j))
         return (
             f"{case.words[j]!r} and {case.named(others)} are one feature of the model, "
@@ -521,8 +514,7 @@ def unknown_words(case: TextEvidence) -> Checked | str:
     unknown = np.flatnonzero(~seen.known)
     share = len(unknown) / case.n_words
 
-    def sentence(n: int, j: int) -> str:
-        del n, j
+    def sentence(*_: int) -> str:
         return (
             f"the model knows {case.n_words - len(unknown)} of {case.n_words} words; "
             f"{case.named(unknown)} change nothing, and have "
@@ -542,8 +534,7 @@ def ignored_words(case: TextEvidence) -> Checked:
     """Its number is |β_j| over the largest of the document."""
     some = np.flatnonzero(case.ignored)
 
-    def sentence(n: int, j: int) -> str:
-        del n
+    def sentence(_: int, j: int) -> str:
         return (
             f"the model ignores {case.words[j]!r}; its coefficient {case.beta[j]:.3g} "
             f"is that of all {len(some)} such words, and comes of what other words do "

@@ -9,11 +9,11 @@ from typing import Final, final
 import numpy as np
 from scipy.special import logsumexp
 
-from propopt.base.arrays import Array, Attributions, Positions, Truths, Values
+from propopt.base.arrays import Array, Positions, Truths, Values
 from propopt.base.checks import read_count, read_nonnegative
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget, require_memory
-from propopt.lime.moments import ExchangeableBits
+from propopt.lime.moments import ExchangeableBits, WeighedWords
 from propopt.lime.single_runs import (
     FiniteFit,
     Selection,
@@ -121,33 +121,10 @@ def effective_log_weights(
 # ---- The fit to n samples around a document, in its mean
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class WeighedWords:
-    """Limits under weights of sizes, with the moments of bits, in n situations."""
-
-    coefficients: Attributions  # (n, d): β
-    intercept: Values  # (n,): β_0
-    bits: ExchangeableBits  # of the words that are kept
-
-    @classmethod
-    def of(cls, function: SizeMeans, log_weights: Array) -> WeighedWords:
-        """Those of a function under log weights of sizes (n, d + 1)."""
-        shares = np.exp(log_weights - log_weights.max(axis=1, keepdims=True))
-        limits = WordRegression(function).weighed(shares)
-        return cls.of_limits(limits, log_weights)
-
-    @classmethod
-    def of_limits(cls, limits: WordCoefficients, log_weights: Array) -> WeighedWords:
-        """The same where limits are known."""
-        bits = ExchangeableBits.of_sizes(log_weights - np.log(log_weights.shape[1] - 1))
-        return cls(limits.coefficients, limits.intercept, bits)
-
-    @property
-    def mean(self) -> Values:
-        """E_Q f, (n,)."""
-        kept = self.bits.share * self.coefficients.sum(axis=1)
-        return np.asarray(self.intercept + kept)
+def _weighed(limits: WordCoefficients, log_weights: Array) -> WeighedWords:
+    """Limits under log weights of sizes (n, d + 1)."""
+    bits = ExchangeableBits.of_sizes(log_weights - np.log(log_weights.shape[1] - 1))
+    return WeighedWords(limits.coefficients, limits.intercept, bits)
 
 
 @final
@@ -181,14 +158,16 @@ class TextFit:
         some = None if kept is None else read_kept(kept, n_words)
         logs = law.log_weights(n_words)
         if isinstance(function, WordCoefficients):
-            limits = WeighedWords.of_limits(function, logs[None])
+            own_limits = function
         else:
             if leverage:
                 n_kept = None if some is None else int(some.sum())
                 logs = effective_log_weights(
                     law, n_words, n_samples, ridge, first_row, n_kept
                 )
-            limits = WeighedWords.of(function, logs[None])
+            shares = np.exp(logs - logs.max())
+            own_limits = WordRegression(function).weighed(shares[None])
+        limits = _weighed(own_limits, logs[None])
         values = None if own is None else np.array([own])
         fit = expected(limits, values, n_samples, ridge, first_row, some)
         return cls(fit, limits, logs, first_row)

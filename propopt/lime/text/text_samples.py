@@ -306,25 +306,20 @@ def estimate_words(
     evaluate: Callable[[Truths], Values],
     plan: SizePlan,
     rng: np.random.Generator,
-    advance: Callable[[int], None] = lambda _: None,
 ) -> SampledWords:
     """Samples of a function of words, by a plan.
 
     Sets are drawn size by size; each of 20 blocks is unbiased: what a fit to the other
     blocks says, on numbers of words, words and pairs of few, and what it leaves over.
     """
-
-    def asked(bits: Truths) -> Values:
-        values = np.asarray(evaluate(bits), float)
-        advance(len(bits))
-        return values
-
     whole = np.concatenate(
         [sets_of_size(plan.n_words, int(m)) for m in np.flatnonzero(plan.full)]
     )
     bits, sizes = zip(*(plan.draw(rng) for _ in range(SET_BLOCKS)), strict=True)
     every = np.concatenate([whole, *bits])
-    answers = asked(every)  # together: a call costs more than its texts
+    answers = np.asarray(
+        evaluate(every), float
+    )  # together: a call costs more than its texts
     known, values = answers[: len(whole)], np.split(answers[len(whole) :], SET_BLOCKS)
     terms = ControlTerms.for_samples(plan.n_words, (SET_BLOCKS - 1) * plan.block_size)
     fits = controls(terms, list(bits), list(sizes), values, float(known[0]))
