@@ -935,7 +935,7 @@ def _penalised(case: Evidence, n: int) -> Array:
     return np.asarray(np.linalg.solve(system, right + first * own.values[n])[1:])
 
 
-# ---- The rules of diagnosis, one file for each kind
+# ---- The rules of diagnosis
 
 
 # What misleads most: weights of rules times what is at stake, from 0 to 1. A sign or a

@@ -15,7 +15,7 @@ from propopt.base.resources import require
 from propopt.lime.bins import (
     BinRule,
     BinsOfColumns,
-    CodeBins,
+    Codes,
     NumberBins,
     read_explainer_bins,
     read_explainer_width,
@@ -244,19 +244,28 @@ def number_column(
     )
 
 
-def coded_column(bins: CodeBins, weights: BinWeights = "frequency") -> BinnedColumn:
+def coded_column(codes: Codes, weights: BinWeights = "frequency") -> BinnedColumn:
     """The column of categories."""
-    shares = _shares(bins.frequencies, weights)
-    return BinnedColumn(bins.pieces, shares, np.zeros(0), bins.words, coded=True)
+    values, frequencies, names = codes
+    return BinnedColumn(
+        Pieces.of_values(values),
+        _shares(frequencies, weights),
+        np.zeros(0),
+        tuple(f"= {name}" for name in names),
+        coded=True,
+    )
 
 
-def _codes(values: Array, column: Column | None) -> CodeBins:
-    if not isinstance(column, Coded):
-        return CodeBins.of(values)
-    n_codes = len(column.frequencies)
-    counts = np.bincount(column.codes(values), minlength=n_codes)
-    names = tuple(str(category) for category in column.categories)
-    return CodeBins(np.arange(float(n_codes)), counts / counts.sum(), names)
+def _codes(values: Array, column: Column | None) -> Codes:
+    if isinstance(column, Coded):
+        n_codes = len(column.frequencies)
+        known = np.arange(float(n_codes))
+        counts = np.bincount(column.codes(values), minlength=n_codes)
+        names = tuple(str(category) for category in column.categories)
+    else:
+        known, counts = np.unique(values, return_counts=True)
+        names = tuple(f"{value:.17g}" for value in known)
+    return known, counts / counts.sum(), names
 
 
 def _of_package(values: Array, rule: BinRule, name: str) -> NumberBins:

@@ -549,7 +549,7 @@ def ignored_words(case: TextEvidence) -> Checked:
     )
 
 
-# ---- The rules of diagnosis of texts, one file for each kind
+# ---- The rules of diagnosis of texts
 
 
 # Weights as of tables: what is read wrongly of the model comes first.
