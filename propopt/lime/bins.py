@@ -3,7 +3,7 @@
 - :class:`~propopt.lime.bins.BinRule`: how many bins, or where they end;
   :func:`~propopt.lime.bins.read_rules` reads one for each column.
 - :class:`~propopt.lime.bins.NumberBins`: statistics of numbers in bins.
-- :data:`~propopt.lime.bins.Codes`: values that are bins by themselves.
+- :data:`~propopt.lime.bins.CodedBins`: values that are bins by themselves.
 """
 
 from __future__ import annotations
@@ -263,11 +263,11 @@ def _deviation(part: Array) -> float:
 _DISTANCES: Final = np.array([0.5, 1.0, 2.0])
 
 
-Codes: TypeAlias = tuple[Array, Array, tuple[str, ...]]
+CodedBins: TypeAlias = tuple[Array, Array, tuple[str, ...]]
 """Values that increase, NaN the last; the share of the data in each; their names."""
 
 
-def read_explainer_bins(explainer: Any) -> list[NumberBins | Codes]:
+def read_explainer_bins(explainer: Any) -> list[NumberBins | CodedBins]:
     """The bins of each column of a ``lime.lime_tabular.LimeTabularExplainer``."""
     if not hasattr(explainer, "discretizer") or not hasattr(explainer, "feature_names"):
         raise InvalidInput(
@@ -321,7 +321,7 @@ def _numbers(explainer: Any, j: int) -> NumberBins:
     return NumberBins.of_moments(ends, *kept)
 
 
-def _codes(explainer: Any, j: int, names: Sequence[str] | None) -> Codes:
+def _codes(explainer: Any, j: int, names: Sequence[str] | None) -> CodedBins:
     values = np.asarray(explainer.feature_values[j], np.float64)
     order = np.argsort(values)
     values = values[order]

@@ -15,7 +15,7 @@ from propopt.base.resources import require
 from propopt.lime.bins import (
     BinRule,
     BinsOfColumns,
-    Codes,
+    CodedBins,
     NumberBins,
     read_explainer_bins,
     read_explainer_width,
@@ -244,7 +244,7 @@ def number_column(
     )
 
 
-def coded_column(codes: Codes, weights: BinWeights = "frequency") -> BinnedColumn:
+def coded_column(codes: CodedBins, weights: BinWeights = "frequency") -> BinnedColumn:
     """The column of categories."""
     values, frequencies, names = codes
     return BinnedColumn(
@@ -256,7 +256,7 @@ def coded_column(codes: Codes, weights: BinWeights = "frequency") -> BinnedColum
     )
 
 
-def _codes(values: Array, column: Column | None) -> Codes:
+def _codes(values: Array, column: Column | None) -> CodedBins:
     if isinstance(column, Coded):
         n_codes = len(column.frequencies)
         known = np.arange(float(n_codes))
