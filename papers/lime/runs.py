@@ -148,14 +148,14 @@ def expected_at(limits: Limits, value: float, settings: RunSettings) -> Values:
 
     See :func:`propopt.lime.single_runs.expected`.
     """
-    coefficients, intercept = expected(
+    fit = expected(
         limits,
         np.array([value]),
         settings.n_samples,
         settings.ridge,
         settings.first_row,
     )
-    return np.concatenate([intercept, coefficients[0]])
+    return np.concatenate([fit.intercept, fit.coefficients[0]])
 
 
 def fit_bits(bits: Array, weights: Array, values: Array, ridge: float) -> Array:

@@ -161,7 +161,7 @@ def hoeffding_samples(
     constants = TextMoments(TextLaw(read_positive(bandwidth, "bandwidth")), d)
     K = constants.inverse_norm
     if gamma_norm is None:
-        zero, one = constants.alphas(1)
+        zero, one = constants.law.moments(d, 1)
         gamma_norm = M * math.sqrt(zero**2 + d * one**2)
     n_entries = 1 + d + d * (d - 1) // 2
     of_matrix = max(4.0 * K**2, 16.0 * K**4 * gamma_norm**2 / error**2)

@@ -83,7 +83,7 @@ def wide_gains_are_known(result: Array) -> Invariant:
 def roots_are_known(result: Array) -> Invariant:
     """Where there is a critical width, and which: −1 stands for none."""
     del result
-    widths = critical_bandwidths(normal_law(1.0, 8), _ROWS[None, :]).widths[0]
+    widths = critical_bandwidths(normal_law(1.0, 8), _ROWS[None, :])[0]
     return equals(
         "critical widths at eight rows, −1 for none",
         np.nan_to_num(widths, nan=-1.0),
@@ -106,7 +106,7 @@ def keep_signs(result: Array) -> Claim:
 def one_row(result: Array) -> Claim:
     """The row of figure 4 has no critical width at all."""
     del result
-    widths = critical_bandwidths(normal_law(1.0), normal_row(ON)[None, :]).widths
+    widths = critical_bandwidths(normal_law(1.0), normal_row(ON)[None, :])
     return Claim(
         statement="figures 4 and 7 have one set-up: distance of the critical width of "
         "the row of figure 4 from 0.53",

@@ -149,9 +149,7 @@ def width_is_critical(runs: Runs) -> Invariant:
     """In closed form."""
     del runs
     result = critical_bandwidths(normal_law(0.53), normal_row(OFF)[None, :])
-    return equals(
-        "critical width of feature 2 is 0.53", result.widths[0, 1], 0.53, 1e-4
-    )
+    return equals("critical width of feature 2 is 0.53", result[0, 1], 0.53, 1e-4)
 
 
 def error_is_known(runs: Runs) -> Invariant:

@@ -13,6 +13,7 @@ from papers.engine.figure import PaperFigure
 from papers.engine.findings import Claim, Invariant
 from papers.engine.studies import draw_charts
 from papers.lime import functions
+from papers.lime.cells import split_by_cells
 from papers.lime.runs import Runs, RunSettings, run_lime
 from papers.lime.statements import equals, formula_as_printed
 from papers.lime.studies import study_of_runs
@@ -20,7 +21,7 @@ from papers.tabular_lime import formulas
 from papers.tabular_lime.setups import uniform_data, uniform_law
 from propopt.base.arrays import Array
 from propopt.lime.expectations import ExactLimits
-from propopt.lime.fidelity import split_by_cells
+from propopt.lime.fidelity import share_outside
 from propopt.lime.laws.tabular_law import TabularLaw
 
 
@@ -105,14 +106,14 @@ def comes_from_elsewhere(runs: Runs) -> Invariant:
     tree, law, X = _learned()
     exact = ExactLimits(functions.products_of(tree, X), law)
     split = split_by_cells(exact, _ROWS[_FLAT][0][None, :])
-    parts = split.parts[0, :, 0]
+    parts = split[0, :, 0]
     result = equals(
         f"β_1 by bins apart, D = 0, 1, 2: {_SPLIT}; and their sum is β_1",
         np.r_[parts, parts.sum()],
         np.r_[_SPLIT, runs.limit[1]],
         5e-5,
     )
-    elsewhere = f"{split.outside[0, 0]:.1%} of the sizes from other cells"
+    elsewhere = f"{share_outside(split)[0, 0]:.1%} of the sizes from other cells"
     return replace(result, note=f"{result.note}; {elsewhere}")
 
 

@@ -14,9 +14,10 @@ from papers.engine.studies import Study, draw_charts
 from papers.lime.charts import EXPECTED, OTHER, RUNS, THEORY
 from papers.lime.lines import DrawnLine, Lines
 from papers.lime.statements import equals
+from papers.lime.text_constants import TextConstants
 from papers.text_lime import formulas
 from propopt.base.arrays import Array, Values
-from propopt.lime.text.text_reading import TextLaw, TextMoments
+from propopt.lime.text.text_reading import TextLaw
 
 
 _WORDS: Final = 30
@@ -113,7 +114,7 @@ def inverse_is_inverse(curves: ConstantCurves) -> Invariant:
         np.fill_diagonal(inverse, curves.ratios[k, 2])
         inverse[0] = inverse[:, 0] = curves.ratios[k, 1]
         inverse[0, 0] = curves.ratios[k, 0]
-        product = TextMoments(TextLaw(_WIDTHS[k]), _WORDS).matrix @ inverse
+        product = TextConstants(TextLaw(_WIDTHS[k]), _WORDS).matrix @ inverse
         off.append(np.abs(product - np.eye(_WORDS + 1)).max())
     return equals("Σ Σ⁻¹ is the identity", np.array(off), 0.0, 1e-10)
 

@@ -53,7 +53,7 @@ def expected_words(f: SetFunction, law: TextLaw, settings: RunSettings) -> Value
     result = expected_run(
         f, law, None, settings.n_samples, settings.ridge, settings.first_row
     )
-    return np.concatenate([[result.intercept], result.coefficients])
+    return np.concatenate([result.intercept, result.coefficients[0]])
 
 
 def drawn_runs(

@@ -3,7 +3,7 @@
 - :class:`~propopt.lime.bins.BinRule`: how many bins, or where they end;
   :func:`~propopt.lime.bins.read_rules` reads one for each column.
 - :class:`~propopt.lime.bins.NumberBins`: statistics of numbers in bins.
-- :class:`~propopt.lime.bins.CodeBins`: values that are bins by themselves.
+- :data:`~propopt.lime.bins.CodedBins`: values that are bins by themselves.
 """
 
 from __future__ import annotations
@@ -20,36 +20,6 @@ from propopt.base.checks import did_you_mean, read_array
 from propopt.base.errors import InvalidInput, Refused
 from propopt.structures.products.algebra import Pieces
 from propopt.tables.frames import listed
-
-
-# ---- Bins of columns: where they end, what is in them, and what they are called
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class CodeBins:
-    """Categories of one column, each a bin with one value."""
-
-    values: Array  # (B,): their codes, increasing; NaN is the last
-    frequencies: Array  # (B,): the share of the data in each
-    names: tuple[str, ...]  # (B,): what each is called
-
-    @classmethod
-    def of(cls, column: Array) -> CodeBins:
-        """Those of the different values of data (m,)."""
-        values, counts = np.unique(column, return_counts=True)
-        names = tuple(f"{value:.17g}" for value in values)
-        return cls(values, counts / counts.sum(), names)
-
-    @property
-    def pieces(self) -> Pieces:
-        """The law of each bin."""
-        return Pieces.of_values(self.values)
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """What each bin is, to be read on behind the name of the column."""
-        return tuple(f"= {name}" for name in self.names)
 
 
 # ---- How the bins of each column are chosen
@@ -293,7 +263,11 @@ def _deviation(part: Array) -> float:
 _DISTANCES: Final = np.array([0.5, 1.0, 2.0])
 
 
-def read_explainer_bins(explainer: Any) -> list[NumberBins | CodeBins]:
+CodedBins: TypeAlias = tuple[Array, Array, tuple[str, ...]]
+"""Values that increase, NaN the last; the share of the data in each; their names."""
+
+
+def read_explainer_bins(explainer: Any) -> list[NumberBins | CodedBins]:
     """The bins of each column of a ``lime.lime_tabular.LimeTabularExplainer``."""
     if not hasattr(explainer, "discretizer") or not hasattr(explainer, "feature_names"):
         raise InvalidInput(
@@ -347,7 +321,7 @@ def _numbers(explainer: Any, j: int) -> NumberBins:
     return NumberBins.of_moments(ends, *kept)
 
 
-def _codes(explainer: Any, j: int, names: Sequence[str] | None) -> CodeBins:
+def _codes(explainer: Any, j: int, names: Sequence[str] | None) -> CodedBins:
     values = np.asarray(explainer.feature_values[j], np.float64)
     order = np.argsort(values)
     values = values[order]
@@ -357,4 +331,4 @@ def _codes(explainer: Any, j: int, names: Sequence[str] | None) -> CodeBins:
         if names is None
         else tuple(str(names[int(value)]) for value in values)
     )
-    return CodeBins(values, frequencies, words)
+    return values, frequencies, words

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, NamedTuple, final
+from typing import Any, Final, final
 
 import numpy as np
 
@@ -261,31 +261,19 @@ class ExactLimits:
 # ---- How far a column moves where its bit turns on: what coefficients are per
 
 
-class BitSteps(NamedTuple):
-    """What columns do where their bits turn on, in n rows.
+def bit_steps(law: LimeLaw, points: Points) -> tuple[Array, Array]:
+    """How far each column moves where its bit turns on, (n, D), and its span.
 
-    Missing values have no part in either; NaN where a column has nothing else.
-    """
-
-    steps: Array
-    """v_j = E_Q[x_j | z_j = 1] − E_Q[x_j | z_j = 0], (n, D)."""
-
-    spans: Array
-    """The distance between the largest and the smallest mean of a bin, (n, D)."""
-
-
-def bit_steps(law: LimeLaw, points: Points) -> BitSteps:
-    """How far each column moves where its bit turns on.
-
-    The coefficient of a linear function is its slope times the step.
-
-    points (n, D).
+    v_j = E_Q[x_j | z_j = 1] − E_Q[x_j | z_j = 0]: the coefficient of a linear function
+    is its slope times that. The span is the distance between the largest and the
+    smallest mean of a bin. Missing values have no part in either; NaN where a column
+    has nothing else.
     """
     widths = law.widths(points)
     columns = zip(law.columns, points.T, strict=True)
     result = [_of_column(column.tilt(x, widths)) for column, x in columns]
     steps, spans = (np.stack(part, axis=1) for part in zip(*result, strict=True))
-    return BitSteps(steps, spans)
+    return steps, spans
 
 
 def _of_column(tilt: Tilt) -> tuple[Values, Values]:

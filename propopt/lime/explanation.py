@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -248,9 +248,31 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
             return self._around(*self._limits_and_errors(), z)
         return self._around(self.expected(n_samples), self.noise(n_samples), z)
 
-    @abstractmethod
+    def required_n(self, se: float) -> OfEach:
+        """Samples of one run for standard errors of ``se``, as many as coefficients.
+
+        Parameters
+        ----------
+        se : float
+            In units of the output.
+
+        Raises
+        ------
+        InvalidInput
+            If it is not positive.
+        """
+        n, size = self.n_samples, read_positive(se, "se")
+        return self._each(lambda own: required_samples(n, own, size), self.noise())
+
     def _around(self, middle: OfEach, deviations: OfEach, z: float) -> OfEach:
         """Both ends, z deviations from the middle."""
+        return self._each(
+            lambda m, s: np.stack([m - z * s, m + z * s], axis=-1), middle, deviations
+        )
+
+    @abstractmethod
+    def _each(self, of: Callable[..., Array], *parts: OfEach) -> OfEach:
+        """What is made of all rows at once, or of one document after the other."""
 
     @abstractmethod
     def _limits_and_errors(self) -> tuple[OfEach, OfEach]:
@@ -619,22 +641,6 @@ class LimeExplanation(
             return self.runs.deviations
         return self._run_of(n).standard_deviations
 
-    def required_n(self, se: float) -> Array:
-        """Samples of one run for standard errors of ``se``, (N, D).
-
-        Parameters
-        ----------
-        se : float
-            In units of the output.
-
-        Raises
-        ------
-        InvalidInput
-            If it is not positive.
-        """
-        size = read_positive(se, "se")
-        return required_samples(self.n_samples, self.runs.deviations, size)
-
     def expected(self, n_samples: int | None = None) -> Array:
         """Mean coefficients of runs with their ridge and their first row, (N, D).
 
@@ -843,8 +849,8 @@ class LimeExplanation(
             raise Refused(f"path: coefficients are estimated, as {self.reason}")
         return bandwidth_path(subject.exact, subject.points[self.position(row)], widths)
 
-    def _around(self, middle: Array, deviations: Array, z: float) -> Array:
-        return np.stack([middle - z * deviations, middle + z * deviations], axis=-1)
+    def _each(self, of: Callable[..., Array], *parts: Array) -> Array:
+        return of(*parts)
 
     def _limits_and_errors(self) -> tuple[Array, Array]:
         errors = self.standard_errors

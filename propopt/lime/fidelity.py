@@ -1,27 +1,24 @@
 """How local, and how faithful, LIME's surrogate is.
 
 - :func:`~propopt.lime.fidelity.effective_share`: samples that count.
-- :func:`~propopt.lime.fidelity.split_by_cells` and
-  :func:`~propopt.lime.fidelity.split_by_columns`: how far from the row
-  coefficients come from, as a :class:`~propopt.lime.fidelity.LocalitySplit`.
-- :func:`~propopt.lime.fidelity.variance`: how much a function varies under
-  the weighted law, and :func:`~propopt.lime.fidelity.weighted_r2`, how much
-  of it a surrogate explains; :func:`~propopt.lime.fidelity.local_gap`.
+- :func:`~propopt.lime.fidelity.split_by_columns`: how far from the row
+  coefficients come from.
+- :func:`~propopt.lime.fidelity.exact_variance`: how much a sum of products varies
+  under the weighted law, and :func:`~propopt.lime.fidelity.additive_variance`, how
+  much of it sums of functions of one column can hold.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Final, cast, final
+from functools import partial
+from typing import Final, cast
 
 import numpy as np
 
 from propopt.base.arrays import Array, Points, Positions, Values
-from propopt.base.checks import read_rng
 from propopt.base.resources import Budget
-from propopt.functions import Function
-from propopt.lime.expectations import ExactLimits, FactorMeans, Limits
+from propopt.lime.expectations import ExactLimits, FactorMeans
 from propopt.lime.laws.lime_law import LimeLaw, Tilt, draws_at
 from propopt.structures.boxes.sets import Sets
 from propopt.structures.products.algebra import Pieces, Products, SetMeasures
@@ -52,128 +49,50 @@ def effective_share(
 # ---- How far from the row coefficients come from
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class LocalitySplit:
-    """Coefficients as sums over distances from the row, β_j = Σ_m β_j^(m)."""
-
-    parts: Array  # (n, M, D): β_j^(m), for m from 0
-
-    @property
-    def coefficients(self) -> Array:
-        """β, (n, D)."""
-        return np.asarray(self.parts.sum(axis=1))
-
-    @property
-    def outside(self) -> Array:
-        """Σ_{m≥1} |β_j^(m)| / Σ_m |β_j^(m)|, (n, D); 0 where all is zero."""
-        sizes = np.abs(self.parts)
-        whole = sizes.sum(axis=1)
-        far = sizes[:, 1:].sum(axis=1)
-        return np.divide(far, whole, out=np.zeros(whole.shape), where=whole > 0.0)
-
-
-def split_by_cells(
-    exact: ExactLimits, points: Points, widths: Values | None = None
-) -> LocalitySplit:
-    """Coefficients by how many columns of a cell are not in the row's bin.
-
-    Cells are those of the grid of all columns that f depends on. Those with m columns
-    out of the row's bins contribute
-
-    E_Q[f 1[m others out] | z_j = 1] − E_Q[f 1[m − 1 others out] | z_j = 0],
-
-    which of a product are the coefficients of t^m in
-    (a_j − t b_j) Π_k (α_k a_k + t (1 − α_k) b_k), a and b the means of its factors in
-    the row's bins and outside (Garreau and von Luxburg 2020, Proposition 6). A constant
-    that is added to f moves these parts, but not those of :func:`split_by_columns`.
-
-    points (n, D), widths (n,).
-    """
-
-    def measures(means: FactorMeans, t: complex) -> SetMeasures:
-        out = _marked(t, means.zero)
-        return SetMeasures(means.mixed(means.one, out), means.contrast(means.one, out))
-
-    function = exact.function
-    everywhere = _on_all_columns(function.products, function.columns)
-    return _split(exact, points, widths, measures, everywhere, 1)
-
-
 def split_by_columns(
     exact: ExactLimits, points: Points, widths: Values | None = None
-) -> LocalitySplit:
-    """Coefficients by how many other columns leave the row's bin for them.
+) -> Array:
+    """Coefficients by how many other columns leave the row's bin for them, (n, M, D).
 
-    Part 0 is the contrast E[f | z = 1] − E[f | z_j = 0, all others 1], with all other
-    columns in the row's bins: β_j for ν → 0. Part m is what m others add when they
-    leave, with their probabilities to do so: the coefficients of t^m in
+    β_j = Σ_m β_j^(m). Part 0 is the contrast E[f | z = 1] − E[f | z_j = 0, all others
+    1], with all other columns in the row's bins: β_j for ν → 0. Part m is what m others
+    add when they leave, with their probabilities to do so: the coefficients of t^m in
     (a_j − b_j) Π_k (a_k + t (1 − α_k) (b_k − a_k)), a and b the means of factors in the
     row's bins and outside. It is the same however f is written, and of an additive
     function all is in part 0.
-
-    points (n, D), widths (n,).
     """
-
-    def measures(means: FactorMeans, t: complex) -> SetMeasures:
-        moved = means.one + _marked(t, means.zero - means.one)
-        return SetMeasures(
-            means.mixed(means.one, moved), means.contrast(means.one, means.zero)
-        )
-
-    return _split(exact, points, widths, measures, exact.function.products, 0)
-
-
-def _marked(t: complex, means: Array) -> Array:
-    """Means times t, which are complex."""
-    return cast("Array", t * means)
-
-
-def _on_all_columns(products: Products, used: Positions) -> Products:
-    """The same sum with a factor for each column in each product, 1 where it had none.
-
-    These are numbered behind the others, one for each column that is used.
-    """
-    n_factors, n_products = len(products.column), len(products.values)
-    paths = np.tile(n_factors + np.arange(len(used)), (n_products + 1, 1))
-    product, k = np.nonzero(products.paths >= 0)
-    factors = products.paths[product, k]
-    paths[product, np.searchsorted(used, products.column[factors])] = factors
-    column = np.concatenate([products.column, used])
-    values = np.append(products.values, products.base)
-    return Products(0.0, values, paths, column, products.n_columns)
-
-
-def _with_ones(means: FactorMeans, column: Positions) -> FactorMeans:
-    """Means of the same factors, and of others, of these columns, that are 1."""
-    more = len(column) - len(means.column)
-    ones = np.ones((more, means.one.shape[1]))
-    one, zero = (np.concatenate([part, ones]) for part in (means.one, means.zero))
-    return FactorMeans(means.tilts, column, one, zero)
-
-
-def _split(
-    exact: ExactLimits,
-    points: Points,
-    widths: Values | None,
-    measures: Callable[[FactorMeans, complex], SetMeasures],
-    products: Products,
-    own: int,
-) -> LocalitySplit:
-    """Coefficients of a generating function, by its values at roots of unity."""
-    n_parts = int(products.lengths.max(initial=1)) + own
-    # half of the roots: the others have conjugate values
-    roots = np.exp(2j * np.pi * np.arange(n_parts // 2 + 1) / n_parts)
+    products = exact.function.products
+    n_parts = int(products.lengths.max(initial=1))
     all_widths = exact.law.widths(points, widths)
     parts = np.empty((len(points), n_parts, products.n_columns))
     for some in exact.blocks(len(points)):
         means = exact.factor_means(points[some], all_widths[some])
-        means = _with_ones(means, products.column)
-        values = [products.contrasts(measures(means, t))[1] for t in roots]
-        spectrum = np.conj(np.stack(values, axis=1))
-        parts[some] = np.fft.irfft(spectrum, n=n_parts, axis=1)
+        parts[some] = powers_in(partial(_as_others_leave, products, means), n_parts)
     parts[:, :, ~np.isin(np.arange(products.n_columns), exact.function.columns)] = 0.0
-    return LocalitySplit(parts)
+    return parts
+
+
+def _as_others_leave(products: Products, means: FactorMeans, t: complex) -> Array:
+    """Coefficients with other columns outside the row's bins t times, (n, D)."""
+    moved = means.one + cast("Array", t * (means.zero - means.one))
+    one, zero = means.mixed(means.one, moved), means.contrast(means.one, means.zero)
+    return products.contrasts(SetMeasures(one, zero))[1]
+
+
+def powers_in(function: Callable[[complex], Array], n_powers: int) -> Array:
+    """Coefficients of t^m of polynomials (n, D), by values at roots of unity."""
+    # half of the roots: the others have conjugate values
+    roots = np.exp(2j * np.pi * np.arange(n_powers // 2 + 1) / n_powers)
+    spectrum = np.conj(np.stack([function(t) for t in roots], axis=1))
+    return np.asarray(np.fft.irfft(spectrum, n=n_powers, axis=1))
+
+
+def share_outside(parts: Array) -> Array:
+    """Σ_{m≥1} |β_j^(m)| / Σ_m |β_j^(m)|, (n, D); 0 where all is zero."""
+    sizes = np.abs(parts)
+    whole = sizes.sum(axis=1)
+    far = sizes[:, 1:].sum(axis=1)
+    return np.divide(far, whole, out=np.zeros(whole.shape), where=whole > 0.0)
 
 
 # ---- Means of products of two factors of one column
@@ -429,102 +348,3 @@ def _of_products(function: SumOfProducts, indices: Positions, j: int) -> Positio
     own = np.append(products.column == j, False)[products.paths]
     factors = np.where(own, products.paths, function.n_factors)
     return indices[factors.min(axis=1, initial=function.n_factors)]
-
-
-# ---- How much a function varies under the weighted law, and how much is explained
-
-
-VARIANCE_DRAWS: Final = 4096
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Variance:
-    """Var_Q f in n situations."""
-
-    values: Values  # (n,): the variances
-    standard_errors: Values  # (n,): their standard errors; 0 where they are exact
-    source: str  # "exact", or how they were estimated
-
-    @property
-    def exact(self) -> bool:
-        """Whether nothing was sampled."""
-        return self.source == "exact"
-
-
-def variance(
-    function: Function | SumOfProducts,
-    law: LimeLaw,
-    points: Points,  # shape (n, D)
-    widths: Values | None = None,  # shape (n,)
-    *,
-    n_draws: int = VARIANCE_DRAWS,
-    rng: int | np.random.Generator = 0,
-) -> Variance:
-    """Var_Q f, exact where a function is a sum of products that are not too many.
-
-    E_Q f² is the sum over pairs of products, whose factors have means in closed form:
-    of two sets what they have in common, of two bumps a bump. With L products and D
-    columns these are L² D / 2 numbers for each situation; beyond 2²⁷ of them, or for
-    another function, the variance is that of draws from Q.
-    """
-    own = law.widths(points, widths)
-    products = function if isinstance(function, SumOfProducts) else function.products
-    if isinstance(products, SumOfProducts):
-        affordable = n_pairs(products, len(points)) <= PAIRS_AT_MOST
-        result = exact_variance(products, law, points, own) if affordable else None
-        if result is not None:
-            return Variance(result, np.zeros(len(points)), "exact")
-    return _estimated(_read(function), law, points, own, n_draws, read_rng(rng))
-
-
-def _read(function: Function | SumOfProducts) -> Callable[[Points], Values]:
-    """Its values at encoded points."""
-    if isinstance(function, SumOfProducts):
-        return function.value
-    return function.value_at
-
-
-def _estimated(
-    evaluate: Callable[[Points], Values],
-    law: LimeLaw,
-    points: Points,
-    widths: Values,
-    n_draws: int,
-    rng: np.random.Generator,
-) -> Variance:
-    """The variance s² of S draws, with √((m_4 − s⁴ (S − 3) / (S − 1)) / S)."""
-    moments = np.empty((2, len(points)))
-    for n, (point, width) in enumerate(zip(points, widths, strict=True)):
-        draws = law.with_width(float(width)).draw_weighted(point[None], n_draws, rng)
-        moments[:, n] = _second_and_fourth(evaluate(draws.samples[0]))
-    square, fourth = moments
-    error = fourth - square**2 * (n_draws - 3) / (n_draws - 1)
-    errors = np.sqrt(np.maximum(error, 0.0) / n_draws)
-    source = f"estimate ({n_draws} draws of the weighted law for each row)"
-    return Variance(square, errors, source)
-
-
-def _second_and_fourth(values: Values) -> tuple[float, float]:
-    apart: Array = values - values.mean()
-    return float((apart**2).sum() / (len(values) - 1)), float((apart**4).mean())
-
-
-def weighted_r2(limits: Limits, total: Variance) -> Values:
-    """R² = Σ_j α_j (1 − α_j) β_j² / Var_Q f of the surrogate, (n,).
-
-    Under Q bits are independent, so these are the parts of the variance that each bit
-    explains. It is 1 where f is constant.
-    """
-    spread = limits.alpha * (1.0 - limits.alpha)
-    explained = np.einsum("nd,nd->n", spread, limits.coefficients**2)
-    some = total.values > 0.0
-    return np.divide(explained, total.values, out=np.ones(len(some)), where=some)
-
-
-def local_gap(limits: Limits, values: Values) -> Values:
-    """f(ξ) − Σ β: how far the surrogate is from f at the row itself, (n,).
-
-    values (n,).
-    """
-    return np.asarray(values - limits.at_row)

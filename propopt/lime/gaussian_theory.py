@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, final
 
 import numpy as np
-import pandas as pd
 from scipy.special import log_ndtr
 
 from propopt.base.arrays import Array, Attributions, Points, Truths, Values
@@ -175,10 +174,6 @@ class Gains:
     log_weight: Values  # (n,): log C, the mean weight of a sample
     labels: Labels = Labels()
 
-    def to_frame(self) -> pd.DataFrame:
-        """The gains, with the names of rows and columns."""
-        return self.labels.frame(self.gain)
-
 
 def gains(law: LimeLaw, X: Any) -> Gains:
     """What LIME with normal samples makes of the slopes of linear functions.
@@ -218,32 +213,16 @@ def gains_at(geometry: Geometry, points: Points, labels: Labels) -> Gains:
 # ---- The kernel widths at which coefficients of linear functions change sign
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class CriticalBandwidths:
-    """Where gains g_j(ν) of rows are zero."""
-
-    widths: Array  # (n, D): ν_crit; NaN where the gain never changes its sign
-    labels: Labels = Labels()
-
-    def to_frame(self) -> pd.DataFrame:
-        """The widths, with the names of rows and columns."""
-        return self.labels.frame(self.widths)
-
-
-def critical_bandwidths(law: LimeLaw, X: Any) -> CriticalBandwidths:
-    """The kernel width at which LIME hides a column from linear functions.
+def critical_bandwidths(law: LimeLaw, X: Any) -> Array:
+    """The kernel widths at which LIME hides columns from linear functions, (n, D).
 
     (u_j ν)² = σ_j² (2 ξ_j − q_j⁻ − q_j⁺) / (q_j⁻ + q_j⁺ − 2 μ_j), if that is positive:
-    where the mean of the weighted samples crosses the middle of the bin, β_j = 0.
+    where the mean of the weighted samples crosses the middle of the bin, β_j = 0. NaN
+    where the gain never changes its sign.
     """
-    law, points, labels = rows_of_law(law, X)
+    law, points, _ = rows_of_law(law, X)
     geometry = Geometry.of(law)
-    return CriticalBandwidths(_roots(geometry, points, *geometry.ends(points)), labels)
-
-
-def _roots(geometry: Geometry, points: Points, low: Array, high: Array) -> Array:
-    """ν_crit, NaN where there is none."""
+    low, high = geometry.ends(points)
     finite = np.isfinite(low) & np.isfinite(high)
     middle = np.where(finite, 0.5 * low + 0.5 * high, np.nan)
     # a bin around the mean has its middle there but for rounding

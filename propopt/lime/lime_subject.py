@@ -142,8 +142,7 @@ class LimeSubject:
         from one pass; else rows are moved to each bin in turn.
         """
         if self.exact is not None and None not in binned_columns(self.law):
-            result = bin_profiles(self.exact, points)
-            return tuple(np.where(p.shares > 0.0, p.means, np.nan) for p in result)
+            return bin_profiles(self.exact, points)
         columns = range(points.shape[1])
         return tuple(profile_means(self.limits, self.law, points, j) for j in columns)
 

@@ -1,67 +1,18 @@
 """Moments of bits: independent, or exchangeable.
 
-- :class:`~propopt.lime.moments.BitMoments`: what is asked of them;
-  :class:`~propopt.lime.moments.Surrogate`: limits of LIME that have them.
 - :class:`~propopt.lime.moments.IndependentBits`: of tables.
 - :class:`~propopt.lime.moments.ExchangeableBits`: of texts.
+- :class:`~propopt.lime.moments.WeighedWords`: limits that have these.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, Self, final
+from typing import final
 
 import numpy as np
 
 from propopt.base.arrays import Array, Attributions, Positions, Truths, Values
-
-
-# ---- Means and covariances of bits: all that a surrogate has to know of them
-
-
-class BitMoments(Protocol):
-    """Means and covariances of D bits under the weighted law Q, in n situations."""
-
-    @property
-    def alpha(self) -> Array:
-        """Q(z_j = 1), (n, D)."""
-
-    @property
-    def log_weight(self) -> Values:
-        """Log C, C = E π: the mean weight of a sample, (n,)."""
-
-    def at(self, rows: slice | Positions, /) -> Self:
-        """Those of some situations."""
-
-    def covariances(self, coefficients: Attributions, /) -> Array:
-        """Cov_Q(z, bᵀz) of coefficients b (n, D), (n, D)."""
-
-    def solved(
-        self, vectors: Array, penalty: Values, kept: Truths | None = None, /
-    ) -> Array:
-        """(Cov_Q(z) + ρ I)⁻¹ x of vectors x (n, S, D), (n, S, D).
-
-        vectors (n, S, D), penalty (n,), kept (n, D).
-        """
-
-    def share_left(self, penalty: Values, kept: Truths | None = None, /) -> Array:
-        """What ρ leaves of a coefficient: the diagonal of (Cov_Q + ρ I)⁻¹ Cov_Q."""
-
-
-class Surrogate(Protocol):
-    """What LIME tends to in n situations, with the bits it is fitted to."""
-
-    @property
-    def coefficients(self) -> Attributions:
-        """β_j, (n, D)."""
-
-    @property
-    def mean(self) -> Values:
-        """E_Q f, (n,)."""
-
-    @property
-    def bits(self) -> BitMoments:
-        """Moments under Q."""
 
 
 # ---- Bits of which only the number of ones matters
@@ -192,3 +143,22 @@ class IndependentBits:
         with np.errstate(over="ignore"):
             steep = 1.0 / (self.variances + penalty[:, None])
         return steep if kept is None else np.where(kept, steep, 0.0)
+
+
+# ---- Limits on texts, with what a fit to samples has to know of their bits
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class WeighedWords:
+    """Limits under weights of sizes, with the moments of bits, in n situations."""
+
+    coefficients: Attributions  # (n, d): β
+    intercept: Values  # (n,): β_0
+    bits: ExchangeableBits  # of the words that are kept
+
+    @property
+    def mean(self) -> Values:
+        """E_Q f, (n,)."""
+        kept = self.bits.share * self.coefficients.sum(axis=1)
+        return np.asarray(self.intercept + kept)

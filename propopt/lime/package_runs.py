@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias, final
 import numpy as np
 import pandas as pd
 
-from propopt.base.arrays import Array, Points, Truths
+from propopt.base.arrays import Array, Points
 from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
 from propopt.base.terminal import progress_bar
@@ -114,17 +114,6 @@ class PackageComparison:
                 columns[name] = self.expected - self.without[name]
         return pd.DataFrame(columns, index=pd.Index([_INTERCEPT, *self.labels]))
 
-    @property
-    def root_mean_squares(self) -> dict[str, float]:
-        """Of z: as expected, about 1, and without each of what makes it."""
-        theories = {"expected": self.expected} | {
-            f"without {name}": result for name, result in self.without.items()
-        }
-        return {
-            name: float(np.sqrt((self.z_of(result) ** 2).mean()))
-            for name, result in theories.items()
-        }
-
 
 def compare_with_package(
     explainer: Any,
@@ -200,109 +189,70 @@ def compare_with_package(
     n_kept = len(point) if num_features is None else num_features
     runs = []
     with progress_bar("lime package", n_runs, progress) as bar:
-        package = _Package(explainer, function, point, n_samples, n_kept)
-        for seed in range(n_runs):
-            runs.append(package.run(rng * n_runs + seed))
+        for seed in range(rng * n_runs, (rng + 1) * n_runs):
+            runs.append(_run(explainer, function, point, n_samples, n_kept, seed))
             bar.advance(bar.task_ids[0])
-    theory = _Theory(function, point[None], law, n_samples, n_kept, package.selection)
-    return PackageComparison(
-        np.array(runs), theory.expected(rng), theory.without(rng), _names(law)
-    )
+    value = function.value_at(point[None], Labels())
+    how: Any = explainer.feature_selection
+    chosen: Selection = "auto" if how == "none" else how
+
+    def theory(
+        law: TabularLaw, ridge: float = 1.0, first_row: bool = True
+    ) -> Coefficients:
+        """What runs under a law give in their mean."""
+        limits, kept = _limits(function, law, point[None], rng), None
+        if n_kept < len(point):
+            kept = kept_columns(limits, n_kept, chosen)
+        fit = expected(limits, value, n_samples, ridge, first_row, kept)
+        return np.concatenate([fit.intercept, fit.coefficients[0]])
+
+    paper = default_kernel_width(len(point), "paper")
+    without = {
+        "row": theory(law, first_row=False),
+        "ridge": theory(law, ridge=0.0, first_row=False),
+        "frequencies": theory(_with_equal_shares(law)),
+        "width": theory(law.with_width(paper)),
+    }
+    return PackageComparison(np.array(runs), theory(law), without, law.names)
 
 
-def _names(law: TabularLaw) -> tuple[str, ...]:
-    return tuple(map(str, law.labels.feature_names(len(law.columns))))
+def _run(
+    explainer: Any,
+    function: Function,
+    row: Array,
+    n_samples: int,
+    n_kept: int,
+    seed: int,
+) -> Coefficients:
+    """Intercept and coefficients of one run of the package."""
+    own = copy.deepcopy(explainer)
+    own.random_state.seed(seed)  # what all its parts draw from
 
-
-@final
-@dataclass(frozen=True, eq=False)
-class _Package:
-    """Runs of the package around one row."""
-
-    explainer: Any
-    function: Function
-    row: Array
-    n_samples: int
-    n_kept: int
-
-    @property
-    def selection(self) -> Selection:
-        """How the explainer chooses the columns that it keeps."""
-        how: Any = self.explainer.feature_selection
-        chosen: Selection = "auto" if how == "none" else how
-        return chosen
-
-    def run(self, seed: int) -> Coefficients:
-        """Intercept and coefficients of one run."""
-        explainer = copy.deepcopy(self.explainer)
-        explainer.random_state.seed(seed)  # what all its parts draw from
-        fit = explainer.explain_instance(
-            self.row,
-            self._answers,
-            labels=(1,),
-            num_features=self.n_kept,
-            num_samples=self.n_samples,
-        )
-        coefficients = np.zeros(1 + len(self.row))
-        coefficients[0] = fit.intercept[1]
-        # in regression the label 1 has the coefficients, and 0 their negatives
-        for place, coefficient in fit.as_map()[1]:
-            coefficients[1 + place] = coefficient
-        return coefficients
-
-    def _answers(self, points: Points) -> Array:
-        values = self.function.value_at(points)
-        if self.explainer.mode == "regression":
+    def answers(points: Points) -> Array:
+        values = function.value_at(points)
+        if own.mode == "regression":
             return values
         return np.stack([1.0 - values, values], axis=1)
 
+    fit = own.explain_instance(
+        row, answers, labels=(1,), num_features=n_kept, num_samples=n_samples
+    )
+    coefficients = np.zeros(1 + len(row))
+    coefficients[0] = fit.intercept[1]
+    # in regression the label 1 has the coefficients, and 0 their negatives
+    for place, coefficient in fit.as_map()[1]:
+        coefficients[1 + place] = coefficient
+    return coefficients
 
-@final
-@dataclass(frozen=True, eq=False)
-class _Theory:
-    """What runs give in their mean, and what they would without a part of it."""
 
-    function: Function
-    point: Points
-    law: TabularLaw
-    n_samples: int
-    n_kept: int
-    selection: Selection
-
-    def expected(self, seed: int) -> Coefficients:
-        return self._of(self.law, seed)
-
-    def without(self, seed: int) -> dict[str, Coefficients]:
-        paper = default_kernel_width(len(self.law.columns), "paper")
-        return {
-            "row": self._of(self.law, seed, first_row=False),
-            "ridge": self._of(self.law, seed, first_row=False, ridge=0.0),
-            "frequencies": self._of(_with_equal_shares(self.law), seed),
-            "width": self._of(self.law.with_width(paper), seed),
-        }
-
-    def _of(
-        self, law: TabularLaw, seed: int, ridge: float = 1.0, first_row: bool = True
-    ) -> Coefficients:
-        limits = self._limits(law, seed)
-        values = self.function.value_at(self.point, Labels())
-        kept = self._kept(limits)
-        result = expected(limits, values, self.n_samples, ridge, first_row, kept)
-        return np.concatenate([result.intercept, result.coefficients[0]])
-
-    def _limits(self, law: TabularLaw, seed: int) -> Limits:
-        products = self.function.products
-        if isinstance(products, SumOfProducts):
-            return ExactLimits(products, law).of(self.point)
-        rng = np.random.default_rng(seed)
-        return estimate_limits(
-            self.function, law, self.point, n_samples=50_000, rng=rng, progress=False
-        )
-
-    def _kept(self, limits: Limits) -> Truths | None:
-        if self.n_kept >= len(self.law.columns):
-            return None
-        return kept_columns(limits, self.n_kept, self.selection)
+def _limits(function: Function, law: TabularLaw, point: Points, seed: int) -> Limits:
+    products = function.products
+    if isinstance(products, SumOfProducts):
+        return ExactLimits(products, law).of(point)
+    rng = np.random.default_rng(seed)
+    return estimate_limits(
+        function, law, point, n_samples=50_000, rng=rng, progress=False
+    )
 
 
 def _with_equal_shares(law: TabularLaw) -> TabularLaw:

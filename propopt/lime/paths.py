@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, NamedTuple, Protocol, final
+from typing import Final, NamedTuple, TypeAlias, final
 
 import numpy as np
 from numpy.polynomial import chebyshev
@@ -19,7 +19,7 @@ from propopt.base.errors import InvalidInput
 from propopt.lime.expectations import ExactLimits, FactorMeans
 from propopt.lime.fidelity import effective_share
 from propopt.lime.laws.tabular_law import BinnedColumn, binned_columns
-from propopt.structures.products.algebra import Products, SetMeasures
+from propopt.structures.products.algebra import SetMeasures
 from propopt.tables.frames import Labels
 
 
@@ -36,24 +36,6 @@ _FIRST: Final = 2.0**-12
 """Where the variable of other kernels begins: ν of a 64th of the law's."""
 
 _ALIKE: Final = 1e-14
-
-
-class WidthVariable(Protocol):
-    """A variable u in (0, 1) that grows with the width ν."""
-
-    @property
-    def degree(self) -> int | None:
-        """The degree that coefficients times their factor have in u, if known."""
-
-    @property
-    def start(self) -> float:
-        """The smallest u that is looked at."""
-
-    def widths(self, u: Values, rest: Values, /) -> Values:
-        """ν at u (n,), where 1 − u is ``rest``."""
-
-    def factors(self, widths: Values, /) -> Array:
-        """What coefficients are multiplied by, positive, (n, D)."""
 
 
 @final
@@ -114,6 +96,10 @@ class RationalVariable:
         return np.ones((len(widths), self.n_columns))
 
 
+WidthVariable: TypeAlias = BitVariable | RationalVariable
+"""A variable u in (0, 1) that grows with the width ν."""
+
+
 def width_variable(exact: ExactLimits, point: Array) -> WidthVariable:
     """The variable in which coefficients of a row are simplest."""
     columns = binned_columns(exact.law)
@@ -160,59 +146,46 @@ class CurveValues(NamedTuple):
     """Below this a value is zero as far as can be told, (n, D)."""
 
 
-class CoefficientCurve(Protocol):
-    """Coefficients of D columns as functions of a variable u in (0, 1) of the width."""
-
-    @property
-    def variable(self) -> WidthVariable:
-        """U."""
-
-    def at(self, u: Values, rest: Values, /) -> CurveValues:
-        """Values at u (n,), where 1 − u is ``rest``, and what rounding may be."""
-
-    def values(self, u: Values, rest: Values, /) -> Array:
-        """Values alone, (n, D)."""
-
-
 @final
 @dataclass(frozen=True, eq=False)
 class WidthCurve:
-    """β_j of one row as functions of a variable u in (0, 1) of the width."""
+    """β_j of one row, or document, as functions of a variable u of the width."""
 
-    exact: ExactLimits  # a sum of products and a law
-    point: Array  # shape (D,)
-
-    @cached_property
-    def variable(self) -> WidthVariable:
-        """U."""
-        return width_variable(self.exact, self.point)
+    variable: WidthVariable
+    # from widths (n,) to coefficients there, and what rounding may be
+    bounded: Callable[[Values], CurveValues]
+    quick: Callable[[Values], Array]  # the same coefficients alone, (n, D)
 
     def at(self, u: Values, rest: Values) -> CurveValues:
         """Values at u (n,), where 1 − u is ``rest``, and what rounding may be."""
         widths = self.variable.widths(u, rest)
-        parts = [self._values(widths[some]) for some in self.exact.blocks(len(widths))]
-        factors = self.variable.factors(widths)
-        return CurveValues(
-            np.concatenate([part.values for part in parts]) * factors,
-            np.concatenate([part.rounding for part in parts]) * factors,
-        )
+        factors, result = self.variable.factors(widths), self.bounded(widths)
+        return CurveValues(result.values * factors, result.rounding * factors)
 
     def values(self, u: Values, rest: Values) -> Array:
         """Values alone, (n, D)."""
         widths = self.variable.widths(u, rest)
-        limits = self.exact.of(repeated(self.point, len(widths)), widths)
-        return limits.coefficients * self.variable.factors(widths)
+        return self.quick(widths) * self.variable.factors(widths)
 
-    def _values(self, widths: Values) -> CurveValues:
-        means = self.exact.factor_means(repeated(self.point, len(widths)), widths)
-        _, values = self.exact.function.products.contrasts(means.measures)
-        _, sizes = self._sizes.contrasts(_sizes(means))
-        return CurveValues(values, ROUNDING * sizes)
 
-    @cached_property
-    def _sizes(self) -> Products:
-        products = self.exact.function.products
-        return replace(products, values=np.abs(products.values))
+def _curve_of_row(exact: ExactLimits, point: Array) -> WidthCurve:
+    """The coefficients of a sum of products."""
+    products = exact.function.products
+    of_sizes = replace(products, values=np.abs(products.values))
+
+    def bounded(widths: Values) -> CurveValues:
+        values, rounding = [], []
+        for some in exact.blocks(len(widths)):
+            own = widths[some]
+            means = exact.factor_means(repeated(point, len(own)), own)
+            values.append(products.contrasts(means.measures)[1])
+            rounding.append(ROUNDING * of_sizes.contrasts(_sizes(means))[1])
+        return CurveValues(np.concatenate(values), np.concatenate(rounding))
+
+    def quick(widths: Values) -> Array:
+        return exact.of(repeated(point, len(widths)), widths).coefficients
+
+    return WidthCurve(width_variable(exact, point), bounded, quick)
 
 
 def _sizes(means: FactorMeans) -> SetMeasures:
@@ -273,11 +246,6 @@ class Piece:
         near = np.real(roots[np.abs(np.imag(roots)) < 0.1])
         t = np.sort(near[np.abs(near) < 1.0])
         return self.low + 0.5 * (self.high - self.low) * (t + 1.0)
-
-
-def of_degree(evaluate: ValuesAt, degree: int) -> Piece:
-    """Polynomials of a known degree, on (0, 1)."""
-    return _interpolated(evaluate, 0.0, 1.0, degree + 1 + _SPARE, _SPARE)
 
 
 def adaptive(evaluate: ValuesAt, start: float) -> Iterator[Piece]:
@@ -356,7 +324,7 @@ class SignRun(NamedTuple):
     """Between crossings, (C + 1,); empty if it is zero everywhere."""
 
 
-def sign_runs(curve: CoefficientCurve, pieces: Sequence[Piece], j: int) -> SignRun:
+def sign_runs(curve: WidthCurve, pieces: Sequence[Piece], j: int) -> SignRun:
     """The signs of column j between places at which its polynomials may turn."""
     parts = [_signs_on(curve, piece, j) for piece in pieces]
     u, signs, sizes = (np.concatenate(part) for part in zip(*parts, strict=True))
@@ -377,9 +345,7 @@ def sign_runs(curve: CoefficientCurve, pieces: Sequence[Piece], j: int) -> SignR
     )
 
 
-def _signs_on(
-    curve: CoefficientCurve, piece: Piece, j: int
-) -> tuple[Values, Array, Array]:
+def _signs_on(curve: WidthCurve, piece: Piece, j: int) -> tuple[Values, Array, Array]:
     """Places on a piece in their order, the signs there (0 unknown), and sizes."""
     turns = piece.turns(j)
     values = piece.value(turns, j)
@@ -465,10 +431,10 @@ def sign_changes(exact: ExactLimits, point: Array) -> SignChanges:
 
     point (D,).
     """
-    return roots_of(WidthCurve(exact, point), len(point))
+    return roots_of(_curve_of_row(exact, point), len(point))
 
 
-def roots_of(curve: CoefficientCurve, n_columns: int) -> SignChanges:
+def roots_of(curve: WidthCurve, n_columns: int) -> SignChanges:
     """All widths at which the coefficients of a curve are zero.
 
     Coefficients are interpolated by Chebyshev polynomials in a bounded variable of the
@@ -477,20 +443,18 @@ def roots_of(curve: CoefficientCurve, n_columns: int) -> SignChanges:
     values.
     """
     degree = curve.variable.degree
-    known = degree is not None and degree <= LARGEST_DEGREE
-    pieces: Sequence[Piece]
-    if degree is not None and degree <= LARGEST_DEGREE:
-        pieces = [of_degree(curve.at, degree)]
+    if degree is None or degree > LARGEST_DEGREE:
+        pieces, complete = list(adaptive(curve.at, curve.variable.start)), False
     else:
-        pieces = list(adaptive(curve.at, curve.variable.start))
-    complete = known and pieces[0].resolved
+        pieces = [_interpolated(curve.at, 0.0, 1.0, degree + 1 + _SPARE, _SPARE)]
+        complete = pieces[0].resolved
     runs = [sign_runs(curve, pieces, j) for j in range(n_columns)]
     return SignChanges(
         _columns(curve, runs), complete, _statement(curve, pieces, complete)
     )
 
 
-def _statement(curve: CoefficientCurve, pieces: Sequence[Piece], complete: bool) -> str:
+def _statement(curve: WidthCurve, pieces: Sequence[Piece], complete: bool) -> str:
     if complete:
         n = len(pieces[0].nodes)
         return (
@@ -508,9 +472,7 @@ def _statement(curve: CoefficientCurve, pieces: Sequence[Piece], complete: bool)
     )
 
 
-def _columns(
-    curve: CoefficientCurve, runs: Sequence[SignRun]
-) -> tuple[ColumnRoots, ...]:
+def _columns(curve: WidthCurve, runs: Sequence[SignRun]) -> tuple[ColumnRoots, ...]:
     """Roots of all columns, those of all brackets at once."""
     columns = np.repeat(np.arange(len(runs)), [len(run.low) for run in runs])
     low, high = (
@@ -529,7 +491,7 @@ def _columns(
 
 
 def _polished(
-    curve: CoefficientCurve, low: Values, high: Values, columns: Positions
+    curve: WidthCurve, low: Values, high: Values, columns: Positions
 ) -> Values:
     """The place of the change of sign of each bracket, on exact values."""
     if len(low) == 0:
@@ -636,21 +598,11 @@ _CLEAR: Final = 1e-9
 _HALVINGS: Final = 40
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class NeighbouringSigns:
-    """Whether coefficients change their sign beside a kernel width."""
-
-    # (n, D): the width of the change of sign that is nearest by its ratio to the law's
-    roots: Array
-    # (n, D): whether the sign at the law's width is not that without weights
-    turned: Truths
-    wide: Array  # (n, D): coefficients without weights, for ν → ∞
-
-
-def signs_around(exact: ExactLimits, points: Points) -> NeighbouringSigns:
+def signs_around(exact: ExactLimits, points: Points) -> tuple[Array, Truths, Array]:
     """Changes of sign around the law's kernel width ν_0, for all rows of points (n, D).
 
+    The width of the change of sign that is nearest by its ratio to ν_0, whether the
+    sign at ν_0 is not that without weights, and coefficients without: (n, D) each.
     Signs of interpolants are read on 256 places: two roots nearer than that may be
     missed. Rows that take more have :func:`sign_changes` to themselves.
     """
@@ -675,7 +627,7 @@ def signs_around(exact: ExactLimits, points: Points) -> NeighbouringSigns:
             if nearest is not None and nearest > own / REACH:
                 roots[n, j] = nearest
                 turned[n, j] = result.sign_at(own) != result.signs[-1]
-    return NeighbouringSigns(roots, turned, wide)
+    return roots, turned, wide
 
 
 @final
@@ -693,14 +645,15 @@ class _Variable:
     @property
     def last(self) -> float:
         """Of 1 − exp(−r), or r / (1 + 2 r)."""
-        r = REACH**2 / (2.0 * self.own**2)
-        return float(-np.expm1(-r)) if self.by_bits else r / (1.0 + 2.0 * r)
+        return self._bounded(self.own / REACH)
 
     def of(self, width: float) -> float:
         """The place of a width."""
+        return 2.0 * self._bounded(width) / self.last - 1.0
+
+    def _bounded(self, width: float) -> float:
         r = 1.0 / (2.0 * width**2)
-        s = float(-np.expm1(-r)) if self.by_bits else r / (1.0 + 2.0 * r)
-        return 2.0 * s / self.last - 1.0
+        return float(-np.expm1(-r)) if self.by_bits else r / (1.0 + 2.0 * r)
 
     def widths(self, nodes: Array) -> Array:
         """The widths at places."""

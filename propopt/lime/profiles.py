@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 import numpy as np
 import pandas as pd
@@ -22,77 +22,31 @@ from propopt.lime.laws.tabular_law import BinnedColumn, binned_columns, number_c
 # ---- Means of a function by the bin of one column, and coefficients along its bins
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class BinProfile:
-    """h_j(b) = E_Q[f | V_j in bin b] of n rows, for all bins of one column.
-
-    It does not depend on the bin of the row in column j, so it tells what β_j is in
-    every cell of bins along axis j (:meth:`along`).
-    """
-
-    column: int  # j
-    means: Array  # (n, B): h_j(b)
-    shares: Array  # (B,): w_b, how often samples fall into each bin
-    own: Positions  # (n,): the bin of each row
-
-    @property
-    def coefficients(self) -> Values:
-        """β_j, (n,)."""
-        return np.asarray(self.along[np.arange(len(self.own)), self.own])
-
-    @property
-    def along(self) -> Array:
-        """β_j if only the bin of the row in column j were another, (n, B).
-
-        h_j(b) − Σ_{b'≠b} w_b' h_j(b') / (1 − w_b): with equal shares they sum to 0.
-        Zero where there is no other bin.
-        """
-        rest = self.shares.sum() - self.shares
-        total = (self.means @ self.shares)[:, None]
-        others = total - self.means * self.shares
-        means = np.divide(others, rest, out=self.means.copy(), where=rest > 0.0)
-        sampled = self.shares > 0.0
-        return np.where(sampled, self.means - means, 0.0)
-
-    @property
-    def extent(self) -> Values:
-        """The largest less the smallest mean of bins that are drawn from, (n,)."""
-        sampled = self.means[:, self.shares > 0.0]
-        return np.asarray(np.ptp(sampled, axis=1))
-
-
 def bin_profiles(
     exact: ExactLimits, points: Points, widths: Values | None = None
-) -> tuple[BinProfile, ...]:
-    """Profiles of all columns, for all rows; points (n, D), widths (n,)."""
-    columns = binned_or_refused(exact)
+) -> tuple[Array, ...]:
+    """h_j(b) = E_Q[f | V_j in bin b] of all columns, for all rows, (n, B_j) each.
+
+    NaN in bins that are never drawn from.
+    """
+    binned = binned_columns(exact.law)
+    columns = tuple(column for column in binned if column is not None)
+    if len(columns) < len(binned):
+        raise InvalidInput(
+            f"law: {exact.law!r} weights samples by their distance from the row, so a "
+            "bin has no mean of its own; a TabularLaw weights them by bins"
+        )
     own_widths = exact.law.widths(points, widths)
     parts = [
         _means(exact, columns, points[some], own_widths[some])
         for some in exact.blocks(len(points))
     ]
     return tuple(
-        BinProfile(
-            j,
-            np.concatenate([part[j] for part in parts]),
-            column.shares,
-            column.place(points[:, j]),
+        np.where(
+            column.shares > 0.0, np.concatenate([part[j] for part in parts]), np.nan
         )
         for j, column in enumerate(columns)
     )
-
-
-def binned_or_refused(exact: ExactLimits) -> tuple[BinnedColumn, ...]:
-    """All columns in bins."""
-    columns = binned_columns(exact.law)
-    binned = tuple(column for column in columns if column is not None)
-    if len(binned) < len(columns):
-        raise InvalidInput(
-            f"law: {exact.law!r} weights samples by their distance from the row, so a "
-            "bin has no mean of its own; a TabularLaw weights them by bins"
-        )
-    return binned
 
 
 def _means(
@@ -114,17 +68,6 @@ def _means(
 
 
 # ---- Edges of bins around values, and columns in other bins
-
-
-class Edge(NamedTuple):
-    """The edge nearest to a value."""
-
-    distance: float
-    """In widths of the bin of the value."""
-
-    edge: float
-    beyond: float
-    """The nearest value in the adjacent bin."""
 
 
 def _own_bins(column: LimeColumn) -> LimeColumn:
@@ -159,8 +102,11 @@ def own_width(column: LimeColumn, x: float) -> float:
     return width
 
 
-def nearest_edge(column: LimeColumn, x: float) -> Edge | None:
-    """The nearest inner edge of the bin of a number; None if it has none."""
+def nearest_edge(column: LimeColumn, x: float) -> tuple[float, float, float] | None:
+    """The nearest inner edge of the bin of a number; None if it has none.
+
+    Its distance in widths of the bin, the edge, and the nearest value beyond it.
+    """
     edges = inner_edges(column)
     if len(edges) == 0 or np.isnan(x):
         return None
@@ -175,7 +121,7 @@ def nearest_edge(column: LimeColumn, x: float) -> Edge | None:
     width = own_width(column, x)
     if len(beyond) == 0 or not width > 0.0:
         return None
-    return Edge(abs(x - edges[k]) / width, float(edges[k]), float(beyond[0]))
+    return abs(x - edges[k]) / width, float(edges[k]), float(beyond[0])
 
 
 def values_in_bins(column: LimeColumn) -> Values:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, Literal, NamedTuple, TypeAlias, final, get_args
+from typing import Final, Literal, TypeAlias, final, get_args
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
 from propopt.lime.expectations import Limits
 from propopt.lime.laws.lime_law import LimeLaw, draws_at
-from propopt.lime.moments import Surrogate
+from propopt.lime.moments import WeighedWords
 from propopt.lime.surrogates import CommonDraws, evaluated, stratified_uniforms
 
 
@@ -122,28 +122,11 @@ class FiniteFit:
     """
 
     # β, E_Q f, and the moments of bits, α, S and log C, in n situations
-    limits: Surrogate
+    limits: Limits | WeighedWords
     values: Values | None  # (n,): f(ξ); None where the row itself is no sample
     n_samples: int  # samples, the row itself included where it is one
     ridge: float = 1.0  # λ ≥ 0, on all coefficients but the intercept
     kept: Truths | None = None  # (n, D): the columns that are fitted; by default all
-
-    @classmethod
-    def of(
-        cls,
-        limits: Surrogate,
-        values: Values | None,
-        n_samples: int,
-        ridge: float,
-        first_row: bool,
-        kept: Truths | None,
-    ) -> FiniteFit:
-        """The same; ``values`` count where the row itself is the first sample."""
-        if first_row and values is None:
-            raise InvalidInput(
-                "values: where the row itself is a sample, give f at the rows"
-            )
-        return cls(limits, values if first_row else None, n_samples, ridge, kept)
 
     def __post_init__(self) -> None:
         read_count(self.n_samples, "n_samples")
@@ -315,7 +298,7 @@ def single_run(
     Cov b = (n − 1) A⁻¹ Cov(π r Z) A⁻¹ (the sandwich), r = f − b_0 − bᵀz; the row does
     not scatter. E π² h = C(ν/√2) E h under the law of the width ν/√2, which is drawn.
     """
-    fit = FiniteFit.of(limits, values, n_samples, ridge, first_row, kept)
+    fit = expected(limits, values, n_samples, ridge, first_row, kept)
     generator = np.random.default_rng(0) if rng is None else rng
     n_columns = points.shape[1]
     uniforms = stratified_uniforms(
@@ -374,58 +357,38 @@ def covariances_of(
 # ---- What LIME gives with n samples, in its mean: ridge, and the row as a sample
 
 
-class Expected(NamedTuple):
-    """Coefficients of n samples in their mean.
-
-    ``lime`` has such ones: it draws n − 1 samples, adds the row itself with weight 1,
-    and penalises all coefficients but the intercept by λ = 1.
-    """
-
-    coefficients: Array
-    """b_1, ..., b_D, (n, D)."""
-
-    intercept: Values
-    """b_0, (n,)."""
-
-
 def expected(
-    limits: Limits,
+    limits: Limits | WeighedWords,
     values: Values | None,  # shape (n,)
     n_samples: int,
     ridge: float = 1.0,
     first_row: bool = True,
     kept: Truths | None = None,  # shape (n, D)
-) -> Expected:
-    """What ``lime`` gives with n samples, to the first order in 1 / n: see FiniteFit.
+) -> FiniteFit:
+    """What ``lime`` gives with n samples, to the first order in 1 / n.
 
-    It was within noise of the package down to a total weight n C of about 1e-3.
+    It draws n − 1 samples, adds the row itself with weight 1, whose ``values`` count
+    then alone, and penalises all coefficients but the intercept by λ = 1. This was
+    within noise of the package down to a total weight n C of about 1e-3.
     """
-    fit = FiniteFit.of(limits, values, n_samples, ridge, first_row, kept)
-    return Expected(fit.coefficients, fit.intercept)
+    if first_row and values is None:
+        raise InvalidInput(
+            "values: where the row itself is a sample, give f at the rows"
+        )
+    return FiniteFit(limits, values if first_row else None, n_samples, ridge, kept)
 
 
-def ridge_limit(limits: Limits, n_samples: int, ridge: float = 1.0) -> Expected:
-    """What ridge leaves: β_j V_j / (V_j + λ), V_j = n C α_j (1 − α_j).
+def first_row_shift(limits: Limits, values: Values, n_samples: int) -> Array:
+    """How far the row itself as a sample moves the fit, to the first order, (n, D).
 
-    The intercept is E_Q f − Σ α_j b_j: it is not penalised.
-    """
-    return expected(limits, None, n_samples, ridge, first_row=False)
-
-
-def first_row_shift(limits: Limits, values: Values, n_samples: int) -> Expected:
-    """How far the row itself as a sample moves the fit, to the first order.
-
-    δβ_j = (f(ξ) − g(ξ)) / (n C α_j) and δβ_0 = (1 − D) (f(ξ) − g(ξ)) / (n C), with
-    g(ξ) = Σ β the fit at the row; for a column that is always in the bin of the row 0.
-
-    values (n,).
+    δβ_j = (f(ξ) − g(ξ)) / (n C α_j), with g(ξ) = Σ β the fit at the row; 0 for a column
+    that is always in the bin of the row.
     """
     per_weight = (values - limits.at_row) * np.exp(-limits.log_weight) / n_samples
     alpha = limits.alpha
     moves = (alpha > 0.0) & (alpha < 1.0)
     shifts = np.zeros(alpha.shape)
-    np.divide(per_weight[:, None], alpha, out=shifts, where=moves)
-    return Expected(shifts, (1 - moves.sum(axis=1)) * per_weight)
+    return np.divide(per_weight[:, None], alpha, out=shifts, where=moves)
 
 
 # ---- Which columns LIME keeps where it is to keep a few
@@ -445,18 +408,13 @@ def kept_columns(limits: Limits, n_kept: int, how: Selection = "auto") -> Truths
     largest |β_j| √(α_j (1 − α_j)); the highest weights have the largest |β_j|.
     """
     read_count(n_kept, "n_kept")
-    sizes = _sizes(limits, named_selection(how, n_kept))
+    sizes = np.abs(limits.coefficients)
+    if named_selection(how, n_kept) != "highest_weights":
+        sizes = sizes * np.sqrt(limits.alpha * (1.0 - limits.alpha))
     order = np.argsort(-sizes, axis=1, kind="stable")
     kept = np.zeros(sizes.shape, dtype=bool)
     np.put_along_axis(kept, order[:, :n_kept], True, axis=1)
     return kept
-
-
-def _sizes(limits: Limits, how: Selection) -> Array:
-    size = np.abs(limits.coefficients)
-    if how == "highest_weights":
-        return size
-    return np.asarray(size * np.sqrt(limits.alpha * (1.0 - limits.alpha)))
 
 
 def named_selection(how: Selection, n_kept: int) -> Selection:
@@ -472,57 +430,36 @@ def named_selection(how: Selection, n_kept: int) -> Selection:
 # ---- Whether one run says what the limit says: its columns, their order, their signs
 
 
-class RankingChances(NamedTuple):
-    """Probabilities that one run agrees with given coefficients, (n,) each."""
-
-    columns: Values
-    """Its K largest coefficients are of the same columns."""
-
-    order: Values
-    """And in the same order."""
-
-    signs: Values
-    """The K columns have the same signs."""
-
-
 def ranking_chances(
     run: SingleRun,
     coefficients: Attributions,  # shape (n, D)
     top: int = 3,
     n_draws: int = 4000,
     rng: np.random.Generator | None = None,
-) -> RankingChances:
-    """How probable it is that a run of n samples tells the largest coefficients.
+) -> Values:
+    """How probable a run of n samples names the columns of the largest coefficients.
 
-    Draws of their normal limit law: 4000 tell a probability to 0.8 % or better.
+    (n,), by draws of their normal limit law: 4000 tell it to 0.8 % or better.
     """
     read_count(top, "top")
     read_count(n_draws, "n_draws")
     generator = np.random.default_rng(0) if rng is None else rng
     normal = generator.standard_normal((n_draws, coefficients.shape[1]))
-    chances = [
-        _of_row(beta, mean + normal @ _root(covariance), top)
-        for beta, mean, covariance in zip(
-            coefficients, run.coefficients, run.covariance[:, 1:, 1:], strict=True
-        )
-    ]
-    return RankingChances(*np.array(chances).reshape(-1, 3).T)
+    chances = []
+    for beta, mean, covariance in zip(
+        coefficients, run.coefficients, run.covariance[:, 1:, 1:], strict=True
+    ):
+        n_told = min(top, int(np.count_nonzero(beta)))
+        told = np.sort(_largest(beta[None], n_told))
+        named = np.sort(_largest(mean + normal @ _root(covariance), n_told), axis=1)
+        chances.append((named == told).all(axis=1).mean())
+    return np.array(chances)
 
 
 def _root(covariance: Array) -> Array:
     """R with Rᵀ R the covariance, whatever directions do not scatter."""
     squares, directions = np.linalg.eigh(covariance)
     return np.asarray((directions * np.sqrt(np.maximum(squares, 0.0))).T)
-
-
-def _of_row(beta: Array, runs: Array, top: int) -> tuple[float, float, float]:
-    n_told = min(top, int(np.count_nonzero(beta)))
-    told = _largest(beta[None], n_told)[0]
-    result = _largest(runs, n_told)
-    same = (np.sort(result, axis=1) == np.sort(told)).all(axis=1)
-    ordered = (result == told).all(axis=1)
-    signed = (np.sign(runs[:, told]) == np.sign(beta[told])).all(axis=1)
-    return float(same.mean()), float(ordered.mean()), float(signed.mean())
 
 
 def _largest(coefficients: Array, n: int) -> Positions:

@@ -256,13 +256,14 @@ class CommonDraws:
     def errors(self, points: Points, widths: Values) -> tuple[Array, ...]:
         """Standard errors of :meth:`means`, of what the fit leaves over, (n, B_j)."""
         weights, result = self.weights(points, widths), []
-        for bins, own in zip(self.bins, self._additive, strict=True):
+        _, additive, unfitted = self._fit
+        for bins, own in zip(self.bins, additive, strict=True):
             inside = (bins[:, None] == np.arange(len(own))) * 1.0
             mass = weights.T @ inside
             extra = np.zeros(mass.shape)
-            left = weights.T @ (self._left[:, None] * inside)
+            left = weights.T @ (unfitted[:, None] * inside)
             np.divide(left, mass, out=extra, where=mass > 0.0)
-            apart = self._left[:, None] - extra[:, bins].T
+            apart = unfitted[:, None] - extra[:, bins].T
             square = (weights**2 * apart**2).T @ inside
             error = np.full(mass.shape, np.nan)
             np.divide(np.sqrt(square), mass, out=error, where=mass > 0.0)
@@ -276,18 +277,19 @@ class CommonDraws:
         samples, as columns are independent; only what it leaves over is estimated.
         """
         weights, n = self.weights(points, widths), len(points)
+        constant, additive, unfitted = self._fit
         tilts = [
             column.tilt(x, widths)
             for column, x in zip(self.columns, points.T, strict=True)
         ]
         shares = [t.alpha * t.inside + t.complement * t.outside for t in tilts]
-        levels = [p.T @ own for p, own in zip(shares, self._additive, strict=True)]
-        total = self._constant + np.sum(levels, axis=0)
+        levels = [p.T @ own for p, own in zip(shares, additive, strict=True)]
+        total = constant + np.sum(levels, axis=0)
         result = []
-        for bins, own, level in zip(self.bins, self._additive, levels, strict=True):
+        for bins, own, level in zip(self.bins, additive, levels, strict=True):
             inside = bins[:, None] == np.arange(len(own))
             mass = weights.T @ inside
-            left = weights.T @ (self._left[:, None] * inside)
+            left = weights.T @ (unfitted[:, None] * inside)
             extra = np.full((n, len(own)), np.nan)
             np.divide(left, mass, out=extra, where=mass > 0.0)
             result.append((total - level)[:, None] + own + extra)
@@ -317,18 +319,6 @@ class CommonDraws:
         numbers = np.linalg.lstsq(design, self.values - constant, rcond=1e-10)[0]
         left = self.values - constant - design @ numbers
         return constant, tuple(np.split(numbers, np.cumsum(sizes)[:-1])), left
-
-    @property
-    def _constant(self) -> float:
-        return self._fit[0]
-
-    @property
-    def _additive(self) -> tuple[Array, ...]:
-        return self._fit[1]
-
-    @property
-    def _left(self) -> Values:
-        return self._fit[2]
 
 
 # ---- Limits of LIME for functions that can only be called, with standard errors
@@ -372,12 +362,13 @@ def estimate_limits(
         announced = cost.announced("lime", function.calls, progress)
     evaluate = partial(function.value_at, labels=names)
     widths = law.widths(points, widths)
-    sampler = _Sampler(evaluate, law, uniforms, _n_outside(size, points.shape[1]))
+    n_outside = _n_outside(size, points.shape[1])
     with progress_bar("lime", len(points), progress) as bar, announced:
         parts = []
-        for rows in sampler.blocks(len(points)):
-            parts.append(sampler.estimates(points[rows], widths[rows]))
-            bar.advance(bar.task_ids[0], rows.stop - rows.start)
+        for some in _blocks(len(points), uniforms, n_outside):
+            around = points[some], widths[some]
+            parts.append(_estimates(evaluate, law, *around, uniforms, n_outside))
+            bar.advance(bar.task_ids[0], some.stop - some.start)
     return Limits.joined(parts)
 
 
@@ -398,53 +389,49 @@ def _n_outside(size: int, n_columns: int) -> int:
     return max(0, min(room, MOST_OUTSIDE))
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class _Sampler:
-    """Draws of Q around rows, and what each block of them says."""
-
-    evaluate: Callable[[Points], Values]  # f at points (m, D)
-    law: LimeLaw  # of them
-    uniforms: Array  # (B, s, D): what is made samples, around each row
-    n_outside: int  # see terms
-
-    def blocks(self, n_rows: int) -> list[slice]:
-        n_terms = 1 + (self.n_outside > 0) * (1 + self.n_outside)
-        row_bytes = 3 * n_terms * self.uniforms.nbytes
-        width = n_terms * self.uniforms.shape[2]
-        label = f"fits of {width} terms to {self.uniforms[..., 0].size} samples"
-        require_memory(
-            row_bytes + 24.0 * _BLOCKS * width**2, label, "use fewer samples"
-        )
-        return list(_TABLES.blocks(n_rows, row_bytes))
-
-    def estimates(self, points: Points, widths: Values) -> Limits:
-        """Limits at rows, and their errors."""
-        n_blocks, size, width = self.uniforms.shape
-        shape = len(points), n_blocks, size, width
-        uniforms = np.broadcast_to(self.uniforms, shape)
-        tilts = self.law.tilts(points, widths)
-        alpha = np.stack([tilt.alpha for tilt in tilts], axis=1)
-        draws = draws_at(
-            self.law.columns, points, widths, uniforms.reshape(len(points), -1, width)
-        )
-        values = evaluated(self.evaluate, draws.samples).reshape(shape[:3])
-        fit = cross_fitted(terms(uniforms, alpha, self.n_outside), values)
-        # E f z̃_j with z̃_j = (z_j − α_j) / √(α_j (1 − α_j)) is β_j √(α_j (1 − α_j))
-        spread = np.sqrt(alpha * (1.0 - alpha))
-        slopes = fit.slopes[..., :width] / np.where(spread > 0.0, spread, 1.0)
-        intercepts = fit.means - (alpha * slopes).sum(axis=-1)
-        return Limits(
-            slopes.mean(axis=0),
-            fit.means.mean(axis=0),
-            alpha,
-            np.sum([tilt.log_weight for tilt in tilts], axis=0),
-            standard_errors=_error(slopes),
-            intercept_error=_error(intercepts),
-            evaluations=values.size,
-        )
+def _blocks(n_rows: int, uniforms: Array, n_outside: int) -> list[slice]:
+    """Rows around which draws are held at once."""
+    n_terms = 1 + (n_outside > 0) * (1 + n_outside)
+    row_bytes = 3 * n_terms * uniforms.nbytes
+    width = n_terms * uniforms.shape[2]
+    label = f"fits of {width} terms to {uniforms[..., 0].size} samples"
+    require_memory(row_bytes + 24.0 * _BLOCKS * width**2, label, "use fewer samples")
+    return list(_TABLES.blocks(n_rows, row_bytes))
 
 
-def _error(blocks: Array) -> Array:
-    """Of the mean of independent blocks."""
+def _estimates(
+    evaluate: Callable[[Points], Values],
+    law: LimeLaw,
+    points: Points,
+    widths: Values,
+    uniforms: Array,  # (B, s, D): what is made samples, around each row
+    n_outside: int,  # see terms
+) -> Limits:
+    """Limits at rows, and their errors: what each block of draws of Q says."""
+    n_blocks, size, width = uniforms.shape
+    shape = len(points), n_blocks, size, width
+    copies = np.broadcast_to(uniforms, shape)
+    tilts = law.tilts(points, widths)
+    alpha = np.stack([tilt.alpha for tilt in tilts], axis=1)
+    flat = copies.reshape(len(points), -1, width)
+    draws = draws_at(law.columns, points, widths, flat)
+    values = evaluated(evaluate, draws.samples).reshape(shape[:3])
+    fit = cross_fitted(terms(copies, alpha, n_outside), values)
+    # E f z̃_j with z̃_j = (z_j − α_j) / √(α_j (1 − α_j)) is β_j √(α_j (1 − α_j))
+    spread = np.sqrt(alpha * (1.0 - alpha))
+    slopes = fit.slopes[..., :width] / np.where(spread > 0.0, spread, 1.0)
+    intercepts = fit.means - (alpha * slopes).sum(axis=-1)
+    return Limits(
+        slopes.mean(axis=0),
+        fit.means.mean(axis=0),
+        alpha,
+        np.sum([tilt.log_weight for tilt in tilts], axis=0),
+        standard_errors=error_of_blocks(slopes),
+        intercept_error=error_of_blocks(intercepts),
+        evaluations=values.size,
+    )
+
+
+def error_of_blocks(blocks: Array) -> Array:
+    """The scatter of the mean of independent blocks."""
     return np.asarray(blocks.std(axis=0, ddof=1) / np.sqrt(len(blocks)))

@@ -8,7 +8,8 @@ from propopt.base.text import Quantity, in_percent, percent, rounded_percent
 from propopt.functions.cost import in_time
 from propopt.interactions.patch_fits import changed_parts
 from propopt.interactions.scores import are_counted, level_in_words, two_digits_up
-from propopt.lime.bins import CodeBins, interval_words
+from propopt.lime import TabularLaw
+from propopt.lime.bins import interval_words
 from propopt.lime.diagnosis.diagnosis import as_row
 from propopt.losses.faithfulness import units_in_words
 from propopt.results.certain import plural
@@ -56,9 +57,10 @@ def test_edges_that_belong_to_the_bin_above():
 
 
 def test_bins_of_codes_have_their_shares():
-    bins = CodeBins.of(np.array([2.0, 5.0, 2.0, 2.0]))
-    assert bins.words == ("= 2", "= 5")
-    assert bins.frequencies.tolist() == [0.75, 0.25]
+    codes = np.array([[2.0], [5.0], [2.0], [2.0]])
+    (column,) = TabularLaw.from_data(codes, categorical=[0]).columns
+    assert column.bins == ("= 2", "= 5")
+    assert column.shares.tolist() == [0.75, 0.25]
 
 
 def test_units_of_attributions():

@@ -240,12 +240,14 @@ def test_eq_5_would_be_confirmed_where_it_kept_its_digits(monkeypatch):
 # statements on what they compute themselves
 
 
-def off(part, factor=1.001):
-    """What makes an object with one part multiplied."""
+def off(part=None, factor=1.001):
+    """What makes an array, or an object with one part, multiplied."""
 
     def wrapped(function):
         def changed(*arguments, **settings):
             result = function(*arguments, **settings)
+            if part is None:
+                return factor * result
             return SimpleNamespace(**{part: factor * getattr(result, part)})
 
         return changed
@@ -256,10 +258,10 @@ def off(part, factor=1.001):
 COMPUTED = [
     (gains, "gains", off("gain"), gains.wide_gains_are_known),
     (
-        gains, "critical_bandwidths", off("widths"),
+        gains, "critical_bandwidths", off(),
         gains.roots_are_known,
     ),
-    (normals, "critical_bandwidths", off("widths"), normals.width_is_critical),
+    (normals, "critical_bandwidths", off(), normals.width_is_critical),
     (
         gains, "_SLOPES", lambda slopes: 1.001 * slopes,
         gains.ends_are_known,

@@ -10,20 +10,21 @@ from papers.lime.text_bounds import (
     moment_bounds,
     text_theorem_samples,
 )
+from papers.lime.text_constants import TextConstants
 from propopt.base.errors import InvalidInput
-from propopt.lime.text.text_reading import TextLaw, TextMoments
+from propopt.lime.text.text_reading import TextLaw
 
 
 @pytest.mark.parametrize("nu", [0.05, 0.25, 1.0, 10.0])
 @pytest.mark.parametrize("d", [2, 3, 29, 500])
 def test_bounds_of_constants_hold(d, nu):
-    bounds, own = moment_bounds(d, nu), TextMoments(TextLaw(nu), d)
+    bounds, own = moment_bounds(d, nu), TextConstants(TextLaw(nu), d)
     alphas = own.alphas()
     assert (bounds.lowest_alphas <= alphas + 1e-15).all()
     assert (alphas <= bounds.highest_alphas + 1e-15).all()
     assert bounds.lowest_apart <= own.apart
     assert bounds.lowest_c <= own.c
-    assert own.inverse_norm <= bounds.highest_inverse_norm
+    assert own.own.inverse_norm <= bounds.highest_inverse_norm
 
 
 def test_published_numbers():

@@ -244,12 +244,12 @@ class LimeDiagnosis(
 
     def _text(self, *, in_full: bool) -> str:
         lines = [f"LimeDiagnosis({printable(self._title())})"]
-        for rule, result in self._groups():
+        for rule, result in _by_rule(self.findings).items():
             lines.append(printable(f"- {rule}: {self._head(result)}"))
             lines += _wrapped(f"{result[0].sentence}.")
             lines += _wrapped(f"What would do: {result[0].remedy}.")
         if in_full:
-            for rule, notes in self._notes().items():
+            for rule, notes in _by_rule(self.notes).items():
                 lines.append(printable(f"- note, {rule}: {self._head(notes)}"))
                 lines += _wrapped(f"{notes[0].sentence}.")
             near = self._near()
@@ -260,18 +260,18 @@ class LimeDiagnosis(
 
     def card(self) -> Card:
         """What misleads most, then the worst of each rule that found something."""
-        groups = list(self._groups())
+        groups = _by_rule(self.findings)
         table = [
             [
                 f"{rule}: {self._head(found)}",
                 *(f"{x:.3g}" for x in (found[0].number, found[0].threshold)),
                 f"{found[0].severity:.2g}",
             ]
-            for rule, found in groups
+            for rule, found in groups.items()
         ]
         in_full = {
             f"note, {rule}": f"{self._head(notes)}: {notes[0].sentence}"
-            for rule, notes in self._notes().items()
+            for rule, notes in _by_rule(self.notes).items()
         }
         return Card(
             title=self._headline(),
@@ -279,7 +279,7 @@ class LimeDiagnosis(
             table=CardTable(_HEAD, table) if table else None,
             lines=[
                 f"{rule}: {found[0].sentence}. What would do: {found[0].remedy}."
-                for rule, found in groups
+                for rule, found in groups.items()
             ]
             + list(self._other_rules()),
             proof=f"coefficients {self.source} · {self._asked()}",
@@ -315,11 +315,15 @@ class LimeDiagnosis(
 
     def _head(self, result: tuple[LimeFinding, ...]) -> str:
         """Where the worst of some findings is, and how many others there are."""
-        row, feature = self._where(result[0])
+        more = f" and {len(result) - 1} more" if len(result) > 1 else ""
+        return f"{self._place(result[0]) or 'all'}{more}"
+
+    def _place(self, item: LimeFinding | QuietRule) -> str:
+        """The row, if there are others, and the column, if it is about some."""
+        row, feature = self._where(item)
         parts = [] if row is None or self.shape[0] == 1 else [f"row {row}"]
         parts += [] if feature is None else [feature]
-        more = f" and {len(result) - 1} more" if len(result) > 1 else ""
-        return f"{', '.join(parts) or 'all'}{more}"
+        return ", ".join(parts)
 
     def _where(
         self, item: LimeFinding | QuietRule
@@ -333,22 +337,9 @@ class LimeDiagnosis(
             None if item.column is None else names[item.column],
         )
 
-    def _groups(self) -> Iterator[tuple[str, tuple[LimeFinding, ...]]]:
-        """Findings by rules, what misleads most first."""
-        for rule in self.rules:
-            yield rule, tuple(item for item in self.findings if item.rule == rule)
-
-    def _notes(self) -> dict[str, tuple[LimeFinding, ...]]:
-        """Notes by rules."""
-        rules = dict.fromkeys(item.rule for item in self.notes)
-        return {
-            rule: tuple(item for item in self.notes if item.rule == rule)
-            for rule in rules
-        }
-
     def _other_rules(self) -> Iterator[str]:
         """A line for notes, and one for rules that found nothing."""
-        notes = self._notes()
+        notes = _by_rule(self.notes)
         if notes:
             each = ", ".join(f"{rule} ({len(items)})" for rule, items in notes.items())
             yield f"notes, which hardly mislead: {each}"
@@ -362,10 +353,8 @@ class LimeDiagnosis(
         for item in self.quiet:
             if np.isnan(item.number):
                 continue
-            row, feature = self._where(item)
-            named = [] if row is None or self.shape[0] == 1 else [f"row {row}"]
-            named += [] if feature is None else [feature]
-            place = f" ({', '.join(named)})" if named else ""
+            where = self._place(item)
+            place = f" ({where})" if where else ""
             yield (
                 item.rule,
                 f"{item.sentence}{place}, threshold {item.threshold:.3g}",
@@ -388,6 +377,14 @@ class LimeDiagnosis(
             item.remedy if isinstance(item, LimeFinding) else "",
             kind,
         ]
+
+
+def _by_rule(told: Sequence[LimeFinding]) -> dict[str, tuple[LimeFinding, ...]]:
+    """Those of each rule, what misleads most first."""
+    return {
+        rule: tuple(item for item in told if item.rule == rule)
+        for rule in dict.fromkeys(item.rule for item in told)
+    }
 
 
 def _quiet_at(n: int, elsewhere: LimeFinding) -> QuietRule:

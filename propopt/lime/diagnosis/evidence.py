@@ -48,61 +48,49 @@ class ExplainedRows(Protocol):
     @property
     def limits(self) -> Limits:
         """β, E_Q f, α and log C."""
-        ...
 
     @property
     def standard_errors(self) -> Array | None:
         """Of β, where it is estimated."""
-        ...
 
     @property
     def values(self) -> Values:
         """F at the rows, (N,)."""
-        ...
 
     @property
     def at_row(self) -> Values:
         """The surrogate at the rows, (N,)."""
-        ...
 
     @property
     def local_gap(self) -> Values:
         """F less the surrogate at the rows, (N,)."""
-        ...
 
     @property
     def r2(self) -> Values:
         """The share of Var_Q f that the surrogate explains, (N,)."""
-        ...
 
     @property
     def effective_share(self) -> Values:
         """(E π)² / E π², (N,)."""
-        ...
 
     @property
     def ridge(self) -> float:
         """λ of one run."""
-        ...
 
     @property
     def first_row(self) -> bool:
         """Whether the row itself is the first sample of a run."""
-        ...
 
     @property
     def labels(self) -> Labels:
         """Names of rows and columns."""
-        ...
 
     @property
     def runs(self) -> RunScatter:
         """How single runs scatter."""
-        ...
 
     def single_run(self, n_samples: int | None = None) -> SingleRun:
         """The mean and the covariance of the coefficients of one run of LIME."""
-        ...
 
 
 @final
@@ -498,6 +486,33 @@ class Rule(Generic[Looked]):
 
     def _place(self, n: int, j: int) -> tuple[int | None, int | None]:
         return n if self.per_row else None, j if self.per_column else None
+
+
+def rule(
+    name: str,
+    *,
+    threshold: float,
+    weight: float,
+    least: float = 0.0,
+    below: bool = False,
+    per_row: bool = True,
+    per_column: bool = True,
+) -> Callable[[Callable[[Looked], Checked | str]], Rule[Looked]]:
+    """Make a rule of the function below it, which measures."""
+
+    def of(check: Callable[[Looked], Checked | str]) -> Rule[Looked]:
+        return Rule(
+            name=name,
+            threshold=threshold,
+            below=below,
+            weight=weight,
+            least=least,
+            per_row=per_row,
+            per_column=per_column,
+            check=check,
+        )
+
+    return of
 
 
 def told_by(

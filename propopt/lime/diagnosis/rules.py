@@ -6,18 +6,18 @@ gives that column a coefficient, though nothing changes near the row.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, Final, final
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from typing import Any, Final
 
 import numpy as np
 from scipy.spatial import cKDTree
 
 from propopt.base.arrays import Array, Attributions, Points, Truths, Values
-from propopt.lime.diagnosis.evidence import Checked, Evidence, Rule
-from propopt.lime.fidelity import split_by_columns
+from propopt.lime.diagnosis.evidence import Checked, Evidence, Rule, rule
+from propopt.lime.fidelity import share_outside, split_by_columns
 from propopt.lime.gaussian_theory import (
-    CriticalBandwidths,
     Gains,
     critical_bandwidths,
     gains,
@@ -40,12 +40,14 @@ _FLAT: Final = 0.1
 """Of |β_j|: a standard deviation of f in the cell of the row below it is flat."""
 
 
-def _check(case: Evidence) -> Checked | str:
+@rule("alignment artifact", threshold=0.8, weight=0.95)
+def alignment(case: Evidence) -> Checked | str:
+    """Its number is Σ_{m≥1} |β_j^(m)| / Σ_m |β_j^(m)| by columns that leave the row."""
     if case.subject.exact is None:
         return "coefficients are estimated"
-    split = split_by_columns(case.subject.exact, case.points)
-    outside, own = split.outside, split.parts[:, 0]
-    far = (outside > ALIGNMENT.threshold) & case.depends & (case.beta != 0.0)
+    parts = split_by_columns(case.subject.exact, case.points)
+    outside, own = share_outside(parts), parts[:, 0]
+    far = (outside > alignment.threshold) & case.depends & (case.beta != 0.0)
     rows, sd = np.flatnonzero(far.any(axis=1)), np.full(len(outside), np.nan)
     sd[rows] = case.cell_sd(rows)
     flat = sd[:, None] < _FLAT * np.abs(case.beta)
@@ -68,15 +70,6 @@ def _check(case: Evidence) -> Checked | str:
     )
 
 
-ALIGNMENT: Final = Rule(
-    name="alignment artifact",
-    threshold=0.8,
-    weight=0.95,
-    check=_check,
-)
-"""Its number is Σ_{m≥1} |β_j^(m)| / Σ_m |β_j^(m)| by columns that leave the row."""
-
-
 # ---- What contrasts of bins hide of profiles: which way they go, and that they matter
 
 
@@ -96,7 +89,9 @@ _ERRORS: Final = 3.0
 """Standard errors of estimates; of exact numbers errors are bounds already."""
 
 
-def _check_contrast(case: Evidence) -> Checked | str:
+@rule("sign against the profile", threshold=0.0, weight=1.0, least=0.96, below=True)
+def against_profile(case: Evidence) -> Checked | str:
+    """Its number is β_j over the rise of a monotone profile: < 0 if signs differ."""
     if None in binned_columns(case.law):
         return "bins have no profile of their own, as weights are of distances"
     numbers = np.full(case.beta.shape, np.nan)
@@ -140,25 +135,16 @@ def _check_contrast(case: Evidence) -> Checked | str:
     )
 
 
-CONTRAST: Final = Rule(
-    name="sign against the profile",
-    threshold=0.0,
-    below=True,
-    weight=1.0,
-    least=0.96,
-    check=_check_contrast,
-)
-"""Its number is β_j over the rise of a monotone profile, negative if signs differ."""
-
-
-def _cancellation_check(case: Evidence) -> Checked:
+@rule("cancellation by binning", threshold=SMALL_SHARE, weight=0.95, below=True)
+def cancellation(case: Evidence) -> Checked:
+    """Its number is |β_j| over the range of the profile."""
     ranges = case.ranges
     shares = ranges / np.maximum(ranges.max(axis=1, keepdims=True), _TINY)
     some = shares > MATTERS
     ratio = np.full(ranges.shape, np.nan)
     np.divide(np.abs(case.beta), ranges, out=ratio, where=some)
 
-    others = _Rebinned(case, ratio < SMALL_SHARE)
+    others = _with_other_bins(case, ratio < SMALL_SHARE)
 
     def sentence(n: int, j: int) -> str:
         profile = case.profiles[j][n]
@@ -166,7 +152,7 @@ def _cancellation_check(case: Evidence) -> Checked:
             f"the column moves the mean of f by {case.about}{ranges[n, j]:.4g}, from "
             f"{np.nanmin(profile):.4g} to {np.nanmax(profile):.4g} over its bins, and "
             f"has the coefficient {case.beta[n, j]:.4g}: its bin is near the mean of "
-            f"the others{others.told(n, j)}"
+            f"the others{others(n, j)}"
         )
 
     remedy = "look at the profile over all bins, or choose another number of bins"
@@ -178,48 +164,33 @@ def _cancellation_check(case: Evidence) -> Checked:
     )
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class _Rebinned:
-    """Coefficients with one bin less and one more, where they are told.
+def _with_other_bins(case: Evidence, wanted: Truths) -> Callable[[int, int], str]:
+    """The end of a sentence: coefficients with one bin less and one more.
 
     Estimates are made for the first few only: each takes draws of its own.
     """
+    few = wanted
+    if case.subject.exact is None:
+        few = wanted & (np.cumsum(wanted).reshape(wanted.shape) <= _FEW)
 
-    case: Evidence
-    wanted: Truths
+    @cache
+    def coefficients(j: int, count: int) -> Values:
+        values, rows = np.full(len(wanted), np.nan), np.flatnonzero(few[:, j])
+        law = rebinned(case, j, count) if len(rows) > 0 else None
+        if law is not None:
+            values[rows] = case.rebinned(law, rows, j)
+        return values
 
-    def told(self, n: int, j: int) -> str:
-        """The end of a sentence."""
-        own = len(inner_edges(self.case.law.columns[j])) + 1
+    def told(n: int, j: int) -> str:
+        own = len(inner_edges(case.law.columns[j])) + 1
         known = [
             f"{value:.4g} with {count} bins"
             for count in (own - 1, own + 1)
-            if not np.isnan(value := self._coefficients[j, count][n])
+            if not np.isnan(value := coefficients(j, count)[n])
         ]
         return f"; it is {' and '.join(known)}" if known else ""
 
-    @cached_property
-    def _coefficients(self) -> dict[tuple[int, int], Array]:
-        """By columns and numbers of bins, (N,): NaN where it is not told."""
-        result, columns = {}, np.flatnonzero(self._few.any(axis=0))
-        for j in np.flatnonzero(self.wanted.any(axis=0)).tolist():
-            own = len(inner_edges(self.case.law.columns[j])) + 1
-            for count in (own - 1, own + 1):
-                values = np.full(len(self.wanted), np.nan)
-                rows = np.flatnonzero(self._few[:, j])
-                law = rebinned(self.case, j, count) if j in columns else None
-                if law is not None:
-                    values[rows] = self.case.rebinned(law, rows, j)
-                result[j, count] = values
-        return result
-
-    @cached_property
-    def _few(self) -> Truths:
-        """Which are computed."""
-        if self.case.subject.exact is not None:
-            return self.wanted
-        return self.wanted & (np.cumsum(self.wanted).reshape(self.wanted.shape) <= _FEW)
+    return told
 
 
 def rebinned(case: Evidence, j: int, n_bins: int) -> LimeLaw | None:
@@ -235,15 +206,6 @@ def rebinned(case: Evidence, j: int, n_bins: int) -> LimeLaw | None:
     return replace(law, columns=columns)
 
 
-CANCELLATION: Final = Rule(
-    name="cancellation by binning",
-    threshold=SMALL_SHARE,
-    below=True,
-    weight=0.95,
-    check=_cancellation_check,
-)
-
-
 # ---- Weight collapse: ridge and the row itself decide what a run says
 
 
@@ -256,7 +218,9 @@ _WIDER: Final = (
 )
 
 
-def _check_ridge(case: Evidence) -> Checked | str:
+@rule("weight collapse: ridge", threshold=0.95, weight=0.85, below=True, per_row=False)
+def ridge_collapse(case: Evidence) -> Checked | str:
+    """Its number is what ridge leaves of β_j, in the worst row."""
     if case.explanation.ridge == 0.0:
         return "runs have no ridge"
     left = np.where(case.depends, case.finite.share_left, np.nan)
@@ -281,21 +245,13 @@ def _check_ridge(case: Evidence) -> Checked | str:
     )
 
 
-RIDGE: Final = Rule(
-    name="weight collapse: ridge",
-    threshold=0.95,
-    below=True,
-    weight=0.85,
-    per_row=False,
-    check=_check_ridge,
-)
-
-
-def _check_first_row(case: Evidence) -> Checked | str:
+@rule("weight collapse: first row", threshold=0.1, weight=0.85)
+def row_collapse(case: Evidence) -> Checked | str:
+    """Its number is what the row itself moves β_j by, over |β_j|."""
     own = case.explanation
     if not own.first_row:
         return "the row itself is no sample of a run"
-    shift = first_row_shift(own.limits, own.values, case.n_samples).coefficients
+    shift = first_row_shift(own.limits, own.values, case.n_samples)
     # of a tenth of the largest where the coefficient is smaller: no news of zeros
     ratio = np.abs(shift) / np.maximum(np.abs(case.beta), FLOOR * case.largest)
     means = case.finite.coefficients
@@ -312,15 +268,16 @@ def _check_first_row(case: Evidence) -> Checked | str:
     return Checked(numbers=ratio, stakes=stakes, sentence=sentence, remedy=_WIDER)
 
 
-FIRST_ROW: Final = Rule(
-    name="weight collapse: first row",
-    threshold=0.1,
+@rule(
+    "weight collapse: samples",
+    threshold=1.0,
     weight=0.85,
-    check=_check_first_row,
+    below=True,
+    per_row=False,
+    per_column=False,
 )
-
-
-def _check_samples(case: Evidence) -> Checked:
+def sample_collapse(case: Evidence) -> Checked:
+    """Its number is that of samples that count, over ten for each coefficient."""
     least = case.explanation.effective_share.min(keepdims=True)
     return counting_samples(case.n_samples, least, case.beta.shape[1] + 1, _WIDER)
 
@@ -334,8 +291,7 @@ def counting_samples(
     """
     effective = n_samples * shares
 
-    def sentence(n: int, j: int) -> str:
-        del j
+    def sentence(n: int, _: int) -> str:
         return (
             f"of {n_samples:,} samples {effective[n]:.3g} count, for {n_fitted} "
             "coefficients"
@@ -349,24 +305,15 @@ def counting_samples(
     )
 
 
-SAMPLES: Final = Rule(
-    name="weight collapse: samples",
-    threshold=1.0,
-    below=True,
-    weight=0.85,
-    per_row=False,
-    per_column=False,
-    check=_check_samples,
-)
-
-
 # ---- Edge proximity: a small step leads to another explanation
 
 
 _NEAR: Final = 0.05
 
 
-def _edges_check(case: Evidence) -> Checked:
+@rule("edge proximity", threshold=_NEAR, weight=0.35, below=True)
+def near_edges(case: Evidence) -> Checked:
+    """Its number is the distance to the nearest edge in widths of the bin."""
     distance, edge, beyond = case.edges
     near = (distance < _NEAR) & case.depends
     adjacent = case.moved(near, beyond)
@@ -388,11 +335,6 @@ def _edges_check(case: Evidence) -> Checked:
     )
 
 
-EDGE_PROXIMITY: Final = Rule(
-    name="edge proximity", threshold=_NEAR, below=True, weight=0.35, check=_edges_check
-)
-
-
 # ---- Bandwidth fragility: another kernel width gives the coefficient another sign
 
 
@@ -400,12 +342,13 @@ _OCTAVE: Final = 1.0
 """Widths from half to twice the law's are near."""
 
 
-def _fragility_check(case: Evidence) -> Checked | str:
+@rule("bandwidth fragility", threshold=_OCTAVE, weight=0.9, below=True)
+def fragile_sign(case: Evidence) -> Checked | str:
+    """Its number is |log2(root / width)|: 1 for a root at half or twice the width."""
     exact, width = case.subject.exact, case.law.kernel_width
     if exact is None:
         return "coefficients are estimated"
-    around = signs_around(exact, case.points)
-    roots, turned, wide = around.roots, around.turned, around.wide
+    roots, turned, wide = signs_around(exact, case.points)
     distance = np.abs(np.log2(roots / width))
 
     def sentence(n: int, j: int) -> str:
@@ -418,26 +361,11 @@ def _fragility_check(case: Evidence) -> Checked | str:
     remedy = "see the path of coefficients over widths; read no sign here"
     return Checked(
         numbers=distance,
-        stakes=_stakes(case, wide),
+        stakes=np.maximum(np.abs(case.beta), np.abs(wide)) / case.largest,
         sentence=sentence,
         remedy=remedy,
         also=turned,
     )
-
-
-def _stakes(case: Evidence, wide: Array) -> Array:
-    """The larger of both coefficients, over the largest of the row."""
-    return np.asarray(np.maximum(np.abs(case.beta), np.abs(wide)) / case.largest)
-
-
-FRAGILITY: Final = Rule(
-    name="bandwidth fragility",
-    threshold=_OCTAVE,
-    below=True,
-    weight=0.9,
-    check=_fragility_check,
-)
-"""Its number is |log2(root / width)|: 1 for a root at half or twice the width."""
 
 
 # ---- What hides and turns coefficients under normal samples weighted by distance
@@ -451,36 +379,29 @@ _LEAST_OUTSIDE: Final = 30.0
 """Samples outside a bin, by weight, that a coefficient needs."""
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class _Normal:
-    """Gains and critical widths of the rows."""
-
-    gains: Gains
-    critical: CriticalBandwidths
-
-    @classmethod
-    def of(cls, case: Evidence) -> _Normal | None:
-        law = case.law
-        inner = law.law if isinstance(law, GlimeLaw) else law
-        if not isinstance(inner, GaussianLaw):
-            return None
-        return cls(gains(law, case.points), critical_bandwidths(law, case.points))
+def _gains(case: Evidence) -> Gains | None:
+    """Those of the rows; None where samples are not normal."""
+    law = case.law
+    inner = law.law if isinstance(law, GlimeLaw) else law
+    return gains(law, case.points) if isinstance(inner, GaussianLaw) else None
 
 
 def _used(case: Evidence, numbers: Array) -> Array:
     return np.where(case.depends, numbers, np.nan)
 
 
-def _check_off(case: Evidence) -> Checked | str:
-    normal = _Normal.of(case)
+@rule("switched off", threshold=0.1, weight=0.95, below=True)
+def switched_off(case: Evidence) -> Checked | str:
+    """Its number is |θ| / σ̃ over the largest that it can be."""
+    normal = _gains(case)
     if normal is None:
         return _OTHER_LAW
-    step = np.abs(normal.gains.theta) / (normal.gains.deviation * _LARGEST_STEP)
+    critical = critical_bandwidths(case.law, case.points)
+    step = np.abs(normal.theta) / (normal.deviation * _LARGEST_STEP)
 
     def sentence(n: int, j: int) -> str:
         # θ is 0 where the width is critical
-        width = normal.critical.widths[n, j]
+        width = critical[n, j]
         turned = (
             ""
             if np.isnan(width)
@@ -488,7 +409,7 @@ def _check_off(case: Evidence) -> Checked | str:
         )
         return (
             "the weighted samples have about the same density at both ends of the bin: "
-            f"of a slope {normal.gains.gain[n, j]:.3g} is left, whatever it is{turned}"
+            f"of a slope {normal.gain[n, j]:.3g} is left, whatever it is{turned}"
         )
 
     remedy = "another kernel width or number of bins; compare with the gradient"
@@ -500,16 +421,13 @@ def _check_off(case: Evidence) -> Checked | str:
     )
 
 
-SWITCHED_OFF: Final = Rule(
-    name="switched off", threshold=0.1, below=True, weight=0.95, check=_check_off
-)
-
-
-def _check_sign(case: Evidence) -> Checked | str:
-    normal = _Normal.of(case)
+@rule("sign opposite to gradient", threshold=0.0, weight=0.9, below=True)
+def opposite_sign(case: Evidence) -> Checked | str:
+    """Its number is the gain: what a slope is multiplied by."""
+    normal = _gains(case)
     if normal is None:
         return _OTHER_LAW
-    gain = _used(case, normal.gains.gain)
+    gain = _used(case, normal.gain)
 
     def sentence(n: int, j: int) -> str:
         return (
@@ -521,26 +439,19 @@ def _check_sign(case: Evidence) -> Checked | str:
     return Checked(numbers=gain, stakes=case.sizes, sentence=sentence, remedy=remedy)
 
 
-OPPOSITE_SIGN: Final = Rule(
-    name="sign opposite to gradient",
-    threshold=0.0,
-    below=True,
-    weight=0.9,
-    check=_check_sign,
-)
-
-
-def _check_outside(case: Evidence) -> Checked | str:
-    normal = _Normal.of(case)
+@rule("no samples outside the bin", threshold=_LEAST_OUTSIDE, weight=0.85, below=True)
+def none_outside(case: Evidence) -> Checked | str:
+    """Its number is the weight of the samples of a run outside the bin."""
+    normal = _gains(case)
     if normal is None:
         return _OTHER_LAW
     weight = case.n_samples * np.exp(case.explanation.limits.log_weight)[:, None]
-    count = _used(case, weight * normal.gains.complement)
+    count = _used(case, weight * normal.complement)
 
     def sentence(n: int, j: int) -> str:
         return (
             f"of {case.n_samples:,} samples the weight {count[n, j]:.2g} is outside "
-            f"the bin (1 − α = {normal.gains.complement[n, j]:.2g}): a run has nothing "
+            f"the bin (1 − α = {normal.complement[n, j]:.2g}): a run has nothing "
             "to compare with"
         )
 
@@ -548,17 +459,10 @@ def _check_outside(case: Evidence) -> Checked | str:
     return Checked(numbers=count, stakes=case.sizes, sentence=sentence, remedy=remedy)
 
 
-NONE_OUTSIDE: Final = Rule(
-    name="no samples outside the bin",
-    threshold=_LEAST_OUTSIDE,
-    below=True,
-    weight=0.85,
-    check=_check_outside,
-)
-
-
-def _check_far(case: Evidence) -> Checked | str:
-    normal = _Normal.of(case)
+@rule("far from the mean", threshold=FEW_BEYOND, weight=0.5)
+def far_from_mean(case: Evidence) -> Checked | str:
+    """Its number is in standard deviations of the samples."""
+    normal = _gains(case)
     if normal is None:
         return _OTHER_LAW
     # ν → ∞ leaves the law of the samples
@@ -577,22 +481,18 @@ def _check_far(case: Evidence) -> Checked | str:
     )
 
 
-FAR_FROM_MEAN: Final = Rule(
-    name="far from the mean", threshold=FEW_BEYOND, weight=0.5, check=_check_far
-)
-
-
 # ---- Low fidelity: the surrogate is not the function, around the row or at it
 
 
 _REMEDY: Final = "look at interactions: main effects of bins cannot hold them"
 
 
-def _check_r2(case: Evidence) -> Checked:
+@rule("low fidelity: r2", threshold=0.5, weight=0.8, below=True, per_column=False)
+def low_r2(case: Evidence) -> Checked:
+    """Its number is the share of Var_Q f that the surrogate explains."""
     r2, interactions = case.explanation.r2, case.interactions
 
-    def sentence(n: int, j: int) -> str:
-        del j
+    def sentence(n: int, _: int) -> str:
         return (
             f"the surrogate has {r2[n]:.1%} of the variance of f; interactions "
             f"of columns have {interactions[n]:.1%}, and the rest is within bins"
@@ -607,23 +507,14 @@ def _check_r2(case: Evidence) -> Checked:
     )
 
 
-R2: Final = Rule(
-    name="low fidelity: r2",
-    threshold=0.5,
-    below=True,
-    weight=0.8,
-    per_column=False,
-    check=_check_r2,
-)
-
-
-def _check_gap(case: Evidence) -> Checked:
+@rule("low fidelity: local gap", threshold=0.5, weight=0.7, per_column=False)
+def local_gap(case: Evidence) -> Checked:
+    """Its number is |f − Σ β| at the row in deviations of f."""
     gap, own = case.explanation.local_gap, case.explanation
     sd = np.sqrt(own.runs.variance)
     ratio = np.divide(np.abs(gap), sd, out=np.zeros(len(gap)), where=sd > 0.0)
 
-    def sentence(n: int, j: int) -> str:
-        del j
+    def sentence(n: int, _: int) -> str:
         return (
             f"f is {own.values[n]:.4g} at the row and the surrogate "
             f"{own.at_row[n]:.4g}, {ratio[n]:.2g} sd of f under the weighted law away"
@@ -639,15 +530,6 @@ def _check_gap(case: Evidence) -> Checked:
     )
 
 
-LOCAL_GAP: Final = Rule(
-    name="low fidelity: local gap",
-    threshold=0.5,
-    weight=0.7,
-    per_column=False,
-    check=_check_gap,
-)
-
-
 # ---- Sampling mismatch: samples that are not like the data
 
 
@@ -661,7 +543,9 @@ _ALL_ROWS: Final = (
 )
 
 
-def _check_bin_mean(case: Evidence) -> Checked | str:
+@rule("sampling mismatch: bin mean", threshold=0.5, weight=0.35)
+def moved_bin_mean(case: Evidence) -> Checked | str:
+    """Its number is how far samples are off the data, in deviations of the bin."""
     numbers = np.full(case.beta.shape, np.nan)
     drawn, told = np.full((2, *case.beta.shape), np.nan)
     for j, column in enumerate(map(without_glime, case.law.columns)):
@@ -687,15 +571,15 @@ def _check_bin_mean(case: Evidence) -> Checked | str:
     return Checked(numbers=numbers, stakes=case.sizes, sentence=sentence, remedy=remedy)
 
 
-BIN_MEAN: Final = Rule(
-    name="sampling mismatch: bin mean",
-    threshold=0.5,
-    weight=0.35,
-    check=_check_bin_mean,
+@rule(
+    "sampling mismatch: correlation",
+    threshold=0.8,
+    weight=0.4,
+    per_row=False,
+    per_column=False,
 )
-
-
-def _check_correlation(case: Evidence) -> Checked | str:
+def correlated_columns(case: Evidence) -> Checked | str:
+    """Its number is the largest |correlation| of two columns in the data."""
     if not case.subject.has_table:
         return _NO_TABLE
     used = np.flatnonzero(case.depends[0] & ~case.coded)
@@ -708,15 +592,14 @@ def _check_correlation(case: Evidence) -> Checked | str:
     correlation = np.abs(unit.T @ unit) / len(unit)
     np.fill_diagonal(correlation, 0.0)
     a, b = divmod(int(correlation.argmax()), len(used))
-    count = int((correlation.max(axis=1) > CORRELATION.threshold).sum())
+    count = int((correlation.max(axis=1) > correlated_columns.threshold).sum())
 
-    def sentence(n: int, j: int) -> str:
-        del n, j
+    def sentence(*_: int) -> str:
         names = case.names
         return (
             f"{names[used[a]]} and {names[used[b]]} have the correlation "
             f"{correlation[a, b]:.3f} in the data and none in the samples; {count} of "
-            f"{len(used)} columns have one above {CORRELATION.threshold}"
+            f"{len(used)} columns have one above {correlated_columns.threshold}"
         )
 
     return Checked(
@@ -727,17 +610,9 @@ def _check_correlation(case: Evidence) -> Checked | str:
     )
 
 
-CORRELATION: Final = Rule(
-    name="sampling mismatch: correlation",
-    threshold=0.8,
-    weight=0.4,
-    per_row=False,
-    per_column=False,
-    check=_check_correlation,
-)
-
-
-def _check_support(case: Evidence) -> Checked | str:
+@rule("sampling mismatch: off the data", threshold=0.5, weight=0.4, per_column=False)
+def off_the_data(case: Evidence) -> Checked | str:
+    """Its number is the share of samples that are far from all data."""
     if not case.subject.has_table:
         return _NO_TABLE
     reference = case.subject.reference
@@ -747,8 +622,7 @@ def _check_support(case: Evidence) -> Checked | str:
         return "f depends on no column"
     shares = off_support(case)
 
-    def sentence(n: int, j: int) -> str:
-        del j
+    def sentence(n: int, _: int) -> str:
         return (
             f"{shares[n]:.0%} of the samples are farther from the nearest row of the "
             f"data than {_QUANTILE:.0%} of its rows are from theirs: f is asked where "
@@ -768,40 +642,38 @@ def off_support(case: Evidence) -> Array:
     table = case.subject.reference
     used = case.depends[0]
     some = table[:: -(-len(table) // _MOST_COMPARED)]
-    coordinates = _Coordinates(table, case.coded & used, ~case.coded & used)
-    tree = cKDTree(coordinates.of(some))
-    nearest = tree.query(coordinates.of(some), k=2)[0][:, 1]
+    coordinates = _coordinates(table, case.coded & used, ~case.coded & used)
+    tree = cKDTree(coordinates(some))
+    nearest = tree.query(coordinates(some), k=2)[0][:, 1]
     reach = np.quantile(nearest, _QUANTILE)
     if case.common is not None:
         # the share of 2,000 is known to 0.011
         every = -(-len(case.common.samples) // _OF_COMMON)
-        off = tree.query(coordinates.of(case.common.samples[::every]))[0] > reach
+        off = tree.query(coordinates(case.common.samples[::every]))[0] > reach
         weights = case.common.weights(case.points, case.law.widths(case.points))
         return np.asarray(off @ weights[::every] / weights[::every].sum(axis=0))
     rng = np.random.default_rng(0)
     draws = case.law.draw_weighted(case.points, _N_SAMPLES, rng).samples
-    return np.array(
-        [(tree.query(coordinates.of(own))[0] > reach).mean() for own in draws]
-    )
+    return np.array([(tree.query(coordinates(own))[0] > reach).mean() for own in draws])
 
 
-class _Coordinates:
+def _coordinates(
+    table: Points, coded: Truths, numeric: Truths
+) -> Callable[[Points], Array]:
     """Numbers in standard deviations, and categories as corners at distance 1."""
+    numbers = _filled(table[:, numeric])
+    mean, scale = numbers.mean(axis=0), numbers.std(axis=0)
+    scale[scale == 0.0] = 1.0
 
-    def __init__(self, table: Points, coded: Array, numeric: Array) -> None:
-        self.coded, self.numeric = np.flatnonzero(coded), np.flatnonzero(numeric)
-        numbers = _filled(table[:, self.numeric])
-        self.mean, self.scale = numbers.mean(axis=0), numbers.std(axis=0)
-        self.scale[self.scale == 0.0] = 1.0
-
-    def of(self, points: Points) -> Array:
-        """Coordinates (n, M)."""
-        numbers = (points[:, self.numeric] - self.mean) / self.scale
+    def of(points: Points) -> Array:
         corners = [
             (points[:, [j]] == np.arange(points[:, j].max() + 1)) / np.sqrt(2.0)
-            for j in self.coded
+            for j in np.flatnonzero(coded)
         ]
-        return np.concatenate([np.nan_to_num(numbers), *corners], axis=1)
+        standardised = np.nan_to_num((points[:, numeric] - mean) / scale)
+        return np.concatenate([standardised, *corners], axis=1)
+
+    return of
 
 
 def _filled(table: Points) -> Points:
@@ -812,15 +684,6 @@ def _filled(table: Points) -> Points:
     return np.where(known, table, means)
 
 
-SUPPORT: Final = Rule(
-    name="sampling mismatch: off the data",
-    threshold=0.5,
-    weight=0.4,
-    per_column=False,
-    check=_check_support,
-)
-
-
 # ---- Noise: what one run says of signs and of ranks
 
 
@@ -828,7 +691,9 @@ MOST_NAMED: Final = 3
 """The largest coefficients, which a run is to name."""
 
 
-def _noise_check(case: Evidence) -> Checked:
+@rule("noise", threshold=2.0, weight=0.85, below=True)
+def noisy_coefficient(case: Evidence) -> Checked:
+    """Its number is |β_j| over the standard deviation of a run."""
     noise = case.noise
     ratio = np.full(noise.shape, np.nan)
     np.divide(np.abs(case.beta), noise, out=ratio, where=(noise > 0.0) & case.depends)
@@ -856,11 +721,6 @@ def _noise_check(case: Evidence) -> Checked:
     )
 
 
-NOISE: Final = Rule(
-    name="noise", threshold=2.0, below=True, weight=0.85, check=_noise_check
-)
-
-
 def exact_instead(needed: float) -> str:
     """What would do where a run has noise."""
     return (
@@ -877,7 +737,9 @@ def wrong_signs(sizes: Array, noise: Array) -> Array:
     return np.asarray(np.maximum(2.0 * noise - sizes, 0.0))
 
 
-def _check_ranking(case: Evidence) -> Checked | str:
+@rule("unstable ranking", threshold=0.9, weight=0.42, below=True, per_column=False)
+def unstable_ranking(case: Evidence) -> Checked | str:
+    """Its number is the probability that a run names the largest ones."""
     if case.beta.shape[1] <= MOST_NAMED:
         return f"there are no more than {MOST_NAMED} columns"
     return naming_largest(case.run, case.beta)
@@ -888,7 +750,7 @@ def naming_largest(run: SingleRun, beta: Attributions) -> Checked:
 
     beta (N, D).
     """
-    chances = ranking_chances(run, beta, MOST_NAMED).columns
+    chances = ranking_chances(run, beta, MOST_NAMED)
     # rivals that are swapped differ by two deviations of their difference at most
     sizes = np.sort(np.abs(beta), axis=1)
     third = np.argsort(np.abs(beta), axis=1)[:, -MOST_NAMED]
@@ -896,8 +758,7 @@ def naming_largest(run: SingleRun, beta: Attributions) -> Checked:
     largest = np.where(sizes[:, -1] > 0.0, sizes[:, -1], 1.0)
     stakes = 2.0 * np.sqrt(2.0) * noise / largest
 
-    def sentence(n: int, j: int) -> str:
-        del j
+    def sentence(n: int, _: int) -> str:
         return (
             f"a run of {run.n_samples:,} samples names the {MOST_NAMED} largest "
             f"coefficients with probability {chances[n]:.2f}"
@@ -911,16 +772,6 @@ def naming_largest(run: SingleRun, beta: Attributions) -> Checked:
     )
 
 
-RANKING: Final = Rule(
-    name="unstable ranking",
-    threshold=0.9,
-    below=True,
-    weight=0.42,
-    per_column=False,
-    check=_check_ranking,
-)
-
-
 # ---- Non-local weights: all samples count alike, however far they are
 
 
@@ -928,14 +779,15 @@ _ALL: Final = 0.1
 """Of the variance of f: with more of it in interactions, the width decides."""
 
 
-def _nonlocal_weights_check(case: Evidence) -> Checked | str:
+@rule("non-local weights", threshold=0.95, weight=0.43, per_row=False, per_column=False)
+def non_local_weights(case: Evidence) -> Checked | str:
+    """Its number is the median of (E π)² / E π², of law, width and D alone."""
     share = case.explanation.effective_share
     if not np.isfinite(case.law.kernel_width) or (share == 1.0).all():
         return "samples have no weights"
     number, most = float(np.median(share)), float(case.interactions.max())
 
-    def sentence(n: int, j: int) -> str:
-        del n, j
+    def sentence(*_: int) -> str:
         return (
             f"{number:.2%} of the samples count with the kernel width "
             f"{case.law.kernel_width:.4g}: the explanation is of the whole table, and "
@@ -951,17 +803,6 @@ def _nonlocal_weights_check(case: Evidence) -> Checked | str:
     )
 
 
-NON_LOCAL: Final = Rule(
-    name="non-local weights",
-    threshold=0.95,
-    weight=0.43,
-    per_row=False,
-    per_column=False,
-    check=_nonlocal_weights_check,
-)
-"""Its number is the median of (E π)² / E π²: it depends on law, width and D alone."""
-
-
 # ---- Package quirks: what ``lime`` does beside the analysis of it
 
 
@@ -975,7 +816,11 @@ def _numbers(case: Evidence) -> list[tuple[int, BinnedColumn]]:
     return [(j, c) for j, c in own if isinstance(c, BinnedColumn) and not c.coded]
 
 
-def _check_shares(case: Evidence) -> Checked | str:
+@rule(
+    "package: unequal bins", threshold=0.1, weight=0.15, per_row=False, per_column=False
+)
+def unequal_bins(case: Evidence) -> Checked | str:
+    """Its number is how far the share of a bin is off 1/p, over 1/p."""
     columns = _numbers(case)
     if len(columns) == 0:
         return "no column of numbers is drawn by bins"
@@ -984,8 +829,7 @@ def _check_shares(case: Evidence) -> Checked | str:
     counts = np.array([len(c.edges) + 1 for _, c in columns])
     merged = [case.names[columns[k][0]] for k in np.flatnonzero(counts < counts.max())]
 
-    def sentence(n: int, j: int) -> str:
-        del n, j
+    def sentence(*_: int) -> str:
         shares = columns[worst][1].shares
         of_equal = (
             f"; {plural(len(merged), 'column')} with fewer than {counts.max()} bins, "
@@ -1006,17 +850,9 @@ def _check_shares(case: Evidence) -> Checked | str:
     )
 
 
-SHARES: Final = Rule(
-    name="package: unequal bins",
-    threshold=0.1,
-    weight=0.15,
-    per_row=False,
-    per_column=False,
-    check=_check_shares,
-)
-
-
-def _check_point_mass(case: Evidence) -> Checked | str:
+@rule("package: point-mass bin", threshold=0.0, weight=0.35, per_row=False)
+def point_mass(case: Evidence) -> Checked | str:
+    """Its number is the share of samples in bins of one value."""
     columns = _numbers(case)
     single = np.zeros((1, case.beta.shape[1]))
     for j, column in columns:
@@ -1024,8 +860,7 @@ def _check_point_mass(case: Evidence) -> Checked | str:
         some &= ~np.isnan(column.pieces.mean)
         single[0, j] = float(column.shares[some].sum())
 
-    def sentence(n: int, j: int) -> str:
-        del n
+    def sentence(_: int, j: int) -> str:
         return (
             f"{single[0, j]:.0%} of the samples have one value of a bin whose ends are "
             "equal; the package draws its z-score, about 0, in place of it"
@@ -1035,16 +870,9 @@ def _check_point_mass(case: Evidence) -> Checked | str:
     return Checked(numbers=single, stakes=_ONE, sentence=sentence, remedy=remedy)
 
 
-POINT_MASS: Final = Rule(
-    name="package: point-mass bin",
-    threshold=0.0,
-    weight=0.35,
-    per_row=False,
-    check=_check_point_mass,
-)
-
-
-def _check_range(case: Evidence) -> Checked:
+@rule("out of range", threshold=0.0, weight=0.4)
+def out_of_range(case: Evidence) -> Checked:
+    """Its number is the distance from the data in widths of the bin."""
     beyond = np.full(case.beta.shape, np.nan)
     for j, column in enumerate(case.law.columns):
         low, high = data_ends(column)
@@ -1068,20 +896,16 @@ def _check_range(case: Evidence) -> Checked:
     return Checked(numbers=beyond, stakes=case.sizes, sentence=sentence, remedy=remedy)
 
 
-OUT_OF_RANGE: Final = Rule(
-    name="out of range", threshold=0.0, weight=0.4, check=_check_range
-)
-
-
-def _check_intercept(case: Evidence) -> Checked | str:
+@rule("package: free intercept", threshold=0.05, weight=0.2, per_column=False)
+def free_intercept(case: Evidence) -> Checked | str:
+    """Its number is the change by a penalised intercept over the largest |β|."""
     own = case.explanation
     if own.ridge == 0.0:
         return "runs have no ridge"
     moved = np.stack([_penalised(case, n) for n in range(len(case.beta))])
     change = np.abs(moved - case.finite.coefficients) / case.largest
 
-    def sentence(n: int, j: int) -> str:
-        del j
+    def sentence(n: int, _: int) -> str:
         k = int(change[n].argmax())
         return (
             "the package leaves the intercept free; with a penalty on it too, as the "
@@ -1111,16 +935,7 @@ def _penalised(case: Evidence, n: int) -> Array:
     return np.asarray(np.linalg.solve(system, right + first * own.values[n])[1:])
 
 
-INTERCEPT: Final = Rule(
-    name="package: free intercept",
-    threshold=0.05,
-    weight=0.2,
-    per_column=False,
-    check=_check_intercept,
-)
-
-
-# ---- The rules of diagnosis, one file for each kind
+# ---- The rules of diagnosis
 
 
 # What misleads most: weights of rules times what is at stake, from 0 to 1. A sign or a
@@ -1135,29 +950,29 @@ INTERCEPT: Final = Rule(
 # less than 0.25 in the end is a note. What depends on law, width and D alone, weights
 # that are not local or collapse, is told once, of the worst row.
 LIME_RULES: Final[tuple[Rule[Evidence], ...]] = (
-    CONTRAST,
-    ALIGNMENT,
-    FRAGILITY,
-    CANCELLATION,
-    EDGE_PROXIMITY,
-    NOISE,
-    RANKING,
-    RIDGE,
-    FIRST_ROW,
-    SAMPLES,
-    NON_LOCAL,
-    R2,
-    LOCAL_GAP,
-    BIN_MEAN,
-    CORRELATION,
-    SUPPORT,
-    OUT_OF_RANGE,
-    POINT_MASS,
-    SHARES,
-    INTERCEPT,
-    SWITCHED_OFF,
-    OPPOSITE_SIGN,
-    NONE_OUTSIDE,
-    FAR_FROM_MEAN,
+    against_profile,
+    alignment,
+    fragile_sign,
+    cancellation,
+    near_edges,
+    noisy_coefficient,
+    unstable_ranking,
+    ridge_collapse,
+    row_collapse,
+    sample_collapse,
+    non_local_weights,
+    low_r2,
+    local_gap,
+    moved_bin_mean,
+    correlated_columns,
+    off_the_data,
+    out_of_range,
+    point_mass,
+    unequal_bins,
+    free_intercept,
+    switched_off,
+    opposite_sign,
+    none_outside,
+    far_from_mean,
 )
 """All of them; of a law to which one does not apply it says so."""

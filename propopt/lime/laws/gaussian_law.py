@@ -2,8 +2,6 @@
 
 - :class:`~propopt.lime.laws.gaussian_law.GaussianLaw`: the law of the linear paper.
 - :class:`~propopt.lime.laws.gaussian_law.NormalColumn`: one column of numbers.
-- :class:`~propopt.lime.laws.gaussian_law.NormalSettings`: how these are made of a
-  table.
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, Literal, NamedTuple, TypeAlias, final, get_args
+from typing import Any, Final, Literal, TypeAlias, final, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,7 +22,6 @@ from propopt.base.errors import InvalidInput
 from propopt.lime.bins import BinRule, BinsOfColumns, interval_words, read_rules
 from propopt.lime.laws.lime_law import LimeColumn, Tilt, tilt_of_masses
 from propopt.lime.laws.tabular_law import (
-    BinnedColumn,
     LawOfColumns,
     columns_of,
     read_data,
@@ -110,21 +107,21 @@ class NormalColumn:
         place, absent = self.place(x), np.isnan(x)
         low = np.where(absent, -np.inf, self.ends[place])
         high = np.where(absent, np.inf, self.ends[place + 1 - absent])
-        near = self._near(
+        pieces, log_masses, ones = self._near(
             np.where(absent, self.mean, x),
             np.where(absent, np.inf, widths * self.unit),
             low,
             high,
         )
         if self.missing == 0.0:
-            return tilt_of_masses(*near)
+            return tilt_of_masses(pieces, log_masses, ones)
         apart = -0.5 / widths**2
         log_missing = np.log(self.missing) + np.where(absent, 0.0, apart)
         numbers = np.log1p(-self.missing) + np.where(absent, apart, 0.0)
         return tilt_of_masses(
-            _with_missing(near.pieces),
-            np.vstack([near.log_masses + numbers, log_missing]),
-            np.vstack([near.ones & ~absent, absent]),
+            _with_missing(pieces),
+            np.vstack([log_masses + numbers, log_missing]),
+            np.vstack([ones & ~absent, absent]),
         )
 
     def log_kernel(
@@ -139,8 +136,10 @@ class NormalColumn:
             distance = np.where(absent, one_only, distance)
         return np.asarray(-0.5 * (distance / width) ** 2)
 
-    def _near(self, x: Values, widths: Values, low: Array, high: Array) -> _Near:
-        """The weighted law of numbers, cut at the ends of a bin."""
+    def _near(
+        self, x: Values, widths: Values, low: Array, high: Array
+    ) -> tuple[Pieces, Array, Truths]:
+        """The weighted law of numbers, cut at the ends of a bin: pieces and masses."""
         ratio = (self.scale / widths) ** 2
         share = 1.0 / (1.0 + ratio)
         mean, sd = share * self.mean + (1.0 - share) * x, np.sqrt(share) * self.scale
@@ -158,15 +157,7 @@ class NormalColumn:
         means, sds = (np.broadcast_to(part, starts.shape) for part in (mean, sd))
         ones = np.broadcast_to(np.array([[False], [True], [False]]), starts.shape)
         pieces = Pieces.of_normals(Normals(means, sds, starts, stops))
-        return _Near(pieces, log_masses + log_weight, ones)
-
-
-class _Near(NamedTuple):
-    """The law of numbers near rows: what :func:`tilt_of_masses` takes."""
-
-    pieces: Pieces
-    log_masses: Array
-    ones: Truths
+        return pieces, log_masses + log_weight, ones
 
 
 def _with_missing(pieces: Pieces) -> Pieces:
@@ -186,61 +177,37 @@ DistanceUnits: TypeAlias = Literal["standardised", "raw"]
 BinEnds: TypeAlias = Literal["normal", "data"]
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class NormalSettings:
-    """How normal columns are made of a table."""
+def _check_settings(scale: object, distance: object, edges: object) -> None:
+    _refuse_other(distance, DistanceUnits, "distance")
+    _refuse_other(edges, BinEnds, "edges")
+    if isinstance(scale, str):
+        _refuse_other(scale, get_args(SampleScale)[0], "scale", " or a number")
+    else:
+        read_positive(scale, "scale")
 
-    scale: SampleScale = "per_feature"  # of the numbers
-    # whether distances are measured in units of the scale
-    distance: DistanceUnits = "standardised"
-    # whether bins end at quantiles of the normal law, or of the numbers
-    edges: BinEnds = "normal"
 
-    def __post_init__(self) -> None:
-        _refuse_other(self.distance, DistanceUnits, "distance")
-        _refuse_other(self.edges, BinEnds, "edges")
-        if isinstance(self.scale, str):
-            _refuse_other(self.scale, get_args(SampleScale)[0], "scale", " or a number")
-        else:
-            read_positive(self.scale, "scale")
+def _scales(points: Points, coded: Truths, scale: SampleScale) -> Array:
+    """σ, (D,); 0 for categories, and for columns that stay constant."""
+    own = np.array([_deviation(values) for values in points.T])
+    sampled = ~coded & ~np.isnan(points).all(axis=0)
+    if scale == "per_feature":
+        return np.where(sampled, own, 0.0)
+    if scale == "common":
+        scale = np.sqrt((own[sampled] ** 2).mean()) if sampled.any() else 0.0
+    return np.where(sampled, scale, 0.0)
 
-    def columns(
-        self,
-        points: Points,
-        binned: Sequence[BinnedColumn],
-        coded: Truths,
-        rules: Sequence[BinRule],
-    ) -> tuple[NormalColumn | BinnedColumn, ...]:
-        """Normal columns where numbers differ; categories and constants stay binned."""
-        scales = self._scales(points, coded)
-        return tuple(
-            self._normal(values, float(scale), rule) if scale > 0.0 else column
-            for values, column, scale, rule in zip(
-                points.T, binned, scales, rules, strict=True
-            )
-        )
 
-    def _scales(self, points: Points, coded: Truths) -> Array:
-        """σ, (D,); 0 for categories, and for columns that stay constant."""
-        own = np.array([_deviation(values) for values in points.T])
-        sampled = ~coded & ~np.isnan(points).all(axis=0)
-        if self.scale == "per_feature":
-            return np.where(sampled, own, 0.0)
-        if self.scale == "common":
-            common = np.sqrt((own[sampled] ** 2).mean()) if sampled.any() else 0.0
-            return np.where(sampled, common, 0.0)
-        return np.where(sampled, self.scale, 0.0)
-
-    def _normal(self, values: Array, scale: float, rule: BinRule) -> NormalColumn:
-        known = values[~np.isnan(values)]
-        mean, missing = float(known.mean()), 1.0 - len(known) / len(values)
-        unit = 1.0 if self.distance == "raw" else scale
-        if self.edges == "normal":
-            return NormalColumn.of_rule(mean, scale, rule, unit, missing)
-        edges = rule.inner_edges(known)
-        # nothing is below an edge at the smallest number
-        return NormalColumn(mean, scale, edges[edges > known.min()], unit, missing)
+def _normal(
+    values: Array, scale: float, rule: BinRule, unit: float, ends: BinEnds
+) -> NormalColumn:
+    """Normal numbers with the mean of a column, where bins end as asked."""
+    known = values[~np.isnan(values)]
+    mean, missing = float(known.mean()), 1.0 - len(known) / len(values)
+    if ends == "normal":
+        return NormalColumn.of_rule(mean, scale, rule, unit, missing)
+    edges = rule.inner_edges(known)
+    # nothing is below an edge at the smallest number
+    return NormalColumn(mean, scale, edges[edges > known.min()], unit, missing)
 
 
 def _refuse_other(user_value: object, known: Any, label: str, more: str = "") -> None:
@@ -401,12 +368,24 @@ class GaussianLaw(LawOfColumns):
         >>> GaussianLaw.from_data(X).kernel_width
         1.5
         """
-        settings = NormalSettings(scale=scale, distance=distance, edges=edges)
+        _check_settings(scale, distance, edges)
         points, labels, schema, coded = read_data(X, schema, categorical)
         names = labels.feature_names(points.shape[1])
         rules = read_rules(n_bins, names)
         binned = columns_of(points, names, schema, coded, 2, "frequency", package=False)
-        columns = settings.columns(points, binned, coded, rules)
+        # categories and constants stay binned
+        columns = tuple(
+            _normal(values, size, rule, 1.0 if distance == "raw" else size, edges)
+            if size > 0.0
+            else column
+            for values, column, size, rule in zip(
+                points.T,
+                binned,
+                _scales(points, coded, scale).tolist(),
+                rules,
+                strict=True,
+            )
+        )
         return cls._of(columns, kernel_width, labels.of_columns())
 
     @classmethod

@@ -135,42 +135,6 @@ class Draws:
     bits: Array  # (n, S, D): z, 0 or 1
     weights: Array  # (n, S): π
 
-    def with_rows_first(self, points: Points) -> Draws:
-        """The same, with each row itself as its first sample, of weight 1."""
-        samples, bits, weights = (
-            part.copy() for part in (self.samples, self.bits, self.weights)
-        )
-        samples[:, 0], bits[:, 0], weights[:, 0] = points, 1.0, 1.0
-        return Draws(samples, bits, weights)
-
-
-def draw_samples(
-    columns: Sequence[LimeColumn],
-    points: Points,
-    widths: Values,
-    n_samples: int,
-    rng: np.random.Generator,
-) -> Draws:
-    """Samples of the law without weights, which is that of an infinite width."""
-    draws = draw_weighted(columns, points, np.full(len(points), np.inf), n_samples, rng)
-    logs = np.zeros(draws.weights.shape)
-    for j, column in enumerate(columns):
-        values, bits = draws.samples[..., j], draws.bits[..., j]
-        logs += column.log_kernel(points[:, j, None], values, bits, widths[:, None])
-    return Draws(draws.samples, draws.bits, np.exp(logs))
-
-
-def draw_weighted(
-    columns: Sequence[LimeColumn],
-    points: Points,
-    widths: Values,
-    n_samples: int,
-    rng: np.random.Generator,
-) -> Draws:
-    """Samples of the weighted law Q, with weights of one."""
-    shape = (len(points), n_samples, len(columns))
-    return draws_at(columns, points, widths, rng.random(shape))
-
 
 def draws_at(
     columns: Sequence[LimeColumn], points: Points, widths: Values, uniforms: Array
@@ -356,15 +320,25 @@ class LimeLaw(ABC):
         first_row : bool
             Whether the first sample is the row itself with weight 1, as in the package.
         """
-        widths = self.widths(points)
-        draws = draw_samples(self.columns, points, widths, n_samples, rng)
-        return draws.with_rows_first(points) if first_row else draws
+        # samples without weights are those of an infinite width
+        wide, widths = np.full(len(points), np.inf), self.widths(points)
+        uniforms = rng.random((len(points), n_samples, len(self.columns)))
+        draws = draws_at(self.columns, points, wide, uniforms)
+        samples, bits, logs = draws.samples, draws.bits, np.zeros(draws.weights.shape)
+        for j, (column, x) in enumerate(zip(self.columns, points.T, strict=True)):
+            values, own = samples[..., j], bits[..., j]
+            logs += column.log_kernel(x[:, None], values, own, widths[:, None])
+        weights = np.exp(logs)
+        if first_row:
+            samples[:, 0], bits[:, 0], weights[:, 0] = points, 1.0, 1.0
+        return Draws(samples, bits, weights)
 
     def draw_weighted(
         self, points: Points, n_samples: int, rng: np.random.Generator
     ) -> Draws:
         """Samples of Q, all with weight 1: the same limits, and less scatter."""
-        return draw_weighted(self.columns, points, self.widths(points), n_samples, rng)
+        uniforms = rng.random((len(points), n_samples, len(self.columns)))
+        return draws_at(self.columns, points, self.widths(points), uniforms)
 
     def notes(self, points: Points) -> tuple[str, ...]:
         """What a reader of explanations of these rows has to know, a sentence each."""

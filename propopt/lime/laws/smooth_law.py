@@ -110,12 +110,15 @@ class SmoothColumn:
         parts, pieces = self._parts, self._parts.pieces
         widths = self.binned.scale * widths
         shape = len(pieces), len(x)
-        single, (mean, sd, low, high) = pieces.single, parts.columns
+        single = pieces.single
+        mean, sd, low, high = (
+            part[:, None] for part in (pieces.mean, pieces.sd, pieces.low, pieces.high)
+        )
         absent = np.isnan(x)
         near = np.where(absent, 0.0, parts.slope)  # all numbers are as far
         at_mean = np.where(single[:, None], parts.value, parts.start + near * mean)
         delta = np.where(absent, 1.0, self.tau.at(np.where(absent, 0.0, x)) - at_mean)
-        delta = np.where(parts.missing, np.where(absent, 0.0, 1.0), delta)
+        delta = np.where(np.isnan(mean), np.where(absent, 0.0, 1.0), delta)
         pull = np.where(single[:, None], 0.0, near * sd / widths)
         spread = 1.0 + pull**2
         log_kernel = -0.5 * (delta / widths) ** 2 / spread - 0.5 * np.log(spread)
@@ -191,20 +194,6 @@ class _Parts(NamedTuple):
 
     value: Array
     """τ of single values, (S, 1)."""
-
-    @property
-    def missing(self) -> Array:
-        """Which is a missing number, (S, 1)."""
-        return np.isnan(self.pieces.mean)[:, None]
-
-    @property
-    def columns(self) -> tuple[Array, Array, Array, Array]:
-        """Mean, sd, low and high, (S, 1) each."""
-        pieces = self.pieces
-        mean, sd, low, high = (
-            part[:, None] for part in (pieces.mean, pieces.sd, pieces.low, pieces.high)
-        )
-        return mean, sd, low, high
 
 
 # ---- The law of tabular LIME with weights by distance

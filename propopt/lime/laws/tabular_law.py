@@ -15,7 +15,7 @@ from propopt.base.resources import require
 from propopt.lime.bins import (
     BinRule,
     BinsOfColumns,
-    CodeBins,
+    CodedBins,
     NumberBins,
     read_explainer_bins,
     read_explainer_width,
@@ -220,12 +220,13 @@ def columns_of(
     for j, (name, values) in enumerate(zip(names, points.T, strict=True)):
         if coded[j]:
             columns.append(coded_column(_codes(values, own[j]), weights))
-        elif package:
+            continue
+        if package:
             bins = _of_package(values, rules[j], name)
-            columns.append(number_column(bins, weights, rules[j].n_bins))
         else:
-            bins = NumberBins.of(values, rules[j].inner_edges(_known(values)))
-            columns.append(number_column(bins, weights, rules[j].n_bins))
+            known = values[~np.isnan(values)]
+            bins = NumberBins.of(values, rules[j].inner_edges(known))
+        columns.append(number_column(bins, weights, rules[j].n_bins))
     return columns
 
 
@@ -243,19 +244,28 @@ def number_column(
     )
 
 
-def coded_column(bins: CodeBins, weights: BinWeights = "frequency") -> BinnedColumn:
+def coded_column(codes: CodedBins, weights: BinWeights = "frequency") -> BinnedColumn:
     """The column of categories."""
-    shares = _shares(bins.frequencies, weights)
-    return BinnedColumn(bins.pieces, shares, np.zeros(0), bins.words, coded=True)
+    values, frequencies, names = codes
+    return BinnedColumn(
+        Pieces.of_values(values),
+        _shares(frequencies, weights),
+        np.zeros(0),
+        tuple(f"= {name}" for name in names),
+        coded=True,
+    )
 
 
-def _codes(values: Array, column: Column | None) -> CodeBins:
-    if not isinstance(column, Coded):
-        return CodeBins.of(values)
-    n_codes = len(column.frequencies)
-    counts = np.bincount(column.codes(values), minlength=n_codes)
-    names = tuple(str(category) for category in column.categories)
-    return CodeBins(np.arange(float(n_codes)), counts / counts.sum(), names)
+def _codes(values: Array, column: Column | None) -> CodedBins:
+    if isinstance(column, Coded):
+        n_codes = len(column.frequencies)
+        known = np.arange(float(n_codes))
+        counts = np.bincount(column.codes(values), minlength=n_codes)
+        names = tuple(str(category) for category in column.categories)
+    else:
+        known, counts = np.unique(values, return_counts=True)
+        names = tuple(f"{value:.17g}" for value in known)
+    return known, counts / counts.sum(), names
 
 
 def _of_package(values: Array, rule: BinRule, name: str) -> NumberBins:
@@ -265,10 +275,6 @@ def _of_package(values: Array, rule: BinRule, name: str) -> NumberBins:
             "without package=True they are a bin of their own"
         )
     return NumberBins.of_package(values, rule.inner_edges(values))
-
-
-def _known(values: Array) -> Array:
-    return values[~np.isnan(values)]
 
 
 def _shares(frequencies: Array, weights: BinWeights) -> Array:

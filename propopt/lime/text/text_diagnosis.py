@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, final
@@ -15,6 +15,7 @@ from propopt.lime.diagnosis.evidence import (
     LimeFinding,
     QuietRule,
     Rule,
+    rule,
     told_by,
 )
 from propopt.lime.diagnosis.rules import (
@@ -33,7 +34,6 @@ from propopt.lime.text.text_reading import (
     announce_norms,
 )
 from propopt.lime.text.text_runs import (
-    ExpectedWords,
     expected_run,
     kept_words,
     single_text_run,
@@ -191,12 +191,12 @@ class TextEvidence:
             return self.function
         return self.at(np.array([self.law.bandwidth]))
 
-    def expected(self, kept: Truths | None = None) -> ExpectedWords:
-        """The mean of runs, where some words are fitted."""
+    def expected(self, kept: Truths | None = None) -> Values:
+        """Coefficients in the mean of runs, where some words are fitted, (d,)."""
         own = self.limits.value
         return expected_run(
             self.known, self.law, own, self.n_samples, PACKAGE_RIDGE, kept=kept
-        )
+        ).coefficients[0]
 
     def named(self, indices: Positions, most: int = 3) -> str:
         """Some words, quoted, and how many more there are."""
@@ -213,7 +213,9 @@ _SMALL: Final = 0.01
 """Of the largest coefficient: signs of what is smaller near ν are no news."""
 
 
-def _check_signs(case: TextEvidence) -> Checked | str:
+@rule("bandwidth fragility", threshold=_OCTAVE, weight=0.9, below=True)
+def turning_word(case: TextEvidence) -> Checked | str:
+    """Its number is |log2(root / ν)|, of roots from half to twice ν."""
     if case.is_long:
         return TOO_MANY
     if not np.isfinite(case.law.bandwidth):
@@ -224,8 +226,7 @@ def _check_signs(case: TextEvidence) -> Checked | str:
     distance = _to_zero(widths / case.law.bandwidth, path)
     most = np.abs(path).max(axis=0)
 
-    def sentence(n: int, j: int) -> str:
-        del n
+    def sentence(_: int, j: int) -> str:
         root = case.law.bandwidth * 2.0 ** distance[j]
         return (
             f"the coefficient of {case.words[j]!r}, {case.beta[j]:.3g} at the "
@@ -253,24 +254,15 @@ def _to_zero(ratios: Values, path: Values) -> Values:
     return np.asarray(roots[nearest, np.arange(path.shape[1])])
 
 
-SIGNS: Final = Rule(
-    name="bandwidth fragility",
-    threshold=_OCTAVE,
-    below=True,
-    weight=0.9,
-    check=_check_signs,
-)
-"""Its number is |log2(root / ν)|, of roots from half to twice ν."""
-
-
-def _check_leaving_one(case: TextEvidence) -> Checked | str:
+@rule("leaving one out", threshold=0.8, weight=0.9, per_row=False, per_column=False)
+def leaving_one_out(case: TextEvidence) -> Checked | str:
+    """Its number is the share of the weight of texts that lose one word."""
     if case.n_words == 2:
         return "of two words the coefficients are the same at all bandwidths"
     shares = case.law.shares(case.n_words)
     share = shares[-2] / shares.sum()
 
-    def sentence(n: int, j: int) -> str:
-        del n, j
+    def sentence(*_: int) -> str:
         constant = case.at_zero.coefficients[0]
         return (
             f"texts that lose one word have {share:.0%} of the weight: coefficients "
@@ -287,21 +279,12 @@ def _check_leaving_one(case: TextEvidence) -> Checked | str:
     )
 
 
-LEAVING_ONE: Final = Rule(
-    name="leaving one out",
-    threshold=0.8,
-    weight=0.9,
-    per_row=False,
-    per_column=False,
-    check=_check_leaving_one,
-)
-"""Its number is the share of the weight of texts that lose one word."""
-
-
 # ---- The surrogate is not f: at the document, or because f is not seen there
 
 
-def _check_gap(case: TextEvidence) -> Checked:
+@rule("low fidelity: local gap", threshold=0.5, weight=0.7, per_column=False)
+def sum_gap(case: TextEvidence) -> Checked:
+    """Its number is |f − Σ β| at the document over the largest |β|."""
     gap = case.limits.value - case.limits.at_row
 
     return Checked(
@@ -315,17 +298,9 @@ def _check_gap(case: TextEvidence) -> Checked:
     )
 
 
-SUM_GAP: Final = Rule(
-    name="low fidelity: local gap",
-    threshold=0.5,
-    weight=0.7,
-    per_column=False,
-    check=_check_gap,
-)
-"""Its number is |f − Σ β| at the document over the largest |β|."""
-
-
-def _check_blind(case: TextEvidence) -> Checked | str:
+@rule("blind spot", threshold=5.0, weight=0.8, per_column=False)
+def blind_spot(case: TextEvidence) -> Checked | str:
+    """Its number is |f − E_(d−1) f| over |E_(d−1) f − E_(d−2) f|: 1 for sums."""
     means = case.by_size
     if means is None:
         return "coefficients are estimated"
@@ -346,16 +321,6 @@ def _check_blind(case: TextEvidence) -> Checked | str:
     )
 
 
-BLIND: Final = Rule(
-    name="blind spot",
-    threshold=5.0,
-    weight=0.8,
-    per_column=False,
-    check=_check_blind,
-)
-"""Its number is |f − E_(d−1) f| over |E_(d−1) f − E_(d−2) f|: 1 for sums of words."""
-
-
 # ---- What a run of n samples is: how many count, what ridge and choices do to it
 
 
@@ -366,30 +331,34 @@ N_KEPT: Final = 10
 _WIDER: Final = "a wider kernel, more samples, or the limits themselves"
 
 
-def _check_samples(case: TextEvidence) -> Checked:
+@rule(
+    "weight collapse: samples",
+    threshold=1.0,
+    weight=0.85,
+    below=True,
+    per_row=False,
+    per_column=False,
+)
+def samples_of_texts(case: TextEvidence) -> Checked:
+    """Its number is n (E π)² / E π² over ten for each coefficient."""
     shares = np.array([case.moments.effective_share])
     return counting_samples(case.n_samples, shares, case.n_words + 1, _WIDER)
 
 
-SAMPLES_OF_TEXTS: Final = Rule(
-    name="weight collapse: samples",
-    threshold=1.0,
-    below=True,
+@rule(
+    "weight collapse: ridge",
+    threshold=0.05,
     weight=0.85,
     per_row=False,
     per_column=False,
-    check=_check_samples,
 )
-"""Its number is n (E π)² / E π² over ten for each coefficient."""
-
-
-def _check_ridge(case: TextEvidence) -> Checked:
+def ridge_of_texts(case: TextEvidence) -> Checked:
+    """Its number is λ ‖Σ⁻¹‖ / n."""
     number = PACKAGE_RIDGE * case.moments.inverse_norm / case.n_samples
 
-    def sentence(n: int, j: int) -> str:
-        del n, j
+    def sentence(*_: int) -> str:
         top = int(np.argmax(case.sizes))
-        mean = case.expected().coefficients[top]
+        mean = case.expected()[top]
         return (
             f"the ridge of {PACKAGE_RIDGE:g} is {number:.2g} of the least that the "
             f"samples tell: the mean of runs of {case.n_samples:,} gives "
@@ -404,18 +373,9 @@ def _check_ridge(case: TextEvidence) -> Checked:
     )
 
 
-COLLAPSE: Final = Rule(
-    name="weight collapse: ridge",
-    threshold=0.05,
-    weight=0.85,
-    per_row=False,
-    per_column=False,
-    check=_check_ridge,
-)
-"""Its number is λ ‖Σ⁻¹‖ / n."""
-
-
-def _check_selection(case: TextEvidence) -> Checked | str:
+@rule("words left out", threshold=0.1, weight=0.5)
+def words_left_out(case: TextEvidence) -> Checked | str:
+    """Its number is the change of β_j over the largest of the document."""
     if case.is_long:
         return TOO_MANY
     if case.n_words <= N_KEPT:
@@ -423,14 +383,13 @@ def _check_selection(case: TextEvidence) -> Checked | str:
     own, n = case.limits.value, case.n_samples
     kept = kept_words(case.known, case.law, own, N_KEPT, n_samples=n)
     fitted, whole = case.expected(kept), case.expected()
-    moved = np.where(kept, np.abs(fitted.coefficients - whole.coefficients), np.nan)
+    moved = np.where(kept, np.abs(fitted - whole), np.nan)
 
-    def sentence(n: int, j: int) -> str:
-        del n
+    def sentence(_: int, j: int) -> str:
         return (
             f"where {N_KEPT} words are kept, as by default, {case.words[j]!r} has "
-            f"{fitted.coefficients[j]:.3g} in the mean of runs, and "
-            f"{whole.coefficients[j]:.3g} beside all {case.n_words}: it stands for "
+            f"{fitted[j]:.3g} in the mean of runs, and "
+            f"{whole[j]:.3g} beside all {case.n_words}: it stands for "
             "words that are left out"
         )
 
@@ -442,19 +401,15 @@ def _check_selection(case: TextEvidence) -> Checked | str:
     )
 
 
-SELECTION: Final = Rule(
-    name="words left out", threshold=0.1, weight=0.5, check=_check_selection
-)
-"""Its number is the change of β_j over the largest of the document."""
-
-
 # ---- Noise: what one run says of signs and of ranks
 
 
 _ESTIMATED: Final = "coefficients are estimated"
 
 
-def _check_noise(case: TextEvidence) -> Checked | str:
+@rule("noise", threshold=2.0, weight=0.85, below=True)
+def noisy_word(case: TextEvidence) -> Checked | str:
+    """Its number is |β_j − median β| over the standard deviation of a run."""
     if case.is_long:
         return TOO_MANY
     if case.run is None:
@@ -464,8 +419,7 @@ def _check_noise(case: TextEvidence) -> Checked | str:
     ratio = np.full(case.n_words, np.nan)
     np.divide(contrast, sd, out=ratio, where=(sd > 0.0) & ~case.ignored)
 
-    def sentence(n: int, j: int) -> str:
-        del n
+    def sentence(_: int, j: int) -> str:
         return (
             f"{case.words[j]!r} is {contrast[j]:.2g} from the median of all words, "
             f"{ratio[j]:.2g} standard deviations of a run of {case.n_samples:,} "
@@ -473,8 +427,7 @@ def _check_noise(case: TextEvidence) -> Checked | str:
             "nothing"
         )
 
-    def remedy(n: int, j: int) -> str:
-        del n
+    def remedy(_: int, j: int) -> str:
         return exact_instead(case.n_samples * (2.0 / max(ratio[j], 1e-9)) ** 2)
 
     return Checked(
@@ -485,13 +438,9 @@ def _check_noise(case: TextEvidence) -> Checked | str:
     )
 
 
-WORD_NOISE: Final = Rule(
-    name="noise", threshold=2.0, below=True, weight=0.85, check=_check_noise
-)
-"""Its number is |β_j − median β| over the standard deviation of a run."""
-
-
-def _check_ranking(case: TextEvidence) -> Checked | str:
+@rule("unstable ranking", threshold=0.9, weight=0.42, below=True, per_column=False)
+def unstable_word_ranking(case: TextEvidence) -> Checked | str:
+    """Its number is the probability that a run names the largest ones."""
     if case.is_long:
         return TOO_MANY
     if case.run is None:
@@ -499,16 +448,6 @@ def _check_ranking(case: TextEvidence) -> Checked | str:
     if case.n_words <= MOST_NAMED:
         return f"there are no more than {MOST_NAMED} words"
     return naming_largest(case.run, case.beta[None])
-
-
-WORD_RANKING: Final = Rule(
-    name="unstable ranking",
-    threshold=0.9,
-    below=True,
-    weight=0.42,
-    per_column=False,
-    check=_check_ranking,
-)
 
 
 # ---- Words that are not what the model sees
@@ -519,7 +458,9 @@ _CROSSING: Final = "features of the model are made of several words"
 _OWN_WORDS: Final = "take the words of the vectoriser, words='model'"
 
 
-def _check_shared(case: TextEvidence) -> Checked | str:
+@rule("words that are one feature", threshold=1.0, weight=0.9)
+def shared_feature(case: TextEvidence) -> Checked | str:
+    """Its number is how many words feed one feature with this one."""
     seen = case.seen
     if seen is None:
         return _NOT_SEEN
@@ -528,8 +469,7 @@ def _check_shared(case: TextEvidence) -> Checked | str:
     groups = np.array(seen.beside)
     joint = np.array([np.abs(case.beta[groups == name]).sum() for name in groups])
 
-    def sentence(n: int, j: int) -> str:
-        del n
+    def sentence(_: int, j: int) -> str:
         others = np.flatnonzero((groups == groups[j]) & (np.arange(len(groups)) != j))
         return (
             f"{case.words[j]!r} and {case.named(others)} are one feature of the model, "
@@ -546,12 +486,9 @@ def _check_shared(case: TextEvidence) -> Checked | str:
     )
 
 
-SHARED: Final = Rule(
-    name="words that are one feature", threshold=1.0, weight=0.9, check=_check_shared
-)
-
-
-def _check_crossing(case: TextEvidence) -> Checked | str:
+@rule("features of several words", threshold=0.0, weight=0.5, per_column=False)
+def crossing_features(case: TextEvidence) -> Checked | str:
+    """Its number is how many vectorisers have such features."""
     seen = case.seen
     if seen is None:
         return _NOT_SEEN
@@ -566,16 +503,9 @@ def _check_crossing(case: TextEvidence) -> Checked | str:
     )
 
 
-CROSSING: Final = Rule(
-    name="features of several words",
-    threshold=0.0,
-    weight=0.5,
-    per_column=False,
-    check=_check_crossing,
-)
-
-
-def _check_unknown(case: TextEvidence) -> Checked | str:
+@rule("unknown words", threshold=0.5, weight=0.35, per_column=False)
+def unknown_words(case: TextEvidence) -> Checked | str:
+    """Its number is the share of words that feed no feature."""
     seen = case.seen
     if seen is None:
         return _NOT_SEEN
@@ -584,8 +514,7 @@ def _check_unknown(case: TextEvidence) -> Checked | str:
     unknown = np.flatnonzero(~seen.known)
     share = len(unknown) / case.n_words
 
-    def sentence(n: int, j: int) -> str:
-        del n, j
+    def sentence(*_: int) -> str:
         return (
             f"the model knows {case.n_words - len(unknown)} of {case.n_words} words; "
             f"{case.named(unknown)} change nothing, and have "
@@ -600,20 +529,12 @@ def _check_unknown(case: TextEvidence) -> Checked | str:
     )
 
 
-UNKNOWN_WORDS: Final = Rule(
-    name="unknown words",
-    threshold=0.5,
-    weight=0.35,
-    per_column=False,
-    check=_check_unknown,
-)
-
-
-def _check_ignored(case: TextEvidence) -> Checked:
+@rule("ignored words with coefficients", threshold=0.1, weight=0.9)
+def ignored_words(case: TextEvidence) -> Checked:
+    """Its number is |β_j| over the largest of the document."""
     some = np.flatnonzero(case.ignored)
 
-    def sentence(n: int, j: int) -> str:
-        del n
+    def sentence(_: int, j: int) -> str:
         return (
             f"the model ignores {case.words[j]!r}; its coefficient {case.beta[j]:.3g} "
             f"is that of all {len(some)} such words, and comes of what other words do "
@@ -628,33 +549,24 @@ def _check_ignored(case: TextEvidence) -> Checked:
     )
 
 
-IGNORED: Final = Rule(
-    name="ignored words with coefficients",
-    threshold=0.1,
-    weight=0.9,
-    check=_check_ignored,
-)
-"""Its number is |β_j| over the largest of the document."""
-
-
-# ---- The rules of diagnosis of texts, one file for each kind
+# ---- The rules of diagnosis of texts
 
 
 # Weights as of tables: what is read wrongly of the model comes first.
 TEXT_RULES: Final[tuple[Rule[TextEvidence], ...]] = (
-    SHARED,
-    IGNORED,
-    SIGNS,
-    LEAVING_ONE,
-    WORD_NOISE,
-    WORD_RANKING,
-    COLLAPSE,
-    SAMPLES_OF_TEXTS,
-    SELECTION,
-    SUM_GAP,
-    BLIND,
-    CROSSING,
-    UNKNOWN_WORDS,
+    shared_feature,
+    ignored_words,
+    turning_word,
+    leaving_one_out,
+    noisy_word,
+    unstable_word_ranking,
+    ridge_of_texts,
+    samples_of_texts,
+    words_left_out,
+    sum_gap,
+    blind_spot,
+    crossing_features,
+    unknown_words,
 )
 """All of them; where one does not apply it says so."""
 
@@ -680,7 +592,11 @@ def _of_rule(
     rule: Rule[TextEvidence], cases: dict[int, TextEvidence], place: dict[str, int]
 ) -> list[LimeFinding | QuietRule]:
     """What one rule finds in all documents; else where it was nearest."""
-    told = [_placed(item, n, cases[n], place) for n, item in _items(rule, cases)]
+    told = [
+        _placed(item, n, case, place)
+        for n, case in cases.items()
+        for item in rule.findings(case)
+    ]
     sign = -1.0 if rule.below else 1.0
     near = [-np.inf if np.isnan(item.number) else sign * item.number for item in told]
     worst = told[int(np.argmax(near))]
@@ -690,14 +606,6 @@ def _of_rule(
         several = f"so it is of {len(findings)} of {len(cases)} documents"
         return [replace(worst, row=None, sentence=f"{worst.sentence}; {several}")]
     return [*findings] or [worst]
-
-
-def _items(
-    rule: Rule[TextEvidence], cases: dict[int, TextEvidence]
-) -> Iterator[tuple[int, LimeFinding | QuietRule]]:
-    for n, case in cases.items():
-        for item in rule.findings(case):
-            yield n, item
 
 
 def _placed(

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Final, TypeAlias, cast, final
@@ -18,7 +18,6 @@ from numpy.typing import ArrayLike
 
 from propopt.base.arrays import Array, Positions, Values
 from propopt.base.cards import Card
-from propopt.base.checks import read_positive
 from propopt.base.declared import left, stored
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.html import HighlightedText, MarkedText, highlighted, marked_html
@@ -33,14 +32,14 @@ from propopt.lime.explanation import (
     notes_on_card,
 )
 from propopt.lime.paths import read_widths
-from propopt.lime.single_runs import SingleRun, required_samples
+from propopt.lime.single_runs import SingleRun
 from propopt.lime.text.text_diagnosis import (
     MANY_WORDS,
     ObservedWords,
     TextEvidence,
     told_of_documents,
 )
-from propopt.lime.text.text_paths import MeansBySize, WordPath, word_path
+from propopt.lime.text.text_paths import WordPath, word_path
 from propopt.lime.text.text_reading import (
     ExplainedDocument,
     TextLaw,
@@ -549,26 +548,9 @@ class TextLimeExplanation(
             if means is None:
                 result.append(row.coefficients)
             else:
-                run = expected_run(means, subject.law, row.value, n)
-                result.append(run.coefficients)
+                fit = expected_run(means, subject.law, row.value, n)
+                result.append(fit.coefficients[0])
         return result
-
-    def required_n(self, se: float) -> list[Array]:
-        """Samples of one run for standard errors of ``se``, (d,) for each document.
-
-        Parameters
-        ----------
-        se : float
-            In units of the output.
-
-        Raises
-        ------
-        InvalidInput
-            If it is not positive.
-        """
-        size = read_positive(se, "se")
-        n = self.n_samples
-        return [required_samples(n, own, size) for own in self.runs.deviations]
 
     def row(self, row: Hashable | None = None) -> ExplainedDocument:
         """What is known of one document; the first by default.
@@ -638,13 +620,13 @@ class TextLimeExplanation(
         means = self.asked("path").means[n]
         if means is None:
             raise Refused(f"path: {self.rows[n].reason}")
-        own = self.law.bandwidth
-        grid = read_widths(bandwidths, own if np.isfinite(own) else 1.0)
+        width = self.law.bandwidth
+        grid = read_widths(bandwidths, width if np.isfinite(width) else 1.0)
         if not isinstance(means, SampledWords):
             return word_path(means, grid)
-        limits = means.at(grid)
-        known, errors = MeansBySize(means), limits.standard_errors
-        return WordPath(grid, limits.coefficients, limits.intercept, known, errors)
+        own, limits = means.at(grid), WordRegression(means)
+        errors = own.standard_errors
+        return WordPath(grid, own.coefficients, own.intercept, limits, errors)
 
     def to_attributions(self) -> Explanation:
         """Coefficients as attributions (N, V) of all words of the documents.
@@ -824,13 +806,8 @@ class TextLimeExplanation(
             middle, deviations = self._run_at(n, self.n_samples)
         return self._around([middle], [deviations], deviations_of())[0]
 
-    def _around(
-        self, middle: list[Array], deviations: list[Array], z: float
-    ) -> list[Array]:
-        return [
-            np.stack([m - z * s, m + z * s], axis=-1)
-            for m, s in zip(middle, deviations, strict=True)
-        ]
+    def _each(self, of: Callable[..., Array], *parts: list[Array]) -> list[Array]:
+        return [of(*own) for own in zip(*parts, strict=True)]
 
     def _limits_and_errors(self) -> tuple[list[Array], list[Array]]:
         return self.coefficients, self.standard_errors

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Final, NamedTuple, final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -165,8 +164,25 @@ def compare_text_with_package(
             fit = package_run(ask, own.text, own.words, n_samples, width, seed, n_kept)
             runs.append([fit.intercept, *fit.coefficients])
             bar.advance(bar.task_ids[0])
-    theory = _Theory(known, law, n_samples, n_kept)
-    return PackageComparison(np.array(runs), theory.expected, theory.without, own.words)
+    kept = None
+    if n_kept is not None:
+        kept = kept_words(known, law, None, n_kept, n_samples=n_samples)
+
+    def theory(
+        ridge: float = 1.0, first_row: bool = True, leverage: bool = True
+    ) -> Coefficients:
+        """What runs give in their mean."""
+        fit = expected_run(
+            known, law, None, n_samples, ridge, first_row, kept, leverage=leverage
+        )
+        return np.concatenate([fit.intercept, fit.coefficients[0]])
+
+    without = {
+        "leverage": theory(leverage=False),
+        "row": theory(first_row=False, leverage=False),
+        "ridge": theory(ridge=0.0, first_row=False, leverage=False),
+    }
+    return PackageComparison(np.array(runs), theory(), without, own.words)
 
 
 def _function_of_words(function: TextFunction, document: Document) -> SetFunction:
@@ -179,46 +195,3 @@ def _function_of_words(function: TextFunction, document: Document) -> SetFunctio
             f"words has too many parts to ask for all: give `words`"
         )
     return enumerated_words(function, document)
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class _Theory:
-    """What runs give in their mean, and what they would without a part of it."""
-
-    words: SizeMeans
-    law: TextLaw
-    n_samples: int
-    n_kept: int | None
-
-    @property
-    def expected(self) -> Coefficients:
-        return self._of()
-
-    @property
-    def without(self) -> dict[str, Coefficients]:
-        return {
-            "leverage": self._of(leverage=False),
-            "row": self._of(leverage=False, first_row=False),
-            "ridge": self._of(leverage=False, first_row=False, ridge=0.0),
-        }
-
-    def _of(
-        self, ridge: float = 1.0, first_row: bool = True, leverage: bool = True
-    ) -> Coefficients:
-        kept = None
-        if self.n_kept is not None:
-            kept = kept_words(
-                self.words, self.law, None, self.n_kept, n_samples=self.n_samples
-            )
-        result = expected_run(
-            self.words,
-            self.law,
-            None,
-            self.n_samples,
-            ridge,
-            first_row,
-            kept,
-            leverage=leverage,
-        )
-        return np.concatenate([[result.intercept], result.coefficients])

@@ -21,6 +21,7 @@ from propopt.lime.paths import (
     CurveValues,
     RationalVariable,
     SignChanges,
+    WidthCurve,
     read_widths,
     roots_of,
 )
@@ -49,41 +50,6 @@ _APART: Final = 1e-12
 
 @final
 @dataclass(frozen=True, eq=False)
-class MeansBySize:
-    """A function with E_m f at hand; with bandwidths weights change."""
-
-    function: SizeMeans  # f, or what samples told of it
-
-    @property
-    def n_words(self) -> int:
-        """The number of words, d."""
-        return self.function.n_words
-
-    def mean_by_size(self) -> Values:
-        """E_m f for m = 0, ..., d words kept, (d + 1,)."""
-        return self._means
-
-    def kept(self, weights: Array, /) -> Array:
-        """Σ_m w_m E_m[z_j f] for weights (K, d + 1) of sizes m = 0, ..., d: (K, d)."""
-        return self.function.kept(weights)
-
-    @cached_property
-    def size(self) -> float:
-        """The largest |E_m f|."""
-        return float(np.abs(self._means).max())
-
-    @cached_property
-    def tabled(self) -> TabledMeans:
-        """The same at any number of bandwidths, for the cost of some dozens."""
-        return TabledMeans(self)
-
-    @cached_property
-    def _means(self) -> Values:
-        return self.function.mean_by_size()
-
-
-@final
-@dataclass(frozen=True, eq=False)
 class TabledMeans:
     """Means of sums over sizes whose weights are those of some bandwidth.
 
@@ -92,21 +58,21 @@ class TabledMeans:
     from d + 1. Other weights are seen to be others, and have sums of their own.
     """
 
-    means: MeansBySize  # of f
+    limits: WordRegression  # of f, with E_m f at hand
 
     @property
     def n_words(self) -> int:
         """The number of words, d."""
-        return self.means.n_words
+        return self.limits.function.n_words
 
     @property
     def size(self) -> float:
         """The largest |E_m f|."""
-        return self.means.size
+        return float(np.abs(self.limits.means).max())
 
     def mean_by_size(self) -> Values:
         """E_m f for m = 0, ..., d words kept, (d + 1,)."""
-        return self.means.mean_by_size()
+        return self.limits.means
 
     def kept(self, weights: Array, /) -> Array:
         """Σ_m w_m E_m[z_j f] for weights (K, d + 1) of sizes m = 0, ..., d: (K, d)."""
@@ -115,7 +81,7 @@ class TabledMeans:
         other = off > _APART * np.abs(weights).max(axis=1)
         result = parts @ self._table
         if other.any():
-            result[other] = self.means.kept(weights[other])
+            result[other] = self.limits.function.kept(weights[other])
         return np.asarray(result)
 
     @cached_property
@@ -129,7 +95,7 @@ class TabledMeans:
     @cached_property
     def _table(self) -> Array:
         """The sums for each direction, (R, d)."""
-        return self.means.kept(self._directions)
+        return self.limits.function.kept(self._directions)
 
 
 # ---- Coefficients of one document at any bandwidths, and how far rounding goes
@@ -142,46 +108,35 @@ _NOTHING: Final = 40.0
 """Below exp of less this weights do not count: there is the limit ν → 0."""
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class WordCurve:
-    """β_j as functions of u = ν² / (ν² + s²) in (0, 1)."""
+def _curve_of_words(function: TabledMeans) -> WidthCurve:
+    """β_j as functions of u = ν² / (ν² + s²) in (0, 1).
 
-    function: TabledMeans  # f
+    U begins where all but one word is kept in all that counts.
+    """
+    limits, d = WordRegression(function), function.n_words
+    gap = -float(np.diff(TextLaw(np.sqrt(0.5)).log_weights(d)[-3:-1])[0])
+    smallest = abs(gap) / (2.0 * _NOTHING)
+    variable = RationalVariable(_SCALE, d, smallest / (smallest + _SCALE**2))
 
-    @cached_property
-    def variable(self) -> RationalVariable:
-        """U; it begins where all but one word is kept in all that counts."""
-        d = self.function.n_words
-        gap = -float(np.diff(TextLaw(np.sqrt(0.5)).log_weights(d)[-3:-1])[0])
-        smallest = abs(gap) / (2.0 * _NOTHING)
-        start = smallest / (smallest + _SCALE**2)
-        return RationalVariable(_SCALE, d, start)
+    def quick(widths: Values) -> Array:
+        return limits.at(widths).coefficients
 
-    def at(self, u: Values, rest: Values, /) -> CurveValues:
-        """Values at u (n,), where 1 − u is ``rest``, and what rounding may be."""
-        widths = self.variable.widths(u, rest)
-        result = self._limits.at(widths)
-        return CurveValues(result.coefficients, self._rounding(widths))
+    def bounded(widths: Values) -> CurveValues:
+        return CurveValues(quick(widths), _rounding(function, widths))
 
-    def values(self, u: Values, rest: Values, /) -> Array:
-        """Values alone, (n, d)."""
-        return self._limits.at(self.variable.widths(u, rest)).coefficients
+    return WidthCurve(variable, bounded, quick)
 
-    @cached_property
-    def _limits(self) -> WordRegression:
-        return WordRegression(self.function)
 
-    def _rounding(self, widths: Values) -> Array:
-        """Of slopes, and of Γ_j less their mean over α_1 − α_2, (n, d)."""
-        d = self.function.n_words
-        logs = np.array([TextLaw(float(nu)).log_weights(d) for nu in widths])
-        bits = ExchangeableBits.of_sizes(logs)
-        # E |m − E m| / Var m is at most two, where sizes are whole numbers
-        of_slope = 1.0 / np.sqrt(np.maximum(d * bits.along, 0.25))
-        of_word = bits.share / bits.apart
-        size = ROUNDING * self.function.size * (of_slope + of_word)
-        return np.repeat(size[:, None], d, axis=1)
+def _rounding(function: TabledMeans, widths: Values) -> Array:
+    """Of slopes, and of Γ_j less their mean over α_1 − α_2, (n, d)."""
+    d = function.n_words
+    logs = np.array([TextLaw(float(nu)).log_weights(d) for nu in widths])
+    bits = ExchangeableBits.of_sizes(logs)
+    # E |m − E m| / Var m is at most two, where sizes are whole numbers
+    of_slope = 1.0 / np.sqrt(np.maximum(d * bits.along, 0.25))
+    of_word = bits.share / bits.apart
+    size = ROUNDING * function.size * (of_slope + of_word)
+    return np.repeat(size[:, None], d, axis=1)
 
 
 # ---- Coefficients of the words of one document as functions of the bandwidth
@@ -202,7 +157,7 @@ class WordPath:
     bandwidths: Values  # (M,): ν, increasing
     coefficients: Array  # (M, d): β_j, exact at each bandwidth where f was read
     intercept: Values  # (M,): β_0
-    function: MeansBySize  # what they are made of
+    limits: WordRegression  # what they are made of
     # (M, d): of coefficients that samples told; None where they are exact
     standard_errors: Array | None = None
 
@@ -210,7 +165,7 @@ class WordPath:
         low, high = self.bandwidths[[0, -1]]
         return (
             f"{type(self).__name__}({len(self.bandwidths)} bandwidths from {low:.3g} "
-            f"to {high:.3g}, {self.function.n_words} words)"
+            f"to {high:.3g}, {self.coefficients.shape[1]} words)"
         )
 
     @cached_property
@@ -219,7 +174,7 @@ class WordPath:
 
         β_j = 2 E_(d−1) f − E_(d−2) f − f(ξ less w_j), in K = 1 rows.
         """
-        return self._at(_ALL_BUT_ONE)
+        return self.limits.at(np.array([_ALL_BUT_ONE]))
 
     @cached_property
     def effective_share(self) -> Values:
@@ -238,15 +193,13 @@ class WordPath:
         They are the roots of interpolants that are as near as rounding lets; means of f
         over sets of one size are not computed again.
         """
-        announce_norms("signs of coefficients", [self.function.function], _ALL)
-        return roots_of(WordCurve(self.function.tabled), self.function.n_words)
-
-    def _at(self, bandwidth: float) -> WordCoefficients:
-        return WordRegression(self.function).at(np.array([bandwidth]))
+        function = self.limits.function
+        announce_norms("signs of coefficients", [function], _ALL)
+        return roots_of(_curve_of_words(TabledMeans(self.limits)), function.n_words)
 
     @property
     def _moments(self) -> list[TextMoments]:
-        d = self.function.n_words
+        d = self.limits.function.n_words
         return [TextMoments(TextLaw(float(nu)), d) for nu in self.bandwidths]
 
 
@@ -256,8 +209,8 @@ def word_path(function: SizeMeans, bandwidths: ArrayLike | None = None) -> WordP
     Bandwidths only weigh sizes anew, and their weights have few directions: 50 of them
     cost as much as some 25, of a norm Q d² steps each.
     """
-    known = MeansBySize(function)
     grid = read_widths(bandwidths, TextLaw().bandwidth)
     announce_norms("path", [function], min(len(grid), _DIRECTIONS))
-    limits = WordRegression(known).at(grid)
-    return WordPath(grid, limits.coefficients, limits.intercept, known)
+    limits = WordRegression(function)
+    result = limits.at(grid)
+    return WordPath(grid, result.coefficients, result.intercept, limits)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, NamedTuple, final
+from typing import Final, final
 
 import numpy as np
 
@@ -135,34 +135,17 @@ class TextLaw:
         return random_sets(n_words, n_words - deleted, rng), weights
 
 
-# ---- The constants of LIME on texts: moments of words that are kept, and their inverse
-
-
-class Sigmas(NamedTuple):
-    """The four numbers that Σ⁻¹ consists of, σ_0, ..., σ_3 over c_d."""
-
-    zero: float
-    """Of the intercept itself."""
-
-    one: float
-    """Of the intercept and any word."""
-
-    two: float
-    """Of a word itself."""
-
-    three: float
-    """Of two words."""
+# ---- The constants of LIME on texts: moments of words that are kept
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class TextMoments:
-    """Σ = E[π Z Zᵀ] of Z = (1, z_1, ..., z_d), and its inverse.
+    """What Σ = E[π Z Zᵀ] of Z = (1, z_1, ..., z_d) says of samples.
 
     Bits are exchangeable, so that all is in E π, the share α_1 / α_0 of a word, and two
     eigenvalues of the covariance of bits (Mardaoui and Garreau 2021, Propositions 8 and
-    9). With these nothing cancels, as it does in c_d as it is printed, which is 0 in
-    float64 for d = 2 and ν ≤ 0.1.
+    9).
     """
 
     law: TextLaw  # how words are deleted
@@ -186,66 +169,19 @@ class TextMoments:
         """α_0 = E π."""
         return float(np.exp(self.bits.log_weight[0]))
 
-    def alphas(self, n_moments: int | None = None) -> Values:
-        """α_p = E[π z_1 ... z_p] for p = 0, ..., P, by default d, (P + 1,)."""
-        return self.law.moments(self.n_words, n_moments)
-
-    @property
-    def c(self) -> float:
-        """c_d = α_0² Var_Q(m) / d > 0, in the sizes m of what is kept."""
-        return float(self.mean_weight**2 * self.bits.along[0])
-
-    @property
-    def apart(self) -> float:
-        """α_1 − α_2 > 0, as a sum of what is positive."""
-        return float(self.mean_weight * self.bits.apart[0])
-
-    @cached_property
-    def sigmas(self) -> Sigmas:
-        """σ_0, ..., σ_3 over c_d: Σ⁻¹ by its eigenvalues."""
-        d, share = self.n_words, float(self.bits.share[0])
-        along = self.mean_weight * float(self.bits.along[0])
-        rest = (1.0 / along - 1.0 / self.apart) / d
-        zero = 1.0 / self.mean_weight + d * share**2 / along
-        return Sigmas(zero, -share / along, 1.0 / self.apart + rest, rest)
-
-    @property
-    def matrix(self) -> Array:
-        """Σ, (d + 1, d + 1), the intercept first."""
-        zero, one, two = self.alphas(2)
-        return exchangeable_matrix(self.n_words, zero, one, one, two)
-
-    @property
-    def inverse(self) -> Array:
-        """Σ⁻¹, (d + 1, d + 1), the intercept first."""
-        return exchangeable_matrix(self.n_words, *self.sigmas)
-
     @property
     def inverse_norm(self) -> float:
         """‖Σ⁻¹‖, the largest factor by which errors of Γ grow; bounded in d.
 
         It is inf where weights are so small that they are zero.
         """
-        least = self.mean_weight * min(float(self.bits.apart[0]), self._ends[0])
-        return 1.0 / least if least > 0.0 else np.inf
-
-    @property
-    def condition(self) -> float:
-        """‖Σ‖ ‖Σ⁻¹‖."""
-        apart, (least, largest) = float(self.bits.apart[0]), self._ends
-        least = min(apart, least)
-        return max(apart, largest) / least if least > 0.0 else np.inf
-
-    @property
-    def _ends(self) -> tuple[float, float]:
-        """Over α_0, of [[α_0, √d α_1], [√d α_1, α_1 + (d − 1) α_2]].
-
-        Its determinant is c_d.
-        """
+        # over α_0, of [[α_0, √d α_1], [√d α_1, α_1 + (d − 1) α_2]] of determinant c_d
         d, one = self.n_words, float(self.bits.share[0])
-        last = d * one - (d - 1.0) * float(self.bits.apart[0])
+        apart = float(self.bits.apart[0])
+        last = d * one - (d - 1.0) * apart
         largest = 0.5 * (1.0 + last + np.hypot(1.0 - last, 2.0 * np.sqrt(d) * one))
-        return float(self.bits.along[0] / largest), float(largest)
+        least = self.mean_weight * min(apart, float(self.bits.along[0] / largest))
+        return 1.0 / least if least > 0.0 else np.inf
 
     @property
     def effective_share(self) -> float:
@@ -253,17 +189,6 @@ class TextMoments:
         logs = self.law.log_weights(self.n_words)
         weights = np.exp(logs - logs.max())
         return float(weights.sum() ** 2 / (weights**2).sum() / self.n_words)
-
-
-def exchangeable_matrix(
-    n_words: int, zero: float, one: float, two: float, three: float
-) -> Array:
-    """The matrix (d + 1, d + 1) of an intercept and words that are all alike."""
-    result = np.full((n_words + 1, n_words + 1), three)
-    np.fill_diagonal(result, two)
-    result[0], result[:, 0] = one, one
-    result[0, 0] = zero
-    return result
 
 
 # ---- What LIME on a text tends to, exactly, from the means of f over sets of one size
@@ -320,7 +245,7 @@ class WordRegression:
 
         shares (K, d + 1).
         """
-        d, means = self.function.n_words, self._means
+        d, means = self.function.n_words, self.means
         # u = d − 1 − m and E_m f − E_(d−1) f: sums of what is small are small
         u = d - 1.0 - np.arange(d)
         level = means[:d] - means[d - 1]
@@ -342,7 +267,8 @@ class WordRegression:
         return WordCoefficients(coefficients, at_full - slope * (d - 1.0))
 
     @cached_property
-    def _means(self) -> Values:
+    def means(self) -> Values:
+        """E_m f for m = 0, ..., d words kept, (d + 1,)."""
         return self.function.mean_by_size()
 
 

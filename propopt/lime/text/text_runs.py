@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, NamedTuple, final
+from typing import Final, final
 
 import numpy as np
 from scipy.special import logsumexp
 
-from propopt.base.arrays import Array, Attributions, Positions, Truths, Values
+from propopt.base.arrays import Array, Positions, Truths, Values
 from propopt.base.checks import read_count, read_nonnegative
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget, require_memory
-from propopt.lime.moments import ExchangeableBits
+from propopt.lime.moments import ExchangeableBits, WeighedWords
 from propopt.lime.single_runs import (
     FiniteFit,
     Selection,
     SingleRun,
     covariances_of,
+    expected,
     named_selection,
 )
 from propopt.lime.text.text_reading import TextLaw, WordCoefficients, WordRegression
@@ -120,33 +121,10 @@ def effective_log_weights(
 # ---- The fit to n samples around a document, in its mean
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class WeighedWords:
-    """Limits under weights of sizes, with the moments of bits, in n situations."""
-
-    coefficients: Attributions  # (n, d): β
-    intercept: Values  # (n,): β_0
-    bits: ExchangeableBits  # of the words that are kept
-
-    @classmethod
-    def of(cls, function: SizeMeans, log_weights: Array) -> WeighedWords:
-        """Those of a function under log weights of sizes (n, d + 1)."""
-        shares = np.exp(log_weights - log_weights.max(axis=1, keepdims=True))
-        limits = WordRegression(function).weighed(shares)
-        return cls.of_limits(limits, log_weights)
-
-    @classmethod
-    def of_limits(cls, limits: WordCoefficients, log_weights: Array) -> WeighedWords:
-        """The same where limits are known."""
-        bits = ExchangeableBits.of_sizes(log_weights - np.log(log_weights.shape[1] - 1))
-        return cls(limits.coefficients, limits.intercept, bits)
-
-    @property
-    def mean(self) -> Values:
-        """E_Q f, (n,)."""
-        kept = self.bits.share * self.coefficients.sum(axis=1)
-        return np.asarray(self.intercept + kept)
+def _weighed(limits: WordCoefficients, log_weights: Array) -> WeighedWords:
+    """Limits under log weights of sizes (n, d + 1)."""
+    bits = ExchangeableBits.of_sizes(log_weights - np.log(log_weights.shape[1] - 1))
+    return WeighedWords(limits.coefficients, limits.intercept, bits)
 
 
 @final
@@ -180,16 +158,18 @@ class TextFit:
         some = None if kept is None else read_kept(kept, n_words)
         logs = law.log_weights(n_words)
         if isinstance(function, WordCoefficients):
-            limits = WeighedWords.of_limits(function, logs[None])
+            own_limits = function
         else:
             if leverage:
                 n_kept = None if some is None else int(some.sum())
                 logs = effective_log_weights(
                     law, n_words, n_samples, ridge, first_row, n_kept
                 )
-            limits = WeighedWords.of(function, logs[None])
+            shares = np.exp(logs - logs.max())
+            own_limits = WordRegression(function).weighed(shares[None])
+        limits = _weighed(own_limits, logs[None])
         values = None if own is None else np.array([own])
-        fit = FiniteFit.of(limits, values, n_samples, ridge, first_row, some)
+        fit = expected(limits, values, n_samples, ridge, first_row, some)
         return cls(fit, limits, logs, first_row)
 
     @property
@@ -216,16 +196,6 @@ def read_kept(kept: Truths, n_words: int) -> Truths:
 # ---- What LIME on a text gives with n samples, in the mean of runs
 
 
-class ExpectedWords(NamedTuple):
-    """Coefficients of a run of n samples around one document, in the mean of runs."""
-
-    coefficients: Values
-    """b_1, ..., b_d, (d,); 0 for words that are not fitted."""
-
-    intercept: float
-    """b_0."""
-
-
 def expected_run(
     function: SizeMeans | WordCoefficients,
     law: TextLaw,
@@ -236,16 +206,15 @@ def expected_run(
     kept: Truths | None = None,  # shape (d,)
     *,
     leverage: bool = True,
-) -> ExpectedWords:
+) -> FiniteFit:
     """What the package ``lime`` gives with n samples, in the mean of runs.
 
     The solution of ((n − 1) Σ̃ + v vᵀ + λ D) b = (n − 1) Γ̃ + v f(ξ), v = (1, ..., 1),
     D = diag(0, 1, ..., 1). Without ``leverage`` it holds for n much larger than d only.
     """
-    fit = TextFit.of(
+    return TextFit.of(
         function, law, value, n_samples, ridge, first_row, kept, leverage
     ).fit
-    return ExpectedWords(fit.coefficients[0], float(fit.intercept[0]))
 
 
 # ---- How far one run of LIME on a text is off what such runs give in their mean

@@ -24,6 +24,7 @@ from scipy.special import comb, ndtr, stdtrit
 
 from propopt.base.arrays import Array, Positions, Truths, Values
 from propopt.base.errors import InvalidInput
+from propopt.lime.surrogates import error_of_blocks
 from propopt.lime.text.text_reading import TextLaw, WordCoefficients, WordRegression
 from propopt.lime.text.text_runs import WordDraws
 from propopt.structures.subsets.sets import random_sets, sets_of_size
@@ -242,8 +243,8 @@ class SampledWords:
         return WordCoefficients(
             coefficients.mean(axis=0),
             intercept.mean(axis=0),
-            correction[:, None] * _error(coefficients),
-            correction * _error(intercept),
+            correction[:, None] * error_of_blocks(coefficients),
+            correction * error_of_blocks(intercept),
         )
 
     @cached_property
@@ -305,25 +306,20 @@ def estimate_words(
     evaluate: Callable[[Truths], Values],
     plan: SizePlan,
     rng: np.random.Generator,
-    advance: Callable[[int], None] = lambda _: None,
 ) -> SampledWords:
     """Samples of a function of words, by a plan.
 
     Sets are drawn size by size; each of 20 blocks is unbiased: what a fit to the other
     blocks says, on numbers of words, words and pairs of few, and what it leaves over.
     """
-
-    def asked(bits: Truths) -> Values:
-        values = np.asarray(evaluate(bits), float)
-        advance(len(bits))
-        return values
-
     whole = np.concatenate(
         [sets_of_size(plan.n_words, int(m)) for m in np.flatnonzero(plan.full)]
     )
     bits, sizes = zip(*(plan.draw(rng) for _ in range(SET_BLOCKS)), strict=True)
     every = np.concatenate([whole, *bits])
-    answers = asked(every)  # together: a call costs more than its texts
+    answers = np.asarray(
+        evaluate(every), float
+    )  # together: a call costs more than its texts
     known, values = answers[: len(whole)], np.split(answers[len(whole) :], SET_BLOCKS)
     terms = ControlTerms.for_samples(plan.n_words, (SET_BLOCKS - 1) * plan.block_size)
     fits = controls(terms, list(bits), list(sizes), values, float(known[0]))
@@ -367,8 +363,3 @@ def _correction(blocks: Array) -> Array:
     excess = np.maximum(g.mean(axis=-1), 0.0)
     freedom = 2.0 / (2.0 / (B - 1) + excess / B)
     return np.asarray(stdtrit(freedom, ndtr(_DEVIATIONS)) / _DEVIATIONS)
-
-
-def _error(blocks: Array) -> Array:
-    """The scatter of the mean of independent blocks."""
-    return np.asarray(blocks.std(axis=0, ddof=1) / np.sqrt(len(blocks)))

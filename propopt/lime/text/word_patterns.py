@@ -10,7 +10,6 @@ import numpy as np
 from scipy.special import gammaln
 
 from propopt.base.arrays import Array, Positions, Truths, Values
-from propopt.lime.text.text_reading import exchangeable_matrix
 from propopt.structures.subsets.conjunctions import Conjunctions
 from propopt.structures.subsets.sets import SetFunction, all_sets
 
@@ -238,3 +237,14 @@ class SizeSystem:
         pairs = float(C[1:, 1:].sum()) - words
         both = m * (self._sizes - 1.0) / (self.n_words - 1.0)
         return np.asarray(C[0, 0] + m * (2.0 * C[0, 1:].sum() + words) + both * pairs)
+
+
+def exchangeable_matrix(
+    n_words: int, zero: float, one: float, two: float, three: float
+) -> Array:
+    """The matrix (d + 1, d + 1) of an intercept and words that are all alike."""
+    result = np.full((n_words + 1, n_words + 1), three)
+    np.fill_diagonal(result, two)
+    result[0], result[:, 0] = one, one
+    result[0, 0] = zero
+    return result

@@ -4,8 +4,9 @@ from lime_golden import GOLDEN, POINT, golden_law, quadrature
 from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
+from papers.lime.cells import split_by_cells
 from propopt.lime.expectations import ExactLimits
-from propopt.lime.fidelity import split_by_cells, split_by_columns
+from propopt.lime.fidelity import share_outside, split_by_columns
 
 
 UNEQUAL = [[0.2, 0.5, 0.3], [0.6, 0.3, 0.1], [0.3, 0.3, 0.4]]
@@ -35,7 +36,7 @@ def test_parts_by_cells_are_sums_over_cells(name, width):
     law = golden_law(width, UNEQUAL)
     f = GOLDEN[name][0]()
     split = split_by_cells(ExactLimits(f, law), POINT[None])
-    np.testing.assert_allclose(split.parts[0], brute(f, law, width), atol=1e-9)
+    np.testing.assert_allclose(split[0], brute(f, law, width), atol=1e-9)
 
 
 def contrast_with_bits(function, law, j, fixed):
@@ -66,7 +67,7 @@ def test_parts_by_columns_are_what_others_add_when_they_leave(name):
             out[k] * (contrast_with_bits(f, law, j, {**inside, k: 0}) - local)
             for k in others
         )
-        np.testing.assert_allclose(split.parts[0, :2, j], [local, moves], atol=1e-9)
+        np.testing.assert_allclose(split[0, :2, j], [local, moves], atol=1e-9)
 
 
 @pytest.mark.parametrize("name", sorted(GOLDEN))
@@ -76,28 +77,30 @@ def test_parts_sum_to_coefficients_at_every_width(name, split):
     widths = np.array([0.05, 0.7, 1.9, 40.0])
     points = np.repeat(POINT[None], 4, axis=0)
     expected = exact.of(points, widths).coefficients
-    result = split(exact, points, widths).coefficients
+    result = split(exact, points, widths).sum(axis=1)
     np.testing.assert_allclose(result, expected, atol=1e-14)
 
 
 def test_all_of_an_additive_function_is_local():
     exact = ExactLimits(GOLDEN["linear"][0](), golden_law())
-    np.testing.assert_array_equal(split_by_columns(exact, POINT[None]).outside, 0.0)
+    np.testing.assert_array_equal(
+        share_outside(split_by_columns(exact, POINT[None])), 0.0
+    )
 
 
 def test_the_local_part_is_the_limit_of_narrow_kernels():
     exact = ExactLimits(GOLDEN["bump"][0](), golden_law())
     split = split_by_columns(exact, POINT[None], np.array([2.0]))
     narrow = exact.of(POINT[None], np.array([0.05])).coefficients
-    np.testing.assert_allclose(split.parts[:, 0], narrow, rtol=1e-12)
+    np.testing.assert_allclose(split[:, 0], narrow, rtol=1e-12)
 
 
 def test_columns_that_are_not_used_have_no_parts():
     exact = ExactLimits(GOLDEN["product"][0](), golden_law())
     for split in (split_by_cells, split_by_columns):
         result = split(exact, POINT[None])
-        np.testing.assert_array_equal(result.parts[:, :, 2], 0.0)
-        np.testing.assert_array_equal(result.outside[:, 2], 0.0)
+        np.testing.assert_array_equal(result[:, :, 2], 0.0)
+        np.testing.assert_array_equal(share_outside(result)[:, 2], 0.0)
 
 
 def tree_beside_a_bump():
@@ -119,9 +122,9 @@ def test_figure_13_to_all_its_digits():
     beta = exact.of(points).coefficients
     expected = [[0.0919, 0.0864], [0.0573, -0.0319], [0.0573, -0.0319]]
     np.testing.assert_allclose(beta, expected, atol=6e-5)
-    parts = split_by_cells(exact, points).parts[1, :, 0]
+    parts = split_by_cells(exact, points)[1, :, 0]
     np.testing.assert_allclose(parts, [0.0003, 0.0576, -0.0006], atol=6e-5)
-    by_columns = split_by_columns(exact, points)
-    assert by_columns.outside[1, 0] > 0.99
+    by_columns = share_outside(split_by_columns(exact, points))
+    assert by_columns[1, 0] > 0.99
     # in the cell of the bump itself most is local
-    assert by_columns.outside[0, 0] < by_columns.outside[1, 0]
+    assert by_columns[0, 0] < by_columns[1, 0]

@@ -26,33 +26,29 @@ def test_two_columns_have_a_closed_form():
     # |b_1| > |b_2|: b_1 + b_2 and b_1 − b_2 are independent and of the same sign
     up, apart = stats.norm.cdf(5 / np.sqrt(2)), stats.norm.cdf(1 / np.sqrt(2))
     truth = up * apart + (1 - up) * (1 - apart)
-    assert result.columns[0] == pytest.approx(truth, abs=5 * 0.5 / np.sqrt(20_000))
-    assert result.order[0] == result.columns[0]
-    assert result.signs[0] == pytest.approx(stats.norm.cdf(3), abs=0.002)
+    assert result[0] == pytest.approx(truth, abs=5 * 0.5 / np.sqrt(20_000))
 
 
 def test_correlations_count():
     beta = np.array([[3.0, 2.0]])
-    joint = ranking_chances(run(beta, np.ones((2, 2))), beta, top=2)
-    assert joint.order[0] > 0.99  # both move alike
-    opposed = ranking_chances(run(beta, [[1.0, -1.0], [-1.0, 1.0]]), beta, top=2)
-    # b_1 − b_2 = 1 + 2 N(0, 1), but for the sign of both
-    assert opposed.order[0] == pytest.approx(stats.norm.cdf(0.5), abs=0.05)
+    joint = ranking_chances(run(beta, np.ones((2, 2))), beta, top=1)
+    assert joint[0] == pytest.approx(stats.norm.cdf(2.5), abs=0.01)  # |3 + e| > |2 + e|
+    opposed = ranking_chances(run(beta, [[1.0, -1.0], [-1.0, 1.0]]), beta, top=1)
+    # |3 + e| > |2 − e|
+    assert opposed[0] == pytest.approx(stats.norm.cdf(0.5), abs=0.05)
 
 
 def test_coefficients_of_zero_are_not_to_be_told():
     beta = np.array([[3.0, 0.0, 0.0]])
     result = ranking_chances(run(beta, 0.01 * np.eye(3)), beta, top=3)
-    assert result == (np.ones(1), np.ones(1), np.ones(1))
+    assert result.tolist() == [1.0]
 
 
-def test_without_scatter_all_is_certain_and_wrong_signs_are_found():
-    beta = np.array([[3.0, -2.0, 1.0], [3.0, -2.0, 1.0]])
-    certain = run(np.array([[3.0, -2.0, 1.0], [2.0, 3.0, 1.0]]), np.zeros((3, 3)))
-    result = ranking_chances(certain, beta, top=2)
-    assert result.columns.tolist() == [1.0, 1.0]
-    assert result.order.tolist() == [1.0, 0.0]
-    assert result.signs.tolist() == [1.0, 0.0]
+def test_without_scatter_all_is_certain_and_other_columns_are_found():
+    beta = np.array([[3.0, -2.0, 1.0], [3.0, -2.0, 1.0], [3.0, -2.0, 1.0]])
+    runs = np.array([[3.0, -2.0, 1.0], [2.0, 3.0, 1.0], [3.0, 0.5, 1.0]])
+    result = ranking_chances(run(runs, np.zeros((3, 3))), beta, top=2)
+    assert result.tolist() == [1.0, 1.0, 0.0]  # in whatever order
 
 
 def test_the_probability_is_how_often_runs_agree():
@@ -61,23 +57,21 @@ def test_the_probability_is_how_often_runs_agree():
     limits = ExactLimits(function, law).of(fixture.ROW)
     values = function.value(fixture.ROW)
     noise = single_run(function.value, law, fixture.ROW, limits, values, 150)
-    told = ranking_chances(noise, limits.coefficients, top=3)
-    order = np.argsort(-np.abs(limits.coefficients[0]))
+    told = ranking_chances(noise, limits.coefficients, top=1)
+    largest = np.argmax(np.abs(limits.coefficients[0]))
     agrees = [
-        (
-            np.argsort(
-                -np.abs(
-                    plain_lime(
-                        law, function.value, fixture.ROW, 150,
-                        np.random.default_rng(seed), ridge=1.0, first_row=True,
-                    )[1:]
-                )
+        np.argmax(
+            np.abs(
+                plain_lime(
+                    law, function.value, fixture.ROW, 150,
+                    np.random.default_rng(seed), ridge=1.0, first_row=True,
+                )[1:]
             )
-            == order
-        ).all()
+        )
+        == largest
         for seed in range(300)
     ]  # fmt: skip
-    p = told.order[0]
+    p = told[0]
     assert 0.2 < p < 0.8
     assert np.mean(agrees) == pytest.approx(
         p, abs=5 * np.sqrt(p * (1 - p) / 300) + 0.03

@@ -142,11 +142,13 @@ def test_gains_have_the_names_of_the_rows():
 
     X = pd.DataFrame({"a": [0.1], "b": [1.0]}, index=["row"])
     law = GaussianLaw.from_data(pd.DataFrame({"a": [0.0, 1.0], "b": [2.0, 5.0]}))
-    table = gaussian_theory.gains(law, X).to_frame()
+    result = gaussian_theory.gains(law, X)
+    table = result.labels.frame(result.gain)
     assert list(table.columns) == ["a", "b"]
     assert list(table.index) == ["row"]
-    other = gaussian_theory.gains(law, X[["b", "a"]]).to_frame()
-    pd.testing.assert_frame_equal(other[["a", "b"]], table)
+    other = gaussian_theory.gains(law, X[["b", "a"]])
+    np.testing.assert_array_equal(other.gain[:, ::-1], result.gain)
+    assert other.labels.features == ("b", "a")
     with pytest.raises(InvalidInput, match="its columns"):
         gaussian_theory.gains(law, X.rename(columns={"a": "c"}))
     with pytest.raises(InvalidInput, match="it has 2 columns, and X has 1"):

@@ -26,17 +26,17 @@ def test_roots_and_turned_signs_are_those_of_each_row(forest, law, width):
     own = law.from_data(X, kernel_width=width)
     lime = po.lime.limits(model, X[:6], own, data=X)
     exact, points = lime.subject.exact, lime.subject.points
-    around = signs_around(exact, points)
+    roots, turned, wide = signs_around(exact, points)
     n_roots = 0
     for n, point in enumerate(points):
         for j, result in enumerate(sign_changes(exact, point).columns):
             near = result.nearest(width)
             if near is None or near < width / REACH:
-                assert np.isnan(around.roots[n, j])
+                assert np.isnan(roots[n, j])
                 continue
             n_roots += 1
-            assert around.roots[n, j] == pytest.approx(near, rel=1e-6)
-            assert around.turned[n, j] == (result.sign_at(width) != result.signs[-1])
+            assert roots[n, j] == pytest.approx(near, rel=1e-6)
+            assert turned[n, j] == (result.sign_at(width) != result.signs[-1])
     assert n_roots > 3
-    wide = exact.of(points, np.full(6, np.inf)).coefficients
-    np.testing.assert_allclose(around.wide, wide, rtol=0, atol=1e-14)
+    at_once = exact.of(points, np.full(6, np.inf)).coefficients
+    np.testing.assert_allclose(wide, at_once, rtol=0, atol=1e-14)

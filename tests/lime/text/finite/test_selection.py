@@ -45,7 +45,7 @@ def test_forward_selection_adds_the_best_word(seed, n, first_row):
 def test_highest_weights():
     f = Enumerated(np.random.default_rng(0).normal(size=2**8))
     kept = kept_words(f, TextLaw(0.25), None, 7, n_samples=500)
-    sizes = np.abs(expected_run(f, TextLaw(0.25), None, 500, 0.01).coefficients)
+    sizes = np.abs(expected_run(f, TextLaw(0.25), None, 500, 0.01).coefficients[0])
     assert not kept[np.argmin(sizes)]
     assert kept.sum() == 7
     few = kept_words(f, TextLaw(0.25), None, 2, "highest_weights")

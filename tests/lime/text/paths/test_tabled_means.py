@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from propopt.lime.text.text_paths import MeansBySize
+from propopt.lime.text.text_paths import TabledMeans
 from propopt.lime.text.text_reading import TextLaw, WordRegression
 from propopt.structures.subsets.conjunctions import Conjunctions
 
@@ -47,7 +47,7 @@ def some_conjunctions(d, seed=0):
 @pytest.mark.parametrize("d", [2, 7, 60, 400])
 def test_limits_are_those_of_all_sizes(d):
     f = some_conjunctions(d)
-    tabled = MeansBySize(f).tabled
+    tabled = TabledMeans(WordRegression(f))
     result = WordRegression(tabled).at(WIDTHS)
     known = WordRegression(f).at(WIDTHS)
     np.testing.assert_allclose(
@@ -58,7 +58,7 @@ def test_limits_are_those_of_all_sizes(d):
 
 def test_so_many_bandwidths_cost_some_dozens_of_means():
     f = Counted(some_conjunctions(400))
-    tabled = MeansBySize(f).tabled
+    tabled = TabledMeans(WordRegression(f))
     for _ in range(3):
         WordRegression(tabled).at(np.geomspace(0.01, 10.0, 1000))
     assert 40 < f.n_weights < 100
@@ -68,5 +68,5 @@ def test_weights_of_no_bandwidth_have_means_of_their_own():
     f = some_conjunctions(60)
     weights = np.random.default_rng(1).random((5, 61))
     weights[2] = TextLaw(0.25).shares(60)
-    result = MeansBySize(f).tabled.kept(weights)
+    result = TabledMeans(WordRegression(f)).kept(weights)
     np.testing.assert_allclose(result, f.kept(weights), rtol=0, atol=1e-12)

@@ -1,0 +1,79 @@
+"""The constants of LIME on texts as they are printed, by what does not cancel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, final
+
+from propopt.base.arrays import Array, Values
+from propopt.lime.text.text_reading import TextLaw, TextMoments
+from propopt.lime.text.word_patterns import exchangeable_matrix
+
+
+class Sigmas(NamedTuple):
+    """The four numbers that Σ⁻¹ consists of, σ_0, ..., σ_3 over c_d."""
+
+    zero: float
+    """Of the intercept itself."""
+
+    one: float
+    """Of the intercept and any word."""
+
+    two: float
+    """Of a word itself."""
+
+    three: float
+    """Of two words."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class TextConstants:
+    """Σ = E[π Z Zᵀ] of Z = (1, z_1, ..., z_d), and its inverse.
+
+    By E π, the share α_1 / α_0 of a word, and two eigenvalues of the covariance of bits
+    (Mardaoui and Garreau 2021, Propositions 8 and 9) nothing cancels, as it does in c_d
+    as it is printed, which is 0 in float64 for d = 2 and ν ≤ 0.1.
+    """
+
+    law: TextLaw
+    n_words: int
+
+    @property
+    def own(self) -> TextMoments:
+        """What the library knows of it."""
+        return TextMoments(self.law, self.n_words)
+
+    def alphas(self, n_moments: int | None = None) -> Values:
+        """α_p = E[π z_1 ... z_p] for p = 0, ..., P, by default d, (P + 1,)."""
+        return self.law.moments(self.n_words, n_moments)
+
+    @property
+    def c(self) -> float:
+        """c_d = α_0² Var_Q(m) / d > 0, in the sizes m of what is kept."""
+        return float(self.own.mean_weight**2 * self.own.bits.along[0])
+
+    @property
+    def apart(self) -> float:
+        """α_1 − α_2 > 0, as a sum of what is positive."""
+        return float(self.own.mean_weight * self.own.bits.apart[0])
+
+    @property
+    def sigmas(self) -> Sigmas:
+        """σ_0, ..., σ_3 over c_d: Σ⁻¹ by its eigenvalues."""
+        d, share = self.n_words, float(self.own.bits.share[0])
+        along = self.own.mean_weight * float(self.own.bits.along[0])
+        rest = (1.0 / along - 1.0 / self.apart) / d
+        zero = 1.0 / self.own.mean_weight + d * share**2 / along
+        return Sigmas(zero, -share / along, 1.0 / self.apart + rest, rest)
+
+    @property
+    def matrix(self) -> Array:
+        """Σ, (d + 1, d + 1), the intercept first."""
+        zero, one, two = self.alphas(2)
+        return exchangeable_matrix(self.n_words, zero, one, one, two)
+
+    @property
+    def inverse(self) -> Array:
+        """Σ⁻¹, (d + 1, d + 1), the intercept first."""
+        return exchangeable_matrix(self.n_words, *self.sigmas)
