@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 import numpy as np
 import pandas as pd
@@ -380,15 +380,8 @@ def _is_number(text: str) -> bool:
 # ---- Pictures as SVG: whole files, the same for the same run
 
 
-class Drawing(Protocol):
-    """What pictures are written of: a figure of matplotlib."""
-
-    def savefig(self, fname: Path, *, format: str, metadata: Any) -> object:
-        """Write it to a file."""
-
-
-def write_svg(figure: Drawing, path: str | Path, *, salt: str) -> None:
-    """Write a figure as SVG, without a date, whole or not at all."""
+def write_svg(figure: Any, path: str | Path, *, salt: str) -> None:
+    """Write a figure of matplotlib as SVG, without a date, whole or not at all."""
     from matplotlib import rc_context
 
     with rc_context({"svg.hashsalt": salt}), written_whole(path) as draft:
