@@ -225,7 +225,7 @@ def _as_it_is(value: Any, *_: object) -> Any:
 
 @final
 @dataclasses.dataclass(frozen=True, eq=False)
-class Part:
+class FieldPart:
     """What an annotation says, as reader and writer: compiled once for each class."""
 
     words: str  # what is expected
@@ -238,7 +238,7 @@ class Part:
     in_header: bool = True  # else it stands among the arrays alone
     axes: tuple[str, ...] | None = None  # of an array
     record: Any = None  # the class of a record
-    there: Part | None = None  # of what may be None: what it is otherwise
+    there: FieldPart | None = None  # of what may be None: what it is otherwise
 
 
 def _refusal(name: str, words: str, value: object) -> InvalidInput:
@@ -249,7 +249,7 @@ def _refusal(name: str, words: str, value: object) -> InvalidInput:
 _LARGEST: Final = sys.float_info.max
 
 
-def _scalar(of: Sequence[Any], bounds: Bounds) -> Part:
+def _scalar(of: Sequence[Any], bounds: Bounds) -> FieldPart:
     """A number, text, truth value or null, or one of several types and words."""
     named, null = Hashable in of, type(None) in of
     kinds = {x for x in of if x in _SCALARS} | ({float, int, str} if named else set())
@@ -300,7 +300,7 @@ def _scalar(of: Sequence[Any], bounds: Bounds) -> Part:
             return str(value)
         return value
 
-    return Part(words, unpacked, packed)
+    return FieldPart(words, unpacked, packed)
 
 
 _INFINITE: Final = ("inf", "-inf")
@@ -323,7 +323,7 @@ def _in_words(one: Any, bounds: Bounds) -> str:
     return words.get(one) or repr(one)
 
 
-def _many(part: Part, length: int | None, bounds: Bounds) -> Part:
+def _many(part: FieldPart, length: int | None, bounds: Bounds) -> FieldPart:
     """A tuple of parts of one kind, of any length or of a fixed one."""
     some = "a list" if length is None else f"a list of {length}"
     words, least = f"{some}, each {part.words}", int(bounds.nonempty)
@@ -347,11 +347,11 @@ def _many(part: Part, length: int | None, bounds: Bounds) -> Part:
         return tuple([own(x, f"{name}.{k}", arrays) for k, x in enumerate(plain)])
 
     if part.in_header:
-        return Part(words, unpacked, packed, checked)
-    return _ragged(part, Part(words, unpacked, packed, checked))
+        return FieldPart(words, unpacked, packed, checked)
+    return _ragged(part, FieldPart(words, unpacked, packed, checked))
 
 
-def _ragged(part: Part, many: Part) -> Part:
+def _ragged(part: FieldPart, many: FieldPart) -> FieldPart:
     """Arrays of several lengths, one behind the other; −1 is the length of None."""
     numbers, least = part.there or part, -1 if part.there else 0
 
@@ -373,10 +373,10 @@ def _ragged(part: Part, many: Part) -> Part:
         there = [p if n >= 0 else None for p, n in zip(pieces, sizes, strict=True)]
         return many.checked(tuple(there), name)
 
-    return Part(many.words, unpacked, packed, many.checked, in_header=False)
+    return FieldPart(many.words, unpacked, packed, many.checked, in_header=False)
 
 
-def _named(part: Part) -> Part:
+def _named(part: FieldPart) -> FieldPart:
     """A mapping from text to parts of one kind."""
     words, in_header = f"by name {part.words}", part.in_header
 
@@ -399,10 +399,10 @@ def _named(part: Part) -> Part:
         own = part.unpacked
         return {k: own(x, f"{name}.{k}", arrays) for k, x in plain.items()}
 
-    return Part(words, unpacked, packed, checked, in_header)
+    return FieldPart(words, unpacked, packed, checked, in_header)
 
 
-def _numbers(kind: Any, bounds: Bounds) -> Part:
+def _numbers(kind: Any, bounds: Bounds) -> FieldPart:
     """An array of numbers of one type, or any; copied where somebody could write."""
     dtype, axes = None if kind is Any else np.dtype(kind), bounds.axes
     noun = _NOUNS["f" if dtype is None else dtype.kind]
@@ -449,7 +449,7 @@ def _numbers(kind: Any, bounds: Bounds) -> Part:
             raise InvalidInput(f"{name}: expected {words}, got {array.dtype}")
         return looked_at(array, name)
 
-    return Part(words, unpacked, packed, checked, in_header=False, axes=axes)
+    return FieldPart(words, unpacked, packed, checked, in_header=False, axes=axes)
 
 
 _NOUNS: Final = {"f": "numbers", "i": "integers", "u": "integers", "b": "truth values"}
@@ -478,7 +478,7 @@ def _refuse_outside(array: Any, name: str, bounds: Bounds) -> None:
         )
 
 
-def _maybe(part: Part) -> Part:
+def _maybe(part: FieldPart) -> FieldPart:
     """A part, or None."""
 
     def checked(value: Any, name: str) -> Any:
@@ -492,11 +492,11 @@ def _maybe(part: Part) -> Part:
         return part.unpacked(plain, name, arrays) if there else None
 
     words, axes = f"{part.words}, or null", part.axes
-    return Part(words, unpacked, packed, checked, part.in_header, axes, there=part)
+    return FieldPart(words, unpacked, packed, checked, part.in_header, axes, there=part)
 
 
 @_once
-def _record(cls: Any) -> Part:
+def _record(cls: Any) -> FieldPart:
     """An object that is its fields."""
     words, is_declared = f"the fields of {cls.__name__}", issubclass(cls, Declared)
     # whether equal ones stand in a file once, as names of rows and columns do
@@ -535,7 +535,7 @@ def _record(cls: Any) -> Part:
             raise InvalidInput(f"{name}: {error}" if name else str(error)) from None
         return result
 
-    return Part(words, unpacked, packed, _instance(cls, words), record=cls)
+    return FieldPart(words, unpacked, packed, _instance(cls, words), record=cls)
 
 
 def _instance(cls: Any, words: str) -> Callable[[Any, str], Any]:
@@ -547,7 +547,7 @@ def _instance(cls: Any, words: str) -> Callable[[Any, str], Any]:
     return checked
 
 
-def _own_way(cls: Any) -> Part:
+def _own_way(cls: Any) -> FieldPart:
     """An object that says itself how it stands in a file, as schemas of tables do.
 
     It has ``packed_into(arrays)``, and its class ``unpacked_from(plain, arrays)``.
@@ -566,10 +566,10 @@ def _own_way(cls: Any) -> Part:
         inside = {key: arrays.pop(f"{name}.{key}") for key in arrays.under(name)}
         return cls.unpacked_from(plain, inside)
 
-    return Part(words, unpacked, packed, _instance(cls, words))
+    return FieldPart(words, unpacked, packed, _instance(cls, words))
 
 
-def _columns(cls: Any, bounds: Bounds) -> Part:
+def _columns(cls: Any, bounds: Bounds) -> FieldPart:
     """A tuple of records of one kind, saved field by field."""
     words = f"a list of the fields of {cls.__name__}"
     parts = {
@@ -606,7 +606,7 @@ def _columns(cls: Any, bounds: Bounds) -> Part:
             for own in zip(*fields.values(), strict=True)
         )
 
-    return Part(words, unpacked, packed)
+    return FieldPart(words, unpacked, packed)
 
 
 def is_text(value: object) -> bool:
@@ -641,7 +641,7 @@ def _member(arrays: dict[str, Any], name: str) -> Any:
 
 
 @_once
-def parts_of(cls: Any) -> Mapping[str, Part]:
+def parts_of(cls: Any) -> Mapping[str, FieldPart]:
     """How each field of a dataclass is read, those that are left out excepted."""
     hints = get_type_hints(cls)
     parts = {}
@@ -659,7 +659,7 @@ def _keys_of(cls: Any) -> frozenset[str]:
 
 
 @_once
-def _arrays_of(cls: Any) -> tuple[tuple[tuple[str, Part], ...], int]:
+def _arrays_of(cls: Any) -> tuple[tuple[tuple[str, FieldPart], ...], int]:
     """The arrays that a constructor looks at; of how many any lengths agree."""
     parts = parts_of(cls).items()
     arrays = tuple((name, part) for name, part in parts if not part.in_header)
@@ -669,7 +669,7 @@ def _arrays_of(cls: Any) -> tuple[tuple[tuple[str, Part], ...], int]:
     return arrays, int(are_free)
 
 
-def part_of(hint: Any, bounds: Bounds) -> Part:
+def part_of(hint: Any, bounds: Bounds) -> FieldPart:
     """How a value of one type is read.
 
     Examples
