@@ -19,15 +19,14 @@ Neither finds a consistent lie.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import json
 import math
 import re
 import reprlib
 import sys
 import types
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import cache
+from operator import is_
 from pathlib import Path
 from typing import (
     Any,
@@ -36,7 +35,6 @@ from typing import (
     Generic,
     Literal,
     Self,
-    TypeAlias,
     TypeVar,
     Union,
     cast,
@@ -51,11 +49,16 @@ import numpy as np
 
 from propopt.base.checks import as_floats, is_sealed, refuse_any, sealed
 from propopt.base.errors import InvalidInput
-from propopt.base.files import Format, archive_path, as_json
+from propopt.base.files import Format, archive_path
 from propopt.base.text import plain_name
 
 
 T = TypeVar("T")
+
+
+def _once(compiled: T) -> T:
+    """A function of a class that is called once for each."""
+    return cast("T", cache(cast("Any", compiled)))
 
 
 # ---- What is said of a field beside its annotation
@@ -152,14 +155,14 @@ class _LazyField:
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
         if owner is None:
             return self._default
-        value = vars(owner)[self._name]
+        value = owner.__dict__[self._name]
         if isinstance(value, Lazy):
             owner.settle(self._name, value.compute())
             value = vars(owner)[self._name]
         return value
 
     def __set__(self, owner: Any, value: Any) -> None:
-        vars(owner)[self._name] = value
+        owner.__dict__[self._name] = value
 
 
 # ---- What a file holds: arrays by name, and what several parts of it have in common
@@ -216,135 +219,88 @@ class Members(dict[str, Any]):
 # ---- Parts: how a value of one type is checked, made plain for a file, and read again
 
 
-class FieldPart(ABC):
-    """What an annotation says, as reader and writer."""
-
-    words: str
-    """What is expected, in words."""
-
-    in_header: bool = True
-    """Whether it stands in the header; else among the arrays alone."""
-
-    @abstractmethod
-    def checked(self, value: Any, name: str) -> Any:
-        """The value as an object holds it, refused where it is none."""
-
-    def packed(self, value: Any, name: str, arrays: Members) -> Any:
-        """What JSON has of it; its arrays go to ``arrays``, under ``name``."""
-        return value
-
-    def unpacked(self, plain: Any, name: str, arrays: Members) -> Any:
-        """The value again; what it takes of ``arrays`` is taken out."""
-        return self.checked(plain, name)
-
-    def refusal(self, name: str, value: object) -> InvalidInput:
-        """The one error of a value that is none."""
-        got = reprlib.repr(value)
-        return InvalidInput(f"{name}: expected {self.words}, got {got}")
+def _as_it_is(value: Any, *_: object) -> Any:
+    return value
 
 
 @final
-@dataclasses.dataclass(frozen=True)
-class _Scalar(FieldPart):
-    """A number, text, truth value or null, or one of several of these types."""
+@dataclasses.dataclass(frozen=True, eq=False)
+class FieldPart:
+    """What an annotation says, as reader and writer: compiled once for each class."""
 
-    types: tuple[Any, ...]  # of float, int, str, bool, None; Hashable is a name
-    words_of: tuple[Any, ...]  # of a Literal
-    bounds: Bounds
+    words: str  # what is expected
+    # from plain, name and arrays, the value; what it takes of arrays is taken out
+    unpacked: Callable[[Any, str, Members], Any]
+    # from value, name and arrays, what JSON has of it; its arrays go to arrays, by name
+    packed: Callable[[Any, str, Members], Any] = _as_it_is
+    # from value and name, an array or record as an object holds it; refused if none
+    checked: Callable[[Any, str], Any] = _as_it_is
+    in_header: bool = True  # else it stands among the arrays alone
+    axes: tuple[str, ...] | None = None  # of an array
+    record: Any = None  # the class of a record
+    there: FieldPart | None = None  # of what may be None: what it is otherwise
 
-    @property
-    def words(self) -> str:  # type: ignore[override]
-        return _either([*map(repr, self.words_of), *self._kinds()])
 
-    def _kinds(self) -> list[str]:
-        known = {
-            float: f"a {'' if self.bounds.infinite else 'finite '}number{self._range}",
-            int: f"an integer{self._range}",
-            str: "text",
-            bool: "true or false",
-            Hashable: "text or a number",
-            type(None): "null",
-        }
-        numbers = [] if not self.bounds.missing else ["null"]
-        return [*(known[kind] for kind in self.types), *numbers]
+def _refusal(name: str, words: str, value: object) -> InvalidInput:
+    """The one error of a value that is none."""
+    return InvalidInput(f"{name}: expected {words}, got {reprlib.repr(value)}")
 
-    @property
-    def _range(self) -> str:
-        low, high = self.bounds.low, self.bounds.high
-        if math.isfinite(low) and math.isfinite(high):
-            return f" from {low:g} to {high:g}"
-        return f" >= {low:g}" if math.isfinite(low) else ""
 
-    def checked(self, value: Any, name: str) -> Any:
-        own = value.item() if isinstance(value, np.generic) else value
-        if any(self._is(kind, own) for kind in self.types):
-            return own
-        if isinstance(own, str) and own in self.words_of:
-            return own
-        raise self.refusal(name, value)
+_LARGEST: Final = sys.float_info.max
 
-    def _is(self, kind: Any, value: Any) -> bool:
-        match value:
-            case None | bool():
-                return kind is type(value)
-            case str():
-                return kind in (str, Hashable) and (
-                    self.bounds.halves or is_text(value)
-                )
-            case int():
-                return kind in (int, float, Hashable) and self._fits(value)
-            case float():
-                return kind in (float, Hashable) and self._fits(value)
-        return False
 
-    @property
-    def _may_miss(self) -> bool:
-        known = self.bounds.missing or Hashable in self.types
-        return known and type(None) not in self.types
+def _scalar(of: Sequence[Any], bounds: Bounds) -> FieldPart:
+    """A number, text, truth value or null, or one of several types and words."""
+    named, null = Hashable in of, type(None) in of
+    kinds = {x for x in of if x in _SCALARS} | ({float, int, str} if named else set())
+    kinds |= {int} if float in kinds else set()
+    low, high = bounds.low, bounds.high
+    least, most = max(low, -_LARGEST), min(high, _LARGEST)
+    endless = bounds.infinite or named
+    unknown = bounds.missing or (named and not null)
+    known = [*(_in_words(x, bounds) for x in of), *(["null"] if bounds.missing else [])]
+    words = _either(list(dict.fromkeys(known)))
 
-    def _fits(self, value: float) -> bool:
-        if value != value:
-            return self._may_miss or self.bounds.missing
-        if abs(value) > sys.float_info.max:
-            endless = self.bounds.infinite or Hashable in self.types
-            known = endless and isinstance(value, float)  # no table has such integers
-            return known and self.bounds.low <= value <= self.bounds.high
-        return self.bounds.low <= value <= self.bounds.high
+    def unpacked(plain: Any, name: str, arrays: Members) -> Any:
+        kind = type(plain)
+        if kind is float or kind is int:
+            # no table has integers beyond all floats
+            if kind in kinds and (
+                least <= plain <= most
+                or (kind is float and endless and low <= plain <= high)
+                or (plain != plain and unknown)
+            ):
+                return plain
+        elif kind is str:
+            if bounds.infinite and plain in _INFINITE:
+                return unpacked(float(plain), name, arrays)
+            if plain in of or (str in kinds and (bounds.halves or is_text(plain))):
+                return plain
+        elif kind in kinds:
+            return plain
+        elif plain is None and unknown:
+            return math.nan  # one NaN, which is itself
+        raise _refusal(name, words, plain)
 
-    def _is_plain(self, value: Any) -> bool:
-        """Whether it is sure to be one, at a glance: there may be many."""
-        if type(value) is str:
-            return str in self.types and is_text(value)
-        within = type(value) is float and abs(value) <= sys.float_info.max
-        return within and float in self.types and self._fits(value)
-
-    def packed(self, value: Any, name: str, arrays: Members) -> Any:
-        if self._is_plain(value):
-            return value
-        if value is None and type(None) in self.types:
+    def packed(value: Any, name: str, _: Members) -> Any:
+        if value is None and null:
             return None
-        if Hashable in self.types:
+        if named:
             value = plain_name(value)
-        if isinstance(value, str) and _PAIR.search(value):
-            raise InvalidInput(
-                f"{name}: two halves of characters stand side by side in it"
-            )
-        if isinstance(value, float | np.floating) and not math.isfinite(value):
-            if math.isnan(value) and type(None) in self.types:
-                self.checked(value, name)  # where null is None, NaN is not to be it
+        if isinstance(value, str):
+            if not value.isascii() and _PAIR.search(value):
+                raise InvalidInput(
+                    f"{name}: two halves of characters stand side by side in it"
+                )
+        elif isinstance(value, float | np.floating) and not math.isfinite(value):
+            if math.isnan(value) and null and not bounds.missing:
+                raise _refusal(name, words, value)  # where null is None
             return None if math.isnan(value) else str(float(value))
-        if Hashable in self.types and not any(self._is(k, value) for k in self.types):
-            return str(value)  # names of any type
+        elif named and not abs(value) <= _LARGEST:
+            return str(value)
         return value
 
-    def unpacked(self, plain: Any, name: str, arrays: Members) -> Any:
-        if self._is_plain(plain) and not (self.bounds.infinite and plain in _INFINITE):
-            return plain
-        if plain is None and self._may_miss:
-            return math.nan  # one NaN, which is itself
-        if self.bounds.infinite and isinstance(plain, str) and plain in _INFINITE:
-            plain = float(plain)
-        return self.checked(plain, name)
+    return FieldPart(words, unpacked, packed)
 
 
 _INFINITE: Final = ("inf", "-inf")
@@ -353,64 +309,61 @@ _PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 """What JSON reads back as one character."""
 
 
-@final
-@dataclasses.dataclass(frozen=True)
-class _Many(FieldPart):
+def _in_words(one: Any, bounds: Bounds) -> str:
+    """What is expected where a scalar is of one type, or one word."""
+    within = f" {_range_in_words(bounds)}".rstrip()
+    words = {
+        float: f"a {'' if bounds.infinite else 'finite '}number{within}",
+        int: f"an integer{within}",
+        str: "text",
+        bool: "true or false",
+        Hashable: "text or a number",
+        type(None): "null",
+    }
+    return words.get(one) or repr(one)
+
+
+def _many(part: FieldPart, length: int | None, bounds: Bounds) -> FieldPart:
     """A tuple of parts of one kind, of any length or of a fixed one."""
+    some = "a list" if length is None else f"a list of {length}"
+    words, least = f"{some}, each {part.words}", int(bounds.nonempty)
 
-    part: FieldPart
-    length: int | None
-    bounds: Bounds
+    def refuse(value: Any, name: str, kinds: Any) -> None:
+        if not isinstance(value, kinds) or (
+            len(value) < least if length is None else len(value) != length
+        ):
+            raise _refusal(name, words, value)
 
-    @property
-    def words(self) -> str:  # type: ignore[override]
-        some = "a list" if self.length is None else f"a list of {self.length}"
-        return f"{some}, each {self.part.words}"
+    def checked(value: Any, name: str) -> Any:
+        refuse(value, name, (list, tuple))
+        return tuple(part.checked(x, f"{name}[{k}]") for k, x in enumerate(value))
 
-    @property
-    def in_header(self) -> bool:  # type: ignore[override]
-        return self.part.in_header
+    def packed(value: Any, name: str, arrays: Members) -> Any:
+        return [part.packed(x, f"{name}.{k}", arrays) for k, x in enumerate(value)]
 
-    def checked(self, value: Any, name: str) -> Any:
-        if not isinstance(value, list | tuple) or not self._long_enough(len(value)):
-            raise self.refusal(name, value)
-        return tuple(self.part.checked(x, f"{name}[{k}]") for k, x in enumerate(value))
+    def unpacked(plain: Any, name: str, arrays: Members) -> Any:
+        refuse(plain, name, list)
+        own = part.unpacked
+        return tuple([own(x, f"{name}.{k}", arrays) for k, x in enumerate(plain)])
 
-    def _long_enough(self, count: int) -> bool:
-        return count == self.length or (
-            self.length is None and (count > 0 or not self.bounds.nonempty)
-        )
+    if part.in_header:
+        return FieldPart(words, unpacked, packed, checked)
+    return _ragged(part, FieldPart(words, unpacked, packed, checked))
 
-    def packed(self, value: Any, name: str, arrays: Members) -> Any:
-        if self.in_header:
-            return [
-                self.part.packed(x, f"{name}.{k}", arrays) for k, x in enumerate(value)
-            ]
-        # arrays of several lengths: one behind the other, and their lengths
+
+def _ragged(part: FieldPart, many: FieldPart) -> FieldPart:
+    """Arrays of several lengths, one behind the other; −1 is the length of None."""
+    numbers, least = part.there or part, -1 if part.there else 0
+
+    def packed(value: Any, name: str, arrays: Members) -> Any:
         known = [x for x in value if x is not None]
         sizes = [-1 if x is None else len(x) for x in value]
-        arrays[name] = np.concatenate([*known, np.empty(0, self._numbers.dtype)])
+        arrays[name] = np.concatenate([*known, numbers.checked([], name)])
         arrays[f"{name}.sizes"] = np.array(sizes, dtype=np.int64)
-        return None
 
-    @property
-    def _numbers(self) -> _Numbers:
-        """Of what the arrays are; -1 is the length of one that is not there."""
-        part = self.part.part if isinstance(self.part, _Maybe) else self.part
-        assert isinstance(part, _Numbers), "arrays alone are not in the header"
-        return part
-
-    def unpacked(self, plain: Any, name: str, arrays: Members) -> Any:
-        if self.in_header:
-            if not isinstance(plain, list) or not self._long_enough(len(plain)):
-                raise self.refusal(name, plain)
-            return tuple(
-                self.part.unpacked(x, f"{name}.{k}", arrays)
-                for k, x in enumerate(plain)
-            )
+    def unpacked(_: Any, name: str, arrays: Members) -> Any:
         sizes = _member(arrays, f"{name}.sizes")
-        whole = self._numbers.unpacked(None, name, arrays)
-        least = -1 if isinstance(self.part, _Maybe) else 0
+        whole = numbers.unpacked(None, name, arrays)
         if sizes.dtype != np.int64 or sizes.ndim != 1 or (sizes < least).any():
             raise InvalidInput(f"{name}.sizes: expected integers >= {least}")
         lengths = np.maximum(sizes, 0)
@@ -418,183 +371,155 @@ class _Many(FieldPart):
             raise InvalidInput(f"{name}: expected as many numbers as its sizes say")
         pieces = np.split(whole, np.cumsum(lengths)[:-1]) if len(sizes) else []
         there = [p if n >= 0 else None for p, n in zip(pieces, sizes, strict=True)]
-        return self.checked(tuple(there), name)
+        return many.checked(tuple(there), name)
+
+    return FieldPart(many.words, unpacked, packed, many.checked, in_header=False)
 
 
-@final
-@dataclasses.dataclass(frozen=True)
-class _Named(FieldPart):
+def _named(part: FieldPart) -> FieldPart:
     """A mapping from text to parts of one kind."""
+    words, in_header = f"by name {part.words}", part.in_header
 
-    part: FieldPart
-
-    @property
-    def words(self) -> str:  # type: ignore[override]
-        return f"by name {self.part.words}"
-
-    @property
-    def in_header(self) -> bool:  # type: ignore[override]
-        return self.part.in_header
-
-    def checked(self, value: Any, name: str) -> Any:
+    def checked(value: Any, name: str) -> Any:
+        if type(value) is dict and not value:
+            return value
         if not isinstance(value, Mapping) or not all(map(is_text, value)):
-            raise self.refusal(name, value)
-        own = {k: self.part.checked(x, f"{name}.{k}") for k, x in value.items()}
-        return value if all(own[k] is value[k] for k in own) else own
+            raise _refusal(name, words, value)
+        own = {k: part.checked(x, f"{name}.{k}") for k, x in value.items()}
+        return value if all(map(is_, own.values(), value.values())) else own
 
-    def packed(self, value: Any, name: str, arrays: Members) -> Any:
-        return {k: self.part.packed(x, f"{name}.{k}", arrays) for k, x in value.items()}
+    def packed(value: Any, name: str, arrays: Members) -> Any:
+        return {k: part.packed(x, f"{name}.{k}", arrays) for k, x in value.items()}
 
-    def unpacked(self, plain: Any, name: str, arrays: Members) -> Any:
-        if not self.in_header:
+    def unpacked(plain: Any, name: str, arrays: Members) -> Any:
+        if not in_header:
             plain = dict.fromkeys(arrays.under(name))
         if not isinstance(plain, dict) or not all(map(is_text, plain)):
-            raise self.refusal(name, plain)
-        return {
-            k: self.part.unpacked(x, f"{name}.{k}", arrays) for k, x in plain.items()
-        }
+            raise _refusal(name, words, plain)
+        own = part.unpacked
+        return {k: own(x, f"{name}.{k}", arrays) for k, x in plain.items()}
+
+    return FieldPart(words, unpacked, packed, checked, in_header)
 
 
-@final
-@dataclasses.dataclass(frozen=True)
-class _Numbers(FieldPart):
-    """An array of numbers of one type; its own where somebody could write to it."""
+def _numbers(kind: Any, bounds: Bounds) -> FieldPart:
+    """An array of numbers of one type, or any; copied where somebody could write."""
+    dtype, axes = None if kind is Any else np.dtype(kind), bounds.axes
+    noun = _NOUNS["f" if dtype is None else dtype.kind]
+    words = noun if axes is None else f"{noun} of shape ({', '.join(axes)})"
 
-    dtype: Any  # None: any numbers
-    bounds: Bounds
-    in_header = False
-
-    @property
-    def words(self) -> str:  # type: ignore[override]
-        kinds = {"f": "numbers", "i": "integers", "u": "integers", "b": "truth values"}
-        kind = "numbers" if self.dtype is None else kinds[np.dtype(self.dtype).kind]
-        axes = self.bounds.axes
-        return kind if axes is None else f"{kind} of shape ({', '.join(axes)})"
-
-    def checked(self, value: Any, name: str) -> Any:
-        if is_sealed(value) and (self.dtype is None or value.dtype == self.dtype):
-            return self._of_axes(value, name)  # looked at before, or on loading
-        if self.dtype is np.float64:
-            return self._looked_at(sealed(as_floats(value, name)), name)
+    def checked(value: Any, name: str) -> Any:
+        if is_sealed(value) and (dtype is None or value.dtype == dtype):
+            refuse_other_axes(value, name)
+            return value  # looked at before, or on loading
+        if dtype == np.float64:
+            return looked_at(as_floats(value, name), name)
         array = np.array(value)
-        if self.dtype is None:  # what is no number is refused where it is saved
+        if dtype is None:  # what is no number is refused where it is saved
             return sealed(array)
         if array.dtype.kind not in "fiub":
-            raise InvalidInput(f"{name}: expected {self.words}, got {array.dtype}")
-        own = array.astype(self.dtype)
+            raise InvalidInput(f"{name}: expected {words}, got {array.dtype}")
+        own = array.astype(dtype)
         if not (own == array).all():
-            raise self.refusal(name, value)
-        return self._looked_at(sealed(own), name)
+            raise _refusal(name, words, value)
+        return looked_at(own, name)
 
-    def _of_axes(self, array: Any, name: str) -> Any:
-        axes = self.bounds.axes
+    def refuse_other_axes(array: Any, name: str) -> None:
         if axes is not None and array.ndim != len(axes):
             raise InvalidInput(
                 f"{name}: expected {len(axes)} dimensions, got an array of shape "
                 f"{array.shape}"
             )
-        return array
 
-    def _looked_at(self, array: Any, name: str) -> Any:
-        bounds = self.bounds
-        self._of_axes(array, name)
+    def looked_at(array: Any, name: str) -> Any:
+        refuse_other_axes(array, name)
         if bounds.nonempty and array.size == 0:
             raise InvalidInput(f"{name}: the array is empty, of shape {array.shape}")
-        if self.dtype is None or array.dtype.kind == "b":
-            return array
+        if dtype is not None and dtype.kind != "b":
+            _refuse_outside(array, name, bounds)
+        return sealed(array)
+
+    def packed(value: Any, name: str, arrays: Members) -> None:
+        arrays[name] = value
+
+    def unpacked(_: Any, name: str, arrays: Members) -> Any:
+        array = _member(arrays, name)
+        is_one = array.dtype.kind in "fiub" if dtype is None else array.dtype == dtype
+        if not is_one:
+            raise InvalidInput(f"{name}: expected {words}, got {array.dtype}")
+        return looked_at(array, name)
+
+    return FieldPart(words, unpacked, packed, checked, in_header=False, axes=axes)
+
+
+_NOUNS: Final = {"f": "numbers", "i": "integers", "u": "integers", "b": "truth values"}
+
+
+def _refuse_outside(array: Any, name: str, bounds: Bounds) -> None:
+    """Refuse numbers that are not within bounds, with the first of them."""
+    most = math.inf if bounds.infinite else _LARGEST
+    if array.size == 0 or (
+        max(bounds.low, -most) <= array.min().item()
+        and array.max().item() <= min(bounds.high, most)
+    ):
+        return
+    if array.dtype.kind == "f":
         refused = np.zeros(array.shape, dtype=bool)
-        if array.dtype.kind == "f" and not bounds.missing:
+        if not bounds.missing:
             refused |= np.isnan(array)
-        if array.dtype.kind == "f" and not bounds.infinite:
+        if not bounds.infinite:
             refused |= np.isinf(array)
         refuse_any(refused, array, name, "not finite")
-        outside = (array < bounds.low) | (array > bounds.high)
-        if outside.any():
-            raise InvalidInput(
-                f"{name}: expected numbers {_range_in_words(bounds)}, got "
-                f"{array[outside][0].item()!r}"
-            )
-        return array
-
-    def packed(self, value: Any, name: str, arrays: Members) -> Any:
-        arrays[name] = value
-        return None
-
-    def unpacked(self, plain: Any, name: str, arrays: Members) -> Any:
-        array = _member(arrays, name)
-        wanted = "fiub" if self.dtype is None else np.dtype(self.dtype).kind
-        if array.dtype.kind not in wanted or self.dtype not in (None, array.dtype):
-            raise InvalidInput(f"{name}: expected {self.words}, got {array.dtype}")
-        return self._looked_at(sealed(array), name)
+    outside = (array < bounds.low) | (array > bounds.high)
+    if outside.any():
+        raise InvalidInput(
+            f"{name}: expected numbers {_range_in_words(bounds)}, got "
+            f"{array[outside][0].item()!r}"
+        )
 
 
-@final
-@dataclasses.dataclass(frozen=True)
-class _Maybe(FieldPart):
+def _maybe(part: FieldPart) -> FieldPart:
     """A part, or None."""
 
-    part: FieldPart
+    def checked(value: Any, name: str) -> Any:
+        return None if value is None else part.checked(value, name)
 
-    @property
-    def words(self) -> str:  # type: ignore[override]
-        return f"{self.part.words}, or null"
+    def packed(value: Any, name: str, arrays: Members) -> Any:
+        return None if value is None else part.packed(value, name, arrays)
 
-    @property
-    def in_header(self) -> bool:  # type: ignore[override]
-        return self.part.in_header
+    def unpacked(plain: Any, name: str, arrays: Members) -> Any:
+        there = plain is not None if part.in_header else name in arrays
+        return part.unpacked(plain, name, arrays) if there else None
 
-    def checked(self, value: Any, name: str) -> Any:
-        return None if value is None else self.part.checked(value, name)
-
-    def packed(self, value: Any, name: str, arrays: Members) -> Any:
-        return None if value is None else self.part.packed(value, name, arrays)
-
-    def unpacked(self, plain: Any, name: str, arrays: Members) -> Any:
-        there = plain is not None if self.in_header else name in arrays
-        return self.part.unpacked(plain, name, arrays) if there else None
+    words, axes = f"{part.words}, or null", part.axes
+    return FieldPart(words, unpacked, packed, checked, part.in_header, axes, there=part)
 
 
-@final
-@dataclasses.dataclass(frozen=True)
-class _Record(FieldPart):
+@_once
+def _record(cls: Any) -> FieldPart:
     """An object that is its fields."""
+    words, is_declared = f"the fields of {cls.__name__}", issubclass(cls, Declared)
+    # whether equal ones stand in a file once, as names of rows and columns do
+    is_shared = bool(getattr(cls, "shared_in_files", False))
 
-    cls: type
-
-    @property
-    def words(self) -> str:  # type: ignore[override]
-        return f"the fields of {self.cls.__name__}"
-
-    def checked(self, value: Any, name: str) -> Any:
-        if not isinstance(value, self.cls):
-            raise self.refusal(name, value)
-        return value
-
-    def packed(self, value: Any, name: str, arrays: Members) -> Any:
+    def packed(value: Any, name: str, arrays: Members) -> Any:
         inside, plain = f"{name}." if name else "", {}
-        for key, part in parts_of(self.cls).items():
+        for key, part in parts_of(cls).items():
             own = part.packed(getattr(value, key), inside + key, arrays)
             if part.in_header:
                 plain[key] = own
-        return arrays.place_of(plain) if self.is_shared else plain
+        return arrays.place_of(plain) if is_shared else plain
 
-    @property
-    def is_shared(self) -> bool:
-        """Whether equal ones stand in a file once, as names of rows and columns do."""
-        return bool(getattr(self.cls, "shared_in_files", False))
+    def unpacked(plain: Any, name: str, arrays: Members) -> Any:
+        if is_shared and not (arrays.takes_whole and isinstance(plain, dict)):
+            return arrays.made_of(cls, plain, lambda own: made(own, name, arrays))
+        return made(plain, name, arrays)
 
-    def unpacked(self, plain: Any, name: str, arrays: Members) -> Any:
-        if self.is_shared and not (arrays.takes_whole and isinstance(plain, dict)):
-            return arrays.made_of(
-                self.cls, plain, lambda own: self._made(own, name, arrays)
-            )
-        return self._made(plain, name, arrays)
-
-    def _made(self, plain: Any, name: str, arrays: Members) -> Any:
+    def made(plain: Any, name: str, arrays: Members) -> Any:
         if not isinstance(plain, dict):
-            raise self.refusal(name, plain)
-        inside, parts = f"{name}." if name else "", parts_of(self.cls)
-        if plain.keys() != (known := _keys_of(self.cls)):
+            raise _refusal(name, words, plain)
+        inside, parts = f"{name}." if name else "", parts_of(cls)
+        if plain.keys() != (known := _keys_of(cls)):
             key = min(plain.keys() ^ known)
             has = "no" if key in known else "also"
             raise InvalidInput(f"its header has {has} {inside}{key}")
@@ -603,97 +528,85 @@ class _Record(FieldPart):
             for key, part in parts.items()
         }
         try:
-            made = self.cls(**fields)
-            if name and isinstance(made, Declared):
-                made.contradictions()
+            result = cls(**fields)
+            if name and is_declared:
+                result.contradictions()
         except InvalidInput as error:
             raise InvalidInput(f"{name}: {error}" if name else str(error)) from None
-        return made
+        return result
+
+    return FieldPart(words, unpacked, packed, _instance(cls, words), record=cls)
 
 
-@final
-@dataclasses.dataclass(frozen=True)
-class _OwnWay(FieldPart):
-    """An object that says itself how it stands in a file, as schemas of tables do."""
-
-    cls: Any  # with packed_into(arrays), and unpacked_from(plain, arrays) of the class
-
-    @property
-    def words(self) -> str:  # type: ignore[override]
-        return f"what makes a {self.cls.__name__}"
-
-    def checked(self, value: Any, name: str) -> Any:
-        if not isinstance(value, self.cls):
-            raise self.refusal(name, value)
+def _instance(cls: Any, words: str) -> Callable[[Any, str], Any]:
+    def checked(value: Any, name: str) -> Any:
+        if not isinstance(value, cls):
+            raise _refusal(name, words, value)
         return value
 
-    def packed(self, value: Any, name: str, arrays: Members) -> Any:
+    return checked
+
+
+def _own_way(cls: Any) -> FieldPart:
+    """An object that says itself how it stands in a file, as schemas of tables do.
+
+    It has ``packed_into(arrays)``, and its class ``unpacked_from(plain, arrays)``.
+    """
+    words = f"what makes a {cls.__name__}"
+
+    def packed(value: Any, name: str, arrays: Members) -> Any:
         own: dict[str, Any] = {}
         plain = value.packed_into(own)
         arrays.update({f"{name}.{key}": array for key, array in own.items()})
         return plain
 
-    def unpacked(self, plain: Any, name: str, arrays: Members) -> Any:
+    def unpacked(plain: Any, name: str, arrays: Members) -> Any:
         if not isinstance(plain, dict):
-            raise self.refusal(name, plain)
+            raise _refusal(name, words, plain)
         inside = {key: arrays.pop(f"{name}.{key}") for key in arrays.under(name)}
-        return self.cls.unpacked_from(plain, inside)
+        return cls.unpacked_from(plain, inside)
+
+    return FieldPart(words, unpacked, packed, _instance(cls, words))
 
 
-@final
-@dataclasses.dataclass(frozen=True)
-class _Columns(FieldPart):
+def _columns(cls: Any, bounds: Bounds) -> FieldPart:
     """A tuple of records of one kind, saved field by field."""
+    words = f"a list of the fields of {cls.__name__}"
+    parts = {
+        key: _columns(part.record, Bounds())
+        if part.record
+        else _many(part, None, Bounds())
+        for key, part in parts_of(cls).items()
+    }
+    known = _keys_of(cls)
 
-    cls: type
-    bounds: Bounds
-
-    @property
-    def words(self) -> str:  # type: ignore[override]
-        return f"a list of the fields of {self.cls.__name__}"
-
-    def checked(self, value: Any, name: str) -> Any:
-        if not isinstance(value, list | tuple) or not all(
-            isinstance(x, self.cls) for x in value
-        ):
-            raise self.refusal(name, value)
-        return tuple(value)
-
-    def _parts(self) -> dict[str, FieldPart]:
-        return {
-            key: _Columns(part.cls, Bounds())
-            if isinstance(part, _Record)
-            else _Many(part, None, Bounds())
-            for key, part in parts_of(self.cls).items()
-        }
-
-    def packed(self, value: Any, name: str, arrays: Members) -> Any:
+    def packed(value: Any, name: str, arrays: Members) -> Any:
         plain = {}
-        for key, part in self._parts().items():
+        for key, part in parts.items():
             column = [getattr(x, key) for x in value]
             own = part.packed(column, f"{name}.{key}", arrays)
             if part.in_header:
                 plain[key] = own
         return plain
 
-    def unpacked(self, plain: Any, name: str, arrays: Members) -> Any:
-        parts = self._parts()
-        known = {key for key, part in parts.items() if part.in_header}
+    def unpacked(plain: Any, name: str, arrays: Members) -> Any:
         if not isinstance(plain, dict) or plain.keys() != known:
-            raise self.refusal(name, plain)
+            raise _refusal(name, words, plain)
         fields = {
             key: part.unpacked(plain.get(key), f"{name}.{key}", arrays)
             for key, part in parts.items()
         }
         lengths = {len(column) for column in fields.values()}
-        if len(lengths) > 1 or (self.bounds.nonempty and lengths == {0}):
+        if len(lengths) > 1 or (bounds.nonempty and lengths == {0}):
             raise InvalidInput(
                 f"{name}: expected as many of each field, got {sorted(lengths)}"
             )
         return tuple(
-            self.cls(**dict(zip(fields, own, strict=True)))
+            cls(**dict(zip(fields, own, strict=True)))
             for own in zip(*fields.values(), strict=True)
         )
+
+    return FieldPart(words, unpacked, packed)
 
 
 def is_text(value: object) -> bool:
@@ -710,11 +623,12 @@ def _either(words: Sequence[str]) -> str:
 
 
 def _range_in_words(bounds: Bounds) -> str:
+    """What of numbers is expected; nothing where they may be any."""
     if math.isfinite(bounds.low) and math.isfinite(bounds.high):
         return f"from {bounds.low:g} to {bounds.high:g}"
     if math.isfinite(bounds.low):
         return f">= {bounds.low:g}"
-    return f"<= {bounds.high:g}"
+    return f"<= {bounds.high:g}" if math.isfinite(bounds.high) else ""
 
 
 def _member(arrays: dict[str, Any], name: str) -> Any:
@@ -726,28 +640,9 @@ def _member(arrays: dict[str, Any], name: str) -> Any:
 # ---- From annotations to parts, once for each class
 
 
+@_once
 def parts_of(cls: Any) -> Mapping[str, FieldPart]:
     """How each field of a dataclass is read, those that are left out excepted."""
-    if cls not in _PARTS:
-        _PARTS[cls] = _compiled(cls)
-    return _PARTS[cls]
-
-
-_PARTS: Final[dict[Any, Mapping[str, FieldPart]]] = {}
-
-
-def _keys_of(cls: Any) -> Set[str]:
-    """Those fields that stand in a header."""
-    if cls not in _KEYS:
-        parts = parts_of(cls).items()
-        _KEYS[cls] = frozenset(key for key, part in parts if part.in_header)
-    return _KEYS[cls]
-
-
-_KEYS: Final[dict[Any, Set[str]]] = {}
-
-
-def _compiled(cls: Any) -> Mapping[str, FieldPart]:
     hints = get_type_hints(cls)
     parts = {}
     for field in dataclasses.fields(cls):
@@ -755,6 +650,23 @@ def _compiled(cls: Any) -> Mapping[str, FieldPart]:
         if said is not _LEFT and field.init:
             parts[field.name] = part_of(hints[field.name], said)
     return parts
+
+
+@_once
+def _keys_of(cls: Any) -> frozenset[str]:
+    """Those fields that stand in a header."""
+    return frozenset(key for key, part in parts_of(cls).items() if part.in_header)
+
+
+@_once
+def _arrays_of(cls: Any) -> tuple[tuple[tuple[str, FieldPart], ...], int]:
+    """The arrays that a constructor looks at; of how many any lengths agree."""
+    parts = parts_of(cls).items()
+    arrays = tuple((name, part) for name, part in parts if not part.in_header)
+    axes = [part.axes for _, part in arrays if part.axes is not None]
+    are_letters = all(one.isalpha() for own in axes for one in own)
+    are_free = are_letters and all(len(set(own)) == len(own) for own in axes)
+    return arrays, int(are_free)
 
 
 def part_of(hint: Any, bounds: Bounds) -> FieldPart:
@@ -768,67 +680,42 @@ def part_of(hint: Any, bounds: Bounds) -> FieldPart:
     origin, inside = get_origin(hint), get_args(hint)
     if origin is not None and hasattr(origin, "__value__"):  # NDArray of newer NumPy
         return part_of(origin.__value__[inside], bounds)
-    if origin in (Union, types.UnionType):
-        return _part_of_union(inside, bounds)
-    if hint in _SCALARS:
-        return _Scalar((hint,), (), bounds)
-    if origin is Literal:
-        return _Scalar((), inside, bounds)
+    hints = inside if origin in (Union, types.UnionType) else (hint,)
+    scalars = [_scalars(one) for one in hints]
+    if None not in scalars:
+        return _scalar([x for own in scalars for x in own or ()], bounds)
+    if len(hints) > 1:  # one thing and None
+        (one,) = [one for one in hints if one is not type(None)]
+        return _maybe(part_of(one, bounds))
     if origin is tuple:
         length = None if inside[-1] is Ellipsis else len(inside)
         part = part_of(inside[0], bounds.of_numbers())
-        if bounds.by_column and isinstance(part, _Record):
-            return _Columns(part.cls, bounds)
-        return _Many(part, length, bounds)
+        if bounds.by_column and part.record:
+            return _columns(part.record, bounds)
+        return _many(part, length, bounds)
     if isinstance(origin, type) and issubclass(origin, Mapping):
-        return _Named(part_of(inside[1], bounds.of_numbers()))
+        return _named(part_of(inside[1], bounds.of_numbers()))
     if origin is np.ndarray:
-        (kind,) = get_args(inside[1])
-        return _Numbers(None if kind is Any else kind, bounds)
+        return _numbers(get_args(inside[1])[0], bounds)
     if isinstance(hint, type) and hasattr(hint, "unpacked_from"):
-        return _OwnWay(hint)
-    if isinstance(hint, type) and issubclass(hint, np.generic):
-        return _Scalar((), (), bounds)  # a number of NumPy becomes one of Python
+        return _own_way(hint)
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):
-        return _Record(hint)
+        return _record(hint)
     raise TypeError(f"no file has a field of type {hint!r}")
 
 
 _SCALARS: Final = (float, int, str, bool, type(None), Hashable)
 
 
-def _part_of_union(hints: tuple[Any, ...], bounds: Bounds) -> FieldPart:
-    """Of several scalars, or of one thing and None."""
-    parts = [part_of(hint, bounds) for hint in hints]
-    if all(isinstance(part, _Scalar) for part in parts):
-        kinds = tuple(kind for part in parts for kind in part.types)  # type: ignore[attr-defined]
-        texts = tuple(word for part in parts for word in part.words_of)  # type: ignore[attr-defined]
-        return _Scalar(kinds, texts, bounds)
-    (one,) = [hint for hint in hints if hint is not type(None)]
-    return _Maybe(part_of(one, bounds))
-
-
-_Axes: TypeAlias = tuple[tuple[str, FieldPart, tuple[str, ...] | None], ...]
-
-
-def _arrays_of(cls: Any) -> _Axes:
-    """Fields that hold arrays, with their axes: what a constructor looks at."""
-    if cls not in _ARRAYS:
-        _ARRAYS[cls] = _with_axes(cls)
-    return _ARRAYS[cls]
-
-
-_ARRAYS: Final[dict[Any, _Axes]] = {}
-
-
-def _with_axes(cls: Any) -> _Axes:
-    result = []
-    for name, part in parts_of(cls).items():
-        inner = part.part if isinstance(part, _Maybe) else part
-        if not part.in_header:
-            axes = inner.bounds.axes if isinstance(inner, _Numbers) else None
-            result.append((name, part, axes))
-    return tuple(result)
+def _scalars(hint: Any) -> tuple[Any, ...] | None:
+    """The type or words that a scalar may be; None where a hint is of no scalar."""
+    if hint in _SCALARS:
+        return (hint,)
+    if get_origin(hint) is Literal:
+        return get_args(hint)
+    if isinstance(hint, type) and issubclass(hint, np.generic):
+        return ()  # a number of NumPy becomes one of Python
+    return None
 
 
 # ---- What is declared
@@ -850,6 +737,8 @@ class Declared:
     # what its files are called, and their version; None for parts of other objects
     form: ClassVar[Format | None] = None
     __dataclass_fields__: ClassVar[dict[str, Any]]
+    _lazy: ClassVar[tuple[str, ...]] = ()
+    _left: ClassVar[dict[str, Any]] = {}
 
     def __init_subclass__(
         cls, *, kind: str = "", noun: str = "", version: int = 1, eq: bool = False
@@ -858,60 +747,48 @@ class Declared:
         dataclasses.dataclass(frozen=True, kw_only=True, eq=eq, repr=False)(cls)
         if kind:
             cls.form = Format(kind, noun or f"a {kind}", version)
-        for field in dataclasses.fields(cls):
-            if field.metadata.get("lazy"):
-                setattr(cls, field.name, _LazyField(field.name, field.default))
+        fields = dataclasses.fields(cls)
+        left_out = [field for field in fields if field.metadata.get(_SAID) is _LEFT]
+        cls._left = {field.name: field.default for field in left_out}
+        lazy = [field for field in fields if field.metadata.get("lazy")]
+        cls._lazy = tuple(field.name for field in lazy)
+        for field in lazy:
+            setattr(cls, field.name, _LazyField(field.name, field.default))
 
     def __post_init__(self) -> None:
-        fields = vars(self)
-        for name, part, _ in _arrays_of(type(self)):
-            if not isinstance(fields[name], Lazy):
-                fields[name] = part.checked(fields[name], name)
-        self._check_axes()
+        fields, shapes = self.__dict__, []
+        arrays, n_free = _arrays_of(type(self))
+        for name, part in arrays:
+            value = fields[name]
+            if value is None and part.there:
+                continue
+            if not isinstance(value, Lazy):
+                fields[name] = value = part.checked(value, name)
+            shape = None if part.axes is None else getattr(value, "shape", None)
+            if shape is not None:  # of a lazy one it may be known
+                shapes.append((name, part.axes, shape))
+        if len(shapes) > n_free:
+            _refuse_other_lengths(shapes)
 
     def settle(self, name: str, value: Any) -> None:
         """Put a lazy field's value in its place, checked."""
         vars(self)[name] = parts_of(type(self))[name].checked(value, name)
-        self._check_axes()
+        Declared.__post_init__(self)
 
-    @property
-    def lengths(self) -> dict[str, int]:
-        """The length of each axis by its letter, as far as arrays are known."""
-        sizes: dict[str, int] = {}
-        for name, _, axes in _arrays_of(type(self)):
-            shape = getattr(vars(self)[name], "shape", None)  # of a lazy one too
-            if axes is not None and shape is not None:
-                for axis, length in zip(axes, shape, strict=True):
-                    if axis.isalpha():
-                        sizes.setdefault(axis, length)
-        return sizes
-
-    def _check_axes(self) -> None:
-        sizes = self.lengths
-        for name, _, axes in _arrays_of(type(self)):
-            array = vars(self)[name]
-            if axes is None or not isinstance(array, np.ndarray):
-                continue
-            expected = tuple(_length(axis, sizes) for axis in axes)
-            if array.shape != expected:
-                raise InvalidInput(
-                    f"{name}: expected shape {expected}, got {array.shape}"
-                )
+    def settled(self, *, pickled: bool = False) -> dict[str, Any]:
+        """Its fields, none of them to be computed but what a pickle takes as it is."""
+        for name in self._lazy:
+            value = vars(self)[name]
+            if isinstance(value, Lazy) and not (pickled and value.is_pickled):
+                getattr(self, name)
+        return vars(self)
 
     def __getstate__(self) -> dict[str, Any]:
-        for name, value in list(vars(self).items()):
-            if isinstance(value, Lazy) and not value.is_pickled:
-                getattr(self, name)
-        lost = {
-            field.name: field.default
-            for field in dataclasses.fields(self)
-            if field.metadata.get(_SAID) is _LEFT
-        }
-        return {**vars(self), **lost}
+        return {**self.settled(pickled=True), **self._left}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        for name, *_ in _arrays_of(type(self)):  # a pickle's can be written to
+        for name, *_ in _arrays_of(type(self))[0]:  # a pickle's can be written to
             for array in _inside(state[name]):
                 array.setflags(write=False)
 
@@ -948,19 +825,19 @@ class Declared:
     def save(self, path: str | Path) -> None:
         """Write to an ``.npz`` file: arrays, one JSON header, a digest; no pickles."""
         form, target = _form_of(type(self)), archive_path(path)
-        arrays, whole = Members(), _Record(type(self))
+        arrays, whole = Members(), _record(type(self))
         try:
-            settled(self)
+            self.settled()
             plain = whole.packed(self, "", arrays)
             if arrays.shared:
                 plain["shared"] = arrays.shared
-            plain = json.loads(as_json(plain))
+            text = form.as_text(plain)
+            _, plain = form.parsed(text)
             again = Members(arrays, plain.pop("shared", None))
             whole.unpacked(plain, "", again).contradictions()
         except (TypeError, ValueError, RecursionError) as error:
             raise form.unsavable(target, error) from None
-        plain = {**plain, "shared": again.shared} if again.shared else plain
-        form.write(target, {**plain, "digest": digest_of(plain, arrays)}, arrays)
+        form.write(target, text, arrays)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -977,11 +854,8 @@ class Declared:
         """The same, though its fields may contradict each other."""
         form, source = _form_of(cls), archive_path(path)
         version, header, members = form.read(source)
+        now = version == form.version
         try:
-            told = header.pop("digest", None)
-            now = version == form.version  # before there may have been none
-            if (now or told is not None) and told != digest_of(header, members):
-                raise InvalidInput("its digest is not that of what it holds")
             if not now:
                 header, members = cls._upgraded(version, header, members)
             has_shared, shared = "shared" in header, header.pop("shared", None)
@@ -989,36 +863,11 @@ class Declared:
                 raise InvalidInput("shared: expected a list of records")
             arrays = Members(members, shared)
             arrays.takes_whole = not now
-            made: Self = _Record(cls).unpacked(header, "", arrays)
+            made: Self = _record(cls).unpacked(header, "", arrays)
             arrays.refuse_rest()
         except (InvalidInput, RecursionError) as error:
             raise form.refusal(source, str(error)) from None
         return made
-
-
-def digest_of(header: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:
-    """SHA-256 of a header and arrays: of names, types, shapes and bytes, in order.
-
-    Examples
-    --------
-    >>> digest_of({"a": 1}, {})[:12]
-    'f9d86028c6e0'
-    """
-    digest = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
-    for name in sorted(arrays):
-        array = np.ascontiguousarray(arrays[name])
-        said = f"\n{name} {array.dtype.str} {array.shape}\n"
-        digest.update(said.encode("utf-8", "surrogatepass"))
-        digest.update(array.data if array.size else b"")
-    return digest.hexdigest()
-
-
-def settled(owner: Any) -> dict[str, Any]:
-    """The fields of an object, none of them to be computed any more."""
-    for name, value in list(vars(owner).items()):
-        if isinstance(value, Lazy):
-            getattr(owner, name)
-    return vars(owner)
 
 
 def _form_of(cls: type[Declared]) -> Format:
@@ -1026,19 +875,29 @@ def _form_of(cls: type[Declared]) -> Format:
     return cls.form
 
 
-def _length(axis: str, sizes: Mapping[str, int]) -> int:
-    """Of ``"N"``, ``"D-1"`` (at least zero) or ``"2"``."""
-    if axis.isdigit():
-        return int(axis)
-    letter, _, less = axis.partition("-")
-    return max(sizes.get(letter, 0) - int(less or 0), 0)
+def _refuse_other_lengths(
+    arrays: Sequence[tuple[str, Any, tuple[int, ...]]],
+) -> None:
+    """Refuse arrays of which one letter among the axes has two lengths."""
+    sizes: dict[str, int] = {}
+    for name, axes, shape in arrays:
+        expected = []
+        for axis, length in zip(axes, shape, strict=True):
+            letter, _, less = axis.partition("-")
+            if axis.isalpha():
+                expected.append(sizes.setdefault(axis, length))
+            elif less:  # "D-1", at least zero
+                expected.append(max(sizes.get(letter, 0) - int(less), 0))
+            else:
+                expected.append(int(axis))
+        if shape != tuple(expected):
+            raise InvalidInput(f"{name}: expected shape {tuple(expected)}, got {shape}")
 
 
 def _inside(value: Any) -> list[Any]:
     """The arrays of a field: one, several, or by name."""
     if isinstance(value, np.ndarray):
         return [value]
-    if isinstance(value, Mapping):
-        value = tuple(value.values())
-    items = value if isinstance(value, tuple) else ()
+    items = value.values() if isinstance(value, Mapping) else value
+    items = () if items is None or isinstance(items, Lazy) else items
     return [x for x in items if isinstance(x, np.ndarray)]

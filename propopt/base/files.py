@@ -7,6 +7,7 @@ the file does not hold.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
@@ -22,7 +23,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, BinaryIO
 
 import numpy as np
 import pandas as pd
@@ -168,32 +169,46 @@ class Format:
     noun: str  # what errors call it
     version: int  # the latest; earlier ones are read too
 
-    def write(
-        self, path: Path, header: Mapping[str, Any], arrays: Mapping[str, Array]
-    ) -> None:
-        """Write a header and arrays, the whole file or none of it."""
-        try:
-            kind = {"format": self.name, "version": self.version}
-            text = as_json({**kind, **header})
-        except (TypeError, ValueError, RecursionError) as error:
-            raise self.unsavable(path, error) from None
-        with written_whole(path) as draft:
-            np.savez(draft, allow_pickle=False, header=np.array(text), **arrays)
+    def as_text(self, header: Mapping[str, Any]) -> str:
+        """A header as JSON, with what says that it is one of these."""
+        return as_json({"format": self.name, "version": self.version, **header})
 
-    def read(self, path: Path) -> tuple[int, dict[str, Any], dict[str, Array]]:
-        """Version, header without it, and arrays, read-only."""
-        try:
-            header, arrays = _read(path)
-        except InvalidInput as error:
-            raise self.refusal(path, str(error)) from None
+    def parsed(self, text: str) -> tuple[int, dict[str, Any]]:
+        """The version and the rest of such a header."""
+        header = json.loads(text)
+        if not isinstance(header, dict):
+            raise InvalidInput("its header is no JSON object")
         version = header.pop("version", None)
         if header.pop("format", None) != self.name or type(version) is not int:
-            raise self.refusal(path, "its header is that of something else")
+            raise InvalidInput("its header is that of something else")
+        return version, header
+
+    def write(self, path: Path, text: str, arrays: Mapping[str, Array]) -> None:
+        """Write a header and arrays with their digest, the whole file or none of it."""
+        told = f'{text[:-1]}, "digest": "{digest_of(text, arrays)}"}}'
+        with written_whole(path) as draft:
+            np.savez(draft, allow_pickle=False, header=np.array(told), **arrays)
+
+    def read(self, path: Path) -> tuple[int, dict[str, Any], dict[str, Array]]:
+        """Version, header without it and the digest, and arrays, read-only."""
+        try:
+            text, arrays = _read(path)
+            version, header = self.parsed(text)
+            told = header.pop("digest", None)
+            had_none = told is None and version != self.version  # earlier ones
+            sound = had_none or _is_digest(told, text, header, arrays)
+        except InvalidInput as error:
+            raise self.refusal(path, str(error)) from None
+        except _BROKEN:
+            reason = "its contents are cut off or make no sense"
+            raise self.refusal(path, reason) from None
         if not 1 <= version <= self.version:
             raise InvalidInput(
                 f"{path}: written in format version {reprlib.repr(version)}; this "
                 f"propopt reads version {self.version}"
             )
+        if not sound:
+            raise self.refusal(path, "its digest is not that of what it holds")
         return version, header, arrays
 
     def refusal(self, path: Path, reason: str) -> InvalidInput:
@@ -217,25 +232,45 @@ def _as_number(value: object) -> object:
     raise TypeError(f"expected numbers and text, got {type(value).__name__}")
 
 
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
-    """The JSON object of the member ``header``, and the other members."""
+def digest_of(text: str, arrays: Mapping[str, Any]) -> str:
+    """SHA-256 of a header and arrays: of names, types, shapes and bytes, in order.
+
+    Examples
+    --------
+    >>> digest_of('{"a": 1}', {})[:12]
+    'f9d86028c6e0'
+    """
+    digest = hashlib.sha256(text.encode())
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        said = f"\n{name} {array.dtype.str} {array.shape}\n"
+        digest.update(said.encode("utf-8", "surrogatepass"))
+        digest.update(array.data if array.size else b"")
+    return digest.hexdigest()
+
+
+def _is_digest(told: object, text: str, header: object, arrays: Any) -> bool:
+    """Whether a digest is that of the text without it, as it was written."""
+    own = "".join(text.rsplit(f', "digest": "{told}"', 1))
+    if told == digest_of(own, arrays):
+        return True
+    # before a release, it was that of a header whose keys are in order
+    return told == digest_of(json.dumps(header, sort_keys=True), arrays)
+
+
+def _read(path: Path) -> tuple[str, dict[str, Array]]:
+    """The text of the member ``header``, and the other members."""
     try:
-        with zipfile.ZipFile(path) as archive:
-            arrays = _arrays(archive, path)
-        header = json.loads(_text(arrays.pop("header")))
-    except (InvalidInput, FileNotFoundError):
+        with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
+            arrays = _arrays(file, archive.infolist())
+    except FileNotFoundError:
         raise
     except OSError as error:
         raise InvalidInput(error.strerror or str(error)) from None
-    except _BROKEN:
-        raise InvalidInput("its contents are cut off or make no sense") from None
-    if not isinstance(header, dict):
-        raise InvalidInput("its header is no JSON object")
-    return header, arrays
+    return _text(arrays.pop("header")), arrays
 
 
-def _arrays(archive: zipfile.ZipFile, path: Path) -> dict[str, Array]:
-    members = archive.infolist()
+def _arrays(file: BinaryIO, members: list[zipfile.ZipInfo]) -> dict[str, Array]:
     names = [member.filename for member in members]
     if len(set(names)) < len(names):
         raise InvalidInput("two of its members have one name")
@@ -243,12 +278,23 @@ def _arrays(archive: zipfile.ZipFile, path: Path) -> dict[str, Array]:
         reason = _refusal(member)
         if reason is not None:
             raise InvalidInput(f"its member {member.filename!r} {reason}")
-    if sum(member.file_size for member in members) > path.stat().st_size:
+    if sum(member.file_size for member in members) > os.fstat(file.fileno()).st_size:
         raise InvalidInput("its members claim more bytes than the file has")
     return {
-        member.filename.removesuffix(".npy"): _array(archive.read(member))
+        member.filename.removesuffix(".npy"): _array(_data(file, member))
         for member in members
     }
+
+
+def _data(file: BinaryIO, member: zipfile.ZipInfo) -> bytes:
+    """The bytes of a member that is stored as it is; of a few, quicker than zipfile."""
+    file.seek(member.header_offset)
+    start, name, extra = struct.unpack("<4s22x2H", file.read(30))
+    file.seek(name + extra, os.SEEK_CUR)
+    data = file.read(member.file_size)
+    if start != b"PK\3\4" or zlib.crc32(data) != member.CRC:
+        raise zipfile.BadZipFile
+    return data
 
 
 def _refusal(member: zipfile.ZipInfo) -> str | None:
@@ -334,15 +380,8 @@ def _is_number(text: str) -> bool:
 # ---- Pictures as SVG: whole files, the same for the same run
 
 
-class Drawing(Protocol):
-    """What pictures are written of: a figure of matplotlib."""
-
-    def savefig(self, fname: Path, *, format: str, metadata: Any) -> object:
-        """Write it to a file."""
-
-
-def write_svg(figure: Drawing, path: str | Path, *, salt: str) -> None:
-    """Write a figure as SVG, without a date, whole or not at all."""
+def write_svg(figure: Any, path: str | Path, *, salt: str) -> None:
+    """Write a figure of matplotlib as SVG, without a date, whole or not at all."""
     from matplotlib import rc_context
 
     with rc_context({"svg.hashsalt": salt}), written_whole(path) as draft:

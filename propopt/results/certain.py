@@ -28,7 +28,6 @@ order of values there is one, v_d − v_e.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -219,53 +218,28 @@ def plural(count: int, noun: str) -> str:
 _LEVEL = 0.975
 
 
-class TargetScatter(ABC):
-    """Half-widths of 95 % intervals, for the target's error alone."""
+@final
+@dataclass(frozen=True, eq=False)
+class NothingAdded:
+    """Statements are those of the given target, which is exact or of unknown error."""
 
-    words: str
-    """What a reader has to know of it."""
-
-    @abstractmethod
-    def of_entries(self) -> Attributions | float:
-        """Of each attribution, (N, D)."""
-
-    @abstractmethod
-    def of_pairs(
-        self, row: int, features: Positions, signs: Array
-    ) -> tuple[Array | float, Array | float]:
-        """Of s_d w_d − s_e w_e and of s_d w_d + s_e w_e in one row, (d, d) each."""
-
-
-class NothingAdded(TargetScatter):
-    """Statements are those of the given target."""
+    words: str  # what a reader has to know of it
 
     def of_entries(self) -> float:
+        """For each attribution, (N, D) of others."""
         return 0.0
 
     def of_pairs(
         self, row: int, features: Positions, signs: Array
-    ) -> tuple[float, float]:
+    ) -> tuple[Array | float, Array | float]:
+        """Of s_d w_d − s_e w_e and of s_d w_d + s_e w_e in one row, (d, d) each."""
         del row, features, signs
         return 0.0, 0.0
 
 
 @final
-class NoScatter(NothingAdded):
-    """The target is exact."""
-
-    words = "the target is exact"
-
-
-@final
-class UnknownScatter(NothingAdded):
-    """Nothing is known, and nothing is added: statements are of the given target."""
-
-    words = "the error of the target is not known, and not included"
-
-
-@final
 @dataclass(frozen=True, eq=False)
-class GivenErrors(TargetScatter):
+class GivenErrors:
     """Standard errors (N, D) of W alone: those of a pair add up at most."""
 
     errors: Attributions  # (N, D): the standard errors
@@ -290,13 +264,14 @@ class GivenErrors(TargetScatter):
 
 @final
 @dataclass(frozen=True, eq=False)
-class BlockScatter(TargetScatter):
+class BlockScatter:
     """Moves of W (B, N, D) with blocks of the target, whose mean is zero."""
 
     moves: Array
 
     @property
-    def words(self) -> str:  # type: ignore[override]
+    def words(self) -> str:
+        """What a reader has to know of it."""
         return f"errors of the target from {len(self.moves)} blocks are included"
 
     def of_entries(self) -> Attributions:
@@ -321,12 +296,16 @@ class BlockScatter(TargetScatter):
         return float(stdtrit(B - 1, _LEVEL)) / math.sqrt(B * (B - 1))
 
 
+TargetScatter: TypeAlias = NothingAdded | GivenErrors | BlockScatter
+"""Half-widths of 95 % intervals, for the target's error alone."""
+
+
 def scatter_of(best: Optimum, program: Program, near: NearOptimal) -> TargetScatter:
     """What is known of the error of W that comes from its target."""
     targets = _targets(best, program)
     estimates = [target.estimate for target in targets]
     if estimates and all(e is not None and e.exact for e in estimates):
-        return NoScatter()
+        return NothingAdded("the target is exact")
     blocks = estimates[0].blocks if estimates and estimates[0] is not None else None
     if len(estimates) == 1 and blocks is not None and _is_linear(program):
         part = Scatter(QuadraticPart(program), blocks)
@@ -352,7 +331,7 @@ def _is_linear(program: Program) -> bool:
 def _given(best: Optimum) -> TargetScatter:
     errors = best.standard_errors
     if errors is None or not np.isfinite(errors).all():
-        return UnknownScatter()
+        return NothingAdded("the error of the target is not known, and not included")
     return GivenErrors(errors, 0 if best.target is None else best.target.n_blocks)
 
 

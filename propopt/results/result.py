@@ -18,7 +18,7 @@ import pandas as pd
 from propopt.base.cards import Card
 from propopt.base.declared import Declared
 from propopt.base.errors import no_such_name
-from propopt.base.files import as_json, write_csv, written_whole
+from propopt.base.files import write_csv, written_whole
 
 
 class Result(Declared, ABC):
@@ -57,7 +57,7 @@ class Result(Declared, ABC):
             {str(key): _plain(value) for key, value in record.items()}
             for record in table.to_dict(orient="records")
         ]
-        text = json.dumps(json.loads(as_json(records)), indent=1, ensure_ascii=False)
+        text = json.dumps(records, indent=1, ensure_ascii=False)
         with written_whole(Path(path)) as draft:
             draft.write_text(text, encoding="utf-8")
 

@@ -19,7 +19,6 @@ G of the least rough (:mod:`propopt.results.hessian`).
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
@@ -116,7 +115,7 @@ class Ends:
         faithful = [loss for loss in losses if isinstance(loss, Faithfulness)]
         others = [loss for loss in losses if loss not in faithful]
         joined = [loss for loss in others if loss.name in weighted]
-        points = _Points.of(program, faithful, joined)
+        points = _points(program, faithful, joined)
         return cls(
             faithful=tuple(loss.name for loss in faithful),
             at_target={loss.name: points.at_target(loss) for loss in losses},
@@ -154,41 +153,26 @@ def _kept(loss: float, far: float, size: float) -> float:
     return 1.0 - loss / far
 
 
-class _Points(ABC):
-    """What the two ends are."""
-
-    @classmethod
-    def of(
-        cls,
-        program: Program,
-        faithful: Sequence[PropertyLoss],
-        joined: Sequence[PropertyLoss],
-    ) -> _Points:
-        """Those of a program, by the losses that have to be zero at one of them."""
-        G, totals = matched_target(program), Totals.of(program.bounds)
-        if totals is not None:
-            nearest = None if G is None else totals.expanded(G)
-            if totals.is_shared:
-                return _Complete(nearest, _far_complete(G, joined, totals), joined)
-            farthest = None if G is None else _far_own(program, joined, totals, G)
-            return _Complete(nearest, farthest, joined)
-        support = counted(program)
-        if support is None:
-            return _Free(G, faithful, joined, program.shape)
-        return _FreeEntries.on(support, program.all_losses, faithful, joined, G)
-
-    @abstractmethod
-    def at_target(self, loss: PropertyLoss) -> float:
-        """The loss at G; of faithfulness nothing is lost there."""
-
-    @abstractmethod
-    def far(self, loss: PropertyLoss) -> float:
-        """The loss at W_∞, where others cost nothing."""
+def _points(
+    program: Program, faithful: Sequence[PropertyLoss], joined: Sequence[PropertyLoss]
+) -> _Free | _FreeEntries | _Complete:
+    """The two ends of a program, by the losses that have to be zero at one of them."""
+    G, totals = matched_target(program), Totals.of(program.bounds)
+    if totals is not None:
+        nearest = None if G is None else totals.expanded(G)
+        if totals.is_shared:
+            return _Complete(nearest, _far_complete(G, joined, totals), joined)
+        farthest = None if G is None else _far_own(program, joined, totals, G)
+        return _Complete(nearest, farthest, joined)
+    support = counted(program)
+    if support is None:
+        return _Free(G, faithful, joined, program.shape)
+    return _FreeEntries.on(support, program.all_losses, faithful, joined, G)
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class _Free(_Points):
+class _Free:
     """G itself, and where each faithfulness loss is least among what is free."""
 
     G: Attributions | None
@@ -197,11 +181,13 @@ class _Free(_Points):
     shape: tuple[int, int]
 
     def at_target(self, loss: PropertyLoss) -> float:
+        """The loss at G; of faithfulness nothing is lost there."""
         if loss in self.faithful:
             return 0.0
         return math.nan if loss not in self.joined else _value(loss, self.G)
 
     def far(self, loss: PropertyLoss) -> float:
+        """The loss at W_∞, where others cost nothing."""
         if loss in self.faithful:
             return _least(loss, self.joined, self.shape)
         return 0.0 if loss in self.joined else math.nan
@@ -209,7 +195,7 @@ class _Free(_Points):
 
 @final
 @dataclass(frozen=True, eq=False)
-class _FreeEntries(_Points):
+class _FreeEntries:
     """Those of the program of the entries that count; all others are zero at both."""
 
     inner: Mapping[str, PropertyLoss]
@@ -240,7 +226,7 @@ class _FreeEntries(_Points):
 
 @final
 @dataclass(frozen=True, eq=False)
-class _Complete(_Points):
+class _Complete:
     """The complete attributions nearest to G, and those at which others are least."""
 
     nearest: Attributions | None

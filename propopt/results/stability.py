@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -212,14 +211,19 @@ Solve: TypeAlias = Callable[..., Any]
 """(objective, subject_to=bounds) ↦ explanation, as :func:`propopt.solve`."""
 
 
-class Optima(ABC):
-    """What the optimum is of a program and weights."""
+@final
+@dataclass(frozen=True, eq=False)
+class ClosedForm:
+    """Where all losses are squared: linear in the target."""
 
-    @abstractmethod
+    W: Attributions
+
     def of(self, program: Program, weights: Sequence[Array]) -> Iterator[Attributions]:
-        """For each of the weights (k,), in the order of the losses."""
+        """The optima for each of the weights (k,), in the order of the losses."""
+        part = ConstrainedPart(program)
+        for c in weights:
+            yield part.optimum(c)
 
-    @abstractmethod
     def redrawn(
         self, program: Program, weights: Array, place: int
     ) -> Iterator[Attributions]:
@@ -228,23 +232,6 @@ class Optima(ABC):
         A block Ĝ_b is off the mean Ḡ of B blocks by B − 1 times the variance of Ḡ, and
         two seeds are apart by twice that variance: Ḡ + √(2/(B − 1)) (Ĝ_b − Ḡ).
         """
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class ClosedForm(Optima):
-    """Where all losses are squared: linear in the target."""
-
-    W: Attributions
-
-    def of(self, program: Program, weights: Sequence[Array]) -> Iterator[Attributions]:
-        part = ConstrainedPart(program)
-        for c in weights:
-            yield part.optimum(c)
-
-    def redrawn(
-        self, program: Program, weights: Array, place: int
-    ) -> Iterator[Attributions]:
         blocks = _blocks(program.losses[place])
         H = ConstrainedPart(program).hessian(weights)
         scatter = Scatter(QuadraticPart(program), blocks)
@@ -254,7 +241,7 @@ class ClosedForm(Optima):
 
 @final
 @dataclass(frozen=True, eq=False)
-class BySolver(Optima):
+class BySolver:
     """By a solver, for losses of any kind and with bounds."""
 
     solve: Solve
@@ -273,6 +260,10 @@ class BySolver(Optima):
             G = mean + _apart(blocks) * (block - mean)
             other = _replaced(program, place, GradientMatching(G, name=loss.name))
             yield from self.of(other, [weights])
+
+
+Optima: TypeAlias = ClosedForm | BySolver
+"""What the optimum is of a program and weights."""
 
 
 def optima_for(best: Optimum, program: Program, solve: Solve | None) -> Optima:

@@ -437,9 +437,9 @@ class Labels:
 
     def check(self, shape: tuple[int, ...], label: str) -> None:
         """Refuse names that are not one for each row and column of a table."""
-        for names, noun, count in zip(
-            (self.points, self.features), ("points", "features"), shape, strict=True
-        ):
+        N, D = shape
+        own = (self.points, "points", N), (self.features, "features", D)
+        for names, noun, count in own:
             if names is not None and len(names) != count:
                 raise InvalidInput(
                     f"{label}: expected {count} names of {noun}, got {len(names)}"

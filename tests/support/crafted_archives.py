@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from propopt.base.declared import digest_of
+from propopt.base.files import digest_of
 
 
 Members = dict[str, bytes]
@@ -348,5 +348,6 @@ def signed(members: Members) -> Members:
         for name, data in members.items()
         if name != "header.npy"
     }
-    told = {k: v for k, v in header.items() if k not in ("format", "version", "digest")}
-    return with_header(members, {**header, "digest": digest_of(told, arrays)})
+    told = {k: v for k, v in header.items() if k != "digest"}
+    digest = digest_of(json.dumps(told), arrays)
+    return with_header(members, {**told, "digest": digest})
