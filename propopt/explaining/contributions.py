@@ -15,7 +15,7 @@ from propopt.base.checks import as_floats, read_rng, read_seed, sealed
 from propopt.base.errors import InvalidInput, Refused
 from propopt.explaining.targets import LawChoice, TargetRule, optimum, target_rule
 from propopt.functions import Function
-from propopt.functions.means import CheckedBoxes
+from propopt.functions.means import Checked
 from propopt.laws.data_law import Reference
 from propopt.laws.draws import N_BLOCKS
 from propopt.laws.perturbations import shapley_blocks
@@ -23,7 +23,7 @@ from propopt.losses import Completeness, GradientMatching, PairwiseRobustness
 from propopt.losses.faithfulness import Estimate
 from propopt.losses.graphs.points import Graph
 from propopt.results.explanation import Explanation
-from propopt.structures.boxes.boxes import BoxShapley
+from propopt.structures.boxes.boxes import Boxes, BoxShapley
 from propopt.tables.frames import Labels, aligned, is_shap
 
 
@@ -81,7 +81,7 @@ class Contributions:
 class TreeContributions:
     """Shapley values of a function that is read as a sum of trees."""
 
-    checked: CheckedBoxes  # what it is read as
+    checked: Checked[Boxes]  # what it is read as
     background: Points  # (B, D): rows that stand for "feature unknown"
 
     def values(
@@ -101,9 +101,9 @@ class TreeContributions:
 
     @cached_property
     def _ready(self) -> BoxShapley | None:
-        assert self.checked.boxes is not None, "it was read before"
+        assert self.checked.read is not None, "it was read before"
         try:
-            return BoxShapley.of(self.checked.boxes, self.background)
+            return BoxShapley.of(self.checked.read, self.background)
         except Refused:  # paths of more columns than a word has bits
             return None
 
@@ -269,7 +269,7 @@ class ContributionRule:
     def trees(self) -> TreeContributions:
         """Of functions that are read as sums of trees, made ready once."""
         assert self.background is not None, "it is drawn before"
-        return TreeContributions(CheckedBoxes.of(self.function), self.background)
+        return TreeContributions(Checked.boxes_of(self.function), self.background)
 
     @cached_property
     def _slopes(self) -> TargetRule:
