@@ -63,6 +63,14 @@ class Checked(Generic[ReadAs]):
         """The boxes that the function says it is."""
         return Checked(function, function.boxes)
 
+    @classmethod
+    def products_of(cls, function: Function, n_columns: int) -> Checked[SumOfProducts]:
+        """The sum of products that the function says it is."""
+        products = function.products_in(n_columns)
+        if isinstance(products, NoProducts):
+            return Checked(function, None)
+        return Checked(function, products)
+
     def at(self, points: Points, labels: Labels) -> ReadAs | None:
         """What it is, if that is right; compared at up to 1000 of these rows at first.
 

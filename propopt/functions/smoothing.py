@@ -18,7 +18,7 @@ from propopt.functions.sampled_means import SampledMean
 from propopt.laws.data_law import DataLaw, Reference
 from propopt.laws.draws import N_BLOCKS, fewest_draws
 from propopt.structures.boxes.boxes import Boxes
-from propopt.structures.products.sums import NoProducts, SumOfProducts
+from propopt.structures.products.sums import SumOfProducts
 
 
 LawName = Literal["gaussian", "data"]
@@ -210,8 +210,7 @@ def _readings(
     boxes = Checked.boxes_of(function)
     yield boxes
     if function.boxes is None:
-        products = function.products_in(reference.points.shape[1])
-        yield Checked(function, None if isinstance(products, NoProducts) else products)
+        yield Checked.products_of(function, reference.points.shape[1])
 
 
 def _read_reference(function: Function, data: Any, seed: int) -> Reference:

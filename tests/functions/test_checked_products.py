@@ -120,7 +120,7 @@ def test_what_is_wrong_is_found_in_any_unit(unit, offset, wrong):
             assert isinstance(result, NoProducts)
             continue
         checked = Checked.boxes_of(function)
-        checked.boxes = wronged(function.boxes, mean, wrong)
+        checked.read = wronged(function.boxes, mean, wrong)
         with pytest.warns(InexactBoxesWarning, match="differs from its answer"):
             assert checked.at(X, Labels()) is None
 

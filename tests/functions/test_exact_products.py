@@ -24,6 +24,7 @@ from sklearn.svm import SVC, SVR
 import propopt as po
 from propopt.functions.sampled_means import SampledMean
 from propopt.laws.data_law import DataLaw, Reference
+from propopt.structures.products.sums import ProductShapley
 
 
 RNG = np.random.default_rng(0)
@@ -126,6 +127,43 @@ def test_a_margin_is_exact_and_what_can_only_be_called_is_sampled():
     assert margin.estimate(X).exact
     called = po.wrap(lambda rows: np.sin(rows.few * rows.two), data=X)
     assert isinstance(po.smoothed(called, law="data", data=X), SampledMean)
+
+
+@each_model
+@pytest.mark.parametrize("table", [X, HOLES], ids=["whole", "with holes"])
+def test_shapley_values_are_those_of_all_subsets(name, table):
+    function = po.wrap(FITTED[name], data=table)
+    structure = function.products
+    rows, background = (
+        function.schema.encode(table)[0][some]
+        for some in ([0, 3, 7], RNG.permutation(N)[:12])
+    )
+    exact = ProductShapley(structure, background).values(rows)
+    D, wanted = rows.shape[1], np.zeros(rows.shape)
+    for n, row in enumerate(rows):
+        value = {}
+        for bits in itertools.product([False, True], repeat=D):
+            mixed = np.where(bits, row, background)
+            value[bits] = function.value(function.schema.decode(mixed)).mean()
+        for bits, j in itertools.product(value, range(D)):
+            if not bits[j]:
+                size = sum(bits)
+                share = math.factorial(size) * math.factorial(D - size - 1)
+                more = value[(*bits[:j], True, *bits[j + 1 :])] - value[bits]
+                wanted[n, j] += share / math.factorial(D) * more
+    np.testing.assert_allclose(exact, wanted, rtol=0, atol=1e-12 * abs(wanted).max())
+
+
+def test_explanations_that_add_up_are_of_exact_contributions():
+    best = po.explain(FITTED["svr"], X, data=X, units="output")
+    assert best.parameters["contributions"].startswith("exact (Shapley values of ")
+    assert best.target.value == 0.0
+    missed = best.contributions.sum(axis=1) - (best.prediction - best.base_value)
+    assert np.abs(missed).max() <= 1e-12 * np.abs(best.prediction).max()
+    explainer = po.Explainer(FITTED["svr"], data=X, units="output").fit()
+    one = explainer.explain(X.iloc[[5]])
+    together = explainer.explain(X.iloc[3:9])
+    np.testing.assert_array_equal(one.contributions[0], together.contributions[2])
 
 
 def test_explanations_by_the_data_law_have_an_exact_target():
