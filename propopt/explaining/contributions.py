@@ -15,7 +15,7 @@ from propopt.base.checks import as_floats, read_rng, read_seed, sealed
 from propopt.base.errors import InvalidInput, Refused
 from propopt.explaining.targets import LawChoice, TargetRule, optimum, target_rule
 from propopt.functions import Function
-from propopt.functions.means import CheckedBoxes
+from propopt.functions.means import Checked
 from propopt.laws.data_law import Reference
 from propopt.laws.draws import N_BLOCKS
 from propopt.laws.perturbations import shapley_blocks
@@ -23,7 +23,8 @@ from propopt.losses import Completeness, GradientMatching, PairwiseRobustness
 from propopt.losses.faithfulness import Estimate
 from propopt.losses.graphs.points import Graph
 from propopt.results.explanation import Explanation
-from propopt.structures.boxes.boxes import BoxShapley
+from propopt.structures.boxes.boxes import Boxes, BoxShapley
+from propopt.structures.products.sums import ProductShapley, SumOfProducts
 from propopt.tables.frames import Labels, aligned, is_shap
 
 
@@ -78,11 +79,19 @@ class Contributions:
 
 @final
 @dataclass(frozen=True, eq=False)
-class TreeContributions:
-    """Shapley values of a function that is read as a sum of trees."""
+class ReadContributions:
+    """Shapley values of a function that is read as a sum of trees, or of products."""
 
-    checked: CheckedBoxes  # what it is read as
+    checked: Checked[Boxes] | Checked[SumOfProducts]  # what it is read as
     background: Points  # (B, D): rows that stand for "feature unknown"
+
+    @classmethod
+    def of(cls, function: Function, background: Points) -> ReadContributions:
+        """As trees, whose values are found faster, or else as products."""
+        boxes, n_columns = Checked.boxes_of(function), background.shape[1]
+        if boxes.read is not None:
+            return cls(boxes, background)
+        return cls(Checked.products_of(function, n_columns), background)
 
     def values(
         self, points: Points, labels: Labels, *, alone: bool
@@ -99,11 +108,20 @@ class TreeContributions:
             return None
         return self._ready.values(points)
 
+    @property
+    def source(self) -> str:
+        """That they are exact, by what, and against how many rows."""
+        trees = isinstance(self.checked.read, Boxes)
+        by = "TreeSHAP" if trees else "Shapley values of products"
+        return f"exact ({by}, {len(self.background)} background rows)"
+
     @cached_property
-    def _ready(self) -> BoxShapley | None:
-        assert self.checked.boxes is not None, "it was read before"
+    def _ready(self) -> BoxShapley | ProductShapley | None:
+        assert self.checked.read is not None, "it was read before"
+        if isinstance(self.checked.read, SumOfProducts):
+            return ProductShapley(self.checked.read, self.background)
         try:
-            return BoxShapley.of(self.checked.boxes, self.background)
+            return BoxShapley.of(self.checked.read, self.background)
         except Refused:  # paths of more columns than a word has bits
             return None
 
@@ -140,7 +158,7 @@ class ContributionRule:
         return replace(known, estimate=told)
 
     def settled(self, rows: Points, seed: int) -> ContributionRule:
-        """The same with its background drawn, and its trees read at reference rows.
+        """The same with its background drawn, and what it is read as compared.
 
         rows (n, D).
         """
@@ -148,7 +166,7 @@ class ContributionRule:
         if background is None:
             background = self._background(read_rng(seed))
         rule = replace(self, rng=seed, background=background)
-        rule.trees.checked.at(rows, rule.reference.labels.of_columns())
+        rule.read.checked.at(rows, rule.reference.labels.of_columns())
         return rule
 
     def of_row(
@@ -164,7 +182,7 @@ class ContributionRule:
         return self.against_background(points, labels, stream, base=base, alone=True)
 
     def shapley(self, points: Points, labels: Labels) -> Contributions:
-        """Shapley values against a sample of the reference rows: exact for trees."""
+        """Shapley values against a sample of the reference rows: exact where read."""
         generator = read_rng(self.rng)
         rule = self
         if self.background is None:
@@ -187,7 +205,7 @@ class ContributionRule:
         if base is None:
             base = self._base(background)
         known = self._known(points, labels, base)
-        exact = self.trees.values(points, labels, alone=alone)
+        exact = self.read.values(points, labels, alone=alone)
         if exact is None:
             estimate = self._sampled(
                 points, labels, background, known, generator, alone
@@ -195,7 +213,7 @@ class ContributionRule:
         else:
             estimate = Estimate(
                 values=exact,
-                source=f"exact (TreeSHAP, {len(background)} background rows)",
+                source=self.read.source,
                 exact=True,
                 labels=labels,
                 units="output",
@@ -266,10 +284,10 @@ class ContributionRule:
         return float(self.function.value_at(background, names).mean())
 
     @cached_property
-    def trees(self) -> TreeContributions:
-        """Of functions that are read as sums of trees, made ready once."""
+    def read(self) -> ReadContributions:
+        """Of functions that are read as sums of trees or products, made ready once."""
         assert self.background is not None, "it is drawn before"
-        return TreeContributions(CheckedBoxes.of(self.function), self.background)
+        return ReadContributions.of(self.function, self.background)
 
     @cached_property
     def _slopes(self) -> TargetRule:

@@ -137,7 +137,8 @@ def explain(
         (``irreducible.pairwise_robustness``).
     contributions : {"shapley", "slopes"} or attributions (N, D)
         Φ, for ``units="output"``: Shapley values against those 100 rows, exact for
-        trees and sampled by orders of the features otherwise; slopes times steps from
+        trees, kernel machines, additive models and the like, and sampled by orders of
+        the features otherwise; slopes times steps from
         the mean row, and effects of categories; or what was computed elsewhere, an
         Explanation or ``shap.Explanation`` with its base values, or a table.
     metric : {"uniform", "effects"}

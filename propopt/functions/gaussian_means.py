@@ -17,12 +17,13 @@ from propopt.base.errors import InvalidInput
 from propopt.base.resources import require_memory, row_blocks
 from propopt.functions.differences import missing_rows, refuse_missing
 from propopt.functions.function import Function, OfFunction
-from propopt.functions.means import EXACT_BOXES, CheckedBoxes
+from propopt.functions.means import EXACT_BOXES, Checked
 from propopt.functions.models import CATEGORY_EFFECT
 from propopt.laws.data_law import BoxMeans, NoiseLaw
 from propopt.laws.draws import N_BLOCKS
 from propopt.laws.perturbations import AntitheticPairs
 from propopt.losses.faithfulness import Estimate
+from propopt.structures.boxes.boxes import Boxes
 from propopt.tables.columns import Coded, atoms_of
 from propopt.tables.frames import Labels
 from propopt.tables.schema import TableSchema
@@ -127,7 +128,7 @@ class SmoothedFunction(OfFunction):
     @property
     def gradient_method(self) -> str:
         """Exact for boxes; else Stein's identity, its scale and number of pairs."""
-        if self.read_boxes.boxes is not None:
+        if self.read_boxes.read is not None:
             return f"{EXACT_BOXES}, gaussian law, scale={self._scale_in_words}"
         rule = f"Stein's identity over antithetic pairs, {self._settings}"
         if self.schema is None or not self.schema.categorical.any():
@@ -135,9 +136,9 @@ class SmoothedFunction(OfFunction):
         return f"{rule}; {CATEGORY_EFFECT}"
 
     @cached_property
-    def read_boxes(self) -> CheckedBoxes:
+    def read_boxes(self) -> Checked[Boxes]:
         """The boxes that the function is, if it is."""
-        return CheckedBoxes.of(self.function)
+        return Checked.boxes_of(self.function)
 
     def gradient_error(
         self, X: ArrayLike | pd.DataFrame

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, final
+from typing import Final, Generic, TypeVar, final
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from propopt.base.arrays import Attributions, Points, Positions, Truths, Values
 from propopt.base.errors import InexactBoxesWarning, Refused
 from propopt.functions.function import Function, OfFunction
 from propopt.functions.jumps import DOUBLE, SINGLE, allowed_difference
-from propopt.laws.data_law import BoxMeans, DataLaw
+from propopt.laws.data_law import BoxMeans, DataLaw, ProductMeans
 from propopt.losses.faithfulness import Estimate
 from propopt.structures.boxes.boxes import SINGLE_TOLERANCE, Boxes
 from propopt.structures.products.sums import NoProducts, SumOfProducts
@@ -25,6 +25,9 @@ from propopt.tables.frames import Labels
 
 EXACT_BOXES: Final = "exact (boxes)"
 """The source of what is computed of boxes."""
+
+EXACT_PRODUCTS: Final = "exact (products)"
+"""The source of what is computed of other sums of products."""
 
 MOST_CHECKED: Final = 1000
 """Rows at which boxes are compared with the function."""
@@ -38,42 +41,53 @@ DIFFERS: Final = (
 )
 
 
+ReadAs = TypeVar("ReadAs", bound=Boxes | SumOfProducts)
+
+
 @final
 @dataclass
-class CheckedBoxes:
-    """The boxes of a function, compared with it at the first rows that are at hand.
+class Checked(Generic[ReadAs]):
+    """What a function was read as, compared with it at the first rows that are at hand.
 
     Among them are some of the first rows in which a column is missing that was there
     before: what a function makes of missing values is its own, and may be an error.
     """
 
     function: Function  # f
-    boxes: Boxes | None  # what it was read as; None if it was not, or if that was wrong
+    read: ReadAs | None  # what it was read as; None if it was not, or if that was wrong
     # (D,): columns that were missing in rows that were compared; None before any was
     known_missing: Truths | None = None
 
     @classmethod
-    def of(cls, function: Function) -> CheckedBoxes:
-        """Those that the function says it is."""
-        return cls(function, function.boxes)
+    def boxes_of(cls, function: Function) -> Checked[Boxes]:
+        """The boxes that the function says it is."""
+        return Checked(function, function.boxes)
 
-    def at(self, points: Points, labels: Labels) -> Boxes | None:
-        """The boxes, if they are right; compared at up to 1000 of these rows at first.
+    @classmethod
+    def products_of(cls, function: Function, n_columns: int) -> Checked[SumOfProducts]:
+        """The sum of products that the function says it is."""
+        products = function.products_in(n_columns)
+        if isinstance(products, NoProducts):
+            return Checked(function, None)
+        return Checked(function, products)
 
-        Where they are not, a warning names the row of the largest difference.
+    def at(self, points: Points, labels: Labels) -> ReadAs | None:
+        """What it is, if that is right; compared at up to 1000 of these rows at first.
+
+        Where it is not, a warning names the row of the largest difference.
         """
-        if self.boxes is None:
+        if self.read is None:
             return None
         rows, known = _not_compared(points, self.known_missing), self.known_missing
         if len(rows) == 0:
-            return self.boxes
+            return self.read
         here = np.isnan(points[rows]).any(axis=0)
-        difference = _difference(self.boxes, self.function, points, rows, labels)
+        difference = _difference(self.read, self.function, points, rows, labels)
         self.known_missing = np.asarray(here if known is None else known | here)
         if difference is not None:
-            self.boxes = None
+            self.read = None
             _warn(difference)
-        return self.boxes
+        return self.read
 
 
 def believed_products(
@@ -153,13 +167,15 @@ def _warn(difference: str) -> None:
     )
 
 
-# ---- Means of sums of boxes under the data law: nothing is sampled
+# ---- Means of sums of products under the data law: nothing is sampled
 
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class ExactMean(OfFunction):
-    """The mean of a sum of boxes under the data law, E f(V), and its contrasts.
+    """The mean of a sum of products under the data law, E f(V), and its contrasts.
+
+    Boxes are such sums, and so are kernels, polynomials and additive functions.
 
     Its "gradient" at x is Σ_v r_j(v) E f(v, V_−j) with the contrast r_j of each column
     (:class:`~propopt.laws.data_law.DataLaw`): Cov(V_j, f(V)) / Var(V_j) of numbers,
@@ -169,8 +185,9 @@ class ExactMean(OfFunction):
 
     function: Function  # f
     law: DataLaw
-    sum_of_boxes: Boxes  # what f is
-    checked: CheckedBoxes  # the same, compared with f at the reference rows
+    structure: Boxes | SumOfProducts  # what f is
+    # the same, compared with f at the reference rows
+    checked: Checked[Boxes] | Checked[SumOfProducts]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.function!r}, {self.law!r})"
@@ -178,12 +195,17 @@ class ExactMean(OfFunction):
     @property
     def gradient_method(self) -> str:
         """Exact, and the rows that the law is made of."""
-        return f"{EXACT_BOXES}, data law of {self.law.reference.in_words()}"
+        return f"{self.source}, data law of {self.law.reference.in_words()}"
+
+    @property
+    def source(self) -> str:
+        """That it is exact, and of what."""
+        return EXACT_BOXES if isinstance(self.structure, Boxes) else EXACT_PRODUCTS
 
     def estimate_at(self, points: Points, labels: Labels) -> Estimate:
         return Estimate(
             values=self.gradient_at(points, labels),
-            source=EXACT_BOXES,
+            source=self.source,
             exact=True,
             labels=labels,
             effects=self.law.has_effects(points),
@@ -196,15 +218,17 @@ class ExactMean(OfFunction):
     def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
         return self._means_at(points, labels).of(points)[1]
 
-    def _means_at(self, points: Points, labels: Labels) -> BoxMeans:
+    def _means_at(self, points: Points, labels: Labels) -> BoxMeans | ProductMeans:
         if self.checked.at(points, labels) is None:
             raise Refused(
-                f"{self.function!r}: where values are missing its trees were read "
+                f"{self.function!r}: where values are missing it was read "
                 "otherwise than it answers; give a reference table with such rows, and "
                 "it is sampled"
             )
         return self._means
 
     @cached_property
-    def _means(self) -> BoxMeans:
-        return BoxMeans(self.sum_of_boxes, self.law)
+    def _means(self) -> BoxMeans | ProductMeans:
+        if isinstance(self.structure, Boxes):
+            return BoxMeans(self.structure, self.law)
+        return ProductMeans(self.structure, self.law)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final, Literal, overload
 
 import numpy as np
@@ -12,10 +13,12 @@ from propopt.base.checks import did_you_mean, read_array, read_count, read_seed
 from propopt.base.errors import InvalidInput
 from propopt.functions.function import Function, read_function
 from propopt.functions.gaussian_means import SmoothedFunction
-from propopt.functions.means import CheckedBoxes, ExactMean
+from propopt.functions.means import Checked, ExactMean
 from propopt.functions.sampled_means import SampledMean
 from propopt.laws.data_law import DataLaw, Reference
 from propopt.laws.draws import N_BLOCKS, fewest_draws
+from propopt.structures.boxes.boxes import Boxes
+from propopt.structures.products.sums import SumOfProducts
 
 
 LawName = Literal["gaussian", "data"]
@@ -76,10 +79,12 @@ def smoothed(
                the others, in units of the output
     ========== =======================================================================
 
-    Of trees that are read (``function.boxes``) means and gradients are exact, once the
-    boxes were compared with the model at up to 1000 rows of ``data``, or of those that
-    are asked for first. Else they are sampled: by the data law in 10 blocks, so that
-    every estimate tells its error, and more can be drawn (:meth:`SampledMean.growing`).
+    Of trees that are read (``function.boxes``) means and gradients are exact, by the
+    data law also those of kernel machines, polynomials and additive models, once what
+    was read was compared with the model at up to 1000 rows of ``data``, or of those
+    that are asked for first. Else they are sampled: by the data law in 10 blocks, so
+    that every estimate tells its error, and more can be drawn
+    (:meth:`SampledMean.growing`).
 
     Parameters
     ----------
@@ -181,10 +186,11 @@ def _by_data(
 ) -> ExactMean | SampledMean:
     reference = _read_reference(function, data, seed)
     reference.refuse_equal_rows()
-    checked, law = CheckedBoxes.of(function), DataLaw(reference)
-    boxes = checked.at(reference.points, reference.labels)
-    if boxes is not None:
-        return ExactMean(function, law, boxes, checked)
+    law = DataLaw(reference)
+    for checked in _readings(function, reference):
+        structure = checked.at(reference.points, reference.labels)
+        if structure is not None:
+            return ExactMean(function, law, structure, checked)
     control = function.margin_boxes
     if n_samples is None:
         fewest = fewest_draws(law, paired, control is not None)
@@ -195,6 +201,16 @@ def _by_data(
             f"draws that tell their error, got {n_samples}"
         )
     return SampledMean(function, law, n_samples, seed, paired, control)
+
+
+def _readings(
+    function: Function, reference: Reference
+) -> Iterator[Checked[Boxes] | Checked[SumOfProducts]]:
+    """What the function is read as: boxes first, whose means are found faster."""
+    boxes = Checked.boxes_of(function)
+    yield boxes
+    if function.boxes is None:
+        yield Checked.products_of(function, reference.points.shape[1])
 
 
 def _read_reference(function: Function, data: Any, seed: int) -> Reference:

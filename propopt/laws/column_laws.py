@@ -23,6 +23,7 @@ from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
 from propopt.structures.boxes.sets import Sets
 from propopt.structures.products.algebra import ranks
+from propopt.structures.products.families import Factors
 from propopt.tables.columns import Atoms, atoms_of
 
 
@@ -212,6 +213,28 @@ class NumericLaw:
         samples[there] = samples[indices[where]]
         return samples
 
+    def mixed(self, factors: Factors, x: Array) -> tuple[Array, Array]:
+        """Σ_v q(v) g(v) and Σ_v r(v) g(v) of U factors of the column, (U, n) each."""
+        of_missing = factors.at(np.array([np.nan]))
+        P, R = np.repeat(of_missing, len(x), axis=1), np.zeros((len(factors), len(x)))
+        if len(self.values) == 0:
+            return P, R
+        g, absent = factors.at(self.values), np.isnan(x)
+        there = np.flatnonzero(~absent)
+        R[:, absent] = of_missing - (g @ self.shares)[:, None]
+        if len(self.values) == 1:
+            P[:, there] = g
+            return P, R
+        if len(self.values) == 2:
+            R[:, there] = ((g[:, 1] - g[:, 0]) / self.extent)[:, None]
+        level = g.mean(axis=1, keepdims=True)  # of what varies sums keep their digits
+        for some, local in self._all_tempered(x, there):
+            P[:, some] = level + (g - level) @ local.masses.T / local.totals
+            if len(self.values) > 2:
+                masses, _, scale = _centered(local)
+                R[:, some] = (g - level) @ masses.T / (scale * self.unit)
+        return P, R
+
     def cells(self, sets: Sets) -> RunCells:
         """Sets of numbers of this column as runs of its values."""
         start = np.searchsorted(self.values, sets.low, side="right")
@@ -315,6 +338,12 @@ class CodedLaw:
     def quantiles(self, x: Array, uniforms: Array) -> Array:
         """Draws, all of them x, shape (n, S)."""
         return np.tile(x[:, None], (1, len(uniforms)))
+
+    def mixed(self, factors: Factors, x: Array) -> tuple[Array, Array]:
+        """g(x) and g(x) − Σ_v p(v) g(v) of U factors of the column, (U, n) each."""
+        g = factors.at(np.arange(len(self.shares), dtype=np.float64))
+        P = g[:, x.astype(np.intp)]
+        return P, P - (g @ self.shares)[:, None]
 
     def cells(self, sets: Sets) -> CodedCells:
         """Sets of codes of this column."""

@@ -17,7 +17,14 @@ from propopt.base.resources import Budget
 from propopt.laws.column_laws import Cells, CodedLaw, NumericLaw, noisy_cells
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.sets import Sets
-from propopt.structures.products.algebra import Measures, Products, ranks
+from propopt.structures.products.algebra import (
+    Measures,
+    Products,
+    SetMeasures,
+    ranks,
+)
+from propopt.structures.products.families import Factors
+from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.columns import Atoms
 from propopt.tables.frames import Labels, read_points
 from propopt.tables.schema import TableSchema
@@ -331,6 +338,39 @@ class BoxMeans:
             measures = self._known.measures(points[rows])
             values[rows], attributions[rows] = self._products.contrasts(measures)
         return values, attributions
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ProductMeans:
+    """E f(V) and Σ_v r_j(v) E f(v, V_−j) of a sum of products f, at rows.
+
+    As :class:`BoxMeans`, with P_u = Σ_v q(v) g_u(v) and R_u = Σ_v r(v) g_u(v) of each
+    factor g_u: U sums over the m observed values of its column for each row.
+    """
+
+    structure: SumOfProducts  # f
+    law: DataLaw  # of the columns, and their contrasts
+
+    def of(self, points: Points) -> tuple[Values, Attributions]:
+        """Means (N,) and contrasts (N, D); points (N, D)."""
+        values, attributions = np.empty(len(points)), np.empty(points.shape)
+        products = self.structure.products
+        row_bytes = 32 * self.structure.n_factors + products.row_bytes
+        for rows in MEANS_AT_ONCE.blocks(len(points), row_bytes):
+            law, contrast = np.empty((2, self.structure.n_factors, len(points[rows])))
+            for j, numbers, factors in self._factors:
+                mixed = self.law.columns[j].mixed(factors, points[rows, j])
+                law[numbers], contrast[numbers] = mixed
+            measures = SetMeasures(law, contrast)
+            values[rows], attributions[rows] = products.contrasts(measures)
+        return values, attributions
+
+    @cached_property
+    def _factors(self) -> list[tuple[int, Positions, Factors]]:
+        """The factors of each column, by families."""
+        columns = self.structure.columns.tolist()
+        return [(j, *own) for j in columns for own in self.structure.of_column(j)]
 
 
 # ---- Gaussian noise on numbers: the law of SmoothGrad

@@ -21,7 +21,7 @@ from propopt.explaining.explainers.baseline import (
     WordsFound,
 )
 from propopt.functions import Function
-from propopt.functions.means import CheckedBoxes
+from propopt.functions.means import Checked
 from propopt.functions.texts import DocumentFunction
 from propopt.laws import perturbations
 from propopt.lime.text.text_reading import checked_subsets
@@ -520,7 +520,7 @@ class TreeShap(Baseline):
         return WordsFound(attributions=phi, base_value=base, prediction=whole)
 
     def _findings(self, request: Request) -> Findings:
-        boxes = CheckedBoxes.of(request.function).at(request.points, request.labels)
+        boxes = Checked.boxes_of(request.function).at(request.points, request.labels)
         if boxes is None:
             raise InvalidInput(
                 f"tree_shap: {request.function!r} is not read as a sum of trees; of a "
