@@ -171,6 +171,12 @@ _FIELDS_OF_THEIR_OWN: Final = (
 )
 """What was a detail before version 6, and is known of these attributions alone."""
 
+_ALIKE: Final = 1e-9
+"""Of a loss that is added up in another order."""
+
+_ROUNDING: Final = 1e-14
+"""Of squares, whose differences lose what the numbers are rounded by."""
+
 _PROVED = ("attributions", "losses", "certificate", "details", "target")
 """What an explanation takes over from the one that was computed."""
 
@@ -769,6 +775,7 @@ class Explanation(
         """Refuse a certificate of other losses, and parts that do not add up."""
         refuse_contradiction(self)
         self._refuse_unknown_codes()
+        self._refuse_other_loss()
         base, total = self.base_value, self.prediction
         if self.method != "optimized" or base is None or total is None:
             return
@@ -780,6 +787,22 @@ class Explanation(
             raise InvalidInput(
                 f"attributions: row {n} and its base value miss the prediction by "
                 f"{missed[n]:.3g}"
+            )
+
+    def _refuse_other_loss(self) -> None:
+        """Refuse a loss of gradient matching that is not ‖W − G‖² of what is there."""
+        told, target = self.losses.get("gradient_matching"), self.gradient
+        if target is None and self.parameters.get("metric") == "uniform":
+            target = self.contributions
+        if told is None or target is None:
+            return
+        W = self.attributions
+        loss = float(((W - target) ** 2).sum())
+        rounding = _ROUNDING * float((W**2).sum() + (target**2).sum())
+        if not abs(loss - told) <= _ALIKE * max(loss, told) + rounding:
+            raise InvalidInput(
+                f"losses: gradient_matching is said to be {told:.9g}, and the target "
+                f"and the attributions give {loss:.9g}"
             )
 
     def _refuse_unknown_codes(self) -> None:

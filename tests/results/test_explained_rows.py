@@ -141,3 +141,13 @@ def test_codes_that_stand_for_nothing_are_in_no_file(fields, tmp_path):
     made = dataclasses.replace(MADE["together"](), **fields)
     with pytest.raises(InvalidInput, match=r"points: ward: expected|is no feature"):
         made.save(tmp_path / "wrong.npz")
+
+
+@pytest.mark.parametrize("name", ["together", "parts", "alone", "parts alone"])
+@pytest.mark.parametrize("factor", [1.001, 0.0])
+def test_a_loss_of_another_target_is_refused(name, factor, tmp_path):
+    made = MADE[name]()
+    field = "gradient" if made.gradient is not None else "contributions"
+    target = factor * getattr(made, field)
+    with pytest.raises(InvalidInput, match="losses: gradient_matching is said to be"):
+        dataclasses.replace(made, **{field: target}).save(tmp_path / "wrong.npz")
