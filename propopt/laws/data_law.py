@@ -298,7 +298,7 @@ def _notes(name: str, law: NumericLaw, x: Array, complete: bool) -> list[str]:
 
 
 MEANS_AT_ONCE: Final = Budget(2**25, 32)
-"""The largest arrays that are built at once; their size never changes a result."""
+"""The largest arrays that are built at once; of boxes no size changes a result."""
 
 
 @final
@@ -368,9 +368,15 @@ class ProductMeans:
 
     @cached_property
     def _factors(self) -> list[tuple[int, Positions, Factors]]:
-        """The factors of each column, by families."""
-        columns = self.structure.columns.tolist()
-        return [(j, *own) for j in columns for own in self.structure.of_column(j)]
+        """The factors of each column, by families, so many that their tables fit."""
+        return [
+            (j, numbers[some], factors.take(np.arange(len(numbers))[some]))
+            for j in self.structure.columns.tolist()
+            for numbers, factors in self.structure.of_column(j)
+            for some in MEANS_AT_ONCE.blocks(
+                len(numbers), 8 * len(self.law.columns[j].shares)
+            )
+        ]
 
 
 # ---- Gaussian noise on numbers: the law of SmoothGrad

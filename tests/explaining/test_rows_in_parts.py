@@ -490,7 +490,7 @@ def test_parts_that_do_not_add_up_are_not_loaded(tmp_path):
         W = file["reference.attributions"].copy()
     W[5, 0] += 1e-6 * np.abs(W).max()
     write_signed(path, {**members_of(path), "reference.attributions.npy": npy(W)})
-    with pytest.raises(InvalidInput, match="row 5 does not add up|is said to be 12"):
+    with pytest.raises(InvalidInput, match=r"row 5 does not add up|is said to be"):
         po.Explainer.load(path, model)
 
 
