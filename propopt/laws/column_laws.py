@@ -227,12 +227,11 @@ class NumericLaw:
             return P, R
         if len(self.values) == 2:
             R[:, there] = ((g[:, 1] - g[:, 0]) / self.extent)[:, None]
-        level = g.mean(axis=1, keepdims=True)  # of what varies sums keep their digits
         for some, local in self._all_tempered(x, there):
-            P[:, some] = level + (g - level) @ local.masses.T / local.totals
+            P[:, some] = g @ local.masses.T / local.totals
             if len(self.values) > 2:
                 masses, _, scale = _centered(local)
-                R[:, some] = (g - level) @ masses.T / (scale * self.unit)
+                R[:, some] = g @ masses.T / (scale * self.unit)
         return P, R
 
     def cells(self, sets: Sets) -> RunCells:
