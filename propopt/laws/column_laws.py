@@ -227,11 +227,13 @@ class NumericLaw:
             return P, R
         if len(self.values) == 2:
             R[:, there] = ((g[:, 1] - g[:, 0]) / self.extent)[:, None]
+        # contrasts add up to 0: what all values share is no part of them
+        varying = g - np.median(g, axis=1, keepdims=True)
         for some, local in self._all_tempered(x, there):
             P[:, some] = g @ local.masses.T / local.totals
             if len(self.values) > 2:
                 masses, _, scale = _centered(local)
-                R[:, some] = g @ masses.T / (scale * self.unit)
+                R[:, some] = varying @ masses.T / (scale * self.unit)
         return P, R
 
     def cells(self, sets: Sets) -> RunCells:

@@ -94,6 +94,16 @@ def test_a_function_that_misses_nothing_is_not_asked_of_missing_numbers():
     assert all(np.isfinite(part).all() for part in there)
 
 
+@pytest.mark.parametrize("offset", [0.0, 1e6, 1e9])
+def test_a_linear_factor_has_its_slope_far_from_zero_too(offset):
+    column = offset + RNG.normal(size=60)
+    law = NumericLaw.of(column, "column")
+    _, R = law.mixed(Powers.first(np.zeros(1, np.intp)), column[:20])
+    # differences of values have the digits that the values have
+    digits = np.finfo(float).eps * max(offset, 1.0)
+    np.testing.assert_allclose(R, 1.0, rtol=0, atol=max(1e-13, 4.0 * digits))
+
+
 def test_a_thousand_columns_take_no_more_memory_than_is_said(monkeypatch):
     N, D = 300, 1000
     points = RNG.integers(0, 40, (N, D)) / 4.0
