@@ -20,6 +20,9 @@ PRODUCTS_TOLERANCE: Final = 1e-9
 
 FACTORS_AT_ONCE: Final = Budget(2**26)
 
+_NEAR: Final = Budget(2**19)
+"""What is multiplied over and over stays near the processor."""
+
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
@@ -152,35 +155,40 @@ class ProductShapley:
 
     def values(self, points: Points) -> Attributions:
         """Shapley values of points (N, D), exactly 0.0 in columns without a factor."""
-        products, phi = self.structure.products, np.zeros(points.shape)
-        nodes, weights = self._nodes
-        for rows, G in self.structure.factors_at(points):
-            for n, a in zip(range(*rows.indices(len(points))), G.T, strict=True):
-                by_factor = np.zeros(len(a))
-                for b in self._backgrounds:
-                    step = a[:, None] - b
-                    for t, weight in zip(nodes, weights, strict=True):
-                        _, slopes = products.slopes(b + t * step)
-                        by_factor += weight * np.einsum("ub,ub->u", slopes, step)
-                np.add.at(phi[n], products.column, by_factor / len(self.background))
+        structure, phi = self.structure, np.zeros(points.shape)
+        products = structure.products
+        B = np.concatenate(
+            [G for _, G in structure.factors_at(self.background)], axis=1
+        )
+        for rows, A in structure.factors_at(points):
+            for some, path in self._blocks():
+                b, column = B[path], products.column[path]
+                weights = products.values[some] / len(self.background)
+                for a, own in zip(A.T, phi[rows], strict=True):
+                    np.add.at(own, column, self._of_paths(a[path], b) * weights)
         return phi
 
-    @cached_property
-    def _nodes(self) -> tuple[Array, Array]:
-        """Those of Gauss on [0, 1]."""
-        longest = int(self.structure.products.lengths.max(initial=1))
-        nodes, weights = np.polynomial.legendre.leggauss(max(-(-longest // 2), 1))
-        return (nodes + 1.0) / 2.0, weights / 2.0
+    def _of_paths(self, a: Array, b: Array) -> Array:
+        """Of each factor of products: a (K, L) at a row, b (K, L, B); gives (K, L)."""
+        step, total = a[:, :, None] - b, np.zeros(a.shape)
+        nodes, weights = np.polynomial.legendre.leggauss(max(-(-len(a) // 2), 1))
+        for t, weight in zip((nodes + 1.0) / 2.0, weights / 2.0, strict=True):
+            mixed = b + t * step
+            others = np.ones(b.shape)  # products of all before, and of all behind
+            np.multiply.accumulate(mixed[:-1], axis=0, out=others[1:])
+            others[:-1] *= np.multiply.accumulate(mixed[:0:-1], axis=0)[::-1]
+            total += weight * np.einsum("klb,klb->kl", others, step)
+        return total
 
-    @cached_property
-    def _backgrounds(self) -> list[Array]:
-        """Factors at some of the background rows each, (U, b)."""
-        each = 64 * self.structure.n_factors
-        return [
-            G
-            for some in FACTORS_AT_ONCE.blocks(len(self.background), each)
-            for _, G in self.structure.factors_at(self.background[some])
-        ]
+    def _blocks(self) -> Iterator[tuple[Positions, Positions]]:
+        """Some products of as many factors, and their factors (K, L)."""
+        products = self.structure.products
+        for length in np.unique(products.lengths[products.lengths > 0]).tolist():
+            of_length = np.flatnonzero(products.lengths == length)
+            row_bytes = 8 * length * len(self.background)
+            for some in _NEAR.blocks(len(of_length), row_bytes):
+                own = of_length[some]
+                yield own, products.paths[own, :length].T
 
 
 @final
