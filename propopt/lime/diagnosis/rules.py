@@ -22,9 +22,10 @@ from propopt.lime.gaussian_theory import (
     critical_bandwidths,
     gains,
 )
+from propopt.lime.laws.binned_columns import BinnedColumn, binned_columns
 from propopt.lime.laws.gaussian_law import FEW_BEYOND, GaussianLaw
 from propopt.lime.laws.lime_law import GlimeLaw, LimeLaw, without_glime
-from propopt.lime.laws.tabular_law import BinnedColumn, TabularLaw, binned_columns
+from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.lime.paths import signs_around
 from propopt.lime.profiles import data_ends, inner_edges, own_width, with_bins
 from propopt.lime.single_runs import SingleRun, first_row_shift, ranking_chances

@@ -20,12 +20,8 @@ from propopt.base.arrays import Array, Points, Positions, Truths, Values
 from propopt.base.checks import as_floats, read_array, read_positive
 from propopt.base.errors import InvalidInput
 from propopt.lime.bins import BinRule, BinsOfColumns, interval_words, read_rules
-from propopt.lime.laws.lime_law import LimeColumn, Tilt, tilt_of_masses
-from propopt.lime.laws.tabular_law import (
-    LawOfColumns,
-    columns_of,
-    read_data,
-)
+from propopt.lime.laws.binned_columns import columns_of, read_data
+from propopt.lime.laws.lime_law import LawOfColumns, LimeColumn, Tilt, tilt_of_masses
 from propopt.structures.products.algebra import Pieces
 from propopt.structures.products.normals import Normals, log_mass
 from propopt.tables.columns import spreads

@@ -17,13 +17,9 @@ import numpy as np
 from propopt.base.arrays import Array, Points, Positions, Values
 from propopt.base.checks import did_you_mean, read_array, read_positive
 from propopt.base.errors import InvalidInput
-from propopt.lime.laws.lime_law import Tilt, tilt_of_masses
-from propopt.lime.laws.tabular_law import (
-    BinnedColumn,
-    LawOfColumns,
-    TabularLaw,
-    notes_of_bins,
-)
+from propopt.lime.laws.binned_columns import BinnedColumn, notes_of_bins
+from propopt.lime.laws.lime_law import LawOfColumns, Tilt, tilt_of_masses
+from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.structures.products.algebra import Pieces
 from propopt.structures.products.normals import log_mass
 from propopt.tables.frames import listed
