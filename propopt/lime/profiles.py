@@ -99,6 +99,8 @@ def own_width(column: LimeColumn, x: float) -> float:
     own = _own_bins(column)
     if np.isinf(width) and isinstance(own, NormalColumn):
         return own.scale
+    if np.isinf(width) and isinstance(own, BinnedColumn):
+        return float(own.pieces.sd[place])
     return width
 
 

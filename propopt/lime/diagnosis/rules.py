@@ -877,7 +877,7 @@ def out_of_range(case: Evidence) -> Checked:
     beyond = np.full(case.beta.shape, np.nan)
     for j, column in enumerate(case.law.columns):
         low, high = data_ends(column)
-        if not np.isfinite(low) or len(inner_edges(column)) == 0:
+        if np.isinf([low, high]).all() or len(inner_edges(column)) == 0:
             continue
         for n, x in enumerate(case.points[:, j].tolist()):
             if not np.isnan(x):

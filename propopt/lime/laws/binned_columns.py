@@ -129,17 +129,20 @@ BinWeights: TypeAlias = Literal["frequency", "uniform"]
 
 
 def read_data(
-    X: Any, schema: TableSchema | None, categorical: Sequence[Hashable]
+    X: Any,
+    schema: TableSchema | None,
+    categorical: Sequence[Hashable],
+    label: str = "X",
 ) -> tuple[Points, Labels, TableSchema | None, Truths]:
     """Encoded rows, their names, and which columns are categories."""
     if schema is not None and len(categorical) > 0:
         raise InvalidInput("categorical: the schema says which columns are categories")
-    if schema is None and len(categorical) > 0 and is_frame(X, "X"):
-        schema = TableSchema.of(X, categorical)
+    if schema is None and len(categorical) > 0 and is_frame(X, label):
+        schema = TableSchema.of(X, categorical, what=label)
     if schema is not None:
-        points, labels = schema.encode(X)
+        points, labels = schema.encode(X, label)
         return points, labels, schema, schema.categorical
-    points, labels = read_points(X, "X")
+    points, labels = read_points(X, label)
     coded = np.zeros(points.shape[1], dtype=bool)
     coded[_positions(categorical, points.shape[1])] = True
     return points, labels, None, coded
@@ -177,7 +180,7 @@ def columns_of(
     columns = []
     for j, (name, values) in enumerate(zip(names, points.T, strict=True)):
         if coded[j]:
-            columns.append(coded_column(_codes(values, own[j]), weights))
+            columns.append(coded_column(codes_of(values, own[j]), weights))
             continue
         if package:
             bins = _of_package(values, rules[j], name)
@@ -214,7 +217,8 @@ def coded_column(codes: CodedBins, weights: BinWeights = "frequency") -> BinnedC
     )
 
 
-def _codes(values: Array, column: Column | None) -> CodedBins:
+def codes_of(values: Array, column: Column | None) -> CodedBins:
+    """Codes, the share of each, and what they are called."""
     if isinstance(column, Coded):
         n_codes = len(column.frequencies)
         known = np.arange(float(n_codes))

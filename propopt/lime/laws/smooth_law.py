@@ -10,19 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias, final
+from typing import NamedTuple, TypeAlias, final
 
 import numpy as np
 
 from propopt.base.arrays import Array, Points, Positions, Values
-from propopt.base.checks import did_you_mean, read_array, read_positive
+from propopt.base.checks import read_array, read_positive
 from propopt.base.errors import InvalidInput
+from propopt.lime.bins import by_column
 from propopt.lime.laws.binned_columns import BinnedColumn, notes_of_bins
 from propopt.lime.laws.lime_law import LawOfColumns, Tilt, tilt_of_masses
 from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.structures.products.algebra import Pieces
 from propopt.structures.products.normals import log_mass
-from propopt.tables.frames import listed
 
 
 # ---- Weights that depend on where a sample is, and not on its bin alone
@@ -261,9 +261,11 @@ class SmoothLaw(LawOfColumns):
                 f"(X), got {type(law).__name__}"
             )
         names = law.labels.feature_names(len(law.columns))
+        some = tau is None or isinstance(tau, Mapping | Sequence)
+        each = by_column(tau, "tau", names) if some else [tau] * len(names)
         columns = tuple(
             column if column.coded else SmoothColumn(column, _line(own, column))
-            for column, own in zip(law.columns, _each(tau, names), strict=True)
+            for column, own in zip(law.columns, each, strict=True)
         )
         width = law.kernel_width if kernel_width is None else kernel_width
         return cls(columns, read_positive(width, "kernel_width"), law.labels)
@@ -277,32 +279,19 @@ class SmoothLaw(LawOfColumns):
         return notes_of_bins(self.names, columns, points)
 
 
-def _each(tau: Any, names: Sequence[str]) -> list[Tau]:
-    """τ of each column."""
-    if isinstance(tau, Mapping):
-        unknown = [name for name in tau if name not in names]
-        if unknown:
-            raise InvalidInput(
-                f"tau: no column {listed(unknown)}{did_you_mean(unknown[0], names)}"
-            )
-        return [tau.get(name, Polyline.identity()) for name in names]
+def _line(tau: Tau | None, column: BinnedColumn) -> Polyline:
     if tau is None:
-        return [Polyline.identity()] * len(names)
-    if not isinstance(tau, Sequence):
-        return [tau] * len(names)
-    if len(tau) != len(names):
-        raise InvalidInput(
-            f"tau: expected one for each of {len(names)} columns, got {len(tau)}"
-        )
-    return list(tau)
-
-
-def _line(tau: Tau, column: BinnedColumn) -> Polyline:
+        return Polyline.identity()
     if isinstance(tau, Polyline):
         return tau
     if not callable(tau):
         raise InvalidInput(f"tau: expected a function of numbers, got {tau!r}")
     low, high = column.extent
+    if np.isinf(high - low):
+        raise InvalidInput(
+            "tau: a function is taken between the ends of a column, and one has none; "
+            "give the bins ranges, or a Polyline"
+        )
     if low == high:
         return Polyline(np.array([low, low + 1.0]), np.repeat(tau(np.array([low])), 2))
     return Polyline.of(tau, low, high)

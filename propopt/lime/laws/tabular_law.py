@@ -26,6 +26,7 @@ from propopt.lime.laws.binned_columns import (
     number_column,
     read_data,
 )
+from propopt.lime.laws.given_bins import given_columns
 from propopt.lime.laws.lime_law import KernelWidth, LawOfColumns, read_kernel_width
 from propopt.tables.frames import Labels, listed
 from propopt.tables.schema import TableSchema
@@ -228,6 +229,91 @@ class TabularLaw(LawOfColumns):
         names = labels.feature_names(points.shape[1])
         columns = columns_of(points, names, schema, coded, n_bins, weights, package)
         return cls.of(columns, kernel_width, labels.of_columns())
+
+    @classmethod
+    def of_bins(
+        cls,
+        edges: Any = None,
+        *,
+        means: Any = None,
+        deviations: Any = None,
+        probabilities: Any = None,
+        ranges: Any = None,
+        categories: Any = None,
+        data: Any = None,
+        schema: TableSchema | None = None,
+        names: Sequence[str] | None = None,
+        kernel_width: KernelWidth = None,
+    ) -> TabularLaw:
+        """The law of bins that are given, by columns; what is not given is of data.
+
+        A column of B bins is b with probability w_b, and then a normal number
+        N(μ_b, σ_b²) restricted to its bin, low < V ≤ high: the inner edges, and
+        outside the ends of the range. So μ_b and σ_b are where the normal law is and
+        how wide, before it is cut; with l = (low − μ_b) / σ_b, r = (high − μ_b) / σ_b
+        samples have the mean μ_b + σ_b (φ(l) − φ(r)) / (Φ(r) − Φ(l)). A bin with
+        σ_b = 0 is the value μ_b. Weights are as of the class.
+
+        Each argument is a mapping by name or position of columns, a DataFrame whose
+        columns have these names, or has one entry for each of the D columns, None where
+        nothing is given, so that an array (D, B) does. All numbers but probabilities
+        are in units of their column.
+
+        Parameters
+        ----------
+        edges : mapping, DataFrame, array (D, B − 1) or sequence
+            Where bins end, finite and increasing, without the outer ends; an edge
+            belongs to the bin below it. Without any, there is one bin, and no
+            coefficient. By default quartiles of the data.
+        means, deviations : mapping, DataFrame, array (D, B) or sequence, optional
+            μ and σ ≥ 0; by default of the data in each bin, so that they are needed
+            where there is no data, or none in a bin.
+        probabilities : mapping, DataFrame, array (D, B) or sequence, optional
+            w ≥ 0, which sum to 1; by default how often bins are in the data, and
+            without data 1/B. One more, the last, is that a number is missing.
+        ranges : mapping, DataFrame, array (D, 2) or sequence, optional
+            The lowest and the highest number that is drawn, with the edges between;
+            they may be infinite. Rows of data beyond do not count. By default the
+            ends of the data, and infinite without.
+        categories : mapping, or sequence of columns, optional
+            The values of columns of categories, in the order of their probabilities;
+            those of the data, or of the schema, where none are given. Others are not
+            drawn. Values that are no numbers need a schema, or data with such columns.
+        data : DataFrame or array (m, D), optional
+            A table, usually that of the model.
+        schema : TableSchema, optional
+            What its columns are, if some are categories.
+        names : sequence of str, optional
+            Names of the D columns in order; by default those of the data, the schema,
+            or the edges and categories in the order in which they are given.
+        kernel_width : float, "package", "paper" or array (D,), optional
+            ν > 0; as for :meth:`from_data`.
+
+        Raises
+        ------
+        InvalidInput
+            If something is out of its range, missing, given twice, of another length
+            than there are bins, or of an unknown column.
+
+        Examples
+        --------
+        >>> law = TabularLaw.of_bins(
+        ...     {"age": [30, 45, 60], "bmi": [25]},
+        ...     means={"age": [25, 38, 52, 70], "bmi": [22, 30]},
+        ...     deviations={"age": [4, 4, 4, 8], "bmi": [2, 4]},
+        ...     probabilities={"age": [0.2, 0.3, 0.3, 0.2]},
+        ...     ranges={"age": [18, 100]},
+        ... )
+        >>> law
+        TabularLaw(2 columns, 6 bins, kernel_width=1.061)
+        >>> law.columns[0].bins
+        ('≤ 30', '> 30 and ≤ 45', '> 45 and ≤ 60', '> 60')
+        >>> law.columns[1].shares
+        array([0.5, 0.5])
+        """
+        parts = (edges, means, deviations, probabilities, ranges)
+        columns, labels = given_columns(parts, categories, data, schema, names)
+        return cls.of(columns, kernel_width, labels)
 
     @classmethod
     def from_lime(cls, explainer: Any) -> TabularLaw:
