@@ -73,7 +73,8 @@ def columns_given(*parts: Any) -> tuple[int, tuple[str, ...] | None]:
     """How many columns are spoken of, and their names; None if they go by position."""
     pairs = [by_name(part) for part in parts if part is not None]
     keys = list(dict.fromkeys(key for own in pairs for key, _ in own or ()))
-    counts = [len(part) for part in parts if part is not None and by_name(part) is None]
+    lists = [part for part in parts if part is not None and by_name(part) is None]
+    counts = [len(part) if hasattr(part, "__len__") else 1 for part in lists]
     if not counts and not all(map(_is_place, keys)):
         return len(keys), tuple(map(str, keys))
     places = [1 + int(key) for key in keys if _is_place(key)]  # type: ignore[call-overload]
