@@ -889,8 +889,8 @@ def out_of_range(case: Evidence) -> Checked:
     def sentence(n: int, j: int) -> str:
         low, high = data_ends(case.law.columns[j])
         return (
-            f"the value {case.points[n, j]:.6g} is outside the data, from {low:.6g} to "
-            f"{high:.6g}: no sample is beside the row"
+            f"the value {case.points[n, j]:.6g} is beyond all samples, from {low:.6g} "
+            f"to {high:.6g}: none is beside the row"
         )
 
     remedy = "give a table as data that has such values"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias, final, get_args
+from typing import Any, Final, Literal, TypeAlias, final
 
 import numpy as np
 
 from propopt.base.arrays import Array, Points, Positions, Truths, Values
+from propopt.base.checks import known_word
 from propopt.base.errors import InvalidInput
 from propopt.lime.bins import (
     BinRule,
@@ -169,10 +170,7 @@ def columns_of(
     package: bool,
 ) -> list[BinnedColumn]:
     """The bins of each column, with a share for each."""
-    if weights not in get_args(BinWeights):
-        raise InvalidInput(
-            f"weights: expected 'frequency' or 'uniform', got {weights!r}"
-        )
+    known_word(weights, BinWeights, "weights")
     own: Sequence[Column | None] = (
         [None] * len(names) if schema is None else schema.columns
     )
@@ -265,14 +263,17 @@ def notes_of_bins(
     """A sentence for each thing that is so of some rows (n, D), or of some bins."""
     named = list(zip(names, columns, strict=True))
     of_rows = (
-        (_outside, "values outside those of the data, which count as in the end bins"),
-        (_in_empty_bins, "values in bins without data, where coefficients are 0"),
+        (_outside, "values beyond all that are drawn, which count as in the end bins"),
+        (
+            _in_empty_bins,
+            "values in bins never drawn, where coefficients are 0",
+        ),
         (_on_edges, "values on an edge, which belong to the bin below it"),
     )
     of_columns = (
         (_constant, "have one bin, so that their coefficients are 0"),
         (_merged, "have fewer bins than asked for, as quantiles are equal"),
-        (_uneven, "have bins that are not drawn alike, but as often as in the data"),
+        (_uneven, "have bins that are not drawn alike"),
     )
     rows = (_note_of_rows(named, points, test, label) for test, label in of_rows)
     bins = (_note_of_columns(named, test, label) for test, label in of_columns)
@@ -339,14 +340,14 @@ def _uneven(column: BinnedColumn) -> bool:
 
 
 def _moved(named: _Named) -> str:
-    """Of bins whose samples have another mean than the data, the one that is worst."""
+    """Of bins whose samples have another mean than given, the one that is worst."""
     result = list(_means(named))
     if not result:
         return ""
     _, name, word, sampled, mean = max(result)
     more = f", and {len(result) - 1:,} other bins" if len(result) > 1 else ""
     return (
-        f"samples of a bin have another mean than its data: {sampled:.4g} and "
+        f"samples of a bin have another mean than the bin: {sampled:.4g} and "
         f"{mean:.4g} for {name} {word}{more}"
     )
 

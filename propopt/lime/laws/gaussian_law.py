@@ -10,7 +10,7 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, Literal, TypeAlias, final, get_args
+from typing import Any, Final, Literal, TypeAlias, final
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, ndtri
 
 from propopt.base.arrays import Array, Points, Positions, Truths, Values
-from propopt.base.checks import as_floats, read_array, read_positive
+from propopt.base.checks import as_floats, known_word, read_array, read_positive
 from propopt.base.errors import InvalidInput
 from propopt.lime.bins import (
     BinRule,
@@ -30,7 +30,13 @@ from propopt.lime.bins import (
     read_rules,
 )
 from propopt.lime.laws.binned_columns import columns_of, read_data
-from propopt.lime.laws.lime_law import LawOfColumns, LimeColumn, Tilt, tilt_of_masses
+from propopt.lime.laws.lime_law import (
+    LawOfColumns,
+    LimeColumn,
+    Tilt,
+    log_of_distance,
+    tilt_of_masses,
+)
 from propopt.structures.products.algebra import Pieces
 from propopt.structures.products.normals import Normals, log_mass
 from propopt.tables.columns import spreads
@@ -129,17 +135,10 @@ class NormalColumn:
             np.vstack([ones & ~absent, absent]),
         )
 
-    def log_kernel(
-        self, x: Array | float, values: Array, bits: Array, width: Array | float
-    ) -> Array:
+    def log_kernel(self, x: Array, values: Array, bits: Array, width: Array) -> Array:
         """−(v − ξ)² / (2 (uν)²), with the distance u where one of both is missing."""
         del bits
-        distance = (values - x) / self.unit
-        absent = np.isnan(distance)
-        if absent.any():
-            one_only = np.isnan(values) ^ np.isnan(x)
-            distance = np.where(absent, one_only, distance)
-        return np.asarray(-0.5 * (distance / width) ** 2)
+        return log_of_distance((values - x) / self.unit, x, values, width)
 
     def _near(
         self, x: Values, widths: Values, low: Array, high: Array
@@ -183,13 +182,17 @@ BinEnds: TypeAlias = Literal["normal", "data"]
 OfColumns: TypeAlias = "ArrayLike | Mapping[Any, float] | pd.Series[Any]"
 
 
-def _check_settings(scale: object, distance: object, edges: object) -> None:
-    _refuse_other(distance, DistanceUnits, "distance")
-    _refuse_other(edges, BinEnds, "edges")
-    if isinstance(scale, str):
-        _refuse_other(scale, get_args(SampleScale)[0], "scale", " or a number")
-    else:
+def _check_settings(
+    scale: SampleScale, distance: DistanceUnits, edges: BinEnds
+) -> None:
+    known_word(distance, DistanceUnits, "distance")
+    known_word(edges, BinEnds, "edges")
+    if not isinstance(scale, str):
         read_positive(scale, "scale")
+    elif scale not in ("per_feature", "common"):
+        raise InvalidInput(
+            f"scale: expected 'per_feature', 'common' or a number, got {scale!r}"
+        )
 
 
 def _scales(points: Points, coded: Truths, scale: SampleScale) -> Array:
@@ -214,15 +217,6 @@ def _normal(
     edges = rule.inner_edges(known)
     # nothing is below an edge at the smallest number
     return NormalColumn(mean, scale, edges[edges > known.min()], unit, missing)
-
-
-def _refuse_other(user_value: object, known: Any, label: str, more: str = "") -> None:
-    words = get_args(known)
-    if user_value not in words:
-        one, other = words
-        raise InvalidInput(
-            f"{label}: expected {one!r}, {other!r}{more}, got {user_value!r}"
-        )
 
 
 def _deviation(values: Array) -> float:

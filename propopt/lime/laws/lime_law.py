@@ -124,6 +124,17 @@ def _shares(log_masses: Array) -> tuple[Array, Array]:
     return np.exp(log_masses - some), total
 
 
+def log_of_distance(apart: Array, x: Array, values: Array, width: Array) -> Array:
+    """−d² / (2 ν²), where d is 1 if a value is missing on one side only, 0 on both.
+
+    apart, values (n, S); x, width (n, 1). Of missing values apart is NaN.
+    """
+    absent = np.isnan(apart)
+    if absent.any():
+        apart = np.where(absent, np.isnan(values) ^ np.isnan(x), apart)
+    return np.asarray(-0.5 * (apart / width) ** 2)
+
+
 # ---- Samples around rows, with their bits and weights
 
 

@@ -19,7 +19,12 @@ from propopt.base.checks import read_array, read_positive
 from propopt.base.errors import InvalidInput
 from propopt.lime.bins import by_column
 from propopt.lime.laws.binned_columns import BinnedColumn, notes_of_bins
-from propopt.lime.laws.lime_law import LawOfColumns, Tilt, tilt_of_masses
+from propopt.lime.laws.lime_law import (
+    LawOfColumns,
+    Tilt,
+    log_of_distance,
+    tilt_of_masses,
+)
 from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.structures.products.algebra import Pieces
 from propopt.structures.products.normals import log_mass
@@ -128,15 +133,11 @@ class SmoothColumn:
         ones = parts.bins[:, None] == self.place(x)
         return tilt_of_masses(tilted, log_kernel + parts.log_shares, ones)
 
-    def log_kernel(
-        self, x: Array | float, values: Array, bits: Array, width: Array | float
-    ) -> Array:
+    def log_kernel(self, x: Array, values: Array, bits: Array, width: Array) -> Array:
         """−(τ(ξ) − τ(v))² / (2 ν_j²)."""
         del bits
-        absent = np.isnan(values).astype(float) + np.isnan(x)
-        apart = self.tau.at(np.nan_to_num(values)) - self.tau.at(np.nan_to_num(x))
-        distance = np.where(absent > 0.0, absent == 1.0, apart)
-        return np.asarray(-0.5 * (distance / (self.binned.scale * width)) ** 2)
+        apart = self.tau.at(values) - self.tau.at(x)
+        return log_of_distance(apart, x, values, self.binned.scale * width)
 
     @cached_property
     def _parts(self) -> _Parts:
@@ -260,9 +261,8 @@ class SmoothLaw(LawOfColumns):
                 "law: expected the bins of a TabularLaw, such as TabularLaw.from_data"
                 f"(X), got {type(law).__name__}"
             )
-        names = law.labels.feature_names(len(law.columns))
         some = tau is None or isinstance(tau, Mapping | Sequence)
-        each = by_column(tau, "tau", names) if some else [tau] * len(names)
+        each = by_column(tau, "tau", law.names) if some else [tau] * len(law.names)
         columns = tuple(
             column if column.coded else SmoothColumn(column, _line(own, column))
             for column, own in zip(law.columns, each, strict=True)

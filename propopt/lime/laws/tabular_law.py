@@ -399,6 +399,6 @@ class TabularLaw(LawOfColumns):
         >>> import numpy as np
         >>> law = TabularLaw.from_data(np.arange(8.0)[:, None], n_bins=2)
         >>> law.notes(np.array([[9.5], [1.0]]))
-        ("1 row has values outside those of the data, ...: 'x0'",)
+        ("1 row has values beyond all that are drawn, ...: 'x0'",)
         """
         return notes_of_bins(self.names, self.columns, points)

@@ -17,6 +17,7 @@ from propopt.base.arrays import Array, Points
 from propopt.base.errors import InvalidInput
 from propopt.lime import GaussianLaw, TabularLaw
 from propopt.lime.laws.binned_columns import BinnedColumn
+from propopt.lime.profiles import nearest_edge, own_width
 
 
 def mixed() -> Points:
@@ -385,6 +386,9 @@ def test_laws_of_users_do_all_that_laws_do(tmp_path: Any) -> None:
     assert np.isfinite(smooth.coefficients).all()
     with pytest.raises(InvalidInput, match="one has none; give the bins ranges"):
         po.lime.SmoothLaw.of(law, np.sqrt)
+    baseline = po.explainers.ExactLime(law=law)
+    found = baseline.explain(po.wrap(model), frame[:4])
+    np.testing.assert_array_equal(found.attributions, limit.coefficients)
     baseline = po.explainers.Lime(law=law, n_samples=2000, ridge=1.0)
     assert baseline.parameters["law"] == repr(law)
 
@@ -476,6 +480,17 @@ def test_probabilities_may_miss_one_by_rounding_alone() -> None:
     np.testing.assert_array_equal(law.columns[0].shares, tenth["a"])
 
 
+def test_bins_without_ends_are_as_wide_as_their_law() -> None:
+    """Else each value of an end bin would be at its edge."""
+    edges, moments = {"a": [0.0, 1.0]}, {"a": [2.0, 0.5, 3.0]}
+    law = TabularLaw.of_bins(edges, means=moments, deviations=moments)
+    (own,) = law.columns
+    assert [own_width(own, x) for x in (-9.0, 0.5, 9.0)] == [2.0, 1.0, 3.0]
+    distance, edge, _ = nearest_edge(own, 7.0)
+    assert (distance, edge) == (2.0, 1.0)
+    assert law.notes(np.array([[-1e9], [1e9]]))[0].startswith("samples of a bin")
+
+
 def test_one_bin_has_no_coefficient() -> None:
     model, X = machine()
     law = TabularLaw.of_bins(
@@ -514,3 +529,15 @@ def test_gaussian_laws_have_means_and_scales_by_name() -> None:
         settings: dict[str, Any] = {"mean": {"a": 1.0, "b": 2.0}, "scale": 1.0} | wrong
         with pytest.raises(InvalidInput, match=message):
             GaussianLaw.of(**settings)
+
+
+def test_an_empty_bin_without_an_end_is_never_drawn_and_has_finite_limits() -> None:
+    model, X = machine()
+    law = TabularLaw.of_bins({0: [0.0, 9.0]}, ranges={0: [-np.inf, np.inf]}, data=X)
+    own = law.columns[0]
+    assert own.shares[2] == 0.0
+    assert own.pieces.mean[2] == 9.0
+    limit = po.lime.limits(model, [[1.0, 1.0], [10.0, 1.0]], law, data=X)
+    assert np.isfinite(limit.coefficients).all()
+    assert limit.coefficients[1, 0] == 0.0
+    assert "never drawn" in limit.notes[0] + limit.notes[1]
