@@ -179,7 +179,7 @@ def _with_missing(pieces: Pieces) -> Pieces:
 SampleScale: TypeAlias = Literal["per_feature", "common"] | float
 DistanceUnits: TypeAlias = Literal["standardised", "raw"]
 BinEnds: TypeAlias = Literal["normal", "data"]
-OfColumns: TypeAlias = "ArrayLike | Mapping[Any, float] | pd.Series[Any]"
+ForColumns: TypeAlias = "ArrayLike | Mapping[Any, float] | pd.Series[Any]"
 
 
 def _check_settings(
@@ -270,13 +270,13 @@ class GaussianLaw(LawOfColumns):
     @classmethod
     def of(
         cls,
-        mean: OfColumns,
-        scale: OfColumns,
+        mean: ForColumns,
+        scale: ForColumns,
         kernel_width: float | None = None,
         n_bins: BinsOfColumns = 4,
         labels: Labels | None = None,
         *,
-        unit: OfColumns = 1.0,
+        unit: ForColumns = 1.0,
     ) -> GaussianLaw:
         """The law of given means and scales, in bins of the same mass.
 

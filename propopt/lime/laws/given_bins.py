@@ -52,6 +52,10 @@ def given_columns(
     names: Sequence[str] | None,
 ) -> tuple[list[BinnedColumn], Labels]:
     """The columns in bins and their names; parts are those of :data:`PARTS`."""
+    if isinstance(categories, str):
+        raise InvalidInput(
+            f"categories: expected a mapping or a list of columns, got {categories!r}"
+        )
     if categories is not None and by_name(categories) is None:
         categories = dict.fromkeys(categories)
     points, labels, schema = _table(parts[0], categories, data, schema, names)

@@ -252,7 +252,8 @@ class TabularLaw(LawOfColumns):
         outside the ends of the range. So μ_b and σ_b are where the normal law is and
         how wide, before it is cut; with l = (low − μ_b) / σ_b, r = (high − μ_b) / σ_b
         samples have the mean μ_b + σ_b (φ(l) − φ(r)) / (Φ(r) − Φ(l)). A bin with
-        σ_b = 0 is the value μ_b. Weights are as of the class.
+        σ_b = 0 is the value μ_b. A sample whose bits z say which columns are in the bin
+        of the row has the weight exp(−Σ_j (1 − z_j)² / (2 ν²)).
 
         Each argument is a mapping by name or position of columns, a DataFrame whose
         columns have these names, or has one entry for each of the D columns, None where

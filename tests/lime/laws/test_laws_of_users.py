@@ -434,6 +434,7 @@ GOOD = {
         ({"categories": {"a": [0]}}, "edges: column 'a' has categories; leave them"),
         ({"categories": {"c": ["red"]}}, "'red'; a schema, or data"),
         ({"categories": ["c"]}, "categories: column 'c' has none; give them, or data"),
+        ({"categories": "a"}, "a list of columns, got 'a'"),
         ({"categories": {"c": [1, 1]}}, "categories of 'c': one appears twice"),
         ({"kernel_width": -1.0}, ">= 0"),
     ],
