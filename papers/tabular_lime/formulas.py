@@ -14,7 +14,8 @@ from scipy.stats import norm, truncnorm
 from sklearn.tree import DecisionTreeRegressor
 
 from propopt.base.arrays import Array, Positions, Values
-from propopt.lime.laws.tabular_law import BinnedColumn, TabularLaw
+from propopt.lime.laws.binned_columns import BinnedColumn
+from propopt.lime.laws.tabular_law import TabularLaw
 
 
 def printed_linear(slopes: Values, base: float, law: TabularLaw, row: Values) -> Values:

@@ -7,7 +7,8 @@
 
 Laws say how LIME draws, codes and weights samples; each is a :class:`LimeLaw`:
 
-- :class:`TabularLaw`: bins, weighted by bits, as in the package ``lime``;
+- :class:`TabularLaw`: bins of data (``from_data``) or of your own (``of_bins``),
+  weighted by bits, as in the package ``lime``;
 - :class:`SmoothLaw`: the same bins, weighted by distance along each column;
 - :class:`GaussianLaw`: normal samples, weighted by distance;
 - :class:`GlimeLaw`: any other, drawn from its weighted neighbourhood.

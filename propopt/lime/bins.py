@@ -1,5 +1,6 @@
 """How values of columns become bins, and what bins are called.
 
+- :func:`~propopt.lime.bins.by_column`: what is given for some columns.
 - :class:`~propopt.lime.bins.BinRule`: how many bins, or where they end;
   :func:`~propopt.lime.bins.read_rules` reads one for each column.
 - :class:`~propopt.lime.bins.NumberBins`: statistics of numbers in bins.
@@ -8,18 +9,92 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final, TypeAlias, final
 
 import numpy as np
+import pandas as pd
 
 from propopt.base.arrays import Array, Positions, Truths
 from propopt.base.checks import did_you_mean, read_array
 from propopt.base.errors import InvalidInput, Refused
 from propopt.structures.products.algebra import Pieces
-from propopt.tables.frames import listed
+from propopt.tables.frames import as_frame, listed
+
+
+# ---- What is given for some columns, by name or position
+
+
+def by_column(given: Any, label: str, names: Sequence[str]) -> list[Any]:
+    """What is given for each of D columns, None where nothing is; names (D,).
+
+    A mapping or a Series has it by names or positions, a DataFrame in columns, which
+    end where nothing but missing values follows; a sequence has one for each column.
+    """
+    pairs = [] if given is None else by_name(given)
+    result: list[Any] = [None] * len(names)
+    if pairs is None:
+        if isinstance(given, str) or not hasattr(given, "__len__"):
+            raise InvalidInput(f"{label}: expected one for each column, got {given!r}")
+        if len(given) != len(names):
+            raise InvalidInput(
+                f"{label}: expected one for each of {len(names)} columns, got "
+                f"{len(given)}; what is of some columns is given by name"
+            )
+        return list(given)
+    places = [_place(key, label, names) for key, _ in pairs]
+    for j, (key, one) in zip(places, pairs, strict=True):
+        if places.count(j) > 1:
+            raise InvalidInput(f"{label}: column {key!r} is given more than once")
+        result[j] = one
+    return result
+
+
+def by_name(given: Any) -> list[tuple[Hashable, Any]] | None:
+    """What is given with names or positions of columns; None if it has none."""
+    if isinstance(given, Mapping | pd.Series):
+        return list(given.items())
+    frame = as_frame(given, "X")
+    if frame is None:
+        return None
+    columns = (frame.table.iloc[:, k] for k in range(frame.table.shape[1]))
+    return [(column.name, _ended(column)) for column in columns]
+
+
+def _ended(column: pd.Series[Any]) -> Any:
+    """A column without the missing values at its end; None if it has no others."""
+    last = np.flatnonzero(column.notna()).max(initial=-1)
+    return None if last < 0 else column.iloc[: last + 1].to_numpy()
+
+
+def columns_given(*parts: Any) -> tuple[int, tuple[str, ...] | None]:
+    """How many columns are spoken of, and their names; None if they go by position."""
+    pairs = [by_name(part) for part in parts if part is not None]
+    keys = list(dict.fromkeys(key for own in pairs for key, _ in own or ()))
+    lists = [part for part in parts if part is not None and by_name(part) is None]
+    counts = [len(part) if hasattr(part, "__len__") else 1 for part in lists]
+    if not counts and not all(map(_is_place, keys)):
+        return len(keys), tuple(map(str, keys))
+    places = [1 + int(key) for key in keys if _is_place(key)]  # type: ignore[call-overload]
+    return max([*counts, *places], default=0), None
+
+
+def _is_place(key: Hashable) -> bool:
+    return isinstance(key, int | np.integer)
+
+
+def _place(key: Hashable, label: str, names: Sequence[str]) -> int:
+    """The position of a column, by its name or itself."""
+    if str(key) in names:
+        return names.index(str(key))
+    if isinstance(key, int | np.integer) and 0 <= key < len(names):
+        return int(key)
+    raise InvalidInput(
+        f"{label}: no column {key!r}{did_you_mean(key, names)}; there are "
+        f"{listed(names)}"
+    )
 
 
 # ---- How the bins of each column are chosen
@@ -53,22 +128,14 @@ class BinRule:
 
 def read_rules(n_bins: object, names: Sequence[str]) -> tuple[BinRule, ...]:
     """A rule for each of D columns; names (D,)."""
-    if isinstance(n_bins, Mapping):
-        unknown = [name for name in n_bins if name not in names]
-        if unknown:
-            raise InvalidInput(
-                f"n_bins: no column {listed(unknown)}"
-                f"{did_you_mean(unknown[0], names)}; there are {listed(names)}"
-            )
-        return tuple(_rule(n_bins.get(name, 4), f"n_bins[{name!r}]") for name in names)
-    if isinstance(n_bins, Sequence | np.ndarray) and not isinstance(n_bins, str):
-        if len(n_bins) != len(names):
-            raise InvalidInput(
-                f"n_bins: expected one for each of {len(names)} columns, got "
-                f"{len(n_bins)}; edges for all columns are given by name"
-            )
-        return tuple(_rule(one, f"n_bins[{j}]") for j, one in enumerate(n_bins))
-    return (_rule(n_bins, "n_bins"),) * len(names)
+    if isinstance(n_bins, str) or not isinstance(
+        n_bins, Mapping | Sequence | np.ndarray
+    ):
+        return (_rule(n_bins, "n_bins"),) * len(names)
+    return tuple(
+        _rule(4 if one is None else one, f"n_bins[{name!r}]")
+        for name, one in zip(names, by_column(n_bins, "n_bins", names), strict=True)
+    )
 
 
 def _rule(user_bins: Any, label: str) -> BinRule:
@@ -95,10 +162,16 @@ def _rule(user_bins: Any, label: str) -> BinRule:
 
 
 def _between(user_bins: Any, label: str) -> BinRule:
-    edges = read_array(user_bins, label, ndim=1)
+    edges = increasing(user_bins, label)
+    return BinRule(len(edges) + 1, edges)
+
+
+def increasing(user_edges: Any, label: str) -> Array:
+    """Edges that are finite and increase."""
+    edges = read_array(user_edges, label, ndim=1)
     if (np.diff(edges) <= 0.0).any():
         raise InvalidInput(f"{label}: edges have to increase, got {edges.tolist()}")
-    return BinRule(len(edges) + 1, edges)
+    return edges
 
 
 # ---- What bins are called, so that no two edges look the same
@@ -158,20 +231,24 @@ class NumberBins:
     n_missing: int = 0
 
     @classmethod
-    def of(cls, column: Array, edges: Array) -> NumberBins:
+    def of(
+        cls, column: Array, edges: Array, ends: tuple[float, float] | None = None
+    ) -> NumberBins:
         """Bins of data (m,): a bin of one value is that value.
 
-        Edges at or above the largest number end the last bin. A bin without data has
-        the share 0 and stands at its middle.
+        Without outer ends these are of the data, and edges at or above its largest
+        number end the last bin. A bin without data has the share 0 and stands at its
+        middle.
         """
         known = column[~np.isnan(column)]
-        edges = edges[edges < known.max(initial=-np.inf)]
-        parts, low, high = _parted(known, edges)
+        if ends is None:
+            edges = edges[edges < known.max(initial=-np.inf)]
+        parts, low, high = _parted(known, edges, ends)
         mean = np.array([part.mean() if len(part) > 0 else np.nan for part in parts])
         sd = np.array([_deviation(part) if len(part) > 0 else 0.0 for part in parts])
         single = np.array([len(part) == 0 or np.ptp(part) == 0.0 for part in parts])
         mean[single] = [
-            part[0] if len(part) > 0 else 0.5 * (a + b)
+            part[0] if len(part) > 0 else _middle(a, b)
             for part, a, b, one in zip(parts, low, high, single, strict=True)
             if one
         ]
@@ -238,14 +315,24 @@ class NumberBins:
         return (*words, "missing") if self.n_missing > 0 else words
 
 
-def _parted(known: Array, edges: Array) -> tuple[list[Array], Array, Array]:
+def _parted(
+    known: Array, edges: Array, ends: tuple[float, float] | None = None
+) -> tuple[list[Array], Array, Array]:
     """The numbers in each bin, and the ends of bins."""
     indices = np.searchsorted(edges, known, side="left")
     order = np.argsort(indices, kind="stable")
     counts = np.bincount(indices, minlength=len(edges) + 1)
     parts = np.split(known[order], np.cumsum(counts)[:-1])
-    ends = (known.min(), known.max()) if len(known) > 0 else (0.0, 0.0)
+    if ends is None:
+        ends = (known.min(), known.max()) if len(known) > 0 else (0.0, 0.0)
     return parts, np.append(ends[0], edges), np.append(edges, ends[1])
+
+
+def _middle(low: float, high: float) -> float:
+    """The middle of an interval; its end if there is but one."""
+    if np.isinf(high - low):
+        return float(np.clip(0.0, low, high))
+    return 0.5 * (low + high)
 
 
 def _deviation(part: Array) -> float:

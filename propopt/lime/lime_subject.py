@@ -20,8 +20,8 @@ from propopt.functions import Function
 from propopt.functions.means import believed_products
 from propopt.lime.expectations import ExactLimits, Limits
 from propopt.lime.fidelity import PAIRS_AT_MOST, exact_variance, n_pairs
+from propopt.lime.laws.binned_columns import binned_columns
 from propopt.lime.laws.lime_law import LimeLaw, draws_at
-from propopt.lime.laws.tabular_law import binned_columns
 from propopt.lime.profiles import bin_profiles, profile_means
 from propopt.lime.single_runs import RUN_DRAWS
 from propopt.lime.surrogates import (

@@ -18,7 +18,7 @@ from propopt.base.checks import read_array
 from propopt.base.errors import InvalidInput
 from propopt.lime.expectations import ExactLimits, FactorMeans
 from propopt.lime.fidelity import effective_share
-from propopt.lime.laws.tabular_law import BinnedColumn, binned_columns
+from propopt.lime.laws.binned_columns import BinnedColumn, binned_columns
 from propopt.structures.products.algebra import SetMeasures
 from propopt.tables.frames import Labels
 

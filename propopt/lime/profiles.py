@@ -13,10 +13,10 @@ from propopt.base.arrays import Array, Points, Positions, Values
 from propopt.base.errors import InvalidInput
 from propopt.lime.bins import BinRule, NumberBins
 from propopt.lime.expectations import ExactLimits, Limits
+from propopt.lime.laws.binned_columns import BinnedColumn, binned_columns, number_column
 from propopt.lime.laws.gaussian_law import NormalColumn
 from propopt.lime.laws.lime_law import LimeColumn, LimeLaw, without_glime
 from propopt.lime.laws.smooth_law import SmoothColumn
-from propopt.lime.laws.tabular_law import BinnedColumn, binned_columns, number_column
 
 
 # ---- Means of a function by the bin of one column, and coefficients along its bins
@@ -99,6 +99,8 @@ def own_width(column: LimeColumn, x: float) -> float:
     own = _own_bins(column)
     if np.isinf(width) and isinstance(own, NormalColumn):
         return own.scale
+    if np.isinf(width) and isinstance(own, BinnedColumn):
+        return float(own.pieces.sd[place])
     return width
 
 

@@ -26,8 +26,8 @@ from propopt.laws.draws import cross_fitted
 from propopt.laws.perturbations import PERTURBED_POINTS
 from propopt.laws.regressions import Neighbourhood
 from propopt.lime.expectations import Limits
+from propopt.lime.laws.binned_columns import BinnedColumn, binned_columns
 from propopt.lime.laws.lime_law import LimeLaw, draws_at
-from propopt.lime.laws.tabular_law import BinnedColumn, binned_columns
 from propopt.tables.frames import Labels
 
 

@@ -12,7 +12,8 @@ from papers.lime.tabular_bounds import (
 )
 from propopt.base.errors import InvalidInput
 from propopt.lime.expectations import ExactLimits
-from propopt.lime.laws.tabular_law import BinnedColumn, TabularLaw
+from propopt.lime.laws.binned_columns import BinnedColumn
+from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.sets import Tree
 from propopt.structures.products.algebra import Pieces

@@ -6,7 +6,8 @@ from lime_golden import GOLDEN as _GOLDEN
 from lime_golden import POINT, WIDTHS, golden_law, normal_equations, quadrature
 
 from propopt.base.arrays import Array
-from propopt.lime.laws.tabular_law import BinnedColumn, TabularLaw
+from propopt.lime.laws.binned_columns import BinnedColumn
+from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.sets import Tree
 from propopt.structures.products.families import Powers

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from propopt.lime.laws.tabular_law import BinnedColumn, TabularLaw
+from propopt.lime.laws.binned_columns import BinnedColumn
+from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.structures.boxes.sets import Sets
 from propopt.structures.products.algebra import Pieces, Products
 from propopt.structures.products.families import Bumps, Powers

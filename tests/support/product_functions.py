@@ -8,7 +8,8 @@ import numpy as np
 
 from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.functions import Function
-from propopt.lime.laws.tabular_law import BinnedColumn, TabularLaw
+from propopt.lime.laws.binned_columns import BinnedColumn
+from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.structures.products.algebra import Pieces, Products
 from propopt.structures.products.families import Powers
 from propopt.structures.products.normals import Normals

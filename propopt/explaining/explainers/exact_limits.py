@@ -32,9 +32,9 @@ from propopt.functions.function import read_function
 from propopt.functions.texts import DocumentFunction
 from propopt.lime.expectations import Limits, bit_steps
 from propopt.lime.fidelity import effective_share
+from propopt.lime.laws.binned_columns import BinWeights
 from propopt.lime.laws.lime_law import LimeLaw
 from propopt.lime.laws.named import LimeLawName, check_law_name, law_named
-from propopt.lime.laws.tabular_law import BinWeights
 from propopt.lime.lime_subject import LimeSubject, checked_products, limits_or_estimates
 from propopt.lime.paths import read_widths
 from propopt.lime.text.text_reading import TextLaw

@@ -18,8 +18,8 @@ from propopt.base.terminal import progress_bar
 from propopt.functions.cost import cost_of
 from propopt.lime.expectations import Limits
 from propopt.lime.fidelity import additive_variance
+from propopt.lime.laws.binned_columns import BinnedColumn
 from propopt.lime.laws.lime_law import LimeLaw, draws_at, without_glime
-from propopt.lime.laws.tabular_law import BinnedColumn
 from propopt.lime.lime_subject import LimeSubject
 from propopt.lime.profiles import nearest_edge
 from propopt.lime.single_runs import FiniteFit, RunScatter, SingleRun

@@ -22,9 +22,10 @@ from propopt.lime.gaussian_theory import (
     critical_bandwidths,
     gains,
 )
+from propopt.lime.laws.binned_columns import BinnedColumn, binned_columns
 from propopt.lime.laws.gaussian_law import FEW_BEYOND, GaussianLaw
 from propopt.lime.laws.lime_law import GlimeLaw, LimeLaw, without_glime
-from propopt.lime.laws.tabular_law import BinnedColumn, TabularLaw, binned_columns
+from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.lime.paths import signs_around
 from propopt.lime.profiles import data_ends, inner_edges, own_width, with_bins
 from propopt.lime.single_runs import SingleRun, first_row_shift, ranking_chances
@@ -876,7 +877,7 @@ def out_of_range(case: Evidence) -> Checked:
     beyond = np.full(case.beta.shape, np.nan)
     for j, column in enumerate(case.law.columns):
         low, high = data_ends(column)
-        if not np.isfinite(low) or len(inner_edges(column)) == 0:
+        if np.isinf([low, high]).all() or len(inner_edges(column)) == 0:
             continue
         for n, x in enumerate(case.points[:, j].tolist()):
             if not np.isnan(x):
@@ -888,8 +889,8 @@ def out_of_range(case: Evidence) -> Checked:
     def sentence(n: int, j: int) -> str:
         low, high = data_ends(case.law.columns[j])
         return (
-            f"the value {case.points[n, j]:.6g} is outside the data, from {low:.6g} to "
-            f"{high:.6g}: no sample is beside the row"
+            f"the value {case.points[n, j]:.6g} is beyond all samples, from {low:.6g} "
+            f"to {high:.6g}: none is beside the row"
         )
 
     remedy = "give a table as data that has such values"

@@ -7,29 +7,40 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, Literal, TypeAlias, final, get_args
+from typing import Any, Final, Literal, TypeAlias, final
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, ndtri
 
 from propopt.base.arrays import Array, Points, Positions, Truths, Values
-from propopt.base.checks import as_floats, read_array, read_positive
+from propopt.base.checks import as_floats, known_word, read_array, read_positive
 from propopt.base.errors import InvalidInput
-from propopt.lime.bins import BinRule, BinsOfColumns, interval_words, read_rules
-from propopt.lime.laws.lime_law import LimeColumn, Tilt, tilt_of_masses
-from propopt.lime.laws.tabular_law import (
+from propopt.lime.bins import (
+    BinRule,
+    BinsOfColumns,
+    by_column,
+    by_name,
+    columns_given,
+    interval_words,
+    read_rules,
+)
+from propopt.lime.laws.binned_columns import columns_of, read_data
+from propopt.lime.laws.lime_law import (
     LawOfColumns,
-    columns_of,
-    read_data,
+    LimeColumn,
+    Tilt,
+    log_of_distance,
+    tilt_of_masses,
 )
 from propopt.structures.products.algebra import Pieces
 from propopt.structures.products.normals import Normals, log_mass
 from propopt.tables.columns import spreads
-from propopt.tables.frames import Labels
+from propopt.tables.frames import Labels, listed
 from propopt.tables.schema import TableSchema
 
 
@@ -124,17 +135,10 @@ class NormalColumn:
             np.vstack([ones & ~absent, absent]),
         )
 
-    def log_kernel(
-        self, x: Array | float, values: Array, bits: Array, width: Array | float
-    ) -> Array:
+    def log_kernel(self, x: Array, values: Array, bits: Array, width: Array) -> Array:
         """−(v − ξ)² / (2 (uν)²), with the distance u where one of both is missing."""
         del bits
-        distance = (values - x) / self.unit
-        absent = np.isnan(distance)
-        if absent.any():
-            one_only = np.isnan(values) ^ np.isnan(x)
-            distance = np.where(absent, one_only, distance)
-        return np.asarray(-0.5 * (distance / width) ** 2)
+        return log_of_distance((values - x) / self.unit, x, values, width)
 
     def _near(
         self, x: Values, widths: Values, low: Array, high: Array
@@ -175,15 +179,20 @@ def _with_missing(pieces: Pieces) -> Pieces:
 SampleScale: TypeAlias = Literal["per_feature", "common"] | float
 DistanceUnits: TypeAlias = Literal["standardised", "raw"]
 BinEnds: TypeAlias = Literal["normal", "data"]
+ForColumns: TypeAlias = "ArrayLike | Mapping[Any, float] | pd.Series[Any]"
 
 
-def _check_settings(scale: object, distance: object, edges: object) -> None:
-    _refuse_other(distance, DistanceUnits, "distance")
-    _refuse_other(edges, BinEnds, "edges")
-    if isinstance(scale, str):
-        _refuse_other(scale, get_args(SampleScale)[0], "scale", " or a number")
-    else:
+def _check_settings(
+    scale: SampleScale, distance: DistanceUnits, edges: BinEnds
+) -> None:
+    known_word(distance, DistanceUnits, "distance")
+    known_word(edges, BinEnds, "edges")
+    if not isinstance(scale, str):
         read_positive(scale, "scale")
+    elif scale not in ("per_feature", "common"):
+        raise InvalidInput(
+            f"scale: expected 'per_feature', 'common' or a number, got {scale!r}"
+        )
 
 
 def _scales(points: Points, coded: Truths, scale: SampleScale) -> Array:
@@ -208,15 +217,6 @@ def _normal(
     edges = rule.inner_edges(known)
     # nothing is below an edge at the smallest number
     return NormalColumn(mean, scale, edges[edges > known.min()], unit, missing)
-
-
-def _refuse_other(user_value: object, known: Any, label: str, more: str = "") -> None:
-    words = get_args(known)
-    if user_value not in words:
-        one, other = words
-        raise InvalidInput(
-            f"{label}: expected {one!r}, {other!r}{more}, got {user_value!r}"
-        )
 
 
 def _deviation(values: Array) -> float:
@@ -270,22 +270,22 @@ class GaussianLaw(LawOfColumns):
     @classmethod
     def of(
         cls,
-        mean: ArrayLike,
-        scale: ArrayLike,
+        mean: ForColumns,
+        scale: ForColumns,
         kernel_width: float | None = None,
         n_bins: BinsOfColumns = 4,
         labels: Labels | None = None,
         *,
-        unit: ArrayLike = 1.0,
+        unit: ForColumns = 1.0,
     ) -> GaussianLaw:
         """The law of given means and scales, in bins of the same mass.
 
         Parameters
         ----------
-        mean : array (D,)
-            μ.
-        scale : float or array (D,)
-            σ > 0.
+        mean : array (D,), Series or mapping
+            μ; by names of columns, which the law has then, or by position.
+        scale : float, array (D,), Series or mapping
+            σ > 0, in units of the columns, as is μ.
         kernel_width : float, optional
             ν > 0, by default 0.75 √(Σ_j (σ_j / u_j)²): what the ``lime`` package has,
             0.75 √D, in units of the scale.
@@ -294,20 +294,35 @@ class GaussianLaw(LawOfColumns):
             as for :meth:`TabularLaw.from_data`.
         labels : Labels, optional
             Names of the columns.
-        unit : float or array (D,)
+        unit : float, array (D,), Series or mapping
             u > 0, in which distances are measured.
 
         Raises
         ------
         InvalidInput
-            If a number is out of its range, or if lengths differ.
+            If a number is out of its range, a name is unknown, or lengths differ.
+
+        Examples
+        --------
+        >>> law = GaussianLaw.of(
+        ...     {"age": 50.0, "bmi": 27.0},
+        ...     {"age": 12.0, "bmi": 4.0},
+        ...     1.0,
+        ...     n_bins={"age": [30, 45, 60]},
+        ...     unit={"age": 12.0, "bmi": 4.0},
+        ... )
+        >>> law.columns[0].bins
+        ('< 30', '≥ 30 and < 45', '≥ 45 and < 60', '≥ 60')
         """
-        means = read_array(mean, "mean", ndim=1)
-        scales = _read_each(scale, "scale", len(means))
-        units = _read_each(unit, "unit", len(means))
-        labels = Labels() if labels is None else labels
-        labels.check((0, len(means)), "labels")
-        rules = read_rules(n_bins, labels.feature_names(len(means)))
+        count, own = (None, None) if by_name(mean) is None else columns_given(mean)
+        count = len(read_array(mean, "mean", ndim=1)) if count is None else count
+        labels = Labels(features=own) if labels is None else labels
+        labels.check((0, count), "labels")
+        names = labels.feature_names(count)
+        means = read_array(_of_each(mean, "mean", names), "mean", ndim=1)
+        scales = _read_each(scale, "scale", names)
+        units = _read_each(unit, "unit", names)
+        rules = read_rules(n_bins, names)
         columns = tuple(
             NormalColumn.of_rule(m, s, rule, u)
             for m, s, rule, u in zip(means.tolist(), scales, rules, units, strict=True)
@@ -415,15 +430,26 @@ def _extent(column: LimeColumn) -> float:
     return 1.0
 
 
-def _read_each(value: ArrayLike, label: str, count: int) -> Sequence[float]:
+def _of_each(given: Any, label: str, names: Sequence[str]) -> Any:
+    """What is given, in the order of the columns where it goes by name."""
+    if by_name(given) is None:
+        return given
+    each = by_column(given, label, names)
+    without = [name for name, one in zip(names, each, strict=True) if one is None]
+    if without:
+        raise InvalidInput(f"{label}: none is given for {listed(without)}")
+    return each
+
+
+def _read_each(given: Any, label: str, names: Sequence[str]) -> Sequence[float]:
     """One positive number for each column, of one for all or of so many."""
-    sizes: Array = as_floats(value, label)
-    if sizes.shape not in ((), (count,)):
+    sizes: Array = as_floats(_of_each(given, label, names), label)
+    if sizes.shape not in ((), (len(names),)):
         raise InvalidInput(
-            f"{label}: expected a number or {count} of them, got an array of shape "
-            f"{sizes.shape}"
+            f"{label}: expected a number or {len(names)} of them, got an array of "
+            f"shape {sizes.shape}"
         )
     for size in np.atleast_1d(sizes).tolist():
         read_positive(size, label)
-    each: Sequence[float] = np.broadcast_to(sizes, count).tolist()
+    each: Sequence[float] = np.broadcast_to(sizes, len(names)).tolist()
     return each

@@ -16,6 +16,7 @@ from propopt.base.arrays import Array, Points, Positions, Truths, Values
 from propopt.base.checks import as_floats, read_count, read_positive
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
+from propopt.results.certain import plural
 from propopt.structures.products.algebra import Pieces
 from propopt.structures.products.normals import Normals, Quantiles
 from propopt.tables.frames import Labels, order_of
@@ -121,6 +122,17 @@ def _shares(log_masses: Array) -> tuple[Array, Array]:
     total = logsumexp(log_masses, axis=0)
     some = np.where(np.isneginf(total), 0.0, total)
     return np.exp(log_masses - some), total
+
+
+def log_of_distance(apart: Array, x: Array, values: Array, width: Array) -> Array:
+    """−d² / (2 ν²), where d is 1 if a value is missing on one side only, 0 on both.
+
+    apart, values (n, S); x, width (n, 1). Of missing values apart is NaN.
+    """
+    absent = np.isnan(apart)
+    if absent.any():
+        apart = np.where(absent, np.isnan(values) ^ np.isnan(x), apart)
+    return np.asarray(-0.5 * (apart / width) ** 2)
 
 
 # ---- Samples around rows, with their bits and weights
@@ -344,6 +356,39 @@ class LimeLaw(ABC):
         """What a reader of explanations of these rows has to know, a sentence each."""
         del points
         return ()
+
+
+# ---- Laws that are their columns, a kernel width and names
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LawOfColumns(LimeLaw):
+    """A law that is known by these three: others are made of it by replacing."""
+
+    columns: tuple[LimeColumn, ...]  # (D,): the law of each column
+    kernel_width: float  # ν
+    labels: Labels = Labels()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the columns, (D,)."""
+        return self.labels.feature_names(len(self.columns))
+
+    def with_width(self, kernel_width: float) -> Self:
+        """The same columns with another width; those of columns keep their ratios."""
+        return replace(self, kernel_width=read_positive(kernel_width, "kernel_width"))
+
+    def reordered(self, order: Positions) -> Self:
+        """The same law of columns in another order, (D,)."""
+        columns = tuple(self.columns[j] for j in order.tolist())
+        return replace(self, columns=columns, labels=self.labels.of_features(order))
+
+    def __repr__(self) -> str:
+        n_bins = sum(len(column.bins) for column in self.columns)
+        return (
+            f"{type(self).__name__}({plural(len(self.columns), 'column')}, "
+            f"{plural(n_bins, 'bin')}, kernel_width={self.kernel_width:.4g})"
+        )
 
 
 # ---- GLIME: samples of the weighted neighbourhood itself, with weights of one

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any, Literal, TypeAlias, get_args
 
 from propopt.base.errors import InvalidInput
+from propopt.lime.laws.binned_columns import BinWeights
 from propopt.lime.laws.gaussian_law import GaussianLaw
 from propopt.lime.laws.lime_law import LimeLaw
-from propopt.lime.laws.tabular_law import BinWeights, TabularLaw
+from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.tables.schema import TableSchema
 
 

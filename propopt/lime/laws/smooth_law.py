@@ -10,23 +10,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias, final
+from typing import NamedTuple, TypeAlias, final
 
 import numpy as np
 
 from propopt.base.arrays import Array, Points, Positions, Values
-from propopt.base.checks import did_you_mean, read_array, read_positive
+from propopt.base.checks import read_array, read_positive
 from propopt.base.errors import InvalidInput
-from propopt.lime.laws.lime_law import Tilt, tilt_of_masses
-from propopt.lime.laws.tabular_law import (
-    BinnedColumn,
+from propopt.lime.bins import by_column
+from propopt.lime.laws.binned_columns import BinnedColumn, notes_of_bins
+from propopt.lime.laws.lime_law import (
     LawOfColumns,
-    TabularLaw,
-    notes_of_bins,
+    Tilt,
+    log_of_distance,
+    tilt_of_masses,
 )
+from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.structures.products.algebra import Pieces
 from propopt.structures.products.normals import log_mass
-from propopt.tables.frames import listed
 
 
 # ---- Weights that depend on where a sample is, and not on its bin alone
@@ -132,15 +133,11 @@ class SmoothColumn:
         ones = parts.bins[:, None] == self.place(x)
         return tilt_of_masses(tilted, log_kernel + parts.log_shares, ones)
 
-    def log_kernel(
-        self, x: Array | float, values: Array, bits: Array, width: Array | float
-    ) -> Array:
+    def log_kernel(self, x: Array, values: Array, bits: Array, width: Array) -> Array:
         """−(τ(ξ) − τ(v))² / (2 ν_j²)."""
         del bits
-        absent = np.isnan(values).astype(float) + np.isnan(x)
-        apart = self.tau.at(np.nan_to_num(values)) - self.tau.at(np.nan_to_num(x))
-        distance = np.where(absent > 0.0, absent == 1.0, apart)
-        return np.asarray(-0.5 * (distance / (self.binned.scale * width)) ** 2)
+        apart = self.tau.at(values) - self.tau.at(x)
+        return log_of_distance(apart, x, values, self.binned.scale * width)
 
     @cached_property
     def _parts(self) -> _Parts:
@@ -264,10 +261,11 @@ class SmoothLaw(LawOfColumns):
                 "law: expected the bins of a TabularLaw, such as TabularLaw.from_data"
                 f"(X), got {type(law).__name__}"
             )
-        names = law.labels.feature_names(len(law.columns))
+        some = tau is None or isinstance(tau, Mapping | Sequence)
+        each = by_column(tau, "tau", law.names) if some else [tau] * len(law.names)
         columns = tuple(
             column if column.coded else SmoothColumn(column, _line(own, column))
-            for column, own in zip(law.columns, _each(tau, names), strict=True)
+            for column, own in zip(law.columns, each, strict=True)
         )
         width = law.kernel_width if kernel_width is None else kernel_width
         return cls(columns, read_positive(width, "kernel_width"), law.labels)
@@ -281,32 +279,19 @@ class SmoothLaw(LawOfColumns):
         return notes_of_bins(self.names, columns, points)
 
 
-def _each(tau: Any, names: Sequence[str]) -> list[Tau]:
-    """τ of each column."""
-    if isinstance(tau, Mapping):
-        unknown = [name for name in tau if name not in names]
-        if unknown:
-            raise InvalidInput(
-                f"tau: no column {listed(unknown)}{did_you_mean(unknown[0], names)}"
-            )
-        return [tau.get(name, Polyline.identity()) for name in names]
+def _line(tau: Tau | None, column: BinnedColumn) -> Polyline:
     if tau is None:
-        return [Polyline.identity()] * len(names)
-    if not isinstance(tau, Sequence):
-        return [tau] * len(names)
-    if len(tau) != len(names):
-        raise InvalidInput(
-            f"tau: expected one for each of {len(names)} columns, got {len(tau)}"
-        )
-    return list(tau)
-
-
-def _line(tau: Tau, column: BinnedColumn) -> Polyline:
+        return Polyline.identity()
     if isinstance(tau, Polyline):
         return tau
     if not callable(tau):
         raise InvalidInput(f"tau: expected a function of numbers, got {tau!r}")
     low, high = column.extent
+    if np.isinf(high - low):
+        raise InvalidInput(
+            "tau: a function is taken between the ends of a column, and one has none; "
+            "give the bins ranges, or a Polyline"
+        )
     if low == high:
         return Polyline(np.array([low, low + 1.0]), np.repeat(tau(np.array([low])), 2))
     return Polyline.of(tau, low, high)

@@ -1,288 +1,35 @@
-"""The law of the package on tables: bins, weighted by bits."""
+"""The law of the package on tables: bins of data or given ones, weighted by bits."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, Self, TypeAlias, final, get_args
+from typing import Any, Final, Literal, final
 
 import numpy as np
 
-from propopt.base.arrays import Array, Points, Positions, Truths, Values
-from propopt.base.checks import read_positive
-from propopt.base.errors import InvalidInput, Refused
+from propopt.base.arrays import Points
+from propopt.base.errors import Refused
 from propopt.base.resources import require
 from propopt.lime.bins import (
-    BinRule,
     BinsOfColumns,
-    CodedBins,
     NumberBins,
     read_explainer_bins,
     read_explainer_width,
-    read_rules,
 )
-from propopt.lime.laws.lime_law import (
-    KernelWidth,
-    LimeColumn,
-    LimeLaw,
-    Tilt,
-    read_kernel_width,
-    without_glime,
+from propopt.lime.laws.binned_columns import (
+    BinnedColumn,
+    BinWeights,
+    coded_column,
+    columns_of,
+    notes_of_bins,
+    number_column,
+    read_data,
 )
-from propopt.results.certain import plural
-from propopt.structures.products.algebra import Pieces
-from propopt.tables.columns import Coded, Column
-from propopt.tables.frames import Labels, is_frame, listed, read_points
+from propopt.lime.laws.given_bins import given_columns
+from propopt.lime.laws.lime_law import KernelWidth, LawOfColumns, read_kernel_width
+from propopt.tables.frames import Labels, listed
 from propopt.tables.schema import TableSchema
-
-
-# ---- The law of tabular LIME: quantile bins, and weights by agreement of bins
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class BinnedColumn:
-    """Bins of one column, each with a law of its own, and weights by bits alone.
-
-    A sample falls into bin b with probability w_b, and gets the weight 1 if that is the
-    bin of the row, else ε = exp(−1 / (2 ν²)).
-    """
-
-    pieces: Pieces  # the law of V_j in each bin, (B,)
-    shares: Array  # (B,): w, which sum to 1
-    edges: Array  # (B' − 1,): where bins of numbers end
-    # (B,): what each bin is, to be read on behind the name of the column
-    bins: tuple[str, ...]
-    missing: int = -1  # the piece of missing numbers; −1 if there is none
-    coded: bool = False  # whether pieces are codes, in increasing order
-    scale: float = 1.0  # the width of this column over the kernel width of the law
-    asked: int = 0  # how many bins of numbers were asked for; 0 if that is not known
-
-    @property
-    def extent(self) -> tuple[float, float]:
-        """The lowest and the highest number that is drawn; infinite for categories.
-
-        In a bin of one value its ends count, as the package draws another value there.
-        """
-        if self.coded:
-            return -np.inf, np.inf
-        return float(self.pieces.low[0]), float(self.pieces.high[len(self.edges)])
-
-    def place(self, x: Values) -> Positions:
-        """The bin of each value, (n,); values beyond the last edges are in end bins."""
-        indices = self._place_codes(x) if self.coded else self._place_numbers(x)
-        if (indices < 0).any():
-            value = x[indices < 0][0]
-            word = "a value is missing" if np.isnan(value) else f"there is {value:g}"
-            raise InvalidInput(
-                f"X: {word}, and no bin is of such values; the data that the law was "
-                "made of had none"
-            )
-        return indices
-
-    def _place_numbers(self, x: Values) -> Positions:
-        indices = np.searchsorted(self.edges, x, side="left")
-        return np.where(np.isnan(x), self.missing, indices)
-
-    def _place_codes(self, x: Values) -> Positions:
-        codes = self.pieces.mean
-        indices = np.minimum(np.searchsorted(codes, x), len(codes) - 1)
-        same = (codes[indices] == x) | (np.isnan(codes[indices]) & np.isnan(x))
-        return np.where(same, indices, -1)
-
-    def tilt(self, x: Values, widths: Values) -> Tilt:
-        """The weighted law: bins keep their shares but for the factor ε.
-
-        In a bin with the share 0 nothing is drawn, so no bit of a row there is ever 1.
-        """
-        own = self.place(x)
-        rows = np.arange(len(x))
-        w = self.shares[own]
-        inside = np.zeros((len(self.shares), len(x)))
-        inside[own, rows] = w > 0.0
-        outside = np.repeat(self.shares[:, None], len(x), axis=1)
-        outside[own, rows] = 0.0
-        rest = outside.sum(axis=0)
-        np.divide(outside, rest, out=outside, where=rest > 0.0)
-        with np.errstate(divide="ignore"):
-            log_in, log_out = np.log(w), np.log(rest) - 0.5 / (self.scale * widths) ** 2
-        log_weight = np.logaddexp(log_in, log_out)
-        return Tilt(
-            self.pieces,
-            inside,
-            outside,
-            np.exp(log_in - log_weight),
-            np.exp(log_out - log_weight),
-            log_weight,
-        )
-
-    def log_kernel(self, x: Array, values: Array, bits: Array, width: Array) -> Array:
-        """−(1 − z) / (2 ν_j²)."""
-        del x, values
-        return np.asarray((bits - 1.0) / (2.0 * (self.scale * width) ** 2))
-
-
-# ---- Laws that are their columns, a kernel width and names
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class LawOfColumns(LimeLaw):
-    """A law that is known by these three: others are made of it by replacing."""
-
-    columns: tuple[LimeColumn, ...]  # (D,): the law of each column
-    kernel_width: float  # ν
-    labels: Labels = Labels()
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Of the columns, (D,)."""
-        return self.labels.feature_names(len(self.columns))
-
-    def with_width(self, kernel_width: float) -> Self:
-        """The same columns with another width; those of columns keep their ratios."""
-        return replace(self, kernel_width=read_positive(kernel_width, "kernel_width"))
-
-    def reordered(self, order: Positions) -> Self:
-        """The same law of columns in another order, (D,)."""
-        columns = tuple(self.columns[j] for j in order.tolist())
-        return replace(self, columns=columns, labels=self.labels.of_features(order))
-
-    def __repr__(self) -> str:
-        n_bins = sum(len(column.bins) for column in self.columns)
-        return (
-            f"{type(self).__name__}({plural(len(self.columns), 'column')}, "
-            f"{plural(n_bins, 'bin')}, kernel_width={self.kernel_width:.4g})"
-        )
-
-
-# ---- Columns whose samples are weighted by bits alone
-
-
-def binned_columns(law: LimeLaw) -> tuple[BinnedColumn | None, ...]:
-    """The columns in bins, (D,); None for those whose kernel is of distances."""
-    own = map(without_glime, law.columns)
-    return tuple(c if isinstance(c, BinnedColumn) else None for c in own)
-
-
-# ---- Bins of the columns of a table, with their shares
-
-
-BinWeights: TypeAlias = Literal["frequency", "uniform"]
-
-
-def read_data(
-    X: Any, schema: TableSchema | None, categorical: Sequence[Hashable]
-) -> tuple[Points, Labels, TableSchema | None, Truths]:
-    """Encoded rows, their names, and which columns are categories."""
-    if schema is not None and len(categorical) > 0:
-        raise InvalidInput("categorical: the schema says which columns are categories")
-    if schema is None and len(categorical) > 0 and is_frame(X, "X"):
-        schema = TableSchema.of(X, categorical)
-    if schema is not None:
-        points, labels = schema.encode(X)
-        return points, labels, schema, schema.categorical
-    points, labels = read_points(X, "X")
-    coded = np.zeros(points.shape[1], dtype=bool)
-    coded[_positions(categorical, points.shape[1])] = True
-    return points, labels, None, coded
-
-
-def _positions(categorical: Sequence[Hashable], n_columns: int) -> list[int]:
-    known = range(n_columns)
-    unknown = [column for column in categorical if column not in known]
-    if unknown:
-        raise InvalidInput(
-            f"categorical: expected positions from 0 to {n_columns - 1}, got "
-            f"{listed(unknown)}"
-        )
-    return [int(column) for column in categorical]  # type: ignore[call-overload]
-
-
-def columns_of(
-    points: Points,
-    names: Sequence[str],
-    schema: TableSchema | None,
-    coded: Truths,
-    n_bins: object,
-    weights: BinWeights,
-    package: bool,
-) -> list[BinnedColumn]:
-    """The bins of each column, with a share for each."""
-    if weights not in get_args(BinWeights):
-        raise InvalidInput(
-            f"weights: expected 'frequency' or 'uniform', got {weights!r}"
-        )
-    own: Sequence[Column | None] = (
-        [None] * len(names) if schema is None else schema.columns
-    )
-    rules = read_rules(n_bins, names)
-    columns = []
-    for j, (name, values) in enumerate(zip(names, points.T, strict=True)):
-        if coded[j]:
-            columns.append(coded_column(_codes(values, own[j]), weights))
-            continue
-        if package:
-            bins = _of_package(values, rules[j], name)
-        else:
-            known = values[~np.isnan(values)]
-            bins = NumberBins.of(values, rules[j].inner_edges(known))
-        columns.append(number_column(bins, weights, rules[j].n_bins))
-    return columns
-
-
-def number_column(
-    bins: NumberBins, weights: BinWeights = "frequency", asked: int = 0
-) -> BinnedColumn:
-    """The column of bins of numbers."""
-    return BinnedColumn(
-        bins.pieces,
-        _shares(bins.frequencies, weights),
-        bins.edges,
-        bins.words,
-        bins.missing,
-        asked=asked,
-    )
-
-
-def coded_column(codes: CodedBins, weights: BinWeights = "frequency") -> BinnedColumn:
-    """The column of categories."""
-    values, frequencies, names = codes
-    return BinnedColumn(
-        Pieces.of_values(values),
-        _shares(frequencies, weights),
-        np.zeros(0),
-        tuple(f"= {name}" for name in names),
-        coded=True,
-    )
-
-
-def _codes(values: Array, column: Column | None) -> CodedBins:
-    if isinstance(column, Coded):
-        n_codes = len(column.frequencies)
-        known = np.arange(float(n_codes))
-        counts = np.bincount(column.codes(values), minlength=n_codes)
-        names = tuple(str(category) for category in column.categories)
-    else:
-        known, counts = np.unique(values, return_counts=True)
-        names = tuple(f"{value:.17g}" for value in known)
-    return known, counts / counts.sum(), names
-
-
-def _of_package(values: Array, rule: BinRule, name: str) -> NumberBins:
-    if np.isnan(values).any():
-        raise InvalidInput(
-            f"X: column {name!r} has missing numbers, and the lime package takes none; "
-            "without package=True they are a bin of their own"
-        )
-    return NumberBins.of_package(values, rule.inner_edges(values))
-
-
-def _shares(frequencies: Array, weights: BinWeights) -> Array:
-    """Frequencies, or the same share for each bin that has data."""
-    if weights == "frequency":
-        return frequencies
-    some = frequencies > 0.0
-    return np.asarray(some / some.sum())
 
 
 # ---- Explainers of the ``lime`` package that draw from bins of ours
@@ -372,125 +119,7 @@ def _statistics(columns: Sequence[BinnedColumn]) -> dict[str, dict[int, Any]]:
     return stats
 
 
-# ---- What readers of explanations have to know of the bins behind them
-
-
-_UNEVEN: Final = 1.1
-"""Shares of bins are uneven where the largest is so many times the smallest."""
-
-_MOVED: Final = 0.25
-"""Samples of a bin have another mean where it is so many deviations away."""
-
-_Named: TypeAlias = Sequence[tuple[str, BinnedColumn]]
-
-
-def notes_of_bins(
-    names: Sequence[str], columns: Sequence[BinnedColumn], points: Points
-) -> tuple[str, ...]:
-    """A sentence for each thing that is so of some rows (n, D), or of some bins."""
-    named = list(zip(names, columns, strict=True))
-    of_rows = (
-        (_outside, "values outside those of the data, which count as in the end bins"),
-        (_in_empty_bins, "values in bins without data, where coefficients are 0"),
-        (_on_edges, "values on an edge, which belong to the bin below it"),
-    )
-    of_columns = (
-        (_constant, "have one bin, so that their coefficients are 0"),
-        (_merged, "have fewer bins than asked for, as quantiles are equal"),
-        (_uneven, "have bins that are not drawn alike, but as often as in the data"),
-    )
-    rows = (_note_of_rows(named, points, test, label) for test, label in of_rows)
-    bins = (_note_of_columns(named, test, label) for test, label in of_columns)
-    return tuple(note for note in (*rows, *bins, _moved(named)) if note)
-
-
-def _note_of_rows(
-    named: _Named,
-    points: Points,
-    test: Callable[[BinnedColumn, Array], Truths],
-    label: str,
-) -> str:
-    result = np.stack(
-        [test(column, x) for (_, column), x in zip(named, points.T, strict=True)],
-        axis=1,
-    )
-    if not result.any():
-        return ""
-    wrong = [
-        name for (name, _), some in zip(named, result.T, strict=True) if some.any()
-    ]
-    n_rows = int(result.any(axis=1).sum())
-    return f"{_rows(n_rows)} {label}: {listed(wrong, 3)}"
-
-
-def _note_of_columns(
-    named: _Named, test: Callable[[BinnedColumn], bool], label: str
-) -> str:
-    names = [name for name, column in named if test(column)]
-    return f"columns {label}: {listed(names, 3)}" if names else ""
-
-
-def _rows(count: int) -> str:
-    return "1 row has" if count == 1 else f"{count:,} rows have"
-
-
-def _outside(column: BinnedColumn, x: Array) -> Truths:
-    low, high = column.extent
-    return (x < low) | (x > high)
-
-
-def _in_empty_bins(column: BinnedColumn, x: Array) -> Truths:
-    return np.asarray(column.shares[column.place(x)] == 0.0)
-
-
-def _on_edges(column: BinnedColumn, x: Array) -> Truths:
-    return np.isin(x, column.edges)
-
-
-def _constant(column: BinnedColumn) -> bool:
-    return int((column.shares > 0.0).sum()) == 1
-
-
-def _merged(column: BinnedColumn) -> bool:
-    return len(column.edges) + 1 < column.asked and not _constant(column)
-
-
-def _uneven(column: BinnedColumn) -> bool:
-    if column.coded:
-        return False
-    shares = column.shares[: len(column.edges) + 1]
-    sampled = shares[shares > 0.0]
-    return len(sampled) > 0 and bool(sampled.max() > _UNEVEN * sampled.min())
-
-
-def _moved(named: _Named) -> str:
-    """Of bins whose samples have another mean than the data, the one that is worst."""
-    result = list(_means(named))
-    if not result:
-        return ""
-    _, name, word, sampled, mean = max(result)
-    more = f", and {len(result) - 1:,} other bins" if len(result) > 1 else ""
-    return (
-        f"samples of a bin have another mean than its data: {sampled:.4g} and "
-        f"{mean:.4g} for {name} {word}{more}"
-    )
-
-
-def _means(named: _Named) -> Iterator[tuple[float, str, str, float, float]]:
-    for name, column in named:
-        pieces = column.pieces
-        if column.coded or pieces.single.all():
-            continue
-        normals = pieces.normals
-        gaps = np.abs(normals.means - normals.mean) / normals.sd
-        words = [
-            word
-            for word, one in zip(column.bins, pieces.single, strict=True)
-            if not one
-        ]
-        for k in np.flatnonzero(gaps > _MOVED).tolist():
-            sampled, mean = float(normals.means[k]), float(normals.mean[k])
-            yield float(gaps[k]), name, words[k], sampled, mean
+# ---- The law of tabular LIME
 
 
 @final
@@ -602,6 +231,92 @@ class TabularLaw(LawOfColumns):
         return cls.of(columns, kernel_width, labels.of_columns())
 
     @classmethod
+    def of_bins(
+        cls,
+        edges: Any = None,
+        *,
+        means: Any = None,
+        deviations: Any = None,
+        probabilities: Any = None,
+        ranges: Any = None,
+        categories: Any = None,
+        data: Any = None,
+        schema: TableSchema | None = None,
+        names: Sequence[str] | None = None,
+        kernel_width: KernelWidth = None,
+    ) -> TabularLaw:
+        """The law of bins that are given, by columns; what is not given is of data.
+
+        A column of B bins is b with probability w_b, and then a normal number
+        N(μ_b, σ_b²) restricted to its bin, low < V ≤ high: the inner edges, and
+        outside the ends of the range. So μ_b and σ_b are where the normal law is and
+        how wide, before it is cut; with l = (low − μ_b) / σ_b, r = (high − μ_b) / σ_b
+        samples have the mean μ_b + σ_b (φ(l) − φ(r)) / (Φ(r) − Φ(l)). A bin with
+        σ_b = 0 is the value μ_b. A sample whose bits z say which columns are in the bin
+        of the row has the weight exp(−Σ_j (1 − z_j)² / (2 ν²)).
+
+        Each argument is a mapping by name or position of columns, a DataFrame whose
+        columns have these names, or has one entry for each of the D columns, None where
+        nothing is given, so that an array (D, B) does. All numbers but probabilities
+        are in units of their column.
+
+        Parameters
+        ----------
+        edges : mapping, DataFrame, array (D, B − 1) or sequence
+            Where bins end, finite and increasing, without the outer ends; an edge
+            belongs to the bin below it. Without any, there is one bin, and no
+            coefficient. By default quartiles of the data.
+        means, deviations : mapping, DataFrame, array (D, B) or sequence, optional
+            μ and σ ≥ 0; by default of the data in each bin, so that they are needed
+            where there is no data, or none in a bin.
+        probabilities : mapping, DataFrame, array (D, B) or sequence, optional
+            w ≥ 0, which sum to 1; by default how often bins are in the data, and
+            without data 1/B. One more, the last, is that a number is missing.
+        ranges : mapping, DataFrame, array (D, 2) or sequence, optional
+            The lowest and the highest number that is drawn, with the edges between;
+            they may be infinite. Rows of data beyond do not count. By default the
+            ends of the data, and infinite without.
+        categories : mapping, or sequence of columns, optional
+            The values of columns of categories, in the order of their probabilities;
+            those of the data, or of the schema, where none are given. Others are not
+            drawn. Values that are no numbers need a schema, or data with such columns.
+        data : DataFrame or array (m, D), optional
+            A table, usually that of the model.
+        schema : TableSchema, optional
+            What its columns are, if some are categories.
+        names : sequence of str, optional
+            Names of the D columns in order; by default those of the data, the schema,
+            or the edges and categories in the order in which they are given.
+        kernel_width : float, "package", "paper" or array (D,), optional
+            ν > 0; as for :meth:`from_data`.
+
+        Raises
+        ------
+        InvalidInput
+            If something is out of its range, missing, given twice, of another length
+            than there are bins, or of an unknown column.
+
+        Examples
+        --------
+        >>> law = TabularLaw.of_bins(
+        ...     {"age": [30, 45, 60], "bmi": [25]},
+        ...     means={"age": [25, 38, 52, 70], "bmi": [22, 30]},
+        ...     deviations={"age": [4, 4, 4, 8], "bmi": [2, 4]},
+        ...     probabilities={"age": [0.2, 0.3, 0.3, 0.2]},
+        ...     ranges={"age": [18, 100]},
+        ... )
+        >>> law
+        TabularLaw(2 columns, 6 bins, kernel_width=1.061)
+        >>> law.columns[0].bins
+        ('≤ 30', '> 30 and ≤ 45', '> 45 and ≤ 60', '> 60')
+        >>> law.columns[1].shares
+        array([0.5, 0.5])
+        """
+        parts = (edges, means, deviations, probabilities, ranges)
+        columns, labels = given_columns(parts, categories, data, schema, names)
+        return cls.of(columns, kernel_width, labels)
+
+    @classmethod
     def from_lime(cls, explainer: Any) -> TabularLaw:
         """The law that an explainer of the ``lime`` package draws from.
 
@@ -685,6 +400,6 @@ class TabularLaw(LawOfColumns):
         >>> import numpy as np
         >>> law = TabularLaw.from_data(np.arange(8.0)[:, None], n_bins=2)
         >>> law.notes(np.array([[9.5], [1.0]]))
-        ("1 row has values outside those of the data, ...: 'x0'",)
+        ("1 row has values beyond all that are drawn, ...: 'x0'",)
         """
         return notes_of_bins(self.names, self.columns, points)

@@ -15,7 +15,7 @@ from propopt.functions import Power
 from propopt.laws import perturbations
 from propopt.lime import GaussianLaw, GlimeLaw, TabularLaw
 from propopt.lime.expectations import ExactLimits
-from propopt.lime.laws.tabular_law import BinnedColumn
+from propopt.lime.laws.binned_columns import BinnedColumn
 from propopt.lime.single_runs import expected
 from propopt.structures.products.algebra import Pieces
 

@@ -15,7 +15,8 @@ from sklearn.tree import DecisionTreeRegressor
 import propopt as po
 from propopt.base.arrays import Array, Points
 from propopt.lime.expectations import ExactLimits
-from propopt.lime.laws.tabular_law import BinnedColumn, TabularLaw
+from propopt.lime.laws.binned_columns import BinnedColumn
+from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.structures.products.algebra import Pieces
 from propopt.structures.products.normals import Normals
 from propopt.structures.products.sums import SumOfProducts

@@ -205,8 +205,8 @@ def test_constant_columns_do_not_count(rng):
         ({"kernel_width": 0.0}, "kernel_width"),
         ({"scale": "own"}, "scale: expected 'per_feature', 'common' or a number"),
         ({"scale": -1.0}, "scale"),
-        ({"distance": "far"}, "distance: expected 'standardised', 'raw'"),
-        ({"edges": "both"}, "edges: expected 'normal', 'data'"),
+        ({"distance": "far"}, "distance: expected 'standardised' or 'raw'"),
+        ({"edges": "both"}, "edges: expected 'normal' or 'data'"),
     ],
 )
 def test_settings_out_of_range_are_refused(settings, message):

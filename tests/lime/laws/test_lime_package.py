@@ -11,7 +11,7 @@ from sklearn import datasets
 import propopt as po
 from propopt.base.arrays import Points
 from propopt.base.errors import InvalidInput, Refused
-from propopt.lime.laws.tabular_law import BinnedColumn
+from propopt.lime.laws.binned_columns import BinnedColumn
 
 
 lime = pytest.importorskip("lime.lime_tabular")

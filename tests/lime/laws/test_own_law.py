@@ -12,8 +12,7 @@ import pytest
 
 import propopt as po
 from propopt.base.arrays import Array, Positions, Values
-from propopt.lime.laws.lime_law import LimeLaw, Tilt, tilt_of_masses
-from propopt.lime.laws.tabular_law import LawOfColumns
+from propopt.lime.laws.lime_law import LawOfColumns, LimeLaw, Tilt, tilt_of_masses
 from propopt.structures.products.algebra import Pieces
 
 

@@ -17,8 +17,8 @@ from propopt.base.arrays import Array, Points
 from propopt.base.errors import InvalidInput
 from propopt.lime import SmoothLaw, TabularLaw
 from propopt.lime.expectations import ExactLimits
+from propopt.lime.laws.binned_columns import BinnedColumn
 from propopt.lime.laws.smooth_law import Polyline
-from propopt.lime.laws.tabular_law import BinnedColumn
 from propopt.structures.products.algebra import Pieces, Products
 from propopt.structures.products.families import Bumps, Powers
 from propopt.structures.products.normals import Normals

@@ -13,7 +13,8 @@ from propopt.explaining.explainers import Lime
 from propopt.functions import Power
 from propopt.lime import GaussianLaw, GlimeLaw
 from propopt.lime.expectations import ExactLimits
-from propopt.lime.laws.tabular_law import BinnedColumn, TabularLaw
+from propopt.lime.laws.binned_columns import BinnedColumn
+from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.lime.surrogates import estimate_limits, stratified_uniforms, terms
 from propopt.structures.products.algebra import Pieces
 

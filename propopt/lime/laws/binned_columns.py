@@ -1,0 +1,369 @@
+"""Columns in bins, weighted by bits: of a table, or of numbers that are given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias, final
+
+import numpy as np
+
+from propopt.base.arrays import Array, Points, Positions, Truths, Values
+from propopt.base.checks import known_word
+from propopt.base.errors import InvalidInput
+from propopt.lime.bins import (
+    BinRule,
+    CodedBins,
+    NumberBins,
+    read_rules,
+)
+from propopt.lime.laws.lime_law import (
+    LimeLaw,
+    Tilt,
+    without_glime,
+)
+from propopt.structures.products.algebra import Pieces
+from propopt.tables.columns import Coded, Column
+from propopt.tables.frames import Labels, is_frame, listed, read_points
+from propopt.tables.schema import TableSchema
+
+
+# ---- The law of tabular LIME: quantile bins, and weights by agreement of bins
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class BinnedColumn:
+    """Bins of one column, each with a law of its own, and weights by bits alone.
+
+    A sample falls into bin b with probability w_b, and gets the weight 1 if that is the
+    bin of the row, else ε = exp(−1 / (2 ν²)).
+    """
+
+    pieces: Pieces  # the law of V_j in each bin, (B,)
+    shares: Array  # (B,): w, which sum to 1
+    edges: Array  # (B' − 1,): where bins of numbers end
+    # (B,): what each bin is, to be read on behind the name of the column
+    bins: tuple[str, ...]
+    missing: int = -1  # the piece of missing numbers; −1 if there is none
+    coded: bool = False  # whether pieces are codes, in increasing order
+    scale: float = 1.0  # the width of this column over the kernel width of the law
+    asked: int = 0  # how many bins of numbers were asked for; 0 if that is not known
+
+    @property
+    def extent(self) -> tuple[float, float]:
+        """The lowest and the highest number that is drawn; infinite for categories.
+
+        In a bin of one value its ends count, as the package draws another value there.
+        """
+        if self.coded:
+            return -np.inf, np.inf
+        return float(self.pieces.low[0]), float(self.pieces.high[len(self.edges)])
+
+    def place(self, x: Values) -> Positions:
+        """The bin of each value, (n,); values beyond the last edges are in end bins."""
+        indices = self._place_codes(x) if self.coded else self._place_numbers(x)
+        if (indices < 0).any():
+            value = x[indices < 0][0]
+            word = "a value is missing" if np.isnan(value) else f"there is {value:g}"
+            raise InvalidInput(
+                f"X: {word}, and no bin is of such values; the data that the law was "
+                "made of had none"
+            )
+        return indices
+
+    def _place_numbers(self, x: Values) -> Positions:
+        indices = np.searchsorted(self.edges, x, side="left")
+        return np.where(np.isnan(x), self.missing, indices)
+
+    def _place_codes(self, x: Values) -> Positions:
+        codes = self.pieces.mean
+        indices = np.minimum(np.searchsorted(codes, x), len(codes) - 1)
+        same = (codes[indices] == x) | (np.isnan(codes[indices]) & np.isnan(x))
+        return np.where(same, indices, -1)
+
+    def tilt(self, x: Values, widths: Values) -> Tilt:
+        """The weighted law: bins keep their shares but for the factor ε.
+
+        In a bin with the share 0 nothing is drawn, so no bit of a row there is ever 1.
+        """
+        own = self.place(x)
+        rows = np.arange(len(x))
+        w = self.shares[own]
+        inside = np.zeros((len(self.shares), len(x)))
+        inside[own, rows] = w > 0.0
+        outside = np.repeat(self.shares[:, None], len(x), axis=1)
+        outside[own, rows] = 0.0
+        rest = outside.sum(axis=0)
+        np.divide(outside, rest, out=outside, where=rest > 0.0)
+        with np.errstate(divide="ignore"):
+            log_in, log_out = np.log(w), np.log(rest) - 0.5 / (self.scale * widths) ** 2
+        log_weight = np.logaddexp(log_in, log_out)
+        return Tilt(
+            self.pieces,
+            inside,
+            outside,
+            np.exp(log_in - log_weight),
+            np.exp(log_out - log_weight),
+            log_weight,
+        )
+
+    def log_kernel(self, x: Array, values: Array, bits: Array, width: Array) -> Array:
+        """−(1 − z) / (2 ν_j²)."""
+        del x, values
+        return np.asarray((bits - 1.0) / (2.0 * (self.scale * width) ** 2))
+
+
+# ---- Columns whose samples are weighted by bits alone
+
+
+def binned_columns(law: LimeLaw) -> tuple[BinnedColumn | None, ...]:
+    """The columns in bins, (D,); None for those whose kernel is of distances."""
+    own = map(without_glime, law.columns)
+    return tuple(c if isinstance(c, BinnedColumn) else None for c in own)
+
+
+# ---- Bins of the columns of a table, with their shares
+
+
+BinWeights: TypeAlias = Literal["frequency", "uniform"]
+
+
+def read_data(
+    X: Any,
+    schema: TableSchema | None,
+    categorical: Sequence[Hashable],
+    label: str = "X",
+) -> tuple[Points, Labels, TableSchema | None, Truths]:
+    """Encoded rows, their names, and which columns are categories."""
+    if schema is not None and len(categorical) > 0:
+        raise InvalidInput("categorical: the schema says which columns are categories")
+    if schema is None and len(categorical) > 0 and is_frame(X, label):
+        schema = TableSchema.of(X, categorical, what=label)
+    if schema is not None:
+        points, labels = schema.encode(X, label)
+        return points, labels, schema, schema.categorical
+    points, labels = read_points(X, label)
+    coded = np.zeros(points.shape[1], dtype=bool)
+    coded[_positions(categorical, points.shape[1])] = True
+    return points, labels, None, coded
+
+
+def _positions(categorical: Sequence[Hashable], n_columns: int) -> list[int]:
+    known = range(n_columns)
+    unknown = [column for column in categorical if column not in known]
+    if unknown:
+        raise InvalidInput(
+            f"categorical: expected positions from 0 to {n_columns - 1}, got "
+            f"{listed(unknown)}"
+        )
+    return [int(column) for column in categorical]  # type: ignore[call-overload]
+
+
+def columns_of(
+    points: Points,
+    names: Sequence[str],
+    schema: TableSchema | None,
+    coded: Truths,
+    n_bins: object,
+    weights: BinWeights,
+    package: bool,
+) -> list[BinnedColumn]:
+    """The bins of each column, with a share for each."""
+    known_word(weights, BinWeights, "weights")
+    own: Sequence[Column | None] = (
+        [None] * len(names) if schema is None else schema.columns
+    )
+    rules = read_rules(n_bins, names)
+    columns = []
+    for j, (name, values) in enumerate(zip(names, points.T, strict=True)):
+        if coded[j]:
+            columns.append(coded_column(codes_of(values, own[j]), weights))
+            continue
+        if package:
+            bins = _of_package(values, rules[j], name)
+        else:
+            known = values[~np.isnan(values)]
+            bins = NumberBins.of(values, rules[j].inner_edges(known))
+        columns.append(number_column(bins, weights, rules[j].n_bins))
+    return columns
+
+
+def number_column(
+    bins: NumberBins, weights: BinWeights = "frequency", asked: int = 0
+) -> BinnedColumn:
+    """The column of bins of numbers."""
+    return BinnedColumn(
+        bins.pieces,
+        _shares(bins.frequencies, weights),
+        bins.edges,
+        bins.words,
+        bins.missing,
+        asked=asked,
+    )
+
+
+def coded_column(codes: CodedBins, weights: BinWeights = "frequency") -> BinnedColumn:
+    """The column of categories."""
+    values, frequencies, names = codes
+    return BinnedColumn(
+        Pieces.of_values(values),
+        _shares(frequencies, weights),
+        np.zeros(0),
+        tuple(f"= {name}" for name in names),
+        coded=True,
+    )
+
+
+def codes_of(values: Array, column: Column | None) -> CodedBins:
+    """Codes, the share of each, and what they are called."""
+    if isinstance(column, Coded):
+        n_codes = len(column.frequencies)
+        known = np.arange(float(n_codes))
+        counts = np.bincount(column.codes(values), minlength=n_codes)
+        names = tuple(str(category) for category in column.categories)
+    else:
+        known, counts = np.unique(values, return_counts=True)
+        names = tuple(f"{value:.17g}" for value in known)
+    return known, counts / counts.sum(), names
+
+
+def _of_package(values: Array, rule: BinRule, name: str) -> NumberBins:
+    if np.isnan(values).any():
+        raise InvalidInput(
+            f"X: column {name!r} has missing numbers, and the lime package takes none; "
+            "without package=True they are a bin of their own"
+        )
+    return NumberBins.of_package(values, rule.inner_edges(values))
+
+
+def _shares(frequencies: Array, weights: BinWeights) -> Array:
+    """Frequencies, or the same share for each bin that has data."""
+    if weights == "frequency":
+        return frequencies
+    some = frequencies > 0.0
+    return np.asarray(some / some.sum())
+
+
+# ---- What readers of explanations have to know of the bins behind them
+
+
+_UNEVEN: Final = 1.1
+"""Shares of bins are uneven where the largest is so many times the smallest."""
+
+_MOVED: Final = 0.25
+"""Samples of a bin have another mean where it is so many deviations away."""
+
+_Named: TypeAlias = Sequence[tuple[str, BinnedColumn]]
+
+
+def notes_of_bins(
+    names: Sequence[str], columns: Sequence[BinnedColumn], points: Points
+) -> tuple[str, ...]:
+    """A sentence for each thing that is so of some rows (n, D), or of some bins."""
+    named = list(zip(names, columns, strict=True))
+    of_rows = (
+        (_outside, "values beyond all that are drawn, which count as in the end bins"),
+        (
+            _in_empty_bins,
+            "values in bins never drawn, where coefficients are 0",
+        ),
+        (_on_edges, "values on an edge, which belong to the bin below it"),
+    )
+    of_columns = (
+        (_constant, "have one bin, so that their coefficients are 0"),
+        (_merged, "have fewer bins than asked for, as quantiles are equal"),
+        (_uneven, "have bins that are not drawn alike"),
+    )
+    rows = (_note_of_rows(named, points, test, label) for test, label in of_rows)
+    bins = (_note_of_columns(named, test, label) for test, label in of_columns)
+    return tuple(note for note in (*rows, *bins, _moved(named)) if note)
+
+
+def _note_of_rows(
+    named: _Named,
+    points: Points,
+    test: Callable[[BinnedColumn, Array], Truths],
+    label: str,
+) -> str:
+    result = np.stack(
+        [test(column, x) for (_, column), x in zip(named, points.T, strict=True)],
+        axis=1,
+    )
+    if not result.any():
+        return ""
+    wrong = [
+        name for (name, _), some in zip(named, result.T, strict=True) if some.any()
+    ]
+    n_rows = int(result.any(axis=1).sum())
+    return f"{_rows(n_rows)} {label}: {listed(wrong, 3)}"
+
+
+def _note_of_columns(
+    named: _Named, test: Callable[[BinnedColumn], bool], label: str
+) -> str:
+    names = [name for name, column in named if test(column)]
+    return f"columns {label}: {listed(names, 3)}" if names else ""
+
+
+def _rows(count: int) -> str:
+    return "1 row has" if count == 1 else f"{count:,} rows have"
+
+
+def _outside(column: BinnedColumn, x: Array) -> Truths:
+    low, high = column.extent
+    return (x < low) | (x > high)
+
+
+def _in_empty_bins(column: BinnedColumn, x: Array) -> Truths:
+    return np.asarray(column.shares[column.place(x)] == 0.0)
+
+
+def _on_edges(column: BinnedColumn, x: Array) -> Truths:
+    return np.isin(x, column.edges)
+
+
+def _constant(column: BinnedColumn) -> bool:
+    return int((column.shares > 0.0).sum()) == 1
+
+
+def _merged(column: BinnedColumn) -> bool:
+    return len(column.edges) + 1 < column.asked and not _constant(column)
+
+
+def _uneven(column: BinnedColumn) -> bool:
+    if column.coded:
+        return False
+    shares = column.shares[: len(column.edges) + 1]
+    sampled = shares[shares > 0.0]
+    return len(sampled) > 0 and bool(sampled.max() > _UNEVEN * sampled.min())
+
+
+def _moved(named: _Named) -> str:
+    """Of bins whose samples have another mean than given, the one that is worst."""
+    result = list(_means(named))
+    if not result:
+        return ""
+    _, name, word, sampled, mean = max(result)
+    more = f", and {len(result) - 1:,} other bins" if len(result) > 1 else ""
+    return (
+        f"samples of a bin have another mean than the bin: {sampled:.4g} and "
+        f"{mean:.4g} for {name} {word}{more}"
+    )
+
+
+def _means(named: _Named) -> Iterator[tuple[float, str, str, float, float]]:
+    for name, column in named:
+        pieces = column.pieces
+        if column.coded or pieces.single.all():
+            continue
+        normals = pieces.normals
+        gaps = np.abs(normals.means - normals.mean) / normals.sd
+        words = [
+            word
+            for word, one in zip(column.bins, pieces.single, strict=True)
+            if not one
+        ]
+        for k in np.flatnonzero(gaps > _MOVED).tolist():
+            sampled, mean = float(normals.means[k]), float(normals.mean[k])
+            yield float(gaps[k]), name, words[k], sampled, mean
