@@ -46,7 +46,7 @@ ReadAs = TypeVar("ReadAs", bound=Boxes | SumOfProducts)
 
 @final
 @dataclass
-class Checked(Generic[ReadAs]):
+class CheckedReading(Generic[ReadAs]):
     """What a function was read as, compared with it at the first rows that are at hand.
 
     Among them are some of the first rows in which a column is missing that was there
@@ -59,17 +59,19 @@ class Checked(Generic[ReadAs]):
     known_missing: Truths | None = None
 
     @classmethod
-    def boxes_of(cls, function: Function) -> Checked[Boxes]:
+    def boxes_of(cls, function: Function) -> CheckedReading[Boxes]:
         """The boxes that the function says it is."""
-        return Checked(function, function.boxes)
+        return CheckedReading(function, function.boxes)
 
     @classmethod
-    def products_of(cls, function: Function, n_columns: int) -> Checked[SumOfProducts]:
+    def products_of(
+        cls, function: Function, n_columns: int
+    ) -> CheckedReading[SumOfProducts]:
         """The sum of products that the function says it is."""
         products = function.products_in(n_columns)
         if isinstance(products, NoProducts):
-            return Checked(function, None)
-        return Checked(function, products)
+            return CheckedReading(function, None)
+        return CheckedReading(function, products)
 
     def at(self, points: Points, labels: Labels) -> ReadAs | None:
         """What it is, if that is right; compared at up to 1000 of these rows at first.
@@ -187,7 +189,7 @@ class ExactMean(OfFunction):
     law: DataLaw
     structure: Boxes | SumOfProducts  # what f is
     # the same, compared with f at the reference rows
-    checked: Checked[Boxes] | Checked[SumOfProducts]
+    checked: CheckedReading[Boxes] | CheckedReading[SumOfProducts]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.function!r}, {self.law!r})"

@@ -16,7 +16,7 @@ from sklearn.svm import SVR
 
 import propopt as po
 from propopt.base.errors import InexactBoxesWarning, InvalidInput
-from propopt.functions.means import Checked, believed_products
+from propopt.functions.means import CheckedReading, believed_products
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.products.sums import NoProducts
 from propopt.tables.frames import Labels
@@ -119,7 +119,7 @@ def test_what_is_wrong_is_found_in_any_unit(unit, offset, wrong):
                 result = believed_products(function, X, Labels())
             assert isinstance(result, NoProducts)
             continue
-        checked = Checked.boxes_of(function)
+        checked = CheckedReading.boxes_of(function)
         checked.read = wronged(function.boxes, mean, wrong)
         with pytest.warns(InexactBoxesWarning, match="differs from its answer"):
             assert checked.at(X, Labels()) is None
@@ -136,7 +136,9 @@ def test_a_single_row_is_held_against_the_terms_that_add_up_to_it():
 def test_a_constant_model_is_believed_but_for_rounding():
     constant = GradientBoostingRegressor(n_estimators=3).fit(X, np.full(60, 0.1))
     function = po.wrap(constant)
-    assert Checked.boxes_of(function).at(X, Labels()) is not None
-    off = replace(Checked.boxes_of(function), read=function.boxes * (1.0 + 1e-10))
+    assert CheckedReading.boxes_of(function).at(X, Labels()) is not None
+    off = replace(
+        CheckedReading.boxes_of(function), read=function.boxes * (1.0 + 1e-10)
+    )
     with pytest.warns(InexactBoxesWarning, match="which is constant"):
         assert off.at(X, Labels()) is None

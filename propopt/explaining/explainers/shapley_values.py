@@ -21,7 +21,7 @@ from propopt.explaining.explainers.baseline import (
     WordsFound,
 )
 from propopt.functions import Function
-from propopt.functions.means import Checked
+from propopt.functions.means import CheckedReading
 from propopt.functions.texts import DocumentFunction
 from propopt.laws import perturbations
 from propopt.lime.text.text_reading import checked_subsets
@@ -520,7 +520,9 @@ class TreeShap(Baseline):
         return WordsFound(attributions=phi, base_value=base, prediction=whole)
 
     def _findings(self, request: Request) -> Findings:
-        boxes = Checked.boxes_of(request.function).at(request.points, request.labels)
+        boxes = CheckedReading.boxes_of(request.function).at(
+            request.points, request.labels
+        )
         if boxes is None:
             raise InvalidInput(
                 f"tree_shap: {request.function!r} is not read as a sum of trees; of a "
