@@ -324,6 +324,8 @@ def test_jumps_are_those_of_the_sum(f, g):
     assert smooth.jumps is None
     assert smooth.jumps_at(X).kind == "smooth"
     assert smooth.jumps.kind == "smooth"
+    assert smooth.calls.rows == 0
+    assert smooth.calls.trials >= smooth.jumps.evaluations
     assert (0.01 * g + f).jumps_at(X).kind == "jumps"
     assert (po.wrap(Ridge().fit(X, Y)) + g).jumps_at(X) is None  # exact
 
@@ -387,13 +389,33 @@ def test_functions_of_texts_are_summed():
     assert made.as_sum == (((1.0, one), (-2.0, other)), 1.0)
     assert_same(made.value(TEXTS), one.value(TEXTS) - 2 * other.value(TEXTS) + 1)
     assert_same(made.gradient(TEXTS), one.gradient(TEXTS) - 2 * other.gradient(TEXTS))
-    assert made.is_read
+    assert (made.calls.rows, one.calls.trials) == (4 + 4 + 12, 6)
+    assert made.calls.trials == 0  # its parts were tried
+    with made.calls.trying_out():
+        made.value(TEXTS)
+    assert (made.calls.rows, made.calls.trials, one.calls.trials) == (20, 4, 10)
+    document = made.text_schema.documents[0]
+    bits = np.array([[1, 1, 0, 0], [0, 1, 1, 1], [1, 1, 1, 1]], bool)
+    kept = [h.subsets(document).value(bits) for h in (made, one, other)]
+    assert_same(kept[0], kept[1] - 2 * kept[2] + 1.0)
+    counts = made.value_at(np.eye(len(made.text_schema.vocabulary)))  # as bags of words
+    assert_same(counts, made.value(list(made.text_schema.vocabulary)))
     whole, first, second = (po.lime.text_limits(h, TEXTS) for h in (made, one, other))
     assert whole.is_exact
     for row, a, b in zip(
         whole.coefficients, first.coefficients, second.coefficients, strict=True
     ):
         assert_same(row, a - 2 * b)
+
+
+def test_a_sum_of_texts_is_read_where_all_parts_are():
+    read = of_texts(CountVectorizer(token_pattern=r"\w+"))
+    called = po.wrap(lambda texts: [len(t) for t in texts], data=read.text_schema)
+    made = read + called
+    assert not made.is_read
+    assert made.structure is called.structure
+    assert made.bag_refusal is not None
+    assert_same(made.value(TEXTS), read.value(TEXTS) + [len(t) for t in TEXTS])
 
 
 def test_texts_of_other_rules_or_documents_are_refused(f):
