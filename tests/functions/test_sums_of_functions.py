@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,7 @@ from sklearn.svm import SVR
 
 import propopt as po
 from propopt.base.errors import InvalidInput
+from propopt.functions.function import OfFunction
 from propopt.functions.means import ExactMean
 
 
@@ -305,6 +307,26 @@ def test_a_mean_of_a_sum_is_the_sum_of_means(f, g):
     assert_same(estimate.values, slopes(f - g, X, FEW).values, np.ones(1))
 
 
+class InFiveBlocks(OfFunction):
+    """A sampled mean whose ten blocks of draws are taken by twos."""
+
+    gradient_method = "sampled"
+
+    def __init__(self, function):
+        self.function = function
+
+    def estimate_at(self, points, labels):
+        told = self.function.estimate_at(points, labels)
+        blocks = (told.blocks[::2] + told.blocks[1::2]) / 2
+        return replace(told, blocks=blocks)
+
+    def _value(self, points, labels, /):
+        return self.function.value_at(points, labels)
+
+    def _gradient(self, points, labels, /):
+        return self.function.gradient_at(points, labels)
+
+
 def test_errors_of_sums_are_those_of_blocks(f):
     drawn = po.smoothed(po.wrap(lambda X: X[:, 0] ** 2), law="data", data=X)
     exact = po.smoothed(f, law="data", data=X)
@@ -316,6 +338,9 @@ def test_errors_of_sums_are_those_of_blocks(f):
     unknown = (po.wrap(lambda X: X[:, 0]) + exact).estimate(FEW)
     assert unknown.standard_errors is None
     assert not unknown.exact
+    fewer = InFiveBlocks(drawn)
+    assert len((fewer + exact).estimate(FEW).blocks) == 5
+    assert (fewer + drawn).estimate(FEW).blocks is None
 
 
 def test_jumps_are_those_of_the_sum(f, g):
