@@ -1,4 +1,4 @@
-"""What work may take: threads, memory, batches, other processes, optional packages."""
+"""What work may take: threads, memory, calls, other processes, optional packages."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from numbers import Integral
 from pathlib import Path
 from threading import Lock
 from types import ModuleType
-from typing import Any, Final, TypeVar, final
+from typing import Any, Final, TypeAlias, TypeVar, final
 
 import joblib
 import psutil
@@ -327,6 +327,87 @@ def call_blocks(shape: tuple[int, ...], most: int) -> Iterator[slice]:
     n_rows, n_columns = shape
     calls = replace(MODEL_CALLS, n_rows=min(MODEL_CALLS.n_rows, most))
     return calls.blocks(n_rows, 8 * n_columns)
+
+
+# ---- How often a model was asked
+
+
+Hearer: TypeAlias = Callable[[int], None]
+
+
+@dataclass
+class Calls:
+    """How often a model was asked; not exact if several threads ask at once."""
+
+    rows: int = 0  # rows given to the model
+    batches: int = 0  # tables that they were given in
+    trials: int = 0  # rows that it was given besides
+    is_trial: bool = field(default=False, init=False, repr=False, compare=False)
+    """Whether what is asked now is a trial, of a few rows."""
+
+    _hearer: Hearer | None = field(default=None, init=False, repr=False, compare=False)
+
+    def add(self, rows: int) -> None:
+        """Count one table of so many rows, which the model is given next."""
+        if self._hearer is not None:
+            self._hearer(self.rows)
+        self.rows += rows
+        self.batches += 1
+
+    @contextmanager
+    def trying_out(self) -> Iterator[None]:
+        """Count what is asked meanwhile as a trial."""
+        before, was_trial = (self.rows, self.batches), self.is_trial
+        self.is_trial = True
+        try:
+            with self.heard_by(None):
+                yield
+        finally:
+            self.is_trial = was_trial
+            self.trials += self.rows - before[0]
+            self.rows, self.batches = before
+
+    @contextmanager
+    def heard_by(self, hearer: Hearer | None) -> Iterator[None]:
+        """Within, tell before each call how many rows the model was given."""
+        before, self._hearer = self._hearer, hearer
+        try:
+            yield
+        finally:
+            self._hearer = before
+
+    def try_out(self, rows: int) -> None:
+        """Count so many rows of a trial."""
+        self.trials += rows
+
+
+@final
+@dataclass
+class JointCalls(Calls):
+    """How often functions were asked together: as often as the one asked most."""
+
+    parts: tuple[Calls, ...] = ()
+
+    @contextmanager
+    def asking(self) -> Iterator[None]:
+        """Count what the parts are asked within."""
+        if self._hearer is not None:
+            self._hearer(self.rows)
+        before = [replace(part) for part in self.parts]
+        yield
+        pairs = list(zip(self.parts, before, strict=True))
+        self.rows += max(now.rows - then.rows for now, then in pairs)
+        self.batches += max(now.batches - then.batches for now, then in pairs)
+        self.trials += max(now.trials - then.trials for now, then in pairs)
+
+    @contextmanager
+    def trying_out(self) -> Iterator[None]:
+        """Count what is asked meanwhile as a trial, of the parts too."""
+        with ExitStack() as stack:
+            for part in self.parts:
+                stack.enter_context(part.trying_out())
+            stack.enter_context(super().trying_out())
+            yield
 
 
 # ---- Work in other processes, which end with the one that gave it to them

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from numbers import Integral
@@ -164,6 +164,64 @@ class Quantity:
     position: int | None = None
     # the name of the column that the model was taught to predict
     outcome: str | None = None
+    words: str | None = None  # of a sum of such numbers: what it is
+
+    @classmethod
+    def sum_of(
+        cls, parts: Sequence[tuple[float, Quantity]], base: float = 0.0
+    ) -> Quantity:
+        """Base + Σ weight · quantity, such as the difference of two models' log-odds.
+
+        Parameters
+        ----------
+        parts : sequence of (float, Quantity)
+            At least one.
+        base : float
+            What is added to them.
+
+        Examples
+        --------
+        >>> from propopt.base.text import Quantity
+        >>> old, new = (
+        ...     Quantity(model=name, kind="log_odds", outcome="churn", label=1)
+        ...     for name in ("LGBMClassifier", "XGBClassifier")
+        ... )
+        >>> str(Quantity.sum_of([(1.0, new), (-1.0, old)]))
+        'difference of log-odds of churn = 1, by XGBClassifier less LGBMClassifier'
+        """
+        ordered = sorted(parts, key=lambda part: part[0] < 0.0)  # what is added first
+        weights, first = [weight for weight, _ in ordered], ordered[0][1]
+        names = [quantity.model for _, quantity in ordered]
+        by = " and ".join(dict.fromkeys(names))
+        alike = len({replace(quantity, model="") for _, quantity in ordered}) == 1
+        is_mean = all(math.isclose(weight * len(parts), 1.0) for weight in weights)
+        if weights == [1.0, -1.0]:
+            sort, by = "difference", " less ".join(names)
+        elif set(weights) == {1.0}:
+            sort = "sum"
+        elif is_mean:
+            sort = "mean"
+        else:
+            sort = "weighted sum"
+            # names tell which weight is whose, where they are in the words
+            alike &= len(parts) > MOST_WRITTEN or not first.is_by_name
+        words = f"{sort} of {first.of_several}{_constant(base)}"
+        if len(parts) == 1 or not alike:
+            words = _formula(ordered, base)
+        known = first if alike or len(parts) == 1 else cls(model=by)
+        return replace(known, model=by, words=words)
+
+    @property
+    def is_by_name(self) -> bool:
+        """Whether the model's name is all that tells what it is."""
+        return self.kind == "value" and self.outcome is None
+
+    @property
+    def of_several(self) -> str:
+        """What it is, of several models."""
+        if not self.is_by_name:
+            return self.in_words()
+        return "predictions" + ("" if self.position is None else f" {self.position}")
 
     @property
     def noun(self) -> str:
@@ -172,6 +230,8 @@ class Quantity:
 
     def in_words(self) -> str:
         """What is explained, without the model where it is clear without."""
+        if self.words is not None:
+            return self.words
         if self.kind == "value":
             place = "" if self.position is None else f" {self.position}"
             if self.outcome is None:
@@ -181,8 +241,8 @@ class Quantity:
 
     def __str__(self) -> str:
         words = self.in_words()
-        by_name = self.kind == "value" and self.outcome is None
-        return words if by_name else f"{words}, by {self.model}"
+        named = self.is_by_name if self.words is None else self.model in words
+        return words if named else f"{words}, by {self.model}"
 
     def of_outcome(self, outcome: str | None) -> Self:
         """The same of a column that is known by name; None changes nothing."""
@@ -200,4 +260,37 @@ class Quantity:
 
     def as_fields(self) -> dict[str, Any]:
         """Its fields as plain values, which ``Quantity(**fields)`` takes."""
-        return dict(vars(self))
+        fields = dict(vars(self))
+        if self.words is None:
+            del fields["words"]
+        return fields
+
+
+MOST_WRITTEN: Final = 4
+"""Terms of a sum that are written one by one."""
+
+
+def _formula(parts: Sequence[tuple[float, Quantity]], base: float) -> str:
+    """Such as ``"prediction of Ridge − 2 × prediction of SVR + 1"``."""
+    if len(parts) > MOST_WRITTEN:
+        return f"sum of {len(parts)} functions"
+    terms = [(weight, quantity.in_words()) for weight, quantity in parts]
+    return linear_sum(terms, sign="−", times=" × ") + _constant(base)
+
+
+def _constant(base: float) -> str:
+    return "" if base == 0.0 else f" {'−' if base < 0.0 else '+'} {abs(base):.6g}"
+
+
+def linear_sum(
+    terms: Iterable[tuple[float, str]], *, sign: str = "-", times: str = " * "
+) -> str:
+    """A sum as it is written: ``"a - 2 * b"``."""
+    result = ""
+    for weight, term in terms:
+        size = "" if abs(weight) == 1.0 else f"{abs(weight):.6g}{times}"
+        between = f" {sign} " if weight < 0.0 else " + "
+        if not result:
+            between = sign if weight < 0.0 else ""
+        result += f"{between}{size}{term}"
+    return result

@@ -12,9 +12,9 @@ from typing import Final, final
 import numpy as np
 
 from propopt.base.arrays import Points
-from propopt.base.resources import MODEL_CALLS
+from propopt.base.resources import MODEL_CALLS, Calls
 from propopt.base.terminal import PlainConsole, is_silent
-from propopt.functions.function import Calls, Function
+from propopt.functions.function import Function
 from propopt.tables.frames import Labels
 
 

@@ -1,13 +1,13 @@
-"""What a function under explanation is, and how often it was called."""
+"""What a function under explanation is, and sums of several."""
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any, TypeAlias, final, overload
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from typing import Any, Final, TypeAlias, TypeGuard, TypeVar, final, overload
 
 import numpy as np
 import pandas as pd
@@ -15,8 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.base.errors import InvalidInput
-from propopt.base.text import Quantity
-from propopt.functions.jumps import Jumps
+from propopt.base.resources import Calls, JointCalls
+from propopt.base.text import MOST_WRITTEN, Quantity, linear_sum
+from propopt.functions.jumps import JUMP_SEED, Jumps, Segments, jumps_along
 from propopt.losses.faithfulness import Estimate
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.products.sums import NoProducts, SumOfProducts
@@ -28,55 +29,7 @@ from propopt.tables.schema import Encoding, TableSchema
 # ---- What a function under explanation is: values and gradients at points
 
 
-Hearer: TypeAlias = Callable[[int], None]
-
-
-@final
-@dataclass
-class Calls:
-    """How often a model was asked; not exact if several threads ask at once."""
-
-    rows: int = 0  # rows given to the model
-    batches: int = 0  # tables that they were given in
-    trials: int = 0  # rows that it was given besides
-    is_trial: bool = field(default=False, init=False, repr=False, compare=False)
-    """Whether what is asked now is a trial, of a few rows."""
-
-    _hearer: Hearer | None = field(default=None, init=False, repr=False, compare=False)
-
-    def add(self, rows: int) -> None:
-        """Count one table of so many rows, which the model is given next."""
-        if self._hearer is not None:
-            self._hearer(self.rows)
-        self.rows += rows
-        self.batches += 1
-
-    @contextmanager
-    def trying_out(self) -> Iterator[None]:
-        """Count what is asked meanwhile as a trial."""
-        before, was_trial = (self.rows, self.batches), self.is_trial
-        self.is_trial = True
-        try:
-            with self.heard_by(None):
-                yield
-        finally:
-            self.is_trial = was_trial
-            self.trials += self.rows - before[0]
-            self.rows, self.batches = before
-
-    @contextmanager
-    def heard_by(self, hearer: Hearer | None) -> Iterator[None]:
-        """Within, tell before each call how many rows the model was given."""
-        before, self._hearer = self._hearer, hearer
-        try:
-            yield
-        finally:
-            self._hearer = before
-
-    def try_out(self, rows: int) -> None:
-        """Count so many rows of a trial."""
-        self.trials += rows
-
+_Told = TypeVar("_Told")
 
 EXACT = "exact"
 
@@ -86,6 +39,9 @@ class Function(ABC):
 
     Subclasses give ``_value``, ``_gradient`` and :attr:`gradient_method`; what they are
     given has been checked, and what they return is checked here.
+
+    Functions of the same inputs can be added and scaled, as numbers can: ``f - g`` is
+    what changed between two models, ``(f + g) / 2`` their mean.
 
     Examples
     --------
@@ -98,7 +54,66 @@ class Function(ABC):
     >>> cube.gradient(X)
     array([[ 3., 12.],
            [ 0.,  3.]])
+    >>> (2 * cube - Power(degree=1) + 3.0).value(X)
+    array([18.,  2.])
     """
+
+    __array_ufunc__ = None  # np.float64(0.5) * function is ours to answer
+
+    def __add__(self, other: object) -> Function:
+        own, base = self.as_sum
+        if _is_number(other):
+            return self._summed(own, base + float(other))
+        if not isinstance(other, Function):
+            return NotImplemented
+        terms, constant = other.as_sum
+        return self._summed(_merged((*own, *terms)), base + constant)
+
+    __radd__ = __add__
+
+    def __mul__(self, weight: object) -> Function:
+        if not _is_number(weight):
+            return NotImplemented
+        number, (own, base) = float(weight), self.as_sum
+        return self._summed(tuple((number * w, f) for w, f in own), number * base)
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Function:
+        return self * -1.0
+
+    def __sub__(self, other: object) -> Function:
+        if not (_is_number(other) or isinstance(other, Function)):
+            return NotImplemented
+        return self + -1.0 * other
+
+    def __rsub__(self, other: object) -> Function:
+        return (-self).__add__(other)
+
+    def __truediv__(self, number: object) -> Function:
+        if not _is_number(number):
+            return NotImplemented
+        if number == 0:
+            raise InvalidInput(f"{self!r}: a function cannot be divided by zero")
+        terms, base = self.as_sum
+        by = float(number)
+        return self._summed(tuple((w / by, f) for w, f in terms), base / by)
+
+    @property
+    def as_sum(self) -> tuple[WeightedFunctions, float]:
+        """What it adds up: functions with their weights, and a constant."""
+        return ((1.0, self),), 0.0
+
+    def _summed(self, terms: WeightedFunctions, base: float) -> Function:
+        """A sum of functions of which this is one, or is made of some."""
+        if not all(map(math.isfinite, (base, *(weight for weight, _ in terms)))):
+            raise InvalidInput(f"{self!r}: weights and constants have to be finite")
+        alone = len(terms) == 1 and terms[0][0] == 1.0 and base == 0.0
+        return terms[0][1] if alone else self._sum_of(terms, base)
+
+    def _sum_of(self, terms: WeightedFunctions, base: float) -> Function:
+        """The sum of functions as one."""
+        return SumOfFunctions(terms, base)
 
     def value(self, X: ArrayLike | pd.DataFrame) -> Values:
         """Values f(x_n), shape (N,).
@@ -525,3 +540,263 @@ class OfFunction(Function):
     def calls(self) -> Calls:
         """Those of the function."""
         return self.function.calls
+
+
+# ---- Sums of functions: what changed between two models, the mean of several
+
+
+WeightedFunctions: TypeAlias = "tuple[tuple[float, Function], ...]"
+"""Functions, each with its weight."""
+
+NO_SUM: Final = "a sum of functions is of one and the same table"
+
+REMEDY: Final = "give wrap the same table for all, po.wrap(model, data=X_train)"
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class SumOfFunctions(Function):
+    """Base + Σ_k weight_k f_k(x), of functions of one and the same table.
+
+    Sums and scalings of functions make it. What is exact of all parts is exact of the
+    sum: gradients, estimates, boxes, products.
+    """
+
+    terms: WeightedFunctions  # at least one; each function once
+    base: float = 0.0  # what is added to them
+
+    def __post_init__(self) -> None:
+        _refuse_other_tables(self.parts)
+
+    def __repr__(self) -> str:
+        if len(self.terms) > MOST_WRITTEN:
+            return f"{type(self).__name__}({len(self.terms)} functions)"
+        sign = "-" if self.base < 0.0 else "+"
+        constant = f" {sign} {abs(self.base):.6g}" if self.base else ""
+        return linear_sum((w, repr(part)) for w, part in self.terms) + constant
+
+    @property
+    def parts(self) -> tuple[Function, ...]:
+        """The functions, without their weights."""
+        return tuple(part for _, part in self.terms)
+
+    @property
+    def as_sum(self) -> tuple[WeightedFunctions, float]:
+        """Its terms: sums of sums are flat."""
+        return self.terms, self.base
+
+    @cached_property
+    def quantity(self) -> Quantity:
+        """The sum, or the difference, of those of the parts."""
+        told = [(weight, part.quantity) for weight, part in self.terms]
+        return Quantity.sum_of(told, self.base)
+
+    @cached_property
+    def calls(self) -> JointCalls:
+        """Rows that it was asked for; each part counts its own."""
+        return JointCalls(parts=tuple(part.calls for part in self.parts))
+
+    @property
+    def schema(self) -> TableSchema | None:
+        """That of the first part which has one; others agree with it."""
+        return _first(part.schema for part in self.parts)
+
+    @property
+    def features(self) -> tuple[str, ...] | None:
+        """Those of the first part that tells."""
+        return _first(part.features for part in self.parts)
+
+    @property
+    def observed(self) -> tuple[Atoms | None, ...] | None:
+        """Those of the first part that was told of a table."""
+        return _first(part.observed for part in self.parts)
+
+    @property
+    def gradient_method(self) -> str:
+        """``"exact"`` where all parts are; else the rules of the parts."""
+        return "; ".join(dict.fromkeys(part.gradient_method for part in self.parts))
+
+    @property
+    def piecewise_constant(self) -> bool:
+        """Whether all parts are."""
+        return all(part.piecewise_constant for part in self.parts)
+
+    @property
+    def jumps(self) -> Jumps | None:
+        """What the jump test of the sum found."""
+        return self._verdicts[0] if self._verdicts else None
+
+    def jumps_at(self, points: Points, labels: Labels | None = None) -> Jumps | None:
+        """The sum is tested, unless all parts are exact or known to jump."""
+        known = self.piecewise_constant or self.gradient_method == EXACT
+        if known or self.boxes is not None or self._verdicts:
+            return self.jumps
+        numeric = np.full(points.shape[1], True)
+        if self.schema is not None:
+            numeric = ~self.schema.categorical
+        rng = np.random.default_rng(JUMP_SEED)
+        segments = Segments.between(points, numeric, rng)
+        if segments is not None:
+            names = Labels() if labels is None else labels.of_columns()
+            with self.calls.trying_out():
+                verdict = jumps_along(
+                    lambda between: self._value(between, names), segments, repr(self)
+                )
+            self._verdicts.append(verdict)
+        return self.jumps
+
+    @cached_property
+    def _verdicts(self) -> list[Jumps]:
+        """That of the jump test, once it was made."""
+        return []
+
+    @cached_property
+    def boxes(self) -> Boxes | None:
+        """Those of all parts."""
+        return self._sum_of_boxes([part.boxes for part in self.parts])
+
+    @cached_property
+    def margin_boxes(self) -> Boxes | None:
+        """Those of all parts."""
+        return self._sum_of_boxes([part.margin_boxes for part in self.parts])
+
+    def _sum_of_boxes(self, boxes: list[Boxes | None]) -> Boxes | None:
+        read = [part for part in boxes if part is not None]
+        if len(read) < len(boxes) or len({part.n_columns for part in read}) > 1:
+            return None
+        weights = [weight for weight, _ in self.terms]
+        parts = [w * part for w, part in zip(weights, read, strict=True)]
+        return Boxes.sum_of(parts) + self.base
+
+    @cached_property
+    def products(self) -> SumOfProducts | NoProducts:
+        """Those of all parts; formulas have as many columns as models beside them."""
+        told = [part.products for part in self.parts]
+        counts = {one.n_columns for one in told if isinstance(one, SumOfProducts)}
+        if len(counts) == 1:
+            return self.products_in(counts.pop())
+        return _first(one for one in told if isinstance(one, NoProducts)) or NoProducts(
+            f"{self!r} adds up functions of {listed(sorted(counts))} columns"
+        )
+
+    def products_in(self, n_columns: int) -> SumOfProducts | NoProducts:
+        """Those of all parts."""
+        if self.boxes is not None:
+            return self.boxes.as_products()
+        scaled = []
+        for weight, part in self.terms:
+            read = part.products_in(n_columns)
+            if isinstance(read, NoProducts):
+                return read
+            scaled.append(read.scaled(weight))
+        if any(part.n_columns != n_columns for part in scaled):
+            return NoProducts(f"{self!r} has parts of other than {n_columns} columns")
+        return SumOfProducts.sum_of(scaled).plus(self.base)
+
+    def effects_at(self, points: Points) -> NDArray[np.bool_] | None:
+        """Where the gradients of parts are."""
+        return _either([part.effects_at(points) for part in self.parts])
+
+    def estimate_at(self, points: Points, labels: Labels) -> Estimate:
+        """Exact where all parts are; errors are those of blocks of draws of the sum."""
+        before = self.calls.rows
+        with self.calls.asking():
+            told = [part.estimate_at(points, labels) for part in self.parts]
+        sampled = [one for one in told if not one.exact]
+        sizes = {None if one.blocks is None else len(one.blocks) for one in sampled}
+        in_blocks = len(sizes) == 1 and None not in sizes
+        weights = [weight for weight, _ in self.terms]
+        pairs = list(zip(weights, told, strict=True))
+        blocks = [
+            weight * (one.values[None] if one.blocks is None else one.blocks)
+            for weight, one in pairs
+        ]
+        return Estimate(
+            values=_total([weight * one.values for weight, one in pairs]),
+            source="; ".join(dict.fromkeys(one.source for one in told)),
+            exact=not sampled,
+            blocks=_total(blocks) if in_blocks else None,
+            n_draws=max(one.n_draws for one in told),
+            evaluations=self.calls.rows - before,
+            labels=reduce(Labels.or_else, (one.labels for one in told)),
+            effects=_either([one.effects for one in told]),
+            notes=tuple(dict.fromkeys(note for one in told for note in one.notes)),
+        )
+
+    def _value(self, points: Points, labels: Labels, /) -> Values:
+        with self.calls.asking():
+            values = [w * part.value_at(points, labels) for w, part in self.terms]
+        return _total(values) + self.base
+
+    def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
+        with self.calls.asking():
+            return _total(
+                [w * part.gradient_at(points, labels) for w, part in self.terms]
+            )
+
+
+def _is_number(other: object) -> TypeGuard[float]:
+    return isinstance(other, int | float | np.integer | np.floating)
+
+
+def _merged(terms: WeightedFunctions) -> WeightedFunctions:
+    """Each function once, in order."""
+    weights: dict[int, float] = {}
+    for weight, part in terms:
+        weights[id(part)] = weights.get(id(part), 0.0) + weight
+    parts = {id(part): part for _, part in terms}
+    return tuple((weights[key], part) for key, part in parts.items())
+
+
+def _first(found: Iterable[_Told | None]) -> _Told | None:
+    """The first that is there."""
+    return next((one for one in found if one is not None), None)
+
+
+def _total(parts: Sequence[Array]) -> Array:
+    """The sum of arrays, in order."""
+    return np.asarray(reduce(np.add, parts))
+
+
+def _either(effects: Sequence[NDArray[np.bool_] | None]) -> NDArray[np.bool_] | None:
+    """Where any of them is; None where all are nowhere."""
+    told = [one for one in effects if one is not None]
+    return np.asarray(reduce(np.logical_or, told)) if told else None
+
+
+def _refuse_other_tables(parts: Sequence[Function]) -> None:
+    """Refuse parts that do not take the same table, and say what differs."""
+    for part in parts:
+        if part.encoding is not None and part.schema is None:
+            raise InvalidInput(f"{part!r}: {NO_SUM}, and this is one of texts")
+    first = _first(part if part.schema else None for part in parts)
+    if first is None:
+        named = [part for part in parts if part.features is not None]
+        for other in named[1:]:
+            _refuse_other_names(named[0], named[0].features, other)
+        return
+    schema = first.schema
+    assert schema is not None
+    for other in parts:
+        if other.schema is not None:
+            differs = schema.difference(other.schema)
+            if differs is not None:
+                raise InvalidInput(
+                    f"{first!r} and {other!r}: {NO_SUM}, and theirs differ in "
+                    f"{differs}; {REMEDY}"
+                )
+        elif schema.categorical.any():
+            raise InvalidInput(
+                f"{other!r}: {NO_SUM}, and that of {first!r} has categories, of which "
+                f"this one knows nothing; {REMEDY}"
+            )
+        elif other.features is not None:
+            _refuse_other_names(first, schema.names, other)
+
+
+def _refuse_other_names(first: Function, names: Any, other: Function) -> None:
+    if tuple(names) != other.features:
+        raise InvalidInput(
+            f"{first!r} and {other!r}: {NO_SUM}, and the columns that they know are "
+            f"{listed(tuple(names))} and {listed(other.features or ())}; {REMEDY}"
+        )

@@ -156,6 +156,9 @@ def _was_single(array: NDArray[Any]) -> bool:
 JumpKind: TypeAlias = Literal["smooth", "strongly curved", "jumps", "constant"]
 Along: TypeAlias = Callable[[Points], Values]
 
+JUMP_SEED: Final = 0
+"""Of the rows between which a model is tested."""
+
 N_SEGMENTS: Final = 64
 FEW_NODES, MANY_NODES = 8, 32
 STEP: Final = 1e-3

@@ -38,6 +38,7 @@ from propopt.functions.differences import (
 from propopt.functions.function import EXACT, Function
 from propopt.functions.jumps import (
     FEWEST,
+    JUMP_SEED,
     MOST,
     Jumps,
     Segments,
@@ -72,9 +73,6 @@ def _is_misfit(error: Exception) -> bool:
     library = type(error).__module__.partition(".")[0]
     return isinstance(error, MISFITS) or library in LIBRARIES
 
-
-JUMP_SEED = 0
-"""Of the rows between which a model is tested."""
 
 SHORTEST = 1e-9
 """Seconds, where the clock stood still."""

@@ -15,16 +15,22 @@ from numpy.typing import NDArray
 
 from propopt.base.arrays import Attributions, Points, Truths, Values
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import MODEL_CALLS
+from propopt.base.resources import MODEL_CALLS, Calls, JointCalls
 from propopt.base.text import Quantity, printable
-from propopt.functions.function import EXACT, Calls, Function, OfFunction
+from propopt.functions.function import (
+    EXACT,
+    NO_SUM,
+    Function,
+    OfFunction,
+    WeightedFunctions,
+)
 from propopt.functions.jumps import Answers, refuse_other_answers
 from propopt.functions.models import TRIAL_ROWS, Trial
 from propopt.functions.outputs import Readout
 from propopt.functions.torch_modules import TorchModel
 from propopt.losses.faithfulness import Estimate
 from propopt.structures.subsets.sets import NoSetFunction, SetFunction
-from propopt.structures.tfidf.text_sums import TextStructure
+from propopt.structures.tfidf.text_sums import AddedTexts, TextStructure
 from propopt.structures.tfidf.vectorisers import VECTORISERS, CountsWords
 from propopt.tables.columns import Categorical
 from propopt.tables.documents import Document, TextSchema, read_texts
@@ -313,7 +319,7 @@ class TextFunction(Function):
     """
 
     quantity: Quantity = field()
-    values_of: Callable[[list[str]], Any] | Readout | TorchTexts
+    values_of: Callable[[list[str]], Any] | Readout | TorchTexts | SumOfTexts
     text_schema: TextSchema
     structure: TextStructure | NoSetFunction
     vectorisers: tuple[CountsWords, ...] = ()
@@ -345,9 +351,48 @@ class TextFunction(Function):
     def asked(self) -> AskedModel:
         """The model behind it, which counts what it is asked."""
         own = self.values_of
+        trial = Trial(done=isinstance(own, SumOfTexts))  # whose parts are tried
         if not isinstance(own, Readout | TorchTexts):
             own = Readout(own, as_texts, "value", None)
-        return AskedModel(repr(self), own, self.calls, self.batch_rows)
+        return AskedModel(repr(self), own, self.calls, self.batch_rows, trial)
+
+    @cached_property
+    def calls(self) -> Calls:
+        """Texts that the model was given; each part of a sum counts its own."""
+        if not isinstance(self.values_of, SumOfTexts):
+            return Calls()
+        return JointCalls(parts=tuple(part.calls for _, part in self.values_of.terms))
+
+    @property
+    def as_sum(self) -> tuple[WeightedFunctions, float]:
+        """What it adds up: sums of sums are flat."""
+        own = self.values_of
+        return (own.terms, own.base) if isinstance(own, SumOfTexts) else super().as_sum
+
+    def _sum_of(self, terms: WeightedFunctions, base: float) -> TextFunction:
+        """A function of the same documents, read where all parts are."""
+        parts = [(w, part) for w, part in terms if isinstance(part, TextFunction)]
+        if len(parts) < len(terms):
+            raise InvalidInput(
+                f"{self!r}: {NO_SUM}, and this is one of texts; functions of the same "
+                "texts can be added to it"
+            )
+        for _, part in parts:
+            differs = self.text_schema.difference(part.text_schema)
+            if differs is not None:
+                raise InvalidInput(
+                    f"{self!r} and {part!r}: {NO_SUM}, and the {differs} of theirs "
+                    "differ; give wrap one po.TextSchema.of(texts, rule) for both, as "
+                    "data"
+                )
+        vectorisers = [part.vectorisers for _, part in parts]
+        return TextFunction(
+            quantity=Quantity.sum_of([(w, part.quantity) for w, part in parts], base),
+            values_of=SumOfTexts(tuple(parts), base),
+            text_schema=self.text_schema,
+            structure=_sum_of_structures(parts, base),
+            vectorisers=sum(vectorisers, ()) if all(vectorisers) else (),
+        )
 
     def value(self, X: Any) -> Values:
         """Values f(x_n), shape (N,), of any texts: their words need not be known.
@@ -500,3 +545,31 @@ class TextFunction(Function):
         ends = np.cumsum([document.n_words for document in documents], dtype=np.intp)
         parts = np.split(without, ends)[: len(documents)]
         return [value - part for value, part in zip(values, parts, strict=True)]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class SumOfTexts:
+    """Base + Σ_k weight_k f_k of texts."""
+
+    terms: tuple[tuple[float, TextFunction], ...]  # at least one
+    base: float  # what is added to them
+
+    def __call__(self, texts: list[str]) -> Values:
+        """Values, shape (n,): each part is asked once."""
+        values = np.full(len(texts), self.base)
+        for weight, part in self.terms:
+            values += weight * part.asked.values(texts)
+        return values
+
+
+def _sum_of_structures(
+    parts: Sequence[tuple[float, TextFunction]], base: float
+) -> AddedTexts | NoSetFunction:
+    """What a sum is made of; why the first part is not read that is not."""
+    read = []
+    for weight, part in parts:
+        if isinstance(part.structure, NoSetFunction):
+            return part.structure
+        read.append((weight, part.structure))
+    return AddedTexts(tuple(read), base)

@@ -209,6 +209,11 @@ class Coded(Column):
         """The K categories, in the order of their codes."""
 
     @property
+    @abstractmethod
+    def known(self) -> tuple[Hashable, ...]:
+        """Those of them that are not missing."""
+
+    @property
     def words(self) -> tuple[str, ...]:
         """What is written for each code."""
         return tuple(map(str, self.categories))
@@ -268,11 +273,15 @@ class Categorical(Coded):
 
     @property
     def categories(self) -> tuple[Hashable, ...]:
-        return (*self.levels.tolist(), self.absent)
+        return (*self.known, self.absent)
+
+    @property
+    def known(self) -> tuple[Hashable, ...]:
+        return tuple(self.levels.tolist())
 
     @property
     def words(self) -> tuple[str, ...]:
-        return (*map(str, self.levels.tolist()), "missing")
+        return (*map(str, self.known), "missing")
 
     def encode(self, frame: pd.DataFrame, what: str) -> Array:
         column = frame[self.name]
@@ -338,6 +347,8 @@ class OneHot(Coded):
     @property
     def categories(self) -> tuple[Hashable, ...]:
         return self.members
+
+    known = categories
 
     def missing(self, values: Array) -> NDArray[np.bool_]:
         """Nowhere: columns of 0 and 1 say which category it is."""

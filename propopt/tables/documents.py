@@ -469,6 +469,19 @@ class TextSchema:
         """The labels of the D columns: the words."""
         return self.vocabulary
 
+    def difference(self, other: TextSchema) -> str | None:
+        """What encodes a text otherwise in another schema; None where nothing does.
+
+        Parameters
+        ----------
+        other : TextSchema
+            The words of the same documents, or of others.
+        """
+        if self.rule != other.rule:
+            return "rules of words"
+        own, its = ([d.text for d in x.documents] for x in (self, other))
+        return None if own == its else "documents"
+
     @cached_property
     def places(self) -> dict[str, int]:
         """Where each word stands in the vocabulary."""

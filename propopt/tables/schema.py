@@ -326,6 +326,29 @@ class TableSchema:
         sizes = {name: read_positive(scale[name], f"scale[{name!r}]") for name in scale}
         return np.array([sizes.get(name, 1.0) for name in self.names])
 
+    def difference(self, other: TableSchema) -> str | None:
+        """What encodes a row otherwise in another schema; None where nothing does.
+
+        Parameters
+        ----------
+        other : TableSchema
+            Frequencies and means may be others.
+        """
+        for first, second in (
+            (tuple(self.header), tuple(other.header)),
+            (self.names, other.names),
+        ):
+            if first != second:
+                return _apart("columns", first, second)
+        for own, its in zip(self.columns, other.columns, strict=True):
+            if type(own) is not type(its):
+                return f"what column {own.name!r} is: numbers, categories, or a group"
+            if isinstance(own, Coded) and isinstance(its, Coded):
+                label = f"categories of column {own.name!r}"
+                if own.known != its.known:
+                    return _apart(label, own.known, its.known)
+        return None
+
     def _check_columns(self, frame: pd.DataFrame, what: str) -> None:
         if tuple(frame.columns) == tuple(self.header):
             return
@@ -377,6 +400,19 @@ class TableSchema:
         except _NONSENSE as error:
             raise InvalidInput(f"its schema makes no sense: {error}") from None
         return cls(index, columns)
+
+
+def _apart(noun: str, first: tuple[Hashable, ...], second: tuple[Hashable, ...]) -> str:
+    """What only one of two sequences has, or that their order is another."""
+    only = [
+        f"{listed(names)} only in the {place}"
+        for place, names in (
+            ("first", [name for name in first if name not in second]),
+            ("second", [name for name in second if name not in first]),
+        )
+        if names
+    ]
+    return f"{noun}: {'; '.join(only) or 'in another order'}"
 
 
 def read_with_schema(

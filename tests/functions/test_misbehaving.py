@@ -12,8 +12,8 @@ from sklearn.linear_model import Ridge
 
 import propopt as po
 from propopt.base.errors import InvalidInput
+from propopt.base.resources import Calls
 from propopt.explaining.explainers import Gradient
-from propopt.functions.function import Calls
 from propopt.functions.jumps import FEWEST
 
 

@@ -10,9 +10,9 @@ from sklearn.linear_model import LogisticRegression
 import propopt as po
 from propopt.base import resources
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import Budget
+from propopt.base.resources import Budget, Calls
 from propopt.explaining.explainers import Gradient
-from propopt.functions import function, models
+from propopt.functions import models
 from propopt.functions.jumps import FEWEST
 
 
@@ -38,12 +38,12 @@ def test_calls_are_counted_where_the_model_is_called(spy, function):
 def test_calls_of_numerical_and_exact_models_are_counted():
     numerical = po.wrap(lambda X: X[:, 0] * X[:, 1])
     numerical.value(np.ones((5, 2)))
-    assert numerical.calls == function.Calls(rows=5, batches=1, trials=6)
+    assert numerical.calls == Calls(rows=5, batches=1, trials=6)
     numerical.gradient(np.ones((5, 2)))
-    assert numerical.calls == function.Calls(rows=5 + 20, batches=2, trials=12)
+    assert numerical.calls == Calls(rows=5 + 20, batches=2, trials=12)
     exact = po.wrap(LogisticRegression().fit(X[["bmi"]].to_numpy(), Y))
     exact.gradient(X[["bmi"]].to_numpy())
-    assert exact.calls == function.Calls(rows=N, batches=1)
+    assert exact.calls == Calls(rows=N, batches=1)
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,454 @@
+"""Sums and scalings of functions: what changed between models, means of several."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import (
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    RandomForestRegressor,
+)
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVR
+
+import propopt as po
+from propopt.base.errors import InvalidInput
+from propopt.functions.function import OfFunction
+from propopt.functions.means import ExactMean
+
+
+RNG = np.random.default_rng(7)
+X = RNG.normal(size=(120, 4)).round(2)
+Y = X[:, 0] * X[:, 1] + np.sin(X[:, 2]) + 0.1 * RNG.normal(size=120)
+FEW = X[:12]
+
+FRAME = pd.DataFrame(X, columns=["age", "dose", "bmi", "pulse"])
+FRAME["job"] = RNG.choice(["nurse", "cook", "clerk"], size=len(FRAME))
+LABELS = (Y + (FRAME["job"] == "cook") > 0).astype(int)
+
+CLOSE = 1e-12
+"""Relative: sums of the same numbers in another order."""
+
+
+def forest(seed=0):
+    return RandomForestRegressor(8, max_depth=4, random_state=seed).fit(X, Y)
+
+
+def boosted(seed=0):
+    model = GradientBoostingRegressor(n_estimators=15, random_state=seed, subsample=0.7)
+    return model.fit(X, Y)
+
+
+def versions(n=120):
+    """Log-odds of a boosted model of tables with categories, of two versions."""
+    features = FRAME.assign(job=FRAME["job"].astype("category"))
+    return [
+        po.wrap(
+            HistGradientBoostingClassifier(
+                max_iter=k, max_leaf_nodes=6, categorical_features=[4]
+            ).fit(features[:m], LABELS[:m]),
+            output="log_odds",
+            data=features,
+            outcome="sick",
+        )
+        for k, m in ((10, n), (14, len(X)))
+    ] + [features]
+
+
+def assert_same(one, other, scale=None):
+    size = np.abs(other if scale is None else scale).max()
+    assert size > 0.0
+    np.testing.assert_allclose(one, other, rtol=0.0, atol=CLOSE * size)
+
+
+@pytest.fixture(scope="module")
+def f():
+    return po.wrap(boosted())
+
+
+@pytest.fixture(scope="module")
+def g():
+    return po.wrap(SVR(C=3.0).fit(X, Y))
+
+
+# ---- The algebra
+
+
+def test_sums_are_what_numbers_make_of_them(f, g):
+    a, b = f.value(FEW), g.value(FEW)
+    for made, expected in (
+        (f + g, a + b),
+        (f - g, a - b),
+        (-f, -a),
+        (2 * f, 2 * a),
+        (f * 2, 2 * a),
+        (np.float64(2.0) * f, 2 * a),
+        (f / 4, a / 4),
+        (f + 3.0, a + 3.0),
+        (3 + f, a + 3.0),
+        (3 - f, 3.0 - a),
+        (f - np.float64(3.0), a - 3.0),
+        (sum([f, g]), a + b),
+        (sum([f, g, f]) / 3, (2 * a + b) / 3),
+        (0.3 * (f - 2 * (g + 1)) + f, 1.3 * a - 0.6 * (b + 1)),
+    ):
+        assert_same(made.value(FEW), expected, np.abs(a) + np.abs(b) + 3)
+
+
+def test_gradients_are_sums_of_gradients(g):
+    ridge = po.wrap(Ridge().fit(X, Y))
+    made = ridge - 0.5 * g + 7.0
+    assert made.gradient_method == "exact"
+    assert_same(made.gradient(FEW), ridge.gradient(FEW) - 0.5 * g.gradient(FEW))
+    estimate = made.estimate(FEW)
+    assert estimate.exact
+    assert estimate.source == "exact"
+    assert estimate.quantity == made.quantity
+
+
+def test_sums_of_sums_are_flat_and_each_part_comes_once(f, g):
+    made = (f + g) - 2 * (g - (f + 1.0))
+    assert made.as_sum == (((3.0, f), (-1.0, g)), 2.0)
+    assert sum([f]) is f
+    assert -1 * -f is f
+    assert f + 0 is f
+    assert (f - f).value(FEW).tolist() == [0.0] * len(FEW)
+
+
+def test_a_sum_of_formulas_knows_any_number_of_columns():
+    made = 2 * po.functions.Power(degree=2) + po.functions.Sine()
+    read = made.products_in(4)
+    assert_same(read.value(FEW), (2 * FEW**2 + np.sin(FEW)).sum(axis=1))
+    assert "any number" in made.products.reason
+
+
+@pytest.mark.parametrize("other", ["f", None, [1.0], np.ones(3), LinearRegression()])
+def test_what_is_no_term_is_a_type_error(f, other):
+    for operation in (
+        lambda: f + other,
+        lambda: other + f,
+        lambda: f - other,
+        lambda: other - f,
+        lambda: f * other,
+        lambda: f / other,
+        lambda: f * f,
+    ):
+        with pytest.raises(TypeError):
+            operation()
+
+
+def test_numbers_have_to_be_finite(f):
+    for operation in (lambda: f * np.inf, lambda: f + np.nan, lambda: f / 1e-320 / 0.1):
+        with pytest.raises(InvalidInput, match="finite"):
+            operation()
+    with pytest.raises(InvalidInput, match="divided by zero"):
+        f / 0
+
+
+# ---- Calls, words, pickles
+
+
+def test_a_call_asks_each_part_once():
+    asked = []
+    slow = po.wrap(lambda X: (asked.append(len(X)), X[:, 0])[1])
+    other = po.wrap(SVR().fit(X, Y))
+    made = slow + 2 * (other - 3 * slow)
+    made.value(FEW)
+    tries = [3, 3]  # the first rows twice, once in the life of the function
+    assert asked == [len(FEW), *tries]
+    assert (slow.calls.rows, slow.calls.trials, other.calls.rows) == (12, 6, 12)
+    assert (made.calls.rows, made.calls.batches, made.calls.trials) == (12, 1, 6)
+    with made.calls.trying_out():
+        made.value(FEW)
+    assert (slow.calls.rows, slow.calls.trials) == (12, 18)
+    assert (made.calls.rows, made.calls.trials) == (12, 18)
+    heard = []
+    with made.calls.heard_by(heard.append):
+        made.value(FEW)
+        made.value(FEW)
+    assert heard == [12, 24]
+
+
+def test_words_say_what_changed():
+    old, new, _ = versions()
+    words = "difference of log-odds of sick = 1"
+    assert (new - old).quantity.in_words() == words
+    assert (-old + new).quantity.in_words() == words
+    name = "HistGradientBoostingClassifier"
+    assert str((new - old).quantity) == f"{words}, by {name} less {name}"
+    assert ((new + old) / 2).quantity.in_words() == "mean of log-odds of sick = 1"
+    assert (new + old).quantity.in_words() == "sum of log-odds of sick = 1"
+    assert (new + 2 * old).quantity.in_words() == "weighted sum of log-odds of sick = 1"
+    assert (2 * new).quantity.in_words() == "2 × log-odds of sick = 1"
+    ridge, svr = po.wrap(Ridge().fit(X, Y)), po.wrap(SVR().fit(X, Y))
+    made = ridge - 0.5 * svr - 3
+    assert (
+        made.quantity.in_words() == "prediction of Ridge − 0.5 × prediction of SVR − 3"
+    )
+    assert repr(made).startswith("ExactModel(prediction of Ridge) - 0.5 * ")
+    assert repr(made).endswith(" - 3")
+    many = sum(po.wrap(Ridge(a).fit(X, Y)) for a in range(1, 7))
+    assert many.quantity.in_words() == "sum of predictions"
+    assert repr(many) == "SumOfFunctions(6 functions)"
+
+
+def test_sums_are_pickled(f, g):
+    made = f - g + 1.0
+    again = pickle.loads(pickle.dumps(made))
+    assert np.array_equal(again.value(FEW), made.value(FEW))
+    assert again.quantity == made.quantity
+
+
+# ---- What is exact of the parts is exact of the sum
+
+
+def test_boxes_are_summed_where_all_parts_have_some(f):
+    other = po.wrap(forest())
+    made = 2 * f - other + 1.5
+    assert made.piecewise_constant
+    assert_same(made.boxes.value(FEW), made.value(FEW))
+    assert_same(made.margin_boxes.value(FEW), made.value(FEW))
+
+
+def test_trees_and_kernels_are_products(f, g):
+    made = f - 3 * g + 1.0
+    assert made.boxes is None
+    assert not made.piecewise_constant
+    assert_same(made.products.value(FEW), made.value(FEW), g.value(FEW))
+
+
+def test_a_formula_has_the_columns_of_the_model_beside_it(f):
+    made = f - po.functions.Power(degree=2)
+    assert_same(made.products.value(FEW), made.value(FEW), f.value(FEW))
+
+
+def test_what_is_not_read_says_which(f):
+    made = f + po.wrap(lambda X: X[:, 0])
+    assert made.boxes is None
+    assert "can only be called" in made.products.reason
+
+
+def slopes(function, data, rows):
+    return po.smoothed(function, law="data", data=data).estimate(rows)
+
+
+@pytest.mark.parametrize("pair", ["trees", "trees and kernels"])
+def test_slopes_by_the_data_law_are_linear(f, g, pair):
+    other = po.wrap(forest()) if pair == "trees" else g
+    whole, first, second = (slopes(h, X, FEW) for h in (f - 2 * other, f, other))
+    assert whole.exact
+    assert_same(whole.values, first.values - 2 * second.values)
+
+
+@pytest.mark.parametrize("pair", ["trees", "trees and kernels"])
+def test_shapley_values_are_linear(f, g, pair):
+    other = po.wrap(forest()) if pair == "trees" else g
+    whole, first, second = (
+        po.explain(h, FEW, data=X, units="output", robustness=0.0)
+        for h in (f - 2 * other, f, other)
+    )
+    assert whole.target.source.startswith("exact")
+    assert_same(whole.contributions, first.contributions - 2 * second.contributions)
+    assert_same(whole.base_value, first.base_value - 2 * second.base_value)
+
+
+@pytest.mark.parametrize("pair", ["trees", "trees and kernels"])
+def test_limits_of_lime_are_linear(f, g, pair):
+    other = po.wrap(forest()) if pair == "trees" else g
+    whole, first, second = (
+        po.lime.limits(h, FEW, data=X) for h in (f - 2 * other, f, other)
+    )
+    assert whole.is_exact
+    assert_same(whole.coefficients, first.coefficients - 2 * second.coefficients)
+    assert_same(whole.intercept, first.intercept - 2 * second.intercept)
+
+
+def test_what_changed_between_two_versions_of_a_table_with_categories():
+    old, new, table = versions(80)
+    made, rows = new - old, table[:10]
+    best = po.explain(made, rows, data=table, robustness=0.0)
+    assert best.target.source == "exact (boxes)"
+    assert "difference of log-odds of sick = 1" in str(best)
+    whole, first, second = (slopes(h, table, rows) for h in (made, new, old))
+    assert_same(whole.values, first.values - second.values)
+    assert whole.effects[:, 4].all()
+    assert not whole.effects[:, :4].any()
+
+
+def test_effects_of_categories_are_summed_with_the_shares_that_each_part_knows():
+    def wrapped(power, table):
+        def model(rows):
+            return (rows["age"] * (rows["job"] == "cook")).to_numpy() ** power
+
+        return po.wrap(model, data=table)
+
+    doubled = pd.concat([FRAME, FRAME[FRAME["job"] == "cook"]])
+    one, other, rows = wrapped(1, FRAME), wrapped(2, doubled), FRAME[:9]
+    made = (one - 2 * other).estimate(rows)
+    gradients = [h.gradient(rows).to_numpy() for h in (one, other)]
+    assert_same(made.values, gradients[0] - 2 * gradients[1])
+    assert (made.effects == one.estimate(rows).effects).all()
+    assert made.effects[:, 4].all()
+
+
+def test_a_mean_of_a_sum_is_the_sum_of_means(f, g):
+    means = [po.smoothed(h, law="data", data=X) for h in (f, g)]
+    estimate = (means[0] - means[1]).estimate(FEW)
+    assert estimate.exact
+    assert isinstance(means[0], ExactMean)
+    assert estimate.source == "exact (boxes); exact (products)"
+    assert_same(estimate.values, slopes(f - g, X, FEW).values, np.ones(1))
+
+
+class InFiveBlocks(OfFunction):
+    """A sampled mean whose ten blocks of draws are taken by twos."""
+
+    gradient_method = "sampled"
+
+    def __init__(self, function):
+        self.function = function
+
+    def estimate_at(self, points, labels):
+        told = self.function.estimate_at(points, labels)
+        blocks = (told.blocks[::2] + told.blocks[1::2]) / 2
+        return replace(told, blocks=blocks)
+
+    def _value(self, points, labels, /):
+        return self.function.value_at(points, labels)
+
+    def _gradient(self, points, labels, /):
+        return self.function.gradient_at(points, labels)
+
+
+def test_errors_of_sums_are_those_of_blocks(f):
+    drawn = po.smoothed(po.wrap(lambda X: X[:, 0] ** 2), law="data", data=X)
+    exact = po.smoothed(f, law="data", data=X)
+    one, both = drawn.estimate(FEW), (exact - 2 * drawn).estimate(FEW)
+    assert not both.exact
+    assert_same(both.standard_errors, 2 * one.standard_errors)
+    assert_same(both.values, exact.gradient(FEW) - 2 * one.values)
+    assert both.evaluations == one.evaluations
+    unknown = (po.wrap(lambda X: X[:, 0]) + exact).estimate(FEW)
+    assert unknown.standard_errors is None
+    assert not unknown.exact
+    fewer = InFiveBlocks(drawn)
+    assert len((fewer + exact).estimate(FEW).blocks) == 5
+    assert (fewer + drawn).estimate(FEW).blocks is None
+
+
+def test_jumps_are_those_of_the_sum(f, g):
+    assert (f - po.wrap(forest())).jumps_at(X) is None  # known to be flat
+    smooth = g + po.wrap(lambda X: X[:, 0] ** 2)
+    assert smooth.jumps is None
+    assert smooth.jumps_at(X).kind == "smooth"
+    assert smooth.jumps.kind == "smooth"
+    assert smooth.calls.rows == 0
+    assert smooth.calls.trials >= smooth.jumps.evaluations
+    assert (0.01 * g + f).jumps_at(X).kind == "jumps"
+    assert (po.wrap(Ridge().fit(X, Y)) + g).jumps_at(X) is None  # exact
+
+
+# ---- Tables have to agree
+
+
+def test_other_columns_are_named():
+    first = po.wrap(Ridge().fit(FRAME[["age", "dose"]], Y), data=FRAME[["age", "dose"]])
+    second = po.wrap(Ridge().fit(FRAME[["age", "bmi"]], Y), data=FRAME[["age", "bmi"]])
+    with pytest.raises(InvalidInput, match="'dose' only in the first; 'bmi' only in"):
+        first - second
+    third = po.wrap(Ridge().fit(FRAME[["dose", "age"]], Y), data=FRAME[["dose", "age"]])
+    with pytest.raises(InvalidInput, match="columns: in another order"):
+        first + third
+    plain = po.wrap(Ridge().fit(FRAME[["age", "bmi"]], Y))
+    with pytest.raises(InvalidInput, match=r"'dose'.*'bmi'"):
+        plain + first
+    with pytest.raises(InvalidInput, match=r"'dose'.*'bmi'"):
+        po.wrap(Ridge().fit(FRAME[["age", "dose"]], Y)) + plain
+    assert (plain - second).schema is second.schema
+
+
+def test_other_categories_are_named():
+    def wrapped(table):
+        return po.wrap(lambda rows: rows["age"].to_numpy(), data=table)
+
+    less = FRAME[FRAME["job"] != "cook"]
+    with pytest.raises(InvalidInput, match="column 'job': 'cook' only in the first"):
+        wrapped(FRAME) - wrapped(less)
+    turned = FRAME.assign(
+        job=pd.Categorical(FRAME["job"], categories=["nurse", "cook", "clerk"])
+    )
+    with pytest.raises(InvalidInput, match="column 'job': in another order"):
+        wrapped(FRAME) - wrapped(turned)
+    with pytest.raises(InvalidInput, match="what column 'job' is"):
+        wrapped(FRAME) - wrapped(FRAME.assign(job=1.0 * (FRAME["job"] == "cook")))
+    with pytest.raises(InvalidInput, match="has categories, of which"):
+        wrapped(FRAME) + po.functions.Power(degree=1)
+    # frequencies may be others: each part has its own effects
+    doubled = pd.concat([FRAME, FRAME[FRAME["job"] == "cook"]])
+    assert (wrapped(FRAME) - wrapped(doubled)).schema is not None
+
+
+# ---- Texts
+
+
+TEXTS = ["good food and good wine", "no food", "bad wine, no good", "food food wine"]
+LIKED = [1, 0, 0, 1]
+
+
+def of_texts(vectoriser, C=1.0, data=TEXTS):
+    model = make_pipeline(vectoriser, LogisticRegression(C=C)).fit(TEXTS, LIKED)
+    return po.wrap(model, output="log_odds", data=data)
+
+
+def test_functions_of_texts_are_summed():
+    one = of_texts(TfidfVectorizer(token_pattern=r"\w+"))
+    other = of_texts(CountVectorizer(token_pattern=r"\w+"), C=0.3)
+    made = one - 2 * other + 1.0
+    assert made.as_sum == (((1.0, one), (-2.0, other)), 1.0)
+    assert_same(made.value(TEXTS), one.value(TEXTS) - 2 * other.value(TEXTS) + 1)
+    assert_same(made.gradient(TEXTS), one.gradient(TEXTS) - 2 * other.gradient(TEXTS))
+    assert (made.calls.rows, one.calls.trials) == (4 + 4 + 12, 6)
+    assert made.calls.trials == 0  # its parts were tried
+    with made.calls.trying_out():
+        made.value(TEXTS)
+    assert (made.calls.rows, made.calls.trials, one.calls.trials) == (20, 4, 10)
+    document = made.text_schema.documents[0]
+    bits = np.array([[1, 1, 0, 0], [0, 1, 1, 1], [1, 1, 1, 1]], bool)
+    kept = [h.subsets(document).value(bits) for h in (made, one, other)]
+    assert_same(kept[0], kept[1] - 2 * kept[2] + 1.0)
+    counts = made.value_at(np.eye(len(made.text_schema.vocabulary)))  # as bags of words
+    assert_same(counts, made.value(list(made.text_schema.vocabulary)))
+    whole, first, second = (po.lime.text_limits(h, TEXTS) for h in (made, one, other))
+    assert whole.is_exact
+    for row, a, b in zip(
+        whole.coefficients, first.coefficients, second.coefficients, strict=True
+    ):
+        assert_same(row, a - 2 * b)
+
+
+def test_a_sum_of_texts_is_read_where_all_parts_are():
+    read = of_texts(CountVectorizer(token_pattern=r"\w+"))
+    called = po.wrap(lambda texts: [len(t) for t in texts], data=read.text_schema)
+    made = read + called
+    assert not made.is_read
+    assert made.structure is called.structure
+    assert made.bag_refusal is not None
+    assert_same(made.value(TEXTS), read.value(TEXTS) + [len(t) for t in TEXTS])
+
+
+def test_texts_of_other_rules_or_documents_are_refused(f):
+    one = of_texts(CountVectorizer(token_pattern=r"\w+"))
+    with pytest.raises(InvalidInput, match="rules of words"):
+        one - of_texts(CountVectorizer(token_pattern=r"\w\w\w+"))
+    with pytest.raises(InvalidInput, match="documents"):
+        one - of_texts(CountVectorizer(token_pattern=r"\w+"), data=TEXTS[::-1])
+    for operation in (lambda: one + f, lambda: f + one):
+        with pytest.raises(InvalidInput, match="one of texts"):
+            operation()
