@@ -1,6 +1,9 @@
-"""What can go wrong, by kind: every error that propopt raises on purpose."""
+"""What can go wrong, by kind, and why something is not had."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
 
 
 class PropoptError(Exception):
@@ -107,6 +110,14 @@ class AdditiveErrorWarning(PropoptWarning):
 
 class FewPatchesWarning(PropoptWarning):
     """Some predictions are means of few minipatches; the message says how many do."""
+
+
+@final
+@dataclass(frozen=True)
+class Reason:
+    """Why something is not had, in its place: ``Thing | Reason``."""
+
+    reason: str  # half a sentence, which names what would do where something would
 
 
 def no_such_name(owner: object, name: str, others: dict[str, str]) -> AttributeError:

@@ -14,12 +14,12 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from propopt.base.arrays import Array, Attributions, Points, Values
-from propopt.base.errors import InvalidInput
+from propopt.base.errors import InvalidInput, Reason
 from propopt.base.text import Quantity
 from propopt.functions.jumps import Jumps
 from propopt.losses.faithfulness import Estimate
 from propopt.structures.boxes.boxes import Boxes
-from propopt.structures.products.sums import NoProducts, SumOfProducts
+from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.columns import Atoms
 from propopt.tables.frames import Labels, as_frame, listed, read_points, text_in
 from propopt.tables.schema import Encoding, TableSchema
@@ -267,7 +267,7 @@ class Function(ABC):
         return None
 
     @property
-    def products(self) -> SumOfProducts | NoProducts:
+    def products(self) -> SumOfProducts | Reason:
         """Values as a sum of products of functions of one encoded column each.
 
         Sums of trees are, linear and additive functions, and gaussian kernel machines;
@@ -276,9 +276,9 @@ class Function(ABC):
         """
         if self.boxes is not None:
             return self.boxes.as_products()
-        return NoProducts(f"{self!r} can only be called")
+        return Reason(f"{self!r} can only be called")
 
-    def products_in(self, n_columns: int) -> SumOfProducts | NoProducts:
+    def products_in(self, n_columns: int) -> SumOfProducts | Reason:
         """:attr:`products`, of a table of so many columns: some take any number.
 
         Parameters
@@ -288,7 +288,7 @@ class Function(ABC):
 
         Returns
         -------
-        SumOfProducts or NoProducts
+        SumOfProducts or Reason
 
         Examples
         --------

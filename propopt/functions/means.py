@@ -10,13 +10,13 @@ from typing import Final, Generic, TypeVar, final
 import numpy as np
 
 from propopt.base.arrays import Attributions, Points, Positions, Truths, Values
-from propopt.base.errors import InexactBoxesWarning, Refused
+from propopt.base.errors import InexactBoxesWarning, Reason, Refused
 from propopt.functions.function import Function, OfFunction
 from propopt.functions.jumps import DOUBLE, SINGLE, allowed_difference
 from propopt.laws.data_law import BoxMeans, DataLaw, ProductMeans
 from propopt.losses.faithfulness import Estimate
 from propopt.structures.boxes.boxes import SINGLE_TOLERANCE, Boxes
-from propopt.structures.products.sums import NoProducts, SumOfProducts
+from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.frames import Labels
 
 
@@ -67,7 +67,7 @@ class Checked(Generic[ReadAs]):
     def products_of(cls, function: Function, n_columns: int) -> Checked[SumOfProducts]:
         """The sum of products that the function says it is."""
         products = function.products_in(n_columns)
-        if isinstance(products, NoProducts):
+        if isinstance(products, Reason):
             return Checked(function, None)
         return Checked(function, products)
 
@@ -92,14 +92,14 @@ class Checked(Generic[ReadAs]):
 
 def believed_products(
     function: Function, points: Points, labels: Labels
-) -> SumOfProducts | NoProducts:
+) -> SumOfProducts | Reason:
     """The sum of products that a function is, compared with it as boxes are.
 
     Where it is not, a warning names the row of the largest difference, and so does the
     reason that is returned.
     """
     products = function.products_in(points.shape[1])
-    if isinstance(products, NoProducts):
+    if isinstance(products, Reason):
         return products
     boxes = function.boxes  # whose values are found faster
     read, rows = products if boxes is None else boxes, _not_compared(points, None)
@@ -107,7 +107,7 @@ def believed_products(
     if difference is None:
         return products
     _warn(difference)
-    return NoProducts(difference)
+    return Reason(difference)
 
 
 def _not_compared(points: Points, known_missing: Truths | None) -> Positions:

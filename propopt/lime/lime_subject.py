@@ -14,7 +14,7 @@ from typing import Any, Final, final
 import numpy as np
 
 from propopt.base.arrays import Array, Points, Positions, Values
-from propopt.base.errors import Refused
+from propopt.base.errors import Reason, Refused
 from propopt.base.resources import Budget
 from propopt.functions import Function
 from propopt.functions.means import believed_products
@@ -30,7 +30,7 @@ from propopt.lime.surrogates import (
     evaluated,
     stratified_uniforms,
 )
-from propopt.structures.products.sums import NoProducts, SumOfProducts
+from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.frames import Labels
 
 
@@ -39,7 +39,7 @@ from propopt.tables.frames import Labels
 
 def checked_products(
     function: Function, reference: Points, points: Points, labels: Labels
-) -> SumOfProducts | NoProducts:
+) -> SumOfProducts | Reason:
     """The sum of products that a function is, if it is one at rows of both tables.
 
     reference (R, D), points (R, D).
@@ -62,7 +62,7 @@ class LimeSubject:
     function: Function  # f
     law: LimeLaw  # of the samples
     # what f was read as, and found to be at the rows at hand
-    products: SumOfProducts | NoProducts
+    products: SumOfProducts | Reason
     points: Points  # (N, D): the rows, encoded
     labels: Labels
     reference: Points  # (R, D): rows of the table that the law was made of, encoded
@@ -84,13 +84,13 @@ class LimeSubject:
     def reason(self) -> str:
         """Why limits are estimated; empty where they are exact."""
         read = self.products
-        return read.reason if isinstance(read, NoProducts) else ""
+        return read.reason if isinstance(read, Reason) else ""
 
     @cached_property
     def exact(self) -> ExactLimits | None:
         """The limits of a sum of products; None of other functions."""
         read = self.products
-        if isinstance(read, NoProducts):
+        if isinstance(read, Reason):
             return None
         first = self.known.get("exact")
         if first is None or first.function is not read:
@@ -203,5 +203,5 @@ def limits_or_estimates(
     except Refused as refused:
         if subject.exact is None:
             raise
-        estimated = replace(subject, products=NoProducts(str(refused)))
+        estimated = replace(subject, products=Reason(str(refused)))
         return estimated, estimated.limits(progress=progress)

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from propopt.base.arrays import Array, Attributions, Points, Values
+from propopt.base.errors import Reason
 from propopt.functions import Function
 from propopt.lime.laws.tabular_law import BinnedColumn, TabularLaw
 from propopt.structures.products.algebra import Pieces, Products
 from propopt.structures.products.families import Powers
 from propopt.structures.products.normals import Normals
-from propopt.structures.products.sums import NoProducts, SumOfProducts
+from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.frames import Labels
 from propopt.tables.schema import TableSchema
 
@@ -30,7 +31,7 @@ class OfProducts(Function):
         return self.table
 
     @property
-    def products(self) -> SumOfProducts | NoProducts:
+    def products(self) -> SumOfProducts | Reason:
         return self.sum_of_products
 
     @property

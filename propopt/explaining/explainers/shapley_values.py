@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
 from propopt.base.checks import read_count
-from propopt.base.errors import InvalidInput
+from propopt.base.errors import InvalidInput, Reason
 from propopt.explaining.explainers.baseline import (
     Baseline,
     Findings,
@@ -28,7 +28,6 @@ from propopt.lime.text.text_reading import checked_subsets
 from propopt.losses.faithfulness import Units
 from propopt.results.explanation import Parameter
 from propopt.structures.boxes.boxes import Boxes, BoxShapley
-from propopt.structures.subsets.sets import NoSetFunction
 from propopt.structures.subsets.words import word_shapley
 from propopt.tables.frames import as_frame, read_points, text_in
 
@@ -509,7 +508,7 @@ class TreeShap(Baseline):
         at = request.function
         assert isinstance(at, DocumentFunction), "see Baseline"
         read = checked_subsets(at.function, at.document)
-        if isinstance(read, NoSetFunction):
+        if isinstance(read, Reason):
             raise InvalidInput(
                 f"tree_shap: {read.reason}; of any model Shap(algorithm='permutation') "
                 "samples Shapley values"

@@ -12,7 +12,7 @@ import numpy as np
 
 from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
 from propopt.base.declared import stored
-from propopt.base.errors import Refused
+from propopt.base.errors import Reason, Refused
 from propopt.base.resources import Budget
 from propopt.base.terminal import progress_bar
 from propopt.functions.cost import cost_of
@@ -411,17 +411,17 @@ class Rule(Generic[Looked]):
     least: float = 0.0
     per_row: bool = True  # whether there is a number for each
     per_column: bool = True
-    # measures; gives a sentence in place of numbers where the rule does not apply
-    check: Callable[[Looked], Checked | str]
+    # measures; gives the reason in place of numbers where the rule does not apply
+    check: Callable[[Looked], Checked | Reason]
 
     def findings(self, case: Looked) -> Iterator[LimeFinding | QuietRule]:
         """All that it finds; else one that is quiet."""
         try:
             checked = self.check(case)
         except Refused as refused:
-            checked = str(refused)
-        if isinstance(checked, str):
-            yield self._quiet(None, None, np.nan, f"not looked for: {checked}")
+            checked = Reason(str(refused))
+        if isinstance(checked, Reason):
+            yield self._quiet(None, None, np.nan, f"not looked for: {checked.reason}")
             return
         result = self._passes(checked.numbers)
         for excused in checked.excuses.values():
@@ -497,10 +497,10 @@ def rule(
     below: bool = False,
     per_row: bool = True,
     per_column: bool = True,
-) -> Callable[[Callable[[Looked], Checked | str]], Rule[Looked]]:
+) -> Callable[[Callable[[Looked], Checked | Reason]], Rule[Looked]]:
     """Make a rule of the function below it, which measures."""
 
-    def of(check: Callable[[Looked], Checked | str]) -> Rule[Looked]:
+    def of(check: Callable[[Looked], Checked | Reason]) -> Rule[Looked]:
         return Rule(
             name=name,
             threshold=threshold,

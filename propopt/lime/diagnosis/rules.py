@@ -15,6 +15,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from propopt.base.arrays import Array, Attributions, Points, Truths, Values
+from propopt.base.errors import Reason
 from propopt.lime.diagnosis.evidence import Checked, Evidence, Rule, rule
 from propopt.lime.fidelity import share_outside, split_by_columns
 from propopt.lime.gaussian_theory import (
@@ -41,10 +42,10 @@ _FLAT: Final = 0.1
 
 
 @rule("alignment artifact", threshold=0.8, weight=0.95)
-def alignment(case: Evidence) -> Checked | str:
+def alignment(case: Evidence) -> Checked | Reason:
     """Its number is Σ_{m≥1} |β_j^(m)| / Σ_m |β_j^(m)| by columns that leave the row."""
     if case.subject.exact is None:
-        return "coefficients are estimated"
+        return Reason("coefficients are estimated")
     parts = split_by_columns(case.subject.exact, case.points)
     outside, own = share_outside(parts), parts[:, 0]
     far = (outside > alignment.threshold) & case.depends & (case.beta != 0.0)
@@ -90,10 +91,10 @@ _ERRORS: Final = 3.0
 
 
 @rule("sign against the profile", threshold=0.0, weight=1.0, least=0.96, below=True)
-def against_profile(case: Evidence) -> Checked | str:
+def against_profile(case: Evidence) -> Checked | Reason:
     """Its number is β_j over the rise of a monotone profile: < 0 if signs differ."""
     if None in binned_columns(case.law):
-        return "bins have no profile of their own, as weights are of distances"
+        return Reason("bins have no profile of their own, as weights are of distances")
     numbers = np.full(case.beta.shape, np.nan)
     ends = np.full((2, *case.beta.shape), np.nan)
     own_errors = case.explanation.standard_errors
@@ -219,10 +220,10 @@ _WIDER: Final = (
 
 
 @rule("weight collapse: ridge", threshold=0.95, weight=0.85, below=True, per_row=False)
-def ridge_collapse(case: Evidence) -> Checked | str:
+def ridge_collapse(case: Evidence) -> Checked | Reason:
     """Its number is what ridge leaves of β_j, in the worst row."""
     if case.explanation.ridge == 0.0:
-        return "runs have no ridge"
+        return Reason("runs have no ridge")
     left = np.where(case.depends, case.finite.share_left, np.nan)
     means = case.finite.coefficients
     # it depends on the shares of bins, the width and D alone
@@ -246,11 +247,11 @@ def ridge_collapse(case: Evidence) -> Checked | str:
 
 
 @rule("weight collapse: first row", threshold=0.1, weight=0.85)
-def row_collapse(case: Evidence) -> Checked | str:
+def row_collapse(case: Evidence) -> Checked | Reason:
     """Its number is what the row itself moves β_j by, over |β_j|."""
     own = case.explanation
     if not own.first_row:
-        return "the row itself is no sample of a run"
+        return Reason("the row itself is no sample of a run")
     shift = first_row_shift(own.limits, own.values, case.n_samples)
     # of a tenth of the largest where the coefficient is smaller: no news of zeros
     ratio = np.abs(shift) / np.maximum(np.abs(case.beta), FLOOR * case.largest)
@@ -343,11 +344,11 @@ _OCTAVE: Final = 1.0
 
 
 @rule("bandwidth fragility", threshold=_OCTAVE, weight=0.9, below=True)
-def fragile_sign(case: Evidence) -> Checked | str:
+def fragile_sign(case: Evidence) -> Checked | Reason:
     """Its number is |log2(root / width)|: 1 for a root at half or twice the width."""
     exact, width = case.subject.exact, case.law.kernel_width
     if exact is None:
-        return "coefficients are estimated"
+        return Reason("coefficients are estimated")
     roots, turned, wide = signs_around(exact, case.points)
     distance = np.abs(np.log2(roots / width))
 
@@ -391,11 +392,11 @@ def _used(case: Evidence, numbers: Array) -> Array:
 
 
 @rule("switched off", threshold=0.1, weight=0.95, below=True)
-def switched_off(case: Evidence) -> Checked | str:
+def switched_off(case: Evidence) -> Checked | Reason:
     """Its number is |θ| / σ̃ over the largest that it can be."""
     normal = _gains(case)
     if normal is None:
-        return _OTHER_LAW
+        return Reason(_OTHER_LAW)
     critical = critical_bandwidths(case.law, case.points)
     step = np.abs(normal.theta) / (normal.deviation * _LARGEST_STEP)
 
@@ -422,11 +423,11 @@ def switched_off(case: Evidence) -> Checked | str:
 
 
 @rule("sign opposite to gradient", threshold=0.0, weight=0.9, below=True)
-def opposite_sign(case: Evidence) -> Checked | str:
+def opposite_sign(case: Evidence) -> Checked | Reason:
     """Its number is the gain: what a slope is multiplied by."""
     normal = _gains(case)
     if normal is None:
-        return _OTHER_LAW
+        return Reason(_OTHER_LAW)
     gain = _used(case, normal.gain)
 
     def sentence(n: int, j: int) -> str:
@@ -440,11 +441,11 @@ def opposite_sign(case: Evidence) -> Checked | str:
 
 
 @rule("no samples outside the bin", threshold=_LEAST_OUTSIDE, weight=0.85, below=True)
-def none_outside(case: Evidence) -> Checked | str:
+def none_outside(case: Evidence) -> Checked | Reason:
     """Its number is the weight of the samples of a run outside the bin."""
     normal = _gains(case)
     if normal is None:
-        return _OTHER_LAW
+        return Reason(_OTHER_LAW)
     weight = case.n_samples * np.exp(case.explanation.limits.log_weight)[:, None]
     count = _used(case, weight * normal.complement)
 
@@ -460,11 +461,11 @@ def none_outside(case: Evidence) -> Checked | str:
 
 
 @rule("far from the mean", threshold=FEW_BEYOND, weight=0.5)
-def far_from_mean(case: Evidence) -> Checked | str:
+def far_from_mean(case: Evidence) -> Checked | Reason:
     """Its number is in standard deviations of the samples."""
     normal = _gains(case)
     if normal is None:
-        return _OTHER_LAW
+        return Reason(_OTHER_LAW)
     # ν → ∞ leaves the law of the samples
     wide = gains(case.law.with_width(1e6 * case.law.kernel_width), case.points)
     far = np.abs(case.points - wide.mean) / wide.deviation
@@ -544,7 +545,7 @@ _ALL_ROWS: Final = (
 
 
 @rule("sampling mismatch: bin mean", threshold=0.5, weight=0.35)
-def moved_bin_mean(case: Evidence) -> Checked | str:
+def moved_bin_mean(case: Evidence) -> Checked | Reason:
     """Its number is how far samples are off the data, in deviations of the bin."""
     numbers = np.full(case.beta.shape, np.nan)
     drawn, told = np.full((2, *case.beta.shape), np.nan)
@@ -559,7 +560,7 @@ def moved_bin_mean(case: Evidence) -> Checked | str:
         numbers[:, j] = np.where(known[place], apart[place], np.nan)
         drawn[:, j], told[:, j] = means[place], pieces.mean[place]
     if np.isnan(numbers).all():
-        return "no bin draws from a truncated normal law"
+        return Reason("no bin draws from a truncated normal law")
 
     def sentence(n: int, j: int) -> str:
         return (
@@ -578,14 +579,14 @@ def moved_bin_mean(case: Evidence) -> Checked | str:
     per_row=False,
     per_column=False,
 )
-def correlated_columns(case: Evidence) -> Checked | str:
+def correlated_columns(case: Evidence) -> Checked | Reason:
     """Its number is the largest |correlation| of two columns in the data."""
     if not case.subject.has_table:
-        return _NO_TABLE
+        return Reason(_NO_TABLE)
     used = np.flatnonzero(case.depends[0] & ~case.coded)
     table = _filled(case.subject.reference[:, used])
     if len(used) < 2:
-        return "fewer than two columns of numbers are used"
+        return Reason("fewer than two columns of numbers are used")
     scale = table.std(axis=0)
     scale[scale == 0.0] = np.inf
     unit = (table - table.mean(axis=0)) / scale
@@ -611,15 +612,15 @@ def correlated_columns(case: Evidence) -> Checked | str:
 
 
 @rule("sampling mismatch: off the data", threshold=0.5, weight=0.4, per_column=False)
-def off_the_data(case: Evidence) -> Checked | str:
+def off_the_data(case: Evidence) -> Checked | Reason:
     """Its number is the share of samples that are far from all data."""
     if not case.subject.has_table:
-        return _NO_TABLE
+        return Reason(_NO_TABLE)
     reference = case.subject.reference
     if len(reference) < 2:
-        return "the table has one row"
+        return Reason("the table has one row")
     if not case.depends.any():
-        return "f depends on no column"
+        return Reason("f depends on no column")
     shares = off_support(case)
 
     def sentence(n: int, _: int) -> str:
@@ -738,10 +739,10 @@ def wrong_signs(sizes: Array, noise: Array) -> Array:
 
 
 @rule("unstable ranking", threshold=0.9, weight=0.42, below=True, per_column=False)
-def unstable_ranking(case: Evidence) -> Checked | str:
+def unstable_ranking(case: Evidence) -> Checked | Reason:
     """Its number is the probability that a run names the largest ones."""
     if case.beta.shape[1] <= MOST_NAMED:
-        return f"there are no more than {MOST_NAMED} columns"
+        return Reason(f"there are no more than {MOST_NAMED} columns")
     return naming_largest(case.run, case.beta)
 
 
@@ -780,11 +781,11 @@ _ALL: Final = 0.1
 
 
 @rule("non-local weights", threshold=0.95, weight=0.43, per_row=False, per_column=False)
-def non_local_weights(case: Evidence) -> Checked | str:
+def non_local_weights(case: Evidence) -> Checked | Reason:
     """Its number is the median of (E π)² / E π², of law, width and D alone."""
     share = case.explanation.effective_share
     if not np.isfinite(case.law.kernel_width) or (share == 1.0).all():
-        return "samples have no weights"
+        return Reason("samples have no weights")
     number, most = float(np.median(share)), float(case.interactions.max())
 
     def sentence(*_: int) -> str:
@@ -819,11 +820,11 @@ def _numbers(case: Evidence) -> list[tuple[int, BinnedColumn]]:
 @rule(
     "package: unequal bins", threshold=0.1, weight=0.15, per_row=False, per_column=False
 )
-def unequal_bins(case: Evidence) -> Checked | str:
+def unequal_bins(case: Evidence) -> Checked | Reason:
     """Its number is how far the share of a bin is off 1/p, over 1/p."""
     columns = _numbers(case)
     if len(columns) == 0:
-        return "no column of numbers is drawn by bins"
+        return Reason("no column of numbers is drawn by bins")
     apart = [np.abs(c.shares * len(c.shares) - 1.0).max() for _, c in columns]
     worst = int(np.argmax(apart))
     counts = np.array([len(c.edges) + 1 for _, c in columns])
@@ -851,7 +852,7 @@ def unequal_bins(case: Evidence) -> Checked | str:
 
 
 @rule("package: point-mass bin", threshold=0.0, weight=0.35, per_row=False)
-def point_mass(case: Evidence) -> Checked | str:
+def point_mass(case: Evidence) -> Checked | Reason:
     """Its number is the share of samples in bins of one value."""
     columns = _numbers(case)
     single = np.zeros((1, case.beta.shape[1]))
@@ -897,11 +898,11 @@ def out_of_range(case: Evidence) -> Checked:
 
 
 @rule("package: free intercept", threshold=0.05, weight=0.2, per_column=False)
-def free_intercept(case: Evidence) -> Checked | str:
+def free_intercept(case: Evidence) -> Checked | Reason:
     """Its number is the change by a penalised intercept over the largest |β|."""
     own = case.explanation
     if own.ridge == 0.0:
-        return "runs have no ridge"
+        return Reason("runs have no ridge")
     moved = np.stack([_penalised(case, n) for n in range(len(case.beta))])
     change = np.abs(moved - case.finite.coefficients) / case.largest
 

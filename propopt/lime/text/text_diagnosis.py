@@ -10,6 +10,7 @@ from typing import Any, Final, final
 import numpy as np
 
 from propopt.base.arrays import Array, Positions, Truths, Values
+from propopt.base.errors import Reason
 from propopt.lime.diagnosis.evidence import (
     Checked,
     LimeFinding,
@@ -39,7 +40,7 @@ from propopt.lime.text.text_runs import (
     single_text_run,
 )
 from propopt.structures.subsets.conjunctions import Conjunctions
-from propopt.structures.subsets.sets import NoSetFunction, SetFunction
+from propopt.structures.subsets.sets import SetFunction
 from propopt.structures.tfidf.vectorisers import Vectoriser, document_features
 from propopt.tables.documents import Document
 
@@ -66,11 +67,11 @@ class ObservedWords:
         alike, beside, crossing = np.zeros(d, np.intp), [""] * d, []
         for one in vectorisers:
             vectoriser = Vectoriser.of(one)
-            if isinstance(vectoriser, NoSetFunction):
+            if isinstance(vectoriser, Reason):
                 crossing.append(vectoriser.reason)
                 continue
             result = document_features(vectoriser, document)
-            if isinstance(result, NoSetFunction):
+            if isinstance(result, Reason):
                 crossing.append(result.reason)
                 continue
             _, place, often = np.unique(
@@ -214,14 +215,14 @@ _SMALL: Final = 0.01
 
 
 @rule("bandwidth fragility", threshold=_OCTAVE, weight=0.9, below=True)
-def turning_word(case: TextEvidence) -> Checked | str:
+def turning_word(case: TextEvidence) -> Checked | Reason:
     """Its number is |log2(root / ν)|, of roots from half to twice ν."""
     if case.is_long:
-        return TOO_MANY
+        return Reason(TOO_MANY)
     if not np.isfinite(case.law.bandwidth):
-        return "there are no weights"
+        return Reason("there are no weights")
     if case.limits.standard_errors is not None:
-        return "coefficients are estimated"
+        return Reason("coefficients are estimated")
     widths, path = case.near
     distance = _to_zero(widths / case.law.bandwidth, path)
     most = np.abs(path).max(axis=0)
@@ -255,10 +256,10 @@ def _to_zero(ratios: Values, path: Values) -> Values:
 
 
 @rule("leaving one out", threshold=0.8, weight=0.9, per_row=False, per_column=False)
-def leaving_one_out(case: TextEvidence) -> Checked | str:
+def leaving_one_out(case: TextEvidence) -> Checked | Reason:
     """Its number is the share of the weight of texts that lose one word."""
     if case.n_words == 2:
-        return "of two words the coefficients are the same at all bandwidths"
+        return Reason("of two words the coefficients are the same at all bandwidths")
     shares = case.law.shares(case.n_words)
     share = shares[-2] / shares.sum()
 
@@ -299,11 +300,11 @@ def sum_gap(case: TextEvidence) -> Checked:
 
 
 @rule("blind spot", threshold=5.0, weight=0.8, per_column=False)
-def blind_spot(case: TextEvidence) -> Checked | str:
+def blind_spot(case: TextEvidence) -> Checked | Reason:
     """Its number is |f − E_(d−1) f| over |E_(d−1) f − E_(d−2) f|: 1 for sums."""
     means = case.by_size
     if means is None:
-        return "coefficients are estimated"
+        return Reason("coefficients are estimated")
     last, before = abs(means[-1] - means[-2]), abs(means[-2] - means[-3])
     small = last <= _SMALL * float(np.ptp(means))
     ratio = last / before if before > 0.0 else (np.inf if last > 0.0 else 0.0)
@@ -374,12 +375,12 @@ def ridge_of_texts(case: TextEvidence) -> Checked:
 
 
 @rule("words left out", threshold=0.1, weight=0.5)
-def words_left_out(case: TextEvidence) -> Checked | str:
+def words_left_out(case: TextEvidence) -> Checked | Reason:
     """Its number is the change of β_j over the largest of the document."""
     if case.is_long:
-        return TOO_MANY
+        return Reason(TOO_MANY)
     if case.n_words <= N_KEPT:
-        return f"there are no more than {N_KEPT} words"
+        return Reason(f"there are no more than {N_KEPT} words")
     own, n = case.limits.value, case.n_samples
     kept = kept_words(case.known, case.law, own, N_KEPT, n_samples=n)
     fitted, whole = case.expected(kept), case.expected()
@@ -408,12 +409,12 @@ _ESTIMATED: Final = "coefficients are estimated"
 
 
 @rule("noise", threshold=2.0, weight=0.85, below=True)
-def noisy_word(case: TextEvidence) -> Checked | str:
+def noisy_word(case: TextEvidence) -> Checked | Reason:
     """Its number is |β_j − median β| over the standard deviation of a run."""
     if case.is_long:
-        return TOO_MANY
+        return Reason(TOO_MANY)
     if case.run is None:
-        return _ESTIMATED
+        return Reason(_ESTIMATED)
     sd = case.run.standard_deviations[0]
     contrast = np.abs(case.beta - np.median(case.beta))
     ratio = np.full(case.n_words, np.nan)
@@ -439,14 +440,14 @@ def noisy_word(case: TextEvidence) -> Checked | str:
 
 
 @rule("unstable ranking", threshold=0.9, weight=0.42, below=True, per_column=False)
-def unstable_word_ranking(case: TextEvidence) -> Checked | str:
+def unstable_word_ranking(case: TextEvidence) -> Checked | Reason:
     """Its number is the probability that a run names the largest ones."""
     if case.is_long:
-        return TOO_MANY
+        return Reason(TOO_MANY)
     if case.run is None:
-        return _ESTIMATED
+        return Reason(_ESTIMATED)
     if case.n_words <= MOST_NAMED:
-        return f"there are no more than {MOST_NAMED} words"
+        return Reason(f"there are no more than {MOST_NAMED} words")
     return naming_largest(case.run, case.beta[None])
 
 
@@ -459,13 +460,13 @@ _OWN_WORDS: Final = "take the words of the vectoriser, words='model'"
 
 
 @rule("words that are one feature", threshold=1.0, weight=0.9)
-def shared_feature(case: TextEvidence) -> Checked | str:
+def shared_feature(case: TextEvidence) -> Checked | Reason:
     """Its number is how many words feed one feature with this one."""
     seen = case.seen
     if seen is None:
-        return _NOT_SEEN
+        return Reason(_NOT_SEEN)
     if seen.crossing:
-        return _CROSSING
+        return Reason(_CROSSING)
     groups = np.array(seen.beside)
     joint = np.array([np.abs(case.beta[groups == name]).sum() for name in groups])
 
@@ -487,11 +488,11 @@ def shared_feature(case: TextEvidence) -> Checked | str:
 
 
 @rule("features of several words", threshold=0.0, weight=0.5, per_column=False)
-def crossing_features(case: TextEvidence) -> Checked | str:
+def crossing_features(case: TextEvidence) -> Checked | Reason:
     """Its number is how many vectorisers have such features."""
     seen = case.seen
     if seen is None:
-        return _NOT_SEEN
+        return Reason(_NOT_SEEN)
     return Checked(
         numbers=np.array([[float(len(seen.crossing))]]),
         stakes=np.ones((1, 1)),
@@ -504,13 +505,13 @@ def crossing_features(case: TextEvidence) -> Checked | str:
 
 
 @rule("unknown words", threshold=0.5, weight=0.35, per_column=False)
-def unknown_words(case: TextEvidence) -> Checked | str:
+def unknown_words(case: TextEvidence) -> Checked | Reason:
     """Its number is the share of words that feed no feature."""
     seen = case.seen
     if seen is None:
-        return _NOT_SEEN
+        return Reason(_NOT_SEEN)
     if seen.crossing:
-        return _CROSSING
+        return Reason(_CROSSING)
     unknown = np.flatnonzero(~seen.known)
     share = len(unknown) / case.n_words
 

@@ -25,7 +25,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 
 from propopt.base import resources
 from propopt.base.arrays import Attributions, Points, Values
-from propopt.base.errors import InvalidInput
+from propopt.base.errors import InvalidInput, Reason
 from propopt.base.resources import require_memory
 from propopt.base.text import Quantity
 from propopt.functions import Function, smoothed
@@ -46,7 +46,7 @@ from propopt.problems.sections import (
     shaped,
 )
 from propopt.structures.boxes.boxes import Boxes
-from propopt.structures.products.sums import NoProducts, SumOfProducts
+from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.frames import Labels, listed, read_points
 from propopt.tables.schema import TableSchema, array_scales
 
@@ -183,11 +183,11 @@ class SmoothGradients(Function):
         return self.function.margin_boxes
 
     @property
-    def products(self) -> SumOfProducts | NoProducts:
+    def products(self) -> SumOfProducts | Reason:
         """Those of the function."""
         return self.function.products
 
-    def products_in(self, n_columns: int) -> SumOfProducts | NoProducts:
+    def products_in(self, n_columns: int) -> SumOfProducts | Reason:
         return self.function.products_in(n_columns)
 
     def estimate_at(self, points: Points, labels: Labels) -> Estimate:

@@ -181,11 +181,3 @@ class ProductShapley:
             for some in FACTORS_AT_ONCE.blocks(len(self.background), each)
             for _, G in self.structure.factors_at(self.background[some])
         ]
-
-
-@final
-@dataclass(frozen=True)
-class NoProducts:
-    """Why a function is not read as a sum of products."""
-
-    reason: str  # half a sentence, which names what would do where something would
