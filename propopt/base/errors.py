@@ -115,9 +115,23 @@ class FewPatchesWarning(PropoptWarning):
 @final
 @dataclass(frozen=True)
 class Reason:
-    """Why something is not had, in its place: ``Thing | Reason``."""
+    """Why something is not had, in its place: ``Thing | Reason``.
 
-    reason: str  # half a sentence, which names what would do where something would
+    No error, as nobody was promised that it is there.
+
+    Parameters
+    ----------
+    reason : str
+        Half a sentence, which names what would do where something would.
+
+    Examples
+    --------
+    >>> import propopt as po
+    >>> po.wrap(lambda X: X[:, 0] ** 2).products
+    Reason(reason='<lambda> can only be called')
+    """
+
+    reason: str
 
 
 def no_such_name(owner: object, name: str, others: dict[str, str]) -> AttributeError:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Final, final
+from typing import Any, final
 
 import numpy as np
 
 from propopt.base.arrays import Array, Points, Positions, Values
 from propopt.base.errors import Reason, Refused
-from propopt.base.resources import Budget
+from propopt.base.resources import AT_ONCE
 from propopt.functions import Function
 from propopt.functions.means import believed_products
 from propopt.lime.expectations import ExactLimits, Limits
@@ -49,9 +49,6 @@ def checked_products(
 
 
 # ---- What LIME is asked about: a function, a law, rows; kept so that more can be asked
-
-
-_TABLES: Final = Budget(2**26)
 
 
 @final
@@ -181,7 +178,7 @@ class LimeSubject:
         """From even draws of the weighted law of each row."""
         rng, parts = np.random.default_rng(self.seed), []
         uniforms = stratified_uniforms(1, RUN_DRAWS, points.shape[1], rng)
-        for rows in _TABLES.blocks(len(points), 3 * uniforms.nbytes):
+        for rows in AT_ONCE.blocks(len(points), 3 * uniforms.nbytes):
             around = points[rows]
             copies = np.broadcast_to(uniforms[0], (len(around), *uniforms.shape[1:]))
             draws = draws_at(self.law.columns, around, widths[rows], copies)

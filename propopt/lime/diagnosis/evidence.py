@@ -13,7 +13,7 @@ import numpy as np
 from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
 from propopt.base.declared import stored
 from propopt.base.errors import Reason, Refused
-from propopt.base.resources import Budget
+from propopt.base.resources import AT_ONCE
 from propopt.base.terminal import progress_bar
 from propopt.functions.cost import cost_of
 from propopt.lime.expectations import Limits
@@ -38,8 +38,6 @@ _QUICK: Final = 1000
 
 _WORTH_TIMING: Final = 10_000
 """Evaluations from which a few are timed, to say what all of them cost."""
-
-_TABLES: Final = Budget(2**26)
 
 
 class ExplainedRows(Protocol):
@@ -150,7 +148,7 @@ class Evidence:
         uniforms = np.random.default_rng(0).random((_IN_CELL, self.beta.shape[1]))
         points, alpha = self.points[rows], self.explanation.limits.alpha[rows]
         widths, parts = self.law.widths(points), [np.zeros(0)]
-        for some in _TABLES.blocks(len(rows), 3 * uniforms.nbytes):
+        for some in AT_ONCE.blocks(len(rows), 3 * uniforms.nbytes):
             # bits are 1 where u < α
             inside = uniforms * alpha[some, None, :]
             draws = draws_at(self.law.columns, points[some], widths[some], inside)

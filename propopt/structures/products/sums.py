@@ -19,6 +19,7 @@ PRODUCTS_TOLERANCE: Final = 1e-9
 """How far a function may be from what it is read as, over the range of f."""
 
 FACTORS_AT_ONCE: Final = Budget(2**26)
+"""Of its own: Shapley values are summed over background rows in such blocks."""
 
 
 @final
