@@ -21,7 +21,8 @@ from papers.lime.studies import study_of_runs
 from papers.text_lime.coloured import ColouredText
 from papers.text_lime.corpus import generated_corpus, review_of
 from papers.text_lime.runs import run_words
-from propopt.base.errors import InvalidInput, Reason
+from propopt.base.errors import InvalidInput
+from propopt.base.text import Reason
 from propopt.functions.texts import TextFunction
 from propopt.functions.wrapping import wrap
 from propopt.lime.text.text_reading import TextLaw

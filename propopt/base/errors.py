@@ -1,9 +1,6 @@
-"""What can go wrong, by kind, and why something is not had."""
+"""What can go wrong, by kind: every error that propopt raises on purpose."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
-from typing import final
 
 
 class PropoptError(Exception):
@@ -110,28 +107,6 @@ class AdditiveErrorWarning(PropoptWarning):
 
 class FewPatchesWarning(PropoptWarning):
     """Some predictions are means of few minipatches; the message says how many do."""
-
-
-@final
-@dataclass(frozen=True)
-class Reason:
-    """Why something is not had, in its place: ``Thing | Reason``.
-
-    No error, as nobody was promised that it is there.
-
-    Parameters
-    ----------
-    reason : str
-        Half a sentence, which names what would do where something would.
-
-    Examples
-    --------
-    >>> import propopt as po
-    >>> po.wrap(lambda X: X[:, 0] ** 2).products
-    Reason(reason='<lambda> can only be called')
-    """
-
-    reason: str
 
 
 def no_such_name(owner: object, name: str, others: dict[str, str]) -> AttributeError:

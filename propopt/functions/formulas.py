@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike
 
 from propopt.base.arrays import Array, Attributions, Points, Positions, Values
 from propopt.base.checks import read_count, read_nonnegative
-from propopt.base.errors import InvalidInput, Reason
+from propopt.base.errors import InvalidInput
+from propopt.base.text import Reason
 from propopt.functions.differences import DEFAULT_STEP, describe_step
 from propopt.functions.function import EXACT, Function, named_like
 from propopt.structures.products.algebra import Products

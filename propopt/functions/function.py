@@ -14,8 +14,8 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from propopt.base.arrays import Array, Attributions, Points, Values
-from propopt.base.errors import InvalidInput, Reason
-from propopt.base.text import Quantity
+from propopt.base.errors import InvalidInput
+from propopt.base.text import Quantity, Reason
 from propopt.functions.jumps import Jumps
 from propopt.losses.faithfulness import Estimate
 from propopt.structures.boxes.boxes import Boxes

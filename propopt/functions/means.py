@@ -10,7 +10,8 @@ from typing import Final, Generic, TypeVar, final
 import numpy as np
 
 from propopt.base.arrays import Attributions, Points, Positions, Truths, Values
-from propopt.base.errors import InexactBoxesWarning, Reason, Refused
+from propopt.base.errors import InexactBoxesWarning, Refused
+from propopt.base.text import Reason
 from propopt.functions.function import Function, OfFunction
 from propopt.functions.jumps import DOUBLE, SINGLE, allowed_difference
 from propopt.laws.data_law import BoxMeans, DataLaw, ProductMeans

@@ -17,9 +17,9 @@ from numpy.exceptions import ComplexWarning
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Points, Values
-from propopt.base.errors import FlatFunctionWarning, InvalidInput, Reason
+from propopt.base.errors import FlatFunctionWarning, InvalidInput
 from propopt.base.resources import call_blocks, row_blocks
-from propopt.base.text import Quantity
+from propopt.base.text import Quantity, Reason
 from propopt.functions.cost import WORTH_TIMING, cost_of, in_time
 from propopt.functions.differences import (
     DEFAULT_STEP,

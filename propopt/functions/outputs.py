@@ -21,9 +21,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from propopt.base.arrays import Array, Points, Values
-from propopt.base.errors import InexactBoxesWarning, InvalidInput, Reason
+from propopt.base.errors import InexactBoxesWarning, InvalidInput
 from propopt.base.resources import LowMemory
-from propopt.base.text import Quantity
+from propopt.base.text import Quantity, Reason
 from propopt.functions.jumps import Answers, as_numbers, precision_of
 from propopt.structures.boosters import (
     UNREADABLE,

@@ -14,9 +14,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Attributions, Points, Truths, Values
-from propopt.base.errors import InvalidInput, Reason
+from propopt.base.errors import InvalidInput
 from propopt.base.resources import MODEL_CALLS
-from propopt.base.text import Quantity, printable
+from propopt.base.text import Quantity, Reason, printable
 from propopt.functions.function import EXACT, Calls, Function, OfFunction
 from propopt.functions.jumps import Answers, refuse_other_answers
 from propopt.functions.models import TRIAL_ROWS, Trial

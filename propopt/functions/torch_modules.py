@@ -22,9 +22,9 @@ import numpy as np
 
 from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.base.checks import read_count
-from propopt.base.errors import InvalidInput, Reason
+from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
-from propopt.base.text import Quantity
+from propopt.base.text import Quantity, Reason
 from propopt.functions.function import EXACT, Function
 from propopt.functions.images import ImageShape, Module, Tensor
 from propopt.functions.jumps import refuse_other_answers

@@ -13,8 +13,8 @@ import pandas as pd
 
 from propopt.base.arrays import Array, Points
 from propopt.base.checks import read_count
-from propopt.base.errors import InvalidInput, Reason
-from propopt.base.text import Quantity
+from propopt.base.errors import InvalidInput
+from propopt.base.text import Quantity, Reason
 from propopt.functions.differences import observed_in, read_step
 from propopt.functions.function import Function
 from propopt.functions.images import ImageShape

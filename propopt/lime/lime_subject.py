@@ -14,8 +14,9 @@ from typing import Any, final
 import numpy as np
 
 from propopt.base.arrays import Array, Points, Positions, Values
-from propopt.base.errors import Reason, Refused
+from propopt.base.errors import Refused
 from propopt.base.resources import AT_ONCE
+from propopt.base.text import Reason
 from propopt.functions import Function
 from propopt.functions.means import believed_products
 from propopt.lime.expectations import ExactLimits, Limits

@@ -21,7 +21,8 @@ from typing import TypeAlias, final
 import numpy as np
 
 from propopt.base.arrays import Array, Attributions
-from propopt.base.errors import Infeasible, Reason
+from propopt.base.errors import Infeasible
+from propopt.base.text import Reason
 from propopt.losses import Bound, Program, PropertyLoss
 from propopt.losses.algebra import _Recast
 from propopt.losses.linear_algebra import Components

@@ -30,7 +30,8 @@ import scipy.sparse.linalg as spla
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array
-from propopt.base.errors import Reason, Refused, SolverFailure
+from propopt.base.errors import Refused, SolverFailure
+from propopt.base.text import Reason
 from propopt.losses import Program, PropertyLoss
 from propopt.losses.algebra import Faithfulness, _Recast
 from propopt.losses.completeness import OffAxis, Totals

@@ -79,8 +79,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Sparse
-from propopt.base.errors import InvalidInput, Reason, Refused, SolverFailure
+from propopt.base.errors import InvalidInput, Refused, SolverFailure
 from propopt.base.resources import few_threads, for_each_column, memory_refusal, require
+from propopt.base.text import Reason
 from propopt.losses import Bound, GradientMatching, Program
 from propopt.losses.linear_algebra import (
     EPSILON,

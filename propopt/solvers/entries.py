@@ -24,7 +24,7 @@ from typing import final
 import numpy as np
 
 from propopt.base.arrays import Array, Positions
-from propopt.base.errors import Reason
+from propopt.base.text import Reason
 from propopt.losses import Program, PropertyLoss
 from propopt.losses.maps import Identity, OverPoints, RowSums, Squared
 from propopt.losses.restricted import Support, counted, entries_refusal, is_complete

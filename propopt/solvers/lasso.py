@@ -56,8 +56,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions
-from propopt.base.errors import Reason, Refused
+from propopt.base.errors import Refused
 from propopt.base.resources import few_threads, memory_refusal
+from propopt.base.text import Reason
 from propopt.losses import Program, PropertyLoss
 from propopt.losses.algebra import objective_scale
 from propopt.losses.linear_algebra import Components

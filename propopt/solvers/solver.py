@@ -23,8 +23,9 @@ from typing import TypeVar, final
 import numpy as np
 
 from propopt.base.arrays import Array, Attributions
-from propopt.base.errors import Reason, SolverFailure
+from propopt.base.errors import SolverFailure
 from propopt.base.resources import few_threads
+from propopt.base.text import Reason
 from propopt.losses import GradientMatching, Program, PropertyLoss
 from propopt.losses.faithfulness import Estimate
 from propopt.results.certificate import certificate_of, values_at

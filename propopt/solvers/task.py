@@ -17,13 +17,13 @@ from propopt.base.declared import lazily
 from propopt.base.errors import (
     InvalidInput,
     MissingExtra,
-    Reason,
     Refused,
     SolverFailure,
     TrivialObjectiveWarning,
     UncertifiedWarning,
 )
 from propopt.base.resources import few_threads
+from propopt.base.text import Reason
 from propopt.losses import MaxDifferenceRobustness, Program
 from propopt.losses.algebra import Faithfulness, Trivial
 from propopt.losses.completeness import Totals

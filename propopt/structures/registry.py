@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
 
-from propopt.base.errors import Reason
+from propopt.base.text import Reason
 from propopt.structures.boosters import is_passthrough, last_step
 from propopt.structures.boxes.boxes import Boxes, TreeSum
 from propopt.structures.networks import Affine, Chain, Link, Network, Score

@@ -11,7 +11,7 @@ from command_line import names
 
 import propopt as po
 from papers.__main__ import main as reproduce
-from propopt.base.errors import Reason
+from propopt.base.text import Reason
 from propopt.cli import main
 from propopt.problems.file import OwnTable
 

@@ -15,7 +15,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 
 import propopt as po
-from propopt.base.errors import InexactBoxesWarning, InvalidInput, Reason
+from propopt.base.errors import InexactBoxesWarning, InvalidInput
+from propopt.base.text import Reason
 from propopt.functions.means import Checked, believed_products
 from propopt.structures.boxes.boxes import Boxes
 from propopt.tables.frames import Labels

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import propopt as po
-from propopt.base.errors import InvalidInput, Reason
+from propopt.base.errors import InvalidInput
+from propopt.base.text import Reason
 from propopt.functions import PAPER_FUNCTIONS
 from propopt.functions.formulas import Additive, Interactions, Multiplicative
 from propopt.functions.means import believed_products

@@ -42,7 +42,7 @@ from sklearn.tree import DecisionTreeRegressor
 from tree_cases import CLASSES, X, Y, table, table_response
 
 import propopt as po
-from propopt.base.errors import Reason
+from propopt.base.text import Reason
 from propopt.structures.products.sums import SumOfProducts
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import propopt as po
-from propopt.base.errors import Reason
+from propopt.base.text import Reason
 from propopt.lime.text.text_reading import checked_subsets
 from propopt.structures.subsets.conjunctions import Enumerated
 

@@ -7,7 +7,7 @@ import pytest
 from catalogue import LOSSES, POINT_GRAPHS, SHAPE, G
 
 import propopt as po
-from propopt.base.errors import Reason
+from propopt.base.text import Reason
 from propopt.losses import Program
 from propopt.solvers import Task
 from propopt.solvers.curves import Spectral

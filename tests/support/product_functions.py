@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from propopt.base.arrays import Array, Attributions, Points, Values
-from propopt.base.errors import Reason
+from propopt.base.text import Reason
 from propopt.functions import Function
 from propopt.lime.laws.tabular_law import BinnedColumn, TabularLaw
 from propopt.structures.products.algebra import Pieces, Products

@@ -10,7 +10,8 @@ from typing import Final, NamedTuple, final
 import numpy as np
 
 from propopt.base.arrays import Array, Points, Values
-from propopt.base.errors import EstimatedWarning, Reason
+from propopt.base.errors import EstimatedWarning
+from propopt.base.text import Reason
 from propopt.explaining.explainers.baseline import (
     Request,
     WordsFound,

@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 
 from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.base.checks import read_count, read_positive, read_rng
-from propopt.base.errors import EstimatedWarning, InvalidInput, Reason, Refused
+from propopt.base.errors import EstimatedWarning, InvalidInput, Refused
+from propopt.base.text import Reason
 from propopt.explaining.explainers.baseline import (
     Baseline,
     Findings,

@@ -12,9 +12,10 @@ import numpy as np
 
 from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
 from propopt.base.declared import stored
-from propopt.base.errors import Reason, Refused
+from propopt.base.errors import Refused
 from propopt.base.resources import AT_ONCE
 from propopt.base.terminal import progress_bar
+from propopt.base.text import Reason
 from propopt.functions.cost import cost_of
 from propopt.lime.expectations import Limits
 from propopt.lime.fidelity import additive_variance

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from propopt.base.arrays import Array, Attributions, Points, Truths, Values
-from propopt.base.errors import Reason
+from propopt.base.text import Reason
 from propopt.lime.diagnosis.evidence import Checked, Evidence, Rule, rule
 from propopt.lime.fidelity import share_outside, split_by_columns
 from propopt.lime.gaussian_theory import (

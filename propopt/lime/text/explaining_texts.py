@@ -12,9 +12,10 @@ import numpy as np
 
 from propopt.base.arrays import Truths, Values
 from propopt.base.checks import read_count, read_seed
-from propopt.base.errors import InvalidInput, Reason
+from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
 from propopt.base.terminal import progress_bar
+from propopt.base.text import Reason
 from propopt.functions import Function
 from propopt.functions.cost import cost_of
 from propopt.functions.function import EXACT

@@ -10,7 +10,7 @@ from typing import Any, Final, final
 import numpy as np
 
 from propopt.base.arrays import Array, Positions, Truths, Values
-from propopt.base.errors import Reason
+from propopt.base.text import Reason
 from propopt.lime.diagnosis.evidence import (
     Checked,
     LimeFinding,

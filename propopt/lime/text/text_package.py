@@ -9,9 +9,10 @@ import numpy as np
 
 from propopt.base.arrays import Array, Values
 from propopt.base.checks import read_count
-from propopt.base.errors import InvalidInput, Reason, Refused
+from propopt.base.errors import InvalidInput, Refused
 from propopt.base.resources import require
 from propopt.base.terminal import progress_bar
+from propopt.base.text import Reason
 from propopt.functions.texts import TextFunction
 from propopt.lime.package_runs import Coefficients, PackageComparison
 from propopt.lime.text.text_reading import (

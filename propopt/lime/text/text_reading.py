@@ -12,8 +12,9 @@ import numpy as np
 from propopt.base.arrays import Array, Truths, Values
 from propopt.base.checks import read_positive, sealed
 from propopt.base.declared import stored
-from propopt.base.errors import InvalidInput, Reason
+from propopt.base.errors import InvalidInput
 from propopt.base.terminal import PlainConsole
+from propopt.base.text import Reason
 from propopt.functions.cost import WORTH_SAYING, in_time
 from propopt.functions.function import EXACT
 from propopt.functions.jumps import allowed_difference, precision_of

@@ -14,10 +14,10 @@ import pandas as pd
 from pydantic import Field, Tag, model_validator
 
 from propopt.base.arrays import Values
-from propopt.base.errors import InvalidInput, Reason
+from propopt.base.errors import InvalidInput
 from propopt.base.files import write_csv, write_svg
 from propopt.base.terminal import PlainConsole, print_table
-from propopt.base.text import printable
+from propopt.base.text import Reason, printable
 from propopt.functions import Function
 from propopt.functions.wrapping import word_rule_of
 from propopt.lime import (

@@ -25,9 +25,9 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 
 from propopt.base import resources
 from propopt.base.arrays import Attributions, Points, Values
-from propopt.base.errors import InvalidInput, Reason
+from propopt.base.errors import InvalidInput
 from propopt.base.resources import require_memory
-from propopt.base.text import Quantity
+from propopt.base.text import Quantity, Reason
 from propopt.functions import Function, smoothed
 from propopt.functions.function import Calls
 from propopt.functions.smoothing import LawName

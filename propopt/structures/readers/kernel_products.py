@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from propopt.base.arrays import Array
-from propopt.base.errors import Reason
+from propopt.base.text import Reason
 from propopt.structures.kernels import (
     Constant,
     Gaussian,

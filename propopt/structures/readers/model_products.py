@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from propopt.base.arrays import Array
-from propopt.base.errors import Reason
+from propopt.base.text import Reason
 from propopt.structures.boosters import LightGBMBooster, XGBoostBooster, margins_of
 from propopt.structures.kernels import (
     GaussianClasses,

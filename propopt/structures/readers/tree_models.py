@@ -29,7 +29,7 @@ from sklearn.preprocessing import (
 )
 
 from propopt.base.arrays import Array
-from propopt.base.errors import Reason
+from propopt.base.text import Reason
 from propopt.structures.boxes.boxes import Boxes, TreeSum
 from propopt.structures.readers.boosted_trees import (
     CATBOOST_TREES,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
-from propopt.base.errors import Reason
+from propopt.base.text import Reason
 from propopt.structures.readers.tree_models import ModelSum
 from propopt.structures.readers.tree_nodes import TreeOutput
 from propopt.structures.tfidf.text_sums import (

@@ -31,7 +31,7 @@ from sklearn.preprocessing import Binarizer, Normalizer
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR
 
 from propopt.base.arrays import Array, Positions, Sparse, Values
-from propopt.base.errors import Reason
+from propopt.base.text import Reason
 from propopt.structures.boosters import UNREADABLE, is_passthrough, unreadable
 from propopt.structures.networks import (
     Affine,

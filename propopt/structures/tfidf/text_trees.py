@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from propopt.base.arrays import Array, Points, Positions, Truths
-from propopt.base.errors import Reason
+from propopt.base.text import Reason
 from propopt.structures.boosters import UNREADABLE, last_step, unreadable
 from propopt.structures.boxes.boxes import TreeSum
 from propopt.structures.boxes.sets import Sets

@@ -23,7 +23,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import Normalizer
 
 from propopt.base.arrays import Array, Positions, Sparse, Truths, Values
-from propopt.base.errors import Reason
+from propopt.base.text import Reason
 from propopt.structures.boosters import first_step, is_passthrough, working_steps
 from propopt.structures.subsets.sets import (
     all_sets,

@@ -18,7 +18,7 @@ from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import propopt as po
-from propopt.base.errors import Reason
+from propopt.base.text import Reason
 from propopt.functions.wrapping import word_rule_of
 from propopt.structures.tfidf.vectorisers import text_entries, text_vectorisers
 from propopt.tables.documents import VectoriserWords

@@ -45,7 +45,7 @@ from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
 from subset_oracle import assert_means, masks
 
 import propopt as po
-from propopt.base.errors import Reason
+from propopt.base.text import Reason
 from propopt.lime.text.text_reading import WordRegression
 from propopt.structures.subsets.sums import NormalisedSum, PlainSum
 from propopt.structures.tfidf import text_sums

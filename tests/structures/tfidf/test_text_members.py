@@ -23,7 +23,7 @@ from sklearn.svm import LinearSVC
 from subset_oracle import assert_means, masks
 
 import propopt as po
-from propopt.base.errors import Reason
+from propopt.base.text import Reason
 from propopt.structures.subsets.sums import AddedSets, NormalisedSum
 from propopt.tables.documents import Document, PatternWords
 

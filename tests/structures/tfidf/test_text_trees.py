@@ -28,7 +28,7 @@ from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from subset_oracle import assert_means, masks
 
-from propopt.base.errors import Reason
+from propopt.base.text import Reason
 from propopt.structures.subsets.conjunctions import Conjunctions
 from propopt.structures.tfidf.text_models import read_text_model
 from propopt.tables.documents import Document, PatternWords

@@ -14,7 +14,7 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, Normalizer
 
-from propopt.base.errors import Reason
+from propopt.base.text import Reason
 from propopt.structures.tfidf.vectorisers import (
     DocumentFeatures,
     Vectoriser,

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
-from propopt.base.errors import Reason
+from propopt.base.text import Reason
 from propopt.lime import text_limits
 from propopt.lime.text.text_reading import (
     announce_norms,

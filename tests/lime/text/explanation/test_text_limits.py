@@ -11,7 +11,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
 import propopt as po
-from propopt.base.errors import InvalidInput, Reason, Refused
+from propopt.base.errors import InvalidInput, Refused
+from propopt.base.text import Reason
 from propopt.lime import TextLaw, text_limits
 from propopt.lime.text.text_reading import checked_subsets, compared_sets
 from propopt.structures.subsets.conjunctions import Conjunctions
