@@ -379,7 +379,7 @@ Sentence: TypeAlias = str | Callable[[int, int], str]
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Checked:
+class Gauged:
     """What one rule measured."""
 
     # (N, D) or (N, 1) or (1, D) or (1, 1): for rows and columns, rows, columns, or all
@@ -411,7 +411,7 @@ class Rule(Generic[Looked]):
     per_row: bool = True  # whether there is a number for each
     per_column: bool = True
     # measures; gives the reason in place of numbers where the rule does not apply
-    check: Callable[[Looked], Checked | Reason]
+    check: Callable[[Looked], Gauged | Reason]
 
     def findings(self, case: Looked) -> Iterator[LimeFinding | QuietRule]:
         """All that it finds; else one that is quiet."""
@@ -438,7 +438,7 @@ class Rule(Generic[Looked]):
                 return np.asarray(numbers < self.threshold)
             return np.asarray(numbers > self.threshold)
 
-    def _found(self, checked: Checked, n: int, j: int) -> LimeFinding:
+    def _found(self, checked: Gauged, n: int, j: int) -> LimeFinding:
         stakes = np.broadcast_to(checked.stakes, checked.numbers.shape)
         row, column = self._place(n, j)
         return LimeFinding(
@@ -454,7 +454,7 @@ class Rule(Generic[Looked]):
             ),
         )
 
-    def _nearest(self, checked: Checked) -> QuietRule:
+    def _nearest(self, checked: Gauged) -> QuietRule:
         if np.isnan(checked.numbers).all():
             return self._quiet(None, None, np.nan, "nothing found; nothing to look at")
         sign = -1.0 if self.below else 1.0
@@ -496,10 +496,10 @@ def rule(
     below: bool = False,
     per_row: bool = True,
     per_column: bool = True,
-) -> Callable[[Callable[[Looked], Checked | Reason]], Rule[Looked]]:
+) -> Callable[[Callable[[Looked], Gauged | Reason]], Rule[Looked]]:
     """Make a rule of the function below it, which measures."""
 
-    def of(check: Callable[[Looked], Checked | Reason]) -> Rule[Looked]:
+    def of(check: Callable[[Looked], Gauged | Reason]) -> Rule[Looked]:
         return Rule(
             name=name,
             threshold=threshold,

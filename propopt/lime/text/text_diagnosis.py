@@ -12,7 +12,7 @@ import numpy as np
 from propopt.base.arrays import Array, Positions, Truths, Values
 from propopt.base.text import Reason
 from propopt.lime.diagnosis.evidence import (
-    Checked,
+    Gauged,
     LimeFinding,
     QuietRule,
     Rule,
@@ -215,7 +215,7 @@ _SMALL: Final = 0.01
 
 
 @rule("bandwidth fragility", threshold=_OCTAVE, weight=0.9, below=True)
-def turning_word(case: TextEvidence) -> Checked | Reason:
+def turning_word(case: TextEvidence) -> Gauged | Reason:
     """Its number is |log2(root / ν)|, of roots from half to twice ν."""
     if case.is_long:
         return Reason(TOO_MANY)
@@ -235,7 +235,7 @@ def turning_word(case: TextEvidence) -> Checked | Reason:
             f"{100.0 * root:.3g}) and changes its sign there"
         )
 
-    return Checked(
+    return Gauged(
         numbers=np.abs(distance)[None],
         stakes=(most / case.largest)[None],
         sentence=sentence,
@@ -256,7 +256,7 @@ def _to_zero(ratios: Values, path: Values) -> Values:
 
 
 @rule("leaving one out", threshold=0.8, weight=0.9, per_row=False, per_column=False)
-def leaving_one_out(case: TextEvidence) -> Checked | Reason:
+def leaving_one_out(case: TextEvidence) -> Gauged | Reason:
     """Its number is the share of the weight of texts that lose one word."""
     if case.n_words == 2:
         return Reason("of two words the coefficients are the same at all bandwidths")
@@ -272,7 +272,7 @@ def leaving_one_out(case: TextEvidence) -> Checked | Reason:
             f"{constant.max():.3g}, with a constant that is added to all of them)"
         ).replace("%", " %")
 
-    return Checked(
+    return Gauged(
         numbers=np.array([[share]]),
         stakes=np.ones((1, 1)),
         sentence=sentence,
@@ -284,11 +284,11 @@ def leaving_one_out(case: TextEvidence) -> Checked | Reason:
 
 
 @rule("low fidelity: local gap", threshold=0.5, weight=0.7, per_column=False)
-def sum_gap(case: TextEvidence) -> Checked:
+def sum_gap(case: TextEvidence) -> Gauged:
     """Its number is |f − Σ β| at the document over the largest |β|."""
     gap = case.limits.value - case.limits.at_row
 
-    return Checked(
+    return Gauged(
         numbers=np.array([[abs(gap) / case.largest]]),
         stakes=np.array([[abs(gap) / case.largest]]),
         sentence=(
@@ -300,7 +300,7 @@ def sum_gap(case: TextEvidence) -> Checked:
 
 
 @rule("blind spot", threshold=5.0, weight=0.8, per_column=False)
-def blind_spot(case: TextEvidence) -> Checked | Reason:
+def blind_spot(case: TextEvidence) -> Gauged | Reason:
     """Its number is |f − E_(d−1) f| over |E_(d−1) f − E_(d−2) f|: 1 for sums."""
     means = case.by_size
     if means is None:
@@ -309,7 +309,7 @@ def blind_spot(case: TextEvidence) -> Checked | Reason:
     small = last <= _SMALL * float(np.ptp(means))
     ratio = last / before if before > 0.0 else (np.inf if last > 0.0 else 0.0)
 
-    return Checked(
+    return Gauged(
         numbers=np.array([[ratio]]),
         stakes=np.array([[last / (float(np.ptp(means)) or 1.0)]]),
         sentence=(
@@ -340,7 +340,7 @@ _WIDER: Final = "a wider kernel, more samples, or the limits themselves"
     per_row=False,
     per_column=False,
 )
-def samples_of_texts(case: TextEvidence) -> Checked:
+def samples_of_texts(case: TextEvidence) -> Gauged:
     """Its number is n (E π)² / E π² over ten for each coefficient."""
     shares = np.array([case.moments.effective_share])
     return counting_samples(case.n_samples, shares, case.n_words + 1, _WIDER)
@@ -353,7 +353,7 @@ def samples_of_texts(case: TextEvidence) -> Checked:
     per_row=False,
     per_column=False,
 )
-def ridge_of_texts(case: TextEvidence) -> Checked:
+def ridge_of_texts(case: TextEvidence) -> Gauged:
     """Its number is λ ‖Σ⁻¹‖ / n."""
     number = PACKAGE_RIDGE * case.moments.inverse_norm / case.n_samples
 
@@ -366,7 +366,7 @@ def ridge_of_texts(case: TextEvidence) -> Checked:
             f"{case.words[top]!r} {mean:.3g}, the limit is {case.beta[top]:.3g}"
         )
 
-    return Checked(
+    return Gauged(
         numbers=np.array([[number]]),
         stakes=np.ones((1, 1)),
         sentence=sentence,
@@ -375,7 +375,7 @@ def ridge_of_texts(case: TextEvidence) -> Checked:
 
 
 @rule("words left out", threshold=0.1, weight=0.5)
-def words_left_out(case: TextEvidence) -> Checked | Reason:
+def words_left_out(case: TextEvidence) -> Gauged | Reason:
     """Its number is the change of β_j over the largest of the document."""
     if case.is_long:
         return Reason(TOO_MANY)
@@ -394,7 +394,7 @@ def words_left_out(case: TextEvidence) -> Checked | Reason:
             "words that are left out"
         )
 
-    return Checked(
+    return Gauged(
         numbers=(moved / case.largest)[None],
         stakes=(moved / case.largest)[None],
         sentence=sentence,
@@ -409,7 +409,7 @@ _ESTIMATED: Final = "coefficients are estimated"
 
 
 @rule("noise", threshold=2.0, weight=0.85, below=True)
-def noisy_word(case: TextEvidence) -> Checked | Reason:
+def noisy_word(case: TextEvidence) -> Gauged | Reason:
     """Its number is |β_j − median β| over the standard deviation of a run."""
     if case.is_long:
         return Reason(TOO_MANY)
@@ -431,7 +431,7 @@ def noisy_word(case: TextEvidence) -> Checked | Reason:
     def remedy(_: int, j: int) -> str:
         return exact_instead(case.n_samples * (2.0 / max(ratio[j], 1e-9)) ** 2)
 
-    return Checked(
+    return Gauged(
         numbers=ratio[None],
         stakes=wrong_signs(contrast / case.largest, sd / case.largest)[None],
         sentence=sentence,
@@ -440,7 +440,7 @@ def noisy_word(case: TextEvidence) -> Checked | Reason:
 
 
 @rule("unstable ranking", threshold=0.9, weight=0.42, below=True, per_column=False)
-def unstable_word_ranking(case: TextEvidence) -> Checked | Reason:
+def unstable_word_ranking(case: TextEvidence) -> Gauged | Reason:
     """Its number is the probability that a run names the largest ones."""
     if case.is_long:
         return Reason(TOO_MANY)
@@ -460,7 +460,7 @@ _OWN_WORDS: Final = "take the words of the vectoriser, words='model'"
 
 
 @rule("words that are one feature", threshold=1.0, weight=0.9)
-def shared_feature(case: TextEvidence) -> Checked | Reason:
+def shared_feature(case: TextEvidence) -> Gauged | Reason:
     """Its number is how many words feed one feature with this one."""
     seen = case.seen
     if seen is None:
@@ -479,7 +479,7 @@ def shared_feature(case: TextEvidence) -> Checked | Reason:
             "feature does"
         )
 
-    return Checked(
+    return Gauged(
         numbers=seen.alike[None].astype(np.float64),
         stakes=(joint / case.largest)[None],
         sentence=sentence,
@@ -488,12 +488,12 @@ def shared_feature(case: TextEvidence) -> Checked | Reason:
 
 
 @rule("features of several words", threshold=0.0, weight=0.5, per_column=False)
-def crossing_features(case: TextEvidence) -> Checked | Reason:
+def crossing_features(case: TextEvidence) -> Gauged | Reason:
     """Its number is how many vectorisers have such features."""
     seen = case.seen
     if seen is None:
         return Reason(_NOT_SEEN)
-    return Checked(
+    return Gauged(
         numbers=np.array([[float(len(seen.crossing))]]),
         stakes=np.ones((1, 1)),
         sentence="; ".join(seen.crossing),
@@ -505,7 +505,7 @@ def crossing_features(case: TextEvidence) -> Checked | Reason:
 
 
 @rule("unknown words", threshold=0.5, weight=0.35, per_column=False)
-def unknown_words(case: TextEvidence) -> Checked | Reason:
+def unknown_words(case: TextEvidence) -> Gauged | Reason:
     """Its number is the share of words that feed no feature."""
     seen = case.seen
     if seen is None:
@@ -522,7 +522,7 @@ def unknown_words(case: TextEvidence) -> Checked | Reason:
             f"coefficients up to {np.abs(case.beta[unknown]).max():.2g}"
         )
 
-    return Checked(
+    return Gauged(
         numbers=np.array([[share]]),
         stakes=np.full((1, 1), share),
         sentence=sentence,
@@ -531,7 +531,7 @@ def unknown_words(case: TextEvidence) -> Checked | Reason:
 
 
 @rule("ignored words with coefficients", threshold=0.1, weight=0.9)
-def ignored_words(case: TextEvidence) -> Checked:
+def ignored_words(case: TextEvidence) -> Gauged:
     """Its number is |β_j| over the largest of the document."""
     some = np.flatnonzero(case.ignored)
 
@@ -542,7 +542,7 @@ def ignored_words(case: TextEvidence) -> Checked:
             "together"
         )
 
-    return Checked(
+    return Gauged(
         numbers=np.where(case.ignored, case.sizes, np.nan)[None],
         stakes=case.sizes[None],
         sentence=sentence,
