@@ -11,9 +11,9 @@ import pandas as pd
 from propopt.base.arrays import Points, Values
 from propopt.base.errors import InvalidInput, Refused
 from propopt.functions.function import Function, read_function
-from propopt.lime.expectations import SITUATIONS_AT_ONCE, ExactLimits
+from propopt.lime.expectations import ExactLimits
 from propopt.lime.laws.lime_law import LimeLaw
-from propopt.structures.products.algebra import SetMeasures
+from propopt.structures.products.algebra import ROWS_AT_ONCE, SetMeasures
 from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.frames import Labels
 
@@ -124,7 +124,7 @@ def _box_means(exact: ExactLimits, points: Points) -> Values:
     sums, widths = exact.function.products, exact.law.widths(points)
     row_bytes = 8 * 9 * exact.function.n_factors + sums.row_bytes
     parts = []
-    for rows in SITUATIONS_AT_ONCE.blocks(len(points), row_bytes):
+    for rows in ROWS_AT_ONCE.blocks(len(points), row_bytes):
         inside = exact.factor_means(points[rows], widths[rows]).one
         nothing = np.zeros(inside.shape)
         parts.append(sums.contrasts(SetMeasures(inside, nothing))[0])

@@ -22,10 +22,11 @@ from papers.text_lime.coloured import ColouredText
 from papers.text_lime.corpus import generated_corpus, review_of
 from papers.text_lime.runs import run_words
 from propopt.base.errors import InvalidInput
+from propopt.base.text import Reason
 from propopt.functions.texts import TextFunction
 from propopt.functions.wrapping import wrap
 from propopt.lime.text.text_reading import TextLaw
-from propopt.structures.subsets.sets import NoSetFunction, SetFunction
+from propopt.structures.subsets.sets import SetFunction
 from propopt.structures.subsets.sums import AddedSets
 
 
@@ -129,7 +130,7 @@ def _forest_on_words(seed: int, n_trees: int) -> SetFunction:
     function = wrap(_forest(seed, n_trees), data=[document.text])
     if isinstance(function, TextFunction):
         result = function.subsets(document)
-        if not isinstance(result, NoSetFunction):
+        if not isinstance(result, Reason):
             return result
     raise InvalidInput(f"{function!r} was not read")
 

@@ -313,7 +313,10 @@ class Budget:
             yield slice(start, min(start + size, n_rows))
 
 
-MODEL_CALLS: Final = Budget(2**25, 2**14)
+AT_ONCE: Final = Budget(2**25)
+"""Of arrays that are made in parts, wherever their size is no matter of speed."""
+
+MODEL_CALLS: Final = replace(AT_ONCE, n_rows=2**14)
 """One call of a model, which may need memory per row that we cannot see."""
 
 

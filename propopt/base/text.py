@@ -77,6 +77,17 @@ def _escaped(sign: re.Match[str]) -> str:
     return sign[0].encode("unicode_escape").decode("ascii")
 
 
+# ---- Why something is not had: no error, as nobody was promised that it is there
+
+
+@final
+@dataclass(frozen=True)
+class Reason:
+    """Why something is not had, in its place: ``Thing | Reason``."""
+
+    reason: str  # half a sentence, which names what would do where something would
+
+
 # ---- What is proved of an explanation, and what is estimated: one is not said alone
 
 

@@ -15,7 +15,7 @@ from propopt.base.checks import as_floats, read_rng, read_seed, sealed
 from propopt.base.errors import InvalidInput, Refused
 from propopt.explaining.targets import LawChoice, TargetRule, optimum, target_rule
 from propopt.functions import Function
-from propopt.functions.means import CheckedReading
+from propopt.functions.means import Checked
 from propopt.laws.data_law import Reference
 from propopt.laws.draws import N_BLOCKS
 from propopt.laws.perturbations import shapley_blocks
@@ -82,16 +82,16 @@ class Contributions:
 class ReadContributions:
     """Shapley values of a function that is read as a sum of trees, or of products."""
 
-    checked: CheckedReading[Boxes] | CheckedReading[SumOfProducts]  # what it is read as
+    checked: Checked[Boxes] | Checked[SumOfProducts]  # what it is read as
     background: Points  # (B, D): rows that stand for "feature unknown"
 
     @classmethod
     def of(cls, function: Function, background: Points) -> ReadContributions:
         """As trees, whose values are found faster, or else as products."""
-        boxes, n_columns = CheckedReading.boxes_of(function), background.shape[1]
+        boxes, n_columns = Checked.boxes_of(function), background.shape[1]
         if boxes.read is not None:
             return cls(boxes, background)
-        return cls(CheckedReading.products_of(function, n_columns), background)
+        return cls(Checked.products_of(function, n_columns), background)
 
     def values(
         self, points: Points, labels: Labels, *, alone: bool

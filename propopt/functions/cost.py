@@ -36,7 +36,7 @@ APART: Final = 3.0
 TRIAL_PATIENCE: Final = 30.0
 """Seconds that all timed calls take at most, if rows take them and calls nothing."""
 
-AT_ONCE, REPEATS = 0.5, 3
+TIMED_FOR, REPEATS = 0.5, 3
 """Calls are timed so often, as far as that takes no more than so many seconds."""
 
 MOVED: Final = 2.0
@@ -189,7 +189,7 @@ def _repeated(points: Points, n_rows: int) -> Points:
 def _seconds(function: Function, points: Points, labels: Labels) -> float:
     """The shortest of some calls: whatever else is done makes them longer."""
     taken: list[float] = []
-    while len(taken) < REPEATS and sum(taken) < AT_ONCE:
+    while len(taken) < REPEATS and sum(taken) < TIMED_FOR:
         start = time.perf_counter()
         function.value_at(points, labels)
         taken.append(time.perf_counter() - start)

@@ -16,11 +16,12 @@ from numpy.typing import ArrayLike
 from propopt.base.arrays import Array, Attributions, Points, Positions, Values
 from propopt.base.checks import read_count, read_nonnegative
 from propopt.base.errors import InvalidInput
+from propopt.base.text import Reason
 from propopt.functions.differences import DEFAULT_STEP, describe_step
 from propopt.functions.function import EXACT, Function, named_like
 from propopt.structures.products.algebra import Products
 from propopt.structures.products.families import CurveRule, Curves, Factors, Powers
-from propopt.structures.products.sums import NoProducts, SumOfProducts
+from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.readers.kernel_products import quadratic_sum
 from propopt.tables.frames import Labels, read_table
 
@@ -40,11 +41,11 @@ class Separable(Function):
         return EXACT
 
     @property
-    def products(self) -> NoProducts:
+    def products(self) -> Reason:
         """None, until the number of columns is known: see :meth:`products_in`."""
         return any_number_of_columns(self)
 
-    def products_in(self, n_columns: int) -> SumOfProducts | NoProducts:
+    def products_in(self, n_columns: int) -> SumOfProducts | Reason:
         """Σ_d φ(x_d) of D columns."""
         terms = self._factors(np.arange(n_columns))
         return SumOfProducts.additive(0.0, np.ones(n_columns), terms, n_columns)
@@ -75,9 +76,9 @@ class Separable(Function):
         """φ′(x), entry by entry."""
 
 
-def any_number_of_columns(function: Function) -> NoProducts:
+def any_number_of_columns(function: Function) -> Reason:
     """What a formula of any table says before it is given one."""
-    return NoProducts(
+    return Reason(
         f"{function!r} takes any number of columns; products_in(n) tells of n of them"
     )
 
@@ -167,7 +168,7 @@ class Interactions(Function):
         return EXACT
 
     @property
-    def products(self) -> NoProducts:
+    def products(self) -> Reason:
         """None, until the number of columns is known: see :meth:`products_in`."""
         return any_number_of_columns(self)
 

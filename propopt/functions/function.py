@@ -16,11 +16,11 @@ from numpy.typing import ArrayLike, NDArray
 from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Calls, JointCalls
-from propopt.base.text import MOST_WRITTEN, Quantity, linear_sum
+from propopt.base.text import MOST_WRITTEN, Quantity, Reason, linear_sum
 from propopt.functions.jumps import JUMP_SEED, Jumps, Segments, jumps_along
 from propopt.losses.faithfulness import Estimate
 from propopt.structures.boxes.boxes import Boxes
-from propopt.structures.products.sums import NoProducts, SumOfProducts
+from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.columns import Atoms
 from propopt.tables.frames import Labels, as_frame, listed, read_points, text_in
 from propopt.tables.schema import Encoding, TableSchema
@@ -282,7 +282,7 @@ class Function(ABC):
         return None
 
     @property
-    def products(self) -> SumOfProducts | NoProducts:
+    def products(self) -> SumOfProducts | Reason:
         """Values as a sum of products of functions of one encoded column each.
 
         Sums of trees are, linear and additive functions, and gaussian kernel machines;
@@ -291,9 +291,9 @@ class Function(ABC):
         """
         if self.boxes is not None:
             return self.boxes.as_products()
-        return NoProducts(f"{self!r} can only be called")
+        return Reason(f"{self!r} can only be called")
 
-    def products_in(self, n_columns: int) -> SumOfProducts | NoProducts:
+    def products_in(self, n_columns: int) -> SumOfProducts | Reason:
         """:attr:`products`, of a table of so many columns: some take any number.
 
         Parameters
@@ -303,7 +303,7 @@ class Function(ABC):
 
         Returns
         -------
-        SumOfProducts or NoProducts
+        SumOfProducts or Reason
 
         Examples
         --------
@@ -669,28 +669,28 @@ class SumOfFunctions(Function):
         return Boxes.sum_of(parts) + self.base
 
     @cached_property
-    def products(self) -> SumOfProducts | NoProducts:
+    def products(self) -> SumOfProducts | Reason:
         """Those of all parts; formulas have as many columns as models beside them."""
         told = [part.products for part in self.parts]
         counts = {one.n_columns for one in told if isinstance(one, SumOfProducts)}
         if len(counts) == 1:
             return self.products_in(counts.pop())
-        return _first(one for one in told if isinstance(one, NoProducts)) or NoProducts(
+        return _first(one for one in told if isinstance(one, Reason)) or Reason(
             f"{self!r} adds up functions of {listed(sorted(counts))} columns"
         )
 
-    def products_in(self, n_columns: int) -> SumOfProducts | NoProducts:
+    def products_in(self, n_columns: int) -> SumOfProducts | Reason:
         """Those of all parts."""
         if self.boxes is not None:
             return self.boxes.as_products()
         scaled = []
         for weight, part in self.terms:
             read = part.products_in(n_columns)
-            if isinstance(read, NoProducts):
+            if isinstance(read, Reason):
                 return read
             scaled.append(read.scaled(weight))
         if any(part.n_columns != n_columns for part in scaled):
-            return NoProducts(f"{self!r} has parts of other than {n_columns} columns")
+            return Reason(f"{self!r} has parts of other than {n_columns} columns")
         return SumOfProducts.sum_of(scaled).plus(self.base)
 
     def effects_at(self, points: Points) -> NDArray[np.bool_] | None:

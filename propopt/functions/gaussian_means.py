@@ -17,7 +17,7 @@ from propopt.base.errors import InvalidInput
 from propopt.base.resources import require_memory, row_blocks
 from propopt.functions.differences import missing_rows, refuse_missing
 from propopt.functions.function import Function, OfFunction
-from propopt.functions.means import EXACT_BOXES, CheckedReading
+from propopt.functions.means import EXACT_BOXES, Checked
 from propopt.functions.models import CATEGORY_EFFECT
 from propopt.laws.data_law import BoxMeans, NoiseLaw
 from propopt.laws.draws import N_BLOCKS
@@ -136,9 +136,9 @@ class SmoothedFunction(OfFunction):
         return f"{rule}; {CATEGORY_EFFECT}"
 
     @cached_property
-    def read_boxes(self) -> CheckedReading[Boxes]:
+    def read_boxes(self) -> Checked[Boxes]:
         """The boxes that the function is, if it is."""
-        return CheckedReading.boxes_of(self.function)
+        return Checked.boxes_of(self.function)
 
     def gradient_error(
         self, X: ArrayLike | pd.DataFrame

@@ -11,12 +11,13 @@ import numpy as np
 
 from propopt.base.arrays import Attributions, Points, Positions, Truths, Values
 from propopt.base.errors import InexactBoxesWarning, Refused
+from propopt.base.text import Reason
 from propopt.functions.function import Function, OfFunction
 from propopt.functions.jumps import DOUBLE, SINGLE, allowed_difference
 from propopt.laws.data_law import BoxMeans, DataLaw, ProductMeans
 from propopt.losses.faithfulness import Estimate
 from propopt.structures.boxes.boxes import SINGLE_TOLERANCE, Boxes
-from propopt.structures.products.sums import NoProducts, SumOfProducts
+from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.frames import Labels
 
 
@@ -46,7 +47,7 @@ ReadAs = TypeVar("ReadAs", bound=Boxes | SumOfProducts)
 
 @final
 @dataclass
-class CheckedReading(Generic[ReadAs]):
+class Checked(Generic[ReadAs]):
     """What a function was read as, compared with it at the first rows that are at hand.
 
     Among them are some of the first rows in which a column is missing that was there
@@ -59,19 +60,17 @@ class CheckedReading(Generic[ReadAs]):
     known_missing: Truths | None = None
 
     @classmethod
-    def boxes_of(cls, function: Function) -> CheckedReading[Boxes]:
+    def boxes_of(cls, function: Function) -> Checked[Boxes]:
         """The boxes that the function says it is."""
-        return CheckedReading(function, function.boxes)
+        return Checked(function, function.boxes)
 
     @classmethod
-    def products_of(
-        cls, function: Function, n_columns: int
-    ) -> CheckedReading[SumOfProducts]:
+    def products_of(cls, function: Function, n_columns: int) -> Checked[SumOfProducts]:
         """The sum of products that the function says it is."""
         products = function.products_in(n_columns)
-        if isinstance(products, NoProducts):
-            return CheckedReading(function, None)
-        return CheckedReading(function, products)
+        if isinstance(products, Reason):
+            return Checked(function, None)
+        return Checked(function, products)
 
     def at(self, points: Points, labels: Labels) -> ReadAs | None:
         """What it is, if that is right; compared at up to 1000 of these rows at first.
@@ -94,14 +93,14 @@ class CheckedReading(Generic[ReadAs]):
 
 def believed_products(
     function: Function, points: Points, labels: Labels
-) -> SumOfProducts | NoProducts:
+) -> SumOfProducts | Reason:
     """The sum of products that a function is, compared with it as boxes are.
 
     Where it is not, a warning names the row of the largest difference, and so does the
     reason that is returned.
     """
     products = function.products_in(points.shape[1])
-    if isinstance(products, NoProducts):
+    if isinstance(products, Reason):
         return products
     boxes = function.boxes  # whose values are found faster
     read, rows = products if boxes is None else boxes, _not_compared(points, None)
@@ -109,7 +108,7 @@ def believed_products(
     if difference is None:
         return products
     _warn(difference)
-    return NoProducts(difference)
+    return Reason(difference)
 
 
 def _not_compared(points: Points, known_missing: Truths | None) -> Positions:
@@ -189,7 +188,7 @@ class ExactMean(OfFunction):
     law: DataLaw
     structure: Boxes | SumOfProducts  # what f is
     # the same, compared with f at the reference rows
-    checked: CheckedReading[Boxes] | CheckedReading[SumOfProducts]
+    checked: Checked[Boxes] | Checked[SumOfProducts]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.function!r}, {self.law!r})"

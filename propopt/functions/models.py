@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.base.errors import FlatFunctionWarning, InvalidInput
 from propopt.base.resources import call_blocks, row_blocks
-from propopt.base.text import Quantity
+from propopt.base.text import Quantity, Reason
 from propopt.functions.cost import WORTH_TIMING, cost_of, in_time
 from propopt.functions.differences import (
     DEFAULT_STEP,
@@ -55,7 +55,7 @@ from propopt.functions.outputs import (
 )
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.networks import Link, Network
-from propopt.structures.products.sums import NoProducts, SumOfProducts
+from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.readers.model_products import network_products
 from propopt.tables.columns import Atoms, Coded
 from propopt.tables.frames import Labels, listed
@@ -192,10 +192,10 @@ class DifferencedModel(CalledModel):
         return None if self.trees is None else self.trees.boxes
 
     @property
-    def products(self) -> SumOfProducts | NoProducts:
+    def products(self) -> SumOfProducts | Reason:
         """Values as a sum of products; the reason where they are none."""
         if self.trees is None:
-            return NoProducts(f"{self.quantity.model} can only be called")
+            return Reason(f"{self.quantity.model} can only be called")
         return self.trees.products
 
     @property
@@ -308,10 +308,10 @@ class ExactModel(Function):
         return self.columns.names
 
     @cached_property
-    def products(self) -> SumOfProducts | NoProducts:
+    def products(self) -> SumOfProducts | Reason:
         """Values as a sum of products, where scores and link are one."""
         if self.columns.count is None:
-            return NoProducts("the model does not tell how many columns it takes")
+            return Reason("the model does not tell how many columns it takes")
         return network_products(self.network, self.link, self.columns.count)
 
     @property

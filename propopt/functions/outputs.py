@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from propopt.base.arrays import Array, Points, Values
 from propopt.base.errors import InexactBoxesWarning, InvalidInput
 from propopt.base.resources import LowMemory
-from propopt.base.text import Quantity
+from propopt.base.text import Quantity, Reason
 from propopt.functions.jumps import Answers, as_numbers, precision_of
 from propopt.structures.boosters import (
     UNREADABLE,
@@ -34,7 +34,7 @@ from propopt.structures.boosters import (
 )
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.networks import Link, Network
-from propopt.structures.products.sums import NoProducts, SumOfProducts
+from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.readers.pipelines import View
 from propopt.structures.registry import (
     exact_boxes,
@@ -583,17 +583,17 @@ class ReadTrees:
         return self.boxes if self.boxes is not None else self._read("margin")
 
     @cached_property
-    def products(self) -> SumOfProducts | NoProducts:
+    def products(self) -> SumOfProducts | Reason:
         """The output as a sum of products; the reason where it is none."""
         if self.boxes is not None:
             return self.boxes.as_products()
         view = self._view()
         if view is None:
-            return NoProducts(f"{name_of(self.model)} can only be called")
+            return Reason(f"{name_of(self.model)} can only be called")
         try:
             return exact_products(self.model, self.output, self.index, view)
         except UNREADABLE as error:
-            return NoProducts(
+            return Reason(
                 f"{name_of(self.model)} cannot be read: {type(error).__name__}: {error}"
             )
 

@@ -13,7 +13,7 @@ from propopt.base.checks import did_you_mean, read_array, read_count, read_seed
 from propopt.base.errors import InvalidInput
 from propopt.functions.function import Function, read_function
 from propopt.functions.gaussian_means import SmoothedFunction
-from propopt.functions.means import CheckedReading, ExactMean
+from propopt.functions.means import Checked, ExactMean
 from propopt.functions.sampled_means import SampledMean
 from propopt.laws.data_law import DataLaw, Reference
 from propopt.laws.draws import N_BLOCKS, fewest_draws
@@ -205,12 +205,12 @@ def _by_data(
 
 def _readings(
     function: Function, reference: Reference
-) -> Iterator[CheckedReading[Boxes] | CheckedReading[SumOfProducts]]:
+) -> Iterator[Checked[Boxes] | Checked[SumOfProducts]]:
     """What the function is read as: boxes first, whose means are found faster."""
-    boxes = CheckedReading.boxes_of(function)
+    boxes = Checked.boxes_of(function)
     yield boxes
     if function.boxes is None:
-        yield CheckedReading.products_of(function, reference.points.shape[1])
+        yield Checked.products_of(function, reference.points.shape[1])
 
 
 def _read_reference(function: Function, data: Any, seed: int) -> Reference:

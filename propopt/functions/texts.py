@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from propopt.base.arrays import Attributions, Points, Truths, Values
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import MODEL_CALLS, Calls, JointCalls
-from propopt.base.text import Quantity, printable
+from propopt.base.text import Quantity, Reason, printable
 from propopt.functions.function import (
     EXACT,
     NO_SUM,
@@ -29,7 +29,7 @@ from propopt.functions.models import TRIAL_ROWS, Trial
 from propopt.functions.outputs import Readout
 from propopt.functions.torch_modules import TorchModel
 from propopt.losses.faithfulness import Estimate
-from propopt.structures.subsets.sets import NoSetFunction, SetFunction
+from propopt.structures.subsets.sets import SetFunction
 from propopt.structures.tfidf.text_sums import AddedTexts, TextStructure
 from propopt.structures.tfidf.vectorisers import VECTORISERS, CountsWords
 from propopt.tables.columns import Categorical
@@ -107,7 +107,7 @@ class DocumentFunction(OfFunction):
         return self.document.words
 
     @property
-    def subsets(self) -> SetFunction | NoSetFunction:
+    def subsets(self) -> SetFunction | Reason:
         """What it is as a function of sets of words, where the model was read."""
         return self.function.subsets(self.document)
 
@@ -300,7 +300,7 @@ class TextFunction(Function):
         From texts, a list of n strings, to n numbers, such as a ``Readout`` of a model.
     text_schema : TextSchema
         The words.
-    structure : TextStructure or NoSetFunction
+    structure : TextStructure or Reason
         What the model was read as, or why it was not.
     vectorisers : tuple of CountVectorizer or HashingVectorizer
         All that the model sees of texts; none if it sees more, or that is not known.
@@ -321,7 +321,7 @@ class TextFunction(Function):
     quantity: Quantity = field()
     values_of: Callable[[list[str]], Any] | Readout | TorchTexts | SumOfTexts
     text_schema: TextSchema
-    structure: TextStructure | NoSetFunction
+    structure: TextStructure | Reason
     vectorisers: tuple[CountsWords, ...] = ()
     batch_rows: int = field(default=sys.maxsize, kw_only=True)
 
@@ -428,11 +428,11 @@ class TextFunction(Function):
     @property
     def is_read(self) -> bool:
         """Whether the model was read: what it is made of is known."""
-        return not isinstance(self.structure, NoSetFunction)
+        return not isinstance(self.structure, Reason)
 
-    def subsets(self, document: Document) -> SetFunction | NoSetFunction:
+    def subsets(self, document: Document) -> SetFunction | Reason:
         """The function of the words of a document that are kept, where it was read."""
-        if isinstance(self.structure, NoSetFunction):
+        if isinstance(self.structure, Reason):
             return self.structure
         return self.structure.at(document)
 
@@ -565,11 +565,11 @@ class SumOfTexts:
 
 def _sum_of_structures(
     parts: Sequence[tuple[float, TextFunction]], base: float
-) -> AddedTexts | NoSetFunction:
+) -> AddedTexts | Reason:
     """What a sum is made of; why the first part is not read that is not."""
     read = []
     for weight, part in parts:
-        if isinstance(part.structure, NoSetFunction):
+        if isinstance(part.structure, Reason):
             return part.structure
         read.append((weight, part.structure))
     return AddedTexts(tuple(read), base)

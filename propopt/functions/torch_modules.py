@@ -24,7 +24,7 @@ from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
-from propopt.base.text import Quantity
+from propopt.base.text import Quantity, Reason
 from propopt.functions.function import EXACT, Function
 from propopt.functions.images import ImageShape, Module, Tensor
 from propopt.functions.jumps import refuse_other_answers
@@ -37,7 +37,6 @@ from propopt.functions.outputs import (
     read_index,
 )
 from propopt.structures.networks import Link, Score, class_link
-from propopt.structures.products.sums import NoProducts
 from propopt.tables.frames import Labels, listed
 from propopt.tables.schema import TableSchema
 
@@ -87,9 +86,9 @@ class TorchModel(Function):
         return self.table
 
     @property
-    def products(self) -> NoProducts:
+    def products(self) -> Reason:
         """None: layers mix columns."""
-        return NoProducts(
+        return Reason(
             "layers of a torch module are no sum of products of single columns"
         )
 

@@ -14,7 +14,7 @@ import pandas as pd
 from propopt.base.arrays import Array, Points
 from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
-from propopt.base.text import Quantity
+from propopt.base.text import Quantity, Reason
 from propopt.functions.differences import observed_in, read_step
 from propopt.functions.function import Function
 from propopt.functions.images import ImageShape
@@ -49,7 +49,6 @@ from propopt.functions.texts import TextFunction, TorchTexts, as_texts
 from propopt.functions.torch_modules import TorchModel, is_torch_module, torch_model
 from propopt.structures.boosters import as_estimator, is_piecewise_constant, margins_of
 from propopt.structures.registry import exact_link, exact_network
-from propopt.structures.subsets.sets import NoSetFunction
 from propopt.structures.tfidf.text_models import read_text_model
 from propopt.structures.tfidf.vectorisers import (
     VECTORISERS,
@@ -71,35 +70,27 @@ from propopt.tables.schema import TableSchema, read_with_schema
 # ---- From whatever computes numbers to a function under explanation
 
 
-@final
-@dataclass(frozen=True)
-class NoWords:
-    """Why the words of a model are not known, in a sentence."""
-
-    reason: str  # such as "its vectoriser counts characters"
-
-
-def word_rule_of(model: Any) -> WordRule | NoWords:
+def word_rule_of(model: Any) -> WordRule | Reason:
     """The words that a model sees; the reason where that cannot be told."""
     rules = [_rule_of(vectoriser) for vectoriser in text_vectorisers(model)]
     if not rules:
-        return NoWords("it begins with no vectoriser of scikit-learn")
+        return Reason("it begins with no vectoriser of scikit-learn")
     if any(rule != rules[0] for rule in rules):
-        return NoWords("it begins with vectorisers that see other words")
+        return Reason("it begins with vectorisers that see other words")
     return rules[0]
 
 
-def _rule_of(vectoriser: CountsWords) -> VectoriserWords | NoWords:
+def _rule_of(vectoriser: CountsWords) -> VectoriserWords | Reason:
     if type(vectoriser) not in VECTORISERS:
-        return NoWords(f"{type(vectoriser).__name__} may find words by another rule")
+        return Reason(f"{type(vectoriser).__name__} may find words by another rule")
     told = vectoriser.get_params(deep=False)
     if told["analyzer"] != "word":
-        return NoWords("its vectoriser counts characters, or in a way of its own")
+        return Reason("its vectoriser counts characters, or in a way of its own")
     for name in ("preprocessor", "tokenizer"):
         if told[name] is not None:
-            return NoWords(f"its vectoriser has a {name} of its own")
+            return Reason(f"its vectoriser has a {name} of its own")
     if callable(told["strip_accents"]):
-        return NoWords("its vectoriser strips accents in a way of its own")
+        return Reason("its vectoriser strips accents in a way of its own")
     return VectoriserWords(
         lowercase=bool(told["lowercase"]),
         strip_accents=told["strip_accents"],
@@ -117,7 +108,7 @@ def wrap_texts(
     """The function that a model of texts computes; see :func:`propopt.wrap`."""
     if is_torch_module(model):
         module = torch_model(model, target, output, None)
-        reason = NoSetFunction(f"{name_of(model)} is a torch module")
+        reason = Reason(f"{name_of(model)} is a torch module")
         schema = text_schema_of(model, data, label)
         return TextFunction(module.quantity, TorchTexts(module), schema, reason)
     check_model(model)
@@ -140,7 +131,7 @@ def text_schema_of(model: Any, data: Any, label: str = "data") -> TextSchema:
     if isinstance(data, TextSchema):
         return data
     rule = word_rule_of(model)
-    known = PatternWords() if isinstance(rule, NoWords) else rule
+    known = PatternWords() if isinstance(rule, Reason) else rule
     return TextSchema.of(data, known, label)
 
 

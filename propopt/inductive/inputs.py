@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeAlias, final
+from typing import Any, TypeAlias, final
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -15,7 +15,7 @@ from sklearn.gaussian_process.kernels import RBF, Kernel, Matern
 from propopt.base.arrays import Array, Points
 from propopt.base.checks import read_array, read_count, read_nonnegative, read_positive
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import Budget, require_memory
+from propopt.base.resources import AT_ONCE, require_memory
 from propopt.functions import Function
 from propopt.losses.graphs.points import median_distance
 from propopt.tables.frames import Labels, differ, read_points
@@ -115,12 +115,6 @@ _MANY_FEATURES = 64
 _CANCELS = 1e-3
 """Below this part of ‖x‖² + ‖z‖², a squared distance is computed from differences."""
 
-_DIFFERENCES: Final = Budget(2**25)
-"""Differences that are stored at once."""
-
-_CENTRED: Final = Budget(2**23)
-"""Centred features that are stored at once."""
-
 
 def cross_distances(X: Points, Z: Points) -> Array:
     """‖x − z‖ for all rows, shape (n, m), right to 12 figures or more; exact zeros."""
@@ -130,7 +124,7 @@ def cross_distances(X: Points, Z: Points) -> Array:
     squares = lengths - 2.0 * products
     close = squares <= _CANCELS * lengths
     rows, columns = np.nonzero(np.triu(close, k=1) if X is Z else close)
-    for block in _DIFFERENCES.blocks(len(rows), 8 * X.shape[1]):
+    for block in AT_ONCE.blocks(len(rows), 8 * X.shape[1]):
         r, c = rows[block], columns[block]
         squares[r, c] = _squares(X[r] - Z[c])
     if X is Z:
@@ -142,7 +136,7 @@ def cross_distances(X: Points, Z: Points) -> Array:
 def _lengths_and_products(X: Points, Z: Points) -> tuple[Array, Array]:
     """‖a‖² + ‖b‖² and aᵀb of centred rows a and b, some features at a time."""
     lengths, products = np.zeros((2, len(X), len(Z)))
-    for features in _CENTRED.blocks(X.shape[1], 8 * len(Z)):
+    for features in AT_ONCE.blocks(X.shape[1], 32 * len(Z)):
         centre = Z[:, features].mean(axis=0)
         B = Z[:, features] - centre
         A = B if X is Z else X[:, features] - centre  # A Aᵀ costs half of A Bᵀ

@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 from propopt.base.arrays import Array, Attributions, Points
 from propopt.base.checks import read_nonnegative
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import require_memory
+from propopt.base.resources import AT_ONCE, require_memory
 from propopt.inductive.bases import FeatureBasis
 from propopt.inductive.inputs import Candidates, InducingRule, PointKernel
 from propopt.inductive.means import Constants, LeaveOneOut, Mean, NormalLaws
@@ -24,7 +24,6 @@ from propopt.inductive.posterior import (
     Posterior,
     Queries,
     SparsePosterior,
-    blocks,
 )
 
 
@@ -103,7 +102,7 @@ class GaussianProcess:
         models = [self.under(pair) for pair in weights]
         n_numbers = max(points.shape[1], self.basis.n_features)
         width = max(len(self.state.inducing), 2 * n_numbers * copies)
-        for rows in blocks(len(points), 8 * width):
+        for rows in AT_ONCE.blocks(len(points), 8 * width):
             queries = self.state.queries(points[rows])
             gradients = None if rotated is None else rotated[rows]
             for n, model in enumerate(models):

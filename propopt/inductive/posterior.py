@@ -33,7 +33,7 @@ from scipy import fft
 from propopt.base.arrays import Array, Attributions, Points
 from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import Budget, require_memory
+from propopt.base.resources import AT_ONCE, Budget, require_memory
 from propopt.functions import ImageShape
 from propopt.inductive.bases import (
     FeatureBasis,
@@ -49,9 +49,6 @@ from propopt.losses.graphs.points import Graph
 
 # ---- Inducing inputs in one eigenbasis, from which every weight is answered
 
-
-POSTERIOR_TABLES: Final = Budget(2**25)
-"""Largest temporary table; its size changes results by rounding at most."""
 
 CACHED_TABLES: Final = Budget(2**21)
 """Largest table of factors: made, used once and overwritten while it is in cache."""
@@ -173,11 +170,6 @@ class Posterior(ABC):
             )
 
 
-def blocks(count: int, bytes_each: int) -> Iterator[slice]:
-    """Consecutive slices of ``range(count)`` whose tables are as large as they may."""
-    return POSTERIOR_TABLES.blocks(count, bytes_each)
-
-
 # ---- All observations in one eigenbasis of their kernel matrix
 
 
@@ -267,7 +259,7 @@ class SparsePosterior(Posterior):
         rank, n_features = root.shape[1], rotated.shape[1]
         gram, targets = np.zeros((rank, rank)), np.zeros((rank, n_features))
         ones, residual = np.zeros(rank), 0.0
-        for rows in blocks(len(X), 8 * (len(Z) + rank)):
+        for rows in AT_ONCE.blocks(len(X), 8 * (len(Z) + rank)):
             Phi = kernel.cross(X[rows], Z) @ root
             gram += Phi.T @ Phi
             targets += Phi.T @ rotated[rows]
@@ -481,7 +473,7 @@ def _both_sides(rows: Array, shape: ImageShape, down: Array, across: Array) -> A
     """``down @ M @ across.T`` for every image M of the rows, in blocks of rows."""
     turned = np.empty(rows.shape)
     images, products = _images(rows, shape), _images(turned, shape)
-    for part in blocks(len(images), 8 * shape.n_features):
+    for part in AT_ONCE.blocks(len(images), 8 * shape.n_features):
         np.matmul(down, images[part] @ across.T, out=products[part])
     return turned
 

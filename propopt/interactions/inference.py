@@ -13,7 +13,7 @@ from scipy import stats
 
 from propopt.base.arrays import Array, Positions, Truths, Values
 from propopt.base.checks import known_word
-from propopt.base.resources import Budget
+from propopt.base.resources import AT_ONCE
 from propopt.interactions.features import Places
 from propopt.interactions.left_out import LeftOut, inclusion_exclusion
 
@@ -317,10 +317,6 @@ def moments(
 # ---- What is estimated of sets of features: mean scores and their errors
 
 
-SCORES_AT_ONCE: Final = Budget(2**25)
-"""Scores of all rows; about eight arrays of that size are held, whatever Q."""
-
-
 @final
 @dataclass(frozen=True, eq=False)
 class SetScores:
@@ -341,7 +337,7 @@ class SetScores:
 def set_scores(source: LeftOut, sets: Places) -> SetScores:
     """SetScores of Q sets of one size; all rows of a few sets are held at once."""
     row_bytes = 8 * len(source.row_weights)
-    blocks = list(SCORES_AT_ONCE.blocks(len(sets), row_bytes)) or [slice(0)]
+    blocks = list(AT_ONCE.blocks(len(sets), row_bytes)) or [slice(0)]
     parts = [_some_scores(source, sets[own]) for own in blocks]
     if len(parts) == 1:
         return parts[0]

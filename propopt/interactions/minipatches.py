@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from propopt.base.arrays import Array, Sparse, Truths
 from propopt.base.checks import known_word, read_count, read_flag
 from propopt.base.errors import InterruptedWarning, InvalidInput, SolverFailure
-from propopt.base.resources import Budget
+from propopt.base.resources import AT_ONCE, Budget
 from propopt.interactions.errors_of_rows import RowError
 from propopt.interactions.features import WHOLE, Features, Places, subsets_of
 from propopt.interactions.left_out import LeftOutErrors, Refits
@@ -192,9 +192,6 @@ ROWS_OF_SUMS: Final = 128
 KNOWN_AT_ONCE: Final = Budget(2**22, ROWS_OF_SUMS)
 """Predictions of a group of patches, which stay near while they are summed."""
 
-SUMS_AT_ONCE: Final = Budget(2**25)
-"""Sums of all groups at those rows, and masks of all patches."""
-
 
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -276,7 +273,7 @@ class PatchErrors:
         """So many sets that their sums and masks keep to the budget."""
         known = 8 * int(self.predictions.shape[2]) + 4  # a sum of float64, and a count
         sums = ROWS_OF_SUMS * len(self._groups) * known
-        return SUMS_AT_ONCE.blocks(n_sets, max(sums, len(self.patches)))
+        return AT_ONCE.blocks(n_sets, max(sums, len(self.patches)))
 
     def _row_blocks(self) -> Iterator[slice]:
         """So many rows, a multiple of 8, that predictions of a group stay near."""

@@ -16,7 +16,7 @@ from scipy.stats import binom
 from propopt.base.arrays import Positions, Values
 from propopt.base.checks import read_count
 from propopt.base.errors import FewPatchesWarning, InvalidInput
-from propopt.base.resources import Budget
+from propopt.base.resources import AT_ONCE
 from propopt.interactions.errors_of_rows import (
     ProbabilityError,
     RowError,
@@ -312,8 +312,6 @@ SEEN_TOGETHER: Final = 100
 _NEGLIGIBLE = 1e-9
 """Probability of too few patches below which nothing is counted row by row."""
 
-_BLOCK = Budget(2**26)
-
 
 def check_order(usable: Usable, order: int) -> None:
     """Refuse sets that no patch could leave out, or that none could see whole."""
@@ -413,7 +411,7 @@ def _absent(patches: Patches, sets: Places) -> NDArray[np.int64]:
         alone = marks.astype(np.float32)
         return (alone.T @ alone)[sets[:, 0], sets[:, 1]].astype(np.int64)
     columns = np.ascontiguousarray(marks.T)
-    blocks = _BLOCK.blocks(len(sets), len(marks) * (1 + sets.shape[1]))
+    blocks = AT_ONCE.blocks(len(sets), len(marks) * (1 + sets.shape[1]))
     return np.concatenate([columns[sets[q]].all(axis=1).sum(axis=1) for q in blocks])
 
 
@@ -424,7 +422,7 @@ def _counts(patches: Patches, sets: Places) -> NDArray[np.int64]:
     row_bytes = (5 + sets.shape[1]) * len(patches) + 4 * patches.n_table
     parts = [
         (out @ columns[sets[q]].all(axis=1).T.astype(np.float32)).min(axis=0)
-        for q in _BLOCK.blocks(len(sets), row_bytes)
+        for q in AT_ONCE.blocks(len(sets), row_bytes)
     ]
     return np.concatenate(parts).astype(np.int64)
 

@@ -13,11 +13,12 @@ import numpy as np
 from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
 from propopt.base.checks import read_rng, sealed
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import Budget
+from propopt.base.resources import AT_ONCE
 from propopt.laws.column_laws import Cells, CodedLaw, NumericLaw, noisy_cells
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.sets import Sets
 from propopt.structures.products.algebra import (
+    ROWS_AT_ONCE,
     Measures,
     Products,
     SetMeasures,
@@ -297,10 +298,6 @@ def _notes(name: str, law: NumericLaw, x: Array, complete: bool) -> list[str]:
 # ---- Means and contrasts of sums of boxes under a law, exactly
 
 
-MEANS_AT_ONCE: Final = Budget(2**25, 32)
-"""The largest arrays that are built at once; of boxes no size changes a result."""
-
-
 @final
 @dataclass(frozen=True, eq=False)
 class BoxMeans:
@@ -334,7 +331,7 @@ class BoxMeans:
         values = np.empty(len(points))
         attributions = np.empty(points.shape)
         row_bytes = self._known.row_bytes + self._products.row_bytes
-        for rows in MEANS_AT_ONCE.blocks(len(points), row_bytes):
+        for rows in ROWS_AT_ONCE.blocks(len(points), row_bytes):
             measures = self._known.measures(points[rows])
             values[rows], attributions[rows] = self._products.contrasts(measures)
         return values, attributions
@@ -357,7 +354,7 @@ class ProductMeans:
         values, attributions = np.empty(len(points)), np.empty(points.shape)
         products = self.structure.products
         row_bytes = 32 * self.structure.n_factors + products.row_bytes
-        for rows in MEANS_AT_ONCE.blocks(len(points), row_bytes):
+        for rows in ROWS_AT_ONCE.blocks(len(points), row_bytes):
             law, contrast = np.empty((2, self.structure.n_factors, len(points[rows])))
             for j, numbers, factors in self._factors:
                 mixed = self.law.columns[j].mixed(factors, points[rows, j])
@@ -373,7 +370,7 @@ class ProductMeans:
             (j, numbers[some], factors.take(np.arange(len(numbers))[some]))
             for j in self.structure.columns.tolist()
             for numbers, factors in self.structure.of_column(j)
-            for some in MEANS_AT_ONCE.blocks(
+            for some in AT_ONCE.blocks(
                 len(numbers), 8 * len(self.law.columns[j].shares)
             )
         ]

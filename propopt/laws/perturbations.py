@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.base.checks import read_count, read_positive
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import Budget, row_blocks
+from propopt.base.resources import AT_ONCE, Budget, row_blocks
 from propopt.laws.draws import N_BLOCKS
 from propopt.laws.regressions import Neighbourhood
 from propopt.tables.columns import Atoms, Coded, atoms_of
@@ -34,7 +34,7 @@ from propopt.tables.schema import TableSchema
 Distribution: TypeAlias = Literal["ball", "gaussian", "uniform"]
 
 PERTURBED_POINTS: Final = Budget(2**23)
-"""Largest array of perturbed points; its size never changes a result."""
+"""Of its own: what is drawn, while the model is asked, in one go."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -427,9 +427,6 @@ class NoisyNeighbourhoods:
 # ---- Shapley values by drawn orders of the columns, in blocks that tell their error
 
 
-_BLOCKS: Final = Budget(2**25)
-
-
 def shapley_blocks(
     value: Callable[[Points], Array],
     background: Points,
@@ -469,7 +466,7 @@ def _changes(
     changes = np.empty(points.shape)
     rank = np.argsort(order, axis=1)
     copies = max(n_columns - 1, 1)
-    for some in _BLOCKS.blocks(n_points, 8 * n_columns * copies):
+    for some in AT_ONCE.blocks(n_points, 8 * n_columns * copies):
         steps = np.arange(1, n_columns)[:, None]
         taken = rank[some, None, :] < steps  # (n, D − 1, D)
         mixed = np.where(taken, points[some, None], background[some, None])

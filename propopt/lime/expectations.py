@@ -10,10 +10,9 @@ from typing import Any, Final, final
 import numpy as np
 
 from propopt.base.arrays import Array, Attributions, Points, Positions, Values
-from propopt.base.resources import Budget
 from propopt.lime.laws.lime_law import LimeLaw, Tilt
 from propopt.lime.moments import IndependentBits
-from propopt.structures.products.algebra import Pieces, SetMeasures
+from propopt.structures.products.algebra import ROWS_AT_ONCE, Pieces, SetMeasures
 from propopt.structures.products.families import Factors
 from propopt.structures.products.sums import SumOfProducts
 
@@ -76,9 +75,6 @@ class FactorMeans:
 
 
 # ---- What LIME tends to for a sum of products, exactly
-
-
-SITUATIONS_AT_ONCE: Final = Budget(2**26, 32)
 
 
 _OF_SITUATIONS: Final = (
@@ -206,7 +202,7 @@ class ExactLimits:
     def blocks(self, n: int) -> Iterator[slice]:
         """Situations of which tables are made at once."""
         row_bytes = 8 * 8 * self.function.n_factors + self.function.products.row_bytes
-        return SITUATIONS_AT_ONCE.blocks(n, row_bytes)
+        return ROWS_AT_ONCE.blocks(n, row_bytes)
 
     def _block(self, points: Points, widths: Values) -> Limits:
         means = self.factor_means(points, widths)

@@ -17,7 +17,7 @@ from typing import Final, cast
 import numpy as np
 
 from propopt.base.arrays import Array, Points, Positions, Values
-from propopt.base.resources import Budget
+from propopt.base.resources import AT_ONCE
 from propopt.lime.expectations import ExactLimits, FactorMeans
 from propopt.lime.laws.lime_law import LimeLaw, Tilt, draws_at
 from propopt.structures.boxes.sets import Sets
@@ -183,8 +183,6 @@ def numbered(parts: list[tuple[Positions, Factors]], n_factors: int) -> Position
 PAIRS_AT_MOST: Final = 2**27
 """Pairs of products, times columns and situations: some seconds."""
 
-_AT_ONCE: Final = Budget(2**24)
-
 _NODES: Final = 128
 """Of the law of a column: variances of steps are known to 1 % of themselves."""
 
@@ -229,8 +227,8 @@ def additive_variance(exact: ExactLimits, points: Points, widths: Values) -> Val
     columns, products = exact.law.columns, exact.function.products
     uniforms = ((np.arange(_NODES) + 0.5) / _NODES)[None, :, None]
     total = np.zeros(len(points))
-    row_bytes = 8 * _NODES * (exact.function.n_factors + 1)
-    for some in _AT_ONCE.blocks(len(points), row_bytes):
+    row_bytes = 16 * _NODES * (exact.function.n_factors + 1)
+    for some in AT_ONCE.blocks(len(points), row_bytes):
         x, own = points[some], widths[some]
         _, slopes = products.slopes(exact.factor_means(x, own).mean)
         for j in exact.function.columns.tolist():
@@ -271,7 +269,7 @@ def _of_situation(
         part = table[np.ix_(used[0], used[0])]
         alone = table[used[0], -1]
         ratios.append((users, used[1], part / (alone[:, None] * alone)))
-    for some in _AT_ONCE.blocks(len(v), 8 * len(v)):
+    for some in AT_ONCE.blocks(len(v), 16 * len(v)):
         # pairs with those before are pairs of those before
         pairs = np.ones((some.stop - some.start, len(v) - some.start))
         for users, factor, ratio in ratios:
@@ -299,7 +297,7 @@ def _with_zeros(
         means *= table[own, -1]
     v = np.append(values, -(values @ means[:-1]))
     total = 0.0
-    for some in _AT_ONCE.blocks(len(v), 8 * len(v)):
+    for some in AT_ONCE.blocks(len(v), 16 * len(v)):
         # pairs with those before are pairs of those before
         pairs = np.ones((some.stop - some.start, len(v) - some.start))
         for table, own in zip(tables, paths, strict=True):

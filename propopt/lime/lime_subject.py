@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Final, final
+from typing import Any, final
 
 import numpy as np
 
 from propopt.base.arrays import Array, Points, Positions, Values
 from propopt.base.errors import Refused
-from propopt.base.resources import Budget
+from propopt.base.resources import AT_ONCE
+from propopt.base.text import Reason
 from propopt.functions import Function
 from propopt.functions.means import believed_products
 from propopt.lime.expectations import ExactLimits, Limits
@@ -30,7 +31,7 @@ from propopt.lime.surrogates import (
     evaluated,
     stratified_uniforms,
 )
-from propopt.structures.products.sums import NoProducts, SumOfProducts
+from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.frames import Labels
 
 
@@ -39,7 +40,7 @@ from propopt.tables.frames import Labels
 
 def checked_products(
     function: Function, reference: Points, points: Points, labels: Labels
-) -> SumOfProducts | NoProducts:
+) -> SumOfProducts | Reason:
     """The sum of products that a function is, if it is one at rows of both tables.
 
     reference (R, D), points (R, D).
@@ -51,9 +52,6 @@ def checked_products(
 # ---- What LIME is asked about: a function, a law, rows; kept so that more can be asked
 
 
-_TABLES: Final = Budget(2**26)
-
-
 @final
 @dataclass(frozen=True, eq=False)
 class LimeSubject:
@@ -62,7 +60,7 @@ class LimeSubject:
     function: Function  # f
     law: LimeLaw  # of the samples
     # what f was read as, and found to be at the rows at hand
-    products: SumOfProducts | NoProducts
+    products: SumOfProducts | Reason
     points: Points  # (N, D): the rows, encoded
     labels: Labels
     reference: Points  # (R, D): rows of the table that the law was made of, encoded
@@ -84,13 +82,13 @@ class LimeSubject:
     def reason(self) -> str:
         """Why limits are estimated; empty where they are exact."""
         read = self.products
-        return read.reason if isinstance(read, NoProducts) else ""
+        return read.reason if isinstance(read, Reason) else ""
 
     @cached_property
     def exact(self) -> ExactLimits | None:
         """The limits of a sum of products; None of other functions."""
         read = self.products
-        if isinstance(read, NoProducts):
+        if isinstance(read, Reason):
             return None
         first = self.known.get("exact")
         if first is None or first.function is not read:
@@ -181,7 +179,7 @@ class LimeSubject:
         """From even draws of the weighted law of each row."""
         rng, parts = np.random.default_rng(self.seed), []
         uniforms = stratified_uniforms(1, RUN_DRAWS, points.shape[1], rng)
-        for rows in _TABLES.blocks(len(points), 3 * uniforms.nbytes):
+        for rows in AT_ONCE.blocks(len(points), 3 * uniforms.nbytes):
             around = points[rows]
             copies = np.broadcast_to(uniforms[0], (len(around), *uniforms.shape[1:]))
             draws = draws_at(self.law.columns, around, widths[rows], copies)
@@ -203,5 +201,5 @@ def limits_or_estimates(
     except Refused as refused:
         if subject.exact is None:
             raise
-        estimated = replace(subject, products=NoProducts(str(refused)))
+        estimated = replace(subject, products=Reason(str(refused)))
         return estimated, estimated.limits(progress=progress)

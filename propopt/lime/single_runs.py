@@ -274,7 +274,8 @@ class FiniteFit:
 # ---- How far one run of LIME is off what such runs give in their mean
 
 
-_TABLES: Final = Budget(2**26)
+RUNS_AT_ONCE: Final = Budget(2**26)
+"""Of its own: products of matrices are rounded by how many rows are together."""
 
 
 def single_run(
@@ -311,14 +312,14 @@ def single_run(
     if common is not None:
         shared = common.enough(points, of_squares)
         indices = np.flatnonzero(shared)
-        for some in _TABLES.blocks(len(indices), 24 * common.samples.size):
+        for some in RUNS_AT_ONCE.blocks(len(indices), 24 * common.samples.size):
             rows = indices[some]
             bits = common.bits(points[rows])
             f = np.broadcast_to(common.values, bits.shape[:2])
             weights = common.weights(points[rows], of_squares[rows]).T
             covariance[rows] = run_covariances(fit, rows, bits, f, weights, log_squares)
     indices, even = np.flatnonzero(~shared), np.full(1, 1.0 / uniforms.shape[1])
-    for some in _TABLES.blocks(len(indices), 3 * uniforms.nbytes):
+    for some in RUNS_AT_ONCE.blocks(len(indices), 3 * uniforms.nbytes):
         rows = indices[some]
         copies = np.broadcast_to(uniforms, (len(rows), *uniforms.shape[1:]))
         draws = draws_at(law.columns, points[rows], of_squares[rows], copies)

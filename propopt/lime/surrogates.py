@@ -18,7 +18,7 @@ import numpy as np
 from propopt.base.arrays import Array, Points, Positions, Truths, Values
 from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import Budget, require_memory, row_blocks
+from propopt.base.resources import AT_ONCE, require_memory, row_blocks
 from propopt.base.terminal import progress_bar
 from propopt.functions.cost import cost_of
 from propopt.functions.function import Function
@@ -333,8 +333,6 @@ _DRAWS_PER_TERM: Final = 4
 _WORTH_TIMING: Final = 10_000
 """Evaluations from which a few are timed, to say what all of them cost."""
 
-_TABLES: Final = Budget(2**26)
-
 
 def estimate_limits(
     function: Function,
@@ -396,7 +394,7 @@ def _blocks(n_rows: int, uniforms: Array, n_outside: int) -> list[slice]:
     width = n_terms * uniforms.shape[2]
     label = f"fits of {width} terms to {uniforms[..., 0].size} samples"
     require_memory(row_bytes + 24.0 * _BLOCKS * width**2, label, "use fewer samples")
-    return list(_TABLES.blocks(n_rows, row_bytes))
+    return list(AT_ONCE.blocks(n_rows, row_bytes))
 
 
 def _estimates(

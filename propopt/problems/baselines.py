@@ -16,6 +16,7 @@ from pydantic import Field
 from propopt.explaining.explainers import (
     Baseline,
     ExactLime,
+    ExactShap,
     Gradient,
     Lime,
     LimePackage,
@@ -223,6 +224,16 @@ class TreeShapBaseline(BaselineSection):
     background: BackgroundRows = 100
 
 
+class ExactShapBaseline(BaselineSection):
+    """Exact Shapley values of sums of products, against rows or their mean."""
+
+    makes = ExactShap
+    of_tables: ClassVar[Mapping[str, str]] = {"background": _EMPTY_TEXT}
+
+    method: Literal["exact_shap"]
+    background: BackgroundRows = 100
+
+
 BASELINE_SECTIONS: Final[tuple[type[BaselineSection], ...]] = (
     section_of(
         Gradient,
@@ -237,5 +248,6 @@ BASELINE_SECTIONS: Final[tuple[type[BaselineSection], ...]] = (
     ExactLimeBaseline,
     ShapBaseline,
     TreeShapBaseline,
+    ExactShapBaseline,
 )
 AnyBaseline: TypeAlias = Annotated[BaselineSection, OneOf("method", BASELINE_SECTIONS)]

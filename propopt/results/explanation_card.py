@@ -15,6 +15,7 @@ import numpy as np
 from propopt.base.cards import Card, CardRow
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.text import (
+    Reason,
     gap_in_words,
     in_percent,
     percent,
@@ -199,18 +200,18 @@ _TOLERATED: Final = 1e-5
 def _certain_signs(explanation: Any) -> str:
     """The share of signs that hold in all explanations almost as good, or why not."""
     share = _share_or_reason(explanation)
-    if isinstance(share, str):
-        return f"not known: {share}"
+    if isinstance(share, Reason):
+        return f"not known: {share.reason}"
     return "" if share is None else f"signs: {100.0 * share:.0f} % certain"
 
 
 def certain_share(explanation: Any) -> float | None:
     """The share that a card shows; None where it shows none."""
     share = _share_or_reason(explanation)
-    return None if isinstance(share, str) else share
+    return None if isinstance(share, Reason) else share
 
 
-def _share_or_reason(explanation: Any) -> float | str | None:
+def _share_or_reason(explanation: Any) -> float | Reason | None:
     """Counted where the program is known and rows are few, else as it is stored."""
     known: float | None = explanation.certain_share
     if explanation.program is None or explanation.shape[0] > _MOST_ROWS:
@@ -218,7 +219,7 @@ def _share_or_reason(explanation: Any) -> float | str | None:
     try:
         return float(explanation.certain(rows=()).share)
     except (InvalidInput, Refused) as error:
-        return str(error)
+        return Reason(str(error))
 
 
 def _settings(explanation: Any) -> Iterator[tuple[str, str]]:

@@ -110,6 +110,7 @@ _ENTRIES_REDUCTION: Final = 1e-26
 """Of the energy of the residual: thirteen digits."""
 
 _COLUMNS: Final = Budget(2**26)
+"""Of its own: LAPACK rounds a column by how many are solved at once."""
 
 
 @final

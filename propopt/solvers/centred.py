@@ -22,6 +22,7 @@ import numpy as np
 
 from propopt.base.arrays import Array, Attributions
 from propopt.base.errors import Infeasible
+from propopt.base.text import Reason
 from propopt.losses import Bound, Program, PropertyLoss
 from propopt.losses.algebra import _Recast
 from propopt.losses.linear_algebra import Components
@@ -168,12 +169,12 @@ class Transposed(Dispatcher):
     def name(self) -> str:
         return f"{self.solver.name}, transposed"
 
-    def take(self, program: Program) -> Solver | str:
+    def take(self, program: Program) -> Solver | Reason:
         reason = bounds_refusal(program) or _loss_refusal(program.losses)
         if reason is not None:
-            return reason
+            return Reason(reason)
         inner = self.solver.take(exchanged(program))
-        return inner if isinstance(inner, str) else Transposed(inner)
+        return inner if isinstance(inner, Reason) else Transposed(inner)
 
     def prepare(self, program: Program) -> Prepared:
         inner = self.solver.prepare(exchanged(program))
@@ -238,16 +239,16 @@ class Restricted(Dispatcher):
         how = "" if self.solver is None else f"{self.solver.name}, "
         return f"{how}restricted"
 
-    def take(self, program: Program) -> Solver | str:
+    def take(self, program: Program) -> Solver | Reason:
         restriction = Restriction.of(program.bounds, program.shape)
         if restriction is None:
-            return "no limit is zero"
+            return Reason("no limit is zero")
         if restriction.only is not None:
             return Restricted(None)
         if self.solver is None:
-            return "more than one explanation is left"
+            return Reason("more than one explanation is left")
         inner = self.solver.take(restriction.program(program))
-        return inner if isinstance(inner, str) else Restricted(inner)
+        return inner if isinstance(inner, Reason) else Restricted(inner)
 
     def prepare(self, program: Program) -> Prepared:
         restriction = Restriction.of(program.bounds, program.shape)

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 
 from propopt.base.arrays import Array
 from propopt.base.errors import Refused, SolverFailure
+from propopt.base.text import Reason
 from propopt.losses import Program, PropertyLoss
 from propopt.losses.algebra import Faithfulness, _Recast
 from propopt.losses.completeness import OffAxis, Totals
@@ -129,17 +130,17 @@ class Complete(Dispatcher):
     def name(self) -> str:
         return f"{self.solver.name}, complete"
 
-    def take(self, program: Program) -> Solver | str:
+    def take(self, program: Program) -> Solver | Reason:
         posed = without_totals(program)
-        if isinstance(posed, str):
+        if isinstance(posed, Reason):
             return posed
         inner = self.solver.take(posed)
-        return inner if isinstance(inner, str) else Complete(inner)
+        return inner if isinstance(inner, Reason) else Complete(inner)
 
     def prepare(self, program: Program) -> Prepared:
         totals = Totals.of(program.bounds)
         posed = without_totals(program)
-        if totals is None or isinstance(posed, str):
+        if totals is None or isinstance(posed, Reason):
             raise Refused(f"{self.name}: it takes programs that it has not refused")
         inner = self.solver.prepare(posed)
         reduced = totals.program(program)
@@ -150,15 +151,15 @@ class Complete(Dispatcher):
         return kind(inner, program, totals)
 
 
-def without_totals(program: Program) -> Program | str:
+def without_totals(program: Program) -> Program | Reason:
     """The program of V, for solvers that know no such constraint; or a reason."""
     totals = Totals.of(program.bounds)
     if totals is None:
-        return "no constraint says what rows add up to"
+        return Reason("no constraint says what rows add up to")
     reduced = totals.program(program)
     for loss in reduced.all_losses:
         if isinstance(loss.map, OffAxis):
-            return f"{loss.name} has no closed form where rows have given sums"
+            return Reason(f"{loss.name} has no closed form where rows have given sums")
     pulled = [loss for loss in reduced.all_losses if _is_pulled(loss)]
     return _side_by_side(reduced) if pulled else reduced
 
@@ -167,14 +168,18 @@ def _is_pulled(loss: PropertyLoss) -> bool:
     return isinstance(loss.map, OverFeatures) and loss.has_target
 
 
-def _side_by_side(reduced: Program) -> Program | str:
+def _side_by_side(reduced: Program) -> Program | Reason:
     """One program for the targets G and κ T C; see :class:`_Pulled`."""
     own = [loss for loss in reduced.losses if isinstance(loss.map, Identity)]
     pulled = [loss for loss in reduced.all_losses if _is_pulled(loss)]
     if reduced.bounds:
-        return f"{reduced.bounds[0]} stands beside {pulled[0].name}, which sees totals"
+        return Reason(
+            f"{reduced.bounds[0]} stands beside {pulled[0].name}, which sees totals"
+        )
     if len(own) != 1 or len(pulled) != 1:
-        return "it takes one gradient-matching and one smoothness loss that sees totals"
+        return Reason(
+            "it takes one gradient-matching and one smoothness loss that sees totals"
+        )
     G, pull = _targets(own[0], pulled[0], reduced.shape)
     targets = np.hstack([G, _unit(G, pull) * pull])
     losses = tuple(_twice(loss, targets) for loss in reduced.losses)

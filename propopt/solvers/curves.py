@@ -81,6 +81,7 @@ from numpy.typing import NDArray
 from propopt.base.arrays import Array, Attributions, Sparse
 from propopt.base.errors import InvalidInput, Refused, SolverFailure
 from propopt.base.resources import few_threads, for_each_column, memory_refusal, require
+from propopt.base.text import Reason
 from propopt.losses import Bound, GradientMatching, Program
 from propopt.losses.linear_algebra import (
     EPSILON,
@@ -748,7 +749,7 @@ PATIENCE = 3.0  # factors that Lanczos may cost before these take over
 FEWEST_STEPS = 200
 
 
-def choose_curve_solver(program: Program) -> Solver | str:
+def choose_curve_solver(program: Program) -> Solver | Reason:
     """Spectral, Factored or Krylov, or why none of them takes the program.
 
     By an estimate of seconds from the constants above; none is asked again.
@@ -759,7 +760,7 @@ def choose_curve_solver(program: Program) -> Solver | str:
     """
     reason = curve_refusal(program)
     if reason is not None:
-        return reason
+        return Reason(reason)
     spectral = Spectral()
     eigenbasis_fits = spectral.refusal(program) is None
     own = (loss.map for loss in program.losses if isinstance(loss.map, OverPoints))
@@ -834,14 +835,14 @@ class OneBound(Dispatcher):
 
     name = "one_bound"
 
-    def take(self, program: Program) -> Solver | str:
+    def take(self, program: Program) -> Solver | Reason:
         reason = _bound_refusal(program)
         if reason is not None:
-            return reason
+            return Reason(reason)
         if self.curve is not None:
             return self
         solver = choose_curve_solver(_with_bound_as_loss(program))
-        return solver if isinstance(solver, str) else replace(self, solver=solver)
+        return solver if isinstance(solver, Reason) else replace(self, solver=solver)
 
     def prepare(self, program: Program) -> Prepared:
         return _OnCurve(program, self.curve or self.curve_of(program))
@@ -850,8 +851,8 @@ class OneBound(Dispatcher):
         """The curve of the objective and the bounded loss together."""
         free = _with_bound_as_loss(program)
         solver = self.solver or choose_curve_solver(free)
-        if isinstance(solver, str):
-            raise Refused(solver)
+        if isinstance(solver, Reason):
+            raise Refused(solver.reason)
         curve = solver.prepare(free)
         assert isinstance(curve, Curve), "spectral and krylov prepare curves"
         return curve

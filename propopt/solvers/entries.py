@@ -24,6 +24,7 @@ from typing import final
 import numpy as np
 
 from propopt.base.arrays import Array, Positions
+from propopt.base.text import Reason
 from propopt.losses import Program, PropertyLoss
 from propopt.losses.maps import Identity, OverPoints, RowSums, Squared
 from propopt.losses.restricted import Support, counted, entries_refusal, is_complete
@@ -183,12 +184,12 @@ class Entries(Dispatcher):
     def name(self) -> str:
         return f"{self.solver.name}, of entries"
 
-    def take(self, program: Program) -> Solver | str:
+    def take(self, program: Program) -> Solver | Reason:
         reason = entries_refusal(program.all_losses)
         if reason is not None:
-            return reason
+            return Reason(reason)
         inner = self.solver.take(_support(program).program(program))
-        return inner if isinstance(inner, str) else Entries(inner)
+        return inner if isinstance(inner, Reason) else Entries(inner)
 
     def prepare(self, program: Program) -> Prepared:
         support = _support(program)

@@ -58,6 +58,7 @@ from numpy.typing import NDArray
 from propopt.base.arrays import Array, Attributions
 from propopt.base.errors import Refused
 from propopt.base.resources import few_threads, memory_refusal
+from propopt.base.text import Reason
 from propopt.losses import Program, PropertyLoss
 from propopt.losses.algebra import objective_scale
 from propopt.losses.linear_algebra import Components
@@ -242,8 +243,8 @@ class OneSigned(Prepared):
         others = losses[: self._place] + losses[self._place + 1 :]
         program = Program(others, sizes=self._program.shape)
         solver = choose_curve_solver(program)
-        if isinstance(solver, str):  # memory is refused where it is taken
-            raise Refused(solver)
+        if isinstance(solver, Reason):  # memory is refused where it is taken
+            raise Refused(solver.reason)
         return prepare_centred(program, solver.prepare)
 
 

@@ -25,6 +25,7 @@ import numpy as np
 from propopt.base.arrays import Array, Attributions
 from propopt.base.errors import SolverFailure
 from propopt.base.resources import few_threads
+from propopt.base.text import Reason
 from propopt.losses import GradientMatching, Program, PropertyLoss
 from propopt.losses.faithfulness import Estimate
 from propopt.results.certificate import certificate_of, values_at
@@ -108,14 +109,14 @@ class Solver(ABC):
     def refusal(self, program: Program) -> str | None:
         """Why this solver cannot treat the program, in a sentence; None if it can."""
 
-    def take(self, program: Program) -> Solver | str:
+    def take(self, program: Program) -> Solver | Reason:
         """The solver that is to prepare the program, or why there is none.
 
         It is asked once: what it gives takes the program. By default it is this one,
         where that has no refusal.
         """
         reason = self.refusal(program)
-        return self if reason is None else reason
+        return self if reason is None else Reason(reason)
 
     @abstractmethod
     def prepare(self, program: Program) -> Prepared:
@@ -126,12 +127,12 @@ class Dispatcher(Solver):
     """A solver that hands programs on: it takes what another solver takes."""
 
     @abstractmethod
-    def take(self, program: Program) -> Solver | str:
+    def take(self, program: Program) -> Solver | Reason:
         """This solver, settled on the one that it hands the program to."""
 
     def refusal(self, program: Program) -> str | None:
         answer = self.take(program)
-        return answer if isinstance(answer, str) else None
+        return answer.reason if isinstance(answer, Reason) else None
 
 
 # ---- A program that is solved as another, in other coordinates

@@ -23,6 +23,7 @@ from propopt.base.errors import (
     UncertifiedWarning,
 )
 from propopt.base.resources import few_threads
+from propopt.base.text import Reason
 from propopt.losses import MaxDifferenceRobustness, Program
 from propopt.losses.algebra import Faithfulness, Trivial
 from propopt.losses.completeness import Totals
@@ -113,7 +114,7 @@ class Auto(Dispatcher):
 
     name = "auto"
 
-    def take(self, program: Program) -> Solver | str:
+    def take(self, program: Program) -> Solver | Reason:
         return _without_zeros(program, _first)
 
     def prepare(self, program: Program) -> Prepared:
@@ -128,12 +129,12 @@ class Auto(Dispatcher):
             If no solver takes it, with the reason of the most general one.
         """
         answer = self.take(program)
-        if isinstance(answer, str):
-            raise Refused(f"no solver takes this program: {answer}")
+        if isinstance(answer, Reason):
+            raise Refused(f"no solver takes this program: {answer.reason}")
         return answer
 
 
-def _first(program: Program) -> Solver | str:
+def _first(program: Program) -> Solver | Reason:
     """The first of the table that takes it; else the reason of the last."""
     for of_entries in (Entries(Auto()), CompleteEntries()):
         answer = of_entries.take(program)
@@ -207,8 +208,8 @@ def chosen_solver(name: str | Solver, program: Program) -> Solver:
         answer = solver.take(program)
     else:
         answer = _without_zeros(program, solver.take)
-    if isinstance(answer, str):
-        raise Refused(f"{solver.name} cannot solve this: {answer}")
+    if isinstance(answer, Reason):
+        raise Refused(f"{solver.name} cannot solve this: {answer.reason}")
     return answer
 
 
@@ -222,8 +223,8 @@ def innermost(solver: Solver) -> Solver | None:
 
 
 def _without_zeros(
-    program: Program, take: Callable[[Program], Solver | str]
-) -> Solver | str:
+    program: Program, take: Callable[[Program], Solver | Reason]
+) -> Solver | Reason:
     """What takes the program that limits of zero leave, :class:`Restricted` to it."""
     restriction = Restriction.of(program.bounds, program.shape)
     if restriction is None:
@@ -231,12 +232,12 @@ def _without_zeros(
     if restriction.only is not None:
         return Restricted(None)
     inner = _without_zeros(restriction.program(program), take)
-    return inner if isinstance(inner, str) else Restricted(inner)
+    return inner if isinstance(inner, Reason) else Restricted(inner)
 
 
 def _without_totals(
-    program: Program, take: Callable[[Program], Solver | str]
-) -> Solver | str:
+    program: Program, take: Callable[[Program], Solver | Reason]
+) -> Solver | Reason:
     """What takes the program that given row sums leave, :class:`Complete` of it.
 
     Where there is no such program, what takes the constraint as it is.
@@ -244,10 +245,10 @@ def _without_totals(
     if not any(map(is_complete, program.bounds)):
         return take(program)
     posed = without_totals(program)
-    if isinstance(posed, str):
+    if isinstance(posed, Reason):
         return take(program)
     inner = _without_zeros(posed, take)
-    return inner if isinstance(inner, str) else Complete(inner)
+    return inner if isinstance(inner, Reason) else Complete(inner)
 
 
 FINE = 1e-9

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logsumexp, softmax
 
 from propopt.base.arrays import Array, Points, Positions, Values
-from propopt.base.resources import Budget
+from propopt.base.resources import AT_ONCE
 
 
 # ---- What is read from scores: one number per point, and how it moves with each score
@@ -140,10 +140,6 @@ Pullback: TypeAlias = Callable[[Array], Array]
 """Takes cotangents (n, k) to their products with the Jacobians, C_n ∂z/∂x_n (n, D)."""
 
 
-NETWORK_BLOCKS: Final = Budget(2**25)
-"""What a network may hold at once: longer tables are taken in blocks of rows."""
-
-
 class Network(ABC):
     """K scores of every point, z: R^D → R^K, and their vector-Jacobian products."""
 
@@ -168,7 +164,7 @@ class Network(ABC):
     def blocks(self, points: Points) -> Iterator[slice]:
         """Consecutive rows, so many at once that they take about 32 MiB."""
         n_points, n_features = points.shape
-        return NETWORK_BLOCKS.blocks(n_points, 8 * max(self.width, n_features))
+        return AT_ONCE.blocks(n_points, 8 * max(self.width, n_features))
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,11 @@ import numpy as np
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
 
+from propopt.base.text import Reason
 from propopt.structures.boosters import is_passthrough, last_step
 from propopt.structures.boxes.boxes import Boxes, TreeSum
 from propopt.structures.networks import Affine, Chain, Link, Network, Score
-from propopt.structures.products.sums import NoProducts, SumOfProducts
+from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.readers.fitted_networks import (
     GENERATIVE_MODELS,
     KERNEL_MODELS,
@@ -101,12 +102,12 @@ def exact_trees(
 
 def exact_products(
     model: Any, output: str, index: int | None, view: View
-) -> SumOfProducts | NoProducts:
+) -> SumOfProducts | Reason:
     """An output of a fitted model as a sum of products of functions of columns."""
     return _products(model, TreeOutput(output, index), view)
 
 
-def _products(model: Any, output: TreeOutput, view: View) -> SumOfProducts | NoProducts:
+def _products(model: Any, output: TreeOutput, view: View) -> SumOfProducts | Reason:
     if type(model) is Pipeline:
         model, view = _behind_columns(model, view)
     network = exact_network(model)
@@ -117,7 +118,7 @@ def _products(model: Any, output: TreeOutput, view: View) -> SumOfProducts | NoP
     boxes = read_boxes(model, output, view)
     if boxes is not None:
         return boxes.as_products()
-    return NoProducts(why_unread(model, output, view))
+    return Reason(why_unread(model, output, view))
 
 
 def _behind_columns(model: Pipeline, view: View) -> tuple[Any, View]:
@@ -135,27 +136,27 @@ def _behind_columns(model: Pipeline, view: View) -> tuple[Any, View]:
 
 def _of_network(
     model: Any, network: Network, output: TreeOutput, view: View
-) -> SumOfProducts | NoProducts:
+) -> SumOfProducts | Reason:
     link = exact_link(model, output.name, output.index or 0, network.n_scores)
     if link is None:
-        return NoProducts(
+        return Reason(
             f"the {output.name} of a {type(model).__name__} is made of its scores by a "
             "rule that is not read; wrap(model, output='margin') is exact"
         )
     function = network_products(network, link, len(view.sources))
-    if isinstance(function, NoProducts):
+    if isinstance(function, Reason):
         return function
     return through_view(function, view)
 
 
-def _added(total: ModelSum | NoProducts, view: View) -> SumOfProducts | NoProducts:
+def _added(total: ModelSum | Reason, view: View) -> SumOfProducts | Reason:
     """The sum of the parts, or why one of them is none."""
-    if isinstance(total, NoProducts):
+    if isinstance(total, Reason):
         return total
     parts = [SumOfProducts.constant(total.base, view.n_columns)]
     for weight, model, output, seen in total.parts:
         part = _products(model, output, seen)
-        if isinstance(part, NoProducts):
+        if isinstance(part, Reason):
             return part
         parts.append(part.scaled(weight))
     return SumOfProducts.sum_of(parts)

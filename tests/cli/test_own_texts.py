@@ -11,9 +11,9 @@ from command_line import names
 
 import propopt as po
 from papers.__main__ import main as reproduce
+from propopt.base.text import Reason
 from propopt.cli import main
 from propopt.problems.file import OwnTable
-from propopt.structures.subsets.sets import NoSetFunction
 
 
 GOOD = ["a good meal with good wine", "we liked the warm bread", "a lovely warm place"]
@@ -94,7 +94,7 @@ def test_what_is_said_of_words_is_exact(notes):
         subject = po.problems.read_sections(own | {"explain": {}}).subject
         for document in subject.function.documents_of(subject.points):
             read = subject.function.subsets(document)
-            assert not isinstance(read, NoSetFunction), read.reason
+            assert not isinstance(read, Reason), read.reason
 
 
 def test_short_texts_and_repeated_ones_are_categories(notes):

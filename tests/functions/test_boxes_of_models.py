@@ -37,7 +37,7 @@ from tree_cases import (
 import propopt as po
 from propopt.base.errors import InexactBoxesWarning
 from propopt.functions import outputs
-from propopt.functions.means import CheckedReading
+from propopt.functions.means import Checked
 from propopt.tables.frames import Labels
 
 
@@ -306,9 +306,9 @@ def test_a_leaf_with_another_value_is_found():
     """The model is another than what was read: 10⁻³ more in one of its leaves."""
     model = HistGradientBoostingRegressor(max_iter=8).fit(X, Y)
     function = po.wrap(model)
-    assert CheckedReading.boxes_of(function).at(X, Labels()) is function.boxes
+    assert Checked.boxes_of(function).at(X, Labels()) is function.boxes
     nodes = model._predictors[3][0].nodes  # noqa: SLF001
     leaf = np.flatnonzero(nodes["is_leaf"])[2]
     nodes["value"][leaf] += 1e-3
     with pytest.warns(InexactBoxesWarning, match=r"differs .* 0\.000\d* of the range"):
-        assert CheckedReading.boxes_of(function).at(X, Labels()) is None
+        assert Checked.boxes_of(function).at(X, Labels()) is None

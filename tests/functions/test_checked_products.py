@@ -16,9 +16,9 @@ from sklearn.svm import SVR
 
 import propopt as po
 from propopt.base.errors import InexactBoxesWarning, InvalidInput
-from propopt.functions.means import CheckedReading, believed_products
+from propopt.base.text import Reason
+from propopt.functions.means import Checked, believed_products
 from propopt.structures.boxes.boxes import Boxes
-from propopt.structures.products.sums import NoProducts
 from propopt.tables.frames import Labels
 
 
@@ -39,7 +39,7 @@ def test_what_is_wrong_is_not_and_the_reason_names_the_row():
     labels = Labels(points=tuple(f"p{n}" for n in range(60)))
     with pytest.warns(InexactBoxesWarning, match=r"sum of products, which differs"):
         refused = believed_products(function, X, labels)
-    assert isinstance(refused, NoProducts)
+    assert isinstance(refused, Reason)
     most = 0.001 * np.abs(right.value(X)).max() / np.ptp(right.value(X))
     told = f"by {most:.2g} of the range of f in row 'p"
     assert told in refused.reason
@@ -52,7 +52,7 @@ def test_sums_of_trees_are_compared_as_boxes(monkeypatch):
     assert products.n_factors == len(function.boxes.sets)
     monkeypatch.setattr(Boxes, "value", lambda _, points: np.zeros(len(points)))
     with pytest.warns(InexactBoxesWarning, match="its trees were read"):
-        assert isinstance(believed_products(function, X, Labels()), NoProducts)
+        assert isinstance(believed_products(function, X, Labels()), Reason)
 
 
 def test_functions_that_are_none_keep_their_reason():
@@ -95,7 +95,7 @@ UNITS = [(1e-10, 0.0), (1e-150, 0.0), (1.0, 1e3), (1e-6, 1.0), (1e12, 0.0)]
 def test_what_is_right_is_believed_in_any_unit(unit, offset, rows):
     for model in in_units_of(unit, offset).values():
         result = believed_products(po.wrap(model), X[rows], Labels())
-        assert not isinstance(result, NoProducts)
+        assert not isinstance(result, Reason)
 
 
 def wronged(read, mean, wrong):
@@ -117,9 +117,9 @@ def test_what_is_wrong_is_found_in_any_unit(unit, offset, wrong):
             vars(function)["products"] = wronged(function.products, mean, wrong)
             with pytest.warns(InexactBoxesWarning, match="differs from its answer"):
                 result = believed_products(function, X, Labels())
-            assert isinstance(result, NoProducts)
+            assert isinstance(result, Reason)
             continue
-        checked = CheckedReading.boxes_of(function)
+        checked = Checked.boxes_of(function)
         checked.read = wronged(function.boxes, mean, wrong)
         with pytest.warns(InexactBoxesWarning, match="differs from its answer"):
             assert checked.at(X, Labels()) is None
@@ -130,15 +130,13 @@ def test_a_single_row_is_held_against_the_terms_that_add_up_to_it():
     vars(function)["products"] = function.products.scaled(-1.0)
     with pytest.warns(InexactBoxesWarning, match="of f, which is constant, in row 0"):
         result = believed_products(function, X[:1], Labels())
-    assert isinstance(result, NoProducts)
+    assert isinstance(result, Reason)
 
 
 def test_a_constant_model_is_believed_but_for_rounding():
     constant = GradientBoostingRegressor(n_estimators=3).fit(X, np.full(60, 0.1))
     function = po.wrap(constant)
-    assert CheckedReading.boxes_of(function).at(X, Labels()) is not None
-    off = replace(
-        CheckedReading.boxes_of(function), read=function.boxes * (1.0 + 1e-10)
-    )
+    assert Checked.boxes_of(function).at(X, Labels()) is not None
+    off = replace(Checked.boxes_of(function), read=function.boxes * (1.0 + 1e-10))
     with pytest.warns(InexactBoxesWarning, match="which is constant"):
         assert off.at(X, Labels()) is None

@@ -304,9 +304,7 @@ def test_long_tables_are_taken_in_blocks(monkeypatch):
             seen.append(len(points))
             return function.network.linearized(points)
 
-    monkeypatch.setattr(
-        networks, "NETWORK_BLOCKS", Budget(8 * 4 * function.network.width)
-    )
+    monkeypatch.setattr(networks, "AT_ONCE", Budget(8 * 4 * function.network.width))
     spied = type(function)(function.quantity, function.columns, Spy(), function.link)
     np.testing.assert_allclose(spied.value(ELSEWHERE), values, rtol=1e-12)
     np.testing.assert_allclose(spied.gradient(ELSEWHERE), gradients, rtol=1e-9)

@@ -7,11 +7,11 @@ import pytest
 
 import propopt as po
 from propopt.base.errors import InvalidInput
+from propopt.base.text import Reason
 from propopt.functions import PAPER_FUNCTIONS
 from propopt.functions.formulas import Additive, Interactions, Multiplicative
 from propopt.functions.means import believed_products
 from propopt.structures.products.normals import Normals
-from propopt.structures.products.sums import NoProducts
 from propopt.tables.frames import Labels
 
 
@@ -78,7 +78,7 @@ def test_tables_of_other_columns_are_refused():
 def test_functions_of_the_paper_are_sums_of_products(name):
     kind = PAPER_FUNCTIONS[name]
     function = kind(degree=3) if name == "power" else kind()
-    assert isinstance(function.products, NoProducts)
+    assert isinstance(function.products, Reason)
     assert "products_in" in function.products.reason
     for d in (1, 4):
         read = function.products_in(d)

@@ -37,7 +37,8 @@ from sklearn.preprocessing import MinMaxScaler, PolynomialFeatures, StandardScal
 from sklearn.svm import SVC, SVR, NuSVR
 
 import propopt as po
-from propopt.structures.products.sums import NoProducts, SumOfProducts
+from propopt.base.text import Reason
+from propopt.structures.products.sums import SumOfProducts
 
 
 RNG = np.random.default_rng(0)
@@ -185,7 +186,7 @@ REASONS = [
 @pytest.mark.parametrize(("model", "target", "settings", "reason"), REASONS, ids=name)
 def test_what_is_no_sum_of_products_says_why(model, target, settings, reason):
     function = po.wrap(fitted(model, X, target), **settings)
-    assert isinstance(function.products, NoProducts)
+    assert isinstance(function.products, Reason)
     assert reason in function.products.reason
 
 

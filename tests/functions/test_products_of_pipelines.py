@@ -42,7 +42,8 @@ from sklearn.tree import DecisionTreeRegressor
 from tree_cases import CLASSES, X, Y, table, table_response
 
 import propopt as po
-from propopt.structures.products.sums import NoProducts, SumOfProducts
+from propopt.base.text import Reason
+from propopt.structures.products.sums import SumOfProducts
 
 
 TABLE = table()
@@ -227,7 +228,7 @@ REASONS = [
 @pytest.mark.parametrize(("model", "reason"), REASONS)
 def test_pipelines_that_are_not_read_say_why(model, reason):
     refused = wrapped(model, TABLE, RESPONSE).products
-    assert isinstance(refused, NoProducts)
+    assert isinstance(refused, Reason)
     assert reason in refused.reason
 
 
@@ -258,7 +259,7 @@ OTHERS = [
 @pytest.mark.parametrize(("model", "target", "reason"), OTHERS)
 def test_models_that_are_not_read_say_why(model, target, reason):
     refused = wrapped(model, X, target).products
-    assert isinstance(refused, NoProducts)
+    assert isinstance(refused, Reason)
     assert reason in refused.reason
 
 

@@ -109,7 +109,7 @@ def test_blocks_of_images_change_nothing_but_rounding(rng, monkeypatch):
     basis, _ = pairs_of_bases(rng)["kronecker"]
     rows = rng.normal(size=(9, SHAPE.n_features))
     whole = basis.rotate(rows)
-    for tables in ("POSTERIOR_TABLES", "CACHED_TABLES"):
+    for tables in ("AT_ONCE", "CACHED_TABLES"):
         monkeypatch.setattr(posterior, tables, Budget(16 * SHAPE.n_features))
     np.testing.assert_allclose(basis.rotate(rows), whole, atol=1e-13)
 

@@ -182,7 +182,7 @@ def test_blocks_of_observations_change_nothing_but_rounding(mean, rng, monkeypat
         0.1, 0.2, features=po.chain_graph(3), mean=mean, inducing=FarthestInputs(9)
     )
     whole = explainer.fit(X, G).explain(X, True)
-    for tables in ("POSTERIOR_TABLES", "CACHED_TABLES"):
+    for tables in ("AT_ONCE", "CACHED_TABLES"):
         monkeypatch.setattr(posterior, tables, Budget(700))
     parts = explainer.fit(X, G).explain(X, True)
     np.testing.assert_allclose(parts.attributions, whole.attributions, atol=1e-9)

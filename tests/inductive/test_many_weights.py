@@ -57,7 +57,7 @@ def test_blocks_change_nothing_but_rounding(mean, rng, monkeypatch):
         0.1, 0.3, features=po.chain_graph(4), mean=mean
     ).fit(X, G)
     whole, draws = explainer.explain(new, True), explainer.sample(new, 3)
-    for tables in ("POSTERIOR_TABLES", "CACHED_TABLES"):
+    for tables in ("AT_ONCE", "CACHED_TABLES"):
         monkeypatch.setattr(posterior, tables, Budget(150))
     parts = explainer.explain(new, True)
     assert close(parts.attributions, whole.attributions, 1e-13)

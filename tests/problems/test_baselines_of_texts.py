@@ -9,6 +9,7 @@ from problem_texts import complaint
 import propopt as po
 from propopt.explaining.explainers import (
     ExactLime,
+    ExactShap,
     Gradient,
     Lime,
     LimePackage,
@@ -60,6 +61,7 @@ MADE = {
         algorithm="permutation", n_permutations=3
     ),
     "{method: tree_shap}": TreeShap(),
+    "{method: exact_shap}": ExactShap(),
 }
 
 
@@ -139,6 +141,7 @@ NO_EFFECT = "has no effect with data.text"
         ("shap, background: mean", f"background: {EMPTY}"),
         ("shap, units: [output]", f"units: {NO_EFFECT}"),
         ("tree_shap, background: 100", f"background: {EMPTY}"),
+        ("exact_shap, background: 100", f"background: {EMPTY}"),
         (
             "smoothgrad, scale: [1]",
             "method: words get no noise; take gradient, which is the effect of each, "

@@ -17,8 +17,8 @@ POINT_GRAPHS = (
     "'gaussian', 'grid_gaussian', 'knn', 'cosine', 'threshold', 'complete' or 'chain'"
 )
 METHODS = (
-    "'gradient', 'smoothgrad', 'lime', 'lime_package', 'exact_lime', 'shap' or "
-    "'tree_shap'"
+    "'gradient', 'smoothgrad', 'lime', 'lime_package', 'exact_lime', 'shap', "
+    "'tree_shap' or 'exact_shap'"
 )
 FORMULAS = (
     "'power', 'interactions', 'sine', 'sine_of_exponential', "

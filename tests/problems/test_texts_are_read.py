@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import propopt as po
+from propopt.base.text import Reason
 from propopt.lime.text.text_reading import checked_subsets
 from propopt.structures.subsets.conjunctions import Enumerated
-from propopt.structures.subsets.sets import NoSetFunction
 
 
 FOLDER = Path(__file__).parents[2] / "problems"
@@ -43,7 +43,7 @@ def assert_exact(function):
     """What is read is the model on all sets of words of a document."""
     (document,) = function.documents_of([SHORT])
     read = checked_subsets(function, document)
-    assert not isinstance(read, NoSetFunction), read.reason
+    assert not isinstance(read, Reason), read.reason
 
     def values(bits):
         return function.texts_value(document.each(bits))
@@ -101,5 +101,5 @@ def test_other_models_say_why_they_are_not_read(model, reason):
     function = function_of(model)
     (document,) = function.documents_of([SHORT])
     result = function.subsets(document)
-    assert isinstance(result, NoSetFunction)
+    assert isinstance(result, Reason)
     assert re.search(reason, result.reason)

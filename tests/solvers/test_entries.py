@@ -7,6 +7,7 @@ import pytest
 from catalogue import LOSSES, POINT_GRAPHS, SHAPE, G
 
 import propopt as po
+from propopt.base.text import Reason
 from propopt.losses import Program
 from propopt.solvers import Task
 from propopt.solvers.curves import Spectral
@@ -60,12 +61,12 @@ def test_targets_of_entries_that_are_not_coupled_stay_as_they_are():
 
 def test_programs_without_entries_are_refused():
     program = Program((LOSSES["gradient l2"], LOSSES["pairwise, knn"]))
-    assert Entries(Spectral()).take(program) == "no loss couples single entries"
+    assert Entries(Spectral()).take(program) == Reason("no loss couples single entries")
 
 
 def test_other_couplings_are_refused():
     program = Program((MATCHING, SHARED, LOSSES["smoothness, chain"]))
-    assert "no sum over entries" in Entries(Spectral()).take(program)
+    assert "no sum over entries" in Entries(Spectral()).take(program).reason
 
 
 def test_a_warm_start_ends_at_the_same_optimum():

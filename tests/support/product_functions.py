@@ -7,13 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from propopt.base.arrays import Array, Attributions, Points, Values
+from propopt.base.text import Reason
 from propopt.functions import Function
 from propopt.lime.laws.binned_columns import BinnedColumn
 from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.structures.products.algebra import Pieces, Products
 from propopt.structures.products.families import Powers
 from propopt.structures.products.normals import Normals
-from propopt.structures.products.sums import NoProducts, SumOfProducts
+from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.frames import Labels
 from propopt.tables.schema import TableSchema
 
@@ -31,7 +32,7 @@ class OfProducts(Function):
         return self.table
 
     @property
-    def products(self) -> SumOfProducts | NoProducts:
+    def products(self) -> SumOfProducts | Reason:
         return self.sum_of_products
 
     @property

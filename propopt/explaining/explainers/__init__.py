@@ -8,13 +8,14 @@ from propopt.explaining.explainers.lime_package import LimePackage
 from propopt.explaining.explainers.local_lime import Lime
 from propopt.explaining.explainers.mixtures import SmoothGrad, aggregate
 from propopt.explaining.explainers.peers import captum_attribution, quantus_explain_func
-from propopt.explaining.explainers.shapley_values import Shap, TreeShap
+from propopt.explaining.explainers.shapley_values import ExactShap, Shap, TreeShap
 
 
 __all__ = [
     "BASELINES",
     "Baseline",
     "ExactLime",
+    "ExactShap",
     "Gradient",
     "Lime",
     "LimePackage",
@@ -34,5 +35,6 @@ BASELINES: Mapping[str, type[Baseline]] = {
     "exact_lime": ExactLime,
     "lime_package": LimePackage,
     "tree_shap": TreeShap,
+    "exact_shap": ExactShap,
 }
 """Each baseline under the name that it has in files."""

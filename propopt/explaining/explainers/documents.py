@@ -11,6 +11,7 @@ import numpy as np
 
 from propopt.base.arrays import Array, Points, Values
 from propopt.base.errors import EstimatedWarning
+from propopt.base.text import Reason
 from propopt.explaining.explainers.baseline import (
     Request,
     WordsFound,
@@ -25,7 +26,7 @@ from propopt.lime.text.text_explanation import TextSubject
 from propopt.lime.text.text_package import TEXT_WIDTH, package_run
 from propopt.lime.text.text_reading import TextLaw, enumerated_words, read_documents
 from propopt.structures.subsets.conjunctions import MOST_ENUMERATED
-from propopt.structures.subsets.sets import NoSetFunction, SetFunction
+from propopt.structures.subsets.sets import SetFunction
 from propopt.structures.subsets.words import word_shapley
 from propopt.tables.documents import Document, PatternWords
 
@@ -181,14 +182,14 @@ class DocumentShapley:
         cls,
         function: TextFunction,
         document: Document,
-        read: SetFunction | NoSetFunction,
+        read: SetFunction | Reason,
         rng: np.random.Generator,
         n_pairs: int,
     ) -> DocumentShapley:
         d = document.n_words
         if d == 0:
             return cls(np.zeros(0), READ)
-        if not isinstance(read, NoSetFunction):
+        if not isinstance(read, Reason):
             return cls(word_shapley(read), READ)
         if d <= MOST_ENUMERATED and 2**d <= n_draws(d, n_pairs):
             every = enumerated_words(function, document)

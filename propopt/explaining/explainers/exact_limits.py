@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.base.checks import read_count, read_positive, read_rng
 from propopt.base.errors import EstimatedWarning, InvalidInput, Refused
+from propopt.base.text import Reason
 from propopt.explaining.explainers.baseline import (
     Baseline,
     Findings,
@@ -39,7 +40,6 @@ from propopt.lime.lime_subject import LimeSubject, checked_products, limits_or_e
 from propopt.lime.paths import read_widths
 from propopt.lime.text.text_reading import TextLaw
 from propopt.results.explanation import Explanation, Parameter
-from propopt.structures.products.sums import NoProducts
 from propopt.tables.schema import TableSchema
 
 
@@ -365,9 +365,7 @@ class ExactLime(Baseline):
         at = request.function
         if isinstance(at, DocumentFunction) and at.function.is_read:
             return 0  # reading a document is as much work as its limits
-        if isinstance(
-            request.function.products_in(request.points.shape[1]), NoProducts
-        ):
+        if isinstance(request.function.products_in(request.points.shape[1]), Reason):
             return len(request.points) * self.n_samples
         return 0
 

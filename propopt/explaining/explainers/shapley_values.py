@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
 from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
+from propopt.base.text import Reason
 from propopt.explaining.explainers.baseline import (
     Baseline,
     Findings,
@@ -21,14 +22,14 @@ from propopt.explaining.explainers.baseline import (
     WordsFound,
 )
 from propopt.functions import Function
-from propopt.functions.means import CheckedReading
+from propopt.functions.means import Checked, believed_products
 from propopt.functions.texts import DocumentFunction
 from propopt.laws import perturbations
 from propopt.lime.text.text_reading import checked_subsets
 from propopt.losses.faithfulness import Units
 from propopt.results.explanation import Parameter
 from propopt.structures.boxes.boxes import Boxes, BoxShapley
-from propopt.structures.subsets.sets import NoSetFunction
+from propopt.structures.products.sums import ProductShapley, SumOfProducts
 from propopt.structures.subsets.words import word_shapley
 from propopt.tables.frames import as_frame, read_points, text_in
 
@@ -403,34 +404,160 @@ def _slopes(
     return slopes, (~(defined | absent)).sum(axis=1).astype(float)
 
 
-# ---- Shapley values of sums of trees, exactly
+# ---- Shapley values of sums of products, of which trees are one kind, exactly
 
+
+_OF_ANY: Final = "of any function Shap(algorithm='permutation') samples Shapley values"
 
 _ROWS = 64
 """Points from one move of the progress bar to the next."""
+
+
+_ReadAs: TypeAlias = Boxes | SumOfProducts
+"""What Shapley values are counted of: of trees they are found faster."""
 
 
 class _Ready:
     """What was counted of the last function and background, while these are asked."""
 
     def __init__(self) -> None:
-        self._last: tuple[Function, Boxes, BoxShapley] | None = None
+        self._last: tuple[Function, _ReadAs, BoxShapley | ProductShapley] | None = None
 
-    def of(self, function: Function, boxes: Boxes, background: Points) -> BoxShapley:
-        """Counted anew where the function, its trees or the rows are others."""
+    def of(
+        self, function: Function, read: _ReadAs, background: Points
+    ) -> BoxShapley | ProductShapley:
+        """Counted anew where the function, what it is or the rows are others."""
         if self._last is not None:
-            known, trees, exact = self._last
+            known, before, exact = self._last
             rows = exact.background
-            same = known is function and trees is boxes
+            same = known is function and before is read
             if same and np.array_equal(rows, background, equal_nan=True):
                 return exact
-        exact = BoxShapley.of(boxes, background.copy())
-        self._last = function, boxes, exact
+        rows = background.copy()
+        if isinstance(read, Boxes):
+            exact = BoxShapley.of(read, rows)
+        else:
+            exact = ProductShapley(read, rows)
+        self._last = function, read, exact
         return exact
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class TreeShap(Baseline):
+class ExactShap(Baseline):
+    """Exact Shapley values of models that are read as sums of products.
+
+    φ_j = Σ_{S ∌ j} |S|! (D − |S| − 1)! / D!  (v(S ∪ j) − v(S)),
+    v(S) = mean over the background rows b of f(x on S, b elsewhere)
+
+    for every order of the features and every background row, with neither draws nor
+    packages. Trees and their sums are counted as :class:`TreeShap` does. Kernel
+    machines with a gaussian kernel, polynomials, splines, linear and additive models,
+    and all else that ``function.products_in(D)`` gives, are integrals of polynomials
+    over the share of features that is known, found by as many nodes as are exact.
+    A column without a factor has exactly zero.
+
+    Of documents it takes every model that is read as a function of which words are
+    kept (:func:`propopt.lime.text_limits` says so); the background is the text without
+    any word.
+
+    ============================ ====== ==============================================
+    ``base_value``               (N,)   mean of f over the background, in each row
+    ``prediction``               (N,)   f(x)
+    ``completeness_gap``         (N,)   Σ_j φ_j − (f(x) − base), zero to rounding
+    ============================ ====== ==============================================
+
+    Parameters
+    ----------
+    background : array or DataFrame (B, D), int or "mean"
+        What a missing feature is replaced by: rows of a table, such as the one that the
+        model was fitted on; so many rows of X, drawn by ``rng``; or one row, the column
+        means of X and its most frequent categories.
+
+    Raises
+    ------
+    InvalidInput
+        If the function is no sum of products, with the reason, or the background has
+        other columns than X.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> from sklearn.linear_model import LinearRegression
+    >>> X = np.array([[0.0, 5.0], [1.0, 5.0], [2.0, 8.0]])
+    >>> function = po.wrap(LinearRegression().fit(X, [0.0, 2.0, 7.0]), data=X)
+    >>> po.explainers.ExactShap(background=X).explain(function, X).attributions.round(9)
+    array([[-2., -1.],
+           [ 0., -1.],
+           [ 2.,  2.]])
+    """
+
+    method: ClassVar[str] = "exact_shap"
+
+    background: Background = 100
+    _ready: ClassVar[_Ready]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "background", read_background(self.background))
+        object.__setattr__(self, "_ready", _Ready())
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_ready": _Ready()}  # workers count for themselves
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+
+    @property
+    def units(self) -> Units:
+        return "output"
+
+    def _texts_refusal(self) -> str | None:
+        return background_refusal(self.background)
+
+    def _texts_parameters(self) -> dict[str, Parameter]:
+        return {"background": NO_WORDS}
+
+    def _words(self, request: Request) -> WordsFound:
+        """Of whatever is read as a function of sets of words, as trees are."""
+        at = request.function
+        assert isinstance(at, DocumentFunction), "see Baseline"
+        read = checked_subsets(at.function, at.document)
+        if isinstance(read, Reason):
+            raise InvalidInput(
+                f"{self.method}: {read.reason}; of any model "
+                "Shap(algorithm='permutation') samples Shapley values"
+            )
+        phi = word_shapley(read)
+        ends = np.array([request.points[0], np.zeros(at.n_words)])
+        whole, base = request.value(ends).tolist()
+        return WordsFound(attributions=phi, base_value=base, prediction=whole)
+
+    def _findings(self, request: Request) -> Findings:
+        read = self._read(request)
+        if isinstance(read, Reason):
+            raise InvalidInput(f"{self.method}: {read.reason}")
+        background = background_rows(self.background, request)
+        exact = self._ready.of(request.function, read, background)
+        phi = np.empty(request.points.shape)
+        for start in range(0, len(phi), _ROWS):
+            some = slice(start, start + _ROWS)
+            phi[some] = exact.values(request.points[some])
+            request.advance(len(phi[some]))
+        base = np.full(len(phi), request.value(background).mean())
+        total = request.value(request.points)
+        return Findings(attributions=phi, base_value=base, prediction=total)
+
+    def _read(self, request: Request) -> _ReadAs | Reason:
+        """What the function is, compared with it at the rows."""
+        function = request.function
+        read = believed_products(function, request.points, request.labels)
+        if isinstance(read, Reason):
+            return Reason(f"{read.reason}; {_OF_ANY}")
+        return read if function.boxes is None else function.boxes
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TreeShap(ExactShap):
     """Exact Shapley values of trees and sums of trees (Lundberg et al. 2020).
 
     φ_j = Σ_{S ∌ j} |S|! (D − |S| − 1)! / D!  (v(S ∪ j) − v(S)),
@@ -481,61 +608,13 @@ class TreeShap(Baseline):
 
     method: ClassVar[str] = "tree_shap"
 
-    background: Background = 100
-    _ready: ClassVar[_Ready]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "background", read_background(self.background))
-        object.__setattr__(self, "_ready", _Ready())
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_ready": _Ready()}  # workers count for themselves
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-
-    @property
-    def units(self) -> Units:
-        return "output"
-
-    def _texts_refusal(self) -> str | None:
-        return background_refusal(self.background)
-
-    def _texts_parameters(self) -> dict[str, Parameter]:
-        return {"background": NO_WORDS}
-
-    def _words(self, request: Request) -> WordsFound:
-        """Of whatever is read as a function of sets of words, as trees are."""
-        at = request.function
-        assert isinstance(at, DocumentFunction), "see Baseline"
-        read = checked_subsets(at.function, at.document)
-        if isinstance(read, NoSetFunction):
-            raise InvalidInput(
-                f"tree_shap: {read.reason}; of any model Shap(algorithm='permutation') "
-                "samples Shapley values"
-            )
-        phi = word_shapley(read)
-        ends = np.array([request.points[0], np.zeros(at.n_words)])
-        whole, base = request.value(ends).tolist()
-        return WordsFound(attributions=phi, base_value=base, prediction=whole)
-
-    def _findings(self, request: Request) -> Findings:
-        boxes = CheckedReading.boxes_of(request.function).at(
-            request.points, request.labels
+    def _read(self, request: Request) -> _ReadAs | Reason:
+        """Its trees, and nothing else."""
+        function = request.function
+        boxes = Checked.boxes_of(function).at(request.points, request.labels)
+        if boxes is not None:
+            return boxes
+        return Reason(
+            f"{function!r} is not read as a sum of trees; of a boosted classifier "
+            f"wrap(model, output='log_odds') is one, and {_OF_ANY}"
         )
-        if boxes is None:
-            raise InvalidInput(
-                f"tree_shap: {request.function!r} is not read as a sum of trees; of a "
-                "boosted classifier wrap(model, output='log_odds') is one, and of any "
-                "function Shap(algorithm='permutation') samples Shapley values"
-            )
-        background = background_rows(self.background, request)
-        exact = self._ready.of(request.function, boxes, background)
-        phi = np.empty(request.points.shape)
-        for start in range(0, len(phi), _ROWS):
-            some = slice(start, start + _ROWS)
-            phi[some] = exact.values(request.points[some])
-            request.advance(len(phi[some]))
-        base = np.full(len(phi), request.value(background).mean())
-        total = request.value(request.points)
-        return Findings(attributions=phi, base_value=base, prediction=total)

@@ -13,8 +13,9 @@ import numpy as np
 from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
 from propopt.base.declared import stored
 from propopt.base.errors import Refused
-from propopt.base.resources import Budget
+from propopt.base.resources import AT_ONCE
 from propopt.base.terminal import progress_bar
+from propopt.base.text import Reason
 from propopt.functions.cost import cost_of
 from propopt.lime.expectations import Limits
 from propopt.lime.fidelity import additive_variance
@@ -38,8 +39,6 @@ _QUICK: Final = 1000
 
 _WORTH_TIMING: Final = 10_000
 """Evaluations from which a few are timed, to say what all of them cost."""
-
-_TABLES: Final = Budget(2**26)
 
 
 class ExplainedRows(Protocol):
@@ -150,7 +149,7 @@ class Evidence:
         uniforms = np.random.default_rng(0).random((_IN_CELL, self.beta.shape[1]))
         points, alpha = self.points[rows], self.explanation.limits.alpha[rows]
         widths, parts = self.law.widths(points), [np.zeros(0)]
-        for some in _TABLES.blocks(len(rows), 3 * uniforms.nbytes):
+        for some in AT_ONCE.blocks(len(rows), 3 * uniforms.nbytes):
             # bits are 1 where u < α
             inside = uniforms * alpha[some, None, :]
             draws = draws_at(self.law.columns, points[some], widths[some], inside)
@@ -380,7 +379,7 @@ Sentence: TypeAlias = str | Callable[[int, int], str]
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Checked:
+class Gauged:
     """What one rule measured."""
 
     # (N, D) or (N, 1) or (1, D) or (1, 1): for rows and columns, rows, columns, or all
@@ -411,17 +410,17 @@ class Rule(Generic[Looked]):
     least: float = 0.0
     per_row: bool = True  # whether there is a number for each
     per_column: bool = True
-    # measures; gives a sentence in place of numbers where the rule does not apply
-    check: Callable[[Looked], Checked | str]
+    # measures; gives the reason in place of numbers where the rule does not apply
+    check: Callable[[Looked], Gauged | Reason]
 
     def findings(self, case: Looked) -> Iterator[LimeFinding | QuietRule]:
         """All that it finds; else one that is quiet."""
         try:
             checked = self.check(case)
         except Refused as refused:
-            checked = str(refused)
-        if isinstance(checked, str):
-            yield self._quiet(None, None, np.nan, f"not looked for: {checked}")
+            checked = Reason(str(refused))
+        if isinstance(checked, Reason):
+            yield self._quiet(None, None, np.nan, f"not looked for: {checked.reason}")
             return
         result = self._passes(checked.numbers)
         for excused in checked.excuses.values():
@@ -439,7 +438,7 @@ class Rule(Generic[Looked]):
                 return np.asarray(numbers < self.threshold)
             return np.asarray(numbers > self.threshold)
 
-    def _found(self, checked: Checked, n: int, j: int) -> LimeFinding:
+    def _found(self, checked: Gauged, n: int, j: int) -> LimeFinding:
         stakes = np.broadcast_to(checked.stakes, checked.numbers.shape)
         row, column = self._place(n, j)
         return LimeFinding(
@@ -455,7 +454,7 @@ class Rule(Generic[Looked]):
             ),
         )
 
-    def _nearest(self, checked: Checked) -> QuietRule:
+    def _nearest(self, checked: Gauged) -> QuietRule:
         if np.isnan(checked.numbers).all():
             return self._quiet(None, None, np.nan, "nothing found; nothing to look at")
         sign = -1.0 if self.below else 1.0
@@ -497,10 +496,10 @@ def rule(
     below: bool = False,
     per_row: bool = True,
     per_column: bool = True,
-) -> Callable[[Callable[[Looked], Checked | str]], Rule[Looked]]:
+) -> Callable[[Callable[[Looked], Gauged | Reason]], Rule[Looked]]:
     """Make a rule of the function below it, which measures."""
 
-    def of(check: Callable[[Looked], Checked | str]) -> Rule[Looked]:
+    def of(check: Callable[[Looked], Gauged | Reason]) -> Rule[Looked]:
         return Rule(
             name=name,
             threshold=threshold,

@@ -15,7 +15,8 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from propopt.base.arrays import Array, Attributions, Points, Truths, Values
-from propopt.lime.diagnosis.evidence import Checked, Evidence, Rule, rule
+from propopt.base.text import Reason
+from propopt.lime.diagnosis.evidence import Evidence, Gauged, Rule, rule
 from propopt.lime.fidelity import share_outside, split_by_columns
 from propopt.lime.gaussian_theory import (
     Gains,
@@ -42,10 +43,10 @@ _FLAT: Final = 0.1
 
 
 @rule("alignment artifact", threshold=0.8, weight=0.95)
-def alignment(case: Evidence) -> Checked | str:
+def alignment(case: Evidence) -> Gauged | Reason:
     """Its number is Σ_{m≥1} |β_j^(m)| / Σ_m |β_j^(m)| by columns that leave the row."""
     if case.subject.exact is None:
-        return "coefficients are estimated"
+        return Reason("coefficients are estimated")
     parts = split_by_columns(case.subject.exact, case.points)
     outside, own = share_outside(parts), parts[:, 0]
     far = (outside > alignment.threshold) & case.depends & (case.beta != 0.0)
@@ -62,7 +63,7 @@ def alignment(case: Evidence) -> Checked | str:
         ).replace("%", " %")
 
     remedy = "do not read it as local: compare with a map of cells, or a gradient"
-    return Checked(
+    return Gauged(
         numbers=np.where(case.depends & (case.beta != 0.0), outside, np.nan),
         stakes=case.sizes,
         sentence=sentence,
@@ -91,10 +92,10 @@ _ERRORS: Final = 3.0
 
 
 @rule("sign against the profile", threshold=0.0, weight=1.0, least=0.96, below=True)
-def against_profile(case: Evidence) -> Checked | str:
+def against_profile(case: Evidence) -> Gauged | Reason:
     """Its number is β_j over the rise of a monotone profile: < 0 if signs differ."""
     if None in binned_columns(case.law):
-        return "bins have no profile of their own, as weights are of distances"
+        return Reason("bins have no profile of their own, as weights are of distances")
     numbers = np.full(case.beta.shape, np.nan)
     ends = np.full((2, *case.beta.shape), np.nan)
     own_errors = case.explanation.standard_errors
@@ -128,7 +129,7 @@ def against_profile(case: Evidence) -> Checked | str:
             f"{case.beta[n, j]:.4g}: it is a contrast of bins and not a slope"
         )
 
-    return Checked(
+    return Gauged(
         numbers=numbers,
         stakes=case.sizes,
         sentence=sentence,
@@ -137,7 +138,7 @@ def against_profile(case: Evidence) -> Checked | str:
 
 
 @rule("cancellation by binning", threshold=SMALL_SHARE, weight=0.95, below=True)
-def cancellation(case: Evidence) -> Checked:
+def cancellation(case: Evidence) -> Gauged:
     """Its number is |β_j| over the range of the profile."""
     ranges = case.ranges
     shares = ranges / np.maximum(ranges.max(axis=1, keepdims=True), _TINY)
@@ -157,7 +158,7 @@ def cancellation(case: Evidence) -> Checked:
         )
 
     remedy = "look at the profile over all bins, or choose another number of bins"
-    return Checked(
+    return Gauged(
         numbers=ratio,
         stakes=ranges / case.largest,  # what a coefficient could have shown
         sentence=sentence,
@@ -220,10 +221,10 @@ _WIDER: Final = (
 
 
 @rule("weight collapse: ridge", threshold=0.95, weight=0.85, below=True, per_row=False)
-def ridge_collapse(case: Evidence) -> Checked | str:
+def ridge_collapse(case: Evidence) -> Gauged | Reason:
     """Its number is what ridge leaves of β_j, in the worst row."""
     if case.explanation.ridge == 0.0:
-        return "runs have no ridge"
+        return Reason("runs have no ridge")
     left = np.where(case.depends, case.finite.share_left, np.nan)
     means = case.finite.coefficients
     # it depends on the shares of bins, the width and D alone
@@ -238,7 +239,7 @@ def ridge_collapse(case: Evidence) -> Checked | str:
             f"{means[n, j]:.4g}, the limit {case.beta[n, j]:.4g}"
         ).replace("%", " %")
 
-    return Checked(
+    return Gauged(
         numbers=left[rows][None],
         stakes=case.sizes.max(axis=0)[None],
         sentence=sentence,
@@ -247,11 +248,11 @@ def ridge_collapse(case: Evidence) -> Checked | str:
 
 
 @rule("weight collapse: first row", threshold=0.1, weight=0.85)
-def row_collapse(case: Evidence) -> Checked | str:
+def row_collapse(case: Evidence) -> Gauged | Reason:
     """Its number is what the row itself moves β_j by, over |β_j|."""
     own = case.explanation
     if not own.first_row:
-        return "the row itself is no sample of a run"
+        return Reason("the row itself is no sample of a run")
     shift = first_row_shift(own.limits, own.values, case.n_samples)
     # of a tenth of the largest where the coefficient is smaller: no news of zeros
     ratio = np.abs(shift) / np.maximum(np.abs(case.beta), FLOOR * case.largest)
@@ -266,7 +267,7 @@ def row_collapse(case: Evidence) -> Checked | str:
         )
 
     stakes = np.abs(means - case.beta) / case.largest
-    return Checked(numbers=ratio, stakes=stakes, sentence=sentence, remedy=_WIDER)
+    return Gauged(numbers=ratio, stakes=stakes, sentence=sentence, remedy=_WIDER)
 
 
 @rule(
@@ -277,7 +278,7 @@ def row_collapse(case: Evidence) -> Checked | str:
     per_row=False,
     per_column=False,
 )
-def sample_collapse(case: Evidence) -> Checked:
+def sample_collapse(case: Evidence) -> Gauged:
     """Its number is that of samples that count, over ten for each coefficient."""
     least = case.explanation.effective_share.min(keepdims=True)
     return counting_samples(case.n_samples, least, case.beta.shape[1] + 1, _WIDER)
@@ -285,7 +286,7 @@ def sample_collapse(case: Evidence) -> Checked:
 
 def counting_samples(
     n_samples: int, shares: Values, n_fitted: int, remedy: str
-) -> Checked:
+) -> Gauged:
     """How many samples count, over ten for each number that is fitted, (N, 1).
 
     shares (N,).
@@ -298,7 +299,7 @@ def counting_samples(
             "coefficients"
         )
 
-    return Checked(
+    return Gauged(
         numbers=effective[:, None] / (10.0 * n_fitted),
         stakes=np.ones((1, 1)),
         sentence=sentence,
@@ -313,7 +314,7 @@ _NEAR: Final = 0.05
 
 
 @rule("edge proximity", threshold=_NEAR, weight=0.35, below=True)
-def near_edges(case: Evidence) -> Checked:
+def near_edges(case: Evidence) -> Gauged:
     """Its number is the distance to the nearest edge in widths of the bin."""
     distance, edge, beyond = case.edges
     near = (distance < _NEAR) & case.depends
@@ -328,7 +329,7 @@ def near_edges(case: Evidence) -> Checked:
         ).replace("%", " %")
 
     remedy = "read both coefficients, or the profile over all bins"
-    return Checked(
+    return Gauged(
         numbers=np.where(case.depends, distance, np.nan),
         stakes=jumps / case.largest,
         sentence=sentence,
@@ -344,11 +345,11 @@ _OCTAVE: Final = 1.0
 
 
 @rule("bandwidth fragility", threshold=_OCTAVE, weight=0.9, below=True)
-def fragile_sign(case: Evidence) -> Checked | str:
+def fragile_sign(case: Evidence) -> Gauged | Reason:
     """Its number is |log2(root / width)|: 1 for a root at half or twice the width."""
     exact, width = case.subject.exact, case.law.kernel_width
     if exact is None:
-        return "coefficients are estimated"
+        return Reason("coefficients are estimated")
     roots, turned, wide = signs_around(exact, case.points)
     distance = np.abs(np.log2(roots / width))
 
@@ -360,7 +361,7 @@ def fragile_sign(case: Evidence) -> Checked | str:
         )
 
     remedy = "see the path of coefficients over widths; read no sign here"
-    return Checked(
+    return Gauged(
         numbers=distance,
         stakes=np.maximum(np.abs(case.beta), np.abs(wide)) / case.largest,
         sentence=sentence,
@@ -392,11 +393,11 @@ def _used(case: Evidence, numbers: Array) -> Array:
 
 
 @rule("switched off", threshold=0.1, weight=0.95, below=True)
-def switched_off(case: Evidence) -> Checked | str:
+def switched_off(case: Evidence) -> Gauged | Reason:
     """Its number is |θ| / σ̃ over the largest that it can be."""
     normal = _gains(case)
     if normal is None:
-        return _OTHER_LAW
+        return Reason(_OTHER_LAW)
     critical = critical_bandwidths(case.law, case.points)
     step = np.abs(normal.theta) / (normal.deviation * _LARGEST_STEP)
 
@@ -414,7 +415,7 @@ def switched_off(case: Evidence) -> Checked | str:
         )
 
     remedy = "another kernel width or number of bins; compare with the gradient"
-    return Checked(
+    return Gauged(
         numbers=_used(case, step),
         stakes=np.ones((1, 1)),
         sentence=sentence,
@@ -423,11 +424,11 @@ def switched_off(case: Evidence) -> Checked | str:
 
 
 @rule("sign opposite to gradient", threshold=0.0, weight=0.9, below=True)
-def opposite_sign(case: Evidence) -> Checked | str:
+def opposite_sign(case: Evidence) -> Gauged | Reason:
     """Its number is the gain: what a slope is multiplied by."""
     normal = _gains(case)
     if normal is None:
-        return _OTHER_LAW
+        return Reason(_OTHER_LAW)
     gain = _used(case, normal.gain)
 
     def sentence(n: int, j: int) -> str:
@@ -437,15 +438,15 @@ def opposite_sign(case: Evidence) -> Checked | str:
         )
 
     remedy = "do not read the sign as that of the gradient"
-    return Checked(numbers=gain, stakes=case.sizes, sentence=sentence, remedy=remedy)
+    return Gauged(numbers=gain, stakes=case.sizes, sentence=sentence, remedy=remedy)
 
 
 @rule("no samples outside the bin", threshold=_LEAST_OUTSIDE, weight=0.85, below=True)
-def none_outside(case: Evidence) -> Checked | str:
+def none_outside(case: Evidence) -> Gauged | Reason:
     """Its number is the weight of the samples of a run outside the bin."""
     normal = _gains(case)
     if normal is None:
-        return _OTHER_LAW
+        return Reason(_OTHER_LAW)
     weight = case.n_samples * np.exp(case.explanation.limits.log_weight)[:, None]
     count = _used(case, weight * normal.complement)
 
@@ -457,15 +458,15 @@ def none_outside(case: Evidence) -> Checked | str:
         )
 
     remedy = "a wider kernel, or exact limits"
-    return Checked(numbers=count, stakes=case.sizes, sentence=sentence, remedy=remedy)
+    return Gauged(numbers=count, stakes=case.sizes, sentence=sentence, remedy=remedy)
 
 
 @rule("far from the mean", threshold=FEW_BEYOND, weight=0.5)
-def far_from_mean(case: Evidence) -> Checked | str:
+def far_from_mean(case: Evidence) -> Gauged | Reason:
     """Its number is in standard deviations of the samples."""
     normal = _gains(case)
     if normal is None:
-        return _OTHER_LAW
+        return Reason(_OTHER_LAW)
     # ν → ∞ leaves the law of the samples
     wide = gains(case.law.with_width(1e6 * case.law.kernel_width), case.points)
     far = np.abs(case.points - wide.mean) / wide.deviation
@@ -477,7 +478,7 @@ def far_from_mean(case: Evidence) -> Checked | str:
         )
 
     remedy = "few samples are near the row: a wider kernel, or GLIME's law"
-    return Checked(
+    return Gauged(
         numbers=_used(case, far), stakes=case.sizes, sentence=sentence, remedy=remedy
     )
 
@@ -489,7 +490,7 @@ _REMEDY: Final = "look at interactions: main effects of bins cannot hold them"
 
 
 @rule("low fidelity: r2", threshold=0.5, weight=0.8, below=True, per_column=False)
-def low_r2(case: Evidence) -> Checked:
+def low_r2(case: Evidence) -> Gauged:
     """Its number is the share of Var_Q f that the surrogate explains."""
     r2, interactions = case.explanation.r2, case.interactions
 
@@ -500,7 +501,7 @@ def low_r2(case: Evidence) -> Checked:
         ).replace("%", " %")
 
     # what bins leave out of a sum of functions of one column misleads nobody
-    return Checked(
+    return Gauged(
         numbers=r2[:, None],
         stakes=np.minimum(interactions, 1.0 - r2)[:, None],
         sentence=sentence,
@@ -509,7 +510,7 @@ def low_r2(case: Evidence) -> Checked:
 
 
 @rule("low fidelity: local gap", threshold=0.5, weight=0.7, per_column=False)
-def local_gap(case: Evidence) -> Checked:
+def local_gap(case: Evidence) -> Gauged:
     """Its number is |f − Σ β| at the row in deviations of f."""
     gap, own = case.explanation.local_gap, case.explanation
     sd = np.sqrt(own.runs.variance)
@@ -523,7 +524,7 @@ def local_gap(case: Evidence) -> Checked:
 
     # in sd of f; of an additive f the surrogate is its mean over the row's cell
     stakes = np.minimum(ratio, np.sqrt(case.interactions))
-    return Checked(
+    return Gauged(
         numbers=ratio[:, None],
         stakes=stakes[:, None],
         sentence=sentence,
@@ -545,7 +546,7 @@ _ALL_ROWS: Final = (
 
 
 @rule("sampling mismatch: bin mean", threshold=0.5, weight=0.35)
-def moved_bin_mean(case: Evidence) -> Checked | str:
+def moved_bin_mean(case: Evidence) -> Gauged | Reason:
     """Its number is how far samples are off the data, in deviations of the bin."""
     numbers = np.full(case.beta.shape, np.nan)
     drawn, told = np.full((2, *case.beta.shape), np.nan)
@@ -560,7 +561,7 @@ def moved_bin_mean(case: Evidence) -> Checked | str:
         numbers[:, j] = np.where(known[place], apart[place], np.nan)
         drawn[:, j], told[:, j] = means[place], pieces.mean[place]
     if np.isnan(numbers).all():
-        return "no bin draws from a truncated normal law"
+        return Reason("no bin draws from a truncated normal law")
 
     def sentence(n: int, j: int) -> str:
         return (
@@ -569,7 +570,7 @@ def moved_bin_mean(case: Evidence) -> Checked | str:
         )
 
     remedy = "transform the column, such as by its logarithm, or use more bins"
-    return Checked(numbers=numbers, stakes=case.sizes, sentence=sentence, remedy=remedy)
+    return Gauged(numbers=numbers, stakes=case.sizes, sentence=sentence, remedy=remedy)
 
 
 @rule(
@@ -579,14 +580,14 @@ def moved_bin_mean(case: Evidence) -> Checked | str:
     per_row=False,
     per_column=False,
 )
-def correlated_columns(case: Evidence) -> Checked | str:
+def correlated_columns(case: Evidence) -> Gauged | Reason:
     """Its number is the largest |correlation| of two columns in the data."""
     if not case.subject.has_table:
-        return _NO_TABLE
+        return Reason(_NO_TABLE)
     used = np.flatnonzero(case.depends[0] & ~case.coded)
     table = _filled(case.subject.reference[:, used])
     if len(used) < 2:
-        return "fewer than two columns of numbers are used"
+        return Reason("fewer than two columns of numbers are used")
     scale = table.std(axis=0)
     scale[scale == 0.0] = np.inf
     unit = (table - table.mean(axis=0)) / scale
@@ -603,7 +604,7 @@ def correlated_columns(case: Evidence) -> Checked | str:
             f"{len(used)} columns have one above {correlated_columns.threshold}"
         )
 
-    return Checked(
+    return Gauged(
         numbers=correlation.max().reshape(1, 1),
         stakes=np.ones((1, 1)),
         sentence=sentence,
@@ -612,15 +613,15 @@ def correlated_columns(case: Evidence) -> Checked | str:
 
 
 @rule("sampling mismatch: off the data", threshold=0.5, weight=0.4, per_column=False)
-def off_the_data(case: Evidence) -> Checked | str:
+def off_the_data(case: Evidence) -> Gauged | Reason:
     """Its number is the share of samples that are far from all data."""
     if not case.subject.has_table:
-        return _NO_TABLE
+        return Reason(_NO_TABLE)
     reference = case.subject.reference
     if len(reference) < 2:
-        return "the table has one row"
+        return Reason("the table has one row")
     if not case.depends.any():
-        return "f depends on no column"
+        return Reason("f depends on no column")
     shares = off_support(case)
 
     def sentence(n: int, _: int) -> str:
@@ -630,7 +631,7 @@ def off_the_data(case: Evidence) -> Checked | str:
             "no data is"
         ).replace("%", " %")
 
-    return Checked(
+    return Gauged(
         numbers=shares[:, None],
         stakes=np.ones((1, 1)),
         sentence=sentence,
@@ -693,7 +694,7 @@ MOST_NAMED: Final = 3
 
 
 @rule("noise", threshold=2.0, weight=0.85, below=True)
-def noisy_coefficient(case: Evidence) -> Checked:
+def noisy_coefficient(case: Evidence) -> Gauged:
     """Its number is |β_j| over the standard deviation of a run."""
     noise = case.noise
     ratio = np.full(noise.shape, np.nan)
@@ -714,7 +715,7 @@ def noisy_coefficient(case: Evidence) -> Checked:
             return f"{needed:.2g} samples put it at two standard deviations"
         return exact_instead(needed)
 
-    return Checked(
+    return Gauged(
         numbers=ratio,
         stakes=wrong_signs(case.sizes, noise / case.largest),
         sentence=sentence,
@@ -739,14 +740,14 @@ def wrong_signs(sizes: Array, noise: Array) -> Array:
 
 
 @rule("unstable ranking", threshold=0.9, weight=0.42, below=True, per_column=False)
-def unstable_ranking(case: Evidence) -> Checked | str:
+def unstable_ranking(case: Evidence) -> Gauged | Reason:
     """Its number is the probability that a run names the largest ones."""
     if case.beta.shape[1] <= MOST_NAMED:
-        return f"there are no more than {MOST_NAMED} columns"
+        return Reason(f"there are no more than {MOST_NAMED} columns")
     return naming_largest(case.run, case.beta)
 
 
-def naming_largest(run: SingleRun, beta: Attributions) -> Checked:
+def naming_largest(run: SingleRun, beta: Attributions) -> Gauged:
     """The probability that a run names the largest coefficients, (N, 1).
 
     beta (N, D).
@@ -765,7 +766,7 @@ def naming_largest(run: SingleRun, beta: Attributions) -> Checked:
             f"coefficients with probability {chances[n]:.2f}"
         )
 
-    return Checked(
+    return Gauged(
         numbers=chances[:, None],
         stakes=stakes[:, None],
         sentence=sentence,
@@ -781,11 +782,11 @@ _ALL: Final = 0.1
 
 
 @rule("non-local weights", threshold=0.95, weight=0.43, per_row=False, per_column=False)
-def non_local_weights(case: Evidence) -> Checked | str:
+def non_local_weights(case: Evidence) -> Gauged | Reason:
     """Its number is the median of (E π)² / E π², of law, width and D alone."""
     share = case.explanation.effective_share
     if not np.isfinite(case.law.kernel_width) or (share == 1.0).all():
-        return "samples have no weights"
+        return Reason("samples have no weights")
     number, most = float(np.median(share)), float(case.interactions.max())
 
     def sentence(*_: int) -> str:
@@ -799,7 +800,7 @@ def non_local_weights(case: Evidence) -> Checked | str:
     remedy = "a narrower kernel, see the path of coefficients over widths"
     # coefficients of a sum of functions of one column are the same at all widths
     stakes = np.array([[min(1.0, most / _ALL)]])
-    return Checked(
+    return Gauged(
         numbers=np.array([[number]]), stakes=stakes, sentence=sentence, remedy=remedy
     )
 
@@ -820,11 +821,11 @@ def _numbers(case: Evidence) -> list[tuple[int, BinnedColumn]]:
 @rule(
     "package: unequal bins", threshold=0.1, weight=0.15, per_row=False, per_column=False
 )
-def unequal_bins(case: Evidence) -> Checked | str:
+def unequal_bins(case: Evidence) -> Gauged | Reason:
     """Its number is how far the share of a bin is off 1/p, over 1/p."""
     columns = _numbers(case)
     if len(columns) == 0:
-        return "no column of numbers is drawn by bins"
+        return Reason("no column of numbers is drawn by bins")
     apart = [np.abs(c.shares * len(c.shares) - 1.0).max() for _, c in columns]
     worst = int(np.argmax(apart))
     counts = np.array([len(c.edges) + 1 for _, c in columns])
@@ -842,7 +843,7 @@ def unequal_bins(case: Evidence) -> Checked | str:
             f"those used here do{of_equal if merged else ''}"
         )
 
-    return Checked(
+    return Gauged(
         numbers=np.array([[apart[worst]]]),
         stakes=_ONE,
         sentence=sentence,
@@ -852,7 +853,7 @@ def unequal_bins(case: Evidence) -> Checked | str:
 
 
 @rule("package: point-mass bin", threshold=0.0, weight=0.35, per_row=False)
-def point_mass(case: Evidence) -> Checked | str:
+def point_mass(case: Evidence) -> Gauged | Reason:
     """Its number is the share of samples in bins of one value."""
     columns = _numbers(case)
     single = np.zeros((1, case.beta.shape[1]))
@@ -868,11 +869,11 @@ def point_mass(case: Evidence) -> Checked | str:
         ).replace("%", " %")
 
     remedy = "declare the column categorical, or take what is computed here"
-    return Checked(numbers=single, stakes=_ONE, sentence=sentence, remedy=remedy)
+    return Gauged(numbers=single, stakes=_ONE, sentence=sentence, remedy=remedy)
 
 
 @rule("out of range", threshold=0.0, weight=0.4)
-def out_of_range(case: Evidence) -> Checked:
+def out_of_range(case: Evidence) -> Gauged:
     """Its number is the distance from the data in widths of the bin."""
     beyond = np.full(case.beta.shape, np.nan)
     for j, column in enumerate(case.law.columns):
@@ -894,15 +895,15 @@ def out_of_range(case: Evidence) -> Checked:
         )
 
     remedy = "give a table as data that has such values"
-    return Checked(numbers=beyond, stakes=case.sizes, sentence=sentence, remedy=remedy)
+    return Gauged(numbers=beyond, stakes=case.sizes, sentence=sentence, remedy=remedy)
 
 
 @rule("package: free intercept", threshold=0.05, weight=0.2, per_column=False)
-def free_intercept(case: Evidence) -> Checked | str:
+def free_intercept(case: Evidence) -> Gauged | Reason:
     """Its number is the change by a penalised intercept over the largest |β|."""
     own = case.explanation
     if own.ridge == 0.0:
-        return "runs have no ridge"
+        return Reason("runs have no ridge")
     moved = np.stack([_penalised(case, n) for n in range(len(case.beta))])
     change = np.abs(moved - case.finite.coefficients) / case.largest
 
@@ -915,7 +916,7 @@ def free_intercept(case: Evidence) -> Checked | str:
             f"{case.n_samples:,} samples"
         )
 
-    return Checked(
+    return Gauged(
         numbers=change.max(axis=1, keepdims=True),
         stakes=_ONE,
         sentence=sentence,

@@ -15,12 +15,16 @@ from propopt.base.checks import read_count, read_seed
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
 from propopt.base.terminal import progress_bar
+from propopt.base.text import Reason
 from propopt.functions import Function
 from propopt.functions.cost import cost_of
 from propopt.functions.function import EXACT
 from propopt.functions.outputs import Output, Target
 from propopt.functions.texts import TextFunction
-from propopt.functions.wrapping import NoWords, word_rule_of, wrapped
+from propopt.functions.wrapping import (
+    word_rule_of,
+    wrapped,
+)
 from propopt.lime.text.text_explanation import (
     TextLimeExplanation,
     TextSubject,
@@ -37,7 +41,7 @@ from propopt.lime.text.text_reading import (
 )
 from propopt.lime.text.text_samples import SampledWords, SizePlan, estimate_words
 from propopt.structures.subsets.conjunctions import MOST_ENUMERATED, Enumerated
-from propopt.structures.subsets.sets import NoSetFunction, SetFunction
+from propopt.structures.subsets.sets import SetFunction
 from propopt.tables.documents import (
     Document,
     PatternWords,
@@ -237,7 +241,7 @@ def _rule_of_model(function: Any) -> WordRule:
     if isinstance(function, TextFunction):
         return function.text_schema.rule
     rule = word_rule_of(function)
-    if isinstance(rule, NoWords):
+    if isinstance(rule, Reason):
         raise InvalidInput(f"words: those of the model are not known: {rule.reason}")
     return rule
 
@@ -279,7 +283,7 @@ class DocumentTask:
     subject: TextSubject  # what it belongs to
     document: Document
     value: float  # f there; NaN if it is not known
-    read: SetFunction | NoSetFunction  # what f is, as far as it is read
+    read: SetFunction | Reason  # what f is, as far as it is read
     refusal: str = ""  # why LIME says nothing of it; empty if it does
 
     @classmethod
@@ -304,7 +308,7 @@ class DocumentTask:
     def plan(self) -> SizePlan | None:
         """Which sets are sampled; None where nothing is."""
         d, n = self.document.n_words, self.subject.n_samples
-        is_read = not isinstance(self.read, NoSetFunction)
+        is_read = not isinstance(self.read, Reason)
         few = d <= max(
             self.subject.max_enumerated, min(MOST_ENUMERATED, n.bit_length() - 1)
         )
@@ -315,7 +319,7 @@ class DocumentTask:
     @property
     def evaluations(self) -> int:
         """Texts that are still to be asked for."""
-        if self.refusal or not isinstance(self.read, NoSetFunction):
+        if self.refusal or not isinstance(self.read, Reason):
             return 0
         plan = self.plan
         return 2**self.document.n_words if plan is None else plan.evaluations
@@ -345,19 +349,19 @@ class DocumentTask:
             standard_errors=None if errors is None else errors[0].copy(),
             intercept_error=0.0 if intercept_error is None else intercept_error[0],
             source=self._source(means),
-            reason=self.read.reason if isinstance(self.read, NoSetFunction) else "",
+            reason=self.read.reason if isinstance(self.read, Reason) else "",
         )
         return limits, means
 
     def _source(self, means: WordMeans) -> str:
         if isinstance(means, SampledWords):
             return f"estimate ({means.plan.evaluations:,} sets of words)"
-        if isinstance(self.read, NoSetFunction):
+        if isinstance(self.read, Reason):
             return f"{EXACT} (all {2**self.document.n_words:,} sets of words)"
         return EXACT
 
     def _means(self, told: Told) -> WordMeans:
-        if not isinstance(self.read, NoSetFunction):
+        if not isinstance(self.read, Reason):
             return self.read
         evaluate = self._evaluate(told)
         plan = self.plan

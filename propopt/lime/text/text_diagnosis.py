@@ -10,8 +10,9 @@ from typing import Any, Final, final
 import numpy as np
 
 from propopt.base.arrays import Array, Positions, Truths, Values
+from propopt.base.text import Reason
 from propopt.lime.diagnosis.evidence import (
-    Checked,
+    Gauged,
     LimeFinding,
     QuietRule,
     Rule,
@@ -39,7 +40,7 @@ from propopt.lime.text.text_runs import (
     single_text_run,
 )
 from propopt.structures.subsets.conjunctions import Conjunctions
-from propopt.structures.subsets.sets import NoSetFunction, SetFunction
+from propopt.structures.subsets.sets import SetFunction
 from propopt.structures.tfidf.vectorisers import Vectoriser, document_features
 from propopt.tables.documents import Document
 
@@ -66,11 +67,11 @@ class ObservedWords:
         alike, beside, crossing = np.zeros(d, np.intp), [""] * d, []
         for one in vectorisers:
             vectoriser = Vectoriser.of(one)
-            if isinstance(vectoriser, NoSetFunction):
+            if isinstance(vectoriser, Reason):
                 crossing.append(vectoriser.reason)
                 continue
             result = document_features(vectoriser, document)
-            if isinstance(result, NoSetFunction):
+            if isinstance(result, Reason):
                 crossing.append(result.reason)
                 continue
             _, place, often = np.unique(
@@ -214,14 +215,14 @@ _SMALL: Final = 0.01
 
 
 @rule("bandwidth fragility", threshold=_OCTAVE, weight=0.9, below=True)
-def turning_word(case: TextEvidence) -> Checked | str:
+def turning_word(case: TextEvidence) -> Gauged | Reason:
     """Its number is |log2(root / ν)|, of roots from half to twice ν."""
     if case.is_long:
-        return TOO_MANY
+        return Reason(TOO_MANY)
     if not np.isfinite(case.law.bandwidth):
-        return "there are no weights"
+        return Reason("there are no weights")
     if case.limits.standard_errors is not None:
-        return "coefficients are estimated"
+        return Reason("coefficients are estimated")
     widths, path = case.near
     distance = _to_zero(widths / case.law.bandwidth, path)
     most = np.abs(path).max(axis=0)
@@ -234,7 +235,7 @@ def turning_word(case: TextEvidence) -> Checked | str:
             f"{100.0 * root:.3g}) and changes its sign there"
         )
 
-    return Checked(
+    return Gauged(
         numbers=np.abs(distance)[None],
         stakes=(most / case.largest)[None],
         sentence=sentence,
@@ -255,10 +256,10 @@ def _to_zero(ratios: Values, path: Values) -> Values:
 
 
 @rule("leaving one out", threshold=0.8, weight=0.9, per_row=False, per_column=False)
-def leaving_one_out(case: TextEvidence) -> Checked | str:
+def leaving_one_out(case: TextEvidence) -> Gauged | Reason:
     """Its number is the share of the weight of texts that lose one word."""
     if case.n_words == 2:
-        return "of two words the coefficients are the same at all bandwidths"
+        return Reason("of two words the coefficients are the same at all bandwidths")
     shares = case.law.shares(case.n_words)
     share = shares[-2] / shares.sum()
 
@@ -271,7 +272,7 @@ def leaving_one_out(case: TextEvidence) -> Checked | str:
             f"{constant.max():.3g}, with a constant that is added to all of them)"
         ).replace("%", " %")
 
-    return Checked(
+    return Gauged(
         numbers=np.array([[share]]),
         stakes=np.ones((1, 1)),
         sentence=sentence,
@@ -283,11 +284,11 @@ def leaving_one_out(case: TextEvidence) -> Checked | str:
 
 
 @rule("low fidelity: local gap", threshold=0.5, weight=0.7, per_column=False)
-def sum_gap(case: TextEvidence) -> Checked:
+def sum_gap(case: TextEvidence) -> Gauged:
     """Its number is |f − Σ β| at the document over the largest |β|."""
     gap = case.limits.value - case.limits.at_row
 
-    return Checked(
+    return Gauged(
         numbers=np.array([[abs(gap) / case.largest]]),
         stakes=np.array([[abs(gap) / case.largest]]),
         sentence=(
@@ -299,16 +300,16 @@ def sum_gap(case: TextEvidence) -> Checked:
 
 
 @rule("blind spot", threshold=5.0, weight=0.8, per_column=False)
-def blind_spot(case: TextEvidence) -> Checked | str:
+def blind_spot(case: TextEvidence) -> Gauged | Reason:
     """Its number is |f − E_(d−1) f| over |E_(d−1) f − E_(d−2) f|: 1 for sums."""
     means = case.by_size
     if means is None:
-        return "coefficients are estimated"
+        return Reason("coefficients are estimated")
     last, before = abs(means[-1] - means[-2]), abs(means[-2] - means[-3])
     small = last <= _SMALL * float(np.ptp(means))
     ratio = last / before if before > 0.0 else (np.inf if last > 0.0 else 0.0)
 
-    return Checked(
+    return Gauged(
         numbers=np.array([[ratio]]),
         stakes=np.array([[last / (float(np.ptp(means)) or 1.0)]]),
         sentence=(
@@ -339,7 +340,7 @@ _WIDER: Final = "a wider kernel, more samples, or the limits themselves"
     per_row=False,
     per_column=False,
 )
-def samples_of_texts(case: TextEvidence) -> Checked:
+def samples_of_texts(case: TextEvidence) -> Gauged:
     """Its number is n (E π)² / E π² over ten for each coefficient."""
     shares = np.array([case.moments.effective_share])
     return counting_samples(case.n_samples, shares, case.n_words + 1, _WIDER)
@@ -352,7 +353,7 @@ def samples_of_texts(case: TextEvidence) -> Checked:
     per_row=False,
     per_column=False,
 )
-def ridge_of_texts(case: TextEvidence) -> Checked:
+def ridge_of_texts(case: TextEvidence) -> Gauged:
     """Its number is λ ‖Σ⁻¹‖ / n."""
     number = PACKAGE_RIDGE * case.moments.inverse_norm / case.n_samples
 
@@ -365,7 +366,7 @@ def ridge_of_texts(case: TextEvidence) -> Checked:
             f"{case.words[top]!r} {mean:.3g}, the limit is {case.beta[top]:.3g}"
         )
 
-    return Checked(
+    return Gauged(
         numbers=np.array([[number]]),
         stakes=np.ones((1, 1)),
         sentence=sentence,
@@ -374,12 +375,12 @@ def ridge_of_texts(case: TextEvidence) -> Checked:
 
 
 @rule("words left out", threshold=0.1, weight=0.5)
-def words_left_out(case: TextEvidence) -> Checked | str:
+def words_left_out(case: TextEvidence) -> Gauged | Reason:
     """Its number is the change of β_j over the largest of the document."""
     if case.is_long:
-        return TOO_MANY
+        return Reason(TOO_MANY)
     if case.n_words <= N_KEPT:
-        return f"there are no more than {N_KEPT} words"
+        return Reason(f"there are no more than {N_KEPT} words")
     own, n = case.limits.value, case.n_samples
     kept = kept_words(case.known, case.law, own, N_KEPT, n_samples=n)
     fitted, whole = case.expected(kept), case.expected()
@@ -393,7 +394,7 @@ def words_left_out(case: TextEvidence) -> Checked | str:
             "words that are left out"
         )
 
-    return Checked(
+    return Gauged(
         numbers=(moved / case.largest)[None],
         stakes=(moved / case.largest)[None],
         sentence=sentence,
@@ -408,12 +409,12 @@ _ESTIMATED: Final = "coefficients are estimated"
 
 
 @rule("noise", threshold=2.0, weight=0.85, below=True)
-def noisy_word(case: TextEvidence) -> Checked | str:
+def noisy_word(case: TextEvidence) -> Gauged | Reason:
     """Its number is |β_j − median β| over the standard deviation of a run."""
     if case.is_long:
-        return TOO_MANY
+        return Reason(TOO_MANY)
     if case.run is None:
-        return _ESTIMATED
+        return Reason(_ESTIMATED)
     sd = case.run.standard_deviations[0]
     contrast = np.abs(case.beta - np.median(case.beta))
     ratio = np.full(case.n_words, np.nan)
@@ -430,7 +431,7 @@ def noisy_word(case: TextEvidence) -> Checked | str:
     def remedy(_: int, j: int) -> str:
         return exact_instead(case.n_samples * (2.0 / max(ratio[j], 1e-9)) ** 2)
 
-    return Checked(
+    return Gauged(
         numbers=ratio[None],
         stakes=wrong_signs(contrast / case.largest, sd / case.largest)[None],
         sentence=sentence,
@@ -439,14 +440,14 @@ def noisy_word(case: TextEvidence) -> Checked | str:
 
 
 @rule("unstable ranking", threshold=0.9, weight=0.42, below=True, per_column=False)
-def unstable_word_ranking(case: TextEvidence) -> Checked | str:
+def unstable_word_ranking(case: TextEvidence) -> Gauged | Reason:
     """Its number is the probability that a run names the largest ones."""
     if case.is_long:
-        return TOO_MANY
+        return Reason(TOO_MANY)
     if case.run is None:
-        return _ESTIMATED
+        return Reason(_ESTIMATED)
     if case.n_words <= MOST_NAMED:
-        return f"there are no more than {MOST_NAMED} words"
+        return Reason(f"there are no more than {MOST_NAMED} words")
     return naming_largest(case.run, case.beta[None])
 
 
@@ -459,13 +460,13 @@ _OWN_WORDS: Final = "take the words of the vectoriser, words='model'"
 
 
 @rule("words that are one feature", threshold=1.0, weight=0.9)
-def shared_feature(case: TextEvidence) -> Checked | str:
+def shared_feature(case: TextEvidence) -> Gauged | Reason:
     """Its number is how many words feed one feature with this one."""
     seen = case.seen
     if seen is None:
-        return _NOT_SEEN
+        return Reason(_NOT_SEEN)
     if seen.crossing:
-        return _CROSSING
+        return Reason(_CROSSING)
     groups = np.array(seen.beside)
     joint = np.array([np.abs(case.beta[groups == name]).sum() for name in groups])
 
@@ -478,7 +479,7 @@ def shared_feature(case: TextEvidence) -> Checked | str:
             "feature does"
         )
 
-    return Checked(
+    return Gauged(
         numbers=seen.alike[None].astype(np.float64),
         stakes=(joint / case.largest)[None],
         sentence=sentence,
@@ -487,12 +488,12 @@ def shared_feature(case: TextEvidence) -> Checked | str:
 
 
 @rule("features of several words", threshold=0.0, weight=0.5, per_column=False)
-def crossing_features(case: TextEvidence) -> Checked | str:
+def crossing_features(case: TextEvidence) -> Gauged | Reason:
     """Its number is how many vectorisers have such features."""
     seen = case.seen
     if seen is None:
-        return _NOT_SEEN
-    return Checked(
+        return Reason(_NOT_SEEN)
+    return Gauged(
         numbers=np.array([[float(len(seen.crossing))]]),
         stakes=np.ones((1, 1)),
         sentence="; ".join(seen.crossing),
@@ -504,13 +505,13 @@ def crossing_features(case: TextEvidence) -> Checked | str:
 
 
 @rule("unknown words", threshold=0.5, weight=0.35, per_column=False)
-def unknown_words(case: TextEvidence) -> Checked | str:
+def unknown_words(case: TextEvidence) -> Gauged | Reason:
     """Its number is the share of words that feed no feature."""
     seen = case.seen
     if seen is None:
-        return _NOT_SEEN
+        return Reason(_NOT_SEEN)
     if seen.crossing:
-        return _CROSSING
+        return Reason(_CROSSING)
     unknown = np.flatnonzero(~seen.known)
     share = len(unknown) / case.n_words
 
@@ -521,7 +522,7 @@ def unknown_words(case: TextEvidence) -> Checked | str:
             f"coefficients up to {np.abs(case.beta[unknown]).max():.2g}"
         )
 
-    return Checked(
+    return Gauged(
         numbers=np.array([[share]]),
         stakes=np.full((1, 1), share),
         sentence=sentence,
@@ -530,7 +531,7 @@ def unknown_words(case: TextEvidence) -> Checked | str:
 
 
 @rule("ignored words with coefficients", threshold=0.1, weight=0.9)
-def ignored_words(case: TextEvidence) -> Checked:
+def ignored_words(case: TextEvidence) -> Gauged:
     """Its number is |β_j| over the largest of the document."""
     some = np.flatnonzero(case.ignored)
 
@@ -541,7 +542,7 @@ def ignored_words(case: TextEvidence) -> Checked:
             "together"
         )
 
-    return Checked(
+    return Gauged(
         numbers=np.where(case.ignored, case.sizes, np.nan)[None],
         stakes=case.sizes[None],
         sentence=sentence,

@@ -12,6 +12,7 @@ from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.resources import require
 from propopt.base.terminal import progress_bar
+from propopt.base.text import Reason
 from propopt.functions.texts import TextFunction
 from propopt.lime.package_runs import Coefficients, PackageComparison
 from propopt.lime.text.text_reading import (
@@ -21,7 +22,10 @@ from propopt.lime.text.text_reading import (
     enumerated_words,
 )
 from propopt.lime.text.text_runs import expected_run, kept_words
-from propopt.structures.subsets.sets import NoSetFunction, SetFunction, SizeMeans
+from propopt.structures.subsets.sets import (
+    SetFunction,
+    SizeMeans,
+)
 from propopt.tables.documents import Document, PatternWords
 
 
@@ -187,7 +191,7 @@ def compare_text_with_package(
 
 def _function_of_words(function: TextFunction, document: Document) -> SetFunction:
     read = checked_subsets(function, document)
-    if not isinstance(read, NoSetFunction):
+    if not isinstance(read, Reason):
         return read
     if document.n_words > _MOST_ASKED:
         raise Refused(

@@ -14,6 +14,7 @@ from propopt.base.checks import read_positive, sealed
 from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput
 from propopt.base.terminal import PlainConsole
+from propopt.base.text import Reason
 from propopt.functions.cost import WORTH_SAYING, in_time
 from propopt.functions.function import EXACT
 from propopt.functions.jumps import allowed_difference, precision_of
@@ -21,7 +22,6 @@ from propopt.functions.texts import TextFunction
 from propopt.lime.moments import ExchangeableBits
 from propopt.structures.subsets.conjunctions import Enumerated
 from propopt.structures.subsets.sets import (
-    NoSetFunction,
     SetFunction,
     SizeMeans,
     random_sets,
@@ -361,7 +361,7 @@ _STEP: Final = 1.2e-8
 """Seconds of a step: some ten multiplications, near the processor."""
 
 
-def n_steps(function: SizeMeans | NoSetFunction | None) -> float:
+def n_steps(function: SizeMeans | Reason | None) -> float:
     """Steps of the means of a function for one row of weights; 0 if quick."""
     if isinstance(function, NormalisedSum):
         return function.n_steps
@@ -372,7 +372,7 @@ def n_steps(function: SizeMeans | NoSetFunction | None) -> float:
 
 def announce_norms(
     label: str,
-    functions: Iterable[SizeMeans | NoSetFunction | None],
+    functions: Iterable[SizeMeans | Reason | None],
     n_rows: float = 1.0,
     wanted: bool | None = None,
 ) -> None:
@@ -402,7 +402,7 @@ class DocumentReading:
 
     value: float  # f of the document; NaN where it is not finite
     # what f is there, as a function of which words are kept, or why that is not known
-    words: SetFunction | NoSetFunction
+    words: SetFunction | Reason
     # the text for which f has no finite value; empty if there is none
     refusal: str = ""
 
@@ -412,9 +412,7 @@ class DocumentReading:
             raise InvalidInput(self.refusal)
 
 
-def checked_subsets(
-    function: TextFunction, document: Document
-) -> SetFunction | NoSetFunction:
+def checked_subsets(function: TextFunction, document: Document) -> SetFunction | Reason:
     """The function of the words of a document, if it is what the model answers there.
 
     It is compared with the model at the document, at the text without words, with some
@@ -450,15 +448,15 @@ def read_documents(
     ]
 
 
-def _words(function: TextFunction, document: Document) -> SetFunction | NoSetFunction:
+def _words(function: TextFunction, document: Document) -> SetFunction | Reason:
     if document.n_words == 0:
-        return NoSetFunction("there is no word in it")
+        return Reason("there is no word in it")
     return function.subsets(document)
 
 
-def _asked(document: Document, words: SetFunction | NoSetFunction) -> Truths:
+def _asked(document: Document, words: SetFunction | Reason) -> Truths:
     """What the model is asked: the document itself comes first."""
-    if isinstance(words, NoSetFunction):
+    if isinstance(words, Reason):
         return np.ones((1, document.n_words), bool)
     return compared_sets(document.n_words)
 
@@ -466,7 +464,7 @@ def _asked(document: Document, words: SetFunction | NoSetFunction) -> Truths:
 def _parted(
     values: Values,
     documents: Sequence[Document],
-    words: Sequence[SetFunction | NoSetFunction],
+    words: Sequence[SetFunction | Reason],
 ) -> Iterator[Values]:
     """The values that belong to each document."""
     start = 0
@@ -479,7 +477,7 @@ def _parted(
 def _believed(
     function: TextFunction,
     document: Document,
-    words: SetFunction | NoSetFunction,
+    words: SetFunction | Reason,
     values: Values,
 ) -> DocumentReading:
     """What was read, if it is what the model answered."""
@@ -491,7 +489,7 @@ def _believed(
         return DocumentReading(
             value, words, function.asked.no_value(values[wrong[0]], text)
         )
-    if isinstance(words, NoSetFunction):
+    if isinstance(words, Reason):
         return DocumentReading(value, words)
     errors = np.abs(words.value(bits) - values)
     allowed = allowed_difference(values, _TOLERANCE, precision_of(values))
@@ -503,7 +501,7 @@ def _believed(
         f"{errors[worst]:.2g}, where answers range over {np.ptp(values):.2g}, with "
         f"{int(bits[worst].sum())} of {document.n_words} words kept"
     )
-    return DocumentReading(value, NoSetFunction(reason))
+    return DocumentReading(value, Reason(reason))
 
 
 def enumerated_words(function: TextFunction, document: Document) -> Enumerated:

@@ -12,9 +12,10 @@ from scipy.special import logsumexp
 from propopt.base.arrays import Array, Positions, Truths, Values
 from propopt.base.checks import read_count, read_nonnegative
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import Budget, require_memory
+from propopt.base.resources import require_memory
 from propopt.lime.moments import ExchangeableBits, WeighedWords
 from propopt.lime.single_runs import (
+    RUNS_AT_ONCE,
     FiniteFit,
     Selection,
     SingleRun,
@@ -223,8 +224,6 @@ def expected_run(
 _MOST_USED: Final = 12
 """Words that f or the fit tells apart, up to which the scatter is summed, not drawn."""
 
-_TABLES: Final = Budget(2**26)
-
 _ONE: Final = np.zeros(1, np.intp)
 
 
@@ -283,7 +282,7 @@ def _drawn(own: TextFit, draws: WordDraws) -> Array:
     fit, d = own.fit, own.n_words
     shares = draws.shares(2.0 * own.log_weights)
     second = np.zeros((d + 1, d + 1))
-    for some in _TABLES.blocks(len(shares), 24 * (d + 1)):
+    for some in RUNS_AT_ONCE.blocks(len(shares), 24 * (d + 1)):
         bits = draws.bits[some].astype(float)
         r = draws.values[some] - fit.intercept[0] - bits @ fit.coefficients[0]
         moved = fit.influences(_ONE, bits[None])[0] * r[:, None]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Final
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from propopt.base.arrays import Array, Points, Sparse
 from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import Budget, require_memory
+from propopt.base.resources import AT_ONCE, require_memory
 from propopt.losses.graphs.points import SimilarityGraph
 from propopt.losses.linear_algebra import Components
 from propopt.tables.documents import document_directions
@@ -104,10 +103,6 @@ def group_graph(labels: ArrayLike) -> SimilarityGraph:
 # ---- Similar directions: a graph of the angles between points
 
 
-_PRODUCTS: Final = Budget(2**26)
-"""Bytes of similarities that are looked at at once."""
-
-
 @named_by("points")
 def cosine_graph(X: object, n_neighbors: int = 8) -> SimilarityGraph:
     """Each point and those whose directions are nearest: S_nn' = cos(x_n, x_n') > 0.
@@ -152,7 +147,7 @@ def graph_of_directions(rows: Sparse, most: int) -> SimilarityGraph:
 def _nearest(rows: Sparse, most: int) -> Sparse:
     """The largest similarities of each document, and 0 for the others."""
     n, each = rows.shape[0], []
-    for some in _PRODUCTS.blocks(n, 16 * n):
+    for some in AT_ONCE.blocks(n, 16 * n):
         similar = sp.csr_array(rows[some] @ rows.T)
         for k, node in enumerate(range(some.start, some.start + similar.shape[0])):
             of_row = slice(similar.indptr[k], similar.indptr[k + 1])

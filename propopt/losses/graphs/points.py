@@ -35,7 +35,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Final, Literal, final
+from typing import Literal, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -47,7 +47,7 @@ from sklearn.neighbors import NearestNeighbors
 from propopt.base.arrays import Array, Edges, Points, Sparse
 from propopt.base.checks import read_array, read_count, read_nonnegative, read_positive
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import Budget, require_memory
+from propopt.base.resources import AT_ONCE, require_memory
 from propopt.losses.linear_algebra import Components
 from propopt.losses.maps import LinearMap, OverPoints
 from propopt.tables.frames import named_by, read_points
@@ -318,10 +318,6 @@ def _path(n_nodes: int) -> Sparse:
 # ---- Distances between rows of which some numbers are missing, and are NaN
 
 
-TOGETHER: Final = Budget(2**25)
-"""Differences, or squares of distances, that are taken at once."""
-
-
 def squared_differences(first: Points, second: Points, mismatch: float) -> Array:
     """Σ_d δ_d of rows that stand beside each other, (..., D) and (..., D) to (...).
 
@@ -336,7 +332,7 @@ def squared_differences(first: Points, second: Points, mismatch: float) -> Array
 def squares_between(rows: Points, others: Points, mismatch: float) -> Array:
     """Σ_d δ_d of all pairs, (n, D) and (m, D) to (n, m), from differences."""
     squares = np.empty((len(rows), len(others)))
-    for block in TOGETHER.blocks(len(rows), 8 * others.size):
+    for block in AT_ONCE.blocks(len(rows), 8 * others.size):
         squares[block] = squared_differences(rows[block, None], others, mismatch)
     return squares
 
@@ -373,7 +369,7 @@ class RoundedSquares:
         """Some rows after the other, with their squares to all points."""
         left, right = self._factors
         counts = self.mismatch * self._present.sum(axis=1)
-        for rows in TOGETHER.blocks(len(self.points), 8 * len(self.points)):
+        for rows in AT_ONCE.blocks(len(self.points), 8 * len(self.points)):
             squares = left[rows] @ right.T
             squares += counts[rows, None] + counts
             yield rows, squares

@@ -17,9 +17,9 @@ from propopt.base.arrays import Values
 from propopt.base.errors import InvalidInput
 from propopt.base.files import write_csv, write_svg
 from propopt.base.terminal import PlainConsole, print_table
-from propopt.base.text import printable
+from propopt.base.text import Reason, printable
 from propopt.functions import Function
-from propopt.functions.wrapping import NoWords, word_rule_of
+from propopt.functions.wrapping import word_rule_of
 from propopt.lime import (
     LimeExplanation,
     TextLaw,
@@ -510,7 +510,7 @@ class LimeLook(SubjectLook[LimeSection]):
         if self.section.words == "lime":
             return PatternWords()
         rule = word_rule_of(self.subject.estimator)
-        if isinstance(rule, NoWords):
+        if isinstance(rule, Reason):
             with part("words"):
                 raise InvalidInput(
                     f"those of the model are not known: {rule.reason}; take lime"

@@ -27,7 +27,7 @@ from propopt.base import resources
 from propopt.base.arrays import Attributions, Points, Values
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Calls, require_memory
-from propopt.base.text import Quantity
+from propopt.base.text import Quantity, Reason
 from propopt.functions import Function, smoothed
 from propopt.functions.smoothing import LawName
 from propopt.laws.draws import N_BLOCKS
@@ -45,7 +45,7 @@ from propopt.problems.sections import (
     shaped,
 )
 from propopt.structures.boxes.boxes import Boxes
-from propopt.structures.products.sums import NoProducts, SumOfProducts
+from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.frames import Labels, listed, read_points
 from propopt.tables.schema import TableSchema, array_scales
 
@@ -182,11 +182,11 @@ class SmoothGradients(Function):
         return self.function.margin_boxes
 
     @property
-    def products(self) -> SumOfProducts | NoProducts:
+    def products(self) -> SumOfProducts | Reason:
         """Those of the function."""
         return self.function.products
 
-    def products_in(self, n_columns: int) -> SumOfProducts | NoProducts:
+    def products_in(self, n_columns: int) -> SumOfProducts | Reason:
         return self.function.products_in(n_columns)
 
     def estimate_at(self, points: Points, labels: Labels) -> Estimate:

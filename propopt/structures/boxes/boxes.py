@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Points, Positions, Values
 from propopt.base.errors import Refused
-from propopt.base.resources import Budget
+from propopt.base.resources import AT_ONCE
 from propopt.structures.boxes.sets import LeafSets, Sets, Tree, leaf_sets
 from propopt.structures.products.algebra import Products, padded_paths
 from propopt.structures.products.sums import SumOfProducts
@@ -32,9 +32,6 @@ from propopt.structures.products.sums import SumOfProducts
 
 # ---- Functions that are sums of boxes: what trees and sums of trees are
 
-
-VALUES_AT_ONCE: Final = Budget(2**25)
-"""The largest array that is built at once; its size never changes a result."""
 
 DOUBLE_TOLERANCE: Final = 1e-9
 """How far sums in float64 may be from the model, over the range of f."""
@@ -138,7 +135,7 @@ class Boxes:
         points (N, D), gives (N,).
         """
         values = np.empty(len(points))
-        for rows in VALUES_AT_ONCE.blocks(len(points), max(1, 8 * len(self.sets))):
+        for rows in AT_ONCE.blocks(len(points), max(1, 8 * len(self.sets))):
             inside = self.sets.contain(points[rows])
             values[rows] = self._values_inside(inside)
         return values
@@ -155,7 +152,7 @@ class Boxes:
         packed = np.packbits(inside, axis=1)
         packed = np.concatenate([packed, np.full((1, packed.shape[1]), 255, np.uint8)])
         total = np.full(n_points, self.base)
-        for some in VALUES_AT_ONCE.blocks(len(self.values), 16 * n_points):
+        for some in AT_ONCE.blocks(len(self.values), 16 * n_points):
             held = np.bitwise_and.reduce(packed[self.paths[some]], axis=1)
             held = np.unpackbits(held, axis=1, count=n_points)
             total += self.values[some] @ held
@@ -190,10 +187,6 @@ def _boxes(
 
 MOST_SETS: Final = 62
 """Of one path: one bit each of a 64-bit word."""
-
-_AT_ONCE: Final = Budget(2**25)
-"""Leaves × background rows that are sorted at once, whoever is asked: it fixes the
-order of sums."""
 
 _KEPT: Final = 2**28
 """Bytes of counts that are kept; of larger sums the rest is counted when asked."""
@@ -235,8 +228,9 @@ class BoxShapley:
 
     @cached_property
     def _blocks(self) -> list[slice]:
+        # whoever is asked: they fix the order of sums
         each = 16 * max(len(self.background), 1)
-        return list(_AT_ONCE.blocks(len(self.boxes.values), each))
+        return list(AT_ONCE.blocks(len(self.boxes.values), each))
 
     @cached_property
     def _counted(self) -> list[_Leaves]:
@@ -316,7 +310,7 @@ class _Leaves:
     def add_to(self, phi: Attributions, points: Points) -> None:
         """Add what these leaves give to the Shapley values of points."""
         each = max(1, len(self.sets) + 8 * len(self.paths))
-        for rows in _AT_ONCE.blocks(len(points), each):
+        for rows in AT_ONCE.blocks(len(points), each):
             held = self.masks(points[rows])
             for own, words in zip(phi[rows], held.T, strict=True):
                 own += self._of_row(words)

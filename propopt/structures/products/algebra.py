@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Positions, Sparse, Truths, Values
+from propopt.base.resources import Budget
 from propopt.structures.products.families import Factors
 from propopt.structures.products.normals import Normals
 
@@ -136,6 +137,9 @@ def ranks(parts: Iterable[NDArray[Any]]) -> Positions:
 
 _FACTORS_AT_ONCE: Final = 8192
 """So many are multiplied at once: what is made of them stays near the processor."""
+
+ROWS_AT_ONCE: Final = Budget(2**26, 32)
+"""At which factors are measured: so few rows stay near too (all took up to thrice)."""
 
 
 @final

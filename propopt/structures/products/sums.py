@@ -19,6 +19,7 @@ PRODUCTS_TOLERANCE: Final = 1e-9
 """How far a function may be from what it is read as, over the range of f."""
 
 FACTORS_AT_ONCE: Final = Budget(2**26)
+"""Of its own: sums of factors of other numbers of rows have other last digits."""
 
 _NEAR: Final = Budget(2**19)
 """What is multiplied over and over stays near the processor."""
@@ -189,11 +190,3 @@ class ProductShapley:
             for some in _NEAR.blocks(len(of_length), row_bytes):
                 own = of_length[some]
                 yield own, products.paths[own, :length].T
-
-
-@final
-@dataclass(frozen=True)
-class NoProducts:
-    """Why a function is not read as a sum of products."""
-
-    reason: str  # half a sentence, which names what would do where something would

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from propopt.base.arrays import Array
+from propopt.base.text import Reason
 from propopt.structures.kernels import (
     Constant,
     Gaussian,
@@ -32,7 +33,7 @@ from propopt.structures.kernels import (
 )
 from propopt.structures.products.algebra import Products, padded_paths
 from propopt.structures.products.families import Bumps, Powers
-from propopt.structures.products.sums import NoProducts, SumOfProducts
+from propopt.structures.products.sums import SumOfProducts
 
 
 # ---- Kernel machines as sums of products, where their kernels are
@@ -74,21 +75,21 @@ class KernelTerm:
 Terms: TypeAlias = Sequence[KernelTerm]
 
 
-def kernel_terms(kernel: Kernel, n_columns: int) -> Terms | NoProducts:
+def kernel_terms(kernel: Kernel, n_columns: int) -> Terms | Reason:
     """The terms that a kernel is the sum of."""
     terms = _terms(kernel, n_columns)
-    if isinstance(terms, NoProducts):
+    if isinstance(terms, Reason):
         return terms
     kept = [term for term in terms if term.scale != 0.0]
     if any(term.degree > 0 and term.precision.any() for term in kept):
-        return NoProducts(
+        return Reason(
             "its kernel multiplies a gaussian by an inner product; sums of them are "
             "read, and gaussians times constants"
         )
     return kept
 
 
-def _terms(kernel: Kernel, D: int) -> Terms | NoProducts:
+def _terms(kernel: Kernel, D: int) -> Terms | Reason:
     none = np.zeros(D)
     match kernel:
         case Gaussian(lengthscale):
@@ -109,19 +110,17 @@ def _terms(kernel: Kernel, D: int) -> Terms | NoProducts:
             return _power(_terms(base, D), exponent)
         case _:
             name = KERNELS.get(type(kernel), "its")
-            return NoProducts(
+            return Reason(
                 f"{name} kernel is no product of functions of one column each; the "
                 "gaussian (RBF) kernel is"
             )
 
 
-def _both(
-    first: Kernel, second: Kernel, D: int, *, product: bool
-) -> Terms | NoProducts:
+def _both(first: Kernel, second: Kernel, D: int, *, product: bool) -> Terms | Reason:
     one, other = _terms(first, D), _terms(second, D)
-    if isinstance(one, NoProducts):
+    if isinstance(one, Reason):
         return one
-    if isinstance(other, NoProducts):
+    if isinstance(other, Reason):
         return other
     return _product(one, other) if product else [*one, *other]
 
@@ -130,14 +129,14 @@ def _product(one: Terms, other: Terms) -> Terms:
     return [a.times(b) for a in one for b in other]
 
 
-def _power(terms: Terms | NoProducts, exponent: float) -> Terms | NoProducts:
-    if isinstance(terms, NoProducts):
+def _power(terms: Terms | Reason, exponent: float) -> Terms | Reason:
+    if isinstance(terms, Reason):
         return terms
     if len(terms) == 1 and terms[0].degree == 0 and terms[0].scale >= 0.0:
         term = terms[0]
         return [KernelTerm(term.scale**exponent, exponent * term.precision, 0)]
     if not float(exponent).is_integer() or not 1 <= exponent <= MOST_FACTORS:
-        return NoProducts(
+        return Reason(
             f"its kernel is a sum of kernels to the power {exponent:g}; whole powers "
             f"up to {MOST_FACTORS} are expanded"
         )
@@ -198,17 +197,17 @@ MOST_MONOMIALS: Final = 20_000
 
 def machine_products(
     machine: KernelMachine, row: Array, base: float
-) -> SumOfProducts | NoProducts:
+) -> SumOfProducts | Reason:
     """Base + row · z, of the scores z of a kernel machine; row (K,)."""
     D = machine.centers.shape[1]
     terms = kernel_terms(machine.kernel, D)
-    if isinstance(terms, NoProducts):
+    if isinstance(terms, Reason):
         return terms
     weights = row @ machine.weights
     some = np.flatnonzero(weights)
     centers, weights = machine.centers[some], weights[some]
     polynomial = _polynomial(terms, centers, weights)
-    if isinstance(polynomial, NoProducts):
+    if isinstance(polynomial, Reason):
         return polynomial
     gaussians = [term for term in terms if term.precision.any()]
     parts = [_bumps(term, centers, weights) for term in gaussians]
@@ -232,14 +231,14 @@ def _bumps(term: KernelTerm, centers: Array, weights: Array) -> SumOfProducts:
 
 def _polynomial(
     terms: Sequence[KernelTerm], centers: Array, weights: Array
-) -> SumOfProducts | NoProducts:
+) -> SumOfProducts | Reason:
     """Σ_m weights_m Σ_k scale_k (xᵀz_m)^k, of the terms that have no gaussian."""
     D = centers.shape[1]
     flat = [term for term in terms if not term.precision.any()]
     degrees = sorted({term.degree for term in flat})
     n_monomials = sum(comb(D + k - 1, k) for k in degrees)
     if n_monomials > MOST_MONOMIALS:
-        return NoProducts(
+        return Reason(
             f"its polynomial kernel has {n_monomials:,} monomials of {D} columns, and "
             f"more than {MOST_MONOMIALS:,} are not expanded"
         )

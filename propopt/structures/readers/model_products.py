@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from propopt.base.arrays import Array
+from propopt.base.text import Reason
 from propopt.structures.boosters import LightGBMBooster, XGBoostBooster, margins_of
 from propopt.structures.kernels import (
     GaussianClasses,
@@ -41,7 +42,7 @@ from propopt.structures.products.seen import (
     by_table,
     constant,
 )
-from propopt.structures.products.sums import NoProducts, SumOfProducts
+from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.readers.kernel_products import (
     machine_products,
     monomial_sum,
@@ -159,10 +160,10 @@ Combination: TypeAlias = tuple[Array, float]
 
 def network_products(
     network: Network, link: Link, n_columns: int
-) -> SumOfProducts | NoProducts:
+) -> SumOfProducts | Reason:
     """What is read from the scores of a network, by the columns that it sees."""
     combination = _linear(link, network.n_scores)
-    if isinstance(combination, NoProducts):
+    if isinstance(combination, Reason):
         return combination
     steps = _steps(network)
     while steps and _is_affine(steps[-1]) and not all(map(_is_scaling, steps)):
@@ -170,28 +171,26 @@ def network_products(
     core = None if all(map(_is_scaling, steps)) else steps.pop()
     match core, link:
         case None, Exponentiated():
-            function: SumOfProducts | NoProducts = _multiplicative(
-                combination, n_columns
-            )
+            function: SumOfProducts | Reason = _multiplicative(combination, n_columns)
         case None, _:
             function = _additive(combination, n_columns)
         case _, Exponentiated():
-            function = NoProducts(EXPONENTIAL)
+            function = Reason(EXPONENTIAL)
         case step, _:
             function = _of_last(step, combination)
     return _behind(steps, function, n_columns)
 
 
 def _behind(
-    scalings: Sequence[Network], function: SumOfProducts | NoProducts, n_columns: int
-) -> SumOfProducts | NoProducts:
+    scalings: Sequence[Network], function: SumOfProducts | Reason, n_columns: int
+) -> SumOfProducts | Reason:
     """The function of what is scaled, the innermost scaling first."""
     for step in reversed(scalings):
         match function, step:
             case SumOfProducts(), Scaling():
                 function = by_table(function, _lines(step), n_columns)
             case SumOfProducts(), _:
-                return NoProducts(MIXED)
+                return Reason(MIXED)
             case _:
                 return function
     return function
@@ -241,7 +240,7 @@ def _before(step: Network, combination: Combination) -> Combination:
             raise TypeError(type(step))
 
 
-def _linear(link: Link, n_scores: int) -> Combination | NoProducts:
+def _linear(link: Link, n_scores: int) -> Combination | Reason:
     """The scores that a link adds; those of a logarithmic link before it."""
     unit = np.eye(n_scores)
     match link:
@@ -252,16 +251,16 @@ def _linear(link: Link, n_scores: int) -> Combination | NoProducts:
         case LogOdds(index) if n_scores == 2:
             return unit[index] - unit[1 - index], 0.0
         case LogOdds():
-            return NoProducts(LOG_ODDS_OF_MANY)
+            return Reason(LOG_ODDS_OF_MANY)
         case Sigmoid():
-            return NoProducts(SIGMOID)
+            return Reason(SIGMOID)
         case Softmax():
-            return NoProducts(SOFTMAX)
+            return Reason(SOFTMAX)
         case _:
-            return NoProducts(UNKNOWN)
+            return Reason(UNKNOWN)
 
 
-def _of_last(step: Network, combination: Combination) -> SumOfProducts | NoProducts:
+def _of_last(step: Network, combination: Combination) -> SumOfProducts | Reason:
     row, base = combination
     match step:
         case KernelMachine():
@@ -275,11 +274,11 @@ def _of_last(step: Network, combination: Combination) -> SumOfProducts | NoProdu
             forms = [B @ B.T for B in whitenings]
             return quadratic_sum(means, forms, -0.5 * row, base + float(row @ offsets))
         case Layers():
-            return NoProducts(UNITS.format(step.activation))
+            return Reason(UNITS.format(step.activation))
         case Cosines():
-            return NoProducts(COSINES)
+            return Reason(COSINES)
         case _:
-            return NoProducts(UNKNOWN)
+            return Reason(UNKNOWN)
 
 
 def _additive(combination: Combination, n_columns: int) -> SumOfProducts:
@@ -314,12 +313,12 @@ FAR_PROBE: Final = 2.0**40
 _MOST_KEPT: Final = 32
 
 
-def through_view(function: SumOfProducts, view: View) -> SumOfProducts | NoProducts:
+def through_view(function: SumOfProducts, view: View) -> SumOfProducts | Reason:
     """A function of the columns that are seen, by the columns of the table."""
     used = {k: view.sources[k] for k in function.columns.tolist()}
     for source in used.values():
         if isinstance(source, Rising) and not source.straight:
-            return NoProducts(
+            return Reason(
                 f"what it is given of column {source.column} (counted from 0) is no "
                 "affine function of its numbers, as those of scalers are, nor of a few "
                 "categories"

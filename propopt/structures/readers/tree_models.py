@@ -29,8 +29,8 @@ from sklearn.preprocessing import (
 )
 
 from propopt.base.arrays import Array
+from propopt.base.text import Reason
 from propopt.structures.boxes.boxes import Boxes, TreeSum
-from propopt.structures.products.sums import NoProducts
 from propopt.structures.readers.boosted_trees import (
     CATBOOST_TREES,
     HISTOGRAM_TREES,
@@ -68,7 +68,7 @@ class ModelSum:
     base: float = 0.0  # the constant
 
 
-SumRule: TypeAlias = Callable[[Any, TreeOutput, View], ModelSum | NoProducts]
+SumRule: TypeAlias = Callable[[Any, TreeOutput, View], ModelSum | Reason]
 """From a model, an output of it and what it is given to what it adds up."""
 
 _OF_MEMBERS: Final = {
@@ -79,11 +79,11 @@ _OF_MEMBERS: Final = {
 """Outputs of what members of stacks are asked for."""
 
 
-def _pipeline(model: Any, output: TreeOutput, view: View) -> ModelSum | NoProducts:
+def _pipeline(model: Any, output: TreeOutput, view: View) -> ModelSum | Reason:
     for _, step in model.steps[:-1]:
         seen = behind(step, view)
         if seen is None:
-            return NoProducts(
+            return Reason(
                 f"{type(step).__name__} is not known to make each of its columns of "
                 "one column of the table"
             )
@@ -95,20 +95,20 @@ def _searched(model: Any, output: TreeOutput, view: View) -> ModelSum:
     return ModelSum((Part(1.0, model.best_estimator_, output, view),))
 
 
-def _voting(model: Any, output: TreeOutput, view: View) -> ModelSum | NoProducts:
+def _voting(model: Any, output: TreeOutput, view: View) -> ModelSum | Reason:
     """The weighted mean of predictions, or of probabilities."""
     classifies = type(model) is VotingClassifier
     if output.name != ("probability" if classifies else "value"):
         return _none_of(model, output)
     if classifies and model.voting != "soft":
-        return NoProducts("votes are counted; voting='soft' averages probabilities")
+        return Reason("votes are counted; voting='soft' averages probabilities")
     weights = _weights(model)
     members = zip(weights / weights.sum(), model.estimators_, strict=True)
     return ModelSum(tuple(Part(w, member, output, view) for w, member in members))
 
 
-def _none_of(model: Any, output: TreeOutput) -> NoProducts:
-    return NoProducts(
+def _none_of(model: Any, output: TreeOutput) -> Reason:
+    return Reason(
         f"{output.name!r} of a {type(model).__name__} is no sum of its members"
     )
 
@@ -124,7 +124,7 @@ def _is_dropped(member: Any) -> bool:
     return isinstance(member, str) and member == "drop"
 
 
-def _bagging(model: Any, output: TreeOutput, view: View) -> ModelSum | NoProducts:
+def _bagging(model: Any, output: TreeOutput, view: View) -> ModelSum | Reason:
     """The mean over members, each of which is given an array of its own columns."""
     classifies = type(model) is BaggingClassifier
     if output.name != ("probability" if classifies else "value"):
@@ -147,20 +147,20 @@ def _own_class(member: Any, output: TreeOutput) -> TreeOutput | None:
     return TreeOutput(output.name, int(known[0])) if len(known) > 0 else None
 
 
-def _stacking(model: Any, output: TreeOutput, view: View) -> ModelSum | NoProducts:
+def _stacking(model: Any, output: TreeOutput, view: View) -> ModelSum | Reason:
     """A linear model of what the members predict."""
     final = model.final_estimator_
     score = _final_scores(final).read(output)
     outputs = _outputs_of_members(model)
     if score is None:
-        return NoProducts(
+        return Reason(
             f"{output.name!r} of a stack that ends in {type(final).__name__} is no "
             "linear function of its members"
         )
     row = score.factor * np.atleast_2d(floats(final.coef_))[score.place]
     base = score.factor * np.atleast_1d(floats(final.intercept_))[score.place]
     if len(outputs) != len(row):  # columns of the table are passed on, too
-        return NoProducts("a stack with passthrough=True is not read")
+        return Reason("a stack with passthrough=True is not read")
     parts = zip(row.tolist(), outputs, strict=True)
     return ModelSum(
         tuple(Part(weight, *part, view) for weight, part in parts), float(base)
@@ -188,13 +188,11 @@ def _outputs_of_members(model: Any) -> list[tuple[Any, TreeOutput]]:
     return outputs
 
 
-def _transformed(model: Any, output: TreeOutput, view: View) -> ModelSum | NoProducts:
+def _transformed(model: Any, output: TreeOutput, view: View) -> ModelSum | Reason:
     """What is learned of y in other units, in those of y: for a scaler affine."""
     units = scale_of_target(model.transformer_)
     if units is None or output.name != "value":
-        return NoProducts(
-            "what it predicts is transformed by a function that is no scaler"
-        )
+        return Reason("what it predicts is transformed by a function that is no scaler")
     slope, intercept = units
     return ModelSum((Part(slope, model.regressor_, output, view),), intercept)
 
@@ -223,9 +221,7 @@ def scale_of_target(scaler: Any) -> tuple[float, float] | None:
     return float(slope), float(intercept)
 
 
-def _one_of_several(
-    model: Any, output: TreeOutput, view: View
-) -> ModelSum | NoProducts:
+def _one_of_several(model: Any, output: TreeOutput, view: View) -> ModelSum | Reason:
     """A model for each output."""
     if output.name != "value" or output.index is None:
         return _none_of(model, output)
@@ -275,9 +271,9 @@ def read_trees(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
     return None if rule is None else rule(model, output, view)
 
 
-def _added(total: ModelSum | NoProducts, view: View) -> TreeSum | None:
+def _added(total: ModelSum | Reason, view: View) -> TreeSum | None:
     """The trees of a sum of models; None if one of them has none."""
-    if isinstance(total, NoProducts):
+    if isinstance(total, Reason):
         return None
     parts = [TreeSum((), total.base, view.n_codes)]
     for weight, model, output, seen in total.parts:

@@ -11,15 +11,11 @@ import numpy as np
 
 from propopt.base.arrays import Array, Positions, Truths, Values
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import Budget
+from propopt.base.resources import AT_ONCE
 from propopt.structures.subsets.sets import all_sets, shares_keeping
 
 
 # ---- Sums of products of bits: what trees on the presence of words are
-
-
-_AT_ONCE: Final = Budget(2**25)
-"""The largest array that values are made of; its size never changes a result."""
 
 
 @final
@@ -74,7 +70,7 @@ class Conjunctions:
             ]
         )
         row_bytes = (paths.shape[1] + 8) * packed.shape[1]
-        for some in _AT_ONCE.blocks(len(self.values), row_bytes):
+        for some in AT_ONCE.blocks(len(self.values), row_bytes):
             held = np.bitwise_and.reduce(packed[paths[some]], axis=1)
             total += self.values[some] @ np.unpackbits(held, 1, count=z.shape[1])
         return total

@@ -129,14 +129,6 @@ class SetFunction(SizeMeans, Protocol):
         """Values at bits (n, d), (n,)."""
 
 
-@final
-@dataclass(frozen=True)
-class NoSetFunction:
-    """Why nothing is known of a function of words, in a sentence."""
-
-    reason: str  # such as "probabilities are no sum of words; the log-odds are"
-
-
 # ---- Functions of few words each: what their sum is made of
 
 

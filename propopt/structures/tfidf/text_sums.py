@@ -31,6 +31,7 @@ from sklearn.preprocessing import Binarizer, Normalizer
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR
 
 from propopt.base.arrays import Array, Positions, Sparse, Values
+from propopt.base.text import Reason
 from propopt.structures.boosters import UNREADABLE, is_passthrough, unreadable
 from propopt.structures.networks import (
     Affine,
@@ -42,7 +43,6 @@ from propopt.structures.networks import (
     Scaling,
     Score,
 )
-from propopt.structures.products.sums import NoProducts
 from propopt.structures.readers.fitted_networks import (
     SKLEARN_TRANSFORMS,
     dense_floats,
@@ -52,7 +52,11 @@ from propopt.structures.readers.pipelines import View
 from propopt.structures.readers.tree_models import SUMS, ModelSum, Part
 from propopt.structures.readers.tree_nodes import TreeOutput
 from propopt.structures.registry import exact_link, exact_network
-from propopt.structures.subsets.sets import Blocks, NoSetFunction, SetFunction, all_sets
+from propopt.structures.subsets.sets import (
+    Blocks,
+    SetFunction,
+    all_sets,
+)
 from propopt.structures.subsets.sums import AddedSets, NormalisedSum, PlainSum
 from propopt.structures.tfidf.vectorisers import (
     DocumentFeatures,
@@ -68,7 +72,7 @@ from propopt.tables.documents import Document
 class TextStructure(Protocol):
     """A model of texts that was read: a function of the words of any document."""
 
-    def at(self, document: Document, /) -> SetFunction | NoSetFunction:
+    def at(self, document: Document, /) -> SetFunction | Reason:
         """The function of which words of a document are kept."""
 
 
@@ -132,7 +136,7 @@ def is_affine(network: Network) -> bool:
 # ---- Steps between a vectoriser and a linear model, by what they make of its row
 
 
-def before(step: Any, row: LinearRow) -> LinearRow | NoSetFunction:
+def before(step: Any, row: LinearRow) -> LinearRow | Reason:
     """A row of what a fitted step gives, as a row of what it is given."""
     if is_passthrough(step):
         return row
@@ -141,12 +145,12 @@ def before(step: Any, row: LinearRow) -> LinearRow | NoSetFunction:
         return row.placed(np.asarray(support).nonzero()[0], len(support))
     if type(step) is Binarizer:
         if row.thresholds is not None:
-            return NoSetFunction("what is compared with a threshold is compared again")
+            return Reason("what is compared with a threshold is compared again")
         thresholds = np.full(len(row.coefficients), float(step.threshold))
         return replace(row, thresholds=thresholds)
     network = None if takes_norm(step) else map_of(step)
     if network is None or not is_affine(network):
-        return NoSetFunction(
+        return Reason(
             f"{type(step).__name__}, which stands between the vectoriser and the "
             "model, is not known to be linear"
         )
@@ -171,14 +175,14 @@ def map_of(step: Any) -> Network | None:
     return None if read is None else read(step)
 
 
-def _scaled(network: Any, row: LinearRow, name: str) -> LinearRow | NoSetFunction:
+def _scaled(network: Any, row: LinearRow, name: str) -> LinearRow | Reason:
     """(x − center) factor + offset > t, where x > (t − offset) / factor + center."""
     match network:
         case Scaling(center, factor, offset) if (factor > 0.0).all():
             assert row.thresholds is not None
             return replace(row, thresholds=(row.thresholds - offset) / factor + center)
         case _:
-            return NoSetFunction(
+            return Reason(
                 f"the columns of {name} are sums over words, which are compared with "
                 "a threshold"
             )
@@ -196,7 +200,7 @@ class Normed:
     vectoriser: Vectoriser
     columns: Positions  # (F,): the features that are passed on
 
-    def behind(self, step: Any) -> Normed | NoSetFunction:
+    def behind(self, step: Any) -> Normed | Reason:
         """With a step whose place is before a norm.
 
         An earlier norm is forgotten: the later one does not see what all features are
@@ -210,7 +214,7 @@ class Normed:
             return self._with(norm=step.norm)
         factors = _factors(map_of(step))
         if factors is None:
-            return NoSetFunction(
+            return Reason(
                 f"a norm is taken behind {type(step).__name__}, which is not known to "
                 "weigh each feature by itself"
             )
@@ -233,7 +237,7 @@ class Normed:
         return own
 
 
-def last_norm(vectoriser: Vectoriser) -> Normed | NoSetFunction:
+def last_norm(vectoriser: Vectoriser) -> Normed | Reason:
     """With all steps up to the last that takes a norm; whether the rest is linear."""
     rest = vectoriser.rest
     steps = [step for _, step in rest.steps] if type(rest) is Pipeline else [rest]
@@ -242,7 +246,7 @@ def last_norm(vectoriser: Vectoriser) -> Normed | NoSetFunction:
     result = Normed(vectoriser, np.arange(vectoriser.n_features))
     for step in steps[:n_before]:
         then = result.behind(step)
-        if isinstance(then, NoSetFunction):
+        if isinstance(then, Reason):
             return then
         result = then
     behind = [(f"step {k}", step) for k, step in enumerate(steps[n_before:])]
@@ -268,7 +272,7 @@ MOST_SHARED: Final = 12
 
 def word_blocks(
     vectoriser: Vectoriser, row: LinearRow, features: DocumentFeatures
-) -> tuple[Blocks, ...] | NoSetFunction:
+) -> tuple[Blocks, ...] | Reason:
     """What sets of words add to a linear output, and to the power of the norm.
 
     Words that share a feature, such as ``Food`` and ``food`` where case is lowered, are
@@ -279,7 +283,7 @@ def word_blocks(
     groups = _groups(counts)
     largest = max(groups, key=len)
     if len(largest) > MOST_SHARED:
-        return NoSetFunction(_too_many(vectoriser, features, largest))
+        return Reason(_too_many(vectoriser, features, largest))
     by_size = sorted({len(group) for group in groups})
     return tuple(
         _blocks(vectoriser, row, counts, np.array([g for g in groups if len(g) == b]))
@@ -346,34 +350,31 @@ class AddedTexts:
     parts: tuple[tuple[float, TextStructure], ...]  # at least one weight and function
     base: float  # what is added to them
 
-    def at(self, document: Document, /) -> SetFunction | NoSetFunction:
+    def at(self, document: Document, /) -> SetFunction | Reason:
         """The function of which words of a document are kept."""
         parts = []
         for weight, structure in self.parts:
             result = structure.at(document)
-            if isinstance(result, NoSetFunction):
+            if isinstance(result, Reason):
                 return result
             parts.append((weight, result))
         alone = len(parts) == 1 and parts[0][0] == 1.0 and self.base == 0.0
         return parts[0][1] if alone else AddedSets(parts, self.base)
 
 
-MemberRule: TypeAlias = Callable[[Any, TreeOutput], ModelSum | NoProducts]
+MemberRule: TypeAlias = Callable[[Any, TreeOutput], ModelSum | Reason]
 """From a model and an output of it to outputs of its members, and their weights."""
 
 
-def members_of(model: Any, output: TreeOutput) -> ModelSum | NoSetFunction | None:
+def members_of(model: Any, output: TreeOutput) -> ModelSum | Reason | None:
     """What a model adds up; None where it has no members that are given what it is."""
     if type(model) is Pipeline:
         return _behind(model, output)
     rule = _MEMBERS_RULES.get(type(model))
-    if rule is None:
-        return None
-    result = rule(model, output)
-    return NoSetFunction(result.reason) if isinstance(result, NoProducts) else result
+    return None if rule is None else rule(model, output)
 
 
-def _behind(model: Pipeline, output: TreeOutput) -> ModelSum | NoSetFunction | None:
+def _behind(model: Pipeline, output: TreeOutput) -> ModelSum | Reason | None:
     """The members of the last step, each behind the same steps before."""
     result = members_of(model.steps[-1][1], output)
     if not isinstance(result, ModelSum):
@@ -389,16 +390,16 @@ _NO_TABLE: Final = View.of_numbers(0, np.asarray)
 """Members are read by themselves, and not in what a table has for them."""
 
 
-def _summed(model: Any, output: TreeOutput) -> ModelSum | NoProducts:
+def _summed(model: Any, output: TreeOutput) -> ModelSum | Reason:
     return SUMS[type(model)](model, output, _NO_TABLE)
 
 
-def _one_against_rest(model: Any, output: TreeOutput) -> ModelSum | NoProducts:
+def _one_against_rest(model: Any, output: TreeOutput) -> ModelSum | Reason:
     """A model for each class; one for two."""
     if len(model.estimators_) == 1:
         return _one(model.estimators_[0], output)
     if output.name != "margin" or output.index is None:
-        return NoProducts(
+        return Reason(
             f"{output.name!r} of one class against the rest is divided by a sum over "
             "classes; output='margin' is not"
         )
@@ -424,7 +425,7 @@ _MEMBERS_RULES: Final[Mapping[type, MemberRule]] = {
 # ---- Which outputs of which models are linear, and why others are not
 
 
-Found: TypeAlias = LinearRow | NoSetFunction | None
+Found: TypeAlias = LinearRow | Reason | None
 RowRule: TypeAlias = Callable[[Any, TreeOutput], Found]
 """From a fitted model and an output of it to its row, the reason, or None."""
 
@@ -441,10 +442,10 @@ def _of_scores(model: Any, output: TreeOutput) -> Found:
     if network is None or not is_affine(network):
         return None
     if output.index is None and network.n_scores > 1:
-        return NoSetFunction(f"{type(model).__name__} has {network.n_scores} outputs")
+        return Reason(f"{type(model).__name__} has {network.n_scores} outputs")
     link = exact_link(model, output.name, output.index or 0, network.n_scores)
     if not isinstance(link, Score):
-        return NoSetFunction(_curved(model, link))
+        return Reason(_curved(model, link))
     cotangents = np.zeros(network.n_scores)
     cotangents[link.index] = link.sign
     return LinearRow.of_network(network, cotangents, model.n_features_in_)
@@ -495,7 +496,7 @@ def _of_members(model: Any, output: TreeOutput) -> Found:
 
 def _added(rows: list[LinearRow], weights: list[float], base: float) -> Found:
     if any(row.thresholds is not None for row in rows):
-        return NoSetFunction("members compare what they are given with thresholds")
+        return Reason("members compare what they are given with thresholds")
     result = LinearRow.added(rows, weights)
     return replace(result, intercept=result.intercept + base)
 
@@ -517,20 +518,20 @@ def _support_vectors(model: Any, output: TreeOutput) -> Found:
     """Of linear kernels."""
     name = type(model).__name__
     if model.kernel != "linear":
-        return NoSetFunction(f"{name}(kernel={model.kernel!r}) is no sum of words")
+        return Reason(f"{name}(kernel={model.kernel!r}) is no sum of words")
     wanted = "value" if isinstance(model, SVR | NuSVR) else "margin"
     if output.name != wanted:
-        return NoSetFunction(f"{output.name!r} of {name} is no sum; {wanted!r} is")
+        return Reason(f"{output.name!r} of {name} is no sum; {wanted!r} is")
     coefficients = dense_floats(model.coef_)
     if len(coefficients) > 1:
-        return NoSetFunction(f"{name} counts votes between pairs of classes")
+        return Reason(f"{name} counts votes between pairs of classes")
     row = LinearRow(coefficients[0], float(np.ravel(model.intercept_)[0]))
     return row.times(-1.0) if wanted == "margin" and output.index == 0 else row
 
 
 def _kernel_ridge(model: Any, output: TreeOutput) -> Found:
     if model.kernel != "linear":
-        return NoSetFunction(f"KernelRidge(kernel={model.kernel!r}) is no sum of words")
+        return Reason(f"KernelRidge(kernel={model.kernel!r}) is no sum of words")
     dual = np.asarray(model.dual_coef_, float)
     own = dual if dual.ndim == 1 else dual[:, output.index or 0]
     return LinearRow(np.asarray(model.X_fit_.T @ own, float).ravel(), 0.0)
@@ -563,7 +564,7 @@ def _bernoulli(model: Any, output: TreeOutput) -> Found:
 def _naive_bayes(model: Any, output: TreeOutput, logs: Array, priors: Array) -> Found:
     """The log-odds of two classes, from their log-likelihoods."""
     if output.name != "log_odds" or len(priors) != 2:
-        return NoSetFunction(
+        return Reason(
             f"{output.name!r} of {type(model).__name__} with {len(priors)} classes is "
             "no sum of words; output='log_odds' of two classes is"
         )
@@ -572,7 +573,7 @@ def _naive_bayes(model: Any, output: TreeOutput, logs: Array, priors: Array) -> 
 
 
 def _calibrated(_model: Any, _output: TreeOutput) -> Found:
-    return NoSetFunction(
+    return Reason(
         "calibrated probabilities are means of curves of weighted sums of words; the "
         "margin of the model before calibration is a sum"
     )
@@ -580,9 +581,9 @@ def _calibrated(_model: Any, _output: TreeOutput) -> Found:
 
 def _votes(model: Any, output: TreeOutput) -> Found:
     result = _of_members(model, output)
-    if not isinstance(result, NoSetFunction) or output.name != "probability":
+    if not isinstance(result, Reason) or output.name != "probability":
         return result
-    return NoSetFunction(
+    return Reason(
         "votes are counted, or probabilities averaged, which are curves of weighted "
         "sums of words; the margin of each member is a sum"
     )
@@ -617,22 +618,22 @@ class TextLinear:
     vectoriser: Vectoriser  # fitted
     row: LinearRow  # the output, of its features behind the norm
 
-    def at(self, document: Document, /) -> SetFunction | NoSetFunction:
+    def at(self, document: Document, /) -> SetFunction | Reason:
         """The function of which words of a document are kept."""
         if document.n_words == 0:
-            return NoSetFunction("the document has no word")
+            return Reason("the document has no word")
         result = document_features(self.vectoriser, document)
-        if isinstance(result, NoSetFunction):
+        if isinstance(result, Reason):
             return result
         blocks = word_blocks(self.vectoriser, self.row, result)
-        if isinstance(blocks, NoSetFunction):
+        if isinstance(blocks, Reason):
             return blocks
         if self.vectoriser.norm is None:
             return PlainSum(self.row.intercept, blocks, document.n_words)
         power = 0.5 if self.vectoriser.norm == "l2" else 1.0
         function = NormalisedSum(self.row.intercept, blocks, power)
         if function.n_steps > _LONGEST:
-            return NoSetFunction(
+            return Reason(
                 f"the norm of {document.n_words:,} words takes more than 40 s to treat "
                 "exactly; with norm=None it takes no time"
             )
@@ -641,43 +642,43 @@ class TextLinear:
 
 def read_text_linear(
     model: Any, output: str, index: int | None
-) -> TextLinear | NoSetFunction | None:
+) -> TextLinear | Reason | None:
     """Linear outputs behind counts or tf-idf, with a norm or without."""
     vectoriser = Vectoriser.of(model)
-    if isinstance(vectoriser, NoSetFunction) or vectoriser.rest is None:
+    if isinstance(vectoriser, Reason) or vectoriser.rest is None:
         return None
     try:
         normed = last_norm(vectoriser)
-        if isinstance(normed, NoSetFunction):
+        if isinstance(normed, Reason):
             return normed
         row = linear_row(normed.vectoriser.rest, TreeOutput(output, index))
     except UNREADABLE as error:
-        return NoSetFunction(unreadable(vectoriser.rest, error))
+        return Reason(unreadable(vectoriser.rest, error))
     if not isinstance(row, LinearRow):
         return row
     return _at_features(normed, row)
 
 
-def _at_features(normed: Normed, row: LinearRow) -> TextLinear | NoSetFunction:
+def _at_features(normed: Normed, row: LinearRow) -> TextLinear | Reason:
     """A row of what is passed on, by the features of the vectoriser."""
     finite = np.isfinite(row.coefficients).all() and np.isfinite(row.intercept)
     if not finite or len(row.coefficients) != len(normed.columns):
-        return NoSetFunction("a weight of a feature is not finite, or there is none")
+        return Reason("a weight of a feature is not finite, or there is none")
     wide = row.placed(normed.columns, normed.vectoriser.n_features)
     if row.thresholds is None:
         return TextLinear(normed.vectoriser, wide)
     return _of_presence(normed.vectoriser, wide)
 
 
-def _of_presence(vectoriser: Vectoriser, row: LinearRow) -> TextLinear | NoSetFunction:
+def _of_presence(vectoriser: Vectoriser, row: LinearRow) -> TextLinear | Reason:
     """Of features that are compared with thresholds: a norm must not matter."""
     used = row.coefficients != 0.0
     assert row.thresholds is not None
     thresholds = row.thresholds[used]
     if (thresholds < 0.0).any():
-        return NoSetFunction("a threshold below 0 is passed by features that are 0")
+        return Reason("a threshold below 0 is passed by features that are 0")
     if vectoriser.norm is not None and (thresholds > 0.0).any():
-        return NoSetFunction(
+        return Reason(
             f"features are compared with a threshold behind norm={vectoriser.norm!r}, "
             "which is a sum over all words; with norm=None it is exact"
         )

@@ -14,15 +14,14 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from propopt.base.arrays import Array, Points, Positions, Truths
+from propopt.base.text import Reason
 from propopt.structures.boosters import UNREADABLE, last_step, unreadable
 from propopt.structures.boxes.boxes import TreeSum
 from propopt.structures.boxes.sets import Sets
 from propopt.structures.products.algebra import padded_paths
-from propopt.structures.products.sums import NoProducts
 from propopt.structures.readers.pipelines import View
 from propopt.structures.registry import exact_products, exact_trees
 from propopt.structures.subsets.conjunctions import Conjunctions
-from propopt.structures.subsets.sets import NoSetFunction
 from propopt.structures.tfidf.vectorisers import (
     DocumentFeatures,
     Vectoriser,
@@ -292,10 +291,10 @@ class TextTrees:
             absent,
         )
 
-    def at(self, document: Document, /) -> Conjunctions | NoSetFunction:
+    def at(self, document: Document, /) -> Conjunctions | Reason:
         """The function of which words of a document are kept."""
         features = document_features(self.vectoriser, document)
-        if isinstance(features, NoSetFunction):
+        if isinstance(features, Reason):
             return features
         d = features.n_words
         groups: list[list[Cube]] = []
@@ -380,10 +379,10 @@ class TextTrees:
         column = self.sets.column
         return np.searchsorted(column, features), np.searchsorted(column, features + 1)
 
-    def _too_many(self, features: DocumentFeatures) -> NoSetFunction:
+    def _too_many(self, features: DocumentFeatures) -> Reason:
         shared = features.shared[:3].tolist()
         names = ", ".join(repr(self.vectoriser.name_of(v)) for v in shared)
-        return NoSetFunction(
+        return Reason(
             f"several words of the document feed one feature ({names}, ...), and what "
             f"the model asks of them makes more than {MOST_CONJUNCTIONS:,} conjunctions"
         )
@@ -410,30 +409,28 @@ def _before(sizes: Positions) -> Positions:
     return np.cumsum(sizes) - sizes
 
 
-def read_text_trees(
-    model: Any, output: str, index: int | None
-) -> TextTrees | NoSetFunction:
+def read_text_trees(model: Any, output: str, index: int | None) -> TextTrees | Reason:
     """Trees, forests and boosting on counts, presence or tf-idf that has no norm."""
     vectoriser = Vectoriser.of(model)
-    if isinstance(vectoriser, NoSetFunction):
+    if isinstance(vectoriser, Reason):
         return vectoriser
     if vectoriser.rest is None:
-        return NoSetFunction("a vectoriser alone gives no number")
+        return Reason("a vectoriser alone gives no number")
     view = View.of_numbers(vectoriser.n_features, sp.csr_array)
     try:
         trees = exact_trees(vectoriser.rest, output, index, view)
     except UNREADABLE as error:
-        return NoSetFunction(unreadable(model, error))
+        return Reason(unreadable(model, error))
     if trees is None:
         return _no_boxes(vectoriser, output, index, view)
     if vectoriser.norm is not None:
-        return NoSetFunction(
+        return Reason(
             f"trees ask for values that norm={vectoriser.norm!r} divides by a sum over "
             "all words at once; with norm=None they are exact"
         )
     absent = _absent(vectoriser.rest)
     if absent is None:
-        return NoSetFunction(
+        return Reason(
             "a word that is absent is missing for some members and 0 for others"
         )
     return TextTrees.of(vectoriser, trees, absent)
@@ -441,16 +438,16 @@ def read_text_trees(
 
 def _no_boxes(
     vectoriser: Vectoriser, output: str, index: int | None, view: View
-) -> NoSetFunction:
+) -> Reason:
     """Why the model behind a vectoriser is no sum of trees."""
     try:
         result = exact_products(vectoriser.rest, output, index, view)
     except UNREADABLE as error:
-        return NoSetFunction(unreadable(vectoriser.rest, error))
+        return Reason(unreadable(vectoriser.rest, error))
     name = type(last_step(vectoriser.rest)).__name__
-    if isinstance(result, NoProducts):
-        return NoSetFunction(f"{name}: {result.reason}")
-    return NoSetFunction(f"{name} is no sum of trees")
+    if isinstance(result, Reason):
+        return Reason(f"{name}: {result.reason}")
+    return Reason(f"{name} is no sum of trees")
 
 
 def _absent(rest: Any) -> float | None:

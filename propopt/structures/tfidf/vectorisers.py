@@ -23,8 +23,12 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import Normalizer
 
 from propopt.base.arrays import Array, Positions, Sparse, Truths, Values
+from propopt.base.text import Reason
 from propopt.structures.boosters import first_step, is_passthrough, working_steps
-from propopt.structures.subsets.sets import NoSetFunction, all_sets, random_sets
+from propopt.structures.subsets.sets import (
+    all_sets,
+    random_sets,
+)
 from propopt.tables.documents import Document
 
 
@@ -53,16 +57,14 @@ class Vectoriser:
     rest: Any  # the model behind; None where the vectoriser stands alone
 
     @classmethod
-    def of(cls, model: Any) -> Vectoriser | NoSetFunction:
+    def of(cls, model: Any) -> Vectoriser | Reason:
         """What vectoriser a fitted pipeline begins with; the reason if none."""
         steps = working_steps(model)
         if not steps or type(steps[0]) not in VECTORISERS:
-            return NoSetFunction(_no_vectoriser(model, steps))
+            return Reason(_no_vectoriser(model, steps))
         if steps[0].input != "content":
             name = type(steps[0]).__name__
-            return NoSetFunction(
-                f"{name}(input={steps[0].input!r}) reads files, not texts"
-            )
+            return Reason(f"{name}(input={steps[0].input!r}) reads files, not texts")
         first = _with_vocabulary(steps[0])
         result = cls(first, bool(first.binary), False, None, None, None)
         if type(first) is TfidfVectorizer:
@@ -282,7 +284,7 @@ class DocumentFeatures:
 
 def document_features(
     vectoriser: Vectoriser, document: Document
-) -> DocumentFeatures | NoSetFunction:
+) -> DocumentFeatures | Reason:
     """What each word of a document adds to which features, checked on the text.
 
     A word is given to the vectoriser as it stands, by itself. That counts add up is
@@ -291,7 +293,7 @@ def document_features(
     """
     formed = _formed_ngrams(vectoriser, document)
     if formed:
-        return NoSetFunction(
+        return Reason(
             f"words of the document form n-grams of the vocabulary ({_some(formed)}), "
             "which depend on what is deleted between them"
         )
@@ -301,7 +303,7 @@ def document_features(
     wrong = np.unique(off.tocoo().col[off.tocoo().data > 0.0])
     if len(wrong) > 0:
         names = [vectoriser.name_of(v) for v in wrong.tolist()]
-        return NoSetFunction(
+        return Reason(
             f"the features {_some(names)} are not made of single words of the "
             "document; take the words of the vectoriser"
         )

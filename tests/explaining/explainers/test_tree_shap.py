@@ -173,7 +173,7 @@ def deep():
 @pytest.mark.parametrize("kept", [0, 20_000, 2**28])
 def test_blocks_of_leaves_give_what_all_leaves_do(kept, deep, monkeypatch):
     whole = BoxShapley.of(deep.boxes, BACKGROUND.to_numpy()).values(X[:6].to_numpy())
-    monkeypatch.setattr(boxes, "_AT_ONCE", Budget(20_000))
+    monkeypatch.setattr(boxes, "AT_ONCE", Budget(20_000))
     monkeypatch.setattr(boxes, "_KEPT", kept)
     parts = BoxShapley.of(deep.boxes, BACKGROUND.to_numpy())
     result = parts.values(X[:6].to_numpy())
@@ -186,7 +186,7 @@ def test_blocks_of_leaves_give_what_all_leaves_do(kept, deep, monkeypatch):
 
 
 def test_what_is_counted_takes_a_bounded_share_of_memory(deep, monkeypatch):
-    monkeypatch.setattr(boxes, "_AT_ONCE", Budget(2**18))
+    monkeypatch.setattr(boxes, "AT_ONCE", Budget(2**18))
     monkeypatch.setattr(boxes, "_KEPT", 2**16)
     exact = BoxShapley.of(deep.boxes, X.to_numpy())
     exact.values(X[:1].to_numpy())

@@ -18,7 +18,8 @@ from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import propopt as po
-from propopt.functions.wrapping import NoWords, word_rule_of
+from propopt.base.text import Reason
+from propopt.functions.wrapping import word_rule_of
 from propopt.structures.tfidf.vectorisers import text_entries, text_vectorisers
 from propopt.tables.documents import VectoriserWords
 
@@ -119,7 +120,7 @@ def test_settings_of_the_vectoriser():
 def test_models_whose_words_are_not_known(model, reason):
     fitted = model if model is len else model.fit(TEXTS, LABELS)
     rule = word_rule_of(fitted)
-    assert isinstance(rule, NoWords)
+    assert isinstance(rule, Reason)
     assert reason in rule.reason
 
 

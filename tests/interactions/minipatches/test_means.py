@@ -160,7 +160,7 @@ def test_blocks_never_change_a_result(
     sets = source.features.all_sets(order)
     whole = source.errors(sets)
     sizes.clear()
-    monkeypatch.setattr(minipatches, "SUMS_AT_ONCE", Budget(1))
+    monkeypatch.setattr(minipatches, "AT_ONCE", Budget(1))
     monkeypatch.setattr(minipatches, "KNOWN_AT_ONCE", Budget(1))
     parts = again.errors(sets)
     assert max(sizes) == 8  # rows, of one set
@@ -175,7 +175,7 @@ def test_scores_of_blocks_of_sets_are_those_of_all(
     source = SOURCES["half of the features"]
     sets = source.features.all_sets(2)
     whole = set_scores(source, sets)
-    monkeypatch.setattr("propopt.interactions.inference.SCORES_AT_ONCE", Budget(1))
+    monkeypatch.setattr("propopt.interactions.inference.AT_ONCE", Budget(1))
     parts = set_scores(source, sets)
     for name in whole.__dataclass_fields__:
         assert_allclose(getattr(parts, name), getattr(whole, name), rtol=1e-9)

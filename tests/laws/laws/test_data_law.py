@@ -176,7 +176,7 @@ def test_rows_are_explained_one_by_one_alike(monkeypatch):
     whole = contrasts(boxes, table, law)
     order = rng.permutation(200)
     permuted = contrasts(boxes, table[order], law)
-    monkeypatch.setattr(data_law, "MEANS_AT_ONCE", Budget(1))
+    monkeypatch.setattr(data_law, "ROWS_AT_ONCE", Budget(1))
     single = contrasts(boxes, table, law)
     for got, back in ((permuted, order), (single, np.arange(200))):
         np.testing.assert_array_equal(got[0], whole[0][back])

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from column_oracle import contrast_at, law_at
 
+from propopt.base.resources import AT_ONCE
 from propopt.laws.column_laws import CodedLaw, NumericLaw
-from propopt.laws.data_law import MEANS_AT_ONCE, DataLaw, ProductMeans, Reference
+from propopt.laws.data_law import DataLaw, ProductMeans, Reference
 from propopt.structures.products.algebra import Products
 from propopt.structures.products.families import (
     Bumps,
@@ -113,8 +114,8 @@ def test_a_thousand_columns_take_no_more_memory_than_is_said(monkeypatch):
     law = DataLaw(Reference.of(points))
     means = ProductMeans(SumOfProducts(products, (factors,)), law)
     whole = means.of(points[:3])
-    small = type(MEANS_AT_ONCE)(2**12, 1)
-    monkeypatch.setattr("propopt.laws.data_law.MEANS_AT_ONCE", small)
+    small = type(AT_ONCE)(2**12, 1)
+    monkeypatch.setattr("propopt.laws.data_law.AT_ONCE", small)
     again = ProductMeans(means.structure, law)
     for one, other in zip(whole, again.of(points[:3]), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)

@@ -11,7 +11,7 @@ from sklearn.ensemble import RandomForestRegressor
 
 import propopt as po
 from propopt.base.errors import InvalidInput
-from propopt.lime.diagnosis.evidence import Checked, LimeFinding, QuietRule
+from propopt.lime.diagnosis.evidence import Gauged, LimeFinding, QuietRule
 from propopt.lime.diagnosis.rules import LIME_RULES
 
 
@@ -24,7 +24,7 @@ def passes(item: QuietRule | LimeFinding) -> bool:
 
 
 def told(rule, numbers, **settings):
-    checked = Checked(
+    checked = Gauged(
         numbers=numbers,
         stakes=np.ones((1, 1)),
         sentence="at {}, {}".format,

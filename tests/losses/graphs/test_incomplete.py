@@ -179,7 +179,7 @@ def test_many_incomplete_rows_are_put_together_in_blocks(monkeypatch, X):
 
     expected = po.knn_graph(X, 4).similarities.toarray()
     every = all_distances(X)
-    monkeypatch.setattr(points, "TOGETHER", Budget(1))
+    monkeypatch.setattr(points, "AT_ONCE", Budget(1))
     np.testing.assert_array_equal(po.knn_graph(X, 4).similarities.toarray(), expected)
     np.testing.assert_array_equal(all_distances(X), every)
 

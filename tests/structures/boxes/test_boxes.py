@@ -44,7 +44,7 @@ def test_values_do_not_depend_on_the_size_of_blocks(monkeypatch):
     trees = forest(0)
     rows = some_rows(np.random.default_rng(1), 50, D, coded=CODED, n_codes=K)
     whole = boxes_of(trees).value(rows)
-    monkeypatch.setattr(boxes, "VALUES_AT_ONCE", Budget(1000))
+    monkeypatch.setattr(boxes, "AT_ONCE", Budget(1000))
     np.testing.assert_allclose(boxes_of(trees).value(rows), whole, atol=1e-13)
 
 

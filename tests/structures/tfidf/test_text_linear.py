@@ -45,8 +45,8 @@ from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
 from subset_oracle import assert_means, masks
 
 import propopt as po
+from propopt.base.text import Reason
 from propopt.lime.text.text_reading import WordRegression
-from propopt.structures.subsets.sets import NoSetFunction
 from propopt.structures.subsets.sums import NormalisedSum, PlainSum
 from propopt.structures.tfidf import text_sums
 from propopt.structures.tfidf.text_sums import LinearRow, before
@@ -98,7 +98,7 @@ def check(model, y, output, target=None, kind=NormalisedSum):
 
 def reason(model, y, output, target=None):
     result, _ = read(model, y, output, target)
-    assert isinstance(result, NoSetFunction)
+    assert isinstance(result, Reason)
     return result.reason
 
 
@@ -299,7 +299,7 @@ def test_a_text_that_takes_too_long_is_refused_with_what_would_not(monkeypatch):
 def test_a_text_without_words_is_refused():
     model = make_pipeline(TfidfVectorizer(), Ridge()).fit(DOCUMENTS, NUMBERS)
     result = po.wrap(model, data=[TEXT]).subsets(Document.of("...", PatternWords()))
-    assert result == NoSetFunction("the document has no word")
+    assert result == Reason("the document has no word")
 
 
 def test_a_word_in_two_cases_counts_for_both():
@@ -346,7 +346,7 @@ def test_any_text_is_read_as_the_model_sees_it(first, text):
     document = Document.of(text, PatternWords())
     function = po.wrap(model, data=[text])
     result, bits = function.subsets(document), masks(document.n_words)
-    assert not isinstance(result, NoSetFunction), result.reason
+    assert not isinstance(result, Reason), result.reason
     values = function.texts_value(document.texts(bits))
     assert_means(result, values, bits, atol=1e-12)
 

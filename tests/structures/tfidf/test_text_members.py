@@ -23,7 +23,7 @@ from sklearn.svm import LinearSVC
 from subset_oracle import assert_means, masks
 
 import propopt as po
-from propopt.structures.subsets.sets import NoSetFunction
+from propopt.base.text import Reason
 from propopt.structures.subsets.sums import AddedSets, NormalisedSum
 from propopt.tables.documents import Document, PatternWords
 
@@ -127,5 +127,5 @@ def test_one_of_several_outputs_is_exact():
 )
 def test_what_is_no_sum_is_refused(model, y, output, what):
     result, _ = read(model, y, output, 1)
-    assert isinstance(result, NoSetFunction)
+    assert isinstance(result, Reason)
     assert what in result.reason

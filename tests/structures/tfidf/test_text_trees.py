@@ -28,8 +28,8 @@ from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from subset_oracle import assert_means, masks
 
+from propopt.base.text import Reason
 from propopt.structures.subsets.conjunctions import Conjunctions
-from propopt.structures.subsets.sets import NoSetFunction
 from propopt.structures.tfidf.text_models import read_text_model
 from propopt.tables.documents import Document, PatternWords
 
@@ -59,7 +59,7 @@ def checked(model, output, text, index=1, atol=1e-10):
     """What is read at a document, seen to have the values of the model."""
     model.fit(TEXTS, LABELS)
     structure = read_text_model(model, output, index)
-    assert not isinstance(structure, NoSetFunction), structure.reason
+    assert not isinstance(structure, Reason), structure.reason
     document = Document.of(text, PatternWords())
     result = structure.at(document)
     assert isinstance(result, Conjunctions), result
@@ -185,7 +185,7 @@ def test_boosters(name, dense, binary):
 def test_reasons(vectoriser, model, output, reason):
     fitted = make_pipeline(vectoriser, model).fit(TEXTS, LABELS)
     result = read_text_model(fitted, output, 1)
-    assert isinstance(result, NoSetFunction)
+    assert isinstance(result, Reason)
     assert reason in result.reason
 
 
@@ -200,7 +200,7 @@ def test_too_many_conjunctions_are_refused_and_named():
         for i in range(14)
     ]
     result = structure.at(Document.of(" ".join(ways), PatternWords()))
-    assert isinstance(result, NoSetFunction)
+    assert isinstance(result, Reason)
     assert "several words" in result.reason
     assert "good" in result.reason
 

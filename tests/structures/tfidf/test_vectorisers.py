@@ -14,7 +14,7 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, Normalizer
 
-from propopt.structures.subsets.sets import NoSetFunction
+from propopt.base.text import Reason
 from propopt.structures.tfidf.vectorisers import (
     DocumentFeatures,
     Vectoriser,
@@ -102,7 +102,7 @@ def test_ngrams_that_the_document_cannot_form_do_no_harm():
     assert isinstance(fine, DocumentFeatures)
     for text in ("was good", "was not good", "bad was not food"):
         result = document_features(vectoriser, Document.of(text, PatternWords()))
-        assert isinstance(result, NoSetFunction)
+        assert isinstance(result, Reason)
         assert "n-grams" in result.reason
 
 
@@ -134,7 +134,7 @@ def test_tokens_that_deleting_words_makes_are_seen(vectoriser, text, rule):
     bits = [word in "ab" for word in document.words]
     vectoriser.fit([document.without(bits)])
     result = document_features(Vectoriser.of(vectoriser), document)
-    assert isinstance(result, NoSetFunction)
+    assert isinstance(result, Reason)
     assert "not made of single words" in result.reason
 
 
@@ -148,5 +148,5 @@ def test_tokens_that_deleting_words_makes_are_seen(vectoriser, text, rule):
 )
 def test_reasons(model, reason):
     result = Vectoriser.of(model)
-    assert isinstance(result, NoSetFunction)
+    assert isinstance(result, Reason)
     assert reason in result.reason

@@ -12,6 +12,7 @@ from propopt.base.errors import EstimatedWarning, InvalidInput
 from propopt.explaining.explainers import (
     BASELINES,
     ExactLime,
+    ExactShap,
     Gradient,
     Lime,
     LimePackage,
@@ -31,6 +32,7 @@ METHODS = {
     "shap": Shap(),
     "lime_package": LimePackage(n_samples=100),
     "tree_shap": TreeShap(),
+    "exact_shap": ExactShap(),
 }
 REFUSED = {"smoothgrad": SmoothGrad(scale=0.1)}
 each_method = pytest.mark.parametrize("method", METHODS)

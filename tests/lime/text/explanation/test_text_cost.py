@@ -10,6 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
+from propopt.base.text import Reason
 from propopt.lime import text_limits
 from propopt.lime.text.text_reading import (
     announce_norms,
@@ -17,7 +18,6 @@ from propopt.lime.text.text_reading import (
     n_steps,
     read_documents,
 )
-from propopt.structures.subsets.sets import NoSetFunction
 from propopt.structures.subsets.sums import AddedSets, NormalisedSum
 
 
@@ -99,7 +99,7 @@ def test_norms_of_many_words_are_announced(capsys, monkeypatch):
     assert 30 * 60**2 < n_steps(words_) < 100 * 60**2
     both = AddedSets([(1.0, words_), (2.0, words_)])
     assert n_steps(both) == 2 * n_steps(words_)
-    assert n_steps(NoSetFunction("")) == 0.0
+    assert n_steps(Reason("")) == 0.0
     text_limits(f, [text])
     announce_norms("lime", [words_], 1e6, wanted=False)
     assert capsys.readouterr().err == ""

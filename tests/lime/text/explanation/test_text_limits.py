@@ -12,10 +12,10 @@ from sklearn.tree import DecisionTreeClassifier
 
 import propopt as po
 from propopt.base.errors import InvalidInput, Refused
+from propopt.base.text import Reason
 from propopt.lime import TextLaw, text_limits
 from propopt.lime.text.text_reading import checked_subsets, compared_sets
 from propopt.structures.subsets.conjunctions import Conjunctions
-from propopt.structures.subsets.sets import NoSetFunction
 from propopt.tables.documents import Document, PatternWords
 
 
@@ -141,7 +141,7 @@ def test_a_model_without_a_value_for_the_empty_text_loses_that_document_alone():
 def test_what_was_read_wrong_is_not_believed(tree):
     f = po.wrap(tree, data=TEXTS)
     document = f.text_schema.documents[0]
-    assert not isinstance(checked_subsets(f, document), NoSetFunction)
+    assert not isinstance(checked_subsets(f, document), Reason)
 
     class Wrong:
         def at(self, document):
@@ -149,7 +149,7 @@ def test_what_was_read_wrong_is_not_believed(tree):
 
     object.__setattr__(f, "structure", Wrong())
     read = checked_subsets(f, document)
-    assert isinstance(read, NoSetFunction)
+    assert isinstance(read, Reason)
     assert "differs from its answer by" in read.reason
     found = text_limits(f, TEXTS[:1])
     assert found.sources == ("exact (all 64 sets of words)",)
@@ -173,7 +173,7 @@ def test_what_was_read_wrong_is_not_believed_in_any_unit(unit, offset, by):
             )
 
     object.__setattr__(f, "structure", Claimed())
-    assert isinstance(checked_subsets(f, document), NoSetFunction) == (by != 1.0)
+    assert isinstance(checked_subsets(f, document), Reason) == (by != 1.0)
 
 
 def test_compared_are_the_whole_nothing_and_words_left_out():
