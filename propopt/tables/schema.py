@@ -49,14 +49,6 @@ class Encoding(Protocol):
     def decode(self, points: Points, labels: Labels | None = None) -> Any:
         """What encodes to ``points`` (n, D)."""
 
-    @cached_property
-    def _plain(self) -> bool:
-        """Whether tables are nothing but numbers in float64, in the same order."""
-        return self.names == tuple(self.header) and all(
-            isinstance(column, Numeric) and column.dtype == np.dtype(np.float64)
-            for column in self.columns
-        )
-
     def frame(self, values: Array, index: pd.Index) -> pd.DataFrame:
         """``values`` (n, D), such as gradients, under the names of the columns."""
 

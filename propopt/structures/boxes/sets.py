@@ -356,7 +356,7 @@ def leaf_sets(trees: Sequence[Tree], n_codes: Sequence[int | None]) -> LeafSets:
     parts = [LeafSets(np.zeros(0, np.intp), none, np.zeros(0))]
     lot = np.cumsum([len(tree.feature) for tree in trees]) // _NODES_AT_ONCE
     for k in np.unique(lot).tolist():
-        some = [trees[i] for i in np.flatnonzero(lot == k)]
+        some = [trees[i] for i in np.flatnonzero(lot == k).tolist()]
         parts.append(_leaf_sets(Tree.beside(some), n_codes))
     starts = np.cumsum([0, *(len(part.values) for part in parts)])
     return LeafSets(
