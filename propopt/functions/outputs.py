@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, final
@@ -575,34 +575,11 @@ class ReadTrees:
     @cached_property
     def boxes(self) -> Boxes | None:
         """The output itself; None where it is no sum of trees."""
-        return self._read(self.output)
-
-    @cached_property
-    def margin_boxes(self) -> Boxes | None:
-        """The score that the output is made of, which may be the output itself."""
-        return self.boxes if self.boxes is not None else self._read("margin")
-
-    @cached_property
-    def products(self) -> SumOfProducts | Reason:
-        """The output as a sum of products; the reason where it is none."""
-        if self.boxes is not None:
-            return self.boxes.as_products()
-        view = self._view()
-        if view is None:
-            return Reason(f"{name_of(self.model)} can only be called")
-        try:
-            return exact_products(self.model, self.output, self.index, view)
-        except UNREADABLE as error:
-            return Reason(
-                f"{name_of(self.model)} cannot be read: {type(error).__name__}: {error}"
-            )
-
-    def _read(self, output: str) -> Boxes | None:
-        view = self._view()
+        view = self._view
         if view is None:
             return None
         try:
-            return exact_boxes(self.model, output, self.index, view)
+            return exact_boxes(self.model, self.output, self.index, view)
         except UNREADABLE as error:
             # libraries may keep trees in another way in versions to come
             warnings.warn(
@@ -613,6 +590,32 @@ class ReadTrees:
             )
             return None
 
+    @cached_property
+    def margin_boxes(self) -> Boxes | None:
+        """The score that the output is made of, which may be the output itself."""
+        return self.boxes if self.boxes is not None else self.margin.boxes
+
+    @cached_property
+    def margin(self) -> ReadTrees:
+        """The margin of the same class, read when asked for."""
+        return replace(self, output="margin")
+
+    @cached_property
+    def products(self) -> SumOfProducts | Reason:
+        """The output as a sum of products; the reason where it is none."""
+        if self.boxes is not None:
+            return self.boxes.as_products()
+        view = self._view
+        if view is None:
+            return Reason(f"{name_of(self.model)} can only be called")
+        try:
+            return exact_products(self.model, self.output, self.index, view)
+        except UNREADABLE as error:
+            return Reason(
+                f"{name_of(self.model)} cannot be read: {type(error).__name__}: {error}"
+            )
+
+    @property
     def _view(self) -> View | None:
         if self.schema is not None:
             return View.of_schema(self.schema)

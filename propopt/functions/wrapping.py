@@ -21,6 +21,7 @@ from propopt.functions.images import ImageShape
 from propopt.functions.models import (
     CalledModel,
     ComplexStep,
+    DifferencedModel,
     ExactModel,
     GivenGradient,
     NumericalModel,
@@ -611,7 +612,11 @@ def wrapped_by_margin(
         return _margin_of_texts(model, target, function)
     if output != "auto" or not _has_better_margin(model, function):
         return function
-    return wrap_told(model, target, "margin", *rest)
+    margin = wrap_told(model, target, "margin", *rest)
+    if isinstance(function, DifferencedModel) and isinstance(margin, DifferencedModel):
+        read = None if function.trees is None else function.trees.margin
+        return replace(margin, trees=read)  # it is not read again
+    return margin
 
 
 def _margin_of_texts(model: Any, target: Target, function: TextFunction) -> Function:

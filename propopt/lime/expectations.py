@@ -194,7 +194,7 @@ class ExactLimits:
         return alpha, log_weight
 
     def _in_blocks(self, points: Points, widths: Values) -> Limits:
-        blocks = self.blocks(len(points))
+        blocks = list(self.blocks(len(points)))
         return Limits.joined(
             [self._block(points[rows], widths[rows]) for rows in blocks]
         )
@@ -215,14 +215,16 @@ class ExactLimits:
         points (n, D), widths (n,).
         """
         columns = zip(self.law.columns, points.T, strict=True)
-        tilts = tuple(column.tilt(x, widths) for column, x in columns)
-        one, zero = np.zeros((2, self.function.n_factors, len(points)))
+        tilts = tuple([column.tilt(x, widths) for column, x in columns])
+        column = self.function.products.column
+        one, zero = np.zeros((2, len(column), len(points)))
         for j, families in self._factors.items():
-            for (numbers, _), means in zip(
-                families, self._means(j, tilts[j]), strict=True
-            ):
-                one[numbers], zero[numbers] = tilts[j].given(means)
-        return FactorMeans(tilts, self.function.products.column, one, zero)
+            pieces, means = self._fixed.get(j, (None, []))
+            if pieces is not tilts[j].pieces:
+                means = self._means(j, tilts[j])
+            for (numbers, _), own in zip(families, means, strict=True):
+                one[numbers], zero[numbers] = tilts[j].given(own)
+        return FactorMeans(tilts, column, one, zero)
 
     def piece_means(self, j: int, tilt: Tilt) -> tuple[Positions, Array]:
         """The factors of a column by their numbers, and their means in each piece.

@@ -7,14 +7,14 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from propopt.base.arrays import Values
+from propopt.base.arrays import Points, Values
 from propopt.base.checks import read_count, read_seed
 from propopt.base.errors import InvalidInput
 from propopt.functions import Function
 from propopt.functions.jumps import allowed_difference, precision_of
 from propopt.functions.outputs import Output, Target
 from propopt.functions.texts import TextFunction
-from propopt.functions.wrapping import wrapped
+from propopt.functions.wrapping import KnownTable, wrapped_and_told
 from propopt.laws.data_law import Reference
 from propopt.lime.explanation import (
     EXACT_LIMITS,
@@ -23,6 +23,7 @@ from propopt.lime.explanation import (
     cells_of,
 )
 from propopt.lime.fidelity import effective_share
+from propopt.lime.laws.binned_columns import columns_of
 from propopt.lime.laws.lime_law import LimeLaw
 from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.lime.lime_subject import (
@@ -32,6 +33,7 @@ from propopt.lime.lime_subject import (
 )
 from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.documents import is_documents
+from propopt.tables.frames import Labels
 
 
 def limits(
@@ -93,8 +95,8 @@ def limits(
     >>> lime.source
     'estimate (1,000 samples of the weighted law)'
     """
-    f = _function_of(function, X, data, target, output, outcome)
-    subject = _subject_of(f, X, law, data, n_samples, rng)
+    f, told = _function_of(function, X, data, target, output, outcome)
+    subject = _subject_of(f, told, X, law, data, n_samples, rng)
     return explanation_of_subject(subject, progress=progress)
 
 
@@ -157,8 +159,8 @@ class LimeExplainer:
         n_samples: int = 5000,
         rng: int | np.random.Generator | None = 0,
     ) -> None:
-        f = _function_of(model, data, data, target, output, outcome)
-        own = _subject_of(f, data, law, data, n_samples, rng)
+        f, told = _function_of(model, data, data, target, output, outcome)
+        own = _subject_of(f, told, data, law, data, n_samples, rng)
         self._subject = own
         self._rows = own.reference[:: -(-len(own.reference) // _ASKED)]
         self._answers = own.function.value_at(self._rows, own.labels.of_columns())
@@ -226,19 +228,20 @@ def _function_of(
     target: Target,
     output: Output,
     outcome: str | None,
-) -> Function:
-    """f, of a table; documents are refused."""
+) -> tuple[Function, KnownTable]:
+    """The function of a table, and that table; documents are refused."""
     if is_documents(X) or isinstance(function, TextFunction):
         raise InvalidInput(
             "X: words of documents are deleted, not put into bins; "
             "po.lime.text_limits(model, documents) is for them"
         )
     model_data = None if isinstance(function, Function) else data
-    return wrapped(function, X, target, output, model_data, outcome=outcome)
+    return wrapped_and_told(function, X, target, output, model_data, outcome=outcome)
 
 
 def _subject_of(
     f: Function,
+    told: KnownTable,
     X: Any,
     law: LimeLaw | None,
     data: Any,
@@ -246,12 +249,14 @@ def _subject_of(
     rng: int | np.random.Generator | None,
 ) -> LimeSubject:
     """A function that was read, a law, and rows."""
-    points, labels = f.read(X)
-    reference = _reference(f, X, data, law)
-    table = X if data is None else data
+    points, labels = told.read(f, X, "X")
+    table, label = (X, "X") if data is None else (data, "data")
+    rows, names = told.read(f, table, label)
     own_law = law is None
-    law = TabularLaw.from_data(table, f.schema) if law is None else _read_law(law)
-    law = law.aligned(labels, points.shape[1])
+    if law is None:
+        law = _law_of(f, table, label, rows, names)
+    law = _read_law(law).aligned(labels, points.shape[1])
+    reference = Reference.of_points(rows, names, f.schema)
     return LimeSubject(
         function=f,
         law=law,
@@ -325,15 +330,19 @@ def _read_law(law: object) -> LimeLaw:
     return law
 
 
-def _reference(f: Function, X: Any, data: Any, law: LimeLaw | None) -> Reference:
-    label = "X" if data is None else "data"
-    points, labels = f.read(X if data is None else data, label)
-    if law is None and len(points) < 2:
+def _law_of(
+    f: Function, table: Any, label: str, points: Points, labels: Labels
+) -> TabularLaw:
+    """The law of quartiles of a table, which f encodes as points."""
+    if len(points) < 2:
         raise InvalidInput(
             f"{label}: quartiles need more than one row; give the table that the model "
             "was fitted on as data, or a law"
         )
-    return Reference.of_points(points, labels, f.schema)
+    if f.schema is None:
+        return TabularLaw.from_data(table)
+    columns = columns_of(points, labels.feature_names(points.shape[1]), f.schema)
+    return TabularLaw.of(columns, labels=labels.of_columns())
 
 
 def _source(subject: LimeSubject) -> str:

@@ -90,40 +90,43 @@ def data_ends(column: LimeColumn) -> tuple[float, float]:
     return own.extent if isinstance(own, BinnedColumn) else (-np.inf, np.inf)
 
 
-def own_width(column: LimeColumn, x: float) -> float:
-    """The width of the bin of a number; σ where it has no end."""
+def own_widths(column: LimeColumn, x: Values) -> Values:
+    """The width of the bin of each number (n,); σ where it has no end."""
     edges, (low, high) = inner_edges(column), data_ends(column)
-    ends = np.concatenate([[low], edges, [high]])
-    place = int(column.place(np.array([x]))[0])
-    width = float(ends[place + 1] - ends[place])
+    ends, place = np.concatenate([[low], edges, [high]]), column.place(x)
+    widths = ends[place + 1] - ends[place]
     own = _own_bins(column)
-    if np.isinf(width) and isinstance(own, NormalColumn):
-        return own.scale
-    if np.isinf(width) and isinstance(own, BinnedColumn):
-        return float(own.pieces.sd[place])
-    return width
+    if isinstance(own, NormalColumn):
+        widths[np.isinf(widths)] = own.scale
+    if isinstance(own, BinnedColumn):
+        endless = np.isinf(widths)
+        widths[endless] = own.pieces.sd[place[endless]]
+    return widths
 
 
-def nearest_edge(column: LimeColumn, x: float) -> tuple[float, float, float] | None:
-    """The nearest inner edge of the bin of a number; None if it has none.
+def nearest_edges(column: LimeColumn, x: Values) -> Array:
+    """The nearest inner edge of the bin of each value, (3, n); NaN if it has none.
 
     Its distance in widths of the bin, the edge, and the nearest value beyond it.
     """
-    edges = inner_edges(column)
-    if len(edges) == 0 or np.isnan(x):
-        return None
-    place = int(column.place(np.array([x]))[0])
-    sides = [k for k in (place - 1, place) if 0 <= k < len(edges)]
-    k = min(sides, key=lambda side: abs(x - edges[side]))
-    target = place - 1 if k == place - 1 else place + 1
-    neighbouring = np.array(
-        [np.nextafter(edges[k], -np.inf), edges[k], np.nextafter(edges[k], np.inf)]
-    )
-    beyond = neighbouring[column.place(neighbouring) == target]
-    width = own_width(column, x)
-    if len(beyond) == 0 or not width > 0.0:
-        return None
-    return abs(x - edges[k]) / width, float(edges[k]), float(beyond[0])
+    edges, result = inner_edges(column), np.full((3, len(x)), np.nan)
+    known = np.flatnonzero(~np.isnan(x))
+    if len(edges) == 0:
+        return result
+    x = x[known]
+    place, last = column.place(x), len(edges) - 1
+    low, high = edges[np.maximum(place - 1, 0)], edges[np.minimum(place, last)]
+    below = (place > last) | ((place > 0) & (np.abs(x - low) <= np.abs(x - high)))
+    edge = np.where(below, low, high)
+    around = np.stack([np.nextafter(edge, -np.inf), edge, np.nextafter(edge, np.inf)])
+    target = np.where(below, place - 1, place + 1)
+    beyond = column.place(around.ravel()).reshape(around.shape) == target
+    widths = own_widths(column, x)
+    some = np.flatnonzero(beyond.any(axis=0) & (widths > 0.0))
+    values = around[beyond.argmax(axis=0), np.arange(len(x))]
+    distance = np.abs(x - edge)[some] / widths[some]
+    result[:, known[some]] = distance, edge[some], values[some]
+    return result
 
 
 def values_in_bins(column: LimeColumn) -> Values:

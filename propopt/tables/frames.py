@@ -47,7 +47,9 @@ def refuse_dates(column: pd.Series[Any], label: str) -> None:
 
 def plain_dtype(column: pd.Series[Any]) -> np.dtype[Any]:
     """The NumPy dtype of the numbers in a column; float64 where there are none."""
-    plain = column.dropna().infer_objects().to_numpy().dtype
+    plain = column.dtype
+    if not isinstance(plain, np.dtype) or plain.kind not in "iuf":
+        plain = column.dropna().infer_objects().to_numpy().dtype
     return plain if plain.kind in "iuf" else np.dtype(np.float64)
 
 

@@ -229,18 +229,30 @@ class TableSchema:
         InvalidInput
             If a categorical column holds anything but codes of its categories.
         """
-        series = {
-            label: part
-            for column, values in zip(self.columns, points.T, strict=True)
-            for label, part in column.decode(values).items()
-        }
-        frame = pd.DataFrame(dict(enumerate(series[label] for label in self.header)))
-        frame.columns = self.header
+        if self._plain:
+            frame = pd.DataFrame(np.asarray(points, np.float64), columns=self.header)
+        else:
+            series = {
+                label: part
+                for column, values in zip(self.columns, points.T, strict=True)
+                for label, part in column.decode(values).items()
+            }
+            own = (series[label] for label in self.header)
+            frame = pd.DataFrame(dict(enumerate(own)))
+            frame.columns = self.header
         if self.kind is not None:
             return self.kind.table(frame)
         if labels is None or not labels.names_rows_of(points):
             return frame
         return frame.set_axis(list(labels.points or ()), axis=0)
+
+    @cached_property
+    def _plain(self) -> bool:
+        """Whether tables are nothing but numbers in float64, in the same order."""
+        return self.names == tuple(self.header) and all(
+            isinstance(column, Numeric) and column.dtype == np.dtype(np.float64)
+            for column in self.columns
+        )
 
     def frame(self, values: Array, index: pd.Index) -> pd.DataFrame:
         """``values`` (n, D), such as gradients, under the labels of the D columns."""

@@ -312,3 +312,14 @@ def test_a_leaf_with_another_value_is_found():
     nodes["value"][leaf] += 1e-3
     with pytest.warns(InexactBoxesWarning, match=r"differs .* 0\.000\d* of the range"):
         assert Checked.boxes_of(function).at(X, Labels()) is None
+
+
+def test_the_margin_of_a_boosted_classifier_is_read_once(monkeypatch):
+    model = GradientBoostingClassifier(n_estimators=3).fit(X, Y > 0)
+    read, own = [], outputs.exact_boxes
+    monkeypatch.setattr(
+        outputs, "exact_boxes", lambda *args: read.append(args[1]) or own(*args)
+    )
+    result = po.lime.limits(model, X[:1], data=X)
+    assert result.source == "exact"
+    assert read.count("margin") == 1

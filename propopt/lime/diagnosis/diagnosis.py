@@ -100,7 +100,7 @@ class LimeDiagnosis(
         """
         self.labels.check(self.shape, "labels")
         for name, told in (("findings", self.findings), ("notes", self.notes)):
-            if any(finding.is_note == (name == "findings") for finding in told):
+            if any((item.severity < NOTE) == (name == "findings") for item in told):
                 raise InvalidInput(f"{name}: notes are what is below {NOTE:g}")
             if any(a.severity < b.severity for a, b in pairwise(told)):
                 raise InvalidInput(f"{name}: expected the largest severity first")
@@ -150,9 +150,10 @@ class LimeDiagnosis(
         """
         findings = [item for item in told if isinstance(item, LimeFinding)]
         findings.sort(key=lambda finding: -finding.severity)
+        first = sum(1 for item in findings if item.severity >= NOTE)
         return cls(
-            findings=tuple(item for item in findings if not item.is_note),
-            notes=tuple(item for item in findings if item.is_note),
+            findings=tuple(findings[:first]),
+            notes=tuple(findings[first:]),
             quiet=tuple(item for item in told if isinstance(item, QuietRule)),
             shape=shape,
             n_samples=n_samples,

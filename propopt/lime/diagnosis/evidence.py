@@ -22,7 +22,7 @@ from propopt.lime.fidelity import additive_variance
 from propopt.lime.laws.binned_columns import BinnedColumn
 from propopt.lime.laws.lime_law import LimeLaw, draws_at, without_glime
 from propopt.lime.lime_subject import LimeSubject
-from propopt.lime.profiles import nearest_edge
+from propopt.lime.profiles import nearest_edges
 from propopt.lime.single_runs import FiniteFit, RunScatter, SingleRun
 from propopt.lime.surrogates import CommonDraws, evaluated
 from propopt.tables.frames import Labels
@@ -101,17 +101,17 @@ class Evidence:
     subject: LimeSubject  # its model and its law
     n_samples: int  # of one run
 
-    @property
+    @cached_property
     def law(self) -> LimeLaw:
         """The law of the samples."""
         return self.subject.law
 
-    @property
+    @cached_property
     def points(self) -> Points:
         """The rows, encoded."""
         return self.subject.points
 
-    @property
+    @cached_property
     def beta(self) -> Attributions:
         """Coefficients (N, D)."""
         return self.explanation.limits.coefficients
@@ -159,13 +159,9 @@ class Evidence:
     @cached_property
     def edges(self) -> tuple[Array, Array, Array]:
         """Distance to the nearest edge in widths of the bin, the edge, β beyond it."""
-        distance, edge, beyond = np.full((3, *self.points.shape), np.nan)
-        for j, column in enumerate(self.law.columns):
-            for n, x in enumerate(self.points[:, j].tolist()):
-                near = nearest_edge(column, x)
-                if near is not None:
-                    distance[n, j], edge[n, j], beyond[n, j] = near
-        return distance, edge, beyond
+        columns = zip(self.law.columns, self.points.T, strict=True)
+        near = np.stack([nearest_edges(column, x) for column, x in columns], axis=2)
+        return near[0], near[1], near[2]
 
     @cached_property
     def profiles(self) -> tuple[Array, ...]:
@@ -216,7 +212,7 @@ class Evidence:
         np.divide(held, total, out=shares, where=total > 0.0)
         return np.clip(1.0 - shares, 0.0, 1.0)
 
-    @property
+    @cached_property
     def about(self) -> str:
         """What is said before numbers that are estimated beside the coefficients."""
         return "" if self.explanation.standard_errors is None else "an estimated "
@@ -259,7 +255,7 @@ class Evidence:
         spans = [np.nanmax(h, axis=1) - np.nanmin(h, axis=1) for h in self.profiles]
         return np.stack(spans, axis=1)
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The columns (D,)."""
         return self.explanation.labels.feature_names(self.beta.shape[1])
@@ -427,8 +423,7 @@ class Rule(Generic[Looked]):
             result &= ~excused
         if checked.also is not None:
             result |= checked.also
-        for n, j in np.argwhere(result).tolist():
-            yield self._found(checked, n, j)
+        yield from self._found(checked, np.argwhere(result).tolist())
         if not result.any():
             yield self._nearest(checked)
 
@@ -438,21 +433,26 @@ class Rule(Generic[Looked]):
                 return np.asarray(numbers < self.threshold)
             return np.asarray(numbers > self.threshold)
 
-    def _found(self, checked: Gauged, n: int, j: int) -> LimeFinding:
+    def _found(self, checked: Gauged, places: list[list[int]]) -> list[LimeFinding]:
         stakes = np.broadcast_to(checked.stakes, checked.numbers.shape)
-        row, column = self._place(n, j)
-        return LimeFinding(
-            rule=self.name,
-            row=row,
-            column=column,
-            number=float(checked.numbers[n, j]),
-            threshold=self.threshold,
-            sentence=_said(checked.sentence, n, j),
-            remedy=_said(checked.remedy, n, j),
-            severity=float(
-                self.least + (self.weight - self.least) * np.clip(stakes[n, j], 0, 1)
-            ),
-        )
+        shares = np.clip(stakes, 0, 1)
+        sentences = _said(checked.sentence, places)
+        remedies = _said(checked.remedy, places)
+        return [
+            LimeFinding(
+                rule=self.name,
+                row=n if self.per_row else None,
+                column=j if self.per_column else None,
+                number=float(checked.numbers[n, j]),
+                threshold=self.threshold,
+                sentence=sentence,
+                remedy=remedy,
+                severity=float(self.least + (self.weight - self.least) * shares[n, j]),
+            )
+            for (n, j), sentence, remedy in zip(
+                places, sentences, remedies, strict=True
+            )
+        ]
 
     def _nearest(self, checked: Gauged) -> QuietRule:
         if np.isnan(checked.numbers).all():
@@ -469,7 +469,8 @@ class Rule(Generic[Looked]):
             if excused[n, j] and self._passes(checked.numbers[n, j])
         )
         sentence = f"nothing found; {word} {number:.3g}{why}"
-        return self._quiet(*self._place(n, j), number, sentence)
+        row, column = n if self.per_row else None, j if self.per_column else None
+        return self._quiet(row, column, number, sentence)
 
     def _quiet(
         self, row: int | None, column: int | None, number: float, sentence: str
@@ -482,9 +483,6 @@ class Rule(Generic[Looked]):
             threshold=self.threshold,
             sentence=sentence,
         )
-
-    def _place(self, n: int, j: int) -> tuple[int | None, int | None]:
-        return n if self.per_row else None, j if self.per_column else None
 
 
 def rule(
@@ -528,5 +526,8 @@ def told_by(
     return told
 
 
-def _said(sentence: Sentence, n: int, j: int) -> str:
-    return sentence if isinstance(sentence, str) else sentence(n, j)
+def _said(sentence: Sentence, places: Sequence[Sequence[int]]) -> list[str]:
+    """What is said of each row and column."""
+    if isinstance(sentence, str):
+        return [sentence] * len(places)
+    return [sentence(n, j) for n, j in places]

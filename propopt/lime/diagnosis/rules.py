@@ -28,7 +28,7 @@ from propopt.lime.laws.gaussian_law import FEW_BEYOND, GaussianLaw
 from propopt.lime.laws.lime_law import GlimeLaw, LimeLaw, without_glime
 from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.lime.paths import signs_around
-from propopt.lime.profiles import data_ends, inner_edges, own_width, with_bins
+from propopt.lime.profiles import data_ends, inner_edges, own_widths, with_bins
 from propopt.lime.single_runs import SingleRun, first_row_shift, ranking_chances
 from propopt.results.certain import plural
 from propopt.tables.frames import listed
@@ -513,13 +513,14 @@ def low_r2(case: Evidence) -> Gauged:
 def local_gap(case: Evidence) -> Gauged:
     """Its number is |f − Σ β| at the row in deviations of f."""
     gap, own = case.explanation.local_gap, case.explanation
+    at_row = own.at_row
     sd = np.sqrt(own.runs.variance)
     ratio = np.divide(np.abs(gap), sd, out=np.zeros(len(gap)), where=sd > 0.0)
 
     def sentence(n: int, _: int) -> str:
         return (
             f"f is {own.values[n]:.4g} at the row and the surrogate "
-            f"{own.at_row[n]:.4g}, {ratio[n]:.2g} sd of f under the weighted law away"
+            f"{at_row[n]:.4g}, {ratio[n]:.2g} sd of f under the weighted law away"
         )
 
     # in sd of f; of an additive f the surrogate is its mean over the row's cell
@@ -880,12 +881,12 @@ def out_of_range(case: Evidence) -> Gauged:
         low, high = data_ends(column)
         if np.isinf([low, high]).all() or len(inner_edges(column)) == 0:
             continue
-        for n, x in enumerate(case.points[:, j].tolist()):
-            if not np.isnan(x):
-                over = max(low - x, x - high, 0.0)
-                # a bin of one value has no width: then that of all bins
-                width = own_width(column, x) or high - low
-                beyond[n, j] = over / width if over > 0.0 else 0.0
+        known = ~np.isnan(case.points[:, j])
+        x = case.points[known, j]
+        over, width = np.maximum(low - x, x - high), own_widths(column, x)
+        # a bin of one value has no width: then that of all bins
+        width[width == 0.0] = high - low
+        beyond[known, j] = np.maximum(over, 0.0) / width
 
     def sentence(n: int, j: int) -> str:
         low, high = data_ends(case.law.columns[j])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, final
 
@@ -23,6 +23,7 @@ from propopt.lime.laws.lime_law import (
     without_glime,
 )
 from propopt.structures.products.algebra import Pieces
+from propopt.structures.products.normals import Normals
 from propopt.tables.columns import Coded, Column
 from propopt.tables.frames import Labels, is_frame, listed, read_points
 from propopt.tables.schema import TableSchema
@@ -164,16 +165,18 @@ def columns_of(
     points: Points,
     names: Sequence[str],
     schema: TableSchema | None,
-    coded: Truths,
-    n_bins: object,
-    weights: BinWeights,
-    package: bool,
+    coded: Truths | None = None,
+    n_bins: object = 4,
+    weights: BinWeights = "frequency",
+    package: bool = False,
 ) -> list[BinnedColumn]:
     """The bins of each column, with a share for each."""
     known_word(weights, BinWeights, "weights")
     own: Sequence[Column | None] = (
         [None] * len(names) if schema is None else schema.columns
     )
+    if coded is None:
+        coded = np.array([isinstance(column, Coded) for column in own])
     rules = read_rules(n_bins, names)
     columns = []
     for j, (name, values) in enumerate(zip(names, points.T, strict=True)):
@@ -340,30 +343,26 @@ def _uneven(column: BinnedColumn) -> bool:
 
 
 def _moved(named: _Named) -> str:
-    """Of bins whose samples have another mean than given, the one that is worst."""
-    result = list(_means(named))
-    if not result:
+    """Of bins whose samples have another mean than the data, the one that is worst."""
+    told = [
+        (name, word)
+        for name, column in named
+        if not column.coded
+        for word, one in zip(column.bins, column.pieces.single.tolist(), strict=True)
+        if not one
+    ]
+    if not told:
         return ""
-    _, name, word, sampled, mean = max(result)
-    more = f", and {len(result) - 1:,} other bins" if len(result) > 1 else ""
+    own = [column.pieces.normals for _, column in named if not column.coded]
+    normals = Normals.joined(own)
+    sampled = normals.means
+    gaps = np.abs(sampled - normals.mean) / normals.sd
+    moved = np.flatnonzero(gaps > _MOVED).tolist()
+    if not moved:
+        return ""
+    k = max(moved, key=lambda k: (gaps[k], *told[k]))
+    more = f", and {len(moved) - 1:,} other bins" if len(moved) > 1 else ""
     return (
-        f"samples of a bin have another mean than the bin: {sampled:.4g} and "
-        f"{mean:.4g} for {name} {word}{more}"
+        f"samples of a bin have another mean than its data: {sampled[k]:.4g} and "
+        f"{normals.mean[k]:.4g} for {told[k][0]} {told[k][1]}{more}"
     )
-
-
-def _means(named: _Named) -> Iterator[tuple[float, str, str, float, float]]:
-    for name, column in named:
-        pieces = column.pieces
-        if column.coded or pieces.single.all():
-            continue
-        normals = pieces.normals
-        gaps = np.abs(normals.means - normals.mean) / normals.sd
-        words = [
-            word
-            for word, one in zip(column.bins, pieces.single, strict=True)
-            if not one
-        ]
-        for k in np.flatnonzero(gaps > _MOVED).tolist():
-            sampled, mean = float(normals.means[k]), float(normals.mean[k])
-            yield float(gaps[k]), name, words[k], sampled, mean

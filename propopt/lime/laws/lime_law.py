@@ -156,12 +156,13 @@ def draws_at(
     columns (D,), points (n, D), widths (n, D), uniforms (n, S, D).
     """
     samples, bits = np.empty((2, *uniforms.shape))
+    blocks = list(_SAMPLES_AT_ONCE.blocks(len(points), uniforms.shape[1]))
     for j, column in enumerate(columns):
         tilt = column.tilt(points[:, j], widths)
         mixture = _Mixtures(tilt)
-        for rows in _SAMPLES_AT_ONCE.blocks(len(points), uniforms.shape[1]):
+        for rows in blocks:
             chosen, where = mixture.chosen(rows, uniforms[rows, :, j])
-            bits[rows, :, j] = chosen < len(tilt.pieces)
+            bits[rows, :, j] = chosen < len(tilt.inside)
             samples[rows, :, j] = mixture.values(rows, chosen, where)
     return Draws(samples, bits, np.ones(uniforms.shape[:2]))
 
@@ -201,7 +202,7 @@ class _Mixtures:
     def values(self, rows: slice, chosen: Positions, where: Array) -> Array:
         """The value of each sample in its piece, (n, S)."""
         pieces = self.tilt.pieces
-        piece = chosen % len(pieces)
+        piece = chosen % len(pieces.single)
         at = piece
         if pieces.mean.ndim > 1:
             n_rows = pieces.mean.shape[1]

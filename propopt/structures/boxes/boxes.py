@@ -70,8 +70,9 @@ class Boxes:
     ) -> Boxes:
         """The sum of trees; columns have so many codes, or are numbers."""
         codes = (None,) * n_columns if n_codes is None else n_codes
-        leaves = [leaf_sets(tree, codes) for tree in trees]
-        return _boxes(leaves, base, n_columns, tolerance)
+        leaf, sets, values = leaf_sets(trees, codes)
+        paths = padded_paths(leaf, np.arange(len(sets)), len(values))
+        return cls(base, values, paths, sets, n_columns, tolerance).merged()
 
     def __repr__(self) -> str:
         return (
@@ -163,23 +164,6 @@ class Boxes:
         sets, indices = self.sets.unique()
         merged = self.products.with_factors(indices, self.sets.empty, sets.column)
         return replace(self, sets=sets, values=merged.values, paths=merged.paths)
-
-
-def _boxes(
-    leaves: Sequence[LeafSets], base: float, n_columns: int, tolerance: float
-) -> Boxes:
-    if not leaves:
-        nothing = Sets.of_numbers([], [], [], [])
-        empty = np.zeros((0, 0), np.intp)
-        return Boxes(base, np.zeros(0), empty, nothing, n_columns, tolerance)
-    counts = np.cumsum([0, *(len(part.values) for part in leaves)])
-    leaf = np.concatenate(
-        [part.leaf + start for part, start in zip(leaves, counts, strict=False)]
-    )
-    values = np.concatenate([part.values for part in leaves])
-    sets = Sets.concatenate([part.sets for part in leaves])
-    paths = padded_paths(leaf, np.arange(len(sets)), len(values))
-    return Boxes(base, values, paths, sets, n_columns, tolerance).merged()
 
 
 # ---- Shapley values of sums of boxes, exactly: every order of the columns, every row
@@ -391,9 +375,9 @@ class TreeSum:
             tolerance=self.tolerance,
         )
 
-    def leaves(self) -> list[LeafSets]:
-        """The sets that lead to the leaves of each tree."""
-        return [leaf_sets(tree, self.n_codes) for tree in self.trees]
+    def leaves(self) -> LeafSets:
+        """The sets that lead to the leaves of its trees."""
+        return leaf_sets(self.trees, self.n_codes)
 
     def scaled(self, weight: float) -> TreeSum:
         """``weight`` · f."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple, TypeAlias, final
+from typing import Final, NamedTuple, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -249,7 +249,7 @@ def _number(ranks: NDArray[np.int64]) -> Array:
 @final
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """A binary tree; node 0 is its root.
+    """A binary tree, or several beside each other; node 0 is the root of one.
 
     Node i sends x left if x_k ≤ threshold, k = ``feature[i]``, or, where it has
     ``left_codes``, if the code x_k is one of them; NaN goes left where
@@ -265,6 +265,28 @@ class Tree:
     value: Array  # (n,): what a leaf adds to the output; not read elsewhere
     # (K,): which codes go left; codes that are not in the array go right
     left_codes: Mapping[int, Truths] = field(default_factory=dict)
+    roots: tuple[int, ...] = (0,)
+
+    @classmethod
+    def beside(cls, trees: Sequence[Tree]) -> Tree:
+        """Several, at least one: the nodes of one tree behind those of another."""
+        sizes = np.array([len(tree.feature) for tree in trees])
+        starts = np.cumsum(sizes) - sizes
+        moved = np.repeat(starts, sizes)
+        return cls(
+            np.concatenate([tree.feature for tree in trees]),
+            np.concatenate([tree.threshold for tree in trees]),
+            np.concatenate([tree.missing_left for tree in trees]),
+            np.concatenate([tree.left for tree in trees]) + moved,
+            np.concatenate([tree.right for tree in trees]) + moved,
+            np.concatenate([tree.value for tree in trees]),
+            {
+                node + start: codes
+                for tree, start in zip(trees, starts.tolist(), strict=True)
+                for node, codes in tree.left_codes.items()
+            },
+            tuple(starts.tolist()),
+        )
 
     @classmethod
     def of(
@@ -293,7 +315,7 @@ class Tree:
     def reached(self) -> Truths:
         """Which nodes belong to the tree: others may be left over from pruning."""
         reached = np.zeros(len(self.feature), dtype=bool)
-        front = np.array([0])
+        front = np.array(self.roots)
         while len(front) > 0:
             reached[front] = True
             asking = front[self.feature[front] >= 0]
@@ -324,8 +346,27 @@ class LeafSets(NamedTuple):
     """Values of the leaves, (L,)."""
 
 
-def leaf_sets(tree: Tree, n_codes: Sequence[int | None]) -> LeafSets:
-    """The sets that lead to each leaf of a tree, as sets of columns of the table."""
+_NODES_AT_ONCE: Final = 2**13
+"""What is made of them stays near the processor."""
+
+
+def leaf_sets(trees: Sequence[Tree], n_codes: Sequence[int | None]) -> LeafSets:
+    """The sets that lead to each leaf of trees, as sets of columns of the table."""
+    none = Sets.of_numbers([], [], [], [])
+    parts = [LeafSets(np.zeros(0, np.intp), none, np.zeros(0))]
+    lot = np.cumsum([len(tree.feature) for tree in trees]) // _NODES_AT_ONCE
+    for k in np.unique(lot).tolist():
+        some = [trees[i] for i in np.flatnonzero(lot == k).tolist()]
+        parts.append(_leaf_sets(Tree.beside(some), n_codes))
+    starts = np.cumsum([0, *(len(part.values) for part in parts)])
+    return LeafSets(
+        np.concatenate([p.leaf + n for p, n in zip(parts, starts, strict=False)]),
+        Sets.concatenate([part.sets for part in parts]),
+        np.concatenate([part.values for part in parts]),
+    )
+
+
+def _leaf_sets(tree: Tree, n_codes: Sequence[int | None]) -> LeafSets:
     leaves, inner = tree.leaves, tree.inner
     sides = _sides(tree, inner, n_codes)
     leaf, side = _ways_up(tree, leaves, inner)

@@ -642,17 +642,22 @@ def sum_of_trees(
 # ---- Trees, forests and gradient boosting of scikit-learn
 
 
-def tree_of(nodes: Any, value: Array) -> Tree:
-    """A fitted ``tree_``, whose leaves have ``value`` (n,)."""
-    inner = nodes.children_left >= 0
-    return Tree.of(
-        np.where(inner, nodes.feature, -1),
-        at_most_in_single(nodes.threshold),
-        nodes.children_left,
-        nodes.children_right,
-        value,
-        nodes.missing_go_to_left,
-    )
+def trees_of(fitted: Sequence[Any], values: Sequence[Array]) -> list[Tree]:
+    """Each fitted ``tree_``, whose leaves have a value (n,)."""
+    thresholds = [nodes.threshold for nodes in fitted]
+    ends = np.cumsum([len(own) for own in thresholds])
+    cuts = np.split(at_most_in_single(np.concatenate(thresholds)), ends[:-1])
+    return [
+        Tree.of(
+            np.where(nodes.children_left >= 0, nodes.feature, -1),
+            own,
+            nodes.children_left,
+            nodes.children_right,
+            value,
+            nodes.missing_go_to_left,
+        )
+        for nodes, own, value in zip(fitted, cuts, values, strict=True)
+    ]
 
 
 def _mean(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
@@ -660,10 +665,8 @@ def _mean(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
     if output.name != ("probability" if is_classifier(model) else "value"):
         return None
     members = getattr(model, "estimators_", [model])
-    trees = [
-        tree_of(member.tree_, _leaf_values(member, output) / len(members))
-        for member in members
-    ]
+    values = [_leaf_values(member, output) / len(members) for member in members]
+    trees = trees_of([member.tree_ for member in members], values)
     return sum_of_trees(trees, 0.0, view)
 
 
@@ -682,7 +685,7 @@ def _boosting(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
         return None
     stages = [tree.tree_ for tree in model.estimators_[:, score.place]]
     rate = score.factor * model.learning_rate
-    trees = [tree_of(nodes, rate * floats(nodes.value)[:, 0, 0]) for nodes in stages]
+    trees = trees_of(stages, [rate * floats(nodes.value)[:, 0, 0] for nodes in stages])
     row = np.zeros((1, model.n_features_in_), dtype=np.float32)
     # the scores of the first model are kept nowhere
     start = model._raw_predict_init(row)[0, score.place]  # noqa: SLF001
@@ -709,10 +712,12 @@ def _boosted_votes(model: Any, output: TreeOutput, view: View) -> TreeSum | None
     place, factor = (1, 2.0 * score.factor) if n_classes == 2 else score
     shares = floats(model.estimator_weights_) / np.sum(model.estimator_weights_)
     label, other = model.classes_[place], -1.0 / (n_classes - 1)
-    trees = []
-    for member, share in zip(model.estimators_, shares, strict=False):
-        votes = np.where(_is_of(label, member), 1.0, other)
-        trees.append(tree_of(member.tree_, factor * share * votes))
+    members = model.estimators_
+    values = [
+        factor * share * np.where(_is_of(label, member), 1.0, other)
+        for member, share in zip(members, shares, strict=False)
+    ]
+    trees = trees_of([member.tree_ for member in members], values)
     return sum_of_trees(trees, 0.0, view)
 
 

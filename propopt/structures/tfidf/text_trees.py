@@ -275,18 +275,13 @@ class TextTrees:
         cls, vectoriser: Vectoriser, trees: TreeSum, absent: float = 0.0
     ) -> TextTrees:
         """The leaves of trees by the features of a vectoriser."""
-        parts = trees.leaves()
-        nothing = Sets.of_numbers([], [], [], [])
-        sets = Sets.concatenate([nothing, *(part.sets for part in parts)])
-        starts = np.cumsum([0, *(len(part.values) for part in parts)])
-        pairs = zip(parts, starts, strict=False)
-        leaf = [part.leaf + start for part, start in pairs]
+        leaf, sets, values = trees.leaves()
         order = np.argsort(sets.column, kind="stable")
         return cls(
             vectoriser,
             trees.base,
-            np.concatenate([np.zeros(0), *(part.values for part in parts)]),
-            np.concatenate([np.zeros(0, np.intp), *leaf])[order],
+            values,
+            leaf[order],
             sets.take(order),
             absent,
         )

@@ -40,6 +40,20 @@ def test_boxes_are_the_sum_of_their_trees(seed):
     np.testing.assert_allclose(boxes_of(trees, 0.25).value(rows), expected, atol=1e-13)
 
 
+@pytest.mark.parametrize("size", [1, 40])
+def test_leaves_do_not_depend_on_how_many_trees_are_read_at_once(monkeypatch, size):
+    trees = forest(3)
+    whole = boxes_of(trees)
+    monkeypatch.setattr(sets, "_NODES_AT_ONCE", size)
+    parts = boxes_of(trees)
+    np.testing.assert_array_equal(parts.values, whole.values)
+    np.testing.assert_array_equal(parts.paths, whole.paths)
+    for name in ("column", "low", "high", "missing", "group", "members"):
+        np.testing.assert_array_equal(
+            getattr(parts.sets, name), getattr(whole.sets, name)
+        )
+
+
 def test_values_do_not_depend_on_the_size_of_blocks(monkeypatch):
     trees = forest(0)
     rows = some_rows(np.random.default_rng(1), 50, D, coded=CODED, n_codes=K)
