@@ -17,7 +17,7 @@ from propopt.base.arrays import Array, Points
 from propopt.base.errors import InvalidInput
 from propopt.lime import GaussianLaw, TabularLaw
 from propopt.lime.laws.binned_columns import BinnedColumn
-from propopt.lime.profiles import nearest_edge, own_width
+from propopt.lime.profiles import nearest_edges, own_widths
 
 
 def mixed() -> Points:
@@ -486,8 +486,8 @@ def test_bins_without_ends_are_as_wide_as_their_law() -> None:
     edges, moments = {"a": [0.0, 1.0]}, {"a": [2.0, 0.5, 3.0]}
     law = TabularLaw.of_bins(edges, means=moments, deviations=moments)
     (own,) = law.columns
-    assert [own_width(own, x) for x in (-9.0, 0.5, 9.0)] == [2.0, 1.0, 3.0]
-    distance, edge, _ = nearest_edge(own, 7.0)
+    assert own_widths(own, np.array([-9.0, 0.5, 9.0])).tolist() == [2.0, 1.0, 3.0]
+    distance, edge, _ = nearest_edges(own, np.array([7.0]))[:, 0]
     assert (distance, edge) == (2.0, 1.0)
     assert law.notes(np.array([[-1e9], [1e9]]))[0].startswith("samples of a bin")
 
