@@ -56,55 +56,50 @@ from propopt.tables.documents import (
 from propopt.tables.frames import Labels, aligned, listed
 
 
-# ---- One line from a model of texts and documents to an optimized explanation
+# ---- Documents and what their words aim at: effects, limits of LIME, Shapley values
 
 
 _ROUNDING: Final = 1e-9
 """Of predictions and bases, in documents without words."""
 
+_N_SAMPLES: Final = 5000
+"""Texts for each document whose limits have to be estimated."""
+
+EFFECTS_OF_WORDS: Final = "exact (f less f of the document without the word)"
+
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SharedOptimum:
-    """Documents, how they are compared, and how much that counts."""
+class JointDocuments:
+    """Documents, and all that their explanation together depends on.
 
-    points: Points  # (N, V): how often a document has a word
+    Targets are numbers for the words of each, and 0 for all others.
+    """
+
     settings: ExplainSettings
+    function: TextFunction  # f
+    documents: Sequence[Document]  # (N,): the texts
+    points: Points  # (N, V): counts of the words of the vocabulary
+    labels: Labels  # names of documents and words
     progress: bool | None  # whether to show a bar
 
-    def nearest(self, aim: Estimate, *constraints: Constraint) -> Explanation:
-        """The best for a target, with the target beside it."""
-        matching, robust = [(1.0, GradientMatching(aim))], self._robust
-        weight = self.settings.robustness
-        if weight is None and robust.entry_graph.n_edges == 0:
-            weight = 0.0
-        best = optimum(matching, robust, weight, self.progress, constraints)
-        return beside_target(best, aim)
-
-    def complete(self, known: Contributions) -> Explanation:
-        """The best that add up to f(x) less f of no word, over the words of x."""
-        total = known.total.copy()
-        empty = ~self.present.any(axis=1)
-        size = np.maximum(np.abs(known.prediction), np.abs(known.base))
-        if (np.abs(total) > _ROUNDING * size)[empty].any():
-            raise InvalidInput(
-                f"document {int(np.flatnonzero(empty)[0])} has no word, and the model "
-                "gives the same text two values"
-            )
-        total[empty] = 0.0
-        constraints = []
-        if not empty.all():
-            constraints = [Completeness(total, self.present.astype(float))]
-        best = self.nearest(known.estimate, *constraints)
-        parameters = {
-            "contributions" if k == "gradient" else k: v
-            for k, v in best.parameters.items()
-        }
-        return replace(
-            best,
-            parameters={**parameters, "contributions miss": known.missed},
-            gradient=None,
-            **known.fields,
+    @classmethod
+    def of(
+        cls,
+        settings: ExplainSettings,
+        function: TextFunction,
+        X: Any,
+        progress: bool | None = None,
+    ) -> JointDocuments:
+        """Those of texts, all of whose words are in the vocabulary."""
+        points, labels = function.read(X)
+        return cls(
+            settings=settings,
+            function=function,
+            documents=function.documents_of(X),
+            points=points,
+            labels=labels,
+            progress=progress,
         )
 
     @cached_property
@@ -130,46 +125,6 @@ class SharedOptimum:
     @cached_property
     def _robust(self) -> SharedRobustness:
         return SharedRobustness(self.graph, self.present)
-
-
-# ---- What attributions of words aim at: effects, limits of LIME, or Shapley values
-
-
-_N_SAMPLES: Final = 5000
-"""Texts for each document whose limits have to be estimated."""
-
-EFFECTS_OF_WORDS: Final = "exact (f less f of the document without the word)"
-
-
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class WordTargets:
-    """The targets of documents: numbers for their words, and 0 for all others."""
-
-    function: TextFunction  # f
-    documents: Sequence[Document]  # (N,): the texts
-    points: Points  # (N, V): counts of the words of the vocabulary
-    labels: Labels  # names of documents and words
-    rng: int | np.random.Generator | None = None  # for what is sampled
-
-    @classmethod
-    def of(
-        cls, function: TextFunction, X: Any, rng: int | np.random.Generator | None
-    ) -> WordTargets:
-        """Those of texts, all of whose words are in the vocabulary."""
-        points, labels = function.read(X)
-        return cls(
-            function=function,
-            documents=function.documents_of(X),
-            points=points,
-            labels=labels,
-            rng=rng,
-        )
-
-    @property
-    def present(self) -> Truths:
-        """Which words a document has, (N, V)."""
-        return self.points != 0.0
 
     def of_law(self, law: LawChoice | TextLaw) -> Estimate:
         """Limits of LIME where its law is asked for, and effects of words else."""
@@ -209,7 +164,7 @@ class WordTargets:
             law=law,
             documents=tuple(self.documents),
             n_samples=_N_SAMPLES,
-            seed=read_seed(self.rng),
+            seed=read_seed(self.settings.rng),
         )
         result = explanation_of_texts(subject, self.labels.points)
         rest = [row for row in result.rows if row.is_known]
@@ -230,7 +185,7 @@ class WordTargets:
 
     def shapley(self) -> Contributions:
         """Shapley values by deletion, against the empty text."""
-        before, rng = self.function.calls.rows, read_rng(self.rng)
+        before, rng = self.function.calls.rows, read_rng(self.settings.rng)
         result = DocumentShapley.all_of(self.function, self.documents, rng)
         sources = "; ".join(dict.fromkeys(phi.source for phi in result))
         sampled = [phi for phi in result if phi.blocks is not None]
@@ -272,6 +227,41 @@ class WordTargets:
         """Numbers of the words of each document, in a table of all words (N, V)."""
         return self.function.text_schema.placed(self.documents, of_words)
 
+    def nearest(self, aim: Estimate, *constraints: Constraint) -> Explanation:
+        """The best for a target, with the target beside it."""
+        matching, robust = [(1.0, GradientMatching(aim))], self._robust
+        weight = self.settings.robustness
+        if weight is None and robust.entry_graph.n_edges == 0:
+            weight = 0.0
+        best = optimum(matching, robust, weight, self.progress, constraints)
+        return beside_target(best, aim)
+
+    def complete(self, known: Contributions) -> Explanation:
+        """The best that add up to f(x) less f of no word, over the words of x."""
+        total = known.total.copy()
+        empty = ~self.present.any(axis=1)
+        size = np.maximum(np.abs(known.prediction), np.abs(known.base))
+        if (np.abs(total) > _ROUNDING * size)[empty].any():
+            raise InvalidInput(
+                f"document {int(np.flatnonzero(empty)[0])} has no word, and the model "
+                "gives the same text two values"
+            )
+        total[empty] = 0.0
+        constraints = []
+        if not empty.all():
+            constraints = [Completeness(total, self.present.astype(float))]
+        best = self.nearest(known.estimate, *constraints)
+        parameters = {
+            "contributions" if k == "gradient" else k: v
+            for k, v in best.parameters.items()
+        }
+        return replace(
+            best,
+            parameters={**parameters, "contributions miss": known.missed},
+            gradient=None,
+            **known.fields,
+        )
+
     def _blocks(self, results: Sequence[DocumentShapley]) -> Array:
         """Those of all documents, (10, N, V): exact values are the same in each."""
         each = [
@@ -308,38 +298,33 @@ def fitted_documents(
     settings.refuse(OF_TABLES)
     function = text_function(settings, model, X, data)
     known_word(settings.units, UnitsChoice, "units")
-    targets = WordTargets.of(function, X, settings.rng)
-    shared = SharedOptimum(points=targets.points, settings=settings, progress=progress)
+    plan = JointDocuments.of(settings, function, X, progress)
     if settings.units == "scaled":
-        best = shared.nearest(targets.of_law(settings.law))
+        best = plan.nearest(plan.of_law(settings.law))
     else:
-        best = shared.complete(targets.contributions(settings.contributions))
+        best = plan.complete(plan.contributions(settings.contributions))
+    stability = (
+        f"not computed for more than {MOST_STABLE_WORDS:,} words of documents: see "
+        "stability()"
+    )
+    if np.count_nonzero(plan.present) <= MOST_STABLE_WORDS:
+        stability = stability_in_words(best)
     parameters = {
         "function": repr(function),
         **best.parameters,
-        "graph": repr(shared.graph),
+        "graph": repr(plan.graph),
         "robustness": "over the words that documents share",
-        "weight rule": shared.weight_rule,
-        "stability": _stability(best, shared),
+        "weight rule": plan.weight_rule,
+        "stability": stability,
     }
     reference = replace(best, parameters=parameters)
     return FittedDocuments(
-        settings=settings, function=function, points=targets.points, reference=reference
+        settings=settings, function=function, points=plan.points, reference=reference
     )
 
 
 MOST_STABLE_WORDS: Final = 20_000
 """Words of all documents whose stability is computed at once: in seconds."""
-
-
-def _stability(best: Explanation, shared: SharedOptimum) -> str:
-    """Whether conclusions survive other weights, neighbours and draws."""
-    if np.count_nonzero(shared.present) > MOST_STABLE_WORDS:
-        return (
-            f"not computed for more than {MOST_STABLE_WORDS:,} words of documents: see "
-            "stability()"
-        )
-    return stability_in_words(best)
 
 
 def text_function(
@@ -540,7 +525,7 @@ class FittedDocuments:
         document = own.document_of(text)
         schema = TextSchema(own.rule, document.words, (document,))
         function = replace(self.function, text_schema=schema)
-        targets = WordTargets.of(function, [text], read_seed(self.settings.rng))
+        targets = JointDocuments.of(self.settings, function, [text])
         if self.settings.units == "scaled":
             law = self.settings.law if document.n_words > 1 else "auto"  # as limits do
             aim, known = targets.of_law(law), None
