@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 
 from papers.engine.findings import Claim, Finding
+from papers.engine.frontier import Enclosure, Frontier
 from propopt.base.arrays import Array
 from propopt.base.errors import InvalidInput
-from propopt.explaining.frontier import Enclosure, Frontier
 from propopt.explaining.trade_offs import TradeOffs
 from propopt.problems import Problem, ProblemFile, read_problem
 from propopt.results.explanation import Explanation

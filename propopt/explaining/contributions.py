@@ -77,55 +77,6 @@ class Contributions:
         }
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class ReadContributions:
-    """Shapley values of a function that is read as a sum of trees, or of products."""
-
-    checked: Checked[Boxes] | Checked[SumOfProducts]  # what it is read as
-    background: Points  # (B, D): rows that stand for "feature unknown"
-
-    @classmethod
-    def of(cls, function: Function, background: Points) -> ReadContributions:
-        """As trees, whose values are found faster, or else as products."""
-        boxes, n_columns = Checked.boxes_of(function), background.shape[1]
-        if boxes.read is not None:
-            return cls(boxes, background)
-        return cls(Checked.products_of(function, n_columns), background)
-
-    def values(
-        self, points: Points, labels: Labels, *, alone: bool
-    ) -> Attributions | None:
-        """Those of points (N, D); None where the function is not read, or wrongly.
-
-        Rows that are asked ``alone`` are compared each by itself with what was known
-        before any of them, so that none depends on those asked before it.
-        """
-        checked = self.checked
-        if alone:
-            checked = replace(checked)
-        if checked.at(points, labels) is None or self._ready is None:
-            return None
-        return self._ready.values(points)
-
-    @property
-    def source(self) -> str:
-        """That they are exact, by what, and against how many rows."""
-        trees = isinstance(self.checked.read, Boxes)
-        by = "TreeSHAP" if trees else "Shapley values of products"
-        return f"exact ({by}, {len(self.background)} background rows)"
-
-    @cached_property
-    def _ready(self) -> BoxShapley | ProductShapley | None:
-        assert self.checked.read is not None, "it was read before"
-        if isinstance(self.checked.read, SumOfProducts):
-            return ProductShapley(self.checked.read, self.background)
-        try:
-            return BoxShapley.of(self.checked.read, self.background)
-        except Refused:  # paths of more columns than a word has bits
-            return None
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ContributionRule:
     """How contributions are made of a function."""
@@ -166,7 +117,7 @@ class ContributionRule:
         if background is None:
             background = self._background(read_rng(seed))
         rule = replace(self, rng=seed, background=background)
-        rule.read.checked.at(rows, rule.reference.labels.of_columns())
+        rule.checked.at(rows, rule.reference.labels.of_columns())
         return rule
 
     def of_row(
@@ -204,22 +155,26 @@ class ContributionRule:
         before = self.function.calls.rows
         if base is None:
             base = self._base(background)
-        known = self._known(points, labels, base)
-        exact = self.read.values(points, labels, alone=alone)
+        prediction = self.function.value_at(points, labels)
+        exact = self._exact(points, labels, alone)
         if exact is None:
             estimate = self._sampled(
-                points, labels, background, known, generator, alone
+                points, labels, background, prediction - base, generator, alone
             )
         else:
             estimate = Estimate(
                 values=exact,
-                source=self.read.source,
+                source=self._exact_source,
                 exact=True,
                 labels=labels,
                 units="output",
             )
         rows = self.function.calls.rows - before
-        return replace(known, estimate=replace(estimate, evaluations=rows))
+        return Contributions(
+            estimate=replace(estimate, evaluations=rows),
+            base=np.full(len(points), base),
+            prediction=prediction,
+        )
 
     def slopes(self, points: Points, labels: Labels) -> Contributions:
         """Slopes times steps from the mean reference row; effects as they are."""
@@ -227,9 +182,7 @@ class ContributionRule:
 
     def _stepped(self, points: Points, labels: Labels, base: float) -> Contributions:
         rule = self._slopes
-        slopes = rule.scaled(rule.function.estimate_at(points, labels))
-        steps = self._steps(points)
-        known = self._known(points, labels, base)
+        slopes, steps = rule.at(points, labels), self._steps(points)
         estimate = replace(
             slopes,
             values=slopes.values * steps,
@@ -237,7 +190,11 @@ class ContributionRule:
             source=f"{slopes.source}, times steps from the mean",
             units="output",
         )
-        return replace(known, estimate=estimate)
+        return Contributions(
+            estimate=estimate,
+            base=np.full(len(points), base),
+            prediction=self.function.value_at(points, labels),
+        )
 
     def given(self, carrier: Any, points: Points, labels: Labels) -> Contributions:
         """Attributions made elsewhere, with their base where they know it."""
@@ -252,24 +209,11 @@ class ContributionRule:
             base = np.full(
                 len(points), self._base(self._background(read_rng(self.rng)))
             )
-        known = self._known(points, labels, base)
-        return replace(
-            known,
+        return Contributions(
             estimate=Estimate(
                 values=np.array(phi), source="given", labels=labels, units="output"
             ),
-        )
-
-    def _known(
-        self, points: Points, labels: Labels, base: float | Array
-    ) -> Contributions:
-        """All but the contributions, which are zero."""
-        zero = Estimate(
-            values=np.zeros(points.shape), source="none", labels=labels, units="output"
-        )
-        return Contributions(
-            estimate=zero,
-            base=np.broadcast_to(base, len(points)).copy(),
+            base=base,
             prediction=self.function.value_at(points, labels),
         )
 
@@ -284,10 +228,45 @@ class ContributionRule:
         return float(self.function.value_at(background, names).mean())
 
     @cached_property
-    def read(self) -> ReadContributions:
-        """Of functions that are read as sums of trees or products, made ready once."""
+    def checked(self) -> Checked[Boxes] | Checked[SumOfProducts]:
+        """As trees, whose values are found faster, or else as products."""
+        boxes = Checked.boxes_of(self.function)
+        if boxes.read is not None:
+            return boxes
+        n_columns = self.reference.points.shape[1]
+        return Checked.products_of(self.function, n_columns)
+
+    def _exact(
+        self, points: Points, labels: Labels, alone: bool
+    ) -> Attributions | None:
+        """Those of points (N, D); None where the function is not read, or wrongly.
+
+        Rows that are asked ``alone`` are compared each by itself with what was known
+        before any of them, so that none depends on those asked before it.
+        """
+        checked = replace(self.checked) if alone else self.checked
+        if checked.at(points, labels) is None or self._ready is None:
+            return None
+        return self._ready.values(points)
+
+    @property
+    def _exact_source(self) -> str:
+        """That they are exact, by what, and against how many rows."""
         assert self.background is not None, "it is drawn before"
-        return ReadContributions.of(self.function, self.background)
+        trees = isinstance(self.checked.read, Boxes)
+        by = "TreeSHAP" if trees else "Shapley values of products"
+        return f"exact ({by}, {len(self.background)} background rows)"
+
+    @cached_property
+    def _ready(self) -> BoxShapley | ProductShapley | None:
+        assert self.checked.read is not None, "it was read before"
+        assert self.background is not None, "it is drawn before"
+        if isinstance(self.checked.read, SumOfProducts):
+            return ProductShapley(self.checked.read, self.background)
+        try:
+            return BoxShapley.of(self.checked.read, self.background)
+        except Refused:  # paths of more columns than a word has bits
+            return None
 
     @cached_property
     def _slopes(self) -> TargetRule:
@@ -301,7 +280,7 @@ class ContributionRule:
         points: Points,
         labels: Labels,
         background: Points,
-        known: Contributions,
+        total: Array,
         rng: np.random.Generator,
         alone: bool,
     ) -> Estimate:
@@ -315,7 +294,7 @@ class ContributionRule:
         else:
             blocks = shapley_blocks(value, background, points, rng, self.n_pairs)
         used = blocks.any(axis=(0, 1))
-        missed = known.total - blocks.sum(axis=2)
+        missed = total - blocks.sum(axis=2)
         blocks += missed[:, :, None] * (used / max(int(used.sum()), 1))
         estimate = Estimate.of_blocks(
             blocks,

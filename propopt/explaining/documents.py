@@ -17,7 +17,6 @@ from propopt.base.arrays import Array, Attributions, Points, Truths
 from propopt.base.checks import (
     known_word,
     read_count,
-    read_nonnegative,
     read_rng,
     read_seed,
 )
@@ -48,7 +47,6 @@ from propopt.losses.graphs.points import Graph
 from propopt.results.certificate import Certificate
 from propopt.results.explanation import Explanation, Parameter
 from propopt.results.target_error import exact_target, unknown_target
-from propopt.solvers import solve
 from propopt.tables.documents import (
     Document,
     TextSchema,
@@ -58,61 +56,50 @@ from propopt.tables.documents import (
 from propopt.tables.frames import Labels, aligned, listed
 
 
-# ---- One line from a model of texts and documents to an optimized explanation
+# ---- Documents and what their words aim at: effects, limits of LIME, Shapley values
 
 
 _ROUNDING: Final = 1e-9
 """Of predictions and bases, in documents without words."""
 
+_N_SAMPLES: Final = 5000
+"""Texts for each document whose limits have to be estimated."""
+
+EFFECTS_OF_WORDS: Final = "exact (f less f of the document without the word)"
+
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SharedOptimum:
-    """Documents, how they are compared, and how much that counts."""
+class JointDocuments:
+    """Documents, and all that their explanation together depends on.
 
-    points: Points  # (N, V): how often a document has a word
-    given: Graph | None  # which documents are similar, if not by document_graph
-    n_neighbors: int  # the most that each document names there
-    robustness: float | None  # the weight, if not at the knee of the curve
+    Targets are numbers for the words of each, and 0 for all others.
+    """
+
+    settings: ExplainSettings
+    function: TextFunction  # f
+    documents: Sequence[Document]  # (N,): the texts
+    points: Points  # (N, V): counts of the words of the vocabulary
+    labels: Labels  # names of documents and words
     progress: bool | None  # whether to show a bar
 
-    def nearest(self, aim: Estimate, *constraints: Constraint) -> Explanation:
-        """The best for a target, with the target beside it."""
-        matching, robust = GradientMatching(aim), self._robust
-        if robust.entry_graph.n_edges == 0:
-            weight = 0.0 if self.robustness is None else self.robustness
-            user_weight = read_nonnegative(weight, "robustness")
-            best = solve(matching + user_weight * robust, subject_to=constraints)
-        else:
-            best = optimum(
-                [(1.0, matching)], robust, self.robustness, self.progress, constraints
-            )
-        return beside_target(best, aim)
-
-    def complete(self, known: Contributions) -> Explanation:
-        """The best that add up to f(x) less f of no word, over the words of x."""
-        total = known.total.copy()
-        empty = ~self.present.any(axis=1)
-        size = np.maximum(np.abs(known.prediction), np.abs(known.base))
-        if (np.abs(total) > _ROUNDING * size)[empty].any():
-            raise InvalidInput(
-                f"document {int(np.flatnonzero(empty)[0])} has no word, and the model "
-                "gives the same text two values"
-            )
-        total[empty] = 0.0
-        constraints = []
-        if not empty.all():
-            constraints = [Completeness(total, self.present.astype(float))]
-        best = self.nearest(known.estimate, *constraints)
-        parameters = {
-            "contributions" if k == "gradient" else k: v
-            for k, v in best.parameters.items()
-        }
-        return replace(
-            best,
-            parameters={**parameters, "contributions miss": known.missed},
-            gradient=None,
-            **known.fields,
+    @classmethod
+    def of(
+        cls,
+        settings: ExplainSettings,
+        function: TextFunction,
+        X: Any,
+        progress: bool | None = None,
+    ) -> JointDocuments:
+        """Those of texts, all of whose words are in the vocabulary."""
+        points, labels = function.read(X)
+        return cls(
+            settings=settings,
+            function=function,
+            documents=function.documents_of(X),
+            points=points,
+            labels=labels,
+            progress=progress,
         )
 
     @cached_property
@@ -123,12 +110,13 @@ class SharedOptimum:
     @cached_property
     def graph(self) -> Graph:
         """Which documents are similar."""
-        return self.given or document_graph(self.points, self.n_neighbors)
+        given, most = self.settings.graph, self.settings.n_neighbors
+        return given or document_graph(self.points, most)
 
     @property
     def weight_rule(self) -> str:
         """Where the weight comes from, in words."""
-        if self.robustness is not None:
+        if self.settings.robustness is not None:
             return "given"
         if self._robust.entry_graph.n_edges == 0:
             return "none: no similar documents share a word"
@@ -137,46 +125,6 @@ class SharedOptimum:
     @cached_property
     def _robust(self) -> SharedRobustness:
         return SharedRobustness(self.graph, self.present)
-
-
-# ---- What attributions of words aim at: effects, limits of LIME, or Shapley values
-
-
-_N_SAMPLES: Final = 5000
-"""Texts for each document whose limits have to be estimated."""
-
-EFFECTS_OF_WORDS: Final = "exact (f less f of the document without the word)"
-
-
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class WordTargets:
-    """The targets of documents: numbers for their words, and 0 for all others."""
-
-    function: TextFunction  # f
-    documents: Sequence[Document]  # (N,): the texts
-    points: Points  # (N, V): counts of the words of the vocabulary
-    labels: Labels  # names of documents and words
-    rng: int | np.random.Generator | None = None  # for what is sampled
-
-    @classmethod
-    def of(
-        cls, function: TextFunction, X: Any, rng: int | np.random.Generator | None
-    ) -> WordTargets:
-        """Those of texts, all of whose words are in the vocabulary."""
-        points, labels = function.read(X)
-        return cls(
-            function=function,
-            documents=function.documents_of(X),
-            points=points,
-            labels=labels,
-            rng=rng,
-        )
-
-    @property
-    def present(self) -> Truths:
-        """Which words a document has, (N, V)."""
-        return self.points != 0.0
 
     def of_law(self, law: LawChoice | TextLaw) -> Estimate:
         """Limits of LIME where its law is asked for, and effects of words else."""
@@ -205,7 +153,8 @@ class WordTargets:
         """F(x) − f(x without the word): one value of f for each word."""
         before = self.function.calls.rows
         result = self.placed(self.function.effects_in(self.documents))
-        return self._estimate(result, EFFECTS_OF_WORDS, exact=True, before=before)
+        estimate = Estimate(values=result, source=EFFECTS_OF_WORDS, exact=True)
+        return self._told(estimate, before)
 
     def limits(self, law: TextLaw) -> Estimate:
         """What LIME's coefficients tend to; effects in documents of one word."""
@@ -215,7 +164,7 @@ class WordTargets:
             law=law,
             documents=tuple(self.documents),
             n_samples=_N_SAMPLES,
-            seed=read_seed(self.rng),
+            seed=read_seed(self.settings.rng),
         )
         result = explanation_of_texts(subject, self.labels.points)
         rest = [row for row in result.rows if row.is_known]
@@ -225,30 +174,30 @@ class WordTargets:
             [row.coefficients if row.is_known else next(effects) for row in result.rows]
         )
         sources = dict.fromkeys(row.source.partition(" (")[0] for row in rest)
-        return self._estimate(
-            values,
-            f"limits of LIME, bandwidth {law.bandwidth:g}: {'; '.join(sources)}",
+        note = f"LIME says nothing of documents {listed(short)}; they have effects"
+        estimate = Estimate(
+            values=values,
+            source=f"limits of LIME, bandwidth {law.bandwidth:g}: {'; '.join(sources)}",
             exact=all(row.is_exact for row in rest),
-            before=before,
-            notes=_of_short(short),
+            notes=(f"{note} of words",) if short else (),
         )
+        return self._told(estimate, before)
 
     def shapley(self) -> Contributions:
         """Shapley values by deletion, against the empty text."""
-        before, rng = self.function.calls.rows, read_rng(self.rng)
+        before, rng = self.function.calls.rows, read_rng(self.settings.rng)
         result = DocumentShapley.all_of(self.function, self.documents, rng)
         sources = "; ".join(dict.fromkeys(phi.source for phi in result))
         sampled = [phi for phi in result if phi.blocks is not None]
-        estimate = self._estimate(
-            self.placed([phi.values for phi in result]),
-            f"Shapley values by deletion: {sources}",
+        estimate = Estimate(
+            values=self.placed([phi.values for phi in result]),
+            source=f"Shapley values by deletion: {sources}",
             exact=not sampled,
-            before=before,
             notes=tuple(dict.fromkeys(phi.reason for phi in sampled)),
             blocks=self._blocks(result) if sampled else None,
             n_draws=2 * N_PAIRS if sampled else 0,
         )
-        return self._contributions(estimate)
+        return self._contributions(self._told(estimate, before))
 
     def slopes(self) -> Contributions:
         """Effects of deleting single words, which need not add up."""
@@ -271,18 +220,47 @@ class WordTargets:
                 f"contributions: document {n} has one of {word!r}, a word that is not "
                 "in it"
             )
-        estimate = Estimate(
-            values=np.array(phi),
-            source="given",
-            labels=self.labels,
-            units="output",
-            quantity=self.function.quantity,
-        )
-        return self._contributions(estimate)
+        estimate = Estimate(values=np.array(phi), source="given")
+        return self._contributions(self._told(estimate, self.function.calls.rows))
 
     def placed(self, of_words: Sequence[Array]) -> Attributions:
         """Numbers of the words of each document, in a table of all words (N, V)."""
         return self.function.text_schema.placed(self.documents, of_words)
+
+    def nearest(self, aim: Estimate, *constraints: Constraint) -> Explanation:
+        """The best for a target, with the target beside it."""
+        matching, robust = [(1.0, GradientMatching(aim))], self._robust
+        weight = self.settings.robustness
+        if weight is None and robust.entry_graph.n_edges == 0:
+            weight = 0.0
+        best = optimum(matching, robust, weight, self.progress, constraints)
+        return beside_target(best, aim)
+
+    def complete(self, known: Contributions) -> Explanation:
+        """The best that add up to f(x) less f of no word, over the words of x."""
+        total = known.total.copy()
+        empty = ~self.present.any(axis=1)
+        size = np.maximum(np.abs(known.prediction), np.abs(known.base))
+        if (np.abs(total) > _ROUNDING * size)[empty].any():
+            raise InvalidInput(
+                f"document {int(np.flatnonzero(empty)[0])} has no word, and the model "
+                "gives the same text two values"
+            )
+        total[empty] = 0.0
+        constraints = []
+        if not empty.all():
+            constraints = [Completeness(total, self.present.astype(float))]
+        best = self.nearest(known.estimate, *constraints)
+        parameters = {
+            "contributions" if k == "gradient" else k: v
+            for k, v in best.parameters.items()
+        }
+        return replace(
+            best,
+            parameters={**parameters, "contributions miss": known.missed},
+            gradient=None,
+            **known.fields,
+        )
 
     def _blocks(self, results: Sequence[DocumentShapley]) -> Array:
         """Those of all documents, (10, N, V): exact values are the same in each."""
@@ -299,38 +277,15 @@ class WordTargets:
         base = self.function.texts_value(empty)
         return Contributions(estimate=estimate, base=base, prediction=values)
 
-    def _estimate(
-        self,
-        values: Attributions,
-        source: str,
-        *,
-        exact: bool,
-        before: int,
-        notes: tuple[str, ...] = (),
-        blocks: Array | None = None,
-        n_draws: int = 0,
-    ) -> Estimate:
-        return Estimate(
-            values=values,
-            source=source,
-            exact=exact,
-            blocks=blocks,
-            n_draws=n_draws,
+    def _told(self, estimate: Estimate, before: int) -> Estimate:
+        """An estimate, with what is known of all; the model had ``before`` texts."""
+        return replace(
+            estimate,
             evaluations=self.function.calls.rows - before,
             labels=self.labels,
             units="output",
-            notes=notes,
             quantity=self.function.quantity,
         )
-
-
-def _of_short(indices: Sequence[int]) -> tuple[str, ...]:
-    """What is said of documents with fewer than two words."""
-    if not indices:
-        return ()
-    return (
-        f"LIME says nothing of documents {listed(indices)}; they have effects of words",
-    )
 
 
 # ---- Documents, explained together: faithful to the model, robust over shared words
@@ -343,44 +298,33 @@ def fitted_documents(
     settings.refuse(OF_TABLES)
     function = text_function(settings, model, X, data)
     known_word(settings.units, UnitsChoice, "units")
-    targets = WordTargets.of(function, X, settings.rng)
-    shared = SharedOptimum(
-        points=targets.points,
-        given=settings.graph,
-        n_neighbors=settings.n_neighbors,
-        robustness=settings.robustness,
-        progress=progress,
-    )
+    plan = JointDocuments.of(settings, function, X, progress)
     if settings.units == "scaled":
-        best = shared.nearest(targets.of_law(settings.law))
+        best = plan.nearest(plan.of_law(settings.law))
     else:
-        best = shared.complete(targets.contributions(settings.contributions))
+        best = plan.complete(plan.contributions(settings.contributions))
+    stability = (
+        f"not computed for more than {MOST_STABLE_WORDS:,} words of documents: see "
+        "stability()"
+    )
+    if np.count_nonzero(plan.present) <= MOST_STABLE_WORDS:
+        stability = stability_in_words(best)
     parameters = {
         "function": repr(function),
         **best.parameters,
-        "graph": repr(shared.graph),
+        "graph": repr(plan.graph),
         "robustness": "over the words that documents share",
-        "weight rule": shared.weight_rule,
-        "stability": _stability(best, shared),
+        "weight rule": plan.weight_rule,
+        "stability": stability,
     }
     reference = replace(best, parameters=parameters)
     return FittedDocuments(
-        settings=settings, function=function, points=targets.points, reference=reference
+        settings=settings, function=function, points=plan.points, reference=reference
     )
 
 
 MOST_STABLE_WORDS: Final = 20_000
 """Words of all documents whose stability is computed at once: in seconds."""
-
-
-def _stability(best: Explanation, shared: SharedOptimum) -> str:
-    """Whether conclusions survive other weights, neighbours and draws."""
-    if np.count_nonzero(shared.present) > MOST_STABLE_WORDS:
-        return (
-            f"not computed for more than {MOST_STABLE_WORDS:,} words of documents: see "
-            "stability()"
-        )
-    return stability_in_words(best)
 
 
 def text_function(
@@ -419,12 +363,22 @@ class NewDocument:
     """
 
     document: Document
-    target: Array  # (d,): g
+    aim: Estimate  # of a table of its words alone
+    known: Contributions | None  # where it adds up
     similarities: Array  # (k,): s > 0
     fixed: Array  # (k, d): w_j
     shared: Truths  # (k, d): which of the words they have too
     weight: float  # b
-    total: float | None  # t, where it adds up
+
+    @property
+    def target(self) -> Array:
+        """G, (d,)."""
+        return np.asarray(self.aim.values[0])
+
+    @property
+    def total(self) -> float | None:
+        """T, where it adds up."""
+        return None if self.known is None else float(self.known.total[0])
 
     @cached_property
     def pulls(self) -> Array:
@@ -504,28 +458,26 @@ class FittedDocuments:
         """Each document by itself; its new words are compared with none."""
         began = time.perf_counter()
         texts, names = read_texts(X, "X_new")
-        made = []
+        rows = []
         with progress_bar("explain", len(texts), progress) as bar:
             for text in texts:
-                made.append(self._asked(text))
+                rows.append(self._beside_others(text))
                 bar.advance(bar.task_ids[0])
-        rows = [self._row(*one) for one in made]
-        documents = [row.document for row in rows]
+        documents, aims = [row.document for row in rows], [row.aim for row in rows]
         old = self.function.text_schema
         new = (word for document in documents for word in document.words)
         words = tuple(dict.fromkeys((*old.vocabulary, *new)))
         schema = TextSchema(old.rule, words, tuple(documents))
         W = schema.placed(documents, [row.w for row in rows])
-        aims = [aim for _, aim, _ in made]
-        values = schema.placed(documents, [aim.values[0] for aim in aims])
-        known = [one for _, _, one in made if one is not None]
-        own: dict[str, Any] = {"gradient": values}
+        targets = schema.placed(documents, [row.target for row in rows])
+        known = [row.known for row in rows if row.known is not None]
+        own: dict[str, Any] = {"gradient": targets}
         if known:
-            base = np.concatenate([one.base for one in known])
-            prediction = np.concatenate([one.prediction for one in known])
-            aim = Estimate(values=values, source="contributions")
-            whole = Contributions(estimate=aim, base=base, prediction=prediction)
-            own = whole.fields
+            own = {
+                "contributions": targets,
+                "base_value": np.concatenate([one.base for one in known]),
+                "prediction": np.concatenate([one.prediction for one in known]),
+            }
         losses = np.sum([row.losses for row in rows], axis=0)
         a, b = self.weights
         value = float(a * losses[0] + b * losses[1])
@@ -564,25 +516,23 @@ class FittedDocuments:
         near = f"{self.settings.n_neighbors} nearest of {len(self.points)}"
         return {**told, "graph": f"{near} reference documents"}
 
-    def _asked(self, text: str) -> tuple[Document, Estimate, Contributions | None]:
-        """A document with what it aims at, of a function that knows its words alone."""
+    def _beside_others(self, text: str) -> NewDocument:
+        """A document beside those that share most of its words.
+
+        What it aims at is that of a function that knows its words alone.
+        """
         own = self.function.text_schema
         document = own.document_of(text)
         schema = TextSchema(own.rule, document.words, (document,))
         function = replace(self.function, text_schema=schema)
-        targets = WordTargets.of(function, [text], read_seed(self.settings.rng))
+        targets = JointDocuments.of(self.settings, function, [text])
         if self.settings.units == "scaled":
             law = self.settings.law if document.n_words > 1 else "auto"  # as limits do
-            return document, targets.of_law(law), None
-        known = targets.contributions(self.settings.contributions)
-        return document, known.estimate, known
-
-    def _row(
-        self, document: Document, aim: Estimate, known: Contributions | None
-    ) -> NewDocument:
-        """The document beside those that share most of its words."""
-        places = self.function.text_schema.places
-        columns = np.array([places.get(word, -1) for word in document.words], np.intp)
+            aim, known = targets.of_law(law), None
+        else:
+            known = targets.contributions(self.settings.contributions)
+            aim = known.estimate
+        columns = np.array([own.places.get(x, -1) for x in document.words], np.intp)
         old, n = columns >= 0, len(self.points)
         present = self.points[:, columns] * old != 0.0
         idf = 1.0 + np.log((1.0 + n) / (1.0 + present.sum(axis=0)))
@@ -593,12 +543,12 @@ class FittedDocuments:
         near = near[cosines[near] > 0.0]
         return NewDocument(
             document=document,
-            target=aim.values[0],
+            aim=aim,
+            known=known,
             similarities=cosines[near],
             fixed=self.reference.attributions[near][:, columns] * old,
             shared=present[near],
             weight=self.weights[1],
-            total=None if known is None else float(known.total[0]),
         )
 
     def interpolate(self, X: Any) -> Explanation:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import compress
 from typing import Any, Protocol, TypeVar, final
 
 import numpy as np
@@ -84,7 +85,7 @@ class RowAnswers:
         """Sums over the rows of the three losses, (3,)."""
         return np.array([row.losses for row in self.rows]).sum(axis=0)
 
-    @property
+    @cached_property
     def certificate(self) -> Certificate:
         """Of all rows together, for the program that leaves the reference as it is."""
         value = math.fsum(row.value for row in self.rows)
@@ -202,7 +203,17 @@ class FittedRows:
             _of_each_row(points, labels, self.rule.at, progress), labels
         )
         answers = self._answers(points, aim.values, self.reference.attributions)
-        return self._explanation(answers, points, labels, aim, began)
+        bare = self._bare(answers, points, labels, aim, began)
+        if not answers.similarities.any():
+            return bare
+        program, scale = self._program(aim, answers), answers.certificate.scale
+        errors, c = Aim(program), np.array(list(bare.weights.values()))
+        return replace(
+            bare,
+            target=lazily(partial(errors.error, c, scale)),
+            standard_errors=lazily(partial(errors.standard_errors, c)),
+            program=program,
+        )
 
     def interpolate(self, X: object) -> Explanation:
         """Each row of X from the reference rows alone: the model is not asked."""
@@ -222,7 +233,7 @@ class FittedRows:
                     f"the {len(row.similarities)} nearest are 0; explain it by its own "
                     "target, or fit with weights='uniform' or a larger lengthscale"
                 )
-        return self._explanation(answers, points, labels, None, began)
+        return self._bare(answers, points, labels, None, began)
 
     def _answers(
         self,
@@ -247,7 +258,7 @@ class FittedRows:
         ]
         return RowAnswers(rows, np.stack(indices))
 
-    def _explanation(
+    def _bare(
         self,
         answers: RowAnswers,
         points: Points,
@@ -255,18 +266,17 @@ class FittedRows:
         aim: Estimate | None,
         began: float,
     ) -> Explanation:
-        used = self._used(aim is not None)
-        losses = dict(zip(self.names, answers.losses.tolist(), strict=True))
-        weights = {name: self.weights[self.names.index(name)] for name in used}
-        certificate = answers.certificate
-        bare = Explanation(
+        """All but the error of the target."""
+        has = aim is not None, True, self.smooth is not None
+        used = list(compress(self.names, has))
+        return Explanation(
             attributions=answers.attributions,
             method="optimized",
             labels=labels,
             parameters=self.settings,
-            weights=weights,
-            losses={name: losses[name] for name in used},
-            certificate=certificate,
+            weights=dict(zip(used, compress(self.weights, has), strict=True)),
+            losses=dict(zip(used, compress(answers.losses.tolist(), has), strict=True)),
+            certificate=answers.certificate,
             gradient=None if aim is None else aim.values,
             details=answers.details,
             **self.function.told(points),
@@ -275,17 +285,6 @@ class FittedRows:
             units=self.reference.units,
             evaluations=0 if aim is None else aim.evaluations,
             seconds=time.perf_counter() - began,
-        )
-        if aim is None or not answers.similarities.any():
-            return bare
-        program = self._program(aim, answers)
-        errors = Aim(program)
-        c = np.array(list(weights.values()))
-        return replace(
-            bare,
-            target=lazily(partial(errors.error, c, certificate.scale)),
-            standard_errors=lazily(partial(errors.standard_errors, c)),
-            program=program,
         )
 
     def _program(self, aim: Estimate, answers: RowAnswers) -> Program:
@@ -296,12 +295,6 @@ class FittedRows:
         )
         smooth = () if self.smooth is None else (self.smooth,)
         return Program((GradientMatching(aim, name=own), anchored, *smooth))
-
-    def _used(self, has_target: bool) -> list[str]:
-        """The losses that rows have."""
-        own, pairs, smooth = self.names
-        used = [own] if has_target else []
-        return [*used, pairs, *([smooth] if self.smooth is not None else [])]
 
 
 @final
@@ -390,32 +383,22 @@ class FittedParts(FittedRows):
     def _in_parts(
         self, answers: RowAnswers, points: Points, known: Contributions, began: float
     ) -> Explanation:
-        W, aim = answers.attributions * self.roots, known.estimate
-        own, pairs, _ = self.names
+        aim = known.estimate
+        bare = self._bare(answers, points, aim.labels, aim, began)
         largest = float(self.roots.max())  # from w/√ω back to w
         proof, details = answers.certificate, answers.details
         assert proof.distance is not None, "each row knows its own"
-        certificate = replace(proof, distance=largest * proof.distance)
         details["joint_distance"] = largest * details["joint_distance"]
-        return Explanation(
-            attributions=W,
-            method="optimized",
-            labels=aim.labels,
-            parameters=self.settings,
-            weights={own: self.weights[0], pairs: self.weights[1]},
-            losses=dict(zip((own, pairs), answers.losses.tolist(), strict=False)),
-            certificate=certificate,
+        return replace(
+            bare,
+            attributions=answers.attributions * self.roots,
+            certificate=replace(proof, distance=largest * proof.distance),
+            gradient=None,
             details=details,
-            solver="conditional",
-            quantity=self.function.quantity,
-            units="output",
-            evaluations=aim.evaluations,
-            seconds=time.perf_counter() - began,
-            target=self._target_error(answers, aim, certificate.scale),
+            target=self._target_error(answers, aim, proof.scale),
             standard_errors=self._standard_errors(answers, aim),
             program=self._complete_program(answers, aim, known.total),
             **known.fields,
-            **self.function.told(points),
         )
 
     def _target_error(

@@ -28,8 +28,8 @@ from propopt.explaining.plan import (
 )
 from propopt.explaining.saved_explainer import (
     ModelChoice,
+    SavedExplainer,
     read_explainer,
-    write_explainer,
 )
 from propopt.explaining.targets import N_NEIGHBORS, LawChoice
 from propopt.functions.outputs import Output, Target
@@ -334,7 +334,7 @@ class Explainer:
         choice = ModelChoice(
             target=self.target, output=self.output, law=law, seed=self._seed
         )
-        write_explainer(path, rows, choice)
+        SavedExplainer.of(rows, choice).save(path)
 
     @classmethod
     def load(cls, path: str | Path, model: Any) -> Explainer:

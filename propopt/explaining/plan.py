@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -10,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias, final
 import numpy as np
 
 from propopt.base.arrays import Array, Points, Positions, Truths, Values
-from propopt.base.checks import known_word, read_count
-from propopt.base.errors import InvalidInput
+from propopt.base.checks import known_word, read_count, read_positive
+from propopt.base.errors import ImpreciseWarning, InvalidInput
 from propopt.base.text import printable
 from propopt.explaining.contributions import (
     ContributionChoice,
@@ -22,7 +23,6 @@ from propopt.explaining.contributions import (
 )
 from propopt.explaining.targets import (
     N_NEIGHBORS,
-    Effort,
     LawChoice,
     TargetRule,
     coordinates_of,
@@ -31,7 +31,9 @@ from propopt.explaining.targets import (
     target_rule,
 )
 from propopt.functions import Function
+from propopt.functions.cost import cost_of
 from propopt.functions.outputs import Output, Target
+from propopt.functions.sampled_means import SampledMean
 from propopt.laws.data_law import Reference
 from propopt.losses import (
     GradientMatching,
@@ -266,12 +268,39 @@ class JointPlan:
 
     def slopes(self) -> Explanation:
         """Robust slopes per scale."""
-        effort = Effort(
-            precision=self.settings.precision,
-            max_evaluations=self.settings.max_evaluations,
-            progress=self.progress,
-        )
-        return effort.spent(self.rule, self.points, self.labels, self._nearest)
+        rule, precision = self.rule, self.settings.precision
+        if isinstance(rule.function, SampledMean):
+            best = self._nearest(rule.scaled(self._drawn(rule.function)))
+        else:
+            best = self._nearest(rule.at(self.points, self.labels))
+        if precision is not None and not best.target_error <= precision:
+            error = "is not known" if best.target is None else best.target.in_words()
+            warnings.warn(
+                f"precision: a target error of {precision:.2g} was wanted: {error}; "
+                "more max_evaluations would do where it is drawn",
+                ImpreciseWarning,
+                stacklevel=3,
+            )
+        return best
+
+    def _drawn(self, mean: SampledMean) -> Estimate:
+        """Slopes that are drawn on until their error costs little, where that is asked.
+
+        What the first draws cost is said before, by default where they take long.
+        """
+        settings, points, labels = self.settings, self.points, self.labels
+        most = settings.max_evaluations
+        first = mean.n_samples * mean.per_draw_at(points)
+        cost = cost_of(mean.function, points, labels, first)
+        with cost.announced("explain: the first draws", mean.calls, self.progress):
+            growing = mean.growing_at(points, labels, max_evaluations=most)
+        if settings.precision is not None:
+            growing = growing.until(
+                lambda drawn: self._nearest(self.rule.scaled(drawn)).target_error,
+                read_positive(settings.precision, "precision"),
+                most,
+            )
+        return growing.estimate
 
     def contributions(self, parts: ContributionRule) -> Explanation:
         """Robust contributions that add up to the prediction less the base."""

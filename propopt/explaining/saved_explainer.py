@@ -254,13 +254,8 @@ def _renamed(schema: Any) -> Any:
     return {key: _renamed(part) for key, part in schema.items()}
 
 
-def write_explainer(path: str | Path, fitted: FittedRows, choice: ModelChoice) -> None:
-    """Write a fitted explainer to an ``.npz`` file."""
-    SavedExplainer.of(fitted, choice).save(path)
-
-
 def read_explainer(path: str | Path, model: Any) -> tuple[FittedRows, ModelChoice]:
-    """The explainer that :func:`write_explainer` wrote, for the same model."""
+    """The explainer of a file, for the same model."""
     saved, source = SavedExplainer.load(path), archive_path(path)
     try:
         fitted = saved.fitted(model)
@@ -352,8 +347,7 @@ def _targets(fitted: FittedRows) -> Array:
     columns = fitted.reference.labels.of_columns()
     rows = fitted.rows[:CHECKED_TARGETS]
     if not isinstance(fitted, FittedParts):
-        rule = fitted.rule
-        return rule.scaled(rule.function.estimate_at(rows, columns)).values
+        return fitted.rule.at(rows, columns).values
     result = [
         fitted.parts.of_row(rows[[n]], columns, fitted.kind, fitted.base)
         for n in range(len(rows))

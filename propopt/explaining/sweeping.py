@@ -8,8 +8,8 @@ import os
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -59,7 +59,7 @@ _Read: TypeAlias = dict[PropertyLoss, Array]
 class SweepPoint:
     """One combination of weights and limits."""
 
-    weights: Array  # (k,): in the order of the losses of the plan
+    weights: Array  # (k,): in the order of the losses with a weight
     bounds: tuple[Bound, ...]  # one for each loss with limits
 
     @property
@@ -68,43 +68,25 @@ class SweepPoint:
         return any(bound.limit == 0.0 for bound in self.bounds)
 
 
-@dataclass(frozen=True, eq=False)
-class SweepPlan:
-    """All combinations, each checked before any is solved."""
+def _planned(
+    objective: Objective, weights: ByLoss, limits: ByLoss
+) -> tuple[tuple[PropertyLoss, ...], tuple[SweepPoint, ...]]:
+    """The losses with a weight and all combinations, each checked before any is solved.
 
-    losses: tuple[PropertyLoss, ...]  # those with a weight
-    # the last weight varies fastest, and limits faster than weights
-    points: tuple[SweepPoint, ...]
-
-    @classmethod
-    def of(
-        cls,
-        objective: Objective,
-        weights: ByLoss,
-        limits: ByLoss,
-    ) -> SweepPlan:
-        """The plan of what a user asks for."""
-        weighed = _read(objective, weights, "weights", "{}")
-        limited = _read(objective, limits, "limits", "bound on {}")
-        for loss in limited:
-            if loss in weighed:
-                raise InvalidInput(
-                    f"limits: {loss.name} has weights too; give one or the other"
-                )
-        whole = _summed(objective, weighed, limited)
-        rows = _combined(whole, weighed)
-        bounds = [[Bound(loss, c) for c in limited[loss].tolist()] for loss in limited]
-        points = itertools.product(rows, itertools.product(*bounds))
-        return cls(whole.losses, tuple(itertools.starmap(SweepPoint, points)))
-
-    @cached_property
-    def measured(self) -> Objective:
-        """All losses: those with limits have no weight."""
-        point = self.points[0]
-        terms = [*zip(point.weights.tolist(), self.losses, strict=True)]
-        return Objective.weighed(
-            (*terms, *((0.0, bound.loss) for bound in point.bounds))
-        )
+    The last weight varies fastest, and limits faster than weights.
+    """
+    weighed = _read(objective, weights, "weights", "{}")
+    limited = _read(objective, limits, "limits", "bound on {}")
+    for loss in limited:
+        if loss in weighed:
+            raise InvalidInput(
+                f"limits: {loss.name} has weights too; give one or the other"
+            )
+    whole = _summed(objective, weighed, limited)
+    rows = _combined(whole, weighed)
+    bounds = [[Bound(loss, c) for c in limited[loss].tolist()] for loss in limited]
+    points = itertools.product(rows, itertools.product(*bounds))
+    return whole.losses, tuple(itertools.starmap(SweepPoint, points))
 
 
 def _read(objective: Objective, swept: ByLoss, what: str, label: str) -> _Read:
@@ -235,79 +217,56 @@ def sweep(
     >>> curve.to_frame()["loss.pairwise_robustness"].round(6).tolist()
     [0.2, 0.4, 0.6]
     """
-    plan = SweepPlan.of(
+    losses, points = _planned(
         Objective.of(objective),
         {} if weights is None else weights,
         {} if limits is None else limits,
     )
-    blocks = _blocks(plan.points)
+    blocks = _blocks(points)
     workers = min(read_workers(n_jobs), len(blocks))
     goal = read_positive(tolerance, "tolerance")
-    bounds = bounds_of(subject_to, plan.measured.losses)
-    job = _Job(plan.losses, bounds, solver, goal).ready(plan.points)
-    done = _Done()
-    known = plan.measured.losses
+    # all losses: those with limits have no weight
+    terms = [*zip(points[0].weights.tolist(), losses, strict=True)]
+    terms += [(0.0, bound.loss) for bound in points[0].bounds]
+    traded = Objective.weighed(tuple(terms))
+    known = traded.losses
+    bounds = bounds_of(subject_to, known)
+    job = _Job(losses, bounds, solver, goal).ready(points)
     fixed = [(1.0, bound.loss) for bound in bounds if bound.loss not in known]
-    measured = Objective.trusted((*plan.measured.terms, *fixed))
+    measured = Objective.trusted((*traded.terms, *fixed))
+    optimized: list[Explanation] = []
+    others: list[Explanation] = []
+    failures: list[SolverFailure] = []
+    interrupted = False
+    units = units_of_target(known)
     try:
-        units = units_of_target(known)
-        for baseline in explanations_of(baselines, "baseline", units):
-            done.baselines.append(baseline.measured(measured))
-        with progress_bar("sweep", len(plan.points), progress) as bar:
+        read = explanations_of(baselines, "baseline", units)
+        others.extend(baseline.measured(measured) for baseline in read)
+        with progress_bar("sweep", len(points), progress) as bar:
             for result in _results(job, blocks, workers):
-                done.add(result)
+                if isinstance(result, SolverFailure):
+                    failures.append(result)
+                else:
+                    optimized.append(result)
                 bar.advance(bar.task_ids[0])
     except KeyboardInterrupt:
-        if not (done.optimized or done.baselines):
+        if not (optimized or others):
             raise
-        done.interrupted = True
-    ends = lazily(partial(_ends, plan, bounds))
-    limits_kept = {bound.loss.name: bound.limit for bound in bounds}
-    trade_offs = done.trade_offs(plan.measured, ends, limits_kept)
-    _warn_of_missing(trade_offs, len(plan.points))
+        interrupted = True
+    if failures and not (optimized or interrupted):
+        raise failures[0]
+    trade_offs = TradeOffs(
+        optimized=tuple(optimized),
+        baselines=tuple(others),
+        losses=tuple(traded.weights),
+        failures=tuple(map(str, failures)),
+        interrupted=interrupted,
+        ends=lazily(partial(job.ends, points)),
+        units=units,
+        bounds={bound.loss.name: bound.limit for bound in bounds},
+    )
+    _warn_of_missing(trade_offs, len(points))
     return trade_offs
-
-
-@dataclass(eq=False)
-class _Done:
-    """What is done of a sweep so far."""
-
-    optimized: list[Explanation] = field(default_factory=list)
-    baselines: list[Explanation] = field(default_factory=list)
-    failures: list[SolverFailure] = field(default_factory=list)
-    interrupted: bool = False
-
-    def add(self, result: Explanation | SolverFailure) -> None:
-        """One more point."""
-        if isinstance(result, SolverFailure):
-            self.failures.append(result)
-        else:
-            self.optimized.append(result)
-
-    def trade_offs(
-        self, measured: Objective, ends: Ends, bounds: Mapping[str, float]
-    ) -> TradeOffs:
-        """All of it; the first failure is raised where there is nothing else."""
-        if self.failures and not (self.optimized or self.interrupted):
-            raise self.failures[0]
-        return TradeOffs(
-            optimized=tuple(self.optimized),
-            baselines=tuple(self.baselines),
-            losses=tuple(measured.weights),
-            failures=tuple(map(str, self.failures)),
-            interrupted=self.interrupted,
-            ends=ends,
-            units=units_of_target(measured.losses),
-            bounds=bounds,
-        )
-
-
-def _ends(plan: SweepPlan, bounds: tuple[Bound, ...]) -> Ends:
-    """The ends of the trade-offs between losses that ever have a weight, or a limit."""
-    program = Program(plan.losses, bounds + plan.points[0].bounds)
-    ever = np.any([point.weights > 0.0 for point in plan.points], axis=0)
-    weighted = {loss.name for loss, c in zip(plan.losses, ever, strict=True) if c}
-    return Ends.of(program, weighted | {bound.loss.name for bound in program.bounds})
 
 
 _Block: TypeAlias = list[SweepPoint]
@@ -337,6 +296,13 @@ class _Job:
         if isinstance(chosen, OneBound):
             chosen = OneBound(curve=chosen.curve_of(task.program))
         return self if self._is_alone(point) else replace(self, chosen=chosen)
+
+    def ends(self, points: Sequence[SweepPoint]) -> Ends:
+        """Where losses trade off that ever have a weight, or a limit."""
+        program = Program(self.losses, self.bounds + points[0].bounds)
+        ever = np.any([point.weights > 0.0 for point in points], axis=0)
+        weighted = {loss.name for loss, c in zip(self.losses, ever, strict=True) if c}
+        return Ends.of(program, weighted | {x.loss.name for x in program.bounds})
 
     def task(self, point: SweepPoint) -> Task:
         """The program of one point, for all its weights."""
@@ -376,12 +342,20 @@ class _Job:
         return task.explain(solution, weights, self.tolerance, began), solution
 
     def run_block(self, block: _Block, home: int) -> _Finished:
-        """The same, all at once, for a worker of process ``home`` or of another."""
+        """The same, all at once, for a worker of process ``home`` or of another.
+
+        What takes the program is computed where that is, and not sent.
+        """
         if os.getpid() == home:
             return list(self.run([block])), []
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")  # the filters are those of process home
-            results = [_without_program(result) for result in self.run([block])]
+            results = [
+                result
+                if isinstance(result, SolverFailure)
+                else replace(result, program=None, standard_errors=None)
+                for result in self.run([block])
+            ]
         return results, [warning.message for warning in caught]
 
     def at_home(
@@ -415,15 +389,6 @@ def _results(
             yield from job.at_home(block, results)
     except SolverFailure as failure:  # what other workers found stays
         yield failure
-
-
-def _without_program(
-    result: Explanation | SolverFailure,
-) -> Explanation | SolverFailure:
-    """A result that is sent on: what takes the program is computed where that is."""
-    if isinstance(result, SolverFailure):
-        return result
-    return replace(result, program=None, standard_errors=None)
 
 
 def _is_shared(solver: Solver | None) -> bool:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, final, get_args
 
 import numpy as np
 
 from propopt.base.arrays import Array, Points
-from propopt.base.checks import read_nonnegative, read_positive
-from propopt.base.errors import ImpreciseWarning, InvalidInput, MissingPatternsWarning
+from propopt.base.checks import read_nonnegative
+from propopt.base.errors import InvalidInput, MissingPatternsWarning
 from propopt.explaining.sweeping import sweep
 from propopt.functions import Function, smoothed
-from propopt.functions.cost import cost_of
 from propopt.functions.function import EXACT
-from propopt.functions.sampled_means import SampledMean
 from propopt.laws.data_law import Reference, constant_in_words
 from propopt.losses import Objective, PairwiseRobustness, PropertyLoss, SharedRobustness
 from propopt.losses.completeness import Constraint
@@ -102,67 +100,6 @@ def jumps(function: Function, reference: Reference) -> bool:
         return True
     verdict = function.jumps_at(reference.points, reference.labels)
     return verdict is not None and verdict.kind == "jumps"
-
-
-# ---- Targets that are drawn on until their error costs little
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class Effort:
-    """How precise a target has to be, and what that may cost."""
-
-    # the relative target error that is wanted; None takes what the first draws give
-    precision: float | None = None
-    # the most rows that the model is given for draws
-    max_evaluations: int | None = None
-    # whether to say before what they cost; by default where they take long
-    progress: bool | None = None
-
-    def spent(
-        self,
-        rule: TargetRule,
-        points: Points,  # shape (N, D)
-        labels: Labels,
-        explain: Callable[[Estimate], Explanation],
-    ) -> Explanation:
-        """The explanation of a precise target, or of the best one affordable."""
-        if isinstance(rule.function, SampledMean):
-            best = explain(self._drawn(rule, rule.function, points, labels, explain))
-        else:
-            best = explain(rule.at(points, labels))
-        if self.precision is not None and not best.target_error <= self.precision:
-            warnings.warn(self._complaint(best), ImpreciseWarning, stacklevel=4)
-        return best
-
-    def _drawn(
-        self,
-        rule: TargetRule,
-        mean: SampledMean,
-        points: Points,
-        labels: Labels,
-        explain: Callable[[Estimate], Explanation],
-    ) -> Estimate:
-        first = mean.n_samples * mean.per_draw_at(points)
-        cost = cost_of(mean.function, points, labels, first)
-        with cost.announced("explain: the first draws", mean.calls, self.progress):
-            growing = mean.growing_at(
-                points, labels, max_evaluations=self.max_evaluations
-            )
-        if self.precision is not None:
-            growing = growing.until(
-                lambda estimate: explain(rule.scaled(estimate)).target_error,
-                read_positive(self.precision, "precision"),
-                self.max_evaluations,
-            )
-        return rule.scaled(growing.estimate)
-
-    def _complaint(self, best: Explanation) -> str:
-        error = "is not known" if best.target is None else best.target.in_words()
-        return (
-            f"precision: a target error of {self.precision:.2g} was wanted: {error}; "
-            "more max_evaluations would do where it is drawn"
-        )
 
 
 # ---- What one line from a model to an explanation takes for granted, each by itself

@@ -12,6 +12,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -32,7 +33,7 @@ from propopt.base.text import (
     target_in_words,
     targets_in_words,
 )
-from propopt.losses import FunctionMatching, GradientMatching, Program, PropertyLoss
+from propopt.losses import FunctionMatching, GradientMatching, PropertyLoss
 from propopt.losses.faithfulness import Units, quantity_of_target
 from propopt.losses.maps import Absolute, GroupMax, Squared
 from propopt.results.explanation import Explanation, is_lazy
@@ -50,45 +51,7 @@ if TYPE_CHECKING:
 
 
 _N_ROWS = 10
-_ERRORS = ("gap", "target error")
-
-
-def _facts(trade_offs: TradeOffs) -> Mapping[str, str]:
-    gaps = [best.gap for best in trade_offs.optimized if best.gap is not None]
-    facts = {}
-    if trade_offs.optimized:
-        facts["at the knee"] = trade_offs.in_words()
-    if gaps:
-        targets = "; ".join(targets_in_words(trade_offs.optimized))
-        facts["gap"] = f"gap at most {max(gaps):.1e} (optimization) · {targets}"
-    if trade_offs.failures:
-        facts["not solved"] = str(len(trade_offs.failures))
-    if trade_offs.interrupted:
-        facts["interrupted"] = "yes"
-    return facts
-
-
-def _shown(trade_offs: TradeOffs) -> Iterator[Explanation]:
-    optimized = trade_offs.optimized
-    count = min(_N_ROWS, len(optimized))
-    for place in np.linspace(0, len(optimized) - 1, count).round().astype(int):
-        yield optimized[place]
-    yield from trade_offs.baselines
-
-
-def _row(trade_offs: TradeOffs, explanation: Explanation) -> list[str]:
-    rates, losses = explanation.rates, explanation.losses
-    weights = [f"{rates[k]:.4g}" if k in rates else "" for k in trade_offs.losses]
-    values = [f"{losses[name]:.6g}" for name in trade_offs.losses]
-    shares = [in_percent(share) for share in trade_offs.shares(explanation).values()]
-    return [explanation.method, *weights, *values, *shares, *_errors(explanation)]
-
-
-def _errors(explanation: Explanation) -> tuple[str, str]:
-    """The gap and, beside it, the error of the target."""
-    if explanation.gap is None:
-        return "", ""
-    return f"{explanation.gap:.1e}", target_error_cell(explanation)
+"""Optima that a card shows, spread over the sweep."""
 
 
 # ---- How far a baseline lies above the optima, where the two can be compared
@@ -116,107 +79,6 @@ UNITS_UNKNOWN = "units unknown"
 """What tables say of baselines beside a target that does not say its units."""
 
 
-def why_not_compared(
-    baseline: Explanation, units: Units | None, bounds: Mapping[str, float]
-) -> str | None:
-    """Why a baseline is not measured against the optima; None if it is."""
-    if units is not None and baseline.units != units:
-        return f"it is {_IN_WORDS[baseline.units]}, and the target {_IN_WORDS[units]}"
-    for name, limit in bounds.items():
-        loss = baseline.losses[name]
-        size = float((baseline.attributions**2).sum())
-        if limit == 0.0 and loss > _ROUNDING**2 * size:
-            return f"it misses {name}, which all optima keep, by {math.sqrt(loss):.2g}"
-        if 0.0 < limit * (1.0 + _ROUNDING) < loss:
-            return f"it has {name} = {loss:.4g}, and all optima at most {limit:.4g}"
-    return None
-
-
-def distance_of(
-    baseline: Explanation,
-    optimized: Sequence[Explanation],
-    losses: Sequence[str],
-    units: Units | None,
-    bounds: Mapping[str, float],
-    ends: Ends | None,
-) -> dict[str, Any]:
-    """The row of a baseline: its settings, its losses, and its least excess."""
-    row: dict[str, Any] = {"method": baseline.method}
-    row |= {f"parameter.{name}": value for name, value in baseline.parameters.items()}
-    row["units"] = UNITS_UNKNOWN if units is None else baseline.units
-    row |= {f"loss.{name}": baseline.losses[name] for name in losses}
-    reason = why_not_compared(baseline, units, bounds)
-    if reason is not None:
-        return {**row, "excess": math.nan, "distance": math.nan, "not_compared": reason}
-    result = [_above(baseline, best, losses) for best in optimized]
-    if ends is not None:
-        result += _above_the_end(baseline, optimized, losses, ends)
-    if not result:
-        return row
-    excess, distance, rates = min(result, key=lambda one: one[0])
-    weights = {f"weight.{name}": rate for name, rate in rates.items()}
-    return {**row, "excess": excess, "distance": distance, **weights}
-
-
-def _rates(best: Explanation, losses: Sequence[str]) -> dict[str, float]:
-    """Weights of the traded losses; what rows add up to has none."""
-    return {name: best.rates[name] for name in losses if name in best.rates}
-
-
-def _above(
-    baseline: Explanation, best: Explanation, losses: Sequence[str]
-) -> tuple[float, float, dict[str, float]]:
-    """(F(b) − F*)/F* and F(b) − F* for the weights of ``best``, and these.
-
-    Infinite for the multiplier of a limit of zero, which is no weight, and where F* is
-    zero, up to rounding, and F(b) is not: such a distance is absolute.
-    """
-    rates = _rates(best, losses)
-    if not all(map(math.isfinite, rates.values())):
-        return math.inf, math.inf, rates
-    value = sum(c * baseline.losses[name] for name, c in rates.items())
-    optimum = sum(c * best.losses[name] for name, c in rates.items())
-    nothing = _NOTHING * best.certificate.scale if best.certificate else 0.0
-    if optimum > nothing:
-        return value / optimum - 1.0, value - optimum, rates
-    if value > nothing:
-        return math.inf, value, rates
-    return 0.0, 0.0, rates
-
-
-def _above_the_end(
-    baseline: Explanation,
-    optimized: Sequence[Explanation],
-    losses: Sequence[str],
-    ends: Ends,
-) -> list[tuple[float, float, dict[str, float]]]:
-    """The same in the limit where all weights but that of faithfulness are zero.
-
-    There F* is the least faithfulness loss A*, which the end of the front has. Where
-    A* = 0 the limit of (A + Σ c_i B_i)/F* − 1 is finite for the target alone, A = 0,
-    and at least min_i B_i/B_i(G) − 1. Nothing is known of it if a weight besides that
-    of faithfulness never varies, as the limit is then none of this sweep.
-    """
-    rates = [_rates(best, losses) for best in optimized]
-    faithful = [name for name in losses if name in ends.faithful]
-    others = [name for name in losses if any(one.get(name, 0.0) for one in rates)]
-    others = [name for name in others if name not in faithful]
-    swept = [name for name in others if len({one.get(name) for one in rates}) > 1]
-    if len(faithful) != 1 or not others or swept != others:
-        return []
-    (name,) = faithful
-    at_end = {name: 1.0, **dict.fromkeys(others, 0.0)}
-    least, own = ends.at_target[name], baseline.losses[name]
-    nothing = _EXACT * ends.sizes[name]
-    if least > nothing:
-        return [(own / least - 1.0, own - least, at_end)]
-    limits = [(baseline.losses[k], ends.at_target[k]) for k in others]
-    if own > nothing or any(math.isnan(limit) for _, limit in limits):
-        return []
-    shares = [loss / limit - 1.0 if limit else 0.0 for loss, limit in limits]
-    return [(max(min(shares), 0.0), own, at_end)]
-
-
 # ---- What losses are measured in
 
 
@@ -233,21 +95,18 @@ def units_of_losses(optimized: Sequence[Explanation]) -> dict[str, str]:
     Squared losses have squares of the units of attributions.
     """
     program = next((best.program for best in optimized if best.program), None)
-    units = None if program is None else _units(program)
+    estimates = (
+        loss.estimate
+        for loss in (() if program is None else program.losses)
+        if isinstance(loss, GradientMatching) and loss.estimate is not None
+    )
+    units = next((estimate.units for estimate in estimates), None)
     if program is None or units is None:
         return {}
     quantity = quantity_of_target(program.losses)
     words = _WORDS[units].format("output" if quantity is None else quantity.noun)
     losses = [x for x in program.all_losses if not isinstance(x, FunctionMatching)]
     return {loss.name: _powered(loss, words) for loss in losses}
-
-
-def _units(program: Program) -> Units | None:
-    """Those of the target, where it is an estimate that knows them."""
-    for loss in program.losses:
-        if isinstance(loss, GradientMatching) and loss.estimate is not None:
-            return loss.estimate.units
-    return None
 
 
 def _powered(loss: PropertyLoss, words: str) -> str:
@@ -345,7 +204,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         They are in the units of the target and keep what all optima keep; of the others
         :meth:`distances` says why not.
         """
-        reasons = [why_not_compared(b, self.units, self.bounds) for b in self.baselines]
+        reasons = map(self._why_not_compared, self.baselines)
         return np.array([reason is None for reason in reasons], dtype=bool)
 
     def certified(self, tolerance: float) -> bool:
@@ -363,9 +222,8 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         if not self.optimized:
             return
         last = len(self.optimized) - 1
-        for place in sorted(
-            {round(share * last) for share in np.linspace(0, 1, count)}
-        ):
+        places = {round(share * last) for share in np.linspace(0, 1, count)}
+        for place in sorted(places):
             try:
                 _ = self.optimized[place].attributions
             except SolverFailure as failure:
@@ -378,12 +236,11 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
 
     def front(self) -> TradeOffs:
         """Only the explanations on the Pareto front."""
-        front = self.on_front
-        n_optimized = len(self.optimized)
+        front, n_optimized = self.on_front, len(self.optimized)
         return replace(
             self,
-            optimized=_pick(self.optimized, front[:n_optimized]),
-            baselines=_pick(self.baselines, front[n_optimized:]),
+            optimized=tuple(compress(self.optimized, front)),
+            baselines=tuple(compress(self.baselines, front[n_optimized:])),
         )
 
     def knee(self, x: str | None = None, y: str | None = None) -> Explanation:
@@ -467,8 +324,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
 
     def _excess_at(self, best: Explanation, baseline: Explanation) -> float:
         """F(baseline)/F(best) − 1, F that of an optimum; NaN if not compared."""
-        reason = why_not_compared(baseline, self.units, self.bounds)
-        rates = _rates(best, self.losses)
+        reason, rates = self._why_not_compared(baseline), self._rates(best)
         value, optimum = (
             sum(rate * one.losses[name] for name, rate in rates.items())
             for one in (baseline, best)
@@ -513,20 +369,96 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         keep, or whose rows miss what they have to add up to
         (:class:`propopt.Completeness`).
         """
-        return _with_counts(pd.DataFrame(self._distances()))
+        return _with_counts(pd.DataFrame(list(map(self._distance, self.baselines))))
 
-    def _distances(self) -> list[dict[str, Any]]:
-        return [
-            distance_of(
-                baseline,
-                self.optimized,
-                self.losses,
-                self.units,
-                self.bounds,
-                self.ends,
-            )
-            for baseline in self.baselines
-        ]
+    def _distance(self, baseline: Explanation) -> dict[str, Any]:
+        """The row of a baseline: its settings, its losses, and its least excess."""
+        row: dict[str, Any] = {
+            "method": baseline.method,
+            **{f"parameter.{name}": x for name, x in baseline.parameters.items()},
+            "units": UNITS_UNKNOWN if self.units is None else baseline.units,
+            **{f"loss.{name}": baseline.losses[name] for name in self.losses},
+        }
+        reason = self._why_not_compared(baseline)
+        if reason is not None:
+            nothing = {"excess": math.nan, "distance": math.nan}
+            return {**row, **nothing, "not_compared": reason}
+        result = [self._above(baseline, best) for best in self.optimized]
+        if self.ends is not None:
+            result += self._above_the_end(baseline, self.ends)
+        if not result:
+            return row
+        excess, distance, rates = min(result, key=lambda one: one[0])
+        weights = {f"weight.{name}": rate for name, rate in rates.items()}
+        return {**row, "excess": excess, "distance": distance, **weights}
+
+    def _why_not_compared(self, baseline: Explanation) -> str | None:
+        """Why a baseline is not measured against the optima; None if it is."""
+        own, units = baseline.units, self.units
+        if units is not None and own != units:
+            return f"it is {_IN_WORDS[own]}, and the target {_IN_WORDS[units]}"
+        for name, limit in self.bounds.items():
+            loss = baseline.losses[name]
+            size = float((baseline.attributions**2).sum())
+            if limit == 0.0 and loss > _ROUNDING**2 * size:
+                missed = f"{math.sqrt(loss):.2g}"
+                return f"it misses {name}, which all optima keep, by {missed}"
+            if 0.0 < limit * (1.0 + _ROUNDING) < loss:
+                return f"it has {name} = {loss:.4g}, and all optima at most {limit:.4g}"
+        return None
+
+    def _rates(self, best: Explanation) -> dict[str, float]:
+        """Weights of the traded losses; what rows add up to has none."""
+        return {name: best.rates[name] for name in self.losses if name in best.rates}
+
+    def _above(
+        self, baseline: Explanation, best: Explanation
+    ) -> tuple[float, float, dict[str, float]]:
+        """(F(b) − F*)/F* and F(b) − F* for the weights of ``best``, and these.
+
+        Infinite for the multiplier of a limit of zero, which is no weight, and where F*
+        is zero, up to rounding, and F(b) is not: such a distance is absolute.
+        """
+        rates = self._rates(best)
+        if not all(map(math.isfinite, rates.values())):
+            return math.inf, math.inf, rates
+        value = sum(c * baseline.losses[name] for name, c in rates.items())
+        optimum = sum(c * best.losses[name] for name, c in rates.items())
+        nothing = _NOTHING * best.certificate.scale if best.certificate else 0.0
+        if optimum > nothing:
+            return value / optimum - 1.0, value - optimum, rates
+        if value > nothing:
+            return math.inf, value, rates
+        return 0.0, 0.0, rates
+
+    def _above_the_end(
+        self, baseline: Explanation, ends: Ends
+    ) -> list[tuple[float, float, dict[str, float]]]:
+        """The same in the limit where all weights but that of faithfulness are zero.
+
+        There F* is the least faithfulness loss A*, which the end of the front has.
+        Where A* = 0 the limit of (A + Σ c_i B_i)/F* − 1 is finite for the target alone,
+        A = 0, and at least min_i B_i/B_i(G) − 1. Nothing is known of it if a weight
+        besides that of faithfulness never varies: the limit is then none of this sweep.
+        """
+        rates = [self._rates(best) for best in self.optimized]
+        faithful = [name for name in self.losses if name in ends.faithful]
+        others = [name for name in self.losses if any(one.get(name) for one in rates)]
+        others = [name for name in others if name not in faithful]
+        swept = [name for name in others if len({one.get(name) for one in rates}) > 1]
+        if len(faithful) != 1 or not others or swept != others:
+            return []
+        (name,) = faithful
+        at_end = {name: 1.0, **dict.fromkeys(others, 0.0)}
+        least, own = ends.at_target[name], baseline.losses[name]
+        nothing = _EXACT * ends.sizes[name]
+        if least > nothing:
+            return [(own / least - 1.0, own - least, at_end)]
+        limits = [(baseline.losses[k], ends.at_target[k]) for k in others]
+        if own > nothing or any(math.isnan(limit) for _, limit in limits):
+            return []
+        shares = [loss / limit - 1.0 if limit else 0.0 for loss, limit in limits]
+        return [(max(min(shares), 0.0), own, at_end)]
 
     def nearest(self, method: str | None = None) -> Explanation:
         """The baseline that left least on the table: the least :meth:`distances`.
@@ -571,7 +503,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         """Where the baseline with the least excess stands; None if none is compared."""
         compared = [
             (row["excess"], place)
-            for place, row in enumerate(self._distances())
+            for place, row in enumerate(map(self._distance, self.baselines))
             if not np.isnan(row.get("excess", np.nan))
             and method in (None, row["method"])
         ]
@@ -587,11 +519,26 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         faithfulness that is kept, ``kept.<loss>`` where there are several such losses)
         and ``removed.<loss>`` (of every other loss; see :class:`propopt.Shares`).
         """
-        rows = [
-            self._row(explanation, bool(ahead))
-            for explanation, ahead in zip(self.explanations, self.on_front, strict=True)
-        ]
-        return _with_counts(pd.DataFrame(rows, columns=self._columns()))
+        every = self.explanations
+        settings = dict.fromkeys(k for one in self.baselines for k in one.parameters)
+        shares = [self.shares(one) for one in every]
+        columns: dict[str, Sequence[Any]] = {
+            "method": [one.method for one in every],
+            **_columns("weight", self.losses, [one.rates for one in every]),
+            **_columns("parameter", settings, [one.parameters for one in every]),
+            **_columns("loss", self.losses, [one.losses for one in every]),
+            "objective": [one.objective for one in every],
+            "gap": [one.gap for one in every],
+            "target_error": [one.target_error for one in every],
+            "on_front": self.on_front.tolist(),
+            "seconds": [one.seconds for one in every],
+            "target": [
+                None if one.gap is None else target_in_words(one) for one in every
+            ],
+            **{k: [own[k] for own in shares] for k in self.share_columns.values()},
+        }
+        dtype = None if every else object
+        return _with_counts(pd.DataFrame(columns, dtype=dtype))
 
     def save(self, path: str | Path) -> None:
         """Write all explanations to one ``.npz`` file, with their attributions.
@@ -619,12 +566,17 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         >>> same.to_frame().equals(curve.to_frame())
         True
         """
-        _require_room(self.optimized)
+        unread = [best.shape for best in self.optimized if is_lazy(best)]
+        require_memory(
+            8.0 * sum(N * D for N, D in unread),
+            f"the attributions of {len(unread)} explanations",
+            "save the front() alone, or single explanations",
+        )
         self.prove(len(self.optimized))
         proved = [best for best in self.optimized if not is_lazy(best)]
         missing = [best for best in self.optimized if is_lazy(best)]
-        unread = [f"no attributions were found for {best!r}" for best in missing]
-        failures = (*self.failures, *unread)
+        unsolved = [f"no attributions were found for {best!r}" for best in missing]
+        failures = (*self.failures, *unsolved)
         whole = replace(self, optimized=tuple(proved), failures=failures)
         super(TradeOffs, whole).save(path)
 
@@ -650,14 +602,9 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
                 mine,
             )
             parts.append(plain)
-            kind, index = (
-                ("baselines", place - count)
-                if place >= count
-                else (
-                    "optimized",
-                    place,
-                )
-            )
+            kind, index = "optimized", place
+            if place >= count:
+                kind, index = "baselines", place - count
             own |= {f"{kind}.{index}.{name}": array for name, array in mine.items()}
         header |= {"optimized": parts[:count], "baselines": parts[count:]}
         if header["bounds"] is None:
@@ -734,56 +681,48 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         title = f"{len(self.optimized)} optimized, {len(self.baselines)} others"
         if self.quantity is not None:
             title = f"Explanations of the {self.quantity}: {title}"
-        names = self.losses
+        names, best = self.losses, self.optimized
         head = [
             "method",
             *(f"weight of {name}" for name in names),
             *names,
             *self.share_columns.values(),
-            *_ERRORS,
+            "gap",
+            "target error",
         ]
-        rows = [_row(self, explanation) for explanation in _shown(self)]
-        facts = dict(_facts(self))
+        spread = np.linspace(0, len(best) - 1, min(_N_ROWS, len(best))).round()
+        shown = [best[place] for place in spread.astype(int)]
+        gaps = [one.gap for one in best if one.gap is not None]
+        proof = "not optimized: nothing is proved of them"
+        if gaps:
+            targets = "; ".join(targets_in_words(best))
+            proof = f"gap at most {max(gaps):.1e} (optimization) · {targets}"
+        lines = [f"at the knee: {self.in_words()}"] if best else []
+        if self.failures:
+            lines.append(f"not solved: {len(self.failures)}")
+        if self.interrupted:
+            lines.append("interrupted: yes")
         return Card(
             title=title,
             subtitle="a row for each: weights, losses in their units, shares of losses",
-            table=CardTable(head, rows),
-            proof=facts.pop("gap", "not optimized: nothing is proved of them"),
-            lines=[f"{name}: {text}" for name, text in facts.items()],
+            table=CardTable(head, [self._cells(x) for x in (*shown, *self.baselines)]),
+            proof=proof,
+            lines=lines,
         )
 
-    def _columns(self) -> list[str]:
-        parameters = dict.fromkeys(
-            name for e in self.baselines for name in e.parameters
-        )
+    def _cells(self, explanation: Explanation) -> list[str]:
+        """A row of the card; the error of the target stands beside the gap."""
+        rates, losses = explanation.rates, explanation.losses
+        errors = "", ""
+        if explanation.gap is not None:
+            errors = f"{explanation.gap:.1e}", target_error_cell(explanation)
         return [
-            "method",
-            *(f"weight.{name}" for name in self.losses),
-            *(f"parameter.{name}" for name in parameters),
-            *(f"loss.{name}" for name in self.losses),
-            "objective",
-            "gap",
-            "target_error",
-            "on_front",
-            "seconds",
-            "target",
-            *self.share_columns.values(),
+            explanation.method,
+            *(f"{rates[k]:.4g}" if k in rates else "" for k in self.losses),
+            *(f"{losses[name]:.6g}" for name in self.losses),
+            *map(in_percent, self.shares(explanation).values()),
+            *errors,
         ]
-
-    def _row(self, explanation: Explanation, on_front: bool) -> dict[str, Any]:
-        return {
-            "method": explanation.method,
-            **_prefixed("weight", explanation.rates),
-            **_prefixed("parameter", explanation.parameters),
-            **_prefixed("loss", explanation.losses),
-            "objective": explanation.objective,
-            "gap": explanation.gap,
-            "target_error": explanation.target_error,
-            "on_front": on_front,
-            "seconds": explanation.seconds,
-            "target": None if explanation.gap is None else target_in_words(explanation),
-            **self.shares(explanation),
-        }
 
     @property
     def share_columns(self) -> dict[str, str]:
@@ -817,27 +756,14 @@ def _sums_of(
     return dict.fromkeys(sorted(shared), 0.0)
 
 
-def _require_room(optimized: Sequence[Explanation]) -> None:
-    """Refuse to compute more attributions than fit into memory."""
-    unread = [best.shape for best in optimized if is_lazy(best)]
-    require_memory(
-        8.0 * sum(N * D for N, D in unread),
-        f"the attributions of {len(unread)} explanations",
-        "save the front() alone, or single explanations",
-    )
-
-
 def _with_counts(frame: pd.DataFrame) -> pd.DataFrame:
     """The table with parameters that stay whole numbers, or flags, beside blanks."""
     names = [column for column in frame if str(column).startswith("parameter.")]
     return frame.assign(**{str(name): frame[name].convert_dtypes() for name in names})
 
 
-def _prefixed(prefix: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    return {f"{prefix}.{name}": value for name, value in values.items()}
-
-
-def _pick(
-    explanations: Iterable[Explanation], front: NDArray[np.bool_]
-) -> tuple[Explanation, ...]:
-    return tuple(e for e, keep in zip(explanations, front, strict=True) if keep)
+def _columns(
+    prefix: str, names: Iterable[str], told: Sequence[Mapping[str, Any]]
+) -> dict[str, list[Any]]:
+    """A column for each name, blank for rows that do not tell it."""
+    return {f"{prefix}.{k}": [own.get(k, math.nan) for own in told] for k in names}

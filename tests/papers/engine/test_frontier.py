@@ -8,7 +8,7 @@ from reproduction import solved, with_baseline
 
 import propopt as po
 from papers.engine import statements
-from propopt.explaining.frontier import Frontier
+from papers.engine.frontier import Frontier
 
 
 def gradients(rng):
