@@ -241,19 +241,13 @@ class MethodAtPoints:
     def read(cls, explain: object, X: object, function: Function | None = None) -> Self:
         """The method with the points, read as its function reads them."""
         if isinstance(explain, BaselineMethod):
-            return cls._of(explain.begin(), X, explain.function)
+            explain, function = explain.begin(), explain.function
         if not callable(explain):
             raise InvalidInput(
                 "explain: expected a callable from points to attributions, got "
                 f"{type(explain).__name__}; propopt.metrics.BaselineMethod makes one "
                 "of an explainer and a function"
             )
-        return cls._of(explain, X, function)
-
-    @classmethod
-    def _of(
-        cls, explain: ExplanationMethod, X: object, function: Function | None
-    ) -> Self:
         if function is None:
             points, labels = read_points(X, "X")
             return cls(explain=explain, points=points, labels=labels, schema=None)
@@ -356,7 +350,8 @@ class Metric(ABC):
         changed = [
             f"{field.name}={_short(value)}"
             for field in dataclasses.fields(self)
-            if not _same(value := getattr(self, field.name), field.default)
+            if isinstance(value := getattr(self, field.name), _TABLES)
+            or value != field.default
         ]
         kind = type(self).__name__
         return f"{kind}({', '.join(changed)})" if changed else kind
@@ -484,13 +479,10 @@ class OutputRobustnessMetric(Metric):
         """The number of each row."""
 
 
-def _same(value: Any, default: Any) -> bool:
-    if isinstance(value, np.ndarray | pd.DataFrame | pd.Series):
-        return False
-    return bool(value == default)
+_TABLES: Final = (np.ndarray, pd.DataFrame, pd.Series)
 
 
 def _short(value: Any) -> str:
-    if isinstance(value, np.ndarray | pd.DataFrame | pd.Series):
+    if isinstance(value, _TABLES):
         return "x".join(map(str, value.shape))
     return repr(value)
