@@ -50,38 +50,23 @@ LEAST_STEP: Final = 0.02
 """|v_j| shorter than this, over the distance of the outermost bins, says nothing."""
 
 
-def warn_of_estimates(subject: LimeSubject) -> None:
-    """Say why coefficients are no exact ones."""
-    warnings.warn(
-        f"exact_lime: coefficients are estimated from {subject.n_draws:,} draws "
-        f"around each row, as {subject.reason}",
-        EstimatedWarning,
-        stacklevel=4,
-    )
-
-
 def found_limits(
-    subject: LimeSubject,
     limits: Limits,
-    request: Request,
-    units: PackageUnits,
-) -> Findings:
-    """Limits at the rows of a subject, with what is known of the surrogates."""
-    values = subject.function.value_at(subject.points, subject.labels)
-    shares = effective_share(subject.law, subject.points)
-    details = details_of(limits, values, shares)
-    return in_units(limits, details, subject.law, request, units)
-
-
-def in_units(
-    limits: Limits,
-    details: dict[str, Array],
+    at_rows: tuple[Values, Values],  # f at the rows, and effective shares
     law: LimeLaw,
     request: Request,
     units: PackageUnits,
 ) -> Findings:
-    """The limits in the units that were asked for."""
+    """Limits in the units that were asked for, and what is known of the surrogates."""
+    values, shares = at_rows
     errors = limits.standard_errors
+    details = {
+        "intercept": limits.intercept,
+        "local_gap": values - (limits.intercept + limits.coefficients.sum(axis=1)),
+        "alpha": limits.alpha,
+        "mean_weight": np.exp(limits.log_weight),
+        "effective_share": shares,
+    }
     if units == "output":
         return Findings(
             attributions=limits.coefficients,
@@ -95,18 +80,6 @@ def in_units(
         standard_errors=None if errors is None else _per_step(errors, abs(steps)),
         details={**details, "steps": steps, "undefined": undefined},
     )
-
-
-def details_of(limits: Limits, values: Values, shares: Values) -> dict[str, Array]:
-    """What is known of the surrogates, of f at the rows and effective shares."""
-    at_row = limits.intercept + limits.coefficients.sum(axis=1)
-    return {
-        "intercept": limits.intercept,
-        "local_gap": values - at_row,
-        "alpha": limits.alpha,
-        "mean_weight": np.exp(limits.log_weight),
-        "effective_share": shares,
-    }
 
 
 def _steps(law: LimeLaw, request: Request) -> Array:
@@ -139,9 +112,9 @@ def _at_widths(
     shares = effective_share(law, points, widths)
     for m, width in enumerate(grid.tolist()):
         some = slice(m * n, (m + 1) * n)
-        own = limits.at(some)
-        details = details_of(own, values, shares[some])
-        yield in_units(own, details, law.with_width(width), request, units)
+        own = law.with_width(width)
+        at_rows = values, shares[some]
+        yield found_limits(limits.at(some), at_rows, own, request, units)
 
 
 # ---- Tabular LIME without sampling noise: what its coefficients tend to
@@ -330,7 +303,7 @@ class ExactLime(Baseline):
         request = Request(
             function=function, points=points, labels=labels, rng=read_rng(rng)
         )
-        subject = self.subject_of(request)
+        subject = self._subject(request)
         grid = read_widths(widths, subject.law.kernel_width)
         try:
             findings = list(_at_widths(subject, request, grid, self.units))
@@ -340,7 +313,10 @@ class ExactLime(Baseline):
         rows = -(-(function.calls.rows - before) // len(grid))
         seconds = (time.perf_counter() - start) / len(grid)
         return tuple(
-            self.explanation_at(width, request, result, rows, seconds)
+            replace(
+                self._explanation(request, result, rows, seconds),
+                parameters={**self.parameters, "kernel_width": width},
+            )
             for result, width in zip(findings, grid.tolist(), strict=True)
         )
 
@@ -372,22 +348,20 @@ class ExactLime(Baseline):
         return 0
 
     def _findings(self, request: Request) -> Findings:
-        subject, limits = limits_or_estimates(self.subject_of(request))
+        subject, limits = limits_or_estimates(self._subject(request))
         if subject.exact is None:
-            warn_of_estimates(subject)
+            warnings.warn(
+                f"exact_lime: coefficients are estimated from {subject.n_draws:,} "
+                f"draws around each row, as {subject.reason}",
+                EstimatedWarning,
+                stacklevel=3,
+            )
         request.advance(len(request.points))
-        return found_limits(subject, limits, request, self.units)
+        values = subject.function.value_at(subject.points, subject.labels)
+        shares = effective_share(subject.law, subject.points)
+        return found_limits(limits, (values, shares), subject.law, request, self.units)
 
-    def explanation_at(
-        self, width: float, request: Request, found: Findings, rows: int, seconds: float
-    ) -> Explanation:
-        """What was found at one width of many, in so many rows and seconds."""
-        return replace(
-            self._explanation(request, found, rows, seconds),
-            parameters={**self.parameters, "kernel_width": width},
-        )
-
-    def subject_of(self, request: Request) -> LimeSubject:
+    def _subject(self, request: Request) -> LimeSubject:
         """The function, the law and the rows of a request."""
         function, points, own = request.function, request.points, self.background
         rows = points if own is None else same_columns(own, request)

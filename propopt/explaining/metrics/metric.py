@@ -241,7 +241,7 @@ class MethodAtPoints:
     def read(cls, explain: object, X: object, function: Function | None = None) -> Self:
         """The method with the points, read as its function reads them."""
         if isinstance(explain, BaselineMethod):
-            explain, function = explain.begin(), explain.function
+            function, explain = explain.function, explain.begin()
         if not callable(explain):
             raise InvalidInput(
                 "explain: expected a callable from points to attributions, got "
