@@ -345,52 +345,35 @@ OrderBy: TypeAlias = Literal["size", "value"]
 _LENGTH = np.sqrt(2.0)  # of a form with two entries ±1
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class RowOrder:
-    """All pairs of the features that are compared in one row."""
+def compared(
+    w: Array,
+    row: int,
+    features: Positions,
+    near: NearOptimal,
+    beta: float,
+    scatter: TargetScatter,
+    by: OrderBy,
+) -> tuple[Array, NDArray[np.bool_]]:
+    """All pairs of some features of a row, whose attributions are w: (d, d) each.
 
-    # (d, d): the least rise of the objective at which feature d is no longer above e
-    prices: Array
-    above: NDArray[np.bool_]
-
-    @classmethod
-    def of(
-        cls,
-        w: Array,
-        row: int,
-        features: Positions,
-        near: NearOptimal,
-        beta: float,
-        scatter: TargetScatter,
-        by: OrderBy,
-    ) -> RowOrder:
-        """The pairs of these features of a row, whose attributions are w (d,)."""
-        signs = np.ones(len(w)) if by == "value" else np.where(w < 0.0, -1.0, 1.0)
-        keys = signs * w
-        block = near.hessian.block_of(row, features) * np.outer(signs, signs)
-        own = np.diag(block)
-        sums = own[:, None] + own
-        pairs = [(keys[:, None] - keys, np.maximum(sums - 2.0 * block, 0.0))]
-        errors = scatter.of_pairs(row, features, signs)
-        if by == "size":
-            pairs.append((keys[:, None] + keys, np.maximum(sums + 2.0 * block, 0.0)))
-        prices, above = np.full(block.shape, np.inf), np.ones(block.shape, dtype=bool)
-        for (forms, variances), error in zip(pairs, errors, strict=False):
-            ahead = np.maximum(forms, 0.0)
-            prices = np.minimum(prices, near.price(ahead, variances, _LENGTH))
-            above &= forms > near.reach(beta, variances, _LENGTH) + error
-        return cls(prices, above)
-
-    @property
-    def best_ranks(self) -> NDArray[np.int64]:
-        """One more than the features that are certainly above, shape (d,)."""
-        return 1 + np.count_nonzero(self.above, axis=0)
-
-    @property
-    def worst_ranks(self) -> NDArray[np.int64]:
-        """All but the features that are certainly below, shape (d,)."""
-        return len(self.above) - np.count_nonzero(self.above, axis=1)
+    The least rise of the objective at which feature d is no longer above e, and whether
+    it certainly is above.
+    """
+    signs = np.ones(len(w)) if by == "value" else np.where(w < 0.0, -1.0, 1.0)
+    keys = signs * w
+    block = near.hessian.block_of(row, features) * np.outer(signs, signs)
+    own = np.diag(block)
+    sums = own[:, None] + own
+    pairs = [(keys[:, None] - keys, np.maximum(sums - 2.0 * block, 0.0))]
+    errors = scatter.of_pairs(row, features, signs)
+    if by == "size":
+        pairs.append((keys[:, None] + keys, np.maximum(sums + 2.0 * block, 0.0)))
+    prices, above = np.full(block.shape, np.inf), np.ones(block.shape, dtype=bool)
+    for (forms, variances), error in zip(pairs, errors, strict=False):
+        ahead = np.maximum(forms, 0.0)
+        prices = np.minimum(prices, near.price(ahead, variances, _LENGTH))
+        above &= forms > near.reach(beta, variances, _LENGTH) + error
+    return prices, above
 
 
 def in_order(W: Array, by: OrderBy, present: Truths) -> NDArray[np.intp]:
@@ -782,12 +765,14 @@ class _Statements:
         for n in self.rows:
             here = np.flatnonzero(self.present[n])
             w, every = W[n, here], np.ones((1, len(here)), bool)
-            pairs = RowOrder.of(
+            rises, above = compared(
                 w, n, here, self.near, self.beta, self.scatter, self.order
             )
-            best[n, here], worst[n, here] = pairs.best_ranks, pairs.worst_ranks
+            # after those certainly above, before those certainly below
+            best[n, here] = 1 + np.count_nonzero(above, axis=0)
+            worst[n, here] = len(here) - np.count_nonzero(above, axis=1)
             indices = in_order(w[None], self.order, every)[0]
-            following = pairs.prices[indices[:-1], indices[1:]]
+            following = rises[indices[:-1], indices[1:]]
             prices[n, : len(following)] = following
         return best, worst, prices
 

@@ -49,6 +49,7 @@ from propopt.base.arrays import Array, Attributions, Positions, Sparse
 from propopt.base.errors import Refused
 from propopt.base.resources import Budget
 from propopt.losses import GradientMatching, Program, PropertyLoss
+from propopt.losses.algebra import _Recast
 from propopt.losses.completeness import Totals, along, spread
 from propopt.losses.linear_algebra import (
     Components,
@@ -58,10 +59,8 @@ from propopt.losses.linear_algebra import (
 )
 from propopt.losses.maps import (
     Identity,
-    LinearMap,
     OverEntries,
     OverPoints,
-    Penalty,
     RowSums,
     Squared,
 )
@@ -471,25 +470,9 @@ class ConstrainedPart:
         """H of V, for what is :meth:`free`."""
         losses, totals = self.program.losses, self.totals
         if totals is not None:
-            losses = tuple(_Curving(loss, totals.loss(loss).map) for loss in losses)
+            # without targets, which have no part in H
+            losses = tuple(_Recast(x, totals.loss(x).map, 0.0) for x in losses)
         return QuadraticPart(Program(losses, (), self.program.shape))
-
-
-@final
-class _Curving(PropertyLoss):
-    """A loss with another map and without its target, which has no part in H."""
-
-    def __init__(self, loss: PropertyLoss, over: LinearMap) -> None:
-        self.name = loss.name
-        self._map, self._penalty = over, loss.penalty
-
-    @property
-    def map(self) -> LinearMap:
-        return self._map
-
-    @property
-    def penalty(self) -> Penalty:
-        return self._penalty
 
 
 # ---- The attributions that other losses leave least of, among those whose rows add up
