@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias, TypeVar, final
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions
 from propopt.base.checks import read_count, read_seed
@@ -223,6 +221,7 @@ def _named(pairs: list[tuple[str, Named]], label: str) -> Mapping[str, Named]:
 class PredictionGap(Noisy, FaithfulnessMetric):
     """Mean of |f(x) − f(x')| where x' has noise in some features only."""
 
+    _of_important: ClassVar[bool]  # whether there is noise in these, or in the others
     k: int | None = None  # how many features are important
 
     def __post_init__(self) -> None:
@@ -231,7 +230,8 @@ class PredictionGap(Noisy, FaithfulnessMetric):
             read_count(self.k, "k")
 
     def _rows(self, task: Request, attributions: Attributions) -> Array:
-        noisy = self._noisy(attributions, read_size(self.k, attributions.shape[1]))
+        size = read_size(self.k, attributions.shape[1])
+        noisy = most_important(attributions, size) == self._of_important
         points, values = task.points, task.value(task.points)
 
         def gap(rows: slice, noise: Array) -> Array:
@@ -239,10 +239,6 @@ class PredictionGap(Noisy, FaithfulnessMetric):
             return np.abs(task.value(moved) - values[rows, None])
 
         return self._reduced(task.fixed, task.rng, gap, lambda gaps: gaps.mean(axis=1))
-
-    @abstractmethod
-    def _noisy(self, attributions: Attributions, size: int) -> NDArray[np.bool_]:
-        """True where there is noise, (N, D)."""
 
 
 @final
@@ -277,9 +273,7 @@ class PGI(PredictionGap):
     """
 
     better: ClassVar[Better] = "higher"
-
-    def _noisy(self, attributions: Attributions, size: int) -> NDArray[np.bool_]:
-        return most_important(attributions, size)
+    _of_important: ClassVar[bool] = True
 
 
 @final
@@ -303,6 +297,4 @@ class PGU(PredictionGap):
     """
 
     better: ClassVar[Better] = "lower"
-
-    def _noisy(self, attributions: Attributions, size: int) -> NDArray[np.bool_]:
-        return ~most_important(attributions, size)
+    _of_important: ClassVar[bool] = False

@@ -18,11 +18,7 @@ from propopt.base.arrays import Array, Attributions, Points, Truths
 from propopt.base.checks import read_seed
 from propopt.base.errors import InvalidInput, PropoptWarning
 from propopt.explaining.explainers import Baseline
-from propopt.explaining.explainers.baseline import (
-    DocumentTable,
-    Request,
-    request_of_document,
-)
+from propopt.explaining.explainers.baseline import Request, request_of_document
 from propopt.functions import Function
 from propopt.functions.function import read_function
 from propopt.functions.texts import DocumentFunction, TextFunction
@@ -416,9 +412,8 @@ class FaithfulnessMetric(Metric):
             raise InvalidInput(f"{self.name}: {reason}")
         points, labels = function.read(X)
         W = attributions_of(explanation, points, labels)
-        table = DocumentTable.of(function, X)
         rows = np.full(len(W), np.nan)
-        for n, document in enumerate(table.documents):
+        for n, document in enumerate(function.documents_of(X)):
             if document.n_words > 0:
                 words = W[n : n + 1, function.text_schema.columns_of(document)]
                 task = request_of_document(function, document, rng)

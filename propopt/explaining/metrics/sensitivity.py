@@ -100,20 +100,18 @@ class Sensitivity(Noisy, RobustnessMetric):
         self._perturbations()
         read_units(self.units)
 
-    def _distance(
-        self,
-        method: MethodAtPoints,
-        rng: np.random.Generator,
-        reduce: Callable[[Array], Array],
-    ) -> Array:
-        """``reduce`` of ‖w(x) − w(x')‖ over x', in the units asked for."""
+    def _over(self, distances: Array) -> Array:
+        """The mean or maximum of each row; distances (n, S)."""
+        return distances.mean(axis=1)
+
+    def _rows(self, method: MethodAtPoints, rng: np.random.Generator) -> Array:
         points, W = method.points, method.W
 
         def distance(rows: slice, noise: Array) -> Array:
             moved = method(points[rows, None] + noise)
             return np.linalg.norm(moved - W[rows, None], axis=-1)
 
-        change = self._reduced(method.fixed, rng, distance, reduce)
+        change = self._reduced(method.fixed, rng, distance, self._over)
         if self.units == "absolute":
             return change
         return quotient(change, np.linalg.norm(W, axis=1))
@@ -146,8 +144,8 @@ class MaxSensitivity(Sensitivity):
     True
     """
 
-    def _rows(self, method: MethodAtPoints, rng: np.random.Generator) -> Array:
-        return self._distance(method, rng, lambda d: d.max(axis=1))
+    def _over(self, distances: Array) -> Array:
+        return distances.max(axis=1)
 
 
 @final
@@ -176,9 +174,6 @@ class AvgSensitivity(Sensitivity):
     >>> AvgSensitivity()(constant, [[1.0, 2.0]])
     array([0.])
     """
-
-    def _rows(self, method: MethodAtPoints, rng: np.random.Generator) -> Array:
-        return self._distance(method, rng, lambda d: d.mean(axis=1))
 
 
 @final
