@@ -157,10 +157,6 @@ class OfEntries(Hessian):
                 variances[some] -= (borne**2).sum(axis=0)
         return self.support.expanded(np.maximum(variances, 0.0)[:, None])
 
-    @property
-    def _is_affordable(self) -> bool:
-        return inverse_size(self._parts) <= MOST_ENTRIES
-
     @cached_property
     def _matrix(self) -> Sparse:
         """H (P, P)."""
@@ -181,7 +177,7 @@ class OfEntries(Hessian):
     @cached_property
     def _inverse(self) -> Sparse:
         """H⁻¹ (P, P) without sums."""
-        if not self._is_affordable:
+        if inverse_size(self._parts) > MOST_ENTRIES:
             raise Refused(
                 "entries that are coupled, such as a word of many documents, have an "
                 f"inverse of {inverse_size(self._parts):,.0f} numbers, and at most "
@@ -226,7 +222,7 @@ MOST_DIAGONALIZED = 2_000
 """Points from which conjugate gradients are cheaper than an eigenbasis, O(N³)."""
 
 _MOST_STEPS = 2_000
-_REDUCTION, _ROUGHLY = 1e-26, 1e-16
+_REDUCTION, ROUGHLY = 1e-26, 1e-16
 """Of the energy of the residual: thirteen digits, and the eight that errors need."""
 
 
@@ -279,11 +275,6 @@ class Iterated(Hessian):
     shape: tuple[int, int]  # N and D
     reduction: float = _REDUCTION  # of the energy of the residual
 
-    @property
-    def roughly(self) -> Iterated:
-        """The same to eight digits, for scatters and errors."""
-        return replace(self, reduction=_ROUGHLY)
-
     def solve(self, E: Array) -> Array:
         X, residual = np.zeros(self.shape), np.array(E, dtype=np.float64)
         conjugate_gradients(
@@ -302,7 +293,12 @@ class Iterated(Hessian):
 
     def inverse_block(self, row: int) -> Array:
         _, D = self.shape
-        return np.stack([self._column(row, d)[row] for d in range(D)])
+        block = np.empty((D, D))
+        for d in range(D):
+            unit = np.zeros(self.shape)
+            unit[row, d] = 1.0
+            block[d] = self.solve(unit)[row]
+        return block
 
     def inverse_diagonal(self) -> Attributions:
         """The diagonal of H⁻¹, one system for each entry."""
@@ -310,11 +306,6 @@ class Iterated(Hessian):
             f"the diagonal of the inverse takes {self.shape[0] * self.shape[1]:,} "
             "systems; ask for the blocks of some rows"
         )
-
-    def _column(self, row: int, feature: int) -> Array:
-        unit = np.zeros(self.shape)
-        unit[row, feature] = 1.0
-        return self.solve(unit)
 
 
 @final

@@ -166,7 +166,10 @@ def _points(
         if totals.is_shared:
             farthest = _far_complete(G, joined, totals)
         else:
-            farthest = None if G is None else _far_own(program, joined, totals, G)
+            # where rows add up over entries of their own: of losses over these
+            farthest = nearest
+            if G is not None and joined:
+                farthest = smoothest(program, joined, G)
         return _Complete(nearest, farthest, joined), lambda loss: loss
     support = counted(program)
     if support is None:
@@ -240,13 +243,6 @@ def _far_complete(
     far = V if free.only is not None else free.expanded(free.coordinates(V))
     tilt = float(np.abs(along(far, totals.axis)).max())
     return totals.expanded(far) if tilt <= _EXACT * float(np.abs(G).max()) else None
-
-
-def _far_own(
-    program: Program, joined: Sequence[PropertyLoss], totals: Totals, G: Attributions
-) -> Attributions | None:
-    """The same where rows add up over entries of their own: of losses over these."""
-    return smoothest(program, joined, G) if joined else totals.expanded(G)
 
 
 def matched_target(program: Program) -> Attributions | None:

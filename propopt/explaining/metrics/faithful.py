@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypeAlias, final, get_args
+from typing import Any, ClassVar, Literal, TypeAlias, final
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
 from propopt.base.arrays import Array, Attributions
-from propopt.base.checks import read_array, read_count, read_nonnegative
+from propopt.base.checks import known_word, read_array, read_count, read_nonnegative
 from propopt.base.errors import InvalidInput
 from propopt.explaining.explainers.baseline import Request
 from propopt.explaining.explainers.shapley_values import (
@@ -30,7 +30,6 @@ from propopt.explaining.metrics.metric import (
     quotient,
     read_size,
     read_task,
-    read_units,
 )
 from propopt.explaining.metrics.sensitivity import Noisy, sampled
 from propopt.functions import Function
@@ -105,10 +104,7 @@ class Infidelity(Noisy, FaithfulnessMetric):
 
     def __post_init__(self) -> None:
         self._perturbations()
-        if self.rescaling not in get_args(Rescaling):
-            raise InvalidInput(
-                f"rescaling: expected 'none' or 'best', got {self.rescaling!r}"
-            )
+        known_word(self.rescaling, Rescaling, "rescaling")
 
     def parts(
         self,
@@ -191,7 +187,7 @@ class CompletenessGap(FaithfulnessMetric):
     units: AbsoluteOrRelative = "absolute"
 
     def __post_init__(self) -> None:
-        read_units(self.units)
+        known_word(self.units, AbsoluteOrRelative, "units")
         if self.background is not None:
             object.__setattr__(self, "background", checked_background(self.background))
 

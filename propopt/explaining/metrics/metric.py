@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Final, Literal, Self, TypeAlias, get_args
+from typing import Any, ClassVar, Final, Literal, Self, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -76,12 +76,6 @@ def attributions_of(
             f"{attributions.shape}"
         )
     return attributions
-
-
-def read_units(units: object) -> None:
-    """Refuse units that are neither relative nor absolute."""
-    if units not in get_args(AbsoluteOrRelative):
-        raise InvalidInput(f"units: expected 'absolute' or 'relative', got {units!r}")
 
 
 BACKGROUND_OF_TEXTS: Final = (

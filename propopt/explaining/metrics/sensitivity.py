@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array
-from propopt.base.checks import read_positive
+from propopt.base.checks import known_word, read_positive
 from propopt.explaining.explainers.baseline import Request
 from propopt.explaining.metrics.metric import (
     AbsoluteOrRelative,
@@ -21,7 +21,6 @@ from propopt.explaining.metrics.metric import (
     OutputRobustnessMetric,
     RobustnessMetric,
     quotient,
-    read_units,
 )
 from propopt.functions import Function
 from propopt.laws.perturbations import Distribution, Perturbations
@@ -98,7 +97,7 @@ class Sensitivity(Noisy, RobustnessMetric):
 
     def __post_init__(self) -> None:
         self._perturbations()
-        read_units(self.units)
+        known_word(self.units, AbsoluteOrRelative, "units")
 
     def _over(self, distances: Array) -> Array:
         """The mean or maximum of each row; distances (n, S)."""
