@@ -44,11 +44,16 @@ from propopt.base.checks import known_word, read_nonnegative
 from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.text import Quantity, rounded_percent
-from propopt.losses import GradientMatching, Objective, Program, PropertyLoss
-from propopt.losses.maps import Identity, Squared
+from propopt.losses import GradientMatching, Objective, Program
+from propopt.losses.maps import Identity
 from propopt.losses.restricted import counted, is_complete
 from propopt.results.certificate import Certificate
-from propopt.results.hessian import ConstrainedPart, Hessian, QuadraticPart
+from propopt.results.hessian import (
+    ConstrainedPart,
+    Hessian,
+    QuadraticPart,
+    is_squared,
+)
 from propopt.results.result import Result
 from propopt.results.target_error import Scatter, TargetError
 from propopt.tables.frames import Labels
@@ -159,12 +164,10 @@ def _priced(best: Optimum, program: Program) -> Program:
 def _modulus(program: Program, rates: Array) -> float:
     """Σ of the weights of squared losses of W itself."""
     pairs = zip(rates.tolist(), program.losses, strict=True)
-    own = (c for c, loss in pairs if isinstance(loss.map, Identity) and _squared(loss))
+    own = (
+        c for c, loss in pairs if isinstance(loss.map, Identity) and is_squared(loss)
+    )
     return math.fsum(own)
-
-
-def _squared(loss: PropertyLoss) -> bool:
-    return isinstance(loss.penalty, Squared)
 
 
 def _excess(best: Optimum, program: Program, certificate: Certificate) -> float:
@@ -302,7 +305,8 @@ def _targets(best: Optimum, program: Program) -> list[GradientMatching]:
 
 def _is_linear(program: Program) -> bool:
     """Whether W is linear in its target: squared losses, and sums of rows at most."""
-    return all(map(is_complete, program.bounds)) and all(map(_squared, program.losses))
+    are_squared = all(map(is_squared, program.losses))
+    return are_squared and all(map(is_complete, program.bounds))
 
 
 def _given(best: Optimum) -> TargetScatter:

@@ -320,7 +320,7 @@ class QuadraticPart:
     def hessian(self, weights: Array) -> Hessian:
         """H for these weights, in the order of the losses of the program."""
         pairs = zip(weights.tolist(), self.program.losses, strict=True)
-        terms = [(c, loss) for c, loss in pairs if c > 0.0 and _is_squared(loss)]
+        terms = [(c, loss) for c, loss in pairs if c > 0.0 and is_squared(loss)]
         if not any(isinstance(loss.map, Identity) for _, loss in terms):
             raise Refused(
                 "the quadratic part has no inverse: no squared gradient-matching loss "
@@ -335,7 +335,7 @@ class QuadraticPart:
     @cached_property
     def _squared(self) -> tuple[int, ...]:
         losses = self.program.losses
-        return tuple(k for k, loss in enumerate(losses) if _is_squared(loss))
+        return tuple(k for k, loss in enumerate(losses) if is_squared(loss))
 
     @cached_property
     def _entries(self) -> Support | None:
@@ -371,7 +371,8 @@ class QuadraticPart:
         return Diagonalized(points, features, values)
 
 
-def _is_squared(loss: PropertyLoss) -> bool:
+def is_squared(loss: PropertyLoss) -> bool:
+    """Whether the loss is a sum of squares."""
     return isinstance(loss.penalty, Squared)
 
 
@@ -427,7 +428,7 @@ class ConstrainedPart:
         start = np.zeros(shape) if totals is None else totals.fixed
         slope = np.zeros(start.shape)
         for c, loss in zip(weights.tolist(), self.program.losses, strict=True):
-            if c > 0.0 and isinstance(loss.penalty, Squared):
+            if c > 0.0 and is_squared(loss):
                 slope += 0.5 * c * loss.gradient_at(start)
         return np.asarray(start - self.hessian(weights).solve(slope))
 
@@ -506,7 +507,7 @@ def least_among(program: Program, totals: Totals, loss: PropertyLoss) -> float |
 
 
 def _is_known(loss: PropertyLoss) -> bool:
-    return isinstance(loss.map, OverEntries) and isinstance(loss.penalty, Squared)
+    return isinstance(loss.map, OverEntries) and is_squared(loss)
 
 
 def _largest_curvature(loss: PropertyLoss) -> float:

@@ -120,7 +120,11 @@ class Ends:
             at_target={loss.name: points.at_target(own(loss)) for loss in losses},
             far={loss.name: points.far(own(loss)) for loss in losses},
             sizes={loss.name: loss.value_at_zero for loss in faithful},
-            roots=tuple(x.name for x in others if _is_largest_square(x)),
+            roots=tuple(
+                loss.name
+                for loss in others
+                if isinstance(loss.penalty, GroupMax) and loss.penalty.degree == 2
+            ),
         )
 
     def share(self, name: str, loss: float) -> float:
@@ -253,10 +257,6 @@ def matched_target(program: Program) -> Attributions | None:
     return None
 
 
-def _is_largest_square(loss: PropertyLoss) -> bool:
-    return isinstance(loss.penalty, GroupMax) and loss.penalty.degree == 2
-
-
 def _least(
     loss: PropertyLoss, others: Sequence[PropertyLoss], shape: tuple[int, int]
 ) -> float:
@@ -381,11 +381,12 @@ class Shares(Result, kind="propopt shares", noun="saved shares", version=2, eq=T
 
     def to_frame(self) -> pd.DataFrame:
         """One row per number: ``measure``, ``of``, ``value`` and that of the target."""
+        at_target = self.target_differences
         rows = [
             *(("faithfulness kept", k, v, 1.0) for k, v in self.kept.items()),
             *(("removed", k, v, 0.0) for k, v in self.removed.items()),
             *(
-                ("difference between neighbours", k, v, self._target_difference(k))
+                ("difference between neighbours", k, v, at_target.get(k, math.nan))
                 for k, v in self.differences.items()
             ),
             ("rms", "attributions", self.rms, self.target_rms),
@@ -405,7 +406,7 @@ class Shares(Result, kind="propopt shares", noun="saved shares", version=2, eq=T
         for name, difference in self.differences.items():
             yield (
                 f"neighbours differ by {difference:.3g}"
-                f"{_beside(self._target_difference(name))}, {name}"
+                f"{_beside(self.target_differences.get(name, math.nan))}, {name}"
             )
         yield f"rms attribution {self.rms:.3g}{_beside(self.target_rms)}"
         if self.n_zero:
@@ -444,9 +445,6 @@ class Shares(Result, kind="propopt shares", noun="saved shares", version=2, eq=T
         ]
         known = [words for share, words in parts if math.isfinite(share)]
         return ", ".join(known) or "No share is defined"
-
-    def _target_difference(self, name: str) -> float:
-        return self.target_differences.get(name, math.nan)
 
 
 def shares_of(

@@ -41,10 +41,6 @@ from propopt.tables.frames import Labels
 # ---- What every baseline has in common: tables in, one :class:`Explanation` out
 
 
-def _silently(n_points: float) -> None:
-    del n_points
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Request:
     """A function, the points at which to explain it, and a source of randomness."""
@@ -55,7 +51,7 @@ class Request:
     labels: Labels  # the names that came with X
     rng: np.random.Generator  # where every draw comes from
     # is told how many points were finished; may be a fraction
-    advance: Callable[[float], None] = _silently
+    advance: Callable[[float], None] = lambda _: None
 
     @cached_property
     def categorical(self) -> NDArray[np.bool_]:

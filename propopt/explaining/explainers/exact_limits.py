@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from propopt.base.arrays import Array, Attributions, Points, Values
+from propopt.base.arrays import Array, Attributions, Values
 from propopt.base.checks import read_count, read_positive, read_rng
 from propopt.base.errors import EstimatedWarning, InvalidInput, Refused
 from propopt.explaining.explainers.baseline import (
@@ -40,7 +40,6 @@ from propopt.lime.paths import read_widths
 from propopt.lime.text.text_reading import TextLaw
 from propopt.results.explanation import Explanation, Parameter
 from propopt.structures.products.sums import NoProducts
-from propopt.tables.schema import TableSchema
 
 
 # ---- Tabular LIME without sampling noise
@@ -320,23 +319,6 @@ class ExactLime(Baseline):
             for result, width in zip(findings, grid.tolist(), strict=True)
         )
 
-    def law_of(self, points: Points, schema: TableSchema | None) -> LimeLaw:
-        """The law of LIME's samples, its bins those of points (B, D)."""
-        if isinstance(self.law, LimeLaw):
-            return self._with_width(self.law)
-        if isinstance(self.law, TextLaw):
-            raise InvalidInput(
-                "law: a TextLaw deletes words of documents, and X is a table"
-            )
-        return law_named(
-            self.law,
-            points if schema is None else schema.decode(points),
-            schema,
-            n_bins=self.n_bins,
-            weights=self.weights,
-            kernel_width=self.kernel_width,
-        )
-
     def _expected(self, request: Request) -> int:
         at = request.function
         if isinstance(at, DocumentFunction) and at.function.is_read:
@@ -365,7 +347,21 @@ class ExactLime(Baseline):
         """The function, the law and the rows of a request."""
         function, points, own = request.function, request.points, self.background
         rows = points if own is None else same_columns(own, request)
-        law = self.law_of(rows, function.schema)
+        if isinstance(self.law, LimeLaw):
+            law = self._with_width(self.law)
+        elif isinstance(self.law, TextLaw):
+            raise InvalidInput(
+                "law: a TextLaw deletes words of documents, and X is a table"
+            )
+        else:
+            law = law_named(
+                self.law,
+                rows if function.schema is None else function.schema.decode(rows),
+                function.schema,
+                n_bins=self.n_bins,
+                weights=self.weights,
+                kernel_width=self.kernel_width,
+            )
         return LimeSubject(
             function=function,
             law=law.aligned(request.labels, points.shape[1]),

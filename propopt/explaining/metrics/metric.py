@@ -137,14 +137,6 @@ def read_size(k: int | None, n_features: int) -> int:
     return k
 
 
-def most_important(attributions: Attributions, k: int) -> NDArray[np.bool_]:
-    """True for the k largest |w| of each row; of equal ones, those that come first."""
-    order = np.argsort(-np.abs(attributions), axis=1, kind="stable")
-    chosen = np.zeros(attributions.shape, dtype=bool)
-    np.put_along_axis(chosen, order[:, :k], values=True, axis=1)
-    return chosen
-
-
 # ---- Explanation methods, asked about points and about perturbed copies of them
 
 
