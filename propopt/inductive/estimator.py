@@ -27,11 +27,11 @@ from propopt.inductive.means import MeanName, read_mean
 from propopt.inductive.model import (
     CriterionName,
     Prior,
-    Tuning,
     WeightPair,
     joint,
     read_criterion,
     read_weights,
+    tuned,
 )
 from propopt.inductive.posterior import read_features
 from propopt.results.explanation import Explanation, Parameter
@@ -471,8 +471,7 @@ class GaussianProcessExplainer(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 "optimize: needs inducing=None; optimize on a part of the points, then "
                 "give the result"
             )
-        tuning = Tuning(prior=prior, criterion=criterion)
-        return tuning.best(read_restarts(self.n_restarts), rng)
+        return tuned(prior, criterion, read_restarts(self.n_restarts), rng)
 
     @property
     def _weights(self) -> WeightPair:

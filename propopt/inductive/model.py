@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, TypeAlias, final
 
@@ -260,61 +260,43 @@ _WEIGHT_RANGE = (1e-8, 1e8)
 """Weights are sought in this range, widened to hold those to start from."""
 
 
-@final
-@dataclass(kw_only=True, eq=False)
-class Tuning:
-    """A search over log weights and the kernel's log hyper-parameters."""
+def tuned(
+    prior: Prior, criterion: Criterion, n_restarts: int, rng: np.random.Generator
+) -> tuple[Prior, float]:
+    """The best of searches from a prior and from random places, and its value.
 
-    prior: Prior  # where the search starts; a weight of zero for smoothness stays
-    criterion: Criterion  # what is maximized
-    _latest: tuple[bytes, ExactPosterior] | None = field(default=None, init=False)
+    Over log weights, of which one of zero for smoothness stays, and the kernel's log
+    hyper-parameters. L-BFGS-B with slopes by central differences: only a step of the
+    kernel's own parameters costs an eigendecomposition, a step of the weights O(n·D).
+    """
+    n_weights = 1 + (prior.weights[1] > 0)
+    logs = np.log(prior.weights[:n_weights])
+    low, high = np.log(_WEIGHT_RANGE)
+    limits = np.column_stack([np.minimum(low, logs), np.maximum(high, logs)])
+    bounds = np.concatenate([limits, prior.kernel.bounds])
+    latest: dict[bytes, ExactPosterior] = {}
 
-    def best(self, n_restarts: int, rng: np.random.Generator) -> tuple[Prior, float]:
-        """The best of searches from here and from random places, and its value.
+    def at(z: Array) -> Prior:
+        smoothness = float(np.exp(z[1])) if n_weights == 2 else 0.0
+        kernel = prior.kernel.at(z[n_weights:])
+        return replace(prior, kernel=kernel, weights=(float(np.exp(z[0])), smoothness))
 
-        L-BFGS-B with slopes by central differences: only a step of the kernel's own
-        parameters costs an eigendecomposition, a step of the weights O(n·D).
-        """
-        bounds = self._bounds()
-        random = rng.uniform(bounds[:, 0], bounds[:, 1], (n_restarts, len(bounds)))
-        results = [
-            minimize(self._cost, start, jac="3-point", bounds=bounds, method="L-BFGS-B")
-            for start in [self._start(), *random]
-        ]
-        best = min(results, key=lambda result: result.fun)
-        return self._prior(best.x), -float(best.fun) * self.prior.rotated.size
+    def cost(z: Array) -> float:
+        own = at(z)
+        key = own.kernel.theta.tobytes()
+        if key not in latest:
+            latest.clear()
+            latest[key] = own.exact()
+        value = criterion(latest[key], own.pull, own.lam, own.mean)
+        return -value / own.rotated.size
 
-    @property
-    def _n_weights(self) -> int:
-        return 1 + (self.prior.weights[1] > 0)
-
-    def _start(self) -> Array:
-        weights = np.log(self.prior.weights[: self._n_weights])
-        return np.concatenate([weights, self.prior.kernel.theta])
-
-    def _bounds(self) -> Array:
-        low, high = np.log(_WEIGHT_RANGE)
-        start = self._start()[: self._n_weights]
-        limits = np.column_stack([np.minimum(low, start), np.maximum(high, start)])
-        return np.concatenate([limits, self.prior.kernel.bounds])
-
-    def _prior(self, z: Array) -> Prior:
-        smoothness = float(np.exp(z[1])) if self._n_weights == 2 else 0.0
-        kernel = self.prior.kernel.at(z[self._n_weights :])
-        weights = float(np.exp(z[0])), smoothness
-        return replace(self.prior, kernel=kernel, weights=weights)
-
-    def _cost(self, z: Array) -> float:
-        prior = self._prior(z)
-        state = self._state(prior)
-        value = self.criterion(state, prior.pull, prior.lam, prior.mean)
-        return -value / prior.rotated.size
-
-    def _state(self, prior: Prior) -> ExactPosterior:
-        key = prior.kernel.theta.tobytes()
-        if self._latest is None or self._latest[0] != key:
-            self._latest = key, prior.exact()
-        return self._latest[1]
+    random = rng.uniform(bounds[:, 0], bounds[:, 1], (n_restarts, len(bounds)))
+    results = [
+        minimize(cost, start, jac="3-point", bounds=bounds, method="L-BFGS-B")
+        for start in [np.concatenate([logs, prior.kernel.theta]), *random]
+    ]
+    best = min(results, key=lambda result: result.fun)
+    return at(best.x), -float(best.fun) * prior.rotated.size
 
 
 def read_criterion(optimize: object) -> Criterion | None:

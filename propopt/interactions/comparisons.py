@@ -492,19 +492,13 @@ def _mean_sizes(
 ) -> PairScores:
     """mean_i |matrix of v_i|: a package evaluates v_i by its table."""
     pairs = games.features.all_sets(2)
-    n_players = len(games.features)
-    sizes = [
-        np.abs(matrix(_game_of(values), n_players)[pairs[:, 0], pairs[:, 1]])
-        for values in games.table
-    ]
+    n_players, sizes = len(games.features), []
+    for values in games.table:
+
+        def game(subsets: Any, table: Values = values) -> Values:
+            """From subsets as bits (q, M) to their values."""
+            bits = np.asarray(subsets).astype(np.intp)
+            return table[bits @ (1 << np.arange(bits.shape[1]))]
+
+        sizes.append(np.abs(matrix(game, n_players)[pairs[:, 0], pairs[:, 1]]))
     return games.scores(np.mean(sizes, axis=0), method)
-
-
-def _game_of(table: Values) -> Callable[[Any], Values]:
-    """From subsets as bits (q, M) to their values."""
-
-    def game(subsets: Any) -> Values:
-        bits = np.asarray(subsets).astype(np.intp)
-        return table[bits @ (1 << np.arange(bits.shape[1]))]
-
-    return game

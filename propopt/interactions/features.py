@@ -48,7 +48,13 @@ class Features:
     ) -> Features:
         """One feature for each column, but one for each group; names (D,)."""
         if isinstance(groups, TableSchema):
-            groups = _one_hot_groups(groups, names)
+            header = list(groups.header)
+            if header != list(names):
+                raise InvalidInput(
+                    f"groups: the schema has the columns {listed(header)}, and the "
+                    f"table {listed(list(names))}"
+                )
+            groups = encoded_groups(groups)
         group_of = _group_of({} if groups is None else groups, names)
         members: dict[Hashable, list[int]] = {}
         for place, name in enumerate(names):
@@ -108,19 +114,6 @@ def pairs_matrix(values: Values, pairs: Places, n_features: int) -> Array:
 def encoded_groups(schema: TableSchema) -> dict[Hashable, Sequence[Hashable]]:
     """Columns that one-hot encode a feature, by its name."""
     return {own.name: own.members for own in schema.columns if isinstance(own, OneHot)}
-
-
-def _one_hot_groups(
-    schema: TableSchema, names: Sequence[Hashable]
-) -> dict[Hashable, Sequence[Hashable]]:
-    """Groups of a schema, of the table that it is of."""
-    header = list(schema.header)
-    if header != list(names):
-        raise InvalidInput(
-            f"groups: the schema has the columns {listed(header)}, and the table "
-            f"{listed(list(names))}"
-        )
-    return encoded_groups(schema)
 
 
 def _group_of(

@@ -341,8 +341,11 @@ class Learner:
 
     def fresh(self, kept: NDArray[np.bool_], table: Any, seed: int) -> Any:
         """A clone for a table without some columns; kept (D,)."""
-        if self._alone:
-            return self._seeded_copy(seed)
+        if self._alone:  # the same as a clone with its seed, in a tenth of the time
+            model = deepcopy(self._clone)
+            if self._free:
+                model.random_state = seed
+            return model
         model = unfitted_copy(self.estimator)
         if self._free:
             model.set_params(**dict.fromkeys(self._free, seed))
@@ -371,13 +374,6 @@ class Learner:
             and not (value is None or isinstance(value, str))
             for name, value in self.estimator.get_params().items()
         )
-
-    def _seeded_copy(self, seed: int) -> Any:
-        """The same as a clone with its seed, in a tenth of the time."""
-        model = deepcopy(self._clone)
-        if self._free:
-            model.random_state = seed
-        return model
 
     @cached_property
     def _clone(self) -> Any:

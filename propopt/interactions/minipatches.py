@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
@@ -95,49 +95,37 @@ SPARSE_COST: Final = 8.0
 """Seconds of an entry of a sparse product, in those of an entry of a dense one."""
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class DenseWithout:
-    """1{T ∩ F_b = ∅}, (q, b)."""
-
-    absent: Truths
-
-    def sums(self, summed: NDArray[_Float]) -> NDArray[_Float]:
-        """Σ_b 1{T ∩ F_b = ∅} a_b, (q, L), in the precision of a; summed (b, L)."""
-        return self.absent.astype(summed.dtype) @ summed
+SumsWithout: TypeAlias = Callable[[NDArray[_Float]], NDArray[_Float]]
+"""From a (b, L) to Σ_b 1{T ∩ F_b = ∅} a_b, (q, L), of q sets T, in a's precision."""
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class SparseWithout:
-    """The patches that have all of u, for all u ⊆ T: few of them where m ≪ M.
+def dense_sums(absent: Truths, summed: NDArray[_Float]) -> NDArray[_Float]:
+    """By the mask 1{T ∩ F_b = ∅} itself, (q, b)."""
+    return absent.astype(summed.dtype) @ summed
+
+
+def sparse_sums(
+    # (n_s, b): 1{u ⊆ F_b} of the proper subsets, by their sizes s = 0, ..., t − 1
+    proper: Sequence[Sparse],
+    whole: Sparse,  # (q, b): 1{T ⊆ F_b}
+    signs: Sparse,  # (q, Σ n_s): (−1)^|u| where u is in T
+    summed: NDArray[_Float],
+) -> NDArray[_Float]:
+    """By the patches that have all of u, for all u ⊆ T: few of them where m ≪ M.
 
     With S_u = Σ_b 1{u ⊆ F_b} a_b, the sum without two features is S − S_j − S_k + S_jk,
     and without any number Σ_{u ⊆ T} (−1)^|u| S_u.
     """
-
-    # (n_s, b): 1{u ⊆ F_b} of the proper subsets, by their sizes s = 0, ..., t − 1
-    proper: tuple[Sparse, ...]
-    whole: Sparse  # (q, b): 1{T ⊆ F_b}
-    signs: Sparse  # (q, Σ n_s): (−1)^|u| where u is in T
-
-    def sums(self, summed: NDArray[_Float]) -> NDArray[_Float]:
-        """Σ_b 1{T ∩ F_b = ∅} a_b, (q, L), in the precision of a; summed (b, L)."""
-        result: NDArray[_Float] = self.whole @ summed
-        result *= (-1) ** len(self.proper)
-        if self.proper:
-            smaller = np.concatenate([own @ summed for own in self.proper])
-            result += self.signs @ smaller
-        return result
-
-
-PatchesWithout: TypeAlias = DenseWithout | SparseWithout
-"""Which of b patches have none of the features T, of q sets T of one size."""
+    result: NDArray[_Float] = whole @ summed
+    result *= (-1) ** len(proper)
+    if proper:
+        result += signs @ np.concatenate([own @ summed for own in proper])
+    return result
 
 
 def patches_without(
     sets: Places, present: Truths, groups: Sequence[slice]
-) -> list[PatchesWithout]:
+) -> list[SumsWithout[Any]]:
     """Of each group of patches, in the form whose products are cheaper.
 
     sets (q, t), present (M, B).
@@ -146,12 +134,13 @@ def patches_without(
     share = float(present.mean())  # patches with all of t features are about share^t
     entries = sum(len(own) * share ** own.shape[1] for own in (*proper, sets))
     if SPARSE_COST * entries >= len(sets):
-        return [DenseWithout(_with_all(sets, ~present[:, own])) for own in groups]
+        absent = (_with_all(sets, ~present[:, own]) for own in groups)
+        return [partial(dense_sums, own) for own in absent]
     with_all = [
         [_sparse(_with_all(own, present[:, group])) for own in (*proper, sets)]
         for group in groups
     ]
-    return [SparseWithout(tuple(own), whole, signs) for *own, whole in with_all]
+    return [partial(sparse_sums, own, whole, signs) for *own, whole in with_all]
 
 
 def _proper_subsets(sets: Places) -> tuple[list[Places], Sparse]:
@@ -299,22 +288,22 @@ class PatchErrors:
         """Whether a feature is in a patch, (M, B)."""
         return np.ascontiguousarray(self.patches.features.T)
 
-    def _sums(self, without: list[PatchesWithout], rows: slice) -> list[Sums]:
+    def _sums(self, without: list[SumsWithout[Any]], rows: slice) -> list[Sums]:
         """Of patches without q sets, at n rows, in each group."""
         groups = zip(without, self._groups, self._bits, strict=True)
         return [
-            self._sums_of_group(patches, own, _some_out(bits, rows), rows)
-            for patches, own, bits in groups
+            self._sums_of_group(sums, own, _some_out(bits, rows), rows)
+            for sums, own, bits in groups
         ]
 
     def _sums_of_group(
-        self, patches: PatchesWithout, own: slice, out: Truths, rows: slice
+        self, sums: SumsWithout[Any], own: slice, out: Truths, rows: slice
     ) -> Sums:
         predicted = np.moveaxis(self.predictions[own, rows], 2, 1)
         known = np.zeros(predicted.shape)  # (b, R, n)
         np.copyto(known, predicted, where=out[:, None])
-        total = patches.sums(known.reshape(len(known), -1))
-        counts = patches.sums(out.astype(np.float32))
+        total = sums(known.reshape(len(known), -1))
+        counts = sums(out.astype(np.float32))
         return Sums(total.reshape(-1, *known.shape[1:]), counts)
 
     def _judged(self, sums: Sums, rows: slice) -> Array:

@@ -431,6 +431,8 @@ class InteractionScores(
             if isinstance(own, dict) and isinstance(own.get("error_range"), list):
                 bound = zip(("low", "high", "proved"), own["error_range"], strict=False)
                 own["error_range"] = dict(bound)
+            if isinstance(own, dict) and isinstance(own.get("quantity"), dict):
+                own["quantity"].setdefault("words", None)
         start = re.compile("^main_")
         return header, {start.sub("main.", name): a for name, a in arrays.items()}
 

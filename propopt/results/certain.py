@@ -28,10 +28,10 @@ order of values there is one, v_d − v_e.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Final, Literal, Protocol, TypeAlias, final, get_args
+from functools import cached_property, partial
+from typing import Final, Literal, Protocol, TypeAlias, final
 
 import numpy as np
 import pandas as pd
@@ -40,15 +40,20 @@ from scipy.special import ndtri, stdtrit
 
 from propopt.base.arrays import Array, Attributions, Positions, Truths
 from propopt.base.cards import N_FEATURES, Card, CardTable
-from propopt.base.checks import read_nonnegative
+from propopt.base.checks import known_word, read_nonnegative
 from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.text import Quantity, rounded_percent
-from propopt.losses import GradientMatching, Objective, Program, PropertyLoss
-from propopt.losses.maps import Identity, Squared
-from propopt.losses.restricted import Support, counted, is_complete
+from propopt.losses import GradientMatching, Objective, Program
+from propopt.losses.maps import Identity
+from propopt.losses.restricted import counted, is_complete
 from propopt.results.certificate import Certificate
-from propopt.results.hessian import ConstrainedPart, Hessian, QuadraticPart
+from propopt.results.hessian import (
+    ConstrainedPart,
+    Hessian,
+    QuadraticPart,
+    is_squared,
+)
 from propopt.results.result import Result
 from propopt.results.target_error import Scatter, TargetError
 from propopt.tables.frames import Labels
@@ -159,12 +164,10 @@ def _priced(best: Optimum, program: Program) -> Program:
 def _modulus(program: Program, rates: Array) -> float:
     """Σ of the weights of squared losses of W itself."""
     pairs = zip(rates.tolist(), program.losses, strict=True)
-    own = (c for c, loss in pairs if isinstance(loss.map, Identity) and _squared(loss))
+    own = (
+        c for c, loss in pairs if isinstance(loss.map, Identity) and is_squared(loss)
+    )
     return math.fsum(own)
-
-
-def _squared(loss: PropertyLoss) -> bool:
-    return isinstance(loss.penalty, Squared)
 
 
 def _excess(best: Optimum, program: Program, certificate: Certificate) -> float:
@@ -220,44 +223,22 @@ _LEVEL = 0.975
 
 @final
 @dataclass(frozen=True, eq=False)
-class NothingAdded:
-    """Statements are those of the given target, which is exact or of unknown error."""
-
-    words: str  # what a reader has to know of it
-
-    def of_entries(self) -> float:
-        """For each attribution, (N, D) of others."""
-        return 0.0
-
-    def of_pairs(
-        self, row: int, features: Positions, signs: Array
-    ) -> tuple[Array | float, Array | float]:
-        """Of s_d w_d − s_e w_e and of s_d w_d + s_e w_e in one row, (d, d) each."""
-        del row, features, signs
-        return 0.0, 0.0
-
-
-@final
-@dataclass(frozen=True, eq=False)
 class GivenErrors:
-    """Standard errors (N, D) of W alone: those of a pair add up at most."""
+    """Half-widths (N, D) of W alone: those of a pair add up at most."""
 
-    errors: Attributions  # (N, D): the standard errors
-    # of the draws that they were estimated from; 0 where that is not known
-    n_blocks: int
-
-    words = "standard errors of the target are included"
+    half_widths: Attributions  # zero where nothing is to be added
+    words: str  # what a reader has to know of them
 
     def of_entries(self) -> Attributions:
-        few = self.n_blocks > 1
-        factor = stdtrit(self.n_blocks - 1, _LEVEL) if few else ndtri(_LEVEL)
-        return np.asarray(float(factor) * self.errors)
+        """For each attribution, (N, D)."""
+        return self.half_widths
 
     def of_pairs(
         self, row: int, features: Positions, signs: Array
     ) -> tuple[Array, Array]:
+        """Of s_d w_d − s_e w_e and of s_d w_d + s_e w_e in one row, (d, d) each."""
         del signs
-        own = self.of_entries()[row, features]
+        own = self.half_widths[row, features]
         both = own[:, None] + own
         return both, both
 
@@ -296,7 +277,7 @@ class BlockScatter:
         return float(stdtrit(B - 1, _LEVEL)) / math.sqrt(B * (B - 1))
 
 
-TargetScatter: TypeAlias = NothingAdded | GivenErrors | BlockScatter
+TargetScatter: TypeAlias = GivenErrors | BlockScatter
 """Half-widths of 95 % intervals, for the target's error alone."""
 
 
@@ -305,7 +286,7 @@ def scatter_of(best: Optimum, program: Program, near: NearOptimal) -> TargetScat
     targets = _targets(best, program)
     estimates = [target.estimate for target in targets]
     if estimates and all(e is not None and e.exact for e in estimates):
-        return NothingAdded("the target is exact")
+        return GivenErrors(np.zeros(best.shape), "the target is exact")
     blocks = estimates[0].blocks if estimates and estimates[0] is not None else None
     if len(estimates) == 1 and blocks is not None and _is_linear(program):
         part = Scatter(QuadraticPart(program), blocks)
@@ -324,15 +305,20 @@ def _targets(best: Optimum, program: Program) -> list[GradientMatching]:
 
 def _is_linear(program: Program) -> bool:
     """Whether W is linear in its target: squared losses, and sums of rows at most."""
-    squared = (isinstance(loss.penalty, Squared) for loss in program.losses)
-    return all(map(is_complete, program.bounds)) and all(squared)
+    are_squared = all(map(is_squared, program.losses))
+    return are_squared and all(map(is_complete, program.bounds))
 
 
 def _given(best: Optimum) -> TargetScatter:
     errors = best.standard_errors
     if errors is None or not np.isfinite(errors).all():
-        return NothingAdded("the error of the target is not known, and not included")
-    return GivenErrors(errors, 0 if best.target is None else best.target.n_blocks)
+        unknown = "the error of the target is not known, and not included"
+        return GivenErrors(np.zeros(best.shape), unknown)
+    # of the blocks of draws that they were estimated from, where that is known
+    B = 0 if best.target is None else best.target.n_blocks
+    factor = float(stdtrit(B - 1, _LEVEL) if B > 1 else ndtri(_LEVEL))
+    words = "standard errors of the target are included"
+    return GivenErrors(np.asarray(factor * errors), words)
 
 
 # ---- The order of the features of one row: what it costs to overturn, and what is
@@ -345,52 +331,35 @@ OrderBy: TypeAlias = Literal["size", "value"]
 _LENGTH = np.sqrt(2.0)  # of a form with two entries ±1
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class RowOrder:
-    """All pairs of the features that are compared in one row."""
+def compared(
+    w: Array,
+    row: int,
+    features: Positions,
+    near: NearOptimal,
+    beta: float,
+    scatter: TargetScatter,
+    by: OrderBy,
+) -> tuple[Array, NDArray[np.bool_]]:
+    """All pairs of some features of a row, whose attributions are w: (d, d) each.
 
-    # (d, d): the least rise of the objective at which feature d is no longer above e
-    prices: Array
-    above: NDArray[np.bool_]
-
-    @classmethod
-    def of(
-        cls,
-        w: Array,
-        row: int,
-        features: Positions,
-        near: NearOptimal,
-        beta: float,
-        scatter: TargetScatter,
-        by: OrderBy,
-    ) -> RowOrder:
-        """The pairs of these features of a row, whose attributions are w (d,)."""
-        signs = np.ones(len(w)) if by == "value" else np.where(w < 0.0, -1.0, 1.0)
-        keys = signs * w
-        block = near.hessian.block_of(row, features) * np.outer(signs, signs)
-        own = np.diag(block)
-        sums = own[:, None] + own
-        pairs = [(keys[:, None] - keys, np.maximum(sums - 2.0 * block, 0.0))]
-        errors = scatter.of_pairs(row, features, signs)
-        if by == "size":
-            pairs.append((keys[:, None] + keys, np.maximum(sums + 2.0 * block, 0.0)))
-        prices, above = np.full(block.shape, np.inf), np.ones(block.shape, dtype=bool)
-        for (forms, variances), error in zip(pairs, errors, strict=False):
-            ahead = np.maximum(forms, 0.0)
-            prices = np.minimum(prices, near.price(ahead, variances, _LENGTH))
-            above &= forms > near.reach(beta, variances, _LENGTH) + error
-        return cls(prices, above)
-
-    @property
-    def best_ranks(self) -> NDArray[np.int64]:
-        """One more than the features that are certainly above, shape (d,)."""
-        return 1 + np.count_nonzero(self.above, axis=0)
-
-    @property
-    def worst_ranks(self) -> NDArray[np.int64]:
-        """All but the features that are certainly below, shape (d,)."""
-        return len(self.above) - np.count_nonzero(self.above, axis=1)
+    The least rise of the objective at which feature d is no longer above e, and whether
+    it certainly is above.
+    """
+    signs = np.ones(len(w)) if by == "value" else np.where(w < 0.0, -1.0, 1.0)
+    keys = signs * w
+    block = near.hessian.block_of(row, features) * np.outer(signs, signs)
+    own = np.diag(block)
+    sums = own[:, None] + own
+    pairs = [(keys[:, None] - keys, np.maximum(sums - 2.0 * block, 0.0))]
+    errors = scatter.of_pairs(row, features, signs)
+    if by == "size":
+        pairs.append((keys[:, None] + keys, np.maximum(sums + 2.0 * block, 0.0)))
+    prices, above = np.full(block.shape, np.inf), np.ones(block.shape, dtype=bool)
+    for (forms, variances), error in zip(pairs, errors, strict=False):
+        ahead = np.maximum(forms, 0.0)
+        prices = np.minimum(prices, near.price(ahead, variances, _LENGTH))
+        above &= forms > near.reach(beta, variances, _LENGTH) + error
+    return prices, above
 
 
 def in_order(W: Array, by: OrderBy, present: Truths) -> NDArray[np.intp]:
@@ -682,125 +651,89 @@ def certain_of(
     order: OrderBy,
 ) -> Certain:
     """See :meth:`propopt.Explanation.certain`."""
-    if order not in get_args(OrderBy):
-        raise InvalidInput(f"order: expected 'size' or 'value', got {order!r}")
-    W = best.attributions
+    known_word(order, OrderBy, "order")
+    W, (N, _) = best.attributions, best.shape
     near = NearOptimal.around(best, program)
     share = read_nonnegative(budget, "budget")
     assert best.certificate is not None, "the set around W has seen it"
-    statements = _Statements(
-        best=best,
-        near=near,
-        beta=share * best.certificate.value / len(W),
-        scatter=scatter_of(best, program, near),
-        order=order,
-        support=counted(program),
-        asked=rows,
-    )
-    return statements.certain(share)
-
-
-@dataclass(frozen=True, eq=False)
-class _Statements:
-    """The statements about W, in the rows that were asked for or can be afforded."""
-
-    best: Optimum
-    near: NearOptimal
-    beta: float
-    scatter: TargetScatter
-    order: OrderBy
-    support: Support | None
-    asked: Sequence[Hashable] | None
-
-    def certain(self, budget: float) -> Certain:
-        W = self.best.attributions
-        sizes = np.abs(W)
-        widths = self.near.reach(self.beta, self.variances) + self.scatter.of_entries()
-        widths = np.where(self.present, widths, 0.0)
-        best_ranks, worst_ranks, order_prices = self._orders()
-        certificate = self.best.certificate
-        return Certain(
-            attributions=W,
-            signs=(np.sign(W) * (sizes > widths)).astype(np.int8),
-            half_widths=np.asarray(widths),
-            prices=self.near.price(sizes, self.variances),
-            best_ranks=best_ranks,
-            worst_ranks=worst_ranks,
-            order_prices=order_prices,
-            order=self.order,
-            budget=budget,
-            optimum=0.0 if certificate is None else certificate.value,
-            notes=tuple(self._notes()),
-            labels=self.best.labels,
-            present=None if self.support is None else self.present,
-            quantity=self.best.quantity,
+    optimum = best.certificate.value
+    beta, scatter = share * optimum / N, scatter_of(best, program, near)
+    support = counted(program)
+    present = np.ones(W.shape, bool) if support is None else support.mask
+    try:
+        exact = near.hessian.inverse_diagonal()
+    except Refused:  # it is too large to be had
+        exact = None
+    if rows is not None:
+        judged: Sequence[int] = [best.labels.position(row, N) for row in rows]
+    else:
+        work = float((present.sum(axis=1, dtype=float) ** 3).sum())
+        judged = range(N) if exact is not None and work <= _MOST_WORK else []
+    variances = _variances(near, present, judged) if exact is None else exact
+    widths = near.reach(beta, variances) + scatter.of_entries()
+    widths = np.where(present, widths, 0.0)
+    pairs = partial(compared, near=near, beta=beta, scatter=scatter, by=order)
+    best_ranks, worst_ranks, order_prices = _orders(W, present, judged, order, pairs)
+    notes = [scatter.words]
+    if exact is None and len(judged) < N:
+        notes.append(
+            "half-widths of rows that were not named are those of a ball, which are "
+            "safe; certain(rows=...) makes them as narrow as can be"
         )
+    elif len(judged) < N:
+        notes.append("orders are those of the rows that were named")
+    return Certain(
+        attributions=W,
+        signs=(np.sign(W) * (np.abs(W) > widths)).astype(np.int8),
+        half_widths=widths,
+        prices=near.price(np.abs(W), variances),
+        best_ranks=best_ranks,
+        worst_ranks=worst_ranks,
+        order_prices=order_prices,
+        order=order,
+        budget=share,
+        optimum=optimum,
+        notes=tuple(notes),
+        labels=best.labels,
+        present=None if support is None else present,
+        quantity=best.quantity,
+    )
 
-    @cached_property
-    def present(self) -> Truths:
-        """The features that each row has."""
-        every = np.ones(self.best.shape, bool)
-        return every if self.support is None else self.support.mask
 
-    @cached_property
-    def rows(self) -> Sequence[int]:
-        """Rows whose blocks of H⁻¹ are computed."""
-        N, _ = self.best.shape
-        if self.asked is None:
-            work = float((self.present.sum(axis=1, dtype=float) ** 3).sum())
-            affordable = self.exact is not None and work <= _MOST_WORK
-            return range(N) if affordable else []
-        return [self.best.labels.position(row, N) for row in self.asked]
+def _variances(near: NearOptimal, present: Truths, rows: Sequence[int]) -> Attributions:
+    """The diagonal of H⁻¹ in some rows, and in the others 1/a, which is no less."""
+    variances = np.where(present, 1.0 / near.modulus, 0.0)
+    for row in rows:
+        here = np.flatnonzero(present[row])
+        variances[row, here] = np.diag(near.hessian.block_of(row, here))
+    return variances
 
-    @cached_property
-    def exact(self) -> Attributions | None:
-        """The diagonal of H⁻¹; None where it is too large to be had."""
-        try:
-            return self.near.hessian.inverse_diagonal()
-        except Refused:
-            return None
 
-    @cached_property
-    def variances(self) -> Attributions:
-        """The diagonal of H⁻¹, or 1/a, which is no less."""
-        if self.exact is not None:
-            return self.exact
-        variances = np.where(self.present, 1.0 / self.near.modulus, 0.0)
-        for row in self.rows:
-            here = np.flatnonzero(self.present[row])
-            variances[row, here] = np.diag(self.near.hessian.block_of(row, here))
-        return variances
-
-    def _orders(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Array]:
-        W = self.best.attributions
-        N, D = W.shape
-        best, worst = np.ones((N, D), np.int64), np.full((N, D), D, np.int64)
-        prices = np.zeros((N, max(D - 1, 0)))
-        counts = np.broadcast_to(self.present.sum(axis=1)[:, None], (N, D))
-        best[~self.present] = counts[~self.present] + 1
-        worst[self.present] = counts[self.present]
-        for n in self.rows:
-            here = np.flatnonzero(self.present[n])
-            w, every = W[n, here], np.ones((1, len(here)), bool)
-            pairs = RowOrder.of(
-                w, n, here, self.near, self.beta, self.scatter, self.order
-            )
-            best[n, here], worst[n, here] = pairs.best_ranks, pairs.worst_ranks
-            indices = in_order(w[None], self.order, every)[0]
-            following = pairs.prices[indices[:-1], indices[1:]]
-            prices[n, : len(following)] = following
-        return best, worst, prices
-
-    def _notes(self) -> Iterable[str]:
-        yield self.scatter.words
-        N, _ = self.best.shape
-        if self.exact is None and len(self.rows) < N:
-            yield (
-                "half-widths of rows that were not named are those of a ball, which "
-                "are safe; certain(rows=...) makes them as narrow as can be"
-            )
-        elif len(self.rows) < N:
-            yield "orders are those of the rows that were named"
+def _orders(
+    W: Attributions,
+    present: Truths,
+    rows: Sequence[int],
+    by: OrderBy,
+    pairs: Callable[[Array, int, Positions], tuple[Array, NDArray[np.bool_]]],
+) -> tuple[NDArray[np.int64], NDArray[np.int64], Array]:
+    """Best and worst ranks, and prices of the orders of neighbours, in some rows."""
+    N, D = W.shape
+    best, worst = np.ones((N, D), np.int64), np.full((N, D), D, np.int64)
+    prices = np.zeros((N, max(D - 1, 0)))
+    counts = np.broadcast_to(present.sum(axis=1)[:, None], (N, D))
+    best[~present] = counts[~present] + 1
+    worst[present] = counts[present]
+    for n in rows:
+        here = np.flatnonzero(present[n])
+        w, every = W[n, here], np.ones((1, len(here)), bool)
+        rises, above = pairs(w, n, here)
+        # after those certainly above, before those certainly below
+        best[n, here] = 1 + np.count_nonzero(above, axis=0)
+        worst[n, here] = len(here) - np.count_nonzero(above, axis=1)
+        indices = in_order(w[None], by, every)[0]
+        following = rises[indices[:-1], indices[1:]]
+        prices[n, : len(following)] = following
+    return best, worst, prices
 
 
 def claimed(best: Optimum, objective: Objective) -> Optimum:

@@ -18,7 +18,7 @@ with large similarities. None is set to zero for being small.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias, final
@@ -215,7 +215,7 @@ def refine(P: Array, values: Array, vectors: Array, errors: Array) -> None:
 
     P (n, n), values (m,), errors (m,), vectors (n, m).
     """
-    form = _Form(P)
+    form = _form_of(P)
     root = np.sqrt(len(P))
     norm = float(values[-1])
     last = len(values)
@@ -236,29 +236,27 @@ def refine(P: Array, values: Array, vectors: Array, errors: Array) -> None:
         last = small
 
 
-class _Form:
-    """(U, V) ↦ Uᵀ P V by differences along the edges."""
+def _form_of(P: Array) -> Callable[[Array], Array]:
+    """U ↦ Uᵀ P U by differences along the edges, some columns of P U at a time."""
+    i, j = np.nonzero(np.triu(P, k=1))
+    n_edges = len(i)
+    rows = np.arange(2 * n_edges + 1, step=2)
+    signs = np.tile([1.0, -1.0], n_edges)
+    ends = np.column_stack([i, j]).ravel()
+    differences = sp.csr_array((signs, ends, rows), shape=(n_edges, len(P)))
+    weights = -P[i, j][:, None]
+    step = max(1, COLUMNS // max(n_edges, 1))
 
-    def __init__(self, P: Array) -> None:
-        i, j = np.nonzero(np.triu(P, k=1))
-        n_edges = len(i)
-        rows = np.arange(2 * n_edges + 1, step=2)
-        signs = np.tile([1.0, -1.0], n_edges)
-        ends = np.column_stack([i, j]).ravel()
-        self._differences = sp.csr_array((signs, ends, rows), shape=(n_edges, len(P)))
-        self._weights = -P[i, j][:, None]
-
-    def __call__(self, U: Array) -> Array:
-        T = np.concatenate([U.T @ product for product in self._products(U)], axis=1)
+    def form(U: Array) -> Array:
+        parts = []
+        for first in range(0, U.shape[1], step):
+            flow = differences @ U[:, first : first + step]
+            flow *= weights
+            parts.append(U.T @ (differences.T @ flow))
+        T = np.concatenate(parts, axis=1)
         return np.asarray((T + T.T) / 2.0)
 
-    def _products(self, U: Array) -> Iterator[Array]:
-        """P U, some columns at a time."""
-        step = max(1, COLUMNS // max(len(self._weights), 1))
-        for first in range(0, U.shape[1], step):
-            flow = self._differences @ U[:, first : first + step]
-            flow *= self._weights
-            yield self._differences.T @ flow
+    return form
 
 
 # ---- The eigenbasis of a Gram matrix, one block for each connected component

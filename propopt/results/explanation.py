@@ -766,6 +766,8 @@ class Explanation(
                 if f"details.{name}" in arrays:
                     arrays[name] = arrays.pop(f"details.{name}")
         header = {"certain_share": None, "known_shares": {}, "categories": {}, **header}
+        if isinstance(header.get("quantity"), dict):
+            header = {**header, "quantity": {"words": None, **header["quantity"]}}
         if isinstance(header.get("certificate"), dict):
             found = {"violation": 0.0, "distance": None, **header["certificate"]}
             header = {**header, "certificate": found}

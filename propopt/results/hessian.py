@@ -49,6 +49,7 @@ from propopt.base.arrays import Array, Attributions, Positions, Sparse
 from propopt.base.errors import Refused
 from propopt.base.resources import Budget
 from propopt.losses import GradientMatching, Program, PropertyLoss
+from propopt.losses.algebra import _Recast
 from propopt.losses.completeness import Totals, along, spread
 from propopt.losses.linear_algebra import (
     Components,
@@ -58,10 +59,8 @@ from propopt.losses.linear_algebra import (
 )
 from propopt.losses.maps import (
     Identity,
-    LinearMap,
     OverEntries,
     OverPoints,
-    Penalty,
     RowSums,
     Squared,
 )
@@ -159,10 +158,6 @@ class OfEntries(Hessian):
                 variances[some] -= (borne**2).sum(axis=0)
         return self.support.expanded(np.maximum(variances, 0.0)[:, None])
 
-    @property
-    def _is_affordable(self) -> bool:
-        return inverse_size(self._parts) <= MOST_ENTRIES
-
     @cached_property
     def _matrix(self) -> Sparse:
         """H (P, P)."""
@@ -183,7 +178,7 @@ class OfEntries(Hessian):
     @cached_property
     def _inverse(self) -> Sparse:
         """H⁻¹ (P, P) without sums."""
-        if not self._is_affordable:
+        if inverse_size(self._parts) > MOST_ENTRIES:
             raise Refused(
                 "entries that are coupled, such as a word of many documents, have an "
                 f"inverse of {inverse_size(self._parts):,.0f} numbers, and at most "
@@ -228,7 +223,7 @@ MOST_DIAGONALIZED = 2_000
 """Points from which conjugate gradients are cheaper than an eigenbasis, O(N³)."""
 
 _MOST_STEPS = 2_000
-_REDUCTION, _ROUGHLY = 1e-26, 1e-16
+_REDUCTION, ROUGHLY = 1e-26, 1e-16
 """Of the energy of the residual: thirteen digits, and the eight that errors need."""
 
 
@@ -281,11 +276,6 @@ class Iterated(Hessian):
     shape: tuple[int, int]  # N and D
     reduction: float = _REDUCTION  # of the energy of the residual
 
-    @property
-    def roughly(self) -> Iterated:
-        """The same to eight digits, for scatters and errors."""
-        return replace(self, reduction=_ROUGHLY)
-
     def solve(self, E: Array) -> Array:
         X, residual = np.zeros(self.shape), np.array(E, dtype=np.float64)
         conjugate_gradients(
@@ -304,7 +294,12 @@ class Iterated(Hessian):
 
     def inverse_block(self, row: int) -> Array:
         _, D = self.shape
-        return np.stack([self._column(row, d)[row] for d in range(D)])
+        block = np.empty((D, D))
+        for d in range(D):
+            unit = np.zeros(self.shape)
+            unit[row, d] = 1.0
+            block[d] = self.solve(unit)[row]
+        return block
 
     def inverse_diagonal(self) -> Attributions:
         """The diagonal of H⁻¹, one system for each entry."""
@@ -312,11 +307,6 @@ class Iterated(Hessian):
             f"the diagonal of the inverse takes {self.shape[0] * self.shape[1]:,} "
             "systems; ask for the blocks of some rows"
         )
-
-    def _column(self, row: int, feature: int) -> Array:
-        unit = np.zeros(self.shape)
-        unit[row, feature] = 1.0
-        return self.solve(unit)
 
 
 @final
@@ -331,7 +321,7 @@ class QuadraticPart:
     def hessian(self, weights: Array) -> Hessian:
         """H for these weights, in the order of the losses of the program."""
         pairs = zip(weights.tolist(), self.program.losses, strict=True)
-        terms = [(c, loss) for c, loss in pairs if c > 0.0 and _is_squared(loss)]
+        terms = [(c, loss) for c, loss in pairs if c > 0.0 and is_squared(loss)]
         if not any(isinstance(loss.map, Identity) for _, loss in terms):
             raise Refused(
                 "the quadratic part has no inverse: no squared gradient-matching loss "
@@ -346,7 +336,7 @@ class QuadraticPart:
     @cached_property
     def _squared(self) -> tuple[int, ...]:
         losses = self.program.losses
-        return tuple(k for k, loss in enumerate(losses) if _is_squared(loss))
+        return tuple(k for k, loss in enumerate(losses) if is_squared(loss))
 
     @cached_property
     def _entries(self) -> Support | None:
@@ -382,7 +372,8 @@ class QuadraticPart:
         return Diagonalized(points, features, values)
 
 
-def _is_squared(loss: PropertyLoss) -> bool:
+def is_squared(loss: PropertyLoss) -> bool:
+    """Whether the loss is a sum of squares."""
     return isinstance(loss.penalty, Squared)
 
 
@@ -438,7 +429,7 @@ class ConstrainedPart:
         start = np.zeros(shape) if totals is None else totals.fixed
         slope = np.zeros(start.shape)
         for c, loss in zip(weights.tolist(), self.program.losses, strict=True):
-            if c > 0.0 and isinstance(loss.penalty, Squared):
+            if c > 0.0 and is_squared(loss):
                 slope += 0.5 * c * loss.gradient_at(start)
         return np.asarray(start - self.hessian(weights).solve(slope))
 
@@ -472,25 +463,9 @@ class ConstrainedPart:
         """H of V, for what is :meth:`free`."""
         losses, totals = self.program.losses, self.totals
         if totals is not None:
-            losses = tuple(_Curving(loss, totals.loss(loss).map) for loss in losses)
+            # without targets, which have no part in H
+            losses = tuple(_Recast(x, totals.loss(x).map, 0.0) for x in losses)
         return QuadraticPart(Program(losses, (), self.program.shape))
-
-
-@final
-class _Curving(PropertyLoss):
-    """A loss with another map and without its target, which has no part in H."""
-
-    def __init__(self, loss: PropertyLoss, over: LinearMap) -> None:
-        self.name = loss.name
-        self._map, self._penalty = over, loss.penalty
-
-    @property
-    def map(self) -> LinearMap:
-        return self._map
-
-    @property
-    def penalty(self) -> Penalty:
-        return self._penalty
 
 
 # ---- The attributions that other losses leave least of, among those whose rows add up
@@ -533,7 +508,7 @@ def least_among(program: Program, totals: Totals, loss: PropertyLoss) -> float |
 
 
 def _is_known(loss: PropertyLoss) -> bool:
-    return isinstance(loss.map, OverEntries) and isinstance(loss.penalty, Squared)
+    return isinstance(loss.map, OverEntries) and is_squared(loss)
 
 
 def _largest_curvature(loss: PropertyLoss) -> float:

@@ -19,7 +19,7 @@ G of the least rough (:mod:`propopt.results.hessian`).
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -55,7 +55,6 @@ from propopt.losses.maps import (
 from propopt.losses.restricted import (
     EntryRestriction,
     Restriction,
-    Support,
     counted,
     has_known_zeros,
     is_complete,
@@ -115,13 +114,17 @@ class Ends:
         faithful = [loss for loss in losses if isinstance(loss, Faithfulness)]
         others = [loss for loss in losses if loss not in faithful]
         joined = [loss for loss in others if loss.name in weighted]
-        points = _points(program, faithful, joined)
+        points, own = _points(program, faithful, joined)
         return cls(
             faithful=tuple(loss.name for loss in faithful),
-            at_target={loss.name: points.at_target(loss) for loss in losses},
-            far={loss.name: points.far(loss) for loss in losses},
+            at_target={loss.name: points.at_target(own(loss)) for loss in losses},
+            far={loss.name: points.far(own(loss)) for loss in losses},
             sizes={loss.name: loss.value_at_zero for loss in faithful},
-            roots=tuple(x.name for x in others if _is_largest_square(x)),
+            roots=tuple(
+                loss.name
+                for loss in others
+                if isinstance(loss.penalty, GroupMax) and loss.penalty.degree == 2
+            ),
         )
 
     def share(self, name: str, loss: float) -> float:
@@ -155,19 +158,31 @@ def _kept(loss: float, far: float, size: float) -> float:
 
 def _points(
     program: Program, faithful: Sequence[PropertyLoss], joined: Sequence[PropertyLoss]
-) -> _Free | _FreeEntries | _Complete:
-    """The two ends of a program, by the losses that have to be zero at one of them."""
+) -> tuple[_Free | _Complete, Callable[[PropertyLoss], PropertyLoss]]:
+    """The two ends of a program, and how they ask for its losses.
+
+    By the losses that have to be zero at one of them; where no others than some entries
+    count, of these.
+    """
     G, totals = matched_target(program), Totals.of(program.bounds)
     if totals is not None:
         nearest = None if G is None else totals.expanded(G)
         if totals.is_shared:
-            return _Complete(nearest, _far_complete(G, joined, totals), joined)
-        farthest = None if G is None else _far_own(program, joined, totals, G)
-        return _Complete(nearest, farthest, joined)
+            farthest = _far_complete(G, joined, totals)
+        else:
+            # where rows add up over entries of their own: of losses over these
+            farthest = nearest
+            if G is not None and joined:
+                farthest = smoothest(program, joined, G)
+        return _Complete(nearest, farthest, joined), lambda loss: loss
     support = counted(program)
     if support is None:
-        return _Free(G, faithful, joined, program.shape)
-    return _FreeEntries.on(support, program.all_losses, faithful, joined, G)
+        return _Free(G, faithful, joined, program.shape), lambda loss: loss
+    inner = {loss.name: support.loss(loss) for loss in program.all_losses}
+    own, others = ([inner[x.name] for x in some] for some in (faithful, joined))
+    target = None if G is None else support.values(G)
+    points = _Free(target, own, others, (len(support.places), 1))
+    return points, lambda loss: inner[loss.name]
 
 
 @final
@@ -191,37 +206,6 @@ class _Free:
         if loss in self.faithful:
             return _least(loss, self.joined, self.shape)
         return 0.0 if loss in self.joined else math.nan
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class _FreeEntries:
-    """Those of the program of the entries that count; all others are zero at both."""
-
-    inner: Mapping[str, PropertyLoss]
-    points: _Free
-
-    @classmethod
-    def on(
-        cls,
-        support: Support,
-        losses: Sequence[PropertyLoss],
-        faithful: Sequence[PropertyLoss],
-        joined: Sequence[PropertyLoss],
-        G: Attributions | None,
-    ) -> _FreeEntries:
-        """Those of losses of W, where no others than the entries count."""
-        inner = {loss.name: support.loss(loss) for loss in losses}
-        own, others = ([inner[x.name] for x in some] for some in (faithful, joined))
-        target = None if G is None else support.values(G)
-        shape = (len(support.places), 1)
-        return cls(inner, _Free(target, own, others, shape))
-
-    def at_target(self, loss: PropertyLoss) -> float:
-        return self.points.at_target(self.inner[loss.name])
-
-    def far(self, loss: PropertyLoss) -> float:
-        return self.points.far(self.inner[loss.name])
 
 
 @final
@@ -265,23 +249,12 @@ def _far_complete(
     return totals.expanded(far) if tilt <= _EXACT * float(np.abs(G).max()) else None
 
 
-def _far_own(
-    program: Program, joined: Sequence[PropertyLoss], totals: Totals, G: Attributions
-) -> Attributions | None:
-    """The same where rows add up over entries of their own: of losses over these."""
-    return smoothest(program, joined, G) if joined else totals.expanded(G)
-
-
 def matched_target(program: Program) -> Attributions | None:
     """G, of the first gradient matching; None where there is none."""
     for loss in program.losses:
         if isinstance(loss, GradientMatching):
             return loss.G
     return None
-
-
-def _is_largest_square(loss: PropertyLoss) -> bool:
-    return isinstance(loss.penalty, GroupMax) and loss.penalty.degree == 2
 
 
 def _least(
@@ -408,11 +381,12 @@ class Shares(Result, kind="propopt shares", noun="saved shares", version=2, eq=T
 
     def to_frame(self) -> pd.DataFrame:
         """One row per number: ``measure``, ``of``, ``value`` and that of the target."""
+        at_target = self.target_differences
         rows = [
             *(("faithfulness kept", k, v, 1.0) for k, v in self.kept.items()),
             *(("removed", k, v, 0.0) for k, v in self.removed.items()),
             *(
-                ("difference between neighbours", k, v, self._target_difference(k))
+                ("difference between neighbours", k, v, at_target.get(k, math.nan))
                 for k, v in self.differences.items()
             ),
             ("rms", "attributions", self.rms, self.target_rms),
@@ -432,7 +406,7 @@ class Shares(Result, kind="propopt shares", noun="saved shares", version=2, eq=T
         for name, difference in self.differences.items():
             yield (
                 f"neighbours differ by {difference:.3g}"
-                f"{_beside(self._target_difference(name))}, {name}"
+                f"{_beside(self.target_differences.get(name, math.nan))}, {name}"
             )
         yield f"rms attribution {self.rms:.3g}{_beside(self.target_rms)}"
         if self.n_zero:
@@ -471,9 +445,6 @@ class Shares(Result, kind="propopt shares", noun="saved shares", version=2, eq=T
         ]
         known = [words for share, words in parts if math.isfinite(share)]
         return ", ".join(known) or "No share is defined"
-
-    def _target_difference(self, name: str) -> float:
-        return self.target_differences.get(name, math.nan)
 
 
 def shares_of(

@@ -106,17 +106,11 @@ class Agreement(Declared, eq=True):
             weighted_signs=_weighted(everywhere, sizes),
             top=float(overlaps.min(axis=0).mean()),
             ranks=max(float(ranks.min(axis=0).mean()), 0.0),
-            worst=dict(_worst(results, list(others))),
+            worst={  # where each measure is least; none where nothing breaks
+                measure: list(others)[x.argmin()] if x.min() < 1.0 else "none"
+                for measure, x in results.items()
+            },
         )
-
-
-def _worst(
-    results: Mapping[str, Array], names: Sequence[str]
-) -> Iterator[tuple[str, str]]:
-    """The setting where each measure is least; none where nothing breaks."""
-    for measure, values in results.items():
-        place = int(values.argmin())
-        yield measure, names[place] if values[place] < 1.0 else "none"
 
 
 def _weighted(same: NDArray[np.bool_], sizes: Array) -> float:
@@ -127,17 +121,18 @@ def _weighted(same: NDArray[np.bool_], sizes: Array) -> float:
 
 def _overlaps(W: Attributions, V: Attributions, k: int) -> Array:
     """Jaccard overlap of the k largest of each row; entries of zero are in no set."""
-    own, other = _largest(W, k), _largest(V, k)
+    own, other = largest(W, k) & (W != 0.0), largest(V, k) & (V != 0.0)
     union = (own | other).sum(axis=1)
     both = (own & other).sum(axis=1)
     return np.divide(both, union, out=np.ones(len(W)), where=union > 0)
 
 
-def _largest(W: Attributions, k: int) -> NDArray[np.bool_]:
+def largest(W: Attributions, k: int) -> NDArray[np.bool_]:
+    """True for the k largest |w| of each row; of equal ones, those that come first."""
     indices = np.argsort(-np.abs(W), axis=1, kind="stable")[:, :k]
     chosen = np.zeros(W.shape, dtype=bool)
     np.put_along_axis(chosen, indices, True, axis=1)
-    return chosen & (W != 0.0)
+    return chosen
 
 
 def _packed(W: Attributions, present: Truths) -> Attributions:

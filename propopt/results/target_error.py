@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, TypeAlias, final
 
@@ -47,6 +47,7 @@ from propopt.losses.maps import Squared
 from propopt.losses.restricted import is_complete
 from propopt.results.curvature import Eigenbasis
 from propopt.results.hessian import (
+    ROUGHLY,
     ConstrainedPart,
     Diagonalized,
     Hessian,
@@ -195,7 +196,8 @@ class Scatter:
 
     def moved(self, a: float, H: Hessian) -> Array:
         """W(Ĝ_b) − W(Ĝ) = a H⁻¹(Ĝ_b − Ĝ), shape (B, N, D)."""
-        near = H.roughly if isinstance(H, Iterated) else H
+        # to eight digits
+        near = replace(H, reduction=ROUGHLY) if isinstance(H, Iterated) else H
         return np.stack([a * near.solve(D) for D in self._deviations])
 
     def _turned(self, H: Diagonalized) -> Array:
@@ -344,10 +346,14 @@ class Aim:
         if reason is not None:
             return unknown_target(reason, scale)
         excess = self._scatter(loss).excess(self._weight(loss, weights), weights)
+        estimate = _estimate(loss)
+        source = estimate.source
+        if "draws" not in source:  # their number stands in it where the source knows it
+            source = f"{source}, {estimate.n_draws:,} draws"
         return TargetError(
             **vars(excess),
             scale=scale,
-            source=_drawn_source(_estimate(loss)),
+            source=source,
             relation=self._relation(weights),
         )
 
@@ -357,7 +363,9 @@ class Aim:
         if loss.estimate is None:
             return "given as numbers, its error is not known"
         if loss.estimate.blocks is None:
-            return _undrawn_source(loss.estimate)
+            if loss.estimate.source == "given":
+                return "given as a function, its error is not known"
+            return f"by {loss.estimate.source}"
         if not isinstance(loss.penalty, Squared):
             return "estimated and matched in l1: its error is not known"
         if loss not in self.program.losses:
@@ -448,16 +456,3 @@ def _estimate(loss: PropertyLoss) -> Estimate:
     assert isinstance(loss, GradientMatching)
     assert loss.estimate is not None
     return loss.estimate
-
-
-def _undrawn_source(estimate: Estimate) -> str:
-    if estimate.source == "given":
-        return "given as a function, its error is not known"
-    return f"by {estimate.source}"
-
-
-def _drawn_source(estimate: Estimate) -> str:
-    """Of draws, whose number stands in it already where the source knows it."""
-    if "draws" in estimate.source:
-        return estimate.source
-    return f"{estimate.source}, {estimate.n_draws:,} draws"

@@ -41,10 +41,6 @@ from propopt.tables.frames import Labels
 # ---- What every baseline has in common: tables in, one :class:`Explanation` out
 
 
-def _silently(n_points: float) -> None:
-    del n_points
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Request:
     """A function, the points at which to explain it, and a source of randomness."""
@@ -55,7 +51,7 @@ class Request:
     labels: Labels  # the names that came with X
     rng: np.random.Generator  # where every draw comes from
     # is told how many points were finished; may be a fraction
-    advance: Callable[[float], None] = _silently
+    advance: Callable[[float], None] = lambda _: None
 
     @cached_property
     def categorical(self) -> NDArray[np.bool_]:
@@ -124,49 +120,32 @@ class WordsFound:
     details: dict[str, float] = field(default_factory=dict)
 
 
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class DocumentTable:
-    """Texts that are explained, and where their words stand."""
+def _of_documents(
+    function: TextFunction, documents: Sequence[Document], found: Sequence[WordsFound]
+) -> dict[str, Any]:
+    """What an explanation has of documents: of all words (N, V), and numbers (N,)."""
 
-    function: TextFunction  # f
-    documents: Sequence[Document]  # (N,): the texts
-    labels: Labels  # names of documents and words
+    def placed(of_words: Sequence[Array]) -> Array:
+        return function.text_schema.placed(documents, of_words)
 
-    @classmethod
-    def of(cls, function: TextFunction, X: Any) -> DocumentTable:
-        """Those of texts, all of whose words are in the vocabulary."""
-        _, labels = function.read(X)
-        documents = function.documents_of(X)
-        return cls(function=function, documents=documents, labels=labels)
-
-    def attributions(self, results: Sequence[WordsFound]) -> Array:
-        """Of all words, (N, V)."""
-        return self._placed([words.attributions for words in results])
-
-    def standard_errors(self, results: Sequence[WordsFound]) -> Array | None:
-        """Of all words, (N, V); None where none are known."""
-        if all(words.standard_errors is None for words in results):
-            return None
-        return self._placed([_errors(words) for words in results])
-
-    def details(self, results: Sequence[WordsFound]) -> dict[str, Array]:
-        """Numbers of each document, (N,); NaN for a document that has none."""
-        names = dict.fromkeys(name for words in results for name in words.details)
-        return {
-            name: np.array([words.details.get(name, np.nan) for words in results])
+    errors = None
+    if any(words.standard_errors is not None for words in found):
+        zeros = (np.zeros(len(words.attributions)) for words in found)
+        pairs = zip((words.standard_errors for words in found), zeros, strict=True)
+        errors = placed([none if own is None else own for own, none in pairs])
+    names = dict.fromkeys(name for words in found for name in words.details)
+    ends = np.array([(words.base_value, words.prediction) for words in found])
+    known = not np.isnan(ends).all()
+    return {
+        "attributions": placed([words.attributions for words in found]),
+        "standard_errors": errors,
+        "base_value": ends[:, 0] if known else None,
+        "prediction": ends[:, 1] if known else None,
+        "details": {
+            name: np.array([words.details.get(name, np.nan) for words in found])
             for name in names
-        }
-
-    def ends(self, results: Sequence[WordsFound]) -> dict[str, Any]:
-        """Base values and predictions, (N,); none where no document has them."""
-        ends = np.array([(words.base_value, words.prediction) for words in results])
-        if np.isnan(ends).all():
-            return {}
-        return {"base_value": ends[:, 0], "prediction": ends[:, 1]}
-
-    def _placed(self, of_words: Sequence[Array]) -> Array:
-        return self.function.text_schema.placed(self.documents, of_words)
+        },
+    }
 
 
 def request_of_document(
@@ -180,12 +159,6 @@ def request_of_document(
         labels=Labels(features=at.features),
         rng=np.random.default_rng(rng.integers(2**63)),
     )
-
-
-def _errors(words: WordsFound) -> Array:
-    if words.standard_errors is None:
-        return np.zeros(len(words.attributions))
-    return words.standard_errors
 
 
 def effect_of_the_word(request: Request) -> WordsFound | None:
@@ -336,8 +309,8 @@ class Baseline(ABC):
         reason = self._texts_refusal()
         if reason is not None:
             raise InvalidInput(f"{self.method}: {reason}")
-        table = DocumentTable.of(function, X)
-        asked = [request_of_document(function, x, rng) for x in table.documents]
+        (_, labels), documents = function.read(X), function.documents_of(X)
+        asked = [request_of_document(function, x, rng) for x in documents]
         result = []
         with (
             progress_bar(self.method, len(asked), progress) as bar,
@@ -348,13 +321,10 @@ class Baseline(ABC):
                 result.append(self._words(request) if has_words else _NO_WORDS)
                 bar.advance(bar.task_ids[0])
         return Explanation(
-            attributions=table.attributions(result),
             method=self.method,
-            labels=table.labels,
+            labels=labels,
             parameters=self._texts_parameters(),
-            standard_errors=table.standard_errors(result),
-            details=table.details(result),
-            **table.ends(result),
+            **_of_documents(function, documents, result),
             units="output",
             quantity=function.quantity,
             evaluations=function.calls.rows - before,

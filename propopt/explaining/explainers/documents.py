@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, final
+from typing import Final, final
 
 import numpy as np
 
@@ -105,11 +105,21 @@ def package_on_text(
     """
     at = request.function
     assert isinstance(at, DocumentFunction), "see Baseline"
-    given = _given(at)
+    function, document = at.function, at.document
+    text, words, values = document.text, document.words, function.texts_value
+    if function.text_schema.rule != PatternWords():
+        words = tuple(f"word{place}" for place in range(at.n_words))
+        text = " ".join(words)
+
+        def values(texts: Iterable[str]) -> Values:
+            kept = (set(text.split()) for text in texts)
+            bits = np.array([[word in own for word in words] for own in kept])
+            return function.texts_value(document.each(bits))
+
     fit = package_run(
-        given.values,
-        given.text,
-        given.words,
+        values,
+        text,
+        words,
         n_samples,
         TEXT_WIDTH if kernel_width is None else kernel_width,
         int(request.rng.integers(2**32)),
@@ -118,28 +128,6 @@ def package_on_text(
         attributions=fit.coefficients,
         details={"intercept": fit.intercept, "r2": fit.score},
     )
-
-
-class _Given(NamedTuple):
-    """What the package is given: a text, its words, and what f is of such texts."""
-
-    text: str
-    words: Sequence[str]
-    values: Callable[[list[str]], Values]
-
-
-def _given(at: DocumentFunction) -> _Given:
-    function, document = at.function, at.document
-    if function.text_schema.rule == PatternWords():
-        return _Given(document.text, document.words, function.texts_value)
-    tokens = [f"word{place}" for place in range(at.n_words)]
-
-    def values(texts: list[str]) -> Values:
-        kept = (set(text.split()) for text in texts)
-        bits = np.array([[token in words for token in tokens] for words in kept])
-        return function.texts_value(document.each(bits))
-
-    return _Given(" ".join(tokens), tokens, values)
 
 
 # ---- Shapley values of the words of documents: exact where that is possible

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from propopt.base.arrays import Array, Attributions, Points, Values
+from propopt.base.arrays import Array, Attributions, Values
 from propopt.base.checks import read_count, read_positive, read_rng
 from propopt.base.errors import EstimatedWarning, InvalidInput, Refused
 from propopt.base.text import Reason
@@ -40,7 +40,6 @@ from propopt.lime.lime_subject import LimeSubject, checked_products, limits_or_e
 from propopt.lime.paths import read_widths
 from propopt.lime.text.text_reading import TextLaw
 from propopt.results.explanation import Explanation, Parameter
-from propopt.tables.schema import TableSchema
 
 
 # ---- Tabular LIME without sampling noise
@@ -50,38 +49,23 @@ LEAST_STEP: Final = 0.02
 """|v_j| shorter than this, over the distance of the outermost bins, says nothing."""
 
 
-def warn_of_estimates(subject: LimeSubject) -> None:
-    """Say why coefficients are no exact ones."""
-    warnings.warn(
-        f"exact_lime: coefficients are estimated from {subject.n_draws:,} draws "
-        f"around each row, as {subject.reason}",
-        EstimatedWarning,
-        stacklevel=4,
-    )
-
-
 def found_limits(
-    subject: LimeSubject,
     limits: Limits,
-    request: Request,
-    units: PackageUnits,
-) -> Findings:
-    """Limits at the rows of a subject, with what is known of the surrogates."""
-    values = subject.function.value_at(subject.points, subject.labels)
-    shares = effective_share(subject.law, subject.points)
-    details = details_of(limits, values, shares)
-    return in_units(limits, details, subject.law, request, units)
-
-
-def in_units(
-    limits: Limits,
-    details: dict[str, Array],
+    at_rows: tuple[Values, Values],  # f at the rows, and effective shares
     law: LimeLaw,
     request: Request,
     units: PackageUnits,
 ) -> Findings:
-    """The limits in the units that were asked for."""
+    """Limits in the units that were asked for, and what is known of the surrogates."""
+    values, shares = at_rows
     errors = limits.standard_errors
+    details = {
+        "intercept": limits.intercept,
+        "local_gap": values - (limits.intercept + limits.coefficients.sum(axis=1)),
+        "alpha": limits.alpha,
+        "mean_weight": np.exp(limits.log_weight),
+        "effective_share": shares,
+    }
     if units == "output":
         return Findings(
             attributions=limits.coefficients,
@@ -95,18 +79,6 @@ def in_units(
         standard_errors=None if errors is None else _per_step(errors, abs(steps)),
         details={**details, "steps": steps, "undefined": undefined},
     )
-
-
-def details_of(limits: Limits, values: Values, shares: Values) -> dict[str, Array]:
-    """What is known of the surrogates, of f at the rows and effective shares."""
-    at_row = limits.intercept + limits.coefficients.sum(axis=1)
-    return {
-        "intercept": limits.intercept,
-        "local_gap": values - at_row,
-        "alpha": limits.alpha,
-        "mean_weight": np.exp(limits.log_weight),
-        "effective_share": shares,
-    }
 
 
 def _steps(law: LimeLaw, request: Request) -> Array:
@@ -139,9 +111,9 @@ def _at_widths(
     shares = effective_share(law, points, widths)
     for m, width in enumerate(grid.tolist()):
         some = slice(m * n, (m + 1) * n)
-        own = limits.at(some)
-        details = details_of(own, values, shares[some])
-        yield in_units(own, details, law.with_width(width), request, units)
+        own = law.with_width(width)
+        at_rows = values, shares[some]
+        yield found_limits(limits.at(some), at_rows, own, request, units)
 
 
 # ---- Tabular LIME without sampling noise: what its coefficients tend to
@@ -330,7 +302,7 @@ class ExactLime(Baseline):
         request = Request(
             function=function, points=points, labels=labels, rng=read_rng(rng)
         )
-        subject = self.subject_of(request)
+        subject = self._subject(request)
         grid = read_widths(widths, subject.law.kernel_width)
         try:
             findings = list(_at_widths(subject, request, grid, self.units))
@@ -340,25 +312,11 @@ class ExactLime(Baseline):
         rows = -(-(function.calls.rows - before) // len(grid))
         seconds = (time.perf_counter() - start) / len(grid)
         return tuple(
-            self.explanation_at(width, request, result, rows, seconds)
-            for result, width in zip(findings, grid.tolist(), strict=True)
-        )
-
-    def law_of(self, points: Points, schema: TableSchema | None) -> LimeLaw:
-        """The law of LIME's samples, its bins those of points (B, D)."""
-        if isinstance(self.law, LimeLaw):
-            return self._with_width(self.law)
-        if isinstance(self.law, TextLaw):
-            raise InvalidInput(
-                "law: a TextLaw deletes words of documents, and X is a table"
+            replace(
+                self._explanation(request, result, rows, seconds),
+                parameters={**self.parameters, "kernel_width": width},
             )
-        return law_named(
-            self.law,
-            points if schema is None else schema.decode(points),
-            schema,
-            n_bins=self.n_bins,
-            weights=self.weights,
-            kernel_width=self.kernel_width,
+            for result, width in zip(findings, grid.tolist(), strict=True)
         )
 
     def _expected(self, request: Request) -> int:
@@ -370,26 +328,38 @@ class ExactLime(Baseline):
         return 0
 
     def _findings(self, request: Request) -> Findings:
-        subject, limits = limits_or_estimates(self.subject_of(request))
+        subject, limits = limits_or_estimates(self._subject(request))
         if subject.exact is None:
-            warn_of_estimates(subject)
+            warnings.warn(
+                f"exact_lime: coefficients are estimated from {subject.n_draws:,} "
+                f"draws around each row, as {subject.reason}",
+                EstimatedWarning,
+                stacklevel=3,
+            )
         request.advance(len(request.points))
-        return found_limits(subject, limits, request, self.units)
+        values = subject.function.value_at(subject.points, subject.labels)
+        shares = effective_share(subject.law, subject.points)
+        return found_limits(limits, (values, shares), subject.law, request, self.units)
 
-    def explanation_at(
-        self, width: float, request: Request, found: Findings, rows: int, seconds: float
-    ) -> Explanation:
-        """What was found at one width of many, in so many rows and seconds."""
-        return replace(
-            self._explanation(request, found, rows, seconds),
-            parameters={**self.parameters, "kernel_width": width},
-        )
-
-    def subject_of(self, request: Request) -> LimeSubject:
+    def _subject(self, request: Request) -> LimeSubject:
         """The function, the law and the rows of a request."""
         function, points, own = request.function, request.points, self.background
         rows = points if own is None else same_columns(own, request)
-        law = self.law_of(rows, function.schema)
+        if isinstance(self.law, LimeLaw):
+            law = self._with_width(self.law)
+        elif isinstance(self.law, TextLaw):
+            raise InvalidInput(
+                "law: a TextLaw deletes words of documents, and X is a table"
+            )
+        else:
+            law = law_named(
+                self.law,
+                rows if function.schema is None else function.schema.decode(rows),
+                function.schema,
+                n_bins=self.n_bins,
+                weights=self.weights,
+                kernel_width=self.kernel_width,
+            )
         return LimeSubject(
             function=function,
             law=law.aligned(request.labels, points.shape[1]),

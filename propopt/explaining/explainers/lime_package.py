@@ -101,7 +101,11 @@ class LimePackage(Baseline):
             raise InvalidInput(
                 f"units: expected 'output' or 'gradient', got {self.units!r}"
             )
-        self._check_discretize()
+        if self.discretize and (self.units == "gradient" or self.sample_around):
+            raise InvalidInput(
+                "discretize: units='gradient' and sample_around=True need "
+                "discretize=False"
+            )
         if self.background is not None:
             object.__setattr__(self, "background", checked_background(self.background))
 
@@ -123,7 +127,9 @@ class LimePackage(Baseline):
         return package_on_text(request, self.kernel_width, self.n_samples)
 
     def _findings(self, request: Request) -> Findings:
-        background = self._background(request)
+        background = request.points
+        if self.background is not None:
+            background = same_columns(self.background, request)
         _refuse_missing(request.points, request, "X")
         _refuse_missing(background, request, "background")
         lime = require("lime.lime_tabular")
@@ -159,18 +165,6 @@ class LimePackage(Baseline):
         if self.units == "gradient":
             slopes /= explainer.scaler.scale_
         return slopes, float(fit.intercept[1]), float(fit.score)
-
-    def _background(self, request: Request) -> Array:
-        if self.background is None:
-            return request.points
-        return same_columns(self.background, request)
-
-    def _check_discretize(self) -> None:
-        if self.discretize and (self.units == "gradient" or self.sample_around):
-            raise InvalidInput(
-                "discretize: units='gradient' and sample_around=True need "
-                "discretize=False"
-            )
 
 
 def _refuse_missing(points: Array, request: Request, label: str) -> None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final, final
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -23,7 +22,7 @@ from propopt.explaining.explainers.baseline import (
 from propopt.explaining.explainers.documents import TextNeighbourhoods
 from propopt.functions.texts import DocumentFunction
 from propopt.laws.perturbations import Distribution, NoisyNeighbourhoods, Perturbations
-from propopt.laws.regressions import Fits, Neighbourhood, Neighbourhoods, Regressions
+from propopt.laws.regressions import Neighbourhood, Neighbourhoods, Regressions
 from propopt.lime.laws.lime_law import LimeLaw
 from propopt.lime.surrogates import LawNeighbourhoods
 from propopt.lime.text.text_reading import TextLaw
@@ -34,85 +33,54 @@ from propopt.results.explanation import Parameter
 # ---- Weighted least squares around points, with errors and measures of fit
 
 
-@final
-@dataclass(frozen=True)
-class LocalFit:
-    """minimise over w, b:  Σ_s π_s (f(x̃_s) − b − wᵀz_s)² + ridge ‖w‖²."""
+def local_fit(
+    near: Neighbourhood, values: Array, first: int, ridge: float, fit_intercept: bool
+) -> dict[str, Array]:
+    """Minimise over w, b:  Σ_s π_s (f(x̃_s) − b − wᵀz_s)² + ridge ‖w‖².
 
-    ridge: float  # penalty on the slopes, not on the intercept
-    fit_intercept: bool  # whether b is fitted; else it is 0
-
-    def around(
-        self, near: Neighbourhood, values: Array, first: int
-    ) -> dict[str, Array]:
-        """Slopes, and what is known of them, at consecutive points, all at once.
-
-        values (n, S).
-        """
-        weights = near.weights
-        if weights is None:
-            weights = np.ones(near.samples.shape[:-1])
-        self._check_weights(weights, first)
-        design, targets, means = self._centred(near, values, weights)
-        root_ridge = math.sqrt(self.ridge) / near.units + near.is_constant
-        fits = Regressions(design, targets, near.weights, root_ridge).solve()
-        self._check_determined(fits, weights, first)
-        residuals = fits.residuals
-        per_unit = fits.slopes / near.units
-        return {
-            "slopes": per_unit * near.contrast,
-            "intercept": self._intercept(near, means, per_unit),
-            "r2": _r2(values, residuals, weights),
-            "effective_samples": _kish(weights),
-            "standard_errors": fits.errors(residuals) / near.units * near.contrast,
-        }
-
-    def _centred(
-        self, near: Neighbourhood, values: Array, weights: Array
-    ) -> tuple[Array, Array, tuple[Array, Values]]:
-        """Regressors in units of the scale, targets, and the weighted means removed.
-
-        An intercept takes up the weighted means, so the fit needs ε alone: x̃ − mean x̃
-        would lose the digits of a small ε in those of x.
-        """
-        if not self.fit_intercept:
-            none = np.zeros_like(near.origin), np.zeros(len(near.origin))
-            whole = near.origin[:, None] + near.regressors
-            return whole / near.units[:, None], values, none
+    Slopes, and what is known of them, at consecutive points from ``first`` on, all at
+    once; values (n, S). Without ``fit_intercept`` b is 0.
+    """
+    weights, n_samples = near.weights, values.shape[1]
+    if weights is None:
+        weights = np.ones(near.samples.shape[:-1])
+    nothing = ~weights.any(axis=1)
+    if nothing.any():
+        raise InvalidInput(
+            f"lime at point {first + int(nothing.argmax())}: the weights of all "
+            f"{n_samples} samples vanish; use a larger kernel_width or bandwidth"
+        )
+    centre, mean = np.zeros_like(near.origin), np.zeros(len(near.origin))
+    if fit_intercept:
+        # It takes up the weighted means, so the fit needs ε alone: x̃ − mean x̃ would
+        # lose the digits of a small ε in those of x.
         shares = weights / weights.sum(axis=1, keepdims=True)
         centre = np.einsum("ns,nsd->nd", shares, near.regressors)
         mean = np.einsum("ns,ns->n", shares, values)
         design = near.regressors - centre[:, None]
-        design /= near.units[:, None]
-        return design, values - mean[:, None], (centre, mean)
-
-    def _intercept(
-        self, near: Neighbourhood, means: tuple[Array, Values], slopes: Array
-    ) -> Values:
-        if not self.fit_intercept:
-            return np.zeros(len(slopes))
-        centre, mean = means
-        intercept: Values = mean - np.einsum("nd,nd->n", near.origin + centre, slopes)
-        return intercept
-
-    def _check_weights(self, weights: Array, first: int) -> None:
-        nothing = ~weights.any(axis=1)
-        if nothing.any():
-            raise InvalidInput(
-                f"lime at point {first + int(nothing.argmax())}: the weights of all "
-                f"{weights.shape[1]} samples vanish; use a larger kernel_width or "
-                "bandwidth"
-            )
-
-    def _check_determined(self, fits: Fits, weights: Array, first: int) -> None:
-        lost = fits.undetermined(weights.shape[1])
-        if lost.any():
-            n = int(lost.argmax())
-            raise InvalidInput(
-                f"lime at point {first + n}: {weights.shape[1]} samples "
-                f"({_kish(weights[n : n + 1])[0]:.3g} effective) do not determine the "
-                "fit; use a larger scale, kernel_width or n_samples, or ridge > 0"
-            )
+    else:
+        design = near.origin[:, None] + near.regressors
+    design /= near.units[:, None]
+    targets = values - mean[:, None] if fit_intercept else values
+    root_ridge = math.sqrt(ridge) / near.units + near.is_constant
+    fits = Regressions(design, targets, near.weights, root_ridge).solve()
+    lost = fits.undetermined(n_samples)
+    if lost.any():
+        n = int(lost.argmax())
+        raise InvalidInput(
+            f"lime at point {first + n}: {n_samples} samples "
+            f"({_kish(weights[n : n + 1])[0]:.3g} effective) do not determine the "
+            "fit; use a larger scale, kernel_width or n_samples, or ridge > 0"
+        )
+    residuals, slopes = fits.residuals, fits.slopes / near.units
+    intercept = mean - np.einsum("nd,nd->n", near.origin + centre, slopes)
+    return {
+        "slopes": slopes * near.contrast,
+        "intercept": intercept if fit_intercept else mean,
+        "r2": _r2(values, residuals, weights),
+        "effective_samples": _kish(weights),
+        "standard_errors": fits.errors(residuals) / near.units * near.contrast,
+    }
 
 
 def _r2(values: Array, residuals: Array, weights: Array) -> Values:
@@ -243,10 +211,12 @@ class Lime(Baseline):
         if self.kernel_width is not None:
             read_positive(self.kernel_width, "kernel_width")
         read_nonnegative(self.ridge, "ridge")
-        if self.law is None:
-            self._check_noise()
-        else:
+        if self.law is not None:
             self._check_law(self.law)
+            return
+        self._noise()
+        if self.first_row:
+            raise InvalidInput("first_row: only with a law")
 
     @property
     def units(self) -> Units:
@@ -273,19 +243,22 @@ class Lime(Baseline):
     def _findings(self, request: Request) -> Findings:
         self._check_size(request.points.shape[1])
         blocks = []
-        fit = LocalFit(self.ridge, self.fit_intercept)
+        settings = self.ridge, self.fit_intercept
         neighbourhoods = self._neighbourhoods(request)
         for rows, near in neighbourhoods.around(request.points, request.rng):
             values = request.value(near.samples)
             for part, nearer in near.parts(FITTED_TOGETHER):
                 first = rows.start + part.start
-                blocks.append(fit.around(nearer, values[part], first))
+                blocks.append(local_fit(nearer, values[part], first, *settings))
             request.advance(len(near.samples))
-        names = ("intercept", "r2", "effective_samples")
+        joined = {
+            name: np.concatenate([block[name] for block in blocks])
+            for name in blocks[0]
+        }
         return Findings(
-            attributions=_joined(blocks, "slopes"),
-            standard_errors=_joined(blocks, "standard_errors"),
-            details={name: _joined(blocks, name) for name in names},
+            attributions=joined.pop("slopes"),
+            standard_errors=joined.pop("standard_errors"),
+            details=joined,
         )
 
     def _neighbourhoods(self, request: Request) -> Neighbourhoods:
@@ -333,11 +306,6 @@ class Lime(Baseline):
             distribution=self.distribution,
         )
 
-    def _check_noise(self) -> None:
-        self._noise()
-        if self.first_row:
-            raise InvalidInput("first_row: only with a law")
-
     def _texts_refusal(self) -> str | None:
         if isinstance(self.law, TextLaw):
             return None
@@ -368,7 +336,3 @@ class Lime(Baseline):
             )
         if self.relative or self.distribution != "gaussian":
             raise InvalidInput("relative, distribution: only with a scale")
-
-
-def _joined(blocks: Sequence[Mapping[str, Array]], name: str) -> Array:
-    return np.concatenate([block[name] for block in blocks])

@@ -14,7 +14,6 @@ import numpy as np
 from propopt.base.arrays import Array
 from propopt.base.checks import read_count, sealed
 from propopt.base.errors import InvalidInput, SolverFailure
-from propopt.base.text import Quantity
 from propopt.explaining.explainers.baseline import Baseline, Findings, Request
 from propopt.laws.perturbations import Distribution, Perturbations
 from propopt.losses import Objective, PropertyLoss
@@ -92,47 +91,30 @@ class SmoothGrad(Baseline):
         )
 
     def _findings(self, request: Request) -> Findings:
-        moments = _Moments(request.points.shape)
+        # running means and sums of squared deviations (Chan, Golub and LeVeque 1983)
+        mean, squares = np.zeros((2, *request.points.shape))
+        count = np.zeros((len(mean), 1))
         noise = self._perturbations()
         units = request.noise_units(self.relative)
         for rows, draws in noise.blocks(
-            request.points.shape, request.rng, units=units, split=True
+            mean.shape, request.rng, units=units, split=True
         ):
-            moments.add(rows, request.gradient(request.points[rows, None] + draws))
+            samples = request.gradient(request.points[rows, None] + draws)
+            own, new = samples.mean(axis=1), samples.shape[1]
+            shift = own - mean[rows]
+            part = new / (count[rows] + new)
+            squares[rows] += ((samples - own[:, None]) ** 2).sum(axis=1)
+            squares[rows] += shift**2 * count[rows] * part
+            mean[rows] += shift * part
+            count[rows] += new
             request.advance(draws.shape[0] * draws.shape[1] / self.n_samples)
-        return Findings(
-            attributions=moments.mean, standard_errors=moments.standard_errors()
-        )
+        errors: Array = np.sqrt(squares / (count - 1) / count)
+        return Findings(attributions=mean, standard_errors=errors)
 
     def _perturbations(self) -> Perturbations:
         return Perturbations(
             scale=self.scale, n_samples=self.n_samples, distribution=self.distribution
         )
-
-
-class _Moments:
-    """Running mean and sum of squared deviations (Chan, Golub and LeVeque 1983)."""
-
-    def __init__(self, shape: tuple[int, ...]) -> None:
-        self.count = np.zeros((shape[0], 1))
-        self.mean = np.zeros(shape)
-        self.squares = np.zeros(shape)
-
-    def add(self, rows: slice, samples: Array) -> None:
-        """Take in samples (n, s, D) of the given rows."""
-        mean = samples.mean(axis=1)
-        shift = mean - self.mean[rows]
-        new = samples.shape[1]
-        part = new / (self.count[rows] + new)
-        self.squares[rows] += ((samples - mean[:, None]) ** 2).sum(axis=1)
-        self.squares[rows] += shift**2 * self.count[rows] * part
-        self.mean[rows] += shift * part
-        self.count[rows] += new
-
-    def standard_errors(self) -> Array:
-        """Of the means, (N, D)."""
-        error: Array = np.sqrt(self.squares / (self.count - 1) / self.count)
-        return error
 
 
 # ---- The best mixture of explanations that are already there
@@ -196,6 +178,8 @@ def aggregate(
     labels = reduce(Labels.or_else, (e.labels for e in parts), objective.labels)
     stack = _stack(parts, labels)
     common = _common_units(parts)
+    quantities = {part.quantity for part in parts}
+    quantities = (quantities | {quantity_of_target(objective.losses)}) - {None}
     shares = _best_shares(objective, stack)
     attributions = sealed(_mix(stack, shares))
     return Explanation(
@@ -206,7 +190,7 @@ def aggregate(
         losses=objective.breakdown(attributions),
         details={"shares": shares},
         units=common,
-        quantity=_common_quantity(objective, parts),
+        quantity=quantities.pop() if len(quantities) == 1 else None,
         evaluations=sum(part.evaluations for part in parts),
         solver=BACKEND,
         seconds=time.perf_counter() - start,
@@ -223,15 +207,6 @@ def _common_units(parts: Sequence[Explanation]) -> Units:
             "to_slopes or scaled"
         )
     return next(iter(methods))
-
-
-def _common_quantity(
-    objective: Objective, parts: Sequence[Explanation]
-) -> Quantity | None:
-    """What all explain, as far as they know; None where they differ."""
-    told = {part.quantity for part in parts} | {quantity_of_target(objective.losses)}
-    known = told - {None}
-    return known.pop() if len(known) == 1 else None
 
 
 def _stack(parts: Sequence[Explanation], labels: Labels) -> Array:

@@ -64,7 +64,12 @@ def captum_attribution(
         def attribute(self, inputs: Any, target: Any = None) -> Any:
             """Attributions of the shape of ``inputs`` (m, ...)."""
             if isinstance(inputs, tuple):
-                return tuple(self.attribute(part, target) for part in _only(inputs))
+                if len(inputs) != 1:
+                    raise InvalidInput(
+                        f"inputs: expected one tensor, got {len(inputs)}: points are "
+                        "rows of one table"
+                    )
+                return (self.attribute(inputs[0], target),)
             points = inputs.detach().cpu().numpy()
             rows = None if target is None else np.asarray(target)
             W = torch.from_numpy(_attributions(explain, points, rows))
@@ -110,15 +115,6 @@ def quantus_explain_func(
     return explain_func
 
 
-def _only(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    if len(inputs) != 1:
-        raise InvalidInput(
-            f"inputs: expected one tensor, got {len(inputs)}: points are rows of one "
-            "table"
-        )
-    return inputs
-
-
 def _attributions(
     explain: ExplainRows | Mapping[int, ExplainRows],
     inputs: NDArray[Any],
@@ -154,13 +150,10 @@ def _by_target(
     if targets is None:
         raise InvalidInput(f"target: expected one of {sorted(explain)}, got none")
     each = np.broadcast_to(targets.reshape(-1), (n_points,))
-    return [
-        (np.flatnonzero(each == target), _explain_of(explain, target))
-        for target in np.unique(each).tolist()
-    ]
-
-
-def _explain_of(explain: Mapping[int, ExplainRows], target: int) -> ExplainRows:
-    if target not in explain:
-        raise InvalidInput(f"target: expected one of {sorted(explain)}, got {target}")
-    return explain[target]
+    wanted = np.unique(each).tolist()
+    for target in wanted:
+        if target not in explain:
+            raise InvalidInput(
+                f"target: expected one of {sorted(explain)}, got {target}"
+            )
+    return [(np.flatnonzero(each == target), explain[target]) for target in wanted]

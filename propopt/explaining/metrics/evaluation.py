@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias, TypeVar, final
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions
 from propopt.base.checks import read_count, read_seed
@@ -28,7 +26,6 @@ from propopt.explaining.metrics.metric import (
     RobustnessMetric,
     TableLike,
     attributions_of,
-    most_important,
     read_size,
 )
 from propopt.explaining.metrics.sensitivity import Noisy
@@ -36,6 +33,7 @@ from propopt.functions import Function
 from propopt.functions.function import read_function
 from propopt.functions.texts import TextFunction
 from propopt.results.explanation import AttributionsLike, explanation_of
+from propopt.results.stability import largest
 
 
 # ---- Many metrics of many methods, as one table
@@ -105,7 +103,8 @@ def evaluate(
     smoothgrad      0.0007      0.3297
     """
     rows = evaluate_rows(metrics, function, X, methods, rng=rng)
-    means = {name: part.mean() for name, part in _by_method(rows)}
+    parts = rows.groupby(level="method", sort=False)
+    means = {name: part.mean() for name, part in parts}
     return pd.DataFrame(means).T.rename_axis("method")
 
 
@@ -146,78 +145,42 @@ def evaluate_rows(
     gradient 0          0.1667
              1          0.5000
     """
-    seed = read_seed(rng)
-    columns = _columns(metrics)
-    task = _Task(function=read_function(function), X=X, seed=seed)
-    frames = {
-        name: task.measure(columns, subject) for name, subject in _rows(methods).items()
-    }
-    return pd.concat(frames, names=["method", "point"])
+    seed, columns = read_seed(rng), _columns(metrics)
+    f = read_function(function)
+    points, labels = f.read(X)
+    present = points if isinstance(f, TextFunction) else None
 
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Task:
-    """Function, points and seed that all methods share."""
-
-    function: Function
-    X: TableLike
-    seed: int
-
-    def measure(self, metrics: Mapping[str, Metric], subject: Measured) -> pd.DataFrame:
-        """The metrics of one method, one row per point."""
-        points, labels = self.function.read(self.X)
-        explanation = self._explanation(subject)
-        W = attributions_of(explanation, points, labels)
-        values = {
-            name: self._value(metric, W, subject) for name, metric in metrics.items()
-        }
-        index = pd.RangeIndex(len(W)) if labels.points is None else labels.points
-        return pd.DataFrame(values, index=pd.Index(index))
-
-    @property
-    def _words(self) -> Array | None:
-        """Which words documents have; None of rows of a table."""
-        texts = isinstance(self.function, TextFunction)
-        return self.function.read(self.X)[0] if texts else None
-
-    def _explanation(self, subject: Measured) -> AttributionsLike:
-        if isinstance(subject, Baseline):
-            return subject.explain(self.function, self.X, rng=self.seed)
-        return subject(self.X) if callable(subject) else subject
-
-    def _value(self, metric: Metric, W: Attributions, subject: Measured) -> Array:
+    def measured(metric: Metric, method: Measured, W: Attributions) -> Array:
         match metric:
             case ComplexityMetric():
-                return metric(W, present=self._words)
+                return metric(W, present=present)
             case FaithfulnessMetric():
-                return metric(W, self.function, self.X, rng=self.seed)
+                return metric(W, f, X, rng=seed)
             case RobustnessMetric() | OutputRobustnessMetric():
-                return self._robustness(metric, subject, len(W))
+                asked: Any = method
+                if isinstance(method, Baseline):
+                    asked = BaselineMethod(explainer=method, function=f, rng=seed)
+                elif not callable(method):
+                    return np.full(len(W), np.nan)
+                if isinstance(metric, RobustnessMetric):
+                    return metric(asked, X, rng=seed)
+                return metric(asked, f, X, rng=seed)
         raise InvalidInput(f"metrics: expected a metric, got {metric!r}")
 
-    def _robustness(
-        self,
-        metric: RobustnessMetric | OutputRobustnessMetric,
-        subject: Measured,
-        n_points: int,
-    ) -> Array:
-        if not isinstance(subject, Baseline) and not callable(subject):
-            return np.full(n_points, np.nan)
-        explain = self._method(subject)
-        if isinstance(metric, RobustnessMetric):
-            return metric(explain, self.X, rng=self.seed)
-        return metric(explain, self.function, self.X, rng=self.seed)
-
-    def _method(self, subject: Baseline | ExplanationMethod) -> Callable[[Any], Any]:
-        if isinstance(subject, Baseline):
-            return BaselineMethod(
-                explainer=subject, function=self.function, rng=self.seed
-            )
-        return subject
-
-
-def _by_method(rows: pd.DataFrame) -> Iterable[tuple[Any, pd.DataFrame]]:
-    return rows.groupby(level="method", sort=False)
+    index = pd.RangeIndex(len(points)) if labels.points is None else labels.points
+    frames = {}
+    for name, method in _rows(methods).items():
+        found: Any = method
+        if isinstance(method, Baseline):
+            found = method.explain(f, X, rng=seed)
+        elif callable(method):
+            found = method(X)
+        W = attributions_of(found, points, labels)
+        values = {
+            column: measured(metric, method, W) for column, metric in columns.items()
+        }
+        frames[name] = pd.DataFrame(values, index=pd.Index(index))
+    return pd.concat(frames, names=["method", "point"])
 
 
 def _columns(metrics: Metrics) -> Mapping[str, Metric]:
@@ -258,6 +221,7 @@ def _named(pairs: list[tuple[str, Named]], label: str) -> Mapping[str, Named]:
 class PredictionGap(Noisy, FaithfulnessMetric):
     """Mean of |f(x) − f(x')| where x' has noise in some features only."""
 
+    _of_important: ClassVar[bool]  # whether there is noise in these, or in the others
     k: int | None = None  # how many features are important
 
     def __post_init__(self) -> None:
@@ -266,19 +230,15 @@ class PredictionGap(Noisy, FaithfulnessMetric):
             read_count(self.k, "k")
 
     def _rows(self, task: Request, attributions: Attributions) -> Array:
-        noisy = self._noisy(attributions, read_size(self.k, attributions.shape[1]))
+        size = read_size(self.k, attributions.shape[1])
+        noisy = largest(attributions, size) == self._of_important
         points, values = task.points, task.value(task.points)
 
         def gap(rows: slice, noise: Array) -> Array:
             moved = points[rows, None] + noise * noisy[rows, None]
             return np.abs(task.value(moved) - values[rows, None])
 
-        sampling = self._sampling(task.fixed, task.rng)
-        return sampling.reduced(gap, lambda gaps: gaps.mean(axis=1))
-
-    @abstractmethod
-    def _noisy(self, attributions: Attributions, size: int) -> NDArray[np.bool_]:
-        """True where there is noise, (N, D)."""
+        return self._reduced(task.fixed, task.rng, gap, lambda gaps: gaps.mean(axis=1))
 
 
 @final
@@ -313,9 +273,7 @@ class PGI(PredictionGap):
     """
 
     better: ClassVar[Better] = "higher"
-
-    def _noisy(self, attributions: Attributions, size: int) -> NDArray[np.bool_]:
-        return most_important(attributions, size)
+    _of_important: ClassVar[bool] = True
 
 
 @final
@@ -339,6 +297,4 @@ class PGU(PredictionGap):
     """
 
     better: ClassVar[Better] = "lower"
-
-    def _noisy(self, attributions: Attributions, size: int) -> NDArray[np.bool_]:
-        return ~most_important(attributions, size)
+    _of_important: ClassVar[bool] = False

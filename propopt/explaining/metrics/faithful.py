@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypeAlias, final, get_args
+from typing import Any, ClassVar, Literal, TypeAlias, final
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
 from propopt.base.arrays import Array, Attributions
-from propopt.base.checks import read_array, read_count, read_nonnegative
+from propopt.base.checks import known_word, read_array, read_count, read_nonnegative
 from propopt.base.errors import InvalidInput
 from propopt.explaining.explainers.baseline import Request
 from propopt.explaining.explainers.shapley_values import (
@@ -31,9 +30,8 @@ from propopt.explaining.metrics.metric import (
     quotient,
     read_size,
     read_task,
-    read_units,
 )
-from propopt.explaining.metrics.sensitivity import Noisy, Sampling, Statistic
+from propopt.explaining.metrics.sensitivity import Noisy, sampled
 from propopt.functions import Function
 from propopt.laws.perturbations import Perturbations
 from propopt.results.explanation import AttributionsLike
@@ -106,10 +104,7 @@ class Infidelity(Noisy, FaithfulnessMetric):
 
     def __post_init__(self) -> None:
         self._perturbations()
-        if self.rescaling not in get_args(Rescaling):
-            raise InvalidInput(
-                f"rescaling: expected 'none' or 'best', got {self.rescaling!r}"
-            )
+        known_word(self.rescaling, Rescaling, "rescaling")
 
     def parts(
         self,
@@ -129,22 +124,18 @@ class Infidelity(Noisy, FaithfulnessMetric):
         return parts.raw if self.rescaling == "none" else parts.scale_free
 
     def _parts(self, task: Request, attributions: Attributions) -> InfidelityParts:
-        errors = [_errors(pairs) for pairs in self._forecasts(task, attributions)]
-        raw, scale_free, factor = np.concatenate(errors, axis=1)
-        return InfidelityParts(raw=raw, scale_free=scale_free, factor=factor)
-
-    def _forecasts(self, task: Request, attributions: Attributions) -> Iterator[Array]:
-        """Pairs (I_sᵀw, Δ_s), (n, S, 2), for consecutive rows."""
         points, values = task.points, task.value(task.points)
 
-        def pairs(rows: slice, noise: Array) -> Array:
+        def forecasts(rows: slice, noise: Array) -> Array:
+            """Pairs (I_sᵀw, Δ_s), (n, s, 2)."""
             forecast = (noise @ attributions[rows, :, None])[..., 0]
             change = values[rows, None] - task.value(points[rows, None] - noise)
             return np.stack([forecast, change], axis=-1)
 
-        sampling = self._sampling(task.fixed, task.rng)
-        for _, forecasts in sampling.rows(pairs):
-            yield forecasts
+        pieces = sampled(self._perturbations(), task.fixed, task.rng, forecasts)
+        errors = [_errors(pairs) for _, pairs in pieces]
+        raw, scale_free, factor = np.concatenate(errors, axis=1)
+        return InfidelityParts(raw=raw, scale_free=scale_free, factor=factor)
 
 
 def _errors(pairs: Array) -> Array:
@@ -196,7 +187,7 @@ class CompletenessGap(FaithfulnessMetric):
     units: AbsoluteOrRelative = "absolute"
 
     def __post_init__(self) -> None:
-        read_units(self.units)
+        known_word(self.units, AbsoluteOrRelative, "units")
         if self.background is not None:
             object.__setattr__(self, "background", checked_background(self.background))
 
@@ -360,33 +351,24 @@ class FaithfulnessCorrelation(FaithfulnessMetric):
     def _rows(self, task: Request, attributions: Attributions) -> Array:
         values = task.value(task.points)
         sizes = np.stack([np.abs(attributions).max(axis=1), np.abs(values)], axis=1)
-        pieces = self._subsets(task).rows(self._pairs(task, attributions, values))
-        return np.concatenate(
-            [_correlation(pairs, sizes[rows]) for rows, pairs in pieces]
-        )
-
-    def _subsets(self, task: Request) -> Sampling:
-        # The k smallest of D independent uniform keys are a random subset of size k.
-        keys = Perturbations(
-            scale=1.0, n_samples=self.n_samples, distribution="uniform"
-        )
-        every = np.zeros(task.points.shape, dtype=bool)
-        return Sampling(perturbations=keys, fixed=every, rng=task.rng)
-
-    def _pairs(
-        self, task: Request, attributions: Attributions, values: Array
-    ) -> Statistic:
-        """Σ_{i∈S} w_i and the effect of removing S, (n, s, 2)."""
-        size = read_size(self.k, task.points.shape[1])
-        baseline = self._baseline(task)
+        size, baseline = read_size(self.k, task.points.shape[1]), self._baseline(task)
 
         def pairs(rows: slice, keys: Array) -> Array:
+            """Σ_{i∈S} w_i and the effect of removing S, (n, s, 2)."""
             removed = smallest(keys, size)
             sums = (removed @ attributions[rows, :, None])[..., 0]
             points = np.where(removed, baseline, task.points[rows, None])
             return np.stack([sums, values[rows, None] - task.value(points)], axis=-1)
 
-        return pairs
+        # The k smallest of D independent uniform keys are a random subset of size k.
+        keys = Perturbations(
+            scale=1.0, n_samples=self.n_samples, distribution="uniform"
+        )
+        every = np.zeros(task.points.shape, dtype=bool)
+        pieces = sampled(keys, every, task.rng, pairs)
+        return np.concatenate(
+            [_correlation(pairs, sizes[rows]) for rows, pairs in pieces]
+        )
 
     def _baseline(self, task: Request) -> Array:
         if self.baseline is None:

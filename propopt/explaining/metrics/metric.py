@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Final, Literal, Self, TypeAlias, get_args
+from typing import Any, ClassVar, Final, Literal, Self, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -18,11 +18,7 @@ from propopt.base.arrays import Array, Attributions, Points, Truths
 from propopt.base.checks import read_seed
 from propopt.base.errors import InvalidInput, PropoptWarning
 from propopt.explaining.explainers import Baseline
-from propopt.explaining.explainers.baseline import (
-    DocumentTable,
-    Request,
-    request_of_document,
-)
+from propopt.explaining.explainers.baseline import Request, request_of_document
 from propopt.functions import Function
 from propopt.functions.function import read_function
 from propopt.functions.texts import DocumentFunction, TextFunction
@@ -82,12 +78,6 @@ def attributions_of(
     return attributions
 
 
-def read_units(units: object) -> None:
-    """Refuse units that are neither relative nor absolute."""
-    if units not in get_args(AbsoluteOrRelative):
-        raise InvalidInput(f"units: expected 'absolute' or 'relative', got {units!r}")
-
-
 BACKGROUND_OF_TEXTS: Final = (
     "of documents the background is the text without any word; leave it out"
 )
@@ -145,14 +135,6 @@ def read_size(k: int | None, n_features: int) -> int:
             f"k: expected at most the {n_features} features of X, got {k}"
         )
     return k
-
-
-def most_important(attributions: Attributions, k: int) -> NDArray[np.bool_]:
-    """True for the k largest |w| of each row; of equal ones, those that come first."""
-    order = np.argsort(-np.abs(attributions), axis=1, kind="stable")
-    chosen = np.zeros(attributions.shape, dtype=bool)
-    np.put_along_axis(chosen, order[:, :k], values=True, axis=1)
-    return chosen
 
 
 # ---- Explanation methods, asked about points and about perturbed copies of them
@@ -241,19 +223,13 @@ class MethodAtPoints:
     def read(cls, explain: object, X: object, function: Function | None = None) -> Self:
         """The method with the points, read as its function reads them."""
         if isinstance(explain, BaselineMethod):
-            return cls._of(explain.begin(), X, explain.function)
+            function, explain = explain.function, explain.begin()
         if not callable(explain):
             raise InvalidInput(
                 "explain: expected a callable from points to attributions, got "
                 f"{type(explain).__name__}; propopt.metrics.BaselineMethod makes one "
                 "of an explainer and a function"
             )
-        return cls._of(explain, X, function)
-
-    @classmethod
-    def _of(
-        cls, explain: ExplanationMethod, X: object, function: Function | None
-    ) -> Self:
         if function is None:
             points, labels = read_points(X, "X")
             return cls(explain=explain, points=points, labels=labels, schema=None)
@@ -356,7 +332,8 @@ class Metric(ABC):
         changed = [
             f"{field.name}={_short(value)}"
             for field in dataclasses.fields(self)
-            if not _same(value := getattr(self, field.name), field.default)
+            if isinstance(value := getattr(self, field.name), _TABLES)
+            or value != field.default
         ]
         kind = type(self).__name__
         return f"{kind}({', '.join(changed)})" if changed else kind
@@ -421,9 +398,8 @@ class FaithfulnessMetric(Metric):
             raise InvalidInput(f"{self.name}: {reason}")
         points, labels = function.read(X)
         W = attributions_of(explanation, points, labels)
-        table = DocumentTable.of(function, X)
         rows = np.full(len(W), np.nan)
-        for n, document in enumerate(table.documents):
+        for n, document in enumerate(function.documents_of(X)):
             if document.n_words > 0:
                 words = W[n : n + 1, function.text_schema.columns_of(document)]
                 task = request_of_document(function, document, rng)
@@ -484,13 +460,10 @@ class OutputRobustnessMetric(Metric):
         """The number of each row."""
 
 
-def _same(value: Any, default: Any) -> bool:
-    if isinstance(value, np.ndarray | pd.DataFrame | pd.Series):
-        return False
-    return bool(value == default)
+_TABLES: Final = (np.ndarray, pd.DataFrame, pd.Series)
 
 
 def _short(value: Any) -> str:
-    if isinstance(value, np.ndarray | pd.DataFrame | pd.Series):
+    if isinstance(value, _TABLES):
         return "x".join(map(str, value.shape))
     return repr(value)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array
-from propopt.base.checks import read_positive
+from propopt.base.checks import known_word, read_positive
 from propopt.explaining.explainers.baseline import Request
 from propopt.explaining.metrics.metric import (
     AbsoluteOrRelative,
@@ -21,7 +21,6 @@ from propopt.explaining.metrics.metric import (
     OutputRobustnessMetric,
     RobustnessMetric,
     quotient,
-    read_units,
 )
 from propopt.functions import Function
 from propopt.laws.perturbations import Distribution, Perturbations
@@ -55,36 +54,35 @@ class Noisy:
             scale=self.scale, n_samples=self.n_samples, distribution=self.distribution
         )
 
-    def _sampling(self, fixed: NDArray[np.bool_], rng: np.random.Generator) -> Sampling:
-        return Sampling(perturbations=self._perturbations(), fixed=fixed, rng=rng)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Sampling:
-    """Perturbations of all points, and what is computed of them."""
-
-    perturbations: Perturbations  # the law of ε
-    # (N, D): what is not perturbed: codes of categories, and numbers that are missing
-    fixed: NDArray[np.bool_]
-    rng: np.random.Generator  # where the draws come from
-
-    def rows(self, statistic: Statistic) -> Iterator[tuple[slice, Array]]:
-        """The statistic (n, S, ...) of all S samples, for consecutive rows."""
-        shape = self.fixed.shape
-        blocks = self.perturbations.blocks(shape, self.rng, split=True)
-        for rows, pieces in groupby(blocks, key=itemgetter(0)):
-            values = [statistic(rows, self._free(rows, noise)) for _, noise in pieces]
-            yield rows, np.concatenate(values, axis=1)
-
-    def reduced(self, statistic: Statistic, reduce: Callable[[Array], Array]) -> Array:
+    def _reduced(
+        self,
+        fixed: NDArray[np.bool_],
+        rng: np.random.Generator,
+        statistic: Statistic,
+        reduce: Callable[[Array], Array],
+    ) -> Array:
         """One number per row, (N,): ``reduce`` of its statistic (n, S)."""
-        return np.concatenate([reduce(values) for _, values in self.rows(statistic)])
+        pieces = sampled(self._perturbations(), fixed, rng, statistic)
+        return np.concatenate([reduce(values) for _, values in pieces])
 
-    def _free(self, rows: slice, noise: Array) -> Array:
-        fixed = self.fixed[rows, None]
-        if fixed.any():
-            noise[np.broadcast_to(fixed, noise.shape)] = 0
-        return noise
+
+def sampled(
+    perturbations: Perturbations,
+    fixed: NDArray[np.bool_],
+    rng: np.random.Generator,
+    statistic: Statistic,
+) -> Iterator[tuple[slice, Array]]:
+    """The statistic (n, S, ...) of all samples of consecutive rows.
+
+    Where ``fixed`` (N, D) nothing is perturbed.
+    """
+    blocks = perturbations.blocks(fixed.shape, rng, split=True)
+    for rows, pieces in groupby(blocks, key=itemgetter(0)):
+        values = []
+        for _, noise in pieces:
+            noise[np.broadcast_to(fixed[rows, None], noise.shape)] = 0
+            values.append(statistic(rows, noise))
+        yield rows, np.concatenate(values, axis=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,23 +97,20 @@ class Sensitivity(Noisy, RobustnessMetric):
 
     def __post_init__(self) -> None:
         self._perturbations()
-        read_units(self.units)
+        known_word(self.units, AbsoluteOrRelative, "units")
 
-    def _distance(
-        self,
-        method: MethodAtPoints,
-        rng: np.random.Generator,
-        reduce: Callable[[Array], Array],
-    ) -> Array:
-        """``reduce`` of ‖w(x) − w(x')‖ over x', in the units asked for."""
+    def _over(self, distances: Array) -> Array:
+        """The mean or maximum of each row; distances (n, S)."""
+        return distances.mean(axis=1)
+
+    def _rows(self, method: MethodAtPoints, rng: np.random.Generator) -> Array:
         points, W = method.points, method.W
 
         def distance(rows: slice, noise: Array) -> Array:
             moved = method(points[rows, None] + noise)
             return np.linalg.norm(moved - W[rows, None], axis=-1)
 
-        sampling = self._sampling(method.fixed, rng)
-        change = sampling.reduced(distance, reduce)
+        change = self._reduced(method.fixed, rng, distance, self._over)
         if self.units == "absolute":
             return change
         return quotient(change, np.linalg.norm(W, axis=1))
@@ -148,8 +143,8 @@ class MaxSensitivity(Sensitivity):
     True
     """
 
-    def _rows(self, method: MethodAtPoints, rng: np.random.Generator) -> Array:
-        return self._distance(method, rng, lambda d: d.max(axis=1))
+    def _over(self, distances: Array) -> Array:
+        return distances.max(axis=1)
 
 
 @final
@@ -178,9 +173,6 @@ class AvgSensitivity(Sensitivity):
     >>> AvgSensitivity()(constant, [[1.0, 2.0]])
     array([0.])
     """
-
-    def _rows(self, method: MethodAtPoints, rng: np.random.Generator) -> Array:
-        return self._distance(method, rng, lambda d: d.mean(axis=1))
 
 
 @final
@@ -218,14 +210,10 @@ class LocalLipschitz(Noisy, RobustnessMetric):
             step = np.linalg.norm(np.nan_to_num(moved - points[rows, None]), axis=-1)
             return np.where(step == 0, np.nan, quotient(change, step))
 
-        sampling = self._sampling(method.fixed, rng)
-        return sampling.reduced(ratio, largest_defined)
-
-
-def largest_defined(samples: Array) -> Array:
-    """The largest number in each row that is not NaN; NaN if there is none."""
-    largest: Array = np.fmax.reduce(samples, axis=1)
-    return largest
+        # of each row the largest that is not NaN; NaN if there is none
+        return self._reduced(
+            method.fixed, rng, ratio, lambda ratios: np.fmax.reduce(ratios, axis=1)
+        )
 
 
 # ---- Relative stability: changes of attributions over changes of input or output
@@ -250,8 +238,9 @@ class Stability(Noisy):
     def _largest(
         self, method: MethodAtPoints, rng: np.random.Generator, ratio: Statistic
     ) -> Array:
-        sampling = self._sampling(method.fixed, rng)
-        return sampling.reduced(ratio, lambda ratios: ratios.max(axis=1))
+        return self._reduced(
+            method.fixed, rng, ratio, lambda ratios: ratios.max(axis=1)
+        )
 
 
 @final

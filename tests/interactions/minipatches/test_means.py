@@ -139,7 +139,7 @@ def test_usable_shares_of_fixed_patches_are_exact() -> None:
         without = minipatches.patches_without(
             some_sets(source, order), source.patches.features.T, [slice(200)]
         )
-        counts = without[0].sums(source.patches.out.astype(np.float32))
+        counts = without[0](source.patches.out.astype(np.float32))
         assert counts.mean(dtype=np.float64) / 200 == pytest.approx(expected, rel=1e-12)
 
 

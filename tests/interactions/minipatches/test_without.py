@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,24 +14,30 @@ from propopt.interactions import minipatches
 from propopt.interactions.errors_of_rows import SquaredError
 from propopt.interactions.features import Features
 from propopt.interactions.minipatches import (
-    DenseWithout,
     PatchErrors,
-    SparseWithout,
+    SumsWithout,
+    dense_sums,
     patches_without,
+    sparse_sums,
 )
 from propopt.interactions.patch_draws import draw_patches
 
 
 def in_form(
-    form: type, sets: Any, present: Any, monkeypatch: pytest.MonkeyPatch
-) -> DenseWithout | SparseWithout:
+    form: Any, sets: Any, present: Any, monkeypatch: pytest.MonkeyPatch
+) -> SumsWithout[Any]:
     """All patches without each set, in a form that is made the cheaper one."""
-    cost = 0.0 if form is SparseWithout else 1e300
+    cost = 0.0 if form is sparse_sums else 1e300
     with monkeypatch.context() as patch:
         patch.setattr(minipatches, "SPARSE_COST", cost)
         (own,) = patches_without(sets, present, [slice(present.shape[1])])
-    assert type(own) is form
+    assert form_of(own) is form
     return own
+
+
+def form_of(own: SumsWithout[Any]) -> Any:
+    assert isinstance(own, partial)
+    return own.func
 
 
 def draws(order: int, share: float) -> tuple[Any, Any, Any]:
@@ -47,11 +54,11 @@ def test_dense_and_sparse_sums_are_equal(
     order: int, share: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sets, present, summed = draws(order, share)
-    dense = in_form(DenseWithout, sets, present, monkeypatch)
-    sparse = in_form(SparseWithout, sets, present, monkeypatch)
-    assert_allclose(sparse.sums(summed), dense.sums(summed), rtol=0, atol=1e-12)
+    dense = in_form(dense_sums, sets, present, monkeypatch)
+    sparse = in_form(sparse_sums, sets, present, monkeypatch)
+    assert_allclose(sparse(summed), dense(summed), rtol=0, atol=1e-12)
     literal = [summed[~present[list(own)].any(axis=0)].sum(axis=0) for own in sets]
-    assert_allclose(dense.sums(summed), literal, rtol=0, atol=1e-12)
+    assert_allclose(dense(summed), literal, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("order", [1, 2, 3])
@@ -60,8 +67,8 @@ def test_counts_are_exact_in_single_precision(
 ) -> None:
     sets, present, _ = draws(order, 0.3)
     ones = (np.random.default_rng(1).random((200, 30)) < 0.8).astype(np.float32)
-    dense = in_form(DenseWithout, sets, present, monkeypatch).sums(ones)
-    sparse = in_form(SparseWithout, sets, present, monkeypatch).sums(ones)
+    dense = in_form(dense_sums, sets, present, monkeypatch)(ones)
+    sparse = in_form(sparse_sums, sets, present, monkeypatch)(ones)
     assert dense.dtype == sparse.dtype == np.float32
     assert np.array_equal(dense, sparse)
     absent = ~present[sets].any(axis=1)
@@ -71,21 +78,21 @@ def test_counts_are_exact_in_single_precision(
 def test_the_whole_is_a_sum_over_all_patches() -> None:
     _, present, summed = draws(1, 0.3)
     (whole,) = patches_without(np.zeros((1, 0), dtype=np.intp), present, [slice(200)])
-    assert_allclose(whole.sums(summed), summed.sum(axis=0)[None], rtol=1e-13)
+    assert_allclose(whole(summed), summed.sum(axis=0)[None], rtol=1e-13)
 
 
 @pytest.mark.parametrize(
     ("n_features", "n_kept", "form"),
-    [(10, 5, DenseWithout), (20, 10, DenseWithout), (50, 10, SparseWithout)],
+    [(10, 5, dense_sums), (20, 10, dense_sums), (50, 10, sparse_sums)],
 )
 def test_few_features_in_many_make_masks_sparse(
-    n_features: int, n_kept: int, form: type
+    n_features: int, n_kept: int, form: Any
 ) -> None:
     patches = draw_patches(100, 20, 5, n_features, n_kept, "fixed", 0)
     pairs = Features.of(list(range(n_features))).all_sets(2)
     groups = [slice(0, 50), slice(50, 100)]
     without = patches_without(pairs, patches.features.T, groups)
-    assert [type(own) for own in without] == [form, form]
+    assert [form_of(own) for own in without] == [form, form]
 
 
 @pytest.mark.parametrize(
