@@ -121,13 +121,13 @@ def _weighted(same: NDArray[np.bool_], sizes: Array) -> float:
 
 def _overlaps(W: Attributions, V: Attributions, k: int) -> Array:
     """Jaccard overlap of the k largest of each row; entries of zero are in no set."""
-    own, other = largest(W, k) & (W != 0.0), largest(V, k) & (V != 0.0)
+    own, other = among_largest(W, k) & (W != 0.0), among_largest(V, k) & (V != 0.0)
     union = (own | other).sum(axis=1)
     both = (own & other).sum(axis=1)
     return np.divide(both, union, out=np.ones(len(W)), where=union > 0)
 
 
-def largest(W: Attributions, k: int) -> NDArray[np.bool_]:
+def among_largest(W: Attributions, k: int) -> NDArray[np.bool_]:
     """True for the k largest |w| of each row; of equal ones, those that come first."""
     indices = np.argsort(-np.abs(W), axis=1, kind="stable")[:, :k]
     chosen = np.zeros(W.shape, dtype=bool)

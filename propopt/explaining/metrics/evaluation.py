@@ -33,7 +33,7 @@ from propopt.functions import Function
 from propopt.functions.function import read_function
 from propopt.functions.texts import TextFunction
 from propopt.results.explanation import AttributionsLike, explanation_of
-from propopt.results.stability import largest
+from propopt.results.stability import among_largest
 
 
 # ---- Many metrics of many methods, as one table
@@ -231,7 +231,7 @@ class PredictionGap(Noisy, FaithfulnessMetric):
 
     def _rows(self, task: Request, attributions: Attributions) -> Array:
         size = read_size(self.k, attributions.shape[1])
-        noisy = largest(attributions, size) == self._of_important
+        noisy = among_largest(attributions, size) == self._of_important
         points, values = task.points, task.value(task.points)
 
         def gap(rows: slice, noise: Array) -> Array:
