@@ -516,9 +516,12 @@ class GaussianProcessExplainer(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """Have scikit-learn set or compare ``n_features_in_`` and names of columns."""
         if sp.issparse(X):
             return  # refused where tables are read
+        # scikit-learn refuses names of which only some are text
+        is_text = {isinstance(name, str) for name in getattr(X, "columns", ())}
+        table: Any = np.asarray(X) if len(is_text) == 2 else X
         try:
             # NaN is refused by what reads X
-            validate_data(self, _alike_named(X), ensure_all_finite="allow-nan", **how)
+            validate_data(self, table, ensure_all_finite="allow-nan", **how)
         except ValueError as error:
             raise InvalidInput(str(error)) from None
 
@@ -526,9 +529,3 @@ class GaussianProcessExplainer(MultiOutputMixin, RegressorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.target_tags.single_output = False  # targets are tables (N, T)
         return tags
-
-
-def _alike_named(X: Any) -> Any:
-    """X without its names where only some are text, which scikit-learn refuses."""
-    is_text = {isinstance(name, str) for name in getattr(X, "columns", ())}
-    return np.asarray(X) if len(is_text) == 2 else X

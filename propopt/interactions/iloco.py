@@ -75,6 +75,7 @@ class Scoring:
     ) -> InteractionScores:
         """Scores of Q sets."""
         source = self.source
+        groups, weights = source.row_groups, source.row_weights
         result, not_used = set_scores(source, sets), self._not_used()
         counted = ~np.isin(sets, np.array(not_used, np.intp)).any(axis=1)
         effects = result.estimates if main is None else main.estimates
@@ -99,7 +100,7 @@ class Scoring:
             notes=notes,
             main=main,
             n_patches=len(source.patches) if isinstance(source, PatchErrors) else 0,
-            n_row_groups=self._n_row_groups(),
+            n_row_groups=0 if groups is None else len(np.unique(groups[weights > 0.0])),
             not_used=not_used,
         )
 
@@ -121,10 +122,6 @@ class Scoring:
     @property
     def _of_one_size(self) -> bool:
         return isinstance(self.scheme, Minipatches) and self.scheme.columns == "fixed"
-
-    def _n_row_groups(self) -> int:
-        groups, weights = self.source.row_groups, self.source.row_weights
-        return 0 if groups is None else len(np.unique(groups[weights > 0.0]))
 
     def _method(self) -> str:
         if not isinstance(self.source, PatchErrors):

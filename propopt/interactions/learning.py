@@ -216,23 +216,19 @@ def _with_parts(estimator: Any, columns: SomeColumns) -> Any:
         elif name not in SHORTEN:
             refuse_unknown(name, value, columns)
     for name, part in _parts(estimator):
-        changed[name] = _restricted_part(part, columns)
+        if isinstance(part, list):  # of estimators with their names
+            changed[name] = [
+                (key, own if isinstance(own, str) else restricted(own, columns))
+                for key, own in part
+            ]
+        else:
+            changed[name] = restricted(part, columns)
         left = changed[name]
         # one within it that sees nothing any more: nor does it
         blind = isinstance(left, _CONSTANT) and not isinstance(part, _CONSTANT)
         if left is None or blind:
             return _of_nothing(estimator)
     return estimator.set_params(**changed) if changed else estimator
-
-
-def _restricted_part(part: Any, columns: SomeColumns) -> Any:
-    """An estimator within another, or a list of such with their names."""
-    if not isinstance(part, list):
-        return restricted(part, columns)
-    return [
-        (name, own if isinstance(own, str) else restricted(own, columns))
-        for name, own in part
-    ]
 
 
 def _parameters(estimator: Any) -> Iterator[tuple[str, Any]]:

@@ -225,7 +225,10 @@ class Refits:
         except Exception as error:
             error.add_note(self._where(len(rows), kept))
             raise
-        indices = None if observed is None else _places(model, labels, observed)
+        indices = None
+        if observed is not None:  # of columns of ``predict_proba`` among all classes
+            own_labels = np.unique(labels)  # in the order of their places
+            indices = observed[np.searchsorted(own_labels, model.classes_)]
         n_classes = 0 if self.classes is None else len(self.classes)
         return Prediction(
             model, columns, indices, n_classes, isinstance(self.seen, np.ndarray)
@@ -287,14 +290,6 @@ class Refits:
         absent = listed([name for name, keep in pairs if not keep])
         name = type(self.estimator).__name__
         return f"while {name} was fitted to {n_rows} rows, without features: {absent}"
-
-
-def _places(
-    model: Any, labels: NDArray[Any], observed: NDArray[np.intp]
-) -> NDArray[np.intp]:
-    """The places among all classes of the columns of ``predict_proba``."""
-    own = np.unique(labels)  # in the order of their places
-    return observed[np.searchsorted(own, model.classes_)]
 
 
 # ---- How predictors without some features are had: what a scheme is

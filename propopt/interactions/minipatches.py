@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -232,9 +232,16 @@ class PatchErrors:
             np.zeros((len(self._groups), n_sets)),
             np.full(n_sets, np.inf),
         )
-        for own in self._set_blocks(n_sets):
+        # so many sets that their sums and masks keep to the budget, and so many rows, a
+        # multiple of 8, that predictions of a group stay near
+        n_known, n_groups = int(self.predictions.shape[2]), len(self._groups)
+        sums = ROWS_OF_SUMS * n_groups * (8 * n_known + 4)  # of float64, and a count
+        set_bytes = max(sums, len(self.patches))
+        row_bytes = 8 * n_known * -(-len(self.patches) // n_groups)
+        step = Budget(max(8, KNOWN_AT_ONCE.rows(row_bytes) // 8 * 8))
+        for own in AT_ONCE.blocks(n_sets, set_bytes):
             without = patches_without(sets[own], self._present, self._groups)
-            for rows in self._row_blocks():
+            for rows in step.blocks(len(self.y), 1):
                 groups = self._sums(without, rows)
                 total = Sums.total(groups)
                 fewest = total.counts.min(axis=1)
@@ -258,19 +265,6 @@ class PatchErrors:
     def predict(self, table: Any) -> Array:
         return kept(self.learners).mean(table)
 
-    def _set_blocks(self, n_sets: int) -> Iterator[slice]:
-        """So many sets that their sums and masks keep to the budget."""
-        known = 8 * int(self.predictions.shape[2]) + 4  # a sum of float64, and a count
-        sums = ROWS_OF_SUMS * len(self._groups) * known
-        return AT_ONCE.blocks(n_sets, max(sums, len(self.patches)))
-
-    def _row_blocks(self) -> Iterator[slice]:
-        """So many rows, a multiple of 8, that predictions of a group stay near."""
-        n_known = int(self.predictions.shape[2])
-        row_bytes = 8 * n_known * -(-len(self.patches) // len(self._groups))
-        size = max(8, KNOWN_AT_ONCE.rows(row_bytes) // 8 * 8)
-        return Budget(size).blocks(len(self.y), 1)
-
     @cached_property
     def _groups(self) -> list[slice]:
         """Patches that follow each other, in G groups as equal as can be."""
@@ -291,14 +285,14 @@ class PatchErrors:
     def _sums(self, without: list[SumsWithout[Any]], rows: slice) -> list[Sums]:
         """Of patches without q sets, at n rows, in each group."""
         groups = zip(without, self._groups, self._bits, strict=True)
-        return [
-            self._sums_of_group(sums, own, _some_out(bits, rows), rows)
-            for sums, own, bits in groups
-        ]
+        return [self._sums_of_group(*group, rows) for group in groups]
 
     def _sums_of_group(
-        self, sums: SumsWithout[Any], own: slice, out: Truths, rows: slice
+        self, sums: SumsWithout[Any], own: slice, bits: Bits, rows: slice
     ) -> Sums:
+        # whether rows, from a multiple of 8 on, are out of patches, (b, n)
+        some = bits[:, rows.start // 8 : -(-rows.stop // 8)]
+        out = np.unpackbits(some, axis=1, count=rows.stop - rows.start).view(bool)
         predicted = np.moveaxis(self.predictions[own, rows], 2, 1)
         known = np.zeros(predicted.shape)  # (b, R, n)
         np.copyto(known, predicted, where=out[:, None])
@@ -322,12 +316,6 @@ class PatchErrors:
         needed = usable.patches_needed(sets.shape[1], len(sets) * len(self.y))
         own = sets[np.argmin(fewest)]
         raise never_left_out(self.patches, own, needed, self.features.names)
-
-
-def _some_out(bits: Bits, rows: slice) -> Truths:
-    """Whether some rows, from a multiple of 8 on, are out of patches, (b, n)."""
-    some = bits[:, rows.start // 8 : -(-rows.stop // 8)]
-    return np.unpackbits(some, axis=1, count=rows.stop - rows.start).view(bool)
 
 
 GROUPS: Final = 20

@@ -178,14 +178,17 @@ def fingerprint(refits: Refits, drawn: Mapping[str, object]) -> Fingerprint:
     packages = ("propopt", "numpy", "scikit-learn")
     python = f"python {sys.version_info.major}.{sys.version_info.minor}"
     classes = refits.classes
-    weights = refits.sample_weight
+    weights, n_rows = refits.sample_weight, refits.n_rows
+    # what the error keeps of predictions that differ everywhere
+    shape = (n_rows,) if classes is None else (n_rows, len(classes))
+    probe: Any = np.arange(np.prod(shape)).reshape(shape) + 0.5
     return {
         "table": _of_table(refits.table),
         "target": _of_arrays(refits.y)
         + ("" if classes is None else _digest(repr(classes.tolist()))),
         "sample_weight": "none" if weights is None else _of_arrays(weights),
         "features": _digest(repr(refits.features.columns)),
-        "error": _of_arrays(_probe(refits)),
+        "error": _of_arrays(refits.error.known(probe, refits.y)),
         "learner": _named(refits.estimator),
         "learner's parameters": of_learner(refits.estimator),
         "versions": ", ".join((python, *(f"{p} {version(p)}" for p in packages))),
@@ -213,13 +216,6 @@ def _named(learner: Any) -> str:
     """For messages: functions and objects without the address that they have here."""
     with config_context(print_changed_only=True):
         return re.sub(r" at 0x[0-9a-fA-F]+", "", " ".join(repr(learner).split()))
-
-
-def _probe(refits: Refits) -> Any:
-    """What the error keeps of predictions that differ everywhere."""
-    n_classes = () if refits.classes is None else (len(refits.classes),)
-    shape = (refits.n_rows, *n_classes)
-    return refits.error.known(np.arange(np.prod(shape)).reshape(shape) + 0.5, refits.y)
 
 
 def _of_table(table: Any) -> str:
@@ -322,12 +318,8 @@ def _parts_of(value: Any) -> Any:
     if isinstance(parts, str):  # the name of a global
         return parts
     made, arguments, *rest = parts
-    return made, arguments, [p if isinstance(p, dict) else _listed(p) for p in rest]
-
-
-def _listed(part: Any) -> Any:
-    """Items of lists and mappings come as iterators."""
-    return list(part) if isinstance(part, Iterator) else part
+    # items of lists and mappings come as iterators
+    return made, arguments, [list(p) if isinstance(p, Iterator) else p for p in rest]
 
 
 def _of_arrays(array: Any) -> str:
@@ -431,10 +423,6 @@ class FileStore(Store):
         return 8 * self.shape[1] * self.shape[2]
 
 
-def _none_of(shape: Shape) -> Truths:
-    return np.zeros(shape[0], dtype=bool)
-
-
 def n_bytes_of(shape: Shape) -> int:
     """8 B N R."""
     return 8 * math.prod(shape)
@@ -443,7 +431,10 @@ def n_bytes_of(shape: Shape) -> int:
 def new_store(shape: Shape) -> Store:
     """In memory, or above :data:`IN_MEMORY` in a file that nobody sees."""
     n_bytes = n_bytes_of(shape)
-    none, label = _none_of(shape), f"{shape[0]} patches predict {shape[1]} rows, which"
+    none, label = (
+        np.zeros(shape[0], bool),
+        f"{shape[0]} patches predict {shape[1]} rows, which",
+    )
     if n_bytes <= IN_MEMORY:
         require_memory(n_bytes, label, "fewer patches need less")
         return MemoryStore(shape=shape, finished=none)
@@ -625,7 +616,7 @@ class FolderStore(FileStore):
             path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666
         )
         file = os.fdopen(handle, "r+b")
-        own = FileStore(shape=shape, finished=_none_of(shape), file=file)
+        own = FileStore(shape=shape, finished=np.zeros(shape[0], bool), file=file)
         finished, used = _whole(place / FINISHED, own)
         return cls(shape=shape, finished=finished, used=used, file=file, folder=place)
 
@@ -647,7 +638,7 @@ class FolderStore(FileStore):
 
 def _whole(path: Path, own: FileStore) -> tuple[Truths, frozenset[int]]:
     """Patches whose numbers are those that were written, and what they use."""
-    finished, used = _none_of(own.shape), set[int]()
+    finished, used = np.zeros(own.shape[0], bool), set[int]()
     if not path.exists():
         return finished, frozenset()
     text = path.read_text(encoding="ascii", errors="replace")

@@ -157,12 +157,7 @@ _FORMULAS: Final = {
 }
 
 
-def _score_in_words(scores: InteractionScores) -> str:
-    """What a score is, in which unit."""
-    rises = "rises without its parts, added and subtracted in turn by their size"
-    formula = _FORMULAS.get(scores.order, rises)
-    rows = plural(scores.n_rows, "row")
-    return f"{scores.explained}: {formula}; in {scores.units}; {rows}"
+_RISES: Final = "rises without its parts, added and subtracted in turn by their size"
 
 
 # ---- What the numbers do not say: each a verdict, a number, and what to do
@@ -680,7 +675,8 @@ class InteractionScores(
         level = level_in_words(WORDS_LEVEL)
         return Card(
             title=_finding(self, int(above.sum()), int(below.sum())),
-            subtitle=_score_in_words(self),
+            subtitle=f"{self.explained}: {_FORMULAS.get(self.order, _RISES)}; in "
+            f"{self.units}; {plural(self.n_rows, 'row')}",
             rows=[self._card_row(q, *ends[q].tolist()) for q in shown],
             rest=f"{rest}; {more} of them clearly not zero" if more else rest,
             lines=(*self.notes, *self.cautions),

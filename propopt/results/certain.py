@@ -28,7 +28,7 @@ order of values there is one, v_d − v_e.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Final, Literal, Protocol, TypeAlias, final
@@ -172,16 +172,13 @@ def _modulus(program: Program, rates: Array) -> float:
 
 def _excess(best: Optimum, program: Program, certificate: Certificate) -> float:
     """e: of F and of the Lagrangian F + Σ μ (loss − limit), over what is the least."""
-    above = max(math.fsum(_slacks(best, program)), 0.0)
-    return max(certificate.value + above - certificate.lower_bound, 0.0)
-
-
-def _slacks(best: Optimum, program: Program) -> Iterable[float]:
-    for bound in program.bounds:
-        if is_complete(bound):
-            continue
-        name = bound.loss.name
-        yield best.multipliers.get(name, 0.0) * (best.losses[name] - bound.limit)
+    above = math.fsum(
+        best.multipliers.get(bound.loss.name, 0.0)
+        * (best.losses[bound.loss.name] - bound.limit)
+        for bound in program.bounds
+        if not is_complete(bound)
+    )
+    return max(certificate.value + max(above, 0.0) - certificate.lower_bound, 0.0)
 
 
 # ---- What counts as zero among attributions, and how two rows differ

@@ -137,7 +137,8 @@ class Lagrangian:
 
     def _strongly_convex_bound(self, modulus: float) -> tuple[float, float]:
         """The bound, and the distance to the optimum that it implies."""
-        slope = self._smooth_gradient()
+        parts = (c * loss.gradient_at(self.W) for c, loss in self.squared)
+        slope = sum(parts, np.zeros_like(self.W))
         gaps = []
         for c, loss in sorted(self.others, key=lambda t: t[1].name not in self.duals):
             residual = loss.residual(self.W)
@@ -155,7 +156,9 @@ class Lagrangian:
         )
         excess = max(math.fsum(gaps), 0.0) + size**2 / (2 * modulus)
         excess *= 1.0 + LOST
-        return self._value() - excess, math.sqrt(2 * excess / modulus)
+        terms = self.squared + self.others
+        value = math.fsum(c * self.values[id(loss)] for c, loss in terms)
+        return value - excess, math.sqrt(2 * excess / modulus)
 
     def _dual(
         self, loss: PropertyLoss, residual: Array, slope: Array, modulus: float
@@ -221,15 +224,6 @@ class Lagrangian:
             own = 2 * c * R if _is_squared(loss) else np.zeros_like(R)
             duals.append(_Dual(c, loss, R, self.duals.get(loss.name, own)))
         return duals
-
-    def _smooth_gradient(self) -> Attributions:
-        parts = (c * loss.gradient_at(self.W) for c, loss in self.squared)
-        return sum(parts, np.zeros_like(self.W))
-
-    def _value(self) -> float:
-        return math.fsum(
-            c * self.values[id(loss)] for c, loss in self.squared + self.others
-        )
 
 
 def _is_squared(loss: PropertyLoss) -> bool:

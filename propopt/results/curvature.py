@@ -205,11 +205,6 @@ LEVEL = 1e-6
 COLUMNS = 2**24  # entries of a block of differences at once
 
 
-def is_laplacian(P: Array) -> bool:
-    """True if nothing off the diagonal is positive: the form is a sum of squares."""
-    return not (np.triu(P, k=1) > 0.0).any()
-
-
 def refine(P: Array, values: Array, vectors: Array, errors: Array) -> None:
     """Find small eigenvalues of a Laplacian P again, in place, level by level.
 
@@ -364,7 +359,9 @@ class _Block:
         values, vectors = values[:-1], vectors[:, :-1]
         vectors -= vectors.mean(axis=0)
         errors = _errors(P, values, vectors)
-        if values[0] < LEVEL * values[-1] and is_laplacian(P):
+        # nothing off the diagonal is positive: the form is a sum of squares
+        is_laplacian = not (np.triu(P, k=1) > 0.0).any()
+        if values[0] < LEVEL * values[-1] and is_laplacian:
             refine(P, values, vectors, errors)
         return cls(nodes, np.maximum(values, 0.0), errors, vectors)
 

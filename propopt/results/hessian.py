@@ -328,7 +328,10 @@ class QuadraticPart:
                 "has a weight above zero"
             )
         if self._is_diagonal:
-            return self._diagonalized(weights)
+            a, b, c = self._quadratic.coefficients(weights[list(self._squared)])
+            points, features = self._bases
+            values = a + b * points.values[:, None] + c * features.values
+            return Diagonalized(points, features, values)
         if self._entries is not None:
             return OfEntries(self._entries, tuple(terms))
         return Iterated(tuple(terms), self.program.shape)
@@ -364,12 +367,6 @@ class QuadraticPart:
             Eigenbasis(quadratic.P, quadratic.point_parts, N),
             Eigenbasis(quadratic.Q, quadratic.feature_parts, D),
         )
-
-    def _diagonalized(self, weights: Array) -> Diagonalized:
-        a, b, c = self._quadratic.coefficients(weights[list(self._squared)])
-        points, features = self._bases
-        values = a + b * points.values[:, None] + c * features.values
-        return Diagonalized(points, features, values)
 
 
 def is_squared(loss: PropertyLoss) -> bool:

@@ -26,7 +26,6 @@ from propopt.losses import (
     SharedRobustness,
 )
 from propopt.losses.algebra import Faithfulness
-from propopt.losses.graphs.points import Graph
 from propopt.losses.maps import Squared
 from propopt.losses.restricted import counted, is_complete
 from propopt.results.certain import (
@@ -121,13 +120,13 @@ def _weighted(same: NDArray[np.bool_], sizes: Array) -> float:
 
 def _overlaps(W: Attributions, V: Attributions, k: int) -> Array:
     """Jaccard overlap of the k largest of each row; entries of zero are in no set."""
-    own, other = among_largest(W, k) & (W != 0.0), among_largest(V, k) & (V != 0.0)
+    own, other = largest_of_rows(W, k) & (W != 0.0), largest_of_rows(V, k) & (V != 0.0)
     union = (own | other).sum(axis=1)
     both = (own & other).sum(axis=1)
     return np.divide(both, union, out=np.ones(len(W)), where=union > 0)
 
 
-def among_largest(W: Attributions, k: int) -> NDArray[np.bool_]:
+def largest_of_rows(W: Attributions, k: int) -> NDArray[np.bool_]:
     """True for the k largest |w| of each row; of equal ones, those that come first."""
     indices = np.argsort(-np.abs(W), axis=1, kind="stable")[:, :k]
     chosen = np.zeros(W.shape, dtype=bool)
@@ -323,20 +322,15 @@ def _neighbours(
         return {}
     results = {}
     for other in {max(count // 2, 1), min(2 * count, graph.n_nodes - 1)} - {count}:
-        robust = _over(again(other), loss)
+        robust: _Robustness = PairwiseRobustness(again(other), name=loss.name)
+        if isinstance(loss, SharedRobustness):
+            robust = SharedRobustness(again(other), loss.present, name=loss.name)
         c = weights.copy()
         c[place] *= total / _total(robust)
         results[plural(other, "neighbour")] = next(
             optima.of(_replaced(program, place, robust), [c])
         )
     return results
-
-
-def _over(graph: Graph, loss: _Robustness) -> _Robustness:
-    """The loss over another graph."""
-    if isinstance(loss, SharedRobustness):
-        return SharedRobustness(graph, loss.present, name=loss.name)
-    return PairwiseRobustness(graph, name=loss.name)
 
 
 def _total(loss: _Robustness) -> float:

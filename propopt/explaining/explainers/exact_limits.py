@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final, get_args
 
@@ -92,28 +91,6 @@ def _per_step(coefficients: Attributions, steps: Array) -> Attributions:
     slopes: Attributions = np.zeros(steps.shape)
     np.divide(coefficients, steps, out=slopes, where=steps != 0.0)
     return slopes
-
-
-# ---- LIME's whole family: exact limits at many kernel widths, all at once
-
-
-def _at_widths(
-    subject: LimeSubject, request: Request, grid: Values, units: PackageUnits
-) -> Iterator[Findings]:
-    """What is found at each width, of the limits at all of them."""
-    if subject.exact is None:
-        raise Refused(subject.reason)
-    n, law = len(subject.points), subject.law
-    points = np.tile(subject.points, (len(grid), 1))
-    widths = np.repeat(grid, n)
-    limits = subject.exact.of(points, widths)
-    values = subject.function.value_at(subject.points, subject.labels)
-    shares = effective_share(law, points, widths)
-    for m, width in enumerate(grid.tolist()):
-        some = slice(m * n, (m + 1) * n)
-        own = law.with_width(width)
-        at_rows = values, shares[some]
-        yield found_limits(limits.at(some), at_rows, own, request, units)
 
 
 # ---- Tabular LIME without sampling noise: what its coefficients tend to
@@ -304,13 +281,25 @@ class ExactLime(Baseline):
         )
         subject = self._subject(request)
         grid = read_widths(widths, subject.law.kernel_width)
+        n, law, M = len(points), subject.law, len(grid)
+        every, each_width = np.tile(subject.points, (M, 1)), np.repeat(grid, n)
         try:
-            findings = list(_at_widths(subject, request, grid, self.units))
+            if subject.exact is None:
+                raise Refused(subject.reason)
+            limits = subject.exact.of(every, each_width)
+            values = function.value_at(subject.points, labels)
+            shares = effective_share(law, every, each_width)
         except Refused:  # no exact limits at some of them
             each = (replace(self, kernel_width=float(width)) for width in grid)
             return tuple(one.explain(function, X, rng=rng) for one in each)
-        rows = -(-(function.calls.rows - before) // len(grid))
-        seconds = (time.perf_counter() - start) / len(grid)
+        findings = []
+        for m, width in enumerate(grid.tolist()):
+            some, own = slice(m * n, (m + 1) * n), law.with_width(width)
+            at_rows = values, shares[some]
+            found = found_limits(limits.at(some), at_rows, own, request, self.units)
+            findings.append(found)
+        rows = -(-(function.calls.rows - before) // M)
+        seconds = (time.perf_counter() - start) / M
         return tuple(
             replace(
                 self._explanation(request, result, rows, seconds),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias, TypeVar, final
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions
 from propopt.base.checks import read_count, read_seed
@@ -33,7 +35,7 @@ from propopt.functions import Function
 from propopt.functions.function import read_function
 from propopt.functions.texts import TextFunction
 from propopt.results.explanation import AttributionsLike, explanation_of
-from propopt.results.stability import among_largest
+from propopt.results.stability import largest_of_rows
 
 
 # ---- Many metrics of many methods, as one table
@@ -221,7 +223,6 @@ def _named(pairs: list[tuple[str, Named]], label: str) -> Mapping[str, Named]:
 class PredictionGap(Noisy, FaithfulnessMetric):
     """Mean of |f(x) − f(x')| where x' has noise in some features only."""
 
-    _of_important: ClassVar[bool]  # whether there is noise in these, or in the others
     k: int | None = None  # how many features are important
 
     def __post_init__(self) -> None:
@@ -231,7 +232,7 @@ class PredictionGap(Noisy, FaithfulnessMetric):
 
     def _rows(self, task: Request, attributions: Attributions) -> Array:
         size = read_size(self.k, attributions.shape[1])
-        noisy = among_largest(attributions, size) == self._of_important
+        noisy = self._noisy(largest_of_rows(attributions, size))
         points, values = task.points, task.value(task.points)
 
         def gap(rows: slice, noise: Array) -> Array:
@@ -239,6 +240,10 @@ class PredictionGap(Noisy, FaithfulnessMetric):
             return np.abs(task.value(moved) - values[rows, None])
 
         return self._reduced(task.fixed, task.rng, gap, lambda gaps: gaps.mean(axis=1))
+
+    @abstractmethod
+    def _noisy(self, important: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """True where there is noise, (N, D)."""
 
 
 @final
@@ -273,7 +278,9 @@ class PGI(PredictionGap):
     """
 
     better: ClassVar[Better] = "higher"
-    _of_important: ClassVar[bool] = True
+
+    def _noisy(self, important: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        return important
 
 
 @final
@@ -297,4 +304,6 @@ class PGU(PredictionGap):
     """
 
     better: ClassVar[Better] = "lower"
-    _of_important: ClassVar[bool] = False
+
+    def _noisy(self, important: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        return ~important

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
@@ -99,9 +100,9 @@ class Sensitivity(Noisy, RobustnessMetric):
         self._perturbations()
         known_word(self.units, AbsoluteOrRelative, "units")
 
+    @abstractmethod
     def _over(self, distances: Array) -> Array:
         """The mean or maximum of each row; distances (n, S)."""
-        return distances.mean(axis=1)
 
     def _rows(self, method: MethodAtPoints, rng: np.random.Generator) -> Array:
         points, W = method.points, method.W
@@ -173,6 +174,9 @@ class AvgSensitivity(Sensitivity):
     >>> AvgSensitivity()(constant, [[1.0, 2.0]])
     array([0.])
     """
+
+    def _over(self, distances: Array) -> Array:
+        return distances.mean(axis=1)
 
 
 @final
