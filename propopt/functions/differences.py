@@ -14,12 +14,7 @@ from propopt.base.checks import read_positive
 from propopt.base.errors import FlatFunctionWarning, InvalidInput, JumpsWarning
 from propopt.base.resources import row_blocks
 from propopt.functions.function import Function
-from propopt.functions.jumps import (
-    DOUBLE,
-    SINGLE,
-    Jumps,
-    as_numbers,
-)
+from propopt.functions.jumps import DOUBLE, SINGLE, Jumps, as_numbers
 from propopt.tables.columns import DATA_LAW, MOST_ATOMS, Atoms, atoms_of
 from propopt.tables.frames import listed
 

@@ -354,10 +354,8 @@ class OfColumns(Function):
         """f_j′(x_j), likewise."""
         if self.slopes is not None:
             return self._at([rule for rule in self.slopes if rule is not None], points)
-        rules, step = (
-            list(self._used.values()),
-            DEFAULT_STEP * np.maximum(1.0, np.abs(points)),
-        )
+        rules = list(self._used.values())
+        step = DEFAULT_STEP * np.maximum(1.0, np.abs(points))
         up, down = points + step, points - step
         apart = (up - down)[:, list(self._used)].T
         return np.asarray((self._at(rules, up) - self._at(rules, down)) / apart)

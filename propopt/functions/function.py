@@ -356,9 +356,17 @@ class Function(ABC):
             return self.encoding.encode(X, what)
         frame = as_frame(X, what)
         if frame is not None:
-            _refuse_text(frame.table, what)
+            place = text_in(frame.table)
+            if place is not None:
+                raise InvalidInput(
+                    f"{what}: {place}; for text and categories tell wrap of the table, "
+                    f"wrap(model, data={what}), or, where columns of numbers are "
+                    f"categories too, data=po.TableSchema.of({what}, "
+                    "categorical=[...], groups={...})"
+                )
         points, labels = read_points(X if frame is None else frame, what)
-        return points, labels.or_else(self._own_names(points))
+        fits = self.features is not None and len(self.features) == points.shape[1]
+        return points, labels.or_else(Labels(features=self.features if fits else None))
 
     def value_at(self, points: Points, labels: Labels | None = None) -> Values:
         """Values at points that :meth:`read` gave, or at others of that kind.
@@ -443,11 +451,6 @@ class Function(ABC):
     def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
         """Gradients at checked points."""
 
-    def _own_names(self, points: Points) -> Labels:
-        """The names of columns for tables that have none."""
-        fit = self.features is not None and len(self.features) == points.shape[1]
-        return Labels(features=self.features) if fit else Labels()
-
     def missing_columns(self, points: Points, labels: Labels) -> tuple[str, ...]:
         """The names of columns in which a number or a category is missing.
 
@@ -493,17 +496,6 @@ def named_like(values: Array, X: object, labels: Labels) -> Array | pd.DataFrame
     if isinstance(X, pd.DataFrame):
         return pd.DataFrame(values, index=X.index, columns=X.columns)
     return values if labels.kind is None else labels.frame(values)
-
-
-def _refuse_text(X: pd.DataFrame, label: str) -> None:
-    place = text_in(X)
-    if place is not None:
-        raise InvalidInput(
-            f"{label}: {place}; for text and categories tell wrap of the table, "
-            f"wrap(model, data={label}), or, where columns of numbers are categories "
-            "too, data=po.TableSchema.of("
-            f"{label}, categorical=[...], groups={{...}})"
-        )
 
 
 def read_function(function: object) -> Function:

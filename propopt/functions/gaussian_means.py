@@ -304,20 +304,14 @@ class SmoothedFunction(OfFunction):
         """Columns and rows where numbers are missing, and their effects, (n, S)."""
         pairs = self._pairs(points.shape[1])
         for j, rows in missing_rows(points):
-            values = self._draws_of(j)
-            if len(values) == 0:
+            atoms = atoms_of(self.function.observed, j)
+            if len(atoms.values) == 0:
                 yield j, rows, np.zeros((len(rows), self.n_samples))
                 continue
+            rng = np.random.default_rng((self.seed, j))
+            values = rng.choice(atoms.values, self.n_samples, p=atoms.shares)
             instead = _even(*pairs.sides(evaluate, points[rows], {j: values}))
             yield j, rows, even[rows] - instead
-
-    def _draws_of(self, j: int) -> Array:
-        """An observed value of a column for each pair, (S,); none if there is none."""
-        atoms = atoms_of(self.function.observed, j)
-        if len(atoms.values) == 0:
-            return atoms.values
-        rng = np.random.default_rng((self.seed, j))
-        return rng.choice(atoms.values, self.n_samples, p=atoms.shares)
 
     def _effects(
         self, evaluate: Evaluate, points: Points, even: Array

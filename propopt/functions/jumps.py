@@ -104,7 +104,21 @@ def allowed_difference(
 
 def _plain(answer: object, source: str) -> NDArray[Any]:
     """Any array as NumPy has it; what would lose something on the way is refused."""
-    _refuse_containers(answer, source)
+    # what NumPy would open without its mask, or not at all
+    if isinstance(answer, np.ma.MaskedArray) and np.ma.is_masked(answer):
+        raise InvalidInput(
+            f"{source} returned a masked array, with {answer.mask.sum()} values "
+            "masked; fill them, or explain other rows"
+        )
+    if sp.issparse(answer):
+        raise InvalidInput(
+            f"{source} returned a sparse {type(answer).__name__}; return its toarray()"
+        )
+    if getattr(answer, "requires_grad", False) is True:
+        raise InvalidInput(
+            f"{source} returned a torch tensor that requires grad; return its "
+            "detach(), or wrap the torch.nn.Module itself for gradients by autograd"
+        )
     try:
         array = np.asarray(answer)
     except (TypeError, ValueError, RuntimeError) as error:
@@ -120,24 +134,6 @@ def _plain(answer: object, source: str) -> NDArray[Any]:
             "each row, of a classifier a column of its predict_proba"
         )
     return array
-
-
-def _refuse_containers(answer: object, source: str) -> None:
-    """Those that NumPy would open without their mask, or not at all."""
-    if isinstance(answer, np.ma.MaskedArray) and np.ma.is_masked(answer):
-        raise InvalidInput(
-            f"{source} returned a masked array, with {answer.mask.sum()} values "
-            "masked; fill them, or explain other rows"
-        )
-    if sp.issparse(answer):
-        raise InvalidInput(
-            f"{source} returned a sparse {type(answer).__name__}; return its toarray()"
-        )
-    if getattr(answer, "requires_grad", False) is True:
-        raise InvalidInput(
-            f"{source} returned a torch tensor that requires grad; return its "
-            "detach(), or wrap the torch.nn.Module itself for gradients by autograd"
-        )
 
 
 def _was_single(array: NDArray[Any]) -> bool:
@@ -218,7 +214,9 @@ class Segments:
         start = rng.integers(n_rows, size=N_SEGMENTS)
         end = (start + rng.integers(1, n_rows, size=N_SEGMENTS)) % n_rows
         ways = PART * (points[end] - points[start])
-        moved = numeric & _has_three_values(points) & ~np.isnan(ways)
+        low, high = np.fmin.reduce(points, axis=0), np.fmax.reduce(points, axis=0)
+        has_three = ((points > low) & (points < high)).any(axis=0)
+        moved = numeric & has_three & ~np.isnan(ways)
         ways = np.where(moved, ways, 0.0)
         return cls(points[start], ways) if ways.any() else None
 
@@ -270,10 +268,3 @@ def _unexplained(ends: Array, explained: Values) -> float:
     total = float(np.abs(change[known]).sum())
     rounding = precision_of(ends) / STEP * float(np.abs(ends[known]).sum())
     return float(missed[known].sum()) / total if total > rounding else float("nan")
-
-
-def _has_three_values(points: Points) -> NDArray[np.bool_]:
-    """Whether a column has at least three distinct numbers."""
-    low = np.fmin.reduce(points, axis=0)
-    high = np.fmax.reduce(points, axis=0)
-    return np.asarray(((points > low) & (points < high)).any(axis=0))

@@ -68,9 +68,7 @@ class Checked(Generic[ReadAs]):
     def products_of(cls, function: Function, n_columns: int) -> Checked[SumOfProducts]:
         """The sum of products that the function says it is."""
         products = function.products_in(n_columns)
-        if isinstance(products, Reason):
-            return Checked(function, None)
-        return Checked(function, products)
+        return Checked(function, None if isinstance(products, Reason) else products)
 
     def at(self, points: Points, labels: Labels) -> ReadAs | None:
         """What it is, if that is right; compared at up to 1000 of these rows at first.

@@ -68,12 +68,6 @@ from propopt.tables.schema import TableSchema
 Said = TypeVar("Said")
 
 
-def _is_misfit(error: Exception) -> bool:
-    """Whether an error is of the table that a model was given, not of its machine."""
-    library = type(error).__module__.partition(".")[0]
-    return isinstance(error, MISFITS) or library in LIBRARIES
-
-
 SHORTEST = 1e-9
 """Seconds, where the clock stood still."""
 
@@ -149,7 +143,9 @@ class CalledModel(Function):
             raise
         except Exception as error:
             absent = self.missing_columns(points, labels)
-            if not absent and _is_misfit(error) and not self.trial.answered:
+            library = type(error).__module__.partition(".")[0]
+            of_table = isinstance(error, MISFITS) or library in LIBRARIES
+            if not absent and of_table and not self.trial.answered:
                 said = self.readout.misfit(error, points, labels)
                 raise InvalidInput(f"{self.quantity.model}: {said}") from error
             if not absent:
@@ -211,22 +207,19 @@ class DifferencedModel(CalledModel):
     def jumps_at(self, points: Points, labels: Labels | None = None) -> Jumps | None:
         """Models are tested that are not known to jump; a step says what is wanted."""
         known = self.piecewise_constant or self.step is not None
-        if self.trial.jumps is None and not known:
-            rng = np.random.default_rng(JUMP_SEED)
-            segments = Segments.between(points, numeric_columns(self, points), rng)
-            if segments is not None:
-                names = Labels() if labels is None else labels.of_columns()
-                self.trial.jumps = self._tested(segments, names)
+        if self.trial.jumps is not None or known:
+            return self.trial.jumps
+        rng = np.random.default_rng(JUMP_SEED)
+        segments = Segments.between(points, numeric_columns(self, points), rng)
+        if segments is not None:
+            names = Labels() if labels is None else labels.of_columns()
+            if not self.trial.done:
+                self._ask_twice(segments.starts, names)
+            with self.calls.trying_out(), self._announced_test(segments.starts, names):
+                self.trial.jumps = jumps_along(
+                    lambda between: self._value(between, names), segments, repr(self)
+                )
         return self.trial.jumps
-
-    def _tested(self, segments: Segments, names: Labels) -> Jumps:
-        """The verdict; what it costs is said before, where that is much."""
-        if not self.trial.done:
-            self._ask_twice(segments.starts, names)
-        with self.calls.trying_out(), self._announced_test(segments.starts, names):
-            return jumps_along(
-                lambda between: self._value(between, names), segments, repr(self)
-            )
 
     def _announced_test(
         self, points: Points, names: Labels
@@ -433,17 +426,7 @@ class ComplexStep(CalledModel):
 
     def _part(self, points: Complex, labels: Labels) -> Complex:
         """Those of one call."""
-        answer = self._call(as_given(points, labels.of_columns()))
-        self.calls.add(len(points))
-        if answer.ndim not in (1, 2) or len(answer) != len(points):
-            raise InvalidInput(
-                f"the model returned shape {answer.shape} for {len(points)} rows; "
-                f"expected ({len(points)},) or ({len(points)}, outputs)"
-            )
-        columns = answer.reshape(len(points), -1)
-        return columns[:, read_column(self.index, columns.shape[1])]
-
-    def _call(self, table: object) -> Complex:
+        table = as_given(points, labels.of_columns())
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error", ComplexWarning)
@@ -459,7 +442,14 @@ class ComplexStep(CalledModel):
                 "table: it drops the imaginary part; leave step='complex' out for "
                 "central differences"
             )
-        return answer
+        self.calls.add(len(points))
+        if answer.ndim not in (1, 2) or len(answer) != len(points):
+            raise InvalidInput(
+                f"the model returned shape {answer.shape} for {len(points)} rows; "
+                f"expected ({len(points)},) or ({len(points)}, outputs)"
+            )
+        columns = answer.reshape(len(points), -1)
+        return columns[:, read_column(self.index, columns.shape[1])]
 
 
 # ---- A function whose gradient the user knows

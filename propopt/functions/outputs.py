@@ -117,7 +117,7 @@ def check_target(target: object) -> None:
     size = tuple(getattr(target, "shape", ()))
     if not size and not isinstance(target, list | tuple | set | Mapping):
         return
-    shape = f" of shape {size}" if size else ""
+    noun, shape = type(target).__name__, f" of shape {size}" if size else ""
     remedy = (
         "a table goes to data, as in wrap(model, data=X)"
         if len(size) > 1
@@ -125,12 +125,8 @@ def check_target(target: object) -> None:
     )
     raise InvalidInput(
         "target: expected one class, or the position of an output, got "
-        f"{_article(type(target).__name__)}{shape}; {remedy}"
+        f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}{shape}; {remedy}"
     )
-
-
-def _article(noun: str) -> str:
-    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
 def read_output(model: Any, output: str) -> str:
@@ -159,7 +155,12 @@ def read_index(model: Any, output: str, target: Target) -> int | None:
     _check_single_label(model, classes)
     labels = np.asarray(classes).tolist()
     if output == "margin":
-        _check_margin_per_class(model, len(labels))
+        shape = getattr(last_step(model), "decision_function_shape", "ovr")
+        if shape == "ovo" and len(labels) > 2:
+            raise InvalidInput(
+                f"output: {name_of(model)} has a margin for each pair of classes, not "
+                "for each class; set its decision_function_shape to 'ovr'"
+            )
     return read_class(labels, target)
 
 
@@ -200,18 +201,14 @@ def call_of(model: Any, output: str) -> Call:
 def quantity_of(model: Any, output: str, index: int | None) -> Quantity:
     """What an output of a model is: of which class, and log-odds where a margin is."""
     name, classes = name_of(last_step(model)), getattr(model, "classes_", None)
+    kind: Any = output
     if output == "value" or classes is None:
-        kind: Any = output
         return Quantity(model=name, kind=kind, position=index)
     labels = np.asarray(classes).tolist()
     label = labels[1 if index is None and len(labels) == 2 else index or 0]
-    return Quantity(model=name, kind=_kind(model, output, len(labels)), label=label)
-
-
-def _kind(model: Any, output: str, n_classes: int) -> Any:
-    """The output; log-odds for a margin of two classes that is these."""
-    is_log_odds = output == "margin" and n_classes == 2 and _has_logit_margin(model)
-    return "log_odds" if is_log_odds else output
+    if output == "margin" and len(labels) == 2 and _has_logit_margin(model):
+        kind = "log_odds"
+    return Quantity(model=name, kind=kind, label=label)
 
 
 def _has_logit_margin(model: Any) -> bool:
@@ -339,15 +336,6 @@ def _check_single_label(model: Any, classes: Any) -> None:
         raise InvalidInput(
             f"model: {name_of(model)} gives several labels to each point; wrap a "
             "callable that returns the one number to explain"
-        )
-
-
-def _check_margin_per_class(model: Any, n_classes: int) -> None:
-    shape = getattr(last_step(model), "decision_function_shape", "ovr")
-    if shape == "ovo" and n_classes > 2:
-        raise InvalidInput(
-            f"output: {name_of(model)} has a margin for each pair of classes, not for "
-            "each class; set its decision_function_shape to 'ovr'"
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final, Literal, overload
 
 import numpy as np
@@ -134,7 +133,11 @@ def smoothed(
     True
     """
     function = read_function(function)
-    _refuse_words(function)
+    if function.encoding is not None and function.schema is None:
+        raise InvalidInput(
+            f"function: {function!r} takes texts, whose words are there or not; its "
+            "gradient is the effect of each word, which needs no smoothing"
+        )
     n_draws = None if n_samples is None else read_count(n_samples, "n_samples")
     if n_draws == 1:
         raise InvalidInput("n_samples: expected at least 2, which errors need")
@@ -158,14 +161,6 @@ def smoothed(
     )
 
 
-def _refuse_words(function: Function) -> None:
-    if function.encoding is not None and function.schema is None:
-        raise InvalidInput(
-            f"function: {function!r} takes texts, whose words are there or not; its "
-            "gradient is the effect of each word, which needs no smoothing"
-        )
-
-
 def _read_widths(scale: ArrayLike | None) -> Array:
     if scale is None:
         raise InvalidInput(
@@ -187,30 +182,22 @@ def _by_data(
     reference = _read_reference(function, data, seed)
     reference.refuse_equal_rows()
     law = DataLaw(reference)
-    for checked in _readings(function, reference):
-        structure = checked.at(reference.points, reference.labels)
-        if structure is not None:
-            return ExactMean(function, law, structure, checked)
+    # boxes first, whose means are found faster
+    checked: Checked[Boxes] | Checked[SumOfProducts] = Checked.boxes_of(function)
+    if function.boxes is None:
+        checked = Checked.products_of(function, reference.points.shape[1])
+    structure = checked.at(reference.points, reference.labels)
+    if structure is not None:
+        return ExactMean(function, law, structure, checked)
     control = function.margin_boxes
     if n_samples is None:
-        fewest = fewest_draws(law, paired, control is not None)
-        return SampledMean(function, law, max(N_DRAWS, fewest), seed, paired, control)
-    if n_samples % N_BLOCKS:
+        n_samples = max(N_DRAWS, fewest_draws(law, paired, control is not None))
+    elif n_samples % N_BLOCKS:
         raise InvalidInput(
             f"n_samples: expected a multiple of {N_BLOCKS}, the number of blocks of "
             f"draws that tell their error, got {n_samples}"
         )
     return SampledMean(function, law, n_samples, seed, paired, control)
-
-
-def _readings(
-    function: Function, reference: Reference
-) -> Iterator[Checked[Boxes] | Checked[SumOfProducts]]:
-    """What the function is read as: boxes first, whose means are found faster."""
-    boxes = Checked.boxes_of(function)
-    yield boxes
-    if function.boxes is None:
-        yield Checked.products_of(function, reference.points.shape[1])
 
 
 def _read_reference(function: Function, data: Any, seed: int) -> Reference:

@@ -210,17 +210,15 @@ class AskedModel:
         """
         parts = []
         for batch in self._batches(texts):
-            parts.append(self._answered(batch))
-            if finite:
-                self._check(parts[-1], batch)
+            self.calls.add(len(batch))
+            parts.append(self._asked(self.readout, batch))
+            if not self.trial.done:
+                self._ask_twice(batch[: min(TRIAL_ROWS, self.batch_rows)])
+            good = np.isfinite(parts[-1])
+            if finite and not good.all():
+                n = int(good.argmin())
+                raise InvalidInput(self.no_value(float(parts[-1][n]), batch[n]))
         return np.concatenate(parts) if parts else np.empty(0)
-
-    def _answered(self, texts: list[str]) -> Values:
-        self.calls.add(len(texts))
-        values = self._asked(self.readout, texts)
-        if not self.trial.done:
-            self._ask_twice(texts[: min(TRIAL_ROWS, self.batch_rows)])
-        return values
 
     def _ask_twice(self, texts: list[str]) -> None:
         """Refuse a model that does not answer the first texts alike."""
@@ -253,12 +251,6 @@ class AskedModel:
             size += more
         if batch:
             yield batch
-
-    def _check(self, values: Values, texts: list[str]) -> None:
-        bad = ~np.isfinite(values)
-        if bad.any():
-            n = int(bad.argmax())
-            raise InvalidInput(self.no_value(float(values[n]), texts[n]))
 
     def no_value(self, value: float, text: str) -> str:
         """What is said where a value is not finite."""

@@ -227,8 +227,14 @@ class TorchModel(Function):
         n_scores = scores.shape[1]
         if self.output == "value":
             return Score(read_column(self.index, n_scores))
-        if n_scores == 1:
-            return class_link(self.output, _second_of_two(self.index), 1)
+        if n_scores == 1:  # which stands for two classes, by default for the second
+            index = 1 if self.index is None else self.index
+            if index > 1:
+                raise InvalidInput(
+                    "target: the module has one score, which stands for two classes; "
+                    f"expected 0 or 1, got {index}"
+                )
+            return class_link(self.output, index, 1)
         return class_link(self.output, read_column(self.index, n_scores), n_scores)
 
     def _check_width(self, points: Points) -> None:
@@ -255,26 +261,10 @@ def torch_model(
     quantity = "value" if output == "auto" else output
     index = read_index(module, "value", target)
     explained = quantity_of(module, quantity, index)
-    return TorchModel(explained, module, quantity, index, _read_shape(input_shape))
-
-
-def _read_shape(shape: Sequence[int] | ImageShape | None) -> tuple[int, ...] | None:
-    if shape is None:
-        return None
-    sizes = shape.sizes if isinstance(shape, ImageShape) else tuple(shape)
-    return tuple(read_count(size, "input_shape") for size in sizes)
-
-
-def _second_of_two(index: int | None) -> int:
-    """The class that is meant where one score stands for two."""
-    if index is None:
-        return 1
-    if index > 1:
-        raise InvalidInput(
-            "target: the module has one score, which stands for two classes; expected "
-            f"0 or 1, got {index}"
-        )
-    return index
+    shape = input_shape.sizes if isinstance(input_shape, ImageShape) else input_shape
+    if shape is not None:
+        shape = tuple(read_count(size, "input_shape") for size in shape)
+    return TorchModel(explained, module, quantity, index, shape)
 
 
 @contextmanager
@@ -304,23 +294,16 @@ def _matrix(answer: object, n_rows: int) -> Tensor:
     import torch
 
     if not isinstance(answer, torch.Tensor) or answer.is_complex():
-        raise InvalidInput(
-            f"the module returned {_kind(answer)}; expected one real tensor"
-        )
+        kind = type(answer).__name__
+        if isinstance(answer, torch.Tensor):
+            kind = f"tensor of {answer.dtype}"
+        raise InvalidInput(f"the module returned a {kind}; expected one real tensor")
     if answer.ndim not in (1, 2) or len(answer) != n_rows:
         raise InvalidInput(
             f"the module returned shape {tuple(answer.shape)} for {n_rows} rows; "
             f"expected ({n_rows},) or ({n_rows}, outputs)"
         )
     return answer.reshape(n_rows, -1)
-
-
-def _kind(answer: object) -> str:
-    import torch
-
-    if isinstance(answer, torch.Tensor):
-        return f"a tensor of {answer.dtype}"
-    return f"a {type(answer).__name__}"
 
 
 def _numbers(tensor: Tensor) -> Array:

@@ -113,8 +113,20 @@ def wrap_texts(
         schema = text_schema_of(model, data, label)
         return TextFunction(module.quantity, TorchTexts(module), schema, reason)
     check_model(model)
-    _refuse_table_model(model, label)
-    _refuse_files(model)
+    columns = FittedColumns.of(model)
+    if columns.count is not None:
+        raise InvalidInput(
+            f"{label}: {name_of(model)} was fitted on a table of {columns.count} "
+            f"columns, and {label} are texts; a pipeline that begins with a vectoriser "
+            "takes them, or a callable from a list of texts"
+        )
+    for vectoriser in text_vectorisers(model):
+        if vectoriser.input != "content":
+            raise InvalidInput(
+                f"model: its {name_of(vectoriser)} reads files (input="
+                f"{vectoriser.input!r}), and words are deleted from texts; set its "
+                "input to 'content'"
+            )
     quantity = read_output(model, output)
     index = read_index(model, quantity, target)
     method, said = call_of(model, quantity)
@@ -152,26 +164,6 @@ def refuse_text_model(model: Any) -> None:
             f"model: {name_of(model)} begins with {name_of(found[0])}, which takes "
             "texts; tell wrap of them: wrap(model, data=texts), with a list or Series"
         )
-
-
-def _refuse_table_model(model: Any, label: str) -> None:
-    columns = FittedColumns.of(model)
-    if columns.count is not None:
-        raise InvalidInput(
-            f"{label}: {name_of(model)} was fitted on a table of {columns.count} "
-            f"columns, and {label} are texts; a pipeline that begins with a vectoriser "
-            "takes them, or a callable from a list of texts"
-        )
-
-
-def _refuse_files(model: Any) -> None:
-    for vectoriser in text_vectorisers(model):
-        if vectoriser.input != "content":
-            raise InvalidInput(
-                f"model: its {name_of(vectoriser)} reads files (input="
-                f"{vectoriser.input!r}), and words are deleted from texts; set its "
-                "input to 'content'"
-            )
 
 
 Wrapped: TypeAlias = CalledModel | TorchModel | TextFunction | ExactModel
@@ -342,7 +334,11 @@ def wrap_told(
     check_target(target)
     data = told.data
     if not isinstance(model, Function) and is_for_texts(model, data):
-        _refuse_for_texts(step, gradient, input_shape)
+        if (step, gradient, input_shape) != (None, None, None):
+            raise InvalidInput(
+                "data: effects of the words of documents are differences of values; "
+                "leave step, gradient and input_shape out"
+            )
         texts = wrap_texts(model, target, output, data, told.label)
         return _told(texts, batch_rows, outcome)
     if not (isinstance(model, Function) or is_torch_module(model)):
@@ -359,7 +355,12 @@ def wrap_told(
         _refuse_gradient(gradient, repr(model))
         _refuse_told("batch_rows", batch_rows, repr(model))
         _refuse_told("outcome", outcome, repr(model))
-        return _unchanged(model, target, output, step)
+        if (target, output, step) != (None, "auto", None):
+            raise InvalidInput(
+                f"wrap: {model!r} is a Function already; its target, output and step "
+                "cannot be changed"
+            )
+        return model
     estimator = as_estimator(model)
     wrapped = _wrapped(estimator, target, output, step, gradient, schema, told.label)
     if observed is not None and isinstance(wrapped, NumericalModel):
@@ -381,14 +382,6 @@ def _told(
     if isinstance(function, ExactModel):  # formulas call nothing
         return function
     return replace(function, batch_rows=most)
-
-
-def _refuse_for_texts(step: object, gradient: object, input_shape: object) -> None:
-    if (step, gradient, input_shape) != (None, None, None):
-        raise InvalidInput(
-            "data: effects of the words of documents are differences of values; leave "
-            "step, gradient and input_shape out"
-        )
 
 
 def _refuse_told(argument: str, value: object, name: str) -> None:
@@ -414,13 +407,22 @@ def _wrapped(
     index = read_index(model, quantity, target)
     name = quantity_of(model, quantity, index)
     if schema is not None:
-        _refuse_rule(gradient, step)
+        if gradient is not None or step == "complex":
+            raise InvalidInput(
+                "data: a table of a schema has gradients of its own; leave gradient "
+                "and step='complex' out"
+            )
         check_data(model, list(schema.header), label)
         return _tabular(model, quantity, index, name, step, schema)
     if gradient is not None:
         return _given(gradient, step, _readout(model, quantity, index), name)
     if step == "complex":
-        return _complex(model, quantity, index, name)
+        if has_method(model, METHODS[quantity]):
+            raise InvalidInput(
+                f"step: 'complex' is for callables that take complex arrays, and "
+                f"{name_of(model)} is an estimator; leave it out"
+            )
+        return ComplexStep(name, Readout(model, as_given, "value", index), model, index)
     exact = _exact(model, quantity, index, name) if step is None else None
     if exact is not None:
         return exact
@@ -438,14 +440,6 @@ def _is_plain(data: Any) -> bool:
 def _refuse_schema(schema: TableSchema | None, why: str) -> None:
     if schema is not None:
         raise InvalidInput(f"data: {why}; leave the argument out")
-
-
-def _refuse_rule(gradient: object, step: object) -> None:
-    if gradient is not None or step == "complex":
-        raise InvalidInput(
-            "data: a table of a schema has gradients of its own; leave gradient and "
-            "step='complex' out"
-        )
 
 
 def _tabular(
@@ -485,25 +479,6 @@ def _given(
     if step is not None:
         raise InvalidInput("give a step or a gradient, not both")
     return GivenGradient(name, readout, gradient, readout.table)
-
-
-def _complex(model: Any, output: str, index: int | None, name: Quantity) -> ComplexStep:
-    if has_method(model, METHODS[output]):
-        raise InvalidInput(
-            f"step: 'complex' is for callables that take complex arrays, and "
-            f"{name_of(model)} is an estimator; leave it out"
-        )
-    readout = Readout(model, as_given, "value", index)
-    return ComplexStep(name, readout, model, index)
-
-
-def _unchanged(model: Function, target: Target, output: str, step: Any) -> Function:
-    if (target, output, step) != (None, "auto", None):
-        raise InvalidInput(
-            f"wrap: {model!r} is a Function already; its target, output and step "
-            "cannot be changed"
-        )
-    return model
 
 
 def _torch(model: TorchModel, step: Any, schema: TableSchema | None) -> Wrapped:
@@ -610,7 +585,10 @@ def wrapped_by_margin(
     function = wrap_told(model, target, output, *rest)
     if output == "auto" and isinstance(function, TextFunction):
         return _margin_of_texts(model, target, function)
-    if output != "auto" or not _has_better_margin(model, function):
+    # whether a classifier's probabilities are no sum of trees, but its margin is
+    if output != "auto" or function.boxes is not None or function.margin_boxes is None:
+        return function
+    if not hasattr(model, "predict_proba"):
         return function
     margin = wrap_told(model, target, "margin", *rest)
     if isinstance(function, DifferencedModel) and isinstance(margin, DifferencedModel):
@@ -640,9 +618,3 @@ def _has_gaps(X: Any) -> bool:
     """Whether numbers of an array are missing: effects need those that are not."""
     is_array = isinstance(X, np.ndarray) and X.dtype.kind == "f"
     return is_array and bool(np.isnan(X).any())
-
-
-def _has_better_margin(model: Any, function: Function) -> bool:
-    """Whether a classifier's probabilities are no sum of trees, but its margin is."""
-    no_sum = function.boxes is None and function.margin_boxes is not None
-    return no_sum and hasattr(model, "predict_proba")

@@ -148,7 +148,8 @@ def _rule(user_bins: Any, label: str) -> BinRule:
             )
         return BinRule(NAMED_BINS[user_bins])
     if isinstance(user_bins, Sequence | np.ndarray) and np.ndim(user_bins) > 0:
-        return _between(user_bins, label)
+        edges = increasing(user_bins, label)
+        return BinRule(len(edges) + 1, edges)
     if (
         isinstance(user_bins, bool)
         or not isinstance(user_bins, int | np.integer)
@@ -159,11 +160,6 @@ def _rule(user_bins: Any, label: str) -> BinRule:
             f"{user_bins!r}; a single bin leaves nothing to explain"
         )
     return BinRule(int(user_bins))
-
-
-def _between(user_bins: Any, label: str) -> BinRule:
-    edges = increasing(user_bins, label)
-    return BinRule(len(edges) + 1, edges)
 
 
 def increasing(user_edges: Any, label: str) -> Array:
@@ -192,18 +188,14 @@ def interval_words(edges: Array, *, below: bool = True) -> tuple[str, ...]:
 
 
 def _told_apart(edges: Array) -> list[str]:
+    """Each is written nearer to itself than a tenth of any bin."""
+    narrowest = np.diff(edges).min(initial=np.inf)
     for digits in range(4, 17):
         ends = [f"{edge:.{digits}g}" for edge in edges]
-        if len(set(ends)) == len(ends) and _close(edges, ends):
+        close = np.abs(np.array(ends, np.float64) - edges) <= 0.1 * narrowest
+        if len(set(ends)) == len(ends) and close.all():
             return ends
     return [f"{edge:.17g}" for edge in edges]
-
-
-def _close(edges: Array, ends: list[str]) -> bool:
-    """Whether what is written is nearer to its edge than a tenth of any bin."""
-    written = np.array(ends, np.float64)
-    narrowest = np.diff(edges).min(initial=np.inf)
-    return bool((np.abs(written - edges) <= 0.1 * narrowest).all())
 
 
 # ---- Statistics of numbers in bins, as the analysis has them and as the package does

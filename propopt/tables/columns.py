@@ -402,7 +402,14 @@ def _hot(
 ) -> Codes:
     """Which column of each row is 1, refused unless exactly one is and others are 0."""
     table = np.stack([read_numbers(frame[member], label) for member in members], axis=1)
-    _refuse_missing_members(name, np.isnan(table), frame, label)
+    absent = np.isnan(table).any(axis=1)
+    if absent.any():
+        n = int(absent.argmax())
+        raise InvalidInput(
+            f"{label}: group {name!r}, row {row_name(frame, n)}: a value is missing; "
+            "to be missing is a category: give it a column of its own in the group, or "
+            "explain the column before it was one-hot encoded"
+        )
     bad = ((table != 0) & (table != 1)).any(axis=1) | (table.sum(axis=1) != 1)
     if bad.any():
         n = int(bad.argmax())
@@ -411,18 +418,6 @@ def _hot(
             f"and else 0, got {table[n].tolist()}"
         )
     return np.asarray(table.argmax(axis=1), dtype=np.intp)
-
-
-def _refuse_missing_members(
-    name: Hashable, absent: NDArray[np.bool_], frame: pd.DataFrame, what: str
-) -> None:
-    if absent.any():
-        n = int(absent.any(axis=1).argmax())
-        raise InvalidInput(
-            f"{what}: group {name!r}, row {row_name(frame, n)}: a value is missing; to "
-            "be missing is a category: give it a column of its own in the group, or "
-            "explain the column before it was one-hot encoded"
-        )
 
 
 def spreads(means: Array | float, deviations: Array | float) -> Array:

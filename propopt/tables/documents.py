@@ -144,9 +144,16 @@ class VectoriserWords:
         for match in pattern.finditer(seen):
             word = match.group(group)
             if word and word not in self.stop_words:
-                start, end = match.span(group)
-                last = self._with_marks(text, origins[end - 1] + 1)
-                _append(occurrences, Occurrence(origins[start], last, word))
+                first, last = match.span(group)
+                start, end = origins[first], origins[last - 1] + 1
+                if self.strip_accents is not None:  # accents behind it are not seen
+                    while end < len(text) and unicodedata.combining(text[end]):
+                        end += 1
+                if occurrences and start < occurrences[-1].end:
+                    # both stand in one character
+                    start, before, former = occurrences.pop()
+                    end, word = max(before, end), f"{former} {word}"
+                occurrences.append(Occurrence(start, end, word))
         return occurrences
 
     def _seen(self, text: str) -> tuple[str, Sequence[int]]:
@@ -164,21 +171,6 @@ class VectoriserWords:
     def _sees(self, text: str) -> str:
         lower = text.lower() if self.lowercase else text
         return _ACCENTS[self.strip_accents](lower)
-
-    def _with_marks(self, text: str, end: int) -> int:
-        """The end of a word with the accents behind it that are not seen."""
-        if self.strip_accents is not None:
-            while end < len(text) and unicodedata.combining(text[end]):
-                end += 1
-        return end
-
-
-def _append(results: list[Occurrence], new: Occurrence) -> None:
-    """One more word, as part of the last one where both stand in one character."""
-    if results and new.start < results[-1].end:
-        start, end, word = results.pop()
-        new = Occurrence(start, max(end, new.end), f"{word} {new.word}")
-    results.append(new)
 
 
 def _without_marks(text: str) -> str:
@@ -206,8 +198,10 @@ def is_documents(X: object) -> bool:
     One string among them is enough, or bytes that were to be strings: the others are
     then asked for.
     """
-    if isinstance(X, pd.DataFrame) or _is_numeric(X):
+    if isinstance(X, pd.DataFrame):
         return False
+    if isinstance(X, np.ndarray | pd.Series) and X.dtype.kind in "biufcmM":
+        return False  # as the type says, before any value is looked at
     texts = _sequence(X)
     return texts is not None and any(isinstance(text, str | bytes) for text in texts)
 
@@ -239,22 +233,12 @@ def _sequence(X: Any) -> list[Any] | None:
         return X.tolist() if X.ndim == 1 else None
     if isinstance(X, pd.Series | pd.Index | Sequence):
         return list(X)
-    return _of_other_library(X)
-
-
-def _of_other_library(X: Any) -> list[Any] | None:
-    """A column of polars, pyarrow or any library that narwhals knows."""
     import narwhals.stable.v2 as nw
 
     if not nw.dependencies.is_into_series(X):
         return None
     column: list[Any] = nw.from_native(X, series_only=True).to_list()
     return column
-
-
-def _is_numeric(X: object) -> bool:
-    """Whether a type says so, before any value is looked at."""
-    return isinstance(X, np.ndarray | pd.Series) and X.dtype.kind in "biufcmM"
 
 
 def _kind(X: object, label: str) -> str:

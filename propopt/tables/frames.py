@@ -201,7 +201,8 @@ def _read(table: nw.DataFrame[Any]) -> Frame:
         name: dtype
         for name, dtype in schema.items()
         if isinstance(dtype, nw.String | nw.Boolean)
-        or (_is_coded(dtype) and _is_of_text(columns[name]))
+        # not all libraries cast numbers to categories
+        or (_is_coded(dtype) and columns[name].categories.dtype.kind not in "biuf")
     }
     kind = Kind(table.implementation, coded)
     return Frame(pd.DataFrame(columns, index=rows), kind, named_rows=rows is not None)
@@ -233,11 +234,6 @@ def _is_coded(dtype: Any) -> bool:
     import narwhals.stable.v2 as nw
 
     return isinstance(dtype, nw.Categorical | nw.Enum)
-
-
-def _is_of_text(column: pd.Categorical) -> bool:
-    """Whether categories are no numbers, which not all libraries cast to categories."""
-    return column.categories.dtype.kind not in "biuf"
 
 
 def _plain(column: pd.Series[Any]) -> Any:
@@ -281,25 +277,20 @@ def is_coded(column: pd.Series[Any], label: str) -> bool:
     objects = column[column.notna()].tolist()
     if all(map(_is_number, objects)):
         return len(objects) == 0
-    _refuse_numbers_as_text(column, objects, label)
+    if all(isinstance(value, str) or _is_number(value) for value in objects):
+        numbers = pd.to_numeric(pd.Series(objects, dtype=object), errors="coerce")
+        if numbers.notna().all():
+            text = next(value for value in objects if isinstance(value, str))
+            raise InvalidInput(
+                f"{label}: column {column.name!r} holds numbers as text, such as "
+                f"{text!r}; make them numbers by pandas.to_numeric, or declare "
+                "the column categorical"
+            )
     return True
 
 
 def _is_number(value: object) -> bool:
     return isinstance(value, Real | Decimal) and not isinstance(value, bool | np.bool_)
-
-
-def _refuse_numbers_as_text(
-    column: pd.Series[Any], objects: list[Any], label: str
-) -> None:
-    if not all(isinstance(value, str) or _is_number(value) for value in objects):
-        return
-    if pd.to_numeric(pd.Series(objects, dtype=object), errors="coerce").notna().all():
-        text = next(value for value in objects if isinstance(value, str))
-        raise InvalidInput(
-            f"{label}: column {column.name!r} holds numbers as text, such as {text!r}; "
-            "make them numbers by pandas.to_numeric, or declare the column categorical"
-        )
 
 
 def read_numbers(column: pd.Series[Any], label: str) -> Array:
@@ -318,14 +309,10 @@ def read_numbers(column: pd.Series[Any], label: str) -> Array:
 def missing_value(column: pd.Series[Any], label: str) -> Hashable:
     """What stands in a column where a value is missing: None, NaN or ``pandas.NA``."""
     dtype = column.dtype
-    if dtype == np.dtype(object):
-        return _missing_object(column, label)
     if isinstance(dtype, pd.api.extensions.ExtensionDtype):
         return dtype.na_value
-    return None if dtype.kind == "b" else np.nan
-
-
-def _missing_object(column: pd.Series[Any], label: str) -> Hashable:
+    if dtype != np.dtype(object):
+        return None if dtype.kind == "b" else np.nan
     kinds = {
         "NaN" if isinstance(value, Real) else repr(value): value
         for value in column[column.isna()].tolist()
@@ -426,7 +413,9 @@ class Labels:
         frame = pd.DataFrame(values, columns=list(columns), index=index)
         if self.kind is None:
             return frame
-        return self.kind.table(frame.astype("Float64") if _misses(values) else frame)
+        # a number that is missing is null to other libraries, and not NaN
+        misses = values.dtype.kind == "f" and bool(np.isnan(values).any())
+        return self.kind.table(frame.astype("Float64") if misses else frame)
 
     def frame(self, values: Array) -> pd.DataFrame:
         """A DataFrame of a copy, with ``x0, x1, ...`` for missing names of columns."""
@@ -500,11 +489,6 @@ class Labels:
         return self.points is not None and len(self.points) == len(values)
 
 
-def _misses(values: NDArray[Any]) -> bool:
-    """Whether a number is missing, which other libraries write as null and not NaN."""
-    return values.dtype.kind == "f" and bool(np.isnan(values).any())
-
-
 def differ(names: object, others: object) -> bool:
     """Whether both tables have names, and not the same ones in the same order."""
     return names is not None and others is not None and names != others
@@ -558,16 +542,11 @@ def read_points(table: object, label: str) -> tuple[Array, Labels]:
     """
     frame = table if isinstance(table, Frame) else as_frame(table, label)
     if frame is None:
-        return read_with_missing(_without_na(table), label, ndim=2), Labels()
+        if isinstance(table, np.ndarray) and table.dtype == object:
+            table = np.where(pd.isna(table), np.nan, table)
+        return read_with_missing(table, label, ndim=2), Labels()
     points = read_with_missing(plain_numbers(frame.table), label, ndim=2)
     return points, _labels_of(frame)
-
-
-def _without_na(table: object) -> object:
-    """An array of objects with NaN in place of ``pandas.NA``; all else as it is."""
-    if not (isinstance(table, np.ndarray) and table.dtype == object):
-        return table
-    return np.where(pd.isna(table), np.nan, table)
 
 
 def table_labels(table: object) -> Labels:
@@ -676,7 +655,7 @@ def order_of(
     """
     if own is None or wanted is None or not differ(tuple(own), tuple(wanted)):
         return None
-    have, want = _keys(own), _keys(wanted)
+    have, want = ([plain_name(name) for name in names] for names in (own, wanted))
     if have == want:
         return None
     index = {key: n for n, key in enumerate(have)}
@@ -714,10 +693,6 @@ def _read_shap(carrier: Any, label: str) -> tuple[Attributions, Labels]:
             f"{len(features)}"
         )
     return W, Labels(features=features)
-
-
-def _keys(names: Sequence[Hashable]) -> list[int | float | str]:
-    return [plain_name(name) for name in names]
 
 
 def _refuse_others(

@@ -327,16 +327,16 @@ class TableSchema:
             case str() if scale == "std":
                 return np.array([column.spread for column in self.columns])
             case Mapping():
-                return self._named_scales(scale)
+                unknown = [name for name in scale if name not in self.names]
+                if unknown:
+                    raise InvalidInput(f"scale: no column {listed(unknown)}")
+                sizes = {
+                    name: read_positive(size, f"scale[{name!r}]")
+                    for name, size in scale.items()
+                }
+                return np.array([sizes.get(name, 1.0) for name in self.names])
             case _:
                 return _read_sizes(scale, len(self.columns), "'std', None, a mapping")
-
-    def _named_scales(self, scale: Mapping[Hashable, float]) -> Array:
-        unknown = [name for name in scale if name not in self.names]
-        if unknown:
-            raise InvalidInput(f"scale: no column {listed(unknown)}")
-        sizes = {name: read_positive(scale[name], f"scale[{name!r}]") for name in scale}
-        return np.array([sizes.get(name, 1.0) for name in self.names])
 
     def difference(self, other: TableSchema) -> str | None:
         """What encodes a row otherwise in another schema; None where nothing does.
@@ -491,30 +491,25 @@ def _read_groups(
     """The feature of each column that belongs to a group."""
     feature_of: dict[Hashable, Hashable] = {}
     for name, members in groups.items():
-        _check_group(name, members, columns, declared)
+        if isinstance(members, str) or len(members) < 2:
+            raise InvalidInput(f"groups: {name!r} needs at least two columns")
+        unknown = [member for member in members if member not in columns]
+        if unknown:
+            raise InvalidInput(
+                f"groups: {name!r}: data has no column {listed(unknown)}"
+            )
+        twice = [member for member in members if member in declared]
+        if twice:
+            raise InvalidInput(
+                f"groups: {name!r}: {listed(twice)} is in categorical too"
+            )
+        if name in columns and name not in members:
+            raise InvalidInput(f"groups: data has another column called {name!r}")
         for member in members:
             if member in feature_of:
                 raise InvalidInput(f"groups: column {member!r} is in two of them")
             feature_of[member] = name
     return feature_of
-
-
-def _check_group(
-    name: Hashable,
-    members: Sequence[Hashable],
-    columns: pd.Index,
-    declared: frozenset[Hashable],
-) -> None:
-    if isinstance(members, str) or len(members) < 2:
-        raise InvalidInput(f"groups: {name!r} needs at least two columns")
-    unknown = [member for member in members if member not in columns]
-    if unknown:
-        raise InvalidInput(f"groups: {name!r}: data has no column {listed(unknown)}")
-    twice = [member for member in members if member in declared]
-    if twice:
-        raise InvalidInput(f"groups: {name!r}: {listed(twice)} is in categorical too")
-    if name in columns and name not in members:
-        raise InvalidInput(f"groups: data has another column called {name!r}")
 
 
 def _column(
@@ -683,7 +678,12 @@ def _packed(value: Any, arrays: ArraysByName) -> Any:
             return _packed_index(value, arrays)
         case np.dtype() | pd.api.extensions.ExtensionDtype():
             return _packed_dtype(value, arrays)
-    return _packed_missing(value)
+    if isinstance(value, float) and math.isnan(value):
+        return {"missing": "NaN"}
+    for name, missing in _MISSING.items():
+        if value is missing:
+            return {"missing": name}
+    raise InvalidInput(f"data: {value!r} is neither text nor a number: it is not saved")
 
 
 def _packed_index(index: pd.Index[Any], arrays: ArraysByName) -> dict[str, Any]:
@@ -711,15 +711,6 @@ def _packed_dtype(dtype: Any, arrays: ArraysByName) -> dict[str, Any]:
     if pd.api.types.pandas_dtype(text) != dtype:
         raise InvalidInput(f"data: columns of dtype {dtype!r} are not saved")
     return {"dtype": text}
-
-
-def _packed_missing(value: Any) -> dict[str, str]:
-    if isinstance(value, float) and math.isnan(value):
-        return {"missing": "NaN"}
-    for name, missing in _MISSING.items():
-        if value is missing:
-            return {"missing": name}
-    raise InvalidInput(f"data: {value!r} is neither text nor a number: it is not saved")
 
 
 def _unpacked(value: Any, arrays: Mapping[str, Array]) -> Any:

@@ -11,17 +11,8 @@ import numpy as np
 from propopt.base.arrays import Array, Points, Positions, Truths, Values
 from propopt.base.checks import known_word
 from propopt.base.errors import InvalidInput
-from propopt.lime.bins import (
-    BinRule,
-    CodedBins,
-    NumberBins,
-    read_rules,
-)
-from propopt.lime.laws.lime_law import (
-    LimeLaw,
-    Tilt,
-    without_glime,
-)
+from propopt.lime.bins import BinRule, CodedBins, NumberBins, read_rules
+from propopt.lime.laws.lime_law import LimeLaw, Tilt, without_glime
 from propopt.structures.products.algebra import Pieces
 from propopt.structures.products.normals import Normals
 from propopt.tables.columns import Coded, Column
@@ -63,7 +54,14 @@ class BinnedColumn:
 
     def place(self, x: Values) -> Positions:
         """The bin of each value, (n,); values beyond the last edges are in end bins."""
-        indices = self._place_codes(x) if self.coded else self._place_numbers(x)
+        if self.coded:
+            codes = self.pieces.mean
+            near = np.minimum(np.searchsorted(codes, x), len(codes) - 1)
+            same = (codes[near] == x) | (np.isnan(codes[near]) & np.isnan(x))
+            indices = np.where(same, near, -1)
+        else:
+            above = np.searchsorted(self.edges, x, side="left")
+            indices = np.where(np.isnan(x), self.missing, above)
         if (indices < 0).any():
             value = x[indices < 0][0]
             word = "a value is missing" if np.isnan(value) else f"there is {value:g}"
@@ -72,16 +70,6 @@ class BinnedColumn:
                 "made of had none"
             )
         return indices
-
-    def _place_numbers(self, x: Values) -> Positions:
-        indices = np.searchsorted(self.edges, x, side="left")
-        return np.where(np.isnan(x), self.missing, indices)
-
-    def _place_codes(self, x: Values) -> Positions:
-        codes = self.pieces.mean
-        indices = np.minimum(np.searchsorted(codes, x), len(codes) - 1)
-        same = (codes[indices] == x) | (np.isnan(codes[indices]) & np.isnan(x))
-        return np.where(same, indices, -1)
 
     def tilt(self, x: Values, widths: Values) -> Tilt:
         """The weighted law: bins keep their shares but for the factor ε.
@@ -146,19 +134,14 @@ def read_data(
         return points, labels, schema, schema.categorical
     points, labels = read_points(X, label)
     coded = np.zeros(points.shape[1], dtype=bool)
-    coded[_positions(categorical, points.shape[1])] = True
-    return points, labels, None, coded
-
-
-def _positions(categorical: Sequence[Hashable], n_columns: int) -> list[int]:
-    known = range(n_columns)
-    unknown = [column for column in categorical if column not in known]
+    unknown = [column for column in categorical if column not in range(len(coded))]
     if unknown:
         raise InvalidInput(
-            f"categorical: expected positions from 0 to {n_columns - 1}, got "
+            f"categorical: expected positions from 0 to {len(coded) - 1}, got "
             f"{listed(unknown)}"
         )
-    return [int(column) for column in categorical]  # type: ignore[call-overload]
+    coded[[int(column) for column in categorical]] = True  # type: ignore[call-overload]
+    return points, labels, None, coded
 
 
 def columns_of(
@@ -267,10 +250,7 @@ def notes_of_bins(
     named = list(zip(names, columns, strict=True))
     of_rows = (
         (_outside, "values beyond all that are drawn, which count as in the end bins"),
-        (
-            _in_empty_bins,
-            "values in bins never drawn, where coefficients are 0",
-        ),
+        (_in_empty_bins, "values in bins never drawn, where coefficients are 0"),
         (_on_edges, "values on an edge, which belong to the bin below it"),
     )
     of_columns = (

@@ -129,8 +129,12 @@ class NormalColumn:
         apart = -0.5 / widths**2
         log_missing = np.log(self.missing) + np.where(absent, 0.0, apart)
         numbers = np.log1p(-self.missing) + np.where(absent, apart, 0.0)
+        # a missing number is one more piece
+        row = np.full((1, len(x)), np.nan)
+        parts = (pieces.mean, pieces.sd, pieces.low, pieces.high)
+        stacked = (np.vstack([part, row]) for part in parts)
         return tilt_of_masses(
-            _with_missing(pieces),
+            Pieces(np.append(pieces.single, True), *stacked),
             np.vstack([log_masses + numbers, log_missing]),
             np.vstack([ones & ~absent, absent]),
         )
@@ -164,15 +168,6 @@ class NormalColumn:
         return pieces, log_masses + log_weight, ones
 
 
-def _with_missing(pieces: Pieces) -> Pieces:
-    """The pieces, and a missing number as one more."""
-    row = np.full((1, pieces.mean.shape[1]), np.nan)
-    parts = (pieces.mean, pieces.sd, pieces.low, pieces.high)
-    return Pieces(
-        np.append(pieces.single, True), *(np.vstack([part, row]) for part in parts)
-    )
-
-
 # ---- The columns of a gaussian law, from the numbers and codes of a table
 
 
@@ -180,19 +175,6 @@ SampleScale: TypeAlias = Literal["per_feature", "common"] | float
 DistanceUnits: TypeAlias = Literal["standardised", "raw"]
 BinEnds: TypeAlias = Literal["normal", "data"]
 ForColumns: TypeAlias = "ArrayLike | Mapping[Any, float] | pd.Series[Any]"
-
-
-def _check_settings(
-    scale: SampleScale, distance: DistanceUnits, edges: BinEnds
-) -> None:
-    known_word(distance, DistanceUnits, "distance")
-    known_word(edges, BinEnds, "edges")
-    if not isinstance(scale, str):
-        read_positive(scale, "scale")
-    elif scale not in ("per_feature", "common"):
-        raise InvalidInput(
-            f"scale: expected 'per_feature', 'common' or a number, got {scale!r}"
-        )
 
 
 def _scales(points: Points, coded: Truths, scale: SampleScale) -> Array:
@@ -224,8 +206,7 @@ def _deviation(values: Array) -> float:
     known = values[~np.isnan(values)]
     if len(known) == 0:
         return 0.0
-    deviation = float(known.std())
-    return float(spreads(known.mean(), deviation))
+    return float(spreads(known.mean(), float(known.std())))
 
 
 # ---- The law of the linear paper: normal samples, weighted by their distance
@@ -383,7 +364,14 @@ class GaussianLaw(LawOfColumns):
         >>> GaussianLaw.from_data(X).kernel_width
         1.5
         """
-        _check_settings(scale, distance, edges)
+        known_word(distance, DistanceUnits, "distance")
+        known_word(edges, BinEnds, "edges")
+        if not isinstance(scale, str):
+            read_positive(scale, "scale")
+        elif scale not in ("per_feature", "common"):
+            raise InvalidInput(
+                f"scale: expected 'per_feature', 'common' or a number, got {scale!r}"
+            )
         points, labels, schema, coded = read_data(X, schema, categorical)
         names = labels.feature_names(points.shape[1])
         rules = read_rules(n_bins, names)

@@ -265,9 +265,20 @@ class GivenColumn:
         parts = {"means": self.means, "deviations": self.deviations}
         without = [part for part, numbers in parts.items() if numbers is None]
         data = self._data
-        if without:
-            self._refuse_without(" and ".join(without))
+        words = " and ".join(without)
+        if without and data is None:
+            raise InvalidInput(
+                f"{words}: column {self.name!r} has none; the normal law of each bin "
+                "needs both, or data to have them of"
+            )
         if data is not None:
+            empty = (data.counts == 0) & (self._shares[: len(data.counts)] > 0.0)
+            if without and empty.any():
+                raise InvalidInput(
+                    f"{words}: no row of data is in the bin "
+                    f"{data.words[int(empty.argmax())]!r} of column {self.name!r}, "
+                    "which has a probability; give both"
+                )
             if len(without) == 2:
                 return data.mean, data.sd, data.single
             own = {"means": data.mean, "deviations": data.sd}
@@ -276,22 +287,6 @@ class GivenColumn:
         mean, sd = (self._of_bins(part, given, count) for part, given in parts.items())
         refuse_any(sd < 0.0, sd, self._label("deviations"), "negative")
         return mean, sd, np.asarray(spreads(mean, sd) == 0.0)
-
-    def _refuse_without(self, parts: str) -> None:
-        """Refuse to have no moments where no row of data has them."""
-        data = self._data
-        if data is None:
-            raise InvalidInput(
-                f"{parts}: column {self.name!r} has none; the normal law of each bin "
-                "needs both, or data to have them of"
-            )
-        empty = (data.counts == 0) & (self._shares[: len(data.counts)] > 0.0)
-        if empty.any():
-            word = data.words[int(empty.argmax())]
-            raise InvalidInput(
-                f"{parts}: no row of data is in the bin {word!r} of column "
-                f"{self.name!r}, which has a probability; give both"
-            )
 
     def _of_bins(self, part: str, given: Any, *counts: int) -> Array:
         """A number for each bin, of as many as there may be."""

@@ -53,22 +53,6 @@ def package_explainer(
 
     columns (D,), names (D,).
     """
-    _check(columns, names)
-    coded = [j for j, column in enumerate(columns) if column.coded]
-    sampled = [column.pieces.mean[column.shares > 0.0][0] for column in columns]
-    module = require("lime.lime_tabular")
-    return module.LimeTabularExplainer(
-        np.array([sampled, sampled]),  # the package reads nothing else of its data
-        feature_names=list(names),
-        categorical_features=coded,
-        categorical_names={j: _category_names(columns[j]) for j in coded},
-        training_data_stats=_statistics(columns),
-        **settings,
-    )
-
-
-def _check(columns: Sequence[BinnedColumn], names: Sequence[str]) -> None:
-    """Refuse what the package does not have."""
     named = list(zip(names, columns, strict=True))
     missing = [name for name, column in named if np.isnan(column.pieces.mean).any()]
     if missing:
@@ -82,6 +66,17 @@ def _check(columns: Sequence[BinnedColumn], names: Sequence[str]) -> None:
             f"to_lime: {listed(own)} have kernel widths of their own, and the "
             "package has one for all columns"
         )
+    coded = [j for j, column in enumerate(columns) if column.coded]
+    sampled = [column.pieces.mean[column.shares > 0.0][0] for column in columns]
+    module = require("lime.lime_tabular")
+    return module.LimeTabularExplainer(
+        np.array([sampled, sampled]),  # the package reads nothing else of its data
+        feature_names=list(names),
+        categorical_features=coded,
+        categorical_names={j: _category_names(columns[j]) for j in coded},
+        training_data_stats=_statistics(columns),
+        **settings,
+    )
 
 
 def _category_names(column: BinnedColumn) -> dict[int, str]:
