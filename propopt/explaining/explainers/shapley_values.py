@@ -81,15 +81,6 @@ def background_rows(background: Background, request: Request) -> Points:
     return same_columns(background, request)
 
 
-def n_background_rows(background: Background, n_points: int) -> int:
-    """The number B of rows that a background stands for."""
-    if isinstance(background, str):
-        return 1
-    if isinstance(background, int):
-        return min(background, n_points)
-    return len(background)
-
-
 def typical_row(points: Points, categorical: NDArray[np.bool_]) -> Array:
     """The column means, and the mode of categories (the first one of several).
 
@@ -243,7 +234,10 @@ class Shap(Baseline):
 
     def _expected(self, request: Request) -> int:
         N, D = request.points.shape
-        n_rows = n_background_rows(self.background, N)
+        if isinstance(self.background, int):
+            n_rows = min(self.background, N)
+        else:
+            n_rows = 1 if isinstance(self.background, str) else len(self.background)
         exact = self._is_exact(D, n_rows)
         subsets = 2**D if exact else 2 * D * self.n_permutations
         return N * n_rows * subsets
@@ -365,11 +359,8 @@ class _Game:
     def worths(self, features: Positions) -> Values:
         """v(∅), and v after each feature came, or went if it was there: (T + 1,)."""
         inside = np.zeros(len(self.point), bool)
-        differs, last, worths = (
-            self.differs,
-            self.empty,
-            [self.empty.mean(keepdims=True)],
-        )
+        differs, last = self.differs, self.empty
+        worths = [last.mean(keepdims=True)]
         tables = perturbations.PERTURBED_POINTS
         for part in tables.blocks(len(features), 8 * self.background.size):
             some = features[part]

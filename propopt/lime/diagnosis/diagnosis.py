@@ -204,7 +204,16 @@ class LimeDiagnosis(
         here = {item.rule for item in own + notes}
         rules = dict.fromkeys(item.rule for item in self.told)
         elsewhere = tuple(
-            _quiet_at(n, self.of(rule)[0]) for rule in rules if rule not in here
+            QuietRule(
+                rule=rule,
+                row=n,
+                column=None,
+                number=np.nan,
+                threshold=self.of(rule)[0].threshold,
+                sentence="nothing found at this row",
+            )
+            for rule in rules
+            if rule not in here
         )
         quiet = self.quiet + elsewhere
         return replace(self, findings=own, notes=notes, quiet=quiet)
@@ -386,15 +395,3 @@ def _by_rule(told: Sequence[LimeFinding]) -> dict[str, tuple[LimeFinding, ...]]:
         rule: tuple(item for item in told if item.rule == rule)
         for rule in dict.fromkeys(item.rule for item in told)
     }
-
-
-def _quiet_at(n: int, elsewhere: LimeFinding) -> QuietRule:
-    """A rule that found something, but not at row n."""
-    return QuietRule(
-        rule=elsewhere.rule,
-        row=n,
-        column=None,
-        number=np.nan,
-        threshold=elsewhere.threshold,
-        sentence="nothing found at this row",
-    )

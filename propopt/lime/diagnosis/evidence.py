@@ -22,7 +22,6 @@ from propopt.lime.fidelity import additive_variance
 from propopt.lime.laws.binned_columns import BinnedColumn
 from propopt.lime.laws.lime_law import LimeLaw, draws_at, without_glime
 from propopt.lime.lime_subject import LimeSubject
-from propopt.lime.profiles import nearest_edges
 from propopt.lime.single_runs import FiniteFit, RunScatter, SingleRun
 from propopt.lime.surrogates import CommonDraws, evaluated
 from propopt.tables.frames import Labels
@@ -42,54 +41,42 @@ _WORTH_TIMING: Final = 10_000
 
 
 class ExplainedRows(Protocol):
-    """What rules look at: an explanation, by what it knows of its rows."""
+    """What rules look at: of a LimeExplanation, which says what each is."""
 
     @property
-    def limits(self) -> Limits:
-        """β, E_Q f, α and log C."""
+    def limits(self) -> Limits: ...
 
     @property
-    def standard_errors(self) -> Array | None:
-        """Of β, where it is estimated."""
+    def standard_errors(self) -> Array | None: ...
 
     @property
-    def values(self) -> Values:
-        """F at the rows, (N,)."""
+    def values(self) -> Values: ...
 
     @property
-    def at_row(self) -> Values:
-        """The surrogate at the rows, (N,)."""
+    def at_row(self) -> Values: ...
 
     @property
-    def local_gap(self) -> Values:
-        """F less the surrogate at the rows, (N,)."""
+    def local_gap(self) -> Values: ...
 
     @property
-    def r2(self) -> Values:
-        """The share of Var_Q f that the surrogate explains, (N,)."""
+    def r2(self) -> Values: ...
 
     @property
-    def effective_share(self) -> Values:
-        """(E π)² / E π², (N,)."""
+    def effective_share(self) -> Values: ...
 
     @property
-    def ridge(self) -> float:
-        """λ of one run."""
+    def ridge(self) -> float: ...
 
     @property
-    def first_row(self) -> bool:
-        """Whether the row itself is the first sample of a run."""
+    def first_row(self) -> bool: ...
 
     @property
-    def labels(self) -> Labels:
-        """Names of rows and columns."""
+    def labels(self) -> Labels: ...
 
     @property
-    def runs(self) -> RunScatter:
-        """How single runs scatter."""
+    def runs(self) -> RunScatter: ...
 
-    def single_run(self, n_samples: int | None = None) -> SingleRun:
-        """The mean and the covariance of the coefficients of one run of LIME."""
+    def single_run(self, n_samples: int | None = None) -> SingleRun: ...
 
 
 @final
@@ -128,11 +115,6 @@ class Evidence:
         return np.asarray(np.abs(self.beta) / self.largest)
 
     @cached_property
-    def noise(self) -> Array:
-        """Standard deviations of a single run, (N, D)."""
-        return self.run.standard_deviations
-
-    @cached_property
     def run(self) -> SingleRun:
         """One run: its mean and its covariance."""
         return self.explanation.single_run(self.n_samples)
@@ -155,13 +137,6 @@ class Evidence:
             draws = draws_at(self.law.columns, points[some], widths[some], inside)
             parts.append(evaluated(self.subject.evaluate, draws.samples).std(axis=1))
         return np.concatenate(parts)
-
-    @cached_property
-    def edges(self) -> tuple[Array, Array, Array]:
-        """Distance to the nearest edge in widths of the bin, the edge, β beyond it."""
-        columns = zip(self.law.columns, self.points.T, strict=True)
-        near = np.stack([nearest_edges(column, x) for column, x in columns], axis=2)
-        return near[0], near[1], near[2]
 
     @cached_property
     def profiles(self) -> tuple[Array, ...]:
@@ -250,12 +225,6 @@ class Evidence:
         return replace(self.subject, n_draws=min(self.subject.n_draws, fewest))
 
     @cached_property
-    def ranges(self) -> Array:
-        """Max_b h_j(b) − min_b h_j(b), (N, D)."""
-        spans = [np.nanmax(h, axis=1) - np.nanmin(h, axis=1) for h in self.profiles]
-        return np.stack(spans, axis=1)
-
-    @cached_property
     def names(self) -> tuple[str, ...]:
         """The columns (D,)."""
         return self.explanation.labels.feature_names(self.beta.shape[1])
@@ -274,12 +243,6 @@ class Evidence:
             return np.ones(self.beta.shape, dtype=bool)
         used = np.isin(np.arange(self.beta.shape[1]), exact.function.columns)
         return np.broadcast_to(used, self.beta.shape)
-
-    @cached_property
-    def places(self) -> Positions:
-        """The bins of the rows, (N, D)."""
-        columns = zip(self.law.columns, self.points.T, strict=True)
-        return np.stack([column.place(x) for column, x in columns], axis=1)
 
     def moved(self, where: Truths, values: Array) -> Array:
         """β_j with rows moved to values (N, D) along column j, where that is asked."""

@@ -15,6 +15,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from propopt.base.arrays import Array, Attributions, Points, Truths, Values
+from propopt.base.errors import Refused
 from propopt.base.text import Reason
 from propopt.lime.diagnosis.evidence import Evidence, Gauged, Rule, rule
 from propopt.lime.fidelity import share_outside, split_by_columns
@@ -28,7 +29,13 @@ from propopt.lime.laws.gaussian_law import FEW_BEYOND, GaussianLaw
 from propopt.lime.laws.lime_law import GlimeLaw, LimeLaw, without_glime
 from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.lime.paths import signs_around
-from propopt.lime.profiles import data_ends, inner_edges, own_widths, with_bins
+from propopt.lime.profiles import (
+    data_ends,
+    inner_edges,
+    nearest_edges,
+    own_widths,
+    with_bins,
+)
 from propopt.lime.single_runs import SingleRun, first_row_shift, ranking_chances
 from propopt.results.certain import plural
 from propopt.tables.frames import listed
@@ -140,7 +147,8 @@ def against_profile(case: Evidence) -> Gauged | Reason:
 @rule("cancellation by binning", threshold=SMALL_SHARE, weight=0.95, below=True)
 def cancellation(case: Evidence) -> Gauged:
     """Its number is |β_j| over the range of the profile."""
-    ranges = case.ranges
+    spans = [np.nanmax(h, axis=1) - np.nanmin(h, axis=1) for h in case.profiles]
+    ranges = np.stack(spans, axis=1)
     shares = ranges / np.maximum(ranges.max(axis=1, keepdims=True), _TINY)
     some = shares > MATTERS
     ratio = np.full(ranges.shape, np.nan)
@@ -316,7 +324,9 @@ _NEAR: Final = 0.05
 @rule("edge proximity", threshold=_NEAR, weight=0.35, below=True)
 def near_edges(case: Evidence) -> Gauged:
     """Its number is the distance to the nearest edge in widths of the bin."""
-    distance, edge, beyond = case.edges
+    columns = zip(case.law.columns, case.points.T, strict=True)
+    # distances in widths of the bin, edges, and numbers beyond them
+    distance, edge, beyond = np.stack([nearest_edges(*own) for own in columns], axis=2)
     near = (distance < _NEAR) & case.depends
     adjacent = case.moved(near, beyond)
     jumps = np.abs(adjacent - case.beta)
@@ -373,7 +383,6 @@ def fragile_sign(case: Evidence) -> Gauged | Reason:
 # ---- What hides and turns coefficients under normal samples weighted by distance
 
 
-_OTHER_LAW: Final = "samples are not normal"
 _LARGEST_STEP: Final = 1.0 / np.sqrt(2.0 * np.pi)
 """Of θ/σ̃."""
 
@@ -381,11 +390,12 @@ _LEAST_OUTSIDE: Final = 30.0
 """Samples outside a bin, by weight, that a coefficient needs."""
 
 
-def _gains(case: Evidence) -> Gains | None:
-    """Those of the rows; None where samples are not normal."""
+def _gains(case: Evidence) -> Gains:
+    """Those of the rows, where samples are normal."""
     law = case.law
-    inner = law.law if isinstance(law, GlimeLaw) else law
-    return gains(law, case.points) if isinstance(inner, GaussianLaw) else None
+    if not isinstance(law.law if isinstance(law, GlimeLaw) else law, GaussianLaw):
+        raise Refused("samples are not normal")
+    return gains(law, case.points)
 
 
 def _used(case: Evidence, numbers: Array) -> Array:
@@ -393,11 +403,9 @@ def _used(case: Evidence, numbers: Array) -> Array:
 
 
 @rule("switched off", threshold=0.1, weight=0.95, below=True)
-def switched_off(case: Evidence) -> Gauged | Reason:
+def switched_off(case: Evidence) -> Gauged:
     """Its number is |θ| / σ̃ over the largest that it can be."""
     normal = _gains(case)
-    if normal is None:
-        return Reason(_OTHER_LAW)
     critical = critical_bandwidths(case.law, case.points)
     step = np.abs(normal.theta) / (normal.deviation * _LARGEST_STEP)
 
@@ -424,11 +432,9 @@ def switched_off(case: Evidence) -> Gauged | Reason:
 
 
 @rule("sign opposite to gradient", threshold=0.0, weight=0.9, below=True)
-def opposite_sign(case: Evidence) -> Gauged | Reason:
+def opposite_sign(case: Evidence) -> Gauged:
     """Its number is the gain: what a slope is multiplied by."""
     normal = _gains(case)
-    if normal is None:
-        return Reason(_OTHER_LAW)
     gain = _used(case, normal.gain)
 
     def sentence(n: int, j: int) -> str:
@@ -442,11 +448,9 @@ def opposite_sign(case: Evidence) -> Gauged | Reason:
 
 
 @rule("no samples outside the bin", threshold=_LEAST_OUTSIDE, weight=0.85, below=True)
-def none_outside(case: Evidence) -> Gauged | Reason:
+def none_outside(case: Evidence) -> Gauged:
     """Its number is the weight of the samples of a run outside the bin."""
     normal = _gains(case)
-    if normal is None:
-        return Reason(_OTHER_LAW)
     weight = case.n_samples * np.exp(case.explanation.limits.log_weight)[:, None]
     count = _used(case, weight * normal.complement)
 
@@ -462,11 +466,9 @@ def none_outside(case: Evidence) -> Gauged | Reason:
 
 
 @rule("far from the mean", threshold=FEW_BEYOND, weight=0.5)
-def far_from_mean(case: Evidence) -> Gauged | Reason:
+def far_from_mean(case: Evidence) -> Gauged:
     """Its number is in standard deviations of the samples."""
-    normal = _gains(case)
-    if normal is None:
-        return Reason(_OTHER_LAW)
+    _gains(case)  # refused where samples are not normal
     # ν → ∞ leaves the law of the samples
     wide = gains(case.law.with_width(1e6 * case.law.kernel_width), case.points)
     far = np.abs(case.points - wide.mean) / wide.deviation
@@ -557,7 +559,7 @@ def moved_bin_mean(case: Evidence) -> Gauged | Reason:
         pieces = column.pieces
         means, known = pieces.mean.copy(), ~pieces.single
         means[known] = pieces.normals.means
-        place = case.places[:, j]
+        place = case.law.columns[j].place(case.points[:, j])
         apart = np.abs(means - pieces.mean) / np.where(known, pieces.sd, 1.0)
         numbers[:, j] = np.where(known[place], apart[place], np.nan)
         drawn[:, j], told[:, j] = means[place], pieces.mean[place]
@@ -697,7 +699,7 @@ MOST_NAMED: Final = 3
 @rule("noise", threshold=2.0, weight=0.85, below=True)
 def noisy_coefficient(case: Evidence) -> Gauged:
     """Its number is |β_j| over the standard deviation of a run."""
-    noise = case.noise
+    noise = case.run.standard_deviations
     ratio = np.full(noise.shape, np.nan)
     np.divide(np.abs(case.beta), noise, out=ratio, where=(noise > 0.0) & case.depends)
 

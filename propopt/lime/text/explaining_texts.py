@@ -31,7 +31,6 @@ from propopt.lime.text.text_explanation import (
     WordMeans,
 )
 from propopt.lime.text.text_reading import (
-    DocumentReading,
     ExplainedDocument,
     TextLaw,
     WordCoefficients,
@@ -165,7 +164,10 @@ def explanation_of_texts(
     # texts that are asked for, or documents where none is
     with progress_bar("lime", expected or len(tasks), progress) as bar, announced:
         advance = partial(bar.advance, bar.task_ids[0])
-        done = [task.done(advance, 0 if expected else 1) for task in tasks]
+        done = []
+        for task in tasks:
+            done.append(task.done(advance))
+            advance(0 if expected else 1)
     rows, means = zip(*done, strict=True)
     labels = range(len(rows)) if names is None else names
     refused = [
@@ -221,28 +223,25 @@ def _read_function(
 
 
 def _read_rule(words: Any, function: Any) -> WordRule:
-    if words is None and isinstance(function, TextFunction):
+    name = words if isinstance(words, str) else None
+    if isinstance(function, TextFunction) and (words is None or name == "model"):
         return function.text_schema.rule
-    if words is None or (isinstance(words, str) and words == "lime"):
+    if words is None or name == "lime":
         return PatternWords()
-    if isinstance(words, str) and words == "model":
-        return _rule_of_model(function)
+    if name == "model":
+        known = word_rule_of(function)
+        if isinstance(known, Reason):
+            raise InvalidInput(
+                f"words: those of the model are not known: {known.reason}"
+            )
+        return known
     is_rule = callable(getattr(words, "find", None)) and not isinstance(words, type)
-    if isinstance(words, str) or not is_rule:
+    if name is not None or not is_rule:
         raise InvalidInput(
             f"words: expected 'lime', 'model' or a rule such as PatternWords, got "
             f"{words!r}"
         )
     rule: WordRule = words
-    return rule
-
-
-def _rule_of_model(function: Any) -> WordRule:
-    if isinstance(function, TextFunction):
-        return function.text_schema.rule
-    rule = word_rule_of(function)
-    if isinstance(rule, Reason):
-        raise InvalidInput(f"words: those of the model are not known: {rule.reason}")
     return rule
 
 
@@ -290,19 +289,13 @@ class DocumentTask:
     def all_of(cls, subject: TextSubject, told: Told) -> list[DocumentTask]:
         """The documents, with f there, and what f was read as and found to be."""
         result = read_documents(subject.function, subject.documents, told)
-        return [
-            cls._of(subject, document, own)
-            for document, own in zip(subject.documents, result, strict=True)
-        ]
-
-    @classmethod
-    def _of(
-        cls, subject: TextSubject, document: Document, reading: DocumentReading
-    ) -> DocumentTask:
-        refusal = reading.refusal
-        if not refusal and document.n_words < 2:
-            refusal = _TOO_SHORT[document.n_words]
-        return cls(subject, document, reading.value, reading.words, refusal)
+        tasks = []
+        for document, own in zip(subject.documents, result, strict=True):
+            refusal = own.refusal
+            if not refusal and document.n_words < 2:
+                refusal = _TOO_SHORT[document.n_words]
+            tasks.append(cls(subject, document, own.value, own.words, refusal))
+        return tasks
 
     @property
     def plan(self) -> SizePlan | None:
@@ -324,15 +317,8 @@ class DocumentTask:
         plan = self.plan
         return 2**self.document.n_words if plan is None else plan.evaluations
 
-    def done(
-        self, told: Told, each: int = 0
-    ) -> tuple[ExplainedDocument, WordMeans | None]:
+    def done(self, told: Told) -> tuple[ExplainedDocument, WordMeans | None]:
         """The limits, and what they are made of."""
-        result = self._done(told)
-        told(each)
-        return result
-
-    def _done(self, told: Told) -> tuple[ExplainedDocument, WordMeans | None]:
         if self.refusal:
             return self._without(self.refusal)
         try:
@@ -363,14 +349,7 @@ class DocumentTask:
     def _means(self, told: Told) -> WordMeans:
         if not isinstance(self.read, Reason):
             return self.read
-        evaluate = self._evaluate(told)
-        plan = self.plan
-        if plan is None:
-            return Enumerated.of(evaluate, self.document.n_words)
-        # the same numbers for all documents: answers do not depend on the others
-        return estimate_words(evaluate, plan, np.random.default_rng(self.subject.seed))
 
-    def _evaluate(self, told: Told) -> Callable[[Truths], Values]:
         def evaluate(bits: Truths) -> Values:
             parts = []
             for some in _CALLS.blocks(len(bits), bits.shape[1]):
@@ -379,7 +358,11 @@ class DocumentTask:
                 told(len(parts[-1]))
             return np.concatenate(parts)
 
-        return evaluate
+        plan = self.plan
+        if plan is None:
+            return Enumerated.of(evaluate, self.document.n_words)
+        # the same numbers for all documents: answers do not depend on the others
+        return estimate_words(evaluate, plan, np.random.default_rng(self.subject.seed))
 
     def _without(self, reason: str) -> tuple[ExplainedDocument, None]:
         return ExplainedDocument.without(self.document, self.value, reason), None

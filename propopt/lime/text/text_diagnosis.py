@@ -9,7 +9,7 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from propopt.base.arrays import Array, Positions, Truths, Values
+from propopt.base.arrays import Positions, Truths, Values
 from propopt.base.text import Reason
 from propopt.lime.diagnosis.evidence import (
     Gauged,
@@ -160,22 +160,6 @@ class TextEvidence:
         return TextMoments(self.law, self.n_words)
 
     @cached_property
-    def by_size(self) -> Values | None:
-        """E_m f, (d + 1,), where it is known."""
-        return None if self.function is None else self.function.mean_by_size()
-
-    @cached_property
-    def near(self) -> tuple[Values, Array]:
-        """Bandwidths from half to twice that of the law, and coefficients there."""
-        widths = np.asarray(self.law.bandwidth * _GRID)
-        return widths, self.at(widths).coefficients
-
-    @cached_property
-    def at_zero(self) -> WordCoefficients:
-        """The limits as ν → 0."""
-        return self.at(np.array([1e-100]))
-
-    @cached_property
     def run(self) -> SingleRun | None:
         """One run: its mean and its covariance; None where f is not known."""
         if self.function is None:
@@ -223,7 +207,8 @@ def turning_word(case: TextEvidence) -> Gauged | Reason:
         return Reason("there are no weights")
     if case.limits.standard_errors is not None:
         return Reason("coefficients are estimated")
-    widths, path = case.near
+    widths = case.law.bandwidth * _GRID
+    path = case.at(widths).coefficients
     distance = _to_zero(widths / case.law.bandwidth, path)
     most = np.abs(path).max(axis=0)
 
@@ -264,7 +249,7 @@ def leaving_one_out(case: TextEvidence) -> Gauged | Reason:
     share = shares[-2] / shares.sum()
 
     def sentence(*_: int) -> str:
-        constant = case.at_zero.coefficients[0]
+        constant = case.at(np.array([1e-100])).coefficients[0]
         return (
             f"texts that lose one word have {share:.0%} of the weight: coefficients "
             "say what is lost with one word, and words that do nothing alone are not "
@@ -302,9 +287,9 @@ def sum_gap(case: TextEvidence) -> Gauged:
 @rule("blind spot", threshold=5.0, weight=0.8, per_column=False)
 def blind_spot(case: TextEvidence) -> Gauged | Reason:
     """Its number is |f − E_(d−1) f| over |E_(d−1) f − E_(d−2) f|: 1 for sums."""
-    means = case.by_size
-    if means is None:
+    if case.function is None:
         return Reason("coefficients are estimated")
+    means = case.function.mean_by_size()
     last, before = abs(means[-1] - means[-2]), abs(means[-2] - means[-3])
     small = last <= _SMALL * float(np.ptp(means))
     ratio = last / before if before > 0.0 else (np.inf if last > 0.0 else 0.0)

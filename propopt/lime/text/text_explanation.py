@@ -57,10 +57,6 @@ from propopt.tables.frames import Labels, listed
 # ---- What is shown of LIME on texts: one line, and highlighted words for notebooks
 
 
-def _marked_rows(explanation: TextLimeExplanation, rows: Sequence[int]) -> str:
-    return marked_html([_marked(explanation, n) for n in rows], explanation.units)
-
-
 def highlighted_rows(
     explanation: TextLimeExplanation,
     rows: Sequence[int],
@@ -709,32 +705,23 @@ class TextLimeExplanation(
         """
         if rows is not None:
             return self.of_rows(rows).diagnose(n_samples, progress=progress)
-        n = self._samples(n_samples)
-        evidence = self._evidence(n)
+        n, subject = self._samples(n_samples), self.asked("diagnose")
+        vectorisers = subject.function.vectorisers
+        evidence: dict[int, TextEvidence] = {}
+        for k, (row, means) in enumerate(zip(self.rows, subject.means, strict=True)):
+            if means is None:
+                continue
+            seen = ObservedWords.of(vectorisers, row.document) if vectorisers else None
+            if isinstance(means, SampledWords):
+                function, at = None, means.at
+            else:
+                function, at = means, WordRegression(means).at
+            evidence[k] = TextEvidence(row, function, at, self.law, seen, n)
         if not evidence:
             raise Refused("diagnose: LIME says nothing of these documents")
         told = told_of_documents(evidence, self.vocabulary, progress)
         source = " and ".join(dict.fromkeys(self.sources))
         return LimeDiagnosis.of_told(told, self.shape, self.labels, n, source)
-
-    def _evidence(self, n_samples: int) -> dict[int, TextEvidence]:
-        """Of the documents that LIME says something of."""
-        subject = self.asked("diagnose")
-        vectorisers = subject.function.vectorisers
-        results = {}
-        for n, (row, means) in enumerate(zip(self.rows, subject.means, strict=True)):
-            if means is not None:
-                observed = (
-                    ObservedWords.of(vectorisers, row.document) if vectorisers else None
-                )
-                if isinstance(means, SampledWords):
-                    function, at = None, means.at
-                else:
-                    function, at = means, WordRegression(means).at
-                results[n] = TextEvidence(
-                    row, function, at, self.law, observed, n_samples
-                )
-        return results
 
     def _at(self, n: int) -> tuple[Sequence[str], Values]:
         return self.rows[n].words, self.rows[n].coefficients
@@ -756,7 +743,13 @@ class TextLimeExplanation(
         N = len(self.rows)
         known = [n for n, own in enumerate(self.rows) if own.is_known]
         n = self.position(row) if row is not None or not known else known[0]
-        own, ends = self.rows[n], self._where_runs_fall(n)
+        own, known_runs = self.rows[n], vars(self).get("runs", self.scatter)
+        if known_runs is None:
+            middle, deviations = self._run_at(n, self.n_samples)
+        else:
+            middle, deviations = known_runs.means[n], known_runs.deviations[n]
+        # the ends of lines on the card, (d, 2); NaN where they are not known
+        ends = self._around([middle], [deviations], deviations_of())[0]
         words = own.words if own.is_known else ()
         rows, rest = largest_on_card(words, own.coefficients[: len(words)], ends)
         proof = list(_proof(self.rows))
@@ -774,7 +767,7 @@ class TextLimeExplanation(
             ),
             rows=rows,
             rest=rest,
-            inside=_marked_rows(self, shown),
+            inside=marked_html([_marked(self, k) for k in shown], self.units),
             proof=" · ".join(proof),
             settings=dict(self._settings()) | notes_on_card(self.notes),
         )
@@ -796,15 +789,6 @@ class TextLimeExplanation(
         if estimated := _estimated(self.rows):
             yield "not exact because", _reasons(estimated)
         yield "model evaluations", f"{self.evaluations:,}"
-
-    def _where_runs_fall(self, n: int) -> Array:
-        """The ends of lines on a card, (d, 2); NaN where they are not known."""
-        known = vars(self).get("runs", self.scatter)
-        if known is not None:
-            middle, deviations = known.means[n], known.deviations[n]
-        else:
-            middle, deviations = self._run_at(n, self.n_samples)
-        return self._around([middle], [deviations], deviations_of())[0]
 
     def _each(self, of: Callable[..., Array], *parts: list[Array]) -> list[Array]:
         return [of(*own) for own in zip(*parts, strict=True)]

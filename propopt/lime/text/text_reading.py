@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, final
@@ -433,25 +433,23 @@ def read_documents(
     A model that is read is given 34 texts for each document, and any other the document
     itself.
     """
-    words = []
+    words: list[SetFunction | Reason] = []
     for document in documents:
-        words.append(_words(function, document))
+        none = Reason("there is no word in it")
+        words.append(function.subsets(document) if document.n_words else none)
         told(1)
     values = function.asked.values(
         text
         for document, occurrences in zip(documents, words, strict=True)
         for text in document.each(_asked(document, occurrences))
     )
-    parts = _parted(values, documents, words)
-    return [
-        _believed(function, *own) for own in zip(documents, words, parts, strict=True)
-    ]
-
-
-def _words(function: TextFunction, document: Document) -> SetFunction | Reason:
-    if document.n_words == 0:
-        return Reason("there is no word in it")
-    return function.subsets(document)
+    readings, start = [], 0
+    for document, occurrences in zip(documents, words, strict=True):
+        bits = _asked(document, occurrences)
+        own = values[start : start + len(bits)]
+        readings.append(_believed(function, document, occurrences, bits, own))
+        start += len(bits)
+    return readings
 
 
 def _asked(document: Document, words: SetFunction | Reason) -> Truths:
@@ -461,27 +459,14 @@ def _asked(document: Document, words: SetFunction | Reason) -> Truths:
     return compared_sets(document.n_words)
 
 
-def _parted(
-    values: Values,
-    documents: Sequence[Document],
-    words: Sequence[SetFunction | Reason],
-) -> Iterator[Values]:
-    """The values that belong to each document."""
-    start = 0
-    for document, occurrences in zip(documents, words, strict=True):
-        end = start + len(_asked(document, occurrences))
-        yield values[start:end]
-        start = end
-
-
 def _believed(
     function: TextFunction,
     document: Document,
     words: SetFunction | Reason,
+    bits: Truths,
     values: Values,
 ) -> DocumentReading:
     """What was read, if it is what the model answered."""
-    bits = _asked(document, words)
     value = float(values[0]) if np.isfinite(values[0]) else np.nan
     wrong = np.flatnonzero(~np.isfinite(values))
     if len(wrong) > 0:

@@ -122,12 +122,6 @@ def effective_log_weights(
 # ---- The fit to n samples around a document, in its mean
 
 
-def _weighed(limits: WordCoefficients, log_weights: Array) -> WeighedWords:
-    """Limits under log weights of sizes (n, d + 1)."""
-    bits = ExchangeableBits.of_sizes(log_weights - np.log(log_weights.shape[1] - 1))
-    return WeighedWords(limits.coefficients, limits.intercept, bits)
-
-
 @final
 @dataclass(frozen=True, eq=False)
 class TextFit:
@@ -168,7 +162,8 @@ class TextFit:
                 )
             shares = np.exp(logs - logs.max())
             own_limits = WordRegression(function).weighed(shares[None])
-        limits = _weighed(own_limits, logs[None])
+        bits = ExchangeableBits.of_sizes(logs[None] - np.log(n_words))
+        limits = WeighedWords(own_limits.coefficients, own_limits.intercept, bits)
         values = None if own is None else np.array([own])
         fit = expected(limits, values, n_samples, ridge, first_row, some)
         return cls(fit, limits, logs, first_row)
@@ -253,18 +248,15 @@ def single_text_run(
     if draws is None:
         used = used_words(function, kept)
         if len(used) <= _MOST_USED:
-            second = _summed(own, Patterns.of(function, used, _square_shares(own)))
+            # log of what sizes count under the law of π², in all 1
+            shares = 2.0 * own.log_weights - np.log(own.n_words) - own.log_mean_square
+            second = _summed(own, Patterns.of(function, used, shares))
             return _run(own, second, ridge, leverage)
         generator = np.random.default_rng(0) if rng is None else rng
         draws = WordDraws.of_sizes(
             function.value, 2.0 * own.log_weights, n_draws, generator
         )
     return _run(own, _drawn(own, draws), ridge, leverage)
-
-
-def _square_shares(own: TextFit) -> Values:
-    """Log of what sizes count under the law of π², in all 1, (d + 1,)."""
-    return np.asarray(2.0 * own.log_weights - np.log(own.n_words) - own.log_mean_square)
 
 
 def _summed(own: TextFit, patterns: Patterns) -> Array:
@@ -295,16 +287,11 @@ def _run(own: TextFit, second: Array, ridge: float, leverage: bool) -> SingleRun
     squares = np.array([own.log_mean_square])
     covariance = covariances_of(fit, _ONE, second[None], squares)
     if leverage and fit.kept is None:
-        covariance[0] += _spread_by_fit(own, ridge, covariance[0])
+        logs, unit = own.log_weights, float(own.log_weights.max())
+        system = SizeSystem.of_run(logs, fit.n_samples, ridge, own.first_row, unit)
+        counts = fit.n_drawn / own.n_words * np.exp(2.0 * (logs - unit))
+        covariance[0] += system.spread_by_fit(counts, covariance[0])
     return SingleRun(fit.n_samples, fit.coefficients, fit.intercept, covariance)
-
-
-def _spread_by_fit(own: TextFit, ridge: float, covariance: Array) -> Array:
-    logs, n_samples = own.log_weights, own.fit.n_samples
-    unit = float(logs.max())
-    system = SizeSystem.of_run(logs, n_samples, ridge, own.first_row, unit)
-    counts = own.fit.n_drawn / own.n_words * np.exp(2.0 * (logs - unit))
-    return system.spread_by_fit(counts, covariance)
 
 
 # ---- Which words LIME keeps where it is to keep a few

@@ -1,10 +1,5 @@
 """Limits on texts that are sampled, with their errors.
 
-- :func:`~propopt.lime.text.text_samples.estimate_words`: samples of a function,
-  :class:`~propopt.lime.text.text_samples.SampledWords`, whose coefficients at any
-  bandwidth come with standard errors;
-- :class:`~propopt.lime.text.text_samples.SizePlan`: which sets of words are asked for.
-
 What the samples of other blocks tell of a function, as one whose means are known. f(z)
 ≈ c(z) = g(m) + Σ_j γ_j z_j + Σ_{j<k} B_jk z_j z_k by least squares. What LIME tends to
 for c is known without samples, so only that for f − c is estimated, which
@@ -178,14 +173,10 @@ class SizePlan:
         return cls(n_words, full, chances / chances.sum(), -(-left // SET_BLOCKS))
 
     @property
-    def n_full(self) -> int:
-        """Sets of sizes that are asked for in full."""
-        return int(comb(self.n_words, np.flatnonzero(self.full)).sum())
-
-    @property
     def evaluations(self) -> int:
         """Texts that the model is given."""
-        return self.n_full + SET_BLOCKS * self.block_size
+        n_full = int(comb(self.n_words, np.flatnonzero(self.full)).sum())
+        return n_full + SET_BLOCKS * self.block_size
 
     def draw(self, rng: np.random.Generator) -> tuple[Truths, Positions]:
         """One block: bits (s, d), and their sizes (s,).
@@ -333,14 +324,9 @@ def estimate_words(
         _Weighted(z, m, factors[m] * (f - fit.value(z)))
         for z, m, f, fit in zip(bits, sizes, values, fits, strict=True)
     ]
-    draws = WordDraws(every, answers)
-    return SampledWords(plan, _all_of(whole, known), fits, left, draws)
-
-
-def _all_of(bits: Truths, values: Values) -> _Weighted:
-    """F at all sets of some sizes."""
-    sizes = bits.sum(axis=1)
-    return _Weighted(bits, sizes, values / np.bincount(sizes)[sizes])
+    draws, count = WordDraws(every, answers), whole.sum(axis=1)
+    full = _Weighted(whole, count, known / np.bincount(count)[count])
+    return SampledWords(plan, full, fits, left, draws)
 
 
 _DEVIATIONS: Final = 3.0

@@ -77,9 +77,7 @@ class Patterns:
             moments += np.outer(
                 [1.0, one, one * (k - 1.0) / max(self.n_rest - 1, 1)], each
             )
-        return self._joined(np.column_stack([np.ones(len(sets)), sets]), moments)
-
-    def _joined(self, sets: Array, moments: Array) -> Array:
+        sets = np.column_stack([np.ones(len(sets)), sets])
         result = np.empty((1 + self.n_words, 1 + self.n_words))
         own, rest = np.concatenate([[0], 1 + self.used]), 1 + self.rest
         result[np.ix_(own, own)] = (sets * moments[0][:, None]).T @ sets
@@ -177,22 +175,20 @@ class SizeSystem:
         return np.arange(self.n_words + 1.0)
 
     def pulls(self, log_weights: Values, n_kept: int | None = None) -> Values:
-        """π E_m[Zᵀ A⁻¹ Z] of samples with weights π, (d + 1,)."""
+        """π E_m[Zᵀ A⁻¹ Z] of samples with weights π, of a fit to all words or k."""
         weights = np.exp(log_weights - self.log_unit)
-        return np.asarray(weights * self._leverages(n_kept))
-
-    def _leverages(self, n_kept: int | None) -> Values:
-        """E_m[Zᵀ A⁻¹ Z] exp(log_unit) of a fit to all words or to k of them."""
         d, k = self.n_words, self.n_words if n_kept is None else n_kept
         if k == 0:
-            return np.full(d + 1, 1.0 / self.total)
+            return np.asarray(weights * (1.0 / self.total))
         # of k words m k / d are kept in the mean, and vary by the hypergeometric law
         part = k / d
         varies = part * (d - k) / (d - 1.0) * self.spread
         along = (1.0 - part) * self.apart + part * self.along
         of_level = (varies + (part * self.centred) ** 2) / (k * along)
         of_rest = (k - 1.0) / (d - 1.0) * self.spread
-        return np.asarray(1.0 / self.total + of_level + of_rest / self.apart)
+        return np.asarray(
+            weights * (1.0 / self.total + of_level + of_rest / self.apart)
+        )
 
     def spread_by_fit(self, counts: Values, covariance: Array) -> Array:
         """What the scatter of a fit adds to that of fits to a few samples.
@@ -205,7 +201,8 @@ class SizeSystem:
         """
         own = self._of_sizes(covariance)
         # E_m E_m' (Zᵀ A⁻¹ Z')² = (1 / T + x_m x_m')² + y_m y_m'
-        x, y = self._coordinates
+        x = self.centred / np.sqrt(self.n_words * self.along)
+        y = self.spread / (np.sqrt(self.n_words - 1.0) * self.apart)
         T = np.full_like(x, 1.0 / self.total)
         F = np.stack([T, np.sqrt(2.0 / self.total) * x, x**2, y], axis=1)
         system = np.eye(4) - F.T @ (counts[:, None] * F)
@@ -223,12 +220,6 @@ class SizeSystem:
             other + apart,
             other,
         )
-
-    @property
-    def _coordinates(self) -> tuple[Values, Values]:
-        x = self.centred / np.sqrt(self.n_words * self.along)
-        y = self.spread / (np.sqrt(self.n_words - 1.0) * self.apart)
-        return np.asarray(x), np.asarray(y)
 
     def _of_sizes(self, covariance: Array) -> Values:
         """E_m[Zᵀ C Z], (d + 1,)."""

@@ -62,13 +62,17 @@ _CATBOOST_VALUES: Final = frozenset(
 
 def _model(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
     """A bias and the sum of trees, all times a scale."""
-    saved = _saved(model)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.json"
+        model.save_model(str(path), format="json")
+        saved: dict[str, Any] = json.loads(path.read_text())
     scale, biases = saved["scale_and_bias"]
     loss = str(model.get_all_params().get("loss_function", "")).partition(":")[0]
     logit = 1.0 if loss in _CATBOOST_LOGITS else None
     score = Scores(len(biases), loss in _CATBOOST_VALUES, logit).read(output)
-    if score is None or not _is_of_numbers(saved):
-        return None
+    kinds = {kind for kind, features in saved["features_info"].items() if features}
+    if score is None or not kinds <= {"float_features"}:
+        return None  # statistics of categories, or text, are asked for
     weight = score.factor * scale
     features = saved["features_info"]["float_features"]
     columns = (
@@ -86,20 +90,6 @@ def _model(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
             for tree in saved["trees"]
         ]
     return sum_of_trees(trees, score.factor * float(biases[score.place]), view)
-
-
-def _saved(model: Any) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.json"
-        model.save_model(str(path), format="json")
-        saved: dict[str, Any] = json.loads(path.read_text())
-    return saved
-
-
-def _is_of_numbers(saved: Mapping[str, Any]) -> bool:
-    """Whether no statistics of categories, and no text, are asked for."""
-    kinds = {kind for kind, features in saved["features_info"].items() if features}
-    return kinds <= {"float_features"}
 
 
 _Columns: TypeAlias = tuple[Positions, Truths]
@@ -386,7 +376,14 @@ def _xgboost_booster(
     if score is None or own is None:
         return None
     trees = [_xgboost_tree(nodes, score.factor * weight) for nodes, weight in own]
-    whole = score.factor * _score_of_missing(booster, rounds, score.place)
+    row = np.full((1, booster.num_features()), np.nan, dtype=np.float32)
+    of_missing = booster.inplace_predict(
+        row,
+        iteration_range=(0, rounds),
+        predict_type="margin",
+        validate_features=False,
+    )
+    whole = score.factor * float(np.ravel(of_missing)[score.place])
     base = whole - _sum_of_missing(trees)
     categories = _categories(learner)
     return sum_of_trees(
@@ -449,20 +446,8 @@ def _listed(nodes: Mapping[str, Any]) -> dict[int, Truths]:
     return listed
 
 
-def _score_of_missing(booster: Any, rounds: int, index: int) -> float:
-    """The score of a row whose numbers are all missing."""
-    row = np.full((1, booster.num_features()), np.nan, dtype=np.float32)
-    score = booster.inplace_predict(
-        row,
-        iteration_range=(0, rounds),
-        predict_type="margin",
-        validate_features=False,
-    )
-    return float(np.ravel(score)[index])
-
-
 def _sum_of_missing(trees: Sequence[Tree]) -> float:
-    """What trees add for such a row."""
+    """What trees add for a row whose numbers are all missing."""
     total = 0.0
     for tree in trees:
         node = 0

@@ -102,7 +102,7 @@ from propopt.structures.networks import (
 )
 
 
-# ---- Families of fitted estimators, read into networks and links: a file for each
+# ---- Families of fitted estimators, read into networks and links
 
 
 @final
@@ -213,20 +213,17 @@ def _tweedie(model: Any, quantity: ScoredOutput) -> Link:
 
 
 def _logistic(model: Any, quantity: ScoredOutput) -> Link | None:
-    rule = of_logits if _has_logits(model, quantity.n_scores) else margin_alone
-    return rule(model, quantity)
-
-
-def _has_logits(model: Any, n_scores: int) -> bool:
-    """Whether probabilities are the sigmoid or the softmax of the scores.
+    """Probabilities are mostly the sigmoid or the softmax of the scores.
 
     Before scikit-learn 1.8 they may also be normalised one-vs-rest sigmoids, or for two
     classes the sigmoid of twice the score.
     """
     multi_class = model.get_params().get("multi_class", "auto")
-    if n_scores == 1:
-        return bool(multi_class != "multinomial")
-    return bool(multi_class != "ovr" and model.solver != "liblinear")
+    if quantity.n_scores == 1:
+        has_logits = multi_class != "multinomial"
+    else:
+        has_logits = multi_class != "ovr" and model.solver != "liblinear"
+    return (of_logits if has_logits else margin_alone)(model, quantity)
 
 
 def _descended(model: Any, quantity: ScoredOutput) -> Link | None:
@@ -451,15 +448,13 @@ KERNEL_MODELS: Final[Mapping[type, Reader]] = {
 
 
 def _standard(scaler: Any) -> Network:
-    zeros = np.zeros(scaler.n_features_in_)
-    center = floats(scaler.mean_) if scaler.with_mean else zeros
-    return Scaling(center, _inverse(scaler, used=scaler.with_std), zeros)
+    center = scaler.mean_ if scaler.with_mean else None
+    return _scaled(scaler, center, used=scaler.with_std)
 
 
 def _robust(scaler: Any) -> Network:
-    zeros = np.zeros(scaler.n_features_in_)
-    center = floats(scaler.center_) if scaler.with_centering else zeros
-    return Scaling(center, _inverse(scaler, used=scaler.with_scaling), zeros)
+    center = scaler.center_ if scaler.with_centering else None
+    return _scaled(scaler, center, used=scaler.with_scaling)
 
 
 def _min_max(scaler: Any) -> Network | None:
@@ -472,12 +467,13 @@ def _min_max(scaler: Any) -> Network | None:
 def _max_abs(scaler: Any) -> Network | None:
     if scaler.get_params().get("clip", False):  # new in scikit-learn 1.8
         return None
+    return _scaled(scaler, None, used=True)
+
+
+def _scaled(scaler: Any, center: Any, *, used: bool) -> Network:
     zeros = np.zeros(scaler.n_features_in_)
-    return Scaling(zeros, _inverse(scaler, used=True), zeros)
-
-
-def _inverse(scaler: Any, *, used: bool) -> Array:
-    return 1.0 / floats(scaler.scale_) if used else np.ones(scaler.n_features_in_)
+    factor = 1.0 / floats(scaler.scale_) if used else np.ones(scaler.n_features_in_)
+    return Scaling(zeros if center is None else floats(center), factor, zeros)
 
 
 def _components(pca: Any) -> Network:

@@ -118,7 +118,8 @@ def why_unread(model: Any, output: TreeOutput, view: View) -> str:
     scores = [
         other
         for other in ("log_odds", "margin")
-        if _is_read(model, other, output, view)
+        if other != output.name
+        and read_boxes(model, TreeOutput(other, output.index), view) is not None
     ]
     offered = [other for other in scores if _is_offered(model, other)]
     if offered:
@@ -137,11 +138,6 @@ def why_unread(model: Any, output: TreeOutput, view: View) -> str:
         f"{name}, with these settings, is not known to be a sum of products of "
         "functions of single columns"
     )
-
-
-def _is_read(model: Any, other: str, output: TreeOutput, view: View) -> bool:
-    wanted = TreeOutput(other, output.index)
-    return other != output.name and read_boxes(model, wanted, view) is not None
 
 
 def _is_offered(model: Any, output: str) -> bool:
@@ -166,14 +162,17 @@ def network_products(
     if isinstance(combination, Reason):
         return combination
     steps = _steps(network)
-    while steps and _is_affine(steps[-1]) and not all(map(_is_scaling, steps)):
+    while not all(map(_is_scaling, steps)) and isinstance(steps[-1], Affine | Scaling):
         combination = _before(steps.pop(), combination)
     core = None if all(map(_is_scaling, steps)) else steps.pop()
     match core, link:
         case None, Exponentiated():
             function: SumOfProducts | Reason = _multiplicative(combination, n_columns)
         case None, _:
-            function = _additive(combination, n_columns)
+            row, base = combination
+            used = np.flatnonzero(row)
+            powers = Powers.first(used)
+            function = SumOfProducts.additive(base, row[used], powers, n_columns)
         case _, Exponentiated():
             function = Reason(EXPONENTIAL)
         case step, _:
@@ -218,10 +217,6 @@ def _steps(network: Network) -> list[Network]:
             return [Affine(A.T, b) for A, b in zip(weights, biases, strict=True)]
         case _:
             return [network]
-
-
-def _is_affine(step: Network) -> bool:
-    return isinstance(step, Affine | Scaling)
 
 
 def _is_scaling(step: Network) -> bool:
@@ -279,13 +274,6 @@ def _of_last(step: Network, combination: Combination) -> SumOfProducts | Reason:
             return Reason(COSINES)
         case _:
             return Reason(UNKNOWN)
-
-
-def _additive(combination: Combination, n_columns: int) -> SumOfProducts:
-    """Weights of the columns themselves."""
-    row, base = combination
-    used = np.flatnonzero(row)
-    return SumOfProducts.additive(base, row[used], Powers.first(used), n_columns)
 
 
 def _multiplicative(combination: Combination, n_columns: int) -> SumOfProducts:

@@ -3,14 +3,9 @@
 - :class:`~propopt.structures.readers.pipelines.View`: where columns come
   from.
 - :func:`~propopt.structures.readers.pipelines.behind`: the view behind a
-  step; :mod:`~propopt.structures.readers.pipelines` has what is known of
-  each kind.
+  step, if each of its columns is made of one column.
 
-What a part of a model sees of a table: each of its columns comes from one of ours. The
-map of a column is never written down: the steps of the model themselves are asked.
-
-What steps of scikit-learn's pipelines make of each column, by where it comes from.
-Known are steps whose columns are each made of one column.
+The map of a column is never written down: the steps of the model themselves are asked.
 """
 
 from __future__ import annotations
@@ -259,7 +254,7 @@ def _indices_among_equals(keys: NDArray[np.intp]) -> NDArray[np.intp]:
     return indices
 
 
-# ---- What steps that are no compositions make of each column, by where it comes from
+# ---- What steps make of each column, by where it comes from
 
 
 Sources: TypeAlias = tuple[ColumnSource, ...]
@@ -356,7 +351,7 @@ def binned(step: Any, view: View) -> Sources | None:
 
 def imputed(step: Any, view: View) -> Sources | None:
     """Columns that have any number, then those that tell what was missing."""
-    if not _is_missing(step.missing_values):
+    if not pd.isna(step.missing_values):
         return None  # another number is replaced
     known = ~pd.isna(np.asarray(step.statistics_, dtype=object))
     kept = known | step.keep_empty_features
@@ -367,13 +362,9 @@ def imputed(step: Any, view: View) -> Sources | None:
 
 def indicated(step: Any, view: View) -> Sources | None:
     """Columns that tell what was missing."""
-    if not _is_missing(step.missing_values):
+    if not pd.isna(step.missing_values):
         return None
     return tuple(_told_missing(view.sources[k]) for k in step.features_)
-
-
-def _is_missing(value: Any) -> bool:
-    return bool(pd.isna(value))
 
 
 def one_hot(step: Any, view: View) -> Sources | None:
@@ -388,11 +379,6 @@ def one_hot(step: Any, view: View) -> Sources | None:
         for categories, few, drop in zip(step.categories_, rare, dropped, strict=True)
     ]
     return tuple(np.repeat(np.array(encoded, dtype=object), counts).tolist())
-
-
-def ordinal(step: Any, view: View) -> Sources | None:
-    """Numbers of categories."""
-    return _encoded(step, view)
 
 
 def target_encoded(step: Any, view: View) -> Sources | None:
@@ -456,32 +442,22 @@ def _chosen(sources: Sources, kept: Any) -> Sources:
     return tuple(s for s, keep in zip(sources, kept, strict=True) if keep)
 
 
-# ---- What steps of scikit-learn's pipelines make of each column, by where it comes
-# from
-
-
 def behind(step: Any, view: View) -> View | None:
     """What is seen behind a step; None unless its columns are each made of one."""
     if is_passthrough(step):
         return view
     if type(step) is Pipeline:
-        return _behind_all([part for _, part in step.steps], view)
+        seen: View | None = view
+        for _, part in step.steps:
+            seen = None if seen is None else behind(part, seen)
+        return seen
     sources = _sources(step, view)
     return None if sources is None else view.through(step.transform, sources)
 
 
-def _behind_all(steps: Sequence[Any], view: View) -> View | None:
-    seen: View | None = view
-    for step in steps:
-        seen = None if seen is None else behind(step, seen)
-    return seen
-
-
 def _sources(step: Any, view: View) -> Sources | None:
-    if is_passthrough(step):
-        return view.sources
-    if type(step) is Pipeline:
-        seen = _behind_all([part for _, part in step.steps], view)
+    if is_passthrough(step) or type(step) is Pipeline:
+        seen = behind(step, view)
         return None if seen is None else seen.sources
     rule = STEPS.get(type(step))
     return None if rule is None else rule(step, view)
@@ -543,7 +519,7 @@ STEPS: Final[Mapping[type, StepRule]] = {
     KBinsDiscretizer: binned,
     MissingIndicator: indicated,
     OneHotEncoder: one_hot,
-    OrdinalEncoder: ordinal,
+    OrdinalEncoder: _encoded,
     PowerTransformer: powers,
     SplineTransformer: splines,
     SimpleImputer: imputed,

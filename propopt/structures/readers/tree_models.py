@@ -150,7 +150,11 @@ def _own_class(member: Any, output: TreeOutput) -> TreeOutput | None:
 def _stacking(model: Any, output: TreeOutput, view: View) -> ModelSum | Reason:
     """A linear model of what the members predict."""
     final = model.final_estimator_
-    score = _final_scores(final).read(output)
+    if type(final) in (LogisticRegression, LogisticRegressionCV):
+        scores = Scores(len(final.coef_), logit=1.0)
+    else:
+        scores = Scores(1, is_value=type(final) in LINEAR_REGRESSORS)
+    score = scores.read(output)
     outputs = _outputs_of_members(model)
     if score is None:
         return Reason(
@@ -165,14 +169,6 @@ def _stacking(model: Any, output: TreeOutput, view: View) -> ModelSum | Reason:
     return ModelSum(
         tuple(Part(weight, *part, view) for weight, part in parts), float(base)
     )
-
-
-def _final_scores(final: Any) -> Scores:
-    if type(final) in LINEAR_REGRESSORS:
-        return Scores(1, is_value=True)
-    if type(final) in (LogisticRegression, LogisticRegressionCV):
-        return Scores(len(final.coef_), logit=1.0)
-    return Scores(1)
 
 
 def _outputs_of_members(model: Any) -> list[tuple[Any, TreeOutput]]:

@@ -213,17 +213,14 @@ class _Growing:
             self.new.leaf(place.child, float(old.value[node]))
             return []
         if node in old.left_codes:
-            return self._grow_codes(place, column)
+            codes = old.left_codes[node]
+            left, right = self.new.split(place.child, column, np.inf, False, codes)
+            return [
+                place._replace(node=int(old.left[node]), child=left),
+                place._replace(node=int(old.right[node]), child=right),
+            ]
         interval = place.intervals.get(column, Span())
         return self._grow_numbers(place, column, interval)
-
-    def _grow_codes(self, place: _Place, column: int) -> list[_Place]:
-        codes = self.old.left_codes[place.node]
-        left, right = self.new.split(place.child, column, np.inf, False, codes)
-        return [
-            place._replace(node=int(self.old.left[place.node]), child=left),
-            place._replace(node=int(self.old.right[place.node]), child=right),
-        ]
 
     def _grow_numbers(self, place: _Place, column: int, interval: Span) -> list[_Place]:
         """A chain of nodes, each of which sends its first run left."""
@@ -272,8 +269,8 @@ def at_most_in_single(thresholds: ArrayLike) -> Array:
     exact = np.asarray(thresholds, dtype=np.float64)
     with np.errstate(over="ignore"):
         single = exact.astype(np.float32)
-    single = np.where(single > exact, _before(single), single)
-    middle = 0.5 * _widened(single) + 0.5 * _widened(_after(single))
+    single = np.where(single > exact, _next(single, -np.inf), single)
+    middle = 0.5 * _widened(single) + 0.5 * _widened(_next(single, np.inf))
     with np.errstate(over="ignore"):
         rounded_up = middle.astype(np.float32) > single
     cut = np.where(rounded_up, np.nextafter(middle, -np.inf), middle)
@@ -283,19 +280,13 @@ def at_most_in_single(thresholds: ArrayLike) -> Array:
 def below_in_single(thresholds: ArrayLike) -> Array:
     """The largest float64 x with float32(x) < float32(t), for each threshold t."""
     single = np.asarray(thresholds, dtype=np.float32)
-    return at_most_in_single(_before(single))
+    return at_most_in_single(_next(single, -np.inf))
 
 
-def _before(single: Any) -> Any:
-    """The float32 before each."""
+def _next(single: Any, end: float) -> Any:
+    """The float32 after each on the way to an infinite end."""
     with np.errstate(over="ignore"):
-        return np.nextafter(single, np.float32(-np.inf))
-
-
-def _after(single: Any) -> Any:
-    """The float32 after each."""
-    with np.errstate(over="ignore"):
-        return np.nextafter(single, np.float32(np.inf))
+        return np.nextafter(single, np.float32(end))
 
 
 def _widened(single: Any) -> Array:
@@ -317,18 +308,17 @@ def ends_asked(trees: Sequence[Tree]) -> dict[int, Array]:
     """All that each column of the model is compared with, increasing."""
     features = [np.unique(tree.feature) for tree in trees]
     used = np.unique(np.concatenate([[-1], *features])).astype(np.intp)
-    return {k: _ends_of(k, trees) for k in used[used >= 0].tolist()}
-
-
-def _ends_of(k: int, trees: Sequence[Tree]) -> Array:
-    thresholds = [tree.threshold[tree.feature == k] for tree in trees]
-    listed = [
-        code_runs(codes)[0]
-        for tree in trees
-        for node, codes in tree.left_codes.items()
-        if tree.feature[node] == k
-    ]
-    return np.unique(np.concatenate([*thresholds, *listed]))
+    ends = {}
+    for k in used[used >= 0].tolist():
+        thresholds = [tree.threshold[tree.feature == k] for tree in trees]
+        listed = [
+            code_runs(codes)[0]
+            for tree in trees
+            for node, codes in tree.left_codes.items()
+            if tree.feature[node] == k
+        ]
+        ends[k] = np.unique(np.concatenate([*thresholds, *listed]))
+    return ends
 
 
 def code_runs(listed: Truths) -> tuple[Array, Truths]:
@@ -449,7 +439,10 @@ def resolved(trees: Sequence[Tree], view: View, numbers: Numbers) -> list[Tree] 
     columns = _columns(ends, view, numbers)
     whole = []
     for tree in trees:
-        result = _of_table(tree, columns)
+        asking = _Asking(tree)
+        for k in np.unique(tree.feature[tree.feature >= 0]).tolist():
+            columns[k](asking, np.flatnonzero(tree.feature == k))
+        result = fanned(asking.tree(), asking.fans)
         if result is None:
             return None
         whole.append(result)
@@ -458,13 +451,6 @@ def resolved(trees: Sequence[Tree], view: View, numbers: Numbers) -> list[Tree] 
 
 _Put: TypeAlias = Callable[["_Asking", Positions], None]
 """What makes nodes that ask for a column of the model ask for one of the table."""
-
-
-def _of_table(tree: Tree, columns: Mapping[int, _Put]) -> Tree | None:
-    asking = _Asking(tree)
-    for k in np.unique(tree.feature[tree.feature >= 0]).tolist():
-        columns[k](asking, np.flatnonzero(tree.feature == k))
-    return fanned(asking.tree(), asking.fans)
 
 
 def _columns(
@@ -679,7 +665,10 @@ def _leaf_values(member: Any, output: TreeOutput) -> Array:
 
 def _boosting(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
     """What the first model predicts, and η times the sum of trees of each score."""
-    score = _boosted_scores(model).read(output)
+    # of two classes log-odds are the score, or of exponential loss twice the score
+    logit = {"log_loss": 1.0, "exponential": 2.0}.get(model.loss)
+    is_value = type(model) is GradientBoostingRegressor
+    score = Scores(model.estimators_.shape[1], is_value, logit).read(output)
     first, dummies = model.init_, (DummyClassifier, DummyRegressor)
     if score is None or not (isinstance(first, str) or type(first) in dummies):
         return None
@@ -690,13 +679,6 @@ def _boosting(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
     # the scores of the first model are kept nowhere
     start = model._raw_predict_init(row)[0, score.place]  # noqa: SLF001
     return sum_of_trees(trees, score.factor * float(start), view)
-
-
-def _boosted_scores(model: Any) -> Scores:
-    """Of two classes log-odds are the score, or of exponential loss twice the score."""
-    logits = {"log_loss": 1.0, "exponential": 2.0}
-    is_value = type(model) is GradientBoostingRegressor
-    return Scores(model.estimators_.shape[1], is_value, logits.get(model.loss))
 
 
 def _boosted_votes(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
