@@ -229,12 +229,8 @@ class ContributionRule:
 
     @cached_property
     def checked(self) -> Checked[Boxes] | Checked[SumOfProducts]:
-        """As trees, whose values are found faster, or else as products."""
-        boxes = Checked.boxes_of(self.function)
-        if boxes.read is not None:
-            return boxes
-        n_columns = self.reference.points.shape[1]
-        return Checked.products_of(self.function, n_columns)
+        """What the function is read as, made ready once."""
+        return Checked.of(self.function, self.reference.points.shape[1])
 
     def _exact(
         self, points: Points, labels: Labels, alone: bool

@@ -16,8 +16,6 @@ from propopt.functions.means import Checked, ExactMean
 from propopt.functions.sampled_means import SampledMean
 from propopt.laws.data_law import DataLaw, Reference
 from propopt.laws.draws import N_BLOCKS, fewest_draws
-from propopt.structures.boxes.boxes import Boxes
-from propopt.structures.products.sums import SumOfProducts
 
 
 LawName = Literal["gaussian", "data"]
@@ -182,10 +180,7 @@ def _by_data(
     reference = _read_reference(function, data, seed)
     reference.refuse_equal_rows()
     law = DataLaw(reference)
-    # boxes first, whose means are found faster
-    checked: Checked[Boxes] | Checked[SumOfProducts] = Checked.boxes_of(function)
-    if function.boxes is None:
-        checked = Checked.products_of(function, reference.points.shape[1])
+    checked = Checked.of(function, reference.points.shape[1])
     structure = checked.at(reference.points, reference.labels)
     if structure is not None:
         return ExactMean(function, law, structure, checked)
