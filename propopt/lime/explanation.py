@@ -9,9 +9,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, ClassVar, Final, Generic, Literal, Self, TypeVar, final
+from typing import Any, ClassVar, Final, Generic, Literal, Self, TypeVar, cast, final
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,6 @@ from scipy.special import ndtri
 from propopt.base.arrays import Array, Attributions, Points, Positions, Values
 from propopt.base.cards import N_FEATURES, Card, CardRow
 from propopt.base.checks import (
-    did_you_mean,
     known_word,
     read_count,
     read_level,
@@ -31,13 +30,17 @@ from propopt.base.declared import left, stored
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.text import Quantity, printable
 from propopt.lime.diagnosis.diagnosis import LimeDiagnosis, as_row
-from propopt.lime.diagnosis.evidence import Evidence, told_by
+from propopt.lime.diagnosis.evidence import (
+    Evidence,
+    LimeFinding,
+    QuietRule,
+    told_by,
+)
 from propopt.lime.diagnosis.rules import LIME_RULES
 from propopt.lime.expectations import Limits
 from propopt.lime.laws.lime_law import LimeLaw
 from propopt.lime.lime_subject import LimeSubject
 from propopt.lime.paths import BandwidthPath, bandwidth_path
-from propopt.lime.profiles import RowCells, RowProfile, cell_coefficients
 from propopt.lime.single_runs import (
     RunScatter,
     SingleRun,
@@ -48,7 +51,7 @@ from propopt.lime.single_runs import (
 from propopt.results.certain import plural
 from propopt.results.result import Result
 from propopt.tables.columns import Coded
-from propopt.tables.frames import Labels, listed
+from propopt.tables.frames import Labels
 from propopt.tables.schema import TableSchema
 
 
@@ -81,31 +84,6 @@ def _cell(value: float, column: object) -> Any:
     return None if np.isnan(value) else value
 
 
-# ---- The table of an explanation by limits of LIME, and its forms for other readers
-
-
-def known_noise(explanation: LimeExplanation) -> Array:
-    """The scatter of single runs; NaN where it is not known and cannot be asked."""
-    if explanation.scatter is None and explanation.subject is None:
-        return np.full(explanation.shape, np.nan)
-    return explanation.noise()
-
-
-def named_coefficients(explanation: LimeExplanation, n: int) -> list[str]:
-    """Each column of a row with its bin in words."""
-    names = explanation.labels.feature_names(explanation.shape[1])
-    return list(map(described, names, explanation.bins[n]))
-
-
-def described(name: str, own: str) -> str:
-    """A column with its bin, which may start with a sign of its own."""
-    return f"{name} {own}" if own[:1] in "<>≤≥=" else f"{name}: {own}"
-
-
-def _flat(table: tuple[tuple[Any, ...], ...]) -> list[Any]:
-    return [cell for row in table for cell in row]
-
-
 # ---- What is shown of limits of LIME: bars, and where single runs fall
 
 
@@ -116,12 +94,13 @@ SHARE_OF_RUNS: Final = 0.95
 """Of lines across the bars of a card."""
 
 
-def deviations_of(level: float = SHARE_OF_RUNS) -> float:
-    """From the middle to the ends of an interval, in standard deviations."""
-    return float(ndtri(0.5 + 0.5 * level))
+def ends_of(middle: Array, deviations: Array, level: float = SHARE_OF_RUNS) -> Array:
+    """Both ends of an interval by the normal law, (..., 2)."""
+    reach = float(ndtri(0.5 + 0.5 * level)) * deviations
+    return np.stack([middle - reach, middle + reach], axis=-1)
 
 
-def largest_on_card(
+def _largest_on_card(
     names: Sequence[str], values: Values, intervals: Array
 ) -> tuple[list[CardRow], str]:
     """The largest numbers, with intervals (d, 2), and a sentence on the others."""
@@ -142,17 +121,6 @@ def largest_on_card(
     return rows, f"{words}{sizes[others].max():.3g} in size"
 
 
-def lines_in_words(n_samples: int) -> str:
-    """What the lines across bars are."""
-    share = f"{100.0 * SHARE_OF_RUNS:g} %"
-    return f"lines: where {share} of single runs of {n_samples:,} samples fall"
-
-
-def notes_on_card(notes: Sequence[str]) -> dict[str, str]:
-    """Notes as settings of a card."""
-    return {f"note {k}": note for k, note in enumerate(notes, start=1)}
-
-
 # ---- What results of tables and of documents share
 
 
@@ -164,10 +132,19 @@ OfEach = TypeVar("OfEach")
 
 
 class LimeResult(Result, Generic[AskedAbout, OfEach]):
-    """What LIME tends to at N rows of a table, or documents, that may have names."""
+    """What LIME tends to at N rows of a table, or documents, that may have names.
+
+    Numbers of columns are one array for all rows; documents have words of their own, so
+    that theirs are lists with an array for each. Fields of tables that stand for
+    properties here have defaults, as else the property would be found.
+    """
 
     units: ClassVar[str] = "units of the output"
 
+    # what is asked about, what has coefficients, what these compare, columns of a table
+    _nouns: ClassVar[tuple[str, str]]
+    _compared: ClassVar[str]
+    _columns: ClassVar[tuple[str, ...]]
     _left_behind: ClassVar[str]
 
     n_samples: int = stored(low=1)
@@ -176,6 +153,8 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
     quantity: Quantity | None = stored(default=None)
     scatter: Any = stored(default=None)
     subject: AskedAbout | None = left(default=None)
+
+    # ---- what differs: how numbers are held, how runs and findings are had
 
     @property
     @abstractmethod
@@ -189,20 +168,78 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
 
     @property
     @abstractmethod
+    def coefficients(self) -> OfEach:
+        """β_j."""
+
+    @property
+    @abstractmethod
+    def intercept(self) -> Values:
+        """β_0, (N,)."""
+
+    @property
+    @abstractmethod
+    def values(self) -> Values:
+        """F at the rows, (N,)."""
+
+    @property
+    @abstractmethod
+    def source(self) -> str:
+        """How coefficients were had, in words."""
+
+    @property
+    @abstractmethod
+    def law_in_words(self) -> str:
+        """The law and its width."""
+
+    @property
+    @abstractmethod
     def runs(self) -> Any:
         """How single runs come out."""
 
+    @property
     @abstractmethod
-    def noise(self, n_samples: int | None = None) -> OfEach:
-        """Standard deviations of the coefficients of a single run."""
+    def _errors(self) -> OfEach:
+        """Standard errors of the coefficients, 0 where they are exact."""
 
     @abstractmethod
-    def expected(self, n_samples: int | None = None) -> OfEach:
-        """Mean coefficients of runs."""
+    def _each(self, of: Callable[..., Any], *parts: OfEach) -> OfEach:
+        """What is made of all rows at once, or of one document after the other."""
 
     @abstractmethod
-    def of_rows(self, rows: Sequence[Hashable]) -> Self:
-        """The same of some rows, or documents, alone."""
+    def _deviations(self, n_samples: int) -> OfEach:
+        """Of coefficients of runs of other sizes."""
+
+    @abstractmethod
+    def _means(self, n_samples: int) -> OfEach:
+        """Coefficients in the mean of runs."""
+
+    @abstractmethod
+    def _names(self, n: int) -> Sequence[str]:
+        """The columns of a row with their bins, or its words."""
+
+    @abstractmethod
+    def _part(self, indices: Positions) -> dict[str, Any]:
+        """Fields of some rows, or documents, alone."""
+
+    @abstractmethod
+    def _own_columns(self, places: Positions) -> dict[str, Any]:
+        """Of a table, where each of its lines is about one of the rows."""
+
+    @abstractmethod
+    def _told(
+        self, subject: AskedAbout, n_samples: int, progress: bool | None
+    ) -> list[LimeFinding | QuietRule]:
+        """What rules of diagnosis tell of runs of n samples."""
+
+    @abstractmethod
+    def claims(self) -> Iterator[str]:
+        """What is proved, what is estimated, the units and the law."""
+
+    @abstractmethod
+    def _on_card(self, row: Hashable | None) -> tuple[int, Array, dict[str, Any]]:
+        """Which row a card is of, where runs fall, and what else it says."""
+
+    # ---- what is asked about
 
     @property
     def explained_in_words(self) -> str:
@@ -211,6 +248,57 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
         "output" of files that were written before it was saved.
         """
         return "output" if self.quantity is None else self.quantity.in_words()
+
+    @property
+    def row_names(self) -> tuple[Hashable, ...]:
+        """Names of the rows, or documents; their numbers where they had none."""
+        names = self.labels.points
+        return tuple(range(self.shape[0])) if names is None else names
+
+    @property
+    def at_row(self) -> Values:
+        """The surrogate at the row itself, β_0 + Σ_j β_j, (N,)."""
+        sums: Any = self._each(lambda own: own.sum(axis=-1), self.coefficients)
+        return np.asarray(self.intercept + sums)
+
+    @property
+    def local_gap(self) -> Values:
+        """f(x) less the surrogate at the row, (N,)."""
+        return np.asarray(self.values - self.at_row)
+
+    def position(self, row: Hashable | None = None) -> int:
+        """Where a row, or document, stands; the first by default."""
+        return 0 if row is None else self.labels.position(row, self.shape[0])
+
+    def asked(self, label: str) -> AskedAbout:
+        """The model and the law."""
+        if self.subject is None:
+            raise Refused(f"{label}: {self._left_behind}")
+        return self.subject
+
+    def of_rows(self, rows: Sequence[Hashable]) -> Self:
+        """The same of some rows, or documents, alone; nothing is computed.
+
+        Parameters
+        ----------
+        rows : sequence of labels or int
+            Their names in the index of X, or positions where X had no names.
+
+        Raises
+        ------
+        InvalidInput
+            If there is no such row, or no row is asked for.
+        """
+        if isinstance(rows, str) or len(rows) == 0:
+            raise InvalidInput(f"rows: expected names of rows in a list, got {rows!r}")
+        indices = np.array([self.position(row) for row in rows], np.intp)
+        runs, subject = self._known_runs, cast("Any", self.subject)
+        return replace(
+            self,
+            **self._part(indices),
+            scatter=None if runs is None else runs.of_rows(indices),
+            subject=None if subject is None else subject.of_rows(indices),
+        )
 
     def save(self, path: str | Path) -> None:
         """Write to an ``.npz`` file without pickles; the model and the law stay behind.
@@ -226,11 +314,64 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
         """The same, with all that needs the model computed."""
         return self if self.subject is None else replace(self, scatter=self.runs)
 
-    def asked(self, label: str) -> AskedAbout:
-        """The model and the law."""
-        if self.subject is None:
-            raise Refused(f"{label}: {self._left_behind}")
-        return self.subject
+    # ---- single runs, and what coefficients hide
+
+    @property
+    def _known_runs(self) -> Any:
+        """How single runs come out; None where nobody has asked for it yet."""
+        return vars(self).get("runs", self.scatter)
+
+    def _samples(self, n_samples: int | None) -> int:
+        """The samples of a run; those of the explanation where none are given."""
+        if n_samples is None:
+            return self.n_samples
+        return read_count(n_samples, "n_samples")
+
+    def noise(self, n_samples: int | None = None) -> OfEach:
+        """Standard deviations of the coefficients of a single run, (N, D).
+
+        Of documents they are a list, (d,) for each; NaN for those that LIME says
+        nothing of, and for those of more than 500 words.
+
+        Parameters
+        ----------
+        n_samples : int, optional
+            Of the run; those of the explanation by default.
+
+        Raises
+        ------
+        Refused
+            If the explanation was loaded, and they are not known.
+        """
+        n = self._samples(n_samples)
+        if n == self.n_samples:
+            return self._each(np.asarray, self.runs.deviations)
+        return self._deviations(n)
+
+    @property
+    def known_noise(self) -> OfEach:
+        """The same; NaN where it is not known and cannot be asked."""
+        if self.scatter is None and self.subject is None:
+            return self._each(lambda own: np.full(own.shape, np.nan), self.coefficients)
+        return self.noise()
+
+    def expected(self, n_samples: int | None = None) -> OfEach:
+        """Mean coefficients of runs with their ridge and their first row, (N, D).
+
+        Of documents they are a list, (d,) for each: of runs of the package ``lime``,
+        with its ridge of 1, and the document itself as the first sample.
+
+        Parameters
+        ----------
+        n_samples : int, optional
+            Of each run; those of the explanation by default.
+
+        Raises
+        ------
+        Refused
+            If an explanation of documents was loaded, and they are not known.
+        """
+        return self._means(self._samples(n_samples))
 
     def intervals(
         self,
@@ -243,10 +384,10 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
         n_samples: int | None = None,
     ) -> OfEach:
         """Where coefficients fall: lower and upper ends, by the normal law."""
-        z = deviations_of(read_level(level))
+        ends = partial(ends_of, level=read_level(level))
         if known_word(of, Literal["runs", "limits"], "of") == "limits":
-            return self._around(*self._limits_and_errors(), z)
-        return self._around(self.expected(n_samples), self.noise(n_samples), z)
+            return self._each(ends, self.coefficients, self._errors)
+        return self._each(ends, self.expected(n_samples), self.noise(n_samples))
 
     def required_n(self, se: float) -> OfEach:
         """Samples of one run for standard errors of ``se``, as many as coefficients.
@@ -264,19 +405,86 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
         n, size = self.n_samples, read_positive(se, "se")
         return self._each(lambda own: required_samples(n, own, size), self.noise())
 
-    def _around(self, middle: OfEach, deviations: OfEach, z: float) -> OfEach:
-        """Both ends, z deviations from the middle."""
-        return self._each(
-            lambda m, s: np.stack([m - z * s, m + z * s], axis=-1), middle, deviations
-        )
+    def diagnose(
+        self,
+        n_samples: int | None = None,
+        *,
+        rows: Sequence[Hashable] | None = None,
+        progress: bool | None = None,
+    ) -> LimeDiagnosis:
+        """What these coefficients hide: findings with numbers, what misleads first.
 
-    @abstractmethod
-    def _each(self, of: Callable[..., Array], *parts: OfEach) -> OfEach:
-        """What is made of all rows at once, or of one document after the other."""
+        Of tables: signs against the profile of their column, noise, unstable ranks,
+        cancellation by binning, edges of bins, weights that collapse or are not local,
+        low fidelity, samples that are not like the data, quirks of the package; under
+        normal samples also columns that are switched off and signs that are turned.
 
-    @abstractmethod
-    def _limits_and_errors(self) -> tuple[OfEach, OfEach]:
-        """Coefficients, and standard errors that are 0 where they are exact."""
+        Of documents: words that are one feature of the model, that it does not know or
+        ignores; signs that depend on the bandwidth; weights that collapse or leave one
+        word out at a time; noise, unstable ranks, ridge and words left out of a run;
+        sums that are not f, and what no sample shows.
+
+        Parameters
+        ----------
+        n_samples : int, optional
+            Of the runs that it is about; those of the explanation by default.
+        rows : sequence of labels or int, optional
+            Only these rows or documents, by their names in the index of X, or positions
+            where X had no names.
+        progress : bool, optional
+            Show a bar, and before long work what it costs; by default only on a
+            terminal. Sums behind a norm take some 20 Q d² steps for each document, 0.2
+            s for 150 words.
+
+        Returns
+        -------
+        LimeDiagnosis
+            What misleads hardly anybody is among its notes. Of documents its columns
+            are the words of all of them.
+
+        Raises
+        ------
+        InvalidInput
+            If there is no such row.
+        Refused
+            If the explanation was loaded, and has no model; or if LIME says nothing of
+            any of the documents.
+        """
+        subject, n = self.asked("diagnose"), self._samples(n_samples)
+        if rows is not None:
+            return self.of_rows(rows).diagnose(n, progress=progress)
+        told = self._told(subject, n, progress)
+        return LimeDiagnosis.of_told(told, self.shape, self.labels, n, self.source)
+
+    # ---- as a table, as lists, as one line and as a card
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row for each row and column of X, or each word of each document.
+
+        Coefficients with standard error, noise and source; with the bin of the row, or
+        how often the word comes. The deviation and the mean of single runs are those of
+        ``n_samples``; they are NaN for documents of more than 500 words.
+        """
+        own: Any = self.coefficients
+        names, places = self.row_names, np.repeat(range(len(own)), list(map(len, own)))
+
+        def joined(parts: Any) -> Array:
+            return np.concatenate([*parts, np.empty(0)])
+
+        known = {
+            self._nouns[0]: [names[n] for n in places.tolist()],
+            "coefficient": joined(own),
+            "standard_error": joined(self._errors),
+            "single_run_sd": joined(self.known_noise),
+            "expected": joined(self.expected()),
+            "n_samples": self.n_samples,
+            "intercept": self.intercept[places],
+            "prediction": self.values[places],
+            "surrogate_at_row": self.at_row[places],
+            "units": self.units,
+            **self._own_columns(places),
+        }
+        return pd.DataFrame({name: known[name] for name in self._columns})
 
     def top(self, k: int = 10, row: Hashable | None = None) -> pd.DataFrame:
         """The k largest coefficients of a row, or document.
@@ -284,8 +492,7 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
         Rows of :meth:`to_frame`.
         """
         count, n = read_count(k, "k"), self.position(row)
-        name = n if self.labels.points is None else self.labels.points[n]
-        frame = self.of_rows([name]).to_frame()
+        frame = self.of_rows([self.row_names[n]]).to_frame()
         order = np.argsort(-frame["coefficient"].abs().to_numpy(), kind="stable")
         return frame.iloc[order[:count]].reset_index(drop=True)
 
@@ -294,7 +501,7 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
 
         Names are those of words, or of columns with their bins.
         """
-        names, _ = self._at(self.position(row))
+        names = self._names(self.position(row))
         return [(names[j], weight) for j, weight in self.as_map(row)[1]]
 
     def as_map(self, row: Hashable | None = None) -> dict[int, list[tuple[int, float]]]:
@@ -303,36 +510,68 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
         Words are numbered in the order in which they first come, as ``lime`` does it;
         of equal coefficients the first comes first.
         """
-        _, coefficients = self._at(self.position(row))
-        order = np.argsort(-np.abs(coefficients), kind="stable").tolist()
-        return {1: [(j, float(coefficients[j])) for j in order]}
+        own = cast("Any", self.coefficients)[self.position(row)]
+        order = np.argsort(-np.abs(own), kind="stable").tolist()
+        return {1: [(j, float(own[j])) for j in order]}
 
-    @abstractmethod
-    def _at(self, n: int) -> tuple[Sequence[str], Values]:
-        """Names of the columns of a row, or of the words, and their coefficients."""
+    def __repr__(self) -> str:
+        """One line."""
+        facts = "; ".join(map(printable, self.claims()))
+        return f"{type(self).__name__}({self.size_in_words}; {facts})"
 
-    def _why(self, value: float, whom: str, beside: str = "") -> str:
+    def card(self, row: Hashable | None = None) -> Card:
+        """The largest coefficients of one row or document, and where single runs fall.
+
+        Of documents also the words of the first, highlighted.
+
+        Parameters
+        ----------
+        row : label or int, optional
+            Its name in the index of X, or its position where X had no names; by default
+            the first that LIME says something of.
+        """
+        n, ends, told = self._on_card(row)
+        own = cast("Any", self.coefficients)[n]
+        names = self._names(n) if np.isfinite(own).all() else ()
+        rows, others = _largest_on_card(names, own[: len(names)], ends)
+        proof = list(told.pop("proof"))
+        if np.isfinite(ends).any():
+            proof.append(
+                f"lines: where {100.0 * SHARE_OF_RUNS:g} % of single runs of "
+                f"{self.n_samples:,} samples fall"
+            )
+        of_all = {"explained": str(self.quantity)} if self.quantity is not None else {}
+        return Card(
+            subtitle=(
+                "what LIME finds with ever more samples: by how much the output is "
+                f"higher with each {self._compared}, in {self.units}{told.pop('rest')}"
+            ),
+            rows=rows,
+            rest=others,
+            proof=" · ".join(proof),
+            settings={
+                **of_all,
+                "size": self.size_in_words,
+                "law": self.law_in_words,
+                **told.pop("settings"),
+                "model evaluations": f"{self.evaluations:,}",
+                **{f"note {k}": x for k, x in enumerate(self.notes, start=1)},
+            },
+            **told,
+        )
+
+    @property
+    def size_in_words(self) -> str:
+        """Rows and columns, or documents and words."""
+        sizes = zip(self.shape, self._nouns, strict=True)
+        return ", ".join(plural(size, noun) for size, noun in sizes)
+
+    def _why(self, n: int, whom: str, beside: str) -> str:
         """What a card says first: what is explained, and of whom."""
-        known = self.quantity
+        known, value = self.quantity, self.values[n]
         if known is not None and known == Quantity(model=known.model):
             return f"Why the model predicts {value:.4g} for {whom}{beside}"
         return f"Why the {self.explained_in_words} is {value:.4g} for {whom}{beside}"
-
-    def position(self, row: Hashable | None = None) -> int:
-        """Where a row, or document, stands; the first by default."""
-        return 0 if row is None else self.labels.position(row, self.shape[0])
-
-    def _positions(self, rows: Sequence[Hashable]) -> Positions:
-        """Where some rows, or documents, stand, (n,)."""
-        if isinstance(rows, str) or len(rows) == 0:
-            raise InvalidInput(f"rows: expected names of rows in a list, got {rows!r}")
-        return np.array([self.position(row) for row in rows], np.intp)
-
-    def _samples(self, n_samples: int | None) -> int:
-        """The samples of a run; those of the explanation where none are given."""
-        if n_samples is None:
-            return self.n_samples
-        return read_count(n_samples, "n_samples")
 
 
 # ---- What LIME tends to at rows of a table, with what is known of its error
@@ -415,24 +654,32 @@ class LimeExplanation(
         The model and the law. They are not saved: of a loaded explanation it is None.
     """
 
+    _nouns: ClassVar[tuple[str, str]] = ("row", "feature")
+    _compared: ClassVar[str] = "value in its bin"
+    _columns: ClassVar[tuple[str, ...]] = (
+        *("row", "feature", "value", "bin", "coefficient", "standard_error", "alpha"),
+        *("single_run_sd", "single_run_sd_source", "expected", "n_samples"),
+        *("intercept", "prediction", "surrogate_at_row", "effective_share"),
+        *("source", "units"),
+    )
     _left_behind: ClassVar[str] = (
         "the model and the law are not saved with an explanation; make it anew with "
         "propopt.lime.limits"
     )
 
-    coefficients: Attributions = stored("N D", nonempty=True)
-    intercept: Values = stored("N")
+    coefficients: Attributions = stored("N D", nonempty=True, default=None)
+    intercept: Values = stored("N", default=None)
     standard_errors: Array | None = stored("N D", low=0.0, default=None)
     source: str = stored(default=EXACT_LIMITS)
     reason: str = stored(default="")
     alpha: Array = stored("N D", low=0.0, high=1.0)
     log_weight: Values = stored("N", infinite=True)
     effective_share: Values = stored("N", low=0.0)
-    values: Values = stored("N")
+    values: Values = stored("N", default=None)
     points: Points = stored("N D", missing=True, infinite=True)
     cells: tuple[tuple[float | str | bool | None, ...], ...] = stored(missing=True)
     bins: tuple[tuple[str, ...], ...] = stored()
-    law_in_words: str = stored()
+    law_in_words: str = stored(default="")
     ridge: float = stored(low=0.0)
     first_row: bool = stored()
     labels: Labels = stored(default=Labels())
@@ -516,28 +763,13 @@ class LimeExplanation(
         return np.asarray(np.exp(self.log_weight))
 
     @property
-    def at_row(self) -> Values:
-        """The surrogate at the row itself, β_0 + Σ_j β_j, (N,)."""
-        return np.asarray(self.intercept + self.coefficients.sum(axis=1))
-
-    @property
-    def local_gap(self) -> Values:
-        """f(x) less the surrogate at the row, (N,)."""
-        return np.asarray(self.values - self.at_row)
-
-    @property
-    def explained(self) -> Values:
-        """Σ_j α_j(1 − α_j) β_j²: the variance of the surrogate under Q, (N,)."""
-        parts = self.alpha * (1.0 - self.alpha) * self.coefficients**2
-        return np.asarray(parts.sum(axis=1))
-
-    @property
     def r2(self) -> Values:
         """The share of Var_Q f that the surrogate explains, (N,); 1 where f is flat."""
-        total = np.maximum(self.runs.variance, self.explained)
-        return np.divide(
-            self.explained, total, out=np.ones(len(total)), where=total > 0
-        )
+        # Σ_j α_j(1 − α_j) β_j²: the variance of the surrogate under Q
+        parts = self.alpha * (1.0 - self.alpha) * self.coefficients**2
+        explained = parts.sum(axis=1)
+        total = np.maximum(self.runs.variance, explained)
+        return np.divide(explained, total, out=np.ones(len(total)), where=total > 0)
 
     @cached_property
     def runs(self) -> RunScatter:
@@ -545,51 +777,15 @@ class LimeExplanation(
         if self.scatter is not None:
             return self.scatter
         return RunScatter(
-            self.own_run.standard_deviations,
+            self._own_run.standard_deviations,
             self.asked("the variance of the function").variance(),
             self.n_samples,
         )
 
     @cached_property
-    def own_run(self) -> SingleRun:
+    def _own_run(self) -> SingleRun:
         """One run of ``n_samples``."""
         return self._run_of(self.n_samples)
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row for each row and column of X: coefficient, bin, error, noise."""
-        N, D = self.shape
-        rows = range(N) if self.labels.points is None else self.labels.points
-        errors = self.standard_errors
-        of_rows = {
-            "intercept": self.intercept,
-            "prediction": self.values,
-            "surrogate_at_row": self.at_row,
-            "effective_share": self.effective_share,
-        }
-        columns: dict[str, Any] = {
-            "row": [row for row in rows for _ in range(D)],
-            "feature": list(self.labels.feature_names(D)) * N,
-            "value": pd.Series(_flat(self.cells), dtype=object),
-            "bin": _flat(self.bins),
-            "coefficient": self.coefficients.ravel(),
-            "standard_error": (np.zeros((N, D)) if errors is None else errors).ravel(),
-            "alpha": self.alpha.ravel(),
-            "single_run_sd": known_noise(self).ravel(),
-            "single_run_sd_source": self._source_of_noise,
-            "expected": self.expected().ravel(),
-            "n_samples": self.n_samples,
-            **{name: np.repeat(values, D) for name, values in of_rows.items()},
-            "source": self.source,
-            "units": self.units,
-        }
-        return pd.DataFrame(columns)
-
-    @property
-    def _source_of_noise(self) -> str:
-        """Deviations of runs are estimated, also where coefficients are exact."""
-        if self.scatter is None and self.subject is None:
-            return ""
-        return f"estimate ({self.runs.n_draws:,} draws a row)"
 
     def single_run(self, n_samples: int | None = None) -> SingleRun:
         """The mean and the covariance of the coefficients of one run of LIME.
@@ -605,7 +801,7 @@ class LimeExplanation(
             If the explanation was loaded.
         """
         n = self._samples(n_samples)
-        return self.own_run if n == self.n_samples else self._run_of(n)
+        return self._own_run if n == self.n_samples else self._run_of(n)
 
     def _run_of(self, n_samples: int) -> SingleRun:
         """The mean and the covariance of one run."""
@@ -621,207 +817,6 @@ class LimeExplanation(
             self.first_row,
             rng=np.random.default_rng(subject.seed),
             common=subject.common,
-        )
-
-    def noise(self, n_samples: int | None = None) -> Array:
-        """Standard deviations of the coefficients of a single run, (N, D).
-
-        Parameters
-        ----------
-        n_samples : int, optional
-            Of the run; those of the explanation by default.
-
-        Raises
-        ------
-        Refused
-            If the explanation was loaded, and they are not known.
-        """
-        n = self._samples(n_samples)
-        if n == self.n_samples:
-            return self.runs.deviations
-        return self._run_of(n).standard_deviations
-
-    def expected(self, n_samples: int | None = None) -> Array:
-        """Mean coefficients of runs with their ridge and their first row, (N, D).
-
-        Parameters
-        ----------
-        n_samples : int, optional
-            Of each run; those of the explanation by default.
-        """
-        return expected(
-            self.limits,
-            self.values,
-            self._samples(n_samples),
-            self.ridge,
-            self.first_row,
-        ).coefficients
-
-    def column(self, feature: str | int) -> int:
-        """Where a column stands, by its name or its position.
-
-        Parameters
-        ----------
-        feature : str or int
-            The column.
-
-        Raises
-        ------
-        InvalidInput
-            If there is none.
-        """
-        names = self.labels.feature_names(self.shape[1])
-        if feature in names:
-            return names.index(str(feature))
-        if isinstance(feature, int) and 0 <= feature < len(names):
-            return feature
-        raise InvalidInput(
-            f"feature: there is no column {feature!r}"
-            f"{did_you_mean(feature, names)}; there are {listed(names)}"
-        )
-
-    def of_rows(self, rows: Sequence[Hashable]) -> LimeExplanation:
-        """The same of some rows alone; nothing is computed.
-
-        Parameters
-        ----------
-        rows : sequence of labels or int
-            Their names in the index of X, or positions where X had no names.
-
-        Raises
-        ------
-        InvalidInput
-            If there is no such row, or no row is asked for.
-        """
-        indices = self._positions(rows)
-        N, names = len(self.coefficients), self.labels
-        if names.points is None and not np.array_equal(indices, np.arange(N)):
-            # rows without names keep their numbers
-            names = replace(names, points=tuple(range(N)))
-        of_rows = {
-            name: part[indices]
-            for name, part in vars(self).items()
-            if name in _BY_ROWS and part is not None
-        }
-        subject = self.subject
-        scatter = vars(self).get("runs", self.scatter)
-        return replace(
-            self,
-            **of_rows,
-            cells=tuple(self.cells[n] for n in indices),
-            bins=tuple(self.bins[n] for n in indices),
-            labels=names.of_positions(indices),
-            scatter=None if scatter is None else scatter.of_rows(indices),
-            subject=None if subject is None else subject.of_rows(indices),
-        )
-
-    def diagnose(
-        self,
-        n_samples: int | None = None,
-        *,
-        rows: Sequence[Hashable] | None = None,
-        progress: bool | None = None,
-    ) -> LimeDiagnosis:
-        """What these coefficients hide: findings with numbers, what misleads first.
-
-        Signs against the profile of their column, noise, unstable ranks, cancellation
-        by binning, edges of bins, weights that collapse or are not local, low fidelity,
-        samples that are not like the data, quirks of the package; under normal samples
-        also columns that are switched off and signs that are turned.
-
-        Parameters
-        ----------
-        n_samples : int, optional
-            Of the runs that it is about; those of the explanation by default.
-        rows : sequence of labels or int, optional
-            Only these, by their names in the index of X, or positions where X had no
-            names.
-        progress : bool, optional
-            Show a bar, and before long work what it costs; by default only on a
-            terminal.
-
-        Returns
-        -------
-        LimeDiagnosis
-            What misleads hardly anybody is among its notes.
-
-        Raises
-        ------
-        InvalidInput
-            If there is no such row.
-        Refused
-            If the explanation was loaded, and has no model.
-        """
-        subject, n = self.asked("diagnose"), self._samples(n_samples)
-        if rows is not None:
-            return self.of_rows(rows).diagnose(n, progress=progress)
-        evidence = Evidence(self, subject, n)
-        with evidence.announced(progress):
-            told = told_by(LIME_RULES, lambda rule: rule.findings(evidence), progress)
-        return LimeDiagnosis.of_told(told, self.shape, self.labels, n, self.source)
-
-    def profile(self, row: Hashable | None = None) -> RowProfile:
-        """Means of f over the bins of each column, all else as for this row.
-
-        Parameters
-        ----------
-        row : label or int, optional
-            Its name in the index of X, or its position where X had no names; by default
-            the first.
-
-        Raises
-        ------
-        Refused
-            If the explanation was loaded.
-        """
-        n, subject = self.position(row), self.asked("profile")
-        law, point = subject.law, subject.points[[n]]
-        columns = range(self.shape[1])
-        return RowProfile(
-            features=self.labels.feature_names(self.shape[1]),
-            bins=tuple(tuple(column.bins) for column in law.columns),
-            means=tuple(means[0] for means in subject.profiles(point)),
-            own=np.array([law.columns[j].place(point[:, j])[0] for j in columns]),
-            mean=float(self.mean[n]),
-        )
-
-    def cells_of(
-        self,
-        first: str | int,
-        second: str | int,
-        row: Hashable | None = None,
-    ) -> RowCells:
-        """Coefficients of two columns in each cell of their bins.
-
-        Parameters
-        ----------
-        first, second : str or int
-            The columns, by name or position.
-        row : label or int, optional
-            What the other columns are; by default the first row.
-
-        Raises
-        ------
-        InvalidInput
-            If there is no such column, or both are one.
-        Refused
-            If the explanation was loaded.
-        """
-        n, subject = self.position(row), self.asked("cells_of")
-        pair = self.column(first), self.column(second)
-        if pair[0] == pair[1]:
-            raise InvalidInput("cells_of: expected two columns, got one twice")
-        names = self.labels.feature_names(self.shape[1])
-        law, point = subject.law, subject.points[[n]]
-        one, other = (law.columns[j] for j in pair)
-        return RowCells(
-            features=(names[pair[0]], names[pair[1]]),
-            bins=(tuple(one.bins), tuple(other.bins)),
-            coefficients=cell_coefficients(subject.limits, law, point, pair),
-            own=(
-                int(one.place(point[:, pair[0]])[0]),
-                int(other.place(point[:, pair[1]])[0]),
-            ),
         )
 
     def path(
@@ -849,83 +844,70 @@ class LimeExplanation(
             raise Refused(f"path: coefficients are estimated, as {self.reason}")
         return bandwidth_path(subject.exact, subject.points[self.position(row)], widths)
 
-    def _each(self, of: Callable[..., Array], *parts: Array) -> Array:
-        return of(*parts)
+    # ---- what tables have in a way of their own
 
-    def _limits_and_errors(self) -> tuple[Array, Array]:
+    @property
+    def _errors(self) -> Array:
         errors = self.standard_errors
-        return self.coefficients, np.zeros(self.shape) if errors is None else errors
+        return np.zeros(self.shape) if errors is None else errors
 
-    def _at(self, n: int) -> tuple[Sequence[str], Values]:
-        return named_coefficients(self, n), self.coefficients[n]
+    def _each(self, of: Callable[..., Any], *parts: Array) -> Array:
+        return np.asarray(of(*parts))
 
-    def __repr__(self) -> str:
-        """One line."""
-        facts = "; ".join(map(printable, self._claims()))
-        return f"LimeExplanation({self._size()}; {facts})"
+    def _deviations(self, n_samples: int) -> Array:
+        return self._run_of(n_samples).standard_deviations
 
-    def card(self, row: Hashable | None = None) -> Card:
-        """The largest coefficients of one row, and where single runs fall.
+    def _means(self, n_samples: int) -> Array:
+        return expected(
+            self.limits, self.values, n_samples, self.ridge, self.first_row
+        ).coefficients
 
-        Parameters
-        ----------
-        row : label or int, optional
-            Its name in the index of X, or its position where X had no names; by default
-            the first.
-        """
-        N, n = self.shape[0], self.position(row)
-        noise = self._noise_for_card()
-        ends = self._around(self.expected()[n], noise[n], deviations_of())
-        rows, rest = largest_on_card(*self._at(n), ends)
-        points = self.labels.points
-        exact = "exact: no samples, no seed"
-        proof = [exact if self.is_exact else next(self._claims())]
-        if np.isfinite(ends).any():
-            proof.append(lines_in_words(self.n_samples))
-        return Card(
-            title=self._why(
-                float(self.values[n]),
-                as_row(n if points is None else points[n]),
-                f" ({self.mean[n]:.4g} on average around it)",
-            ),
-            subtitle=(
-                "what LIME finds with ever more samples: by how much the output is "
-                f"higher with each value in its bin, in {self.units}"
-                + (f"; {plural(N - 1, 'more row')} in this result" if N > 1 else "")
-            ),
-            rows=rows,
-            rest=rest,
-            proof=" · ".join(proof),
-            settings=dict(self._settings(noise)) | notes_on_card(self.notes),
-        )
+    def _names(self, n: int) -> Sequence[str]:
+        names = self.labels.feature_names(self.shape[1])
+        # a bin may start with a sign of its own
+        return [
+            f"{name} {own}" if own[:1] in "<>≤≥=" else f"{name}: {own}"
+            for name, own in zip(names, self.bins[n], strict=True)
+        ]
 
-    def _settings(self, noise: Array) -> Iterator[tuple[str, str]]:
-        """How it was made, and what is known of runs."""
-        if self.quantity is not None:
-            yield "explained", str(self.quantity)
-        yield "size", self._size()
-        yield "law", self.law_in_words
-        yield "ridge of one run", f"{self.ridge:g}"
-        if np.isfinite(noise).any():
-            yield (
-                "standard deviation of one run",
-                f"up to {np.nanmax(noise):.2g}, estimated from "
-                f"{self.runs.n_draws:,} samples a row",
-            )
-        elif self.subject is not None:
-            yield (
-                "standard deviation of one run",
-                "estimated from samples when noise() is asked",
-            )
-        yield "model evaluations", f"{self.evaluations:,}"
+    def _part(self, indices: Positions) -> dict[str, Any]:
+        N, names = len(self.coefficients), self.labels
+        if names.points is None and not np.array_equal(indices, np.arange(N)):
+            # rows without names keep their numbers
+            names = replace(names, points=self.row_names)
+        of_rows = {name: getattr(self, name) for name in _BY_ROWS}
+        return {
+            "labels": names.of_positions(indices),
+            "cells": tuple(self.cells[n] for n in indices),
+            "bins": tuple(self.bins[n] for n in indices),
+            **{k: None if x is None else x[indices] for k, x in of_rows.items()},
+        }
 
-    def _size(self) -> str:
-        """Rows and columns."""
+    def _own_columns(self, places: Positions) -> dict[str, Any]:
         N, D = self.shape
-        return f"{plural(N, 'row')}, {plural(D, 'feature')}"
+        sampled = self.scatter is not None or self.subject is not None
+        cells = [cell for row in self.cells for cell in row]
+        return {
+            "feature": self.labels.feature_names(D) * N,
+            "value": pd.Series(cells, dtype=object),
+            "bin": [bin for row in self.bins for bin in row],
+            "alpha": self.alpha.ravel(),
+            # deviations of runs are estimated, also where coefficients are exact
+            "single_run_sd_source": (
+                f"estimate ({self.runs.n_draws:,} draws a row)" if sampled else ""
+            ),
+            "effective_share": self.effective_share[places],
+            "source": self.source,
+        }
 
-    def _claims(self) -> Iterator[str]:
-        """What is proved, what is estimated, and the units."""
+    def _told(
+        self, subject: LimeSubject, n_samples: int, progress: bool | None
+    ) -> list[LimeFinding | QuietRule]:
+        evidence = Evidence(self, subject, n_samples)
+        with evidence.announced(progress):
+            return told_by(LIME_RULES, lambda rule: rule.findings(evidence), progress)
+
+    def claims(self) -> Iterator[str]:
         errors = self.standard_errors
         if errors is None:
             yield "coefficients exact, without samples or a seed"
@@ -939,17 +921,39 @@ class LimeExplanation(
             )
         yield f"in {self.units}"
         yield self.law_in_words
-        scatter = vars(self).get("runs", self.scatter)
-        if scatter is not None:
+        if self._known_runs is not None:
             yield (
                 f"one run of {self.n_samples:,} samples has sd up to "
-                f"{self.noise().max():.2g} (estimated from {scatter.n_draws:,} "
+                f"{self.noise().max():.2g} (estimated from {self.runs.n_draws:,} "
                 "samples a row)"
             )
 
-    def _noise_for_card(self) -> Array:
-        """The scatter of single runs; NaN where looking at a card would take long."""
-        known = "runs" in vars(self) or self.scatter is not None
-        if known or self.shape[0] <= ROWS_SAMPLED:
-            return known_noise(self)
-        return np.full(self.shape, np.nan)
+    def _on_card(self, row: Hashable | None) -> tuple[int, Array, dict[str, Any]]:
+        N, n = self.shape[0], self.position(row)
+        noise = np.full(self.shape, np.nan)
+        if self._known_runs is not None or N <= ROWS_SAMPLED:
+            noise = self.known_noise  # else looking at a card would take long
+        settings = {"ridge of one run": f"{self.ridge:g}"}
+        if np.isfinite(noise).any():
+            settings["standard deviation of one run"] = (
+                f"up to {np.nanmax(noise):.2g}, estimated from "
+                f"{self.runs.n_draws:,} samples a row"
+            )
+        elif self.subject is not None:
+            settings["standard deviation of one run"] = (
+                "estimated from samples when noise() is asked"
+            )
+        exact = "exact: no samples, no seed"
+        beside = f" ({self.mean[n]:.4g} on average around it)"
+        return (
+            n,
+            ends_of(self.expected()[n], noise[n]),
+            {
+                "title": self._why(n, as_row(self.row_names[n]), beside),
+                "rest": f"; {plural(N - 1, 'more row')} in this result"
+                if N > 1
+                else "",
+                "proof": [exact if self.is_exact else next(self.claims())],
+                "settings": settings,
+            },
+        )

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, final
+from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 
-from propopt.base.arrays import Array, Points, Positions, Values
+from propopt.base.arrays import Array, Points, Values
 from propopt.base.errors import InvalidInput
 from propopt.lime.bins import BinRule, NumberBins
 from propopt.lime.expectations import ExactLimits, Limits
@@ -164,33 +162,6 @@ def with_bins(
 # ---- Means of a function over the bins of a column, the other columns as LIME has them
 
 
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class RowProfile:
-    """What f is in the mean, with a row moved to each bin of one column.
-
-    h_j(b) = E_Q[f | b_j = b]; β_j is h_j in the bin of the row less its mean over the
-    other bins, by their shares.
-    """
-
-    features: tuple[str, ...]  # shape (D,)
-    bins: tuple[tuple[str, ...], ...]  # (D,): the bins of each column, in words
-    means: tuple[Values, ...]  # (B_j,): h_j; NaN for a bin in which no value is
-    own: Positions  # (D,): the bin of the row
-    mean: float  # E_Q f
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row for each column and bin."""
-        rows: list[list[Any]] = [
-            [feature, word, float(value), b == own]
-            for feature, words, values, own in zip(
-                self.features, self.bins, self.means, self.own, strict=True
-            )
-            for b, (word, value) in enumerate(zip(words, values, strict=True))
-        ]
-        return pd.DataFrame(rows, columns=["feature", "bin", "mean", "own"])
-
-
 def profile_means(
     limits: Callable[[Points], Limits], law: LimeLaw, points: Points, j: int
 ) -> Array:
@@ -210,33 +181,6 @@ def profile_means(
 
 
 # ---- Coefficients of two columns in each cell of their bins
-
-
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class RowCells:
-    """β of two columns, with a row moved to each cell of their bins.
-
-    All rows in one cell have the same coefficients, however far they are from each
-    other; those of a cell beside it may be quite other ones.
-    """
-
-    features: tuple[str, str]
-    bins: tuple[tuple[str, ...], tuple[str, ...]]  # their bins, in words
-    coefficients: Array  # (B_1, B_2, 2): of the first column and of the second
-    own: tuple[int, int]  # the cell of the row
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row for each cell."""
-        first, second = self.features
-        rows = [
-            [one, other, *self.coefficients[a, b].tolist(), (a, b) == self.own]
-            for a, one in enumerate(self.bins[0])
-            for b, other in enumerate(self.bins[1])
-        ]
-        names = [f"bin of {first}", f"bin of {second}"]
-        slopes = [f"coefficient of {first}", f"coefficient of {second}"]
-        return pd.DataFrame(rows, columns=[*names, *slopes, "own"])
 
 
 def cell_coefficients(

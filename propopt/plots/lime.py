@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final, TypeAlias
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike
+from scipy.optimize import isotonic_regression
 
 from propopt.base.arrays import Array, Positions, Values
 from propopt.base.checks import did_you_mean, read_count
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.text import drawn
-from propopt.lime.explanation import LimeExplanation, known_noise, named_coefficients
-from propopt.lime.paths import SignChanges
+from propopt.lime.explanation import LimeExplanation
+from propopt.lime.paths import BandwidthPath
+from propopt.lime.profiles import cell_coefficients
 from propopt.lime.text.text_explanation import TextLimeExplanation
-from propopt.lime.text.text_reading import ExplainedDocument
+from propopt.lime.text.text_paths import WordPath
 from propopt.plots.attributions import (
     LOWERS,
     OPTIMIZED_COLOUR,
@@ -28,6 +30,7 @@ from propopt.plots.attributions import (
     largest,
     legend_below,
 )
+from propopt.tables.frames import listed
 
 
 # ---- Pictures of what LIME tends to
@@ -45,19 +48,34 @@ def shortened(name: str, most: int = LONGEST) -> str:
     return f"{name[:ahead]}…{name[len(name) - (most - 1 - ahead) :]}"
 
 
-def row_title(explanation: LimeExplanation, n: int) -> str:
-    """What is explained, of which row; what it is there and what LIME makes of it."""
-    names = explanation.labels.points
-    return lime_title(explanation, f"row {n if names is None else names[n]}", n)
+AnyLime: TypeAlias = LimeExplanation | TextLimeExplanation
 
 
-def lime_title(explanation: Any, where: str, n: int) -> str:
-    """Two lines, of a row or a document."""
-    label = f"{explanation.explained_in_words}, {where}"
+def _title(explanation: AnyLime, n: int) -> str:
+    """What is explained, and where; what it is there and what LIME makes of it."""
+    noun = "row" if isinstance(explanation, LimeExplanation) else "document"
+    label = f"{explanation.explained_in_words}, {noun} {explanation.row_names[n]}"
     return (
         f"{drawn(shortened(label, 60))}\nit is {explanation.values[n]:.4g}, LIME's sum "
         f"{explanation.at_row[n]:.4g}"
     )
+
+
+def _place(names: Sequence[str], feature: str | int, label: str, where: str) -> int:
+    """Where a column or word stands, by its name or its position."""
+    if feature in names:
+        return names.index(str(feature))
+    if isinstance(feature, int) and 0 <= feature < len(names):
+        return feature
+    raise InvalidInput(
+        f"{label}: there is no {where.format(repr(feature))}"
+        f"{did_you_mean(feature, names)}; there are {listed(names)}"
+    )
+
+
+def _column(explanation: LimeExplanation, feature: str | int) -> int:
+    names = explanation.labels.feature_names(explanation.shape[1])
+    return _place(names, feature, "feature", "column {}")
 
 
 # ---- Coefficients of two columns in each cell, as arrows
@@ -106,12 +124,21 @@ def lime_map(
     >>> axes.get_xlabel()
     'bin of x0'
     """
-    cells = explanation.cells_of(first, second, row)
-    beta = cells.coefficients
+    subject = explanation.asked("lime_map")
+    pair = _column(explanation, first), _column(explanation, second)
+    if pair[0] == pair[1]:
+        raise InvalidInput("lime_map: expected two columns, got one twice")
+    point = subject.points[[explanation.position(row)]]
+    beta = cell_coefficients(subject.limits, subject.law, point, pair)
+    columns = [subject.law.columns[j] for j in pair]
+    across, up = (
+        int(column.place(point[:, j])[0])
+        for column, j in zip(columns, pair, strict=True)
+    )
     wide, high = beta.shape[:2]
     axes = given_or_new(ax, 3.4 + 0.75 * wide, 2.2 + 0.75 * high)
     own = Rectangle(
-        (cells.own[0] - 0.5, cells.own[1] - 0.5),
+        (across - 0.5, up - 0.5),
         1.0,
         1.0,
         facecolor=OPTIMIZED_COLOUR,
@@ -121,10 +148,8 @@ def lime_map(
     axes.add_patch(own)
     longest = float(np.nanmax(np.hypot(beta[..., 0], beta[..., 1])))
     unit = 0.8 / longest if longest > 0.0 else 1.0
-    across, up = np.meshgrid(np.arange(wide), np.arange(high), indexing="ij")
     axes.quiver(
-        across,
-        up,
+        *np.meshgrid(np.arange(wide), np.arange(high), indexing="ij"),
         unit * beta[..., 0],
         unit * beta[..., 1],
         pivot="mid",
@@ -135,8 +160,9 @@ def lime_map(
         width=0.006,
         zorder=3,
     )
-    names = [drawn(shortened(name, 30)) for name in cells.features]
-    words = [[drawn(shortened(word, 24)) for word in part] for part in cells.bins]
+    features = explanation.labels.feature_names(explanation.shape[1])
+    names = [drawn(shortened(features[j], 30)) for j in pair]
+    words = [[drawn(shortened(bin, 24)) for bin in column.bins] for column in columns]
     axes.set_xticks(np.arange(wide), words[0], rotation=30, ha="right")
     axes.set_yticks(np.arange(high), words[1])
     axes.set_xticks(np.arange(wide + 1) - 0.5, minor=True)
@@ -178,24 +204,27 @@ _POINTS: Final = 9.0
 """Their size."""
 
 
-def draw_curves(
-    axes: Axes,
-    names: Mapping[int, str],
+def _draw_path(
+    explanation: AnyLime,
+    n: int,
+    path: BandwidthPath | WordPath,
     widths: Values,  # shape (M,)
-    coefficients: Array,  # shape (M, D)
-    changes: SignChanges,
+    shown: Mapping[int, str],  # names of columns, or words
+    own: tuple[float, str],  # the width of the law, and what it is called
+    ax: Axes | None,
     errors: Array | None = None,  # shape (M, D)
-) -> None:
+) -> Axes:
     """Curves of some columns, circles at changes of sign, and bands of two errors."""
+    axes, changes = given_or_new(ax, 6.8, 3.9), path.sign_changes
     ends: list[tuple[float, str, str]] = []
-    for k, (j, name) in enumerate(names.items()):
+    for k, (j, name) in enumerate(shown.items()):
         colour = _COLOURS[k % len(_COLOURS)]
         style = _STYLES[k // len(_COLOURS) % len(_STYLES)]
-        label, own = drawn(shortened(name, _NAME)), coefficients[:, j]
-        axes.plot(widths, own, color=colour, linestyle=style, label=label)
-        ends.append((float(own[-1]), label, colour))
+        label, curve = drawn(shortened(name, _NAME)), path.coefficients[:, j]
+        axes.plot(widths, curve, color=colour, linestyle=style, label=label)
+        ends.append((float(curve[-1]), label, colour))
         if errors is not None:
-            low, high = own - 2.0 * errors[:, j], own + 2.0 * errors[:, j]
+            low, high = curve - 2.0 * errors[:, j], curve + 2.0 * errors[:, j]
             axes.fill_between(widths, low, high, color=colour, alpha=0.15, linewidth=0)
         roots = changes[j].crossings
         inside = roots[(roots >= widths[0]) & (roots <= widths[-1])]
@@ -211,6 +240,24 @@ def draw_curves(
     axes.axhline(0.0, color="0.3", linewidth=0.8)
     axes.margins(x=0.0)
     _name_ends(axes, ends)
+    if np.isfinite(own[0]):
+        axes.axvline(own[0], color="0.45", linestyle=":", linewidth=1.0)
+        axes.text(
+            own[0],
+            1.0,
+            f"{own[1]} of the law",
+            transform=axes.get_xaxis_transform(),
+            ha="center",
+            va="bottom",
+            fontsize="small",
+            color="0.35",
+        )
+    axes.set_xscale("log")
+    label = drawn(shortened(explanation.explained_in_words, 40))
+    axes.set(ylabel=f"LIME coefficient,\n{label}")
+    framed(axes)
+    axes.set_title(_title(explanation, n), fontsize="medium", pad=16)
+    return axes
 
 
 def _name_ends(axes: Axes, ends: list[tuple[float, str, str]]) -> None:
@@ -224,15 +271,7 @@ def _name_ends(axes: Axes, ends: list[tuple[float, str, str]]) -> None:
     order = np.argsort(heights, kind="stable")
     # the nearest heights that are a step apart: groups stand around their mean
     steps = step * np.arange(len(order))
-    groups: list[tuple[float, int]] = []
-    for free in (heights[order] - steps).tolist():
-        mean, size = free, 1
-        while groups and groups[-1][0] > mean:
-            below, count = groups.pop()
-            mean, size = (mean * size + below * count) / (size + count), size + count
-        groups.append((mean, size))
-    placed = np.repeat([mean for mean, _ in groups], [size for _, size in groups])
-    placed = placed + steps
+    placed = isotonic_regression(heights[order] - steps).x + steps
     for height, place in zip(placed, order, strict=True):
         y, name, colour = ends[place]
         axes.annotate(
@@ -249,26 +288,7 @@ def _name_ends(axes: Axes, ends: list[tuple[float, str, str]]) -> None:
         )
 
 
-def frame_curves(axes: Axes, own: float, own_name: str, label: str) -> None:
-    """A line at zero, one at the width of the law, a logarithmic scale, words."""
-    if np.isfinite(own):
-        axes.axvline(own, color="0.45", linestyle=":", linewidth=1.0)
-        axes.text(
-            own,
-            1.0,
-            own_name,
-            transform=axes.get_xaxis_transform(),
-            ha="center",
-            va="bottom",
-            fontsize="small",
-            color="0.35",
-        )
-    axes.set_xscale("log")
-    axes.set(ylabel=f"LIME coefficient,\n{drawn(shortened(label, 40))}")
-    framed(axes)
-
-
-def largest_curves(curves: Array, count: int) -> list[int]:
+def _largest_curves(curves: Array, count: int) -> list[int]:
     """Columns of curves (M, D) that are largest somewhere, without those of zeros."""
     sizes = np.abs(curves).max(axis=0)
     order = np.argsort(-sizes, kind="stable")[:count]
@@ -328,19 +348,21 @@ def lime_path(
     path = explanation.path(row, widths)
     count = read_count(n_features, "n_features")
     shown = (
-        largest_curves(path.coefficients, count)
+        _largest_curves(path.coefficients, count)
         if features is None
-        else [explanation.column(feature) for feature in features]
+        else [_column(explanation, feature) for feature in features]
     )
-    features_of = explanation.labels.feature_names(explanation.shape[1])
-    names = {j: features_of[j] for j in shown}
-    axes = given_or_new(ax, 6.8, 3.9)
-    draw_curves(axes, names, path.widths, path.coefficients, path.sign_changes)
-    label = explanation.explained_in_words
-    frame_curves(axes, explanation.law.kernel_width, "width of the law", label)
+    names = explanation.labels.feature_names(explanation.shape[1])
+    axes = _draw_path(
+        explanation,
+        explanation.position(row),
+        path,
+        path.widths,
+        {j: names[j] for j in shown},
+        (explanation.law.kernel_width, "width"),
+        ax,
+    )
     axes.set(xlabel="kernel width")
-    title = row_title(explanation, explanation.position(row))
-    axes.set_title(title, fontsize="medium", pad=16)
     return axes
 
 
@@ -395,9 +417,11 @@ def lime_profile(
     """
     n = explanation.position(row)
     beta = explanation.coefficients[n]
-    j = int(np.abs(beta).argmax()) if feature is None else explanation.column(feature)
-    profile = explanation.profile(row)
-    means, words, own = profile.means[j], profile.bins[j], int(profile.own[j])
+    j = int(np.abs(beta).argmax()) if feature is None else _column(explanation, feature)
+    subject = explanation.asked("lime_profile")
+    point, column = subject.points[[n]], subject.law.columns[j]
+    means, words = subject.profiles(point)[j][0], column.bins
+    own = int(column.place(point[:, j])[0])
     axes = given_or_new(ax, 1.8 + 0.8 * len(means), 3.7)
     colours = [OPTIMIZED_COLOUR if b == own else OTHERS for b in range(len(means))]
     others = means[own] - beta[j]
@@ -406,7 +430,8 @@ def lime_profile(
         np.arange(len(means)), means - others, bottom=others, width=0.7, color=colours
     )
     axes.axhline(others, color="0.3", linewidth=1.0, linestyle="--")
-    name = drawn(shortened(profile.features[j], 30))
+    features = explanation.labels.feature_names(explanation.shape[1])
+    name = drawn(shortened(features[j], 30))
     axes.set_ylabel(f"mean {drawn(shortened(explanation.explained_in_words, 40))}")
     axes.set_xlabel(f"bin of {name}")
     # an interval on two lines, one for each end
@@ -420,7 +445,7 @@ def lime_profile(
         ha="right" if turned else "center",
     )
     axes.margins(y=0.1)
-    title = f"{row_title(explanation, n)}\n{name}: coefficient {beta[j]:.4g}"
+    title = f"{_title(explanation, n)}\n{name}: coefficient {beta[j]:.4g}"
     axes.set_title(title, fontsize="medium")
     return framed(axes)
 
@@ -428,62 +453,70 @@ def lime_profile(
 # ---- What pictures of coefficients share: noise of runs, standard errors, names
 
 
-def draw_runs(
-    axes: Axes, positions: Positions, means: Array, noise: Array, n_samples: int
-) -> None:
+def _draw_noise(axes: Axes, explanation: AnyLime, n: int, shown: Positions) -> None:
     """Two standard deviations around the mean of runs, and the mean, as it is known.
 
-    positions (k,), means (k,), noise (k,).
+    And two standard errors to each side of coefficients that are estimated.
     """
-    if np.isnan(means).any():
-        return
-    if not np.isnan(noise).any():
-        axes.barh(
+    positions = np.arange(len(shown))
+    means, noise = explanation.expected()[n][shown], explanation.known_noise[n][shown]
+    if not np.isnan(means).any():
+        if not np.isnan(noise).any():
+            axes.barh(
+                positions,
+                4.0 * noise,
+                left=means - 2.0 * noise,
+                height=0.55,
+                color="0.86",
+                zorder=1,
+                label=f"one run of {explanation.n_samples:,} samples, ± 2 sd",
+            )
+        axes.scatter(
+            means,
             positions,
-            4.0 * noise,
-            left=means - 2.0 * noise,
-            height=0.55,
-            color="0.86",
-            zorder=1,
-            label=f"one run of {n_samples:,} samples, ± 2 sd",
+            marker="|",
+            s=130,
+            c="0.35",
+            linewidths=1.4,
+            zorder=3,
+            label="mean of runs",
         )
-    axes.scatter(
-        means,
-        positions,
-        marker="|",
-        s=130,
-        c="0.35",
-        linewidths=1.4,
-        zorder=3,
-        label="mean of runs",
-    )
+    errors = _errors(explanation, n)
+    if errors is not None:
+        axes.errorbar(
+            explanation.coefficients[n][shown],
+            positions,
+            xerr=2.0 * errors[shown],
+            fmt="none",
+            ecolor="0.2",
+            elinewidth=1.0,
+            capsize=2.5,
+            zorder=4,
+        )
 
 
-def draw_whiskers(axes: Axes, positions: Positions, own: Array, errors: Array) -> None:
-    """Two standard errors to each side of coefficients.
-
-    positions (k,), own (k,), errors (k,).
-    """
-    axes.errorbar(
-        own,
-        positions,
-        xerr=2.0 * errors,
-        fmt="none",
-        ecolor="0.2",
-        elinewidth=1.0,
-        capsize=2.5,
-        zorder=4,
-    )
+def _errors(explanation: AnyLime, n: int) -> Array | None:
+    """Standard errors of a row, or document; None where it is exact."""
+    if isinstance(explanation, TextLimeExplanation):
+        return explanation.rows[n].standard_errors
+    errors = explanation.standard_errors
+    return None if errors is None else errors[n]
 
 
-def name_coefficients(axes: Axes, names: Sequence[str], label: str) -> None:
-    """A line at zero, names at the left, the first above, and a legend below."""
+def _finish(
+    axes: Axes, explanation: AnyLime, n: int, names: Sequence[str], shown: Positions
+) -> Axes:
+    """A line at zero, names at the left, the first above, a legend below, a title."""
     axes.axvline(0.0, color="0.3", linewidth=0.8)
-    axes.set_yticks(np.arange(len(names)), names)
-    axes.set_ylim(len(names) - 0.4, -0.6)
-    axes.set(xlabel=f"LIME coefficient, {drawn(shortened(label, 48))}")
+    words = [drawn(shortened(names[j])) for j in shown]
+    axes.set_yticks(np.arange(len(words)), words)
+    axes.set_ylim(len(words) - 0.4, -0.6)
+    label = drawn(shortened(explanation.explained_in_words, 48))
+    axes.set(xlabel=f"LIME coefficient, {label}")
     axes.locator_params(axis="x", nbins=5)
     legend_below(axes)
+    axes.set_title(_title(explanation, n), loc="right", fontsize="medium")
+    return framed(axes)
 
 
 # ---- Exact coefficients, and what single runs make of them
@@ -532,22 +565,14 @@ def lime_coefficients(
     n = explanation.position(row)
     own = explanation.coefficients[n]
     shown = largest(own, read_count(n_features, "n_features"))
-    names = named_coefficients(explanation, n)
     axes = given_or_new(ax, 6.8, 1.9 + 0.3 * len(shown))
-    positions = np.arange(len(shown))
-    means = explanation.expected()[n, shown]
-    noise = known_noise(explanation)[n, shown]
-    draw_runs(axes, positions, means, noise, explanation.n_samples)
-    if explanation.standard_errors is not None:
-        errors = explanation.standard_errors[n, shown]
-        draw_whiskers(axes, positions, own[shown], errors)
+    _draw_noise(axes, explanation, n, shown)
     colours = [RAISES if value >= 0 else LOWERS for value in own[shown]]
     label = "exact limit" if explanation.is_exact else "estimated limit, 2 errors"
+    positions = np.arange(len(shown))
     axes.scatter(own[shown], positions, s=26, c=colours, zorder=4, label=label)
-    words = [drawn(shortened(names[j])) for j in shown]
-    name_coefficients(axes, words, explanation.explained_in_words)
-    axes.set_title(row_title(explanation, n), loc="right", fontsize="medium")
-    return framed(axes)
+    names = [name for name, _ in explanation.as_list(row)]
+    return _finish(axes, explanation, n, names, np.arange(len(shown)))
 
 
 # ---- Coefficients of the words of one document, as bars
@@ -595,12 +620,16 @@ def lime_words(
     >>> [label.get_text() for label in axes.get_yticklabels()]
     ['good', 'a']
     """
-    result = known_row(explanation, row, "lime_words")
+    n = explanation.position(row)
+    result = explanation.rows[n]
+    if not result.is_known:
+        raise Refused(
+            f"lime_words: LIME says nothing of this document: {result.reason}"
+        )
     shown = largest(result.coefficients, read_count(n_words, "n_words"))
     own, positions = result.coefficients[shown], np.arange(len(shown))
     axes = given_or_new(ax, 6.8, 1.9 + 0.3 * len(shown))
-    is_exact = result.standard_errors is None
-    kind = "exact limit" if is_exact else "estimated, 2 errors"
+    kind = "exact limit" if result.is_exact else "estimated, 2 errors"
     for noun, some, colour, hatch in (
         ("positive", own >= 0.0, RAISES, ""),
         ("negative", own < 0.0, LOWERS, "////"),
@@ -616,33 +645,8 @@ def lime_words(
                 zorder=2.5,
                 label=f"{noun}, {kind}",
             )
-    n = explanation.position(row)
-    means, noise = (
-        part[n][shown] for part in (explanation.runs.means, explanation.runs.deviations)
-    )
-    draw_runs(axes, positions, means, noise, explanation.n_samples)
-    if not is_exact:
-        draw_whiskers(axes, positions, own, result.errors[shown])
-    words = [drawn(shortened(result.words[j])) for j in shown]
-    name_coefficients(axes, words, explanation.explained_in_words)
-    title = document_title(explanation, n)
-    axes.set_title(title, loc="right", fontsize="medium")
-    return framed(axes)
-
-
-def known_row(
-    explanation: TextLimeExplanation, row: Hashable | None, label: str
-) -> ExplainedDocument:
-    """What is known of a document, refused where LIME says nothing of it."""
-    result = explanation.row(row)
-    if not result.is_known:
-        raise Refused(f"{label}: LIME says nothing of this document: {result.reason}")
-    return result
-
-
-def document_title(explanation: TextLimeExplanation, n: int) -> str:
-    """What is explained, of which document, and what it is there."""
-    return lime_title(explanation, f"document {explanation.document_names[n]}", n)
+    _draw_noise(axes, explanation, n, shown)
+    return _finish(axes, explanation, n, result.words, shown)
 
 
 # ---- Coefficients of the words of one document over bandwidths
@@ -695,34 +699,22 @@ def lime_word_path(
     >>> axes.get_xscale(), axes.texts[0].get_text()
     ('log', 'a')
     """
-    path, own_words = explanation.path(row, bandwidths), explanation.row(row).words
-    count = read_count(n_words, "n_words")
+    path, n = explanation.path(row, bandwidths), explanation.position(row)
+    own, count = explanation.rows[n].words, read_count(n_words, "n_words")
     shown = (
-        largest_curves(path.coefficients, count)
+        _largest_curves(path.coefficients, count)
         if words is None
-        else [_place(own_words, word) for word in words]
+        else [_place(own, word, "words", "word {} in the document") for word in words]
     )
-    axes = given_or_new(ax, 6.8, 3.9)
-    draw_curves(
-        axes,
-        {j: own_words[j] for j in shown},
+    axes = _draw_path(
+        explanation,
+        n,
+        path,
         path.bandwidths,
-        path.coefficients,
-        path.sign_changes,
+        {j: own[j] for j in shown},
+        (explanation.law.bandwidth, "bandwidth"),
+        ax,
         path.standard_errors,
     )
-    label = explanation.explained_in_words
-    frame_curves(axes, explanation.law.bandwidth, "bandwidth of the law", label)
     axes.set(xlabel="bandwidth ν; the package's kernel width is 100 ν")
-    title = document_title(explanation, explanation.position(row))
-    axes.set_title(title, fontsize="medium", pad=16)
     return axes
-
-
-def _place(words: tuple[str, ...], word: str) -> int:
-    if word not in words:
-        raise InvalidInput(
-            f"words: there is no word {word!r} in the document"
-            f"{did_you_mean(word, words)}"
-        )
-    return words.index(word)

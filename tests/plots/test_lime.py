@@ -14,6 +14,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import propopt as po
 from propopt.base.errors import InvalidInput, Refused
+from propopt.lime.profiles import cell_coefficients
 from propopt.plots.lime import shortened
 from propopt.problems.jobs.lime import write_lime_figure
 
@@ -160,15 +161,17 @@ def test_a_figure_has_one_legend(named, tmp_path):
 def test_bars_of_a_profile_end_at_the_means_of_bins(lime):
     axes = po.plots.lime_profile(lime, "x0")
     ends = [bar.get_y() + bar.get_height() for bar in axes.patches]
-    assert ends == pytest.approx(lime.profile().means[0].tolist())
-    own = lime.profile().own[0]
+    (means,) = lime.subject.profiles(lime.points)[0]
+    assert ends == pytest.approx(means.tolist())
+    own = lime.law.columns[0].place(lime.points[:, 0])[0]
     assert axes.patches[own].get_height() == pytest.approx(lime.coefficients[0, 0])
 
 
 def test_arrows_are_the_coefficients_of_cells(lime):
     axes = po.plots.lime_map(lime, "x0", "x1")
     (arrows,) = axes.collections
-    beta = lime.cells_of("x0", "x1").coefficients
+    subject = lime.subject
+    beta = cell_coefficients(subject.limits, subject.law, lime.points, (0, 1))
     longest = np.hypot(beta[..., 0], beta[..., 1]).max()
     assert pytest.approx(0.8 / longest * beta[..., 0].ravel()) == arrows.U
     assert pytest.approx(0.8 / longest * beta[..., 1].ravel()) == arrows.V

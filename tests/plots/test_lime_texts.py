@@ -39,10 +39,10 @@ def closed():
 
 def test_bars_are_coefficients_and_negative_ones_hatched(lime):
     axes = po.plots.lime_words(lime)
-    own = lime.row("first").coefficients
+    own = lime.rows[0].coefficients
     order = np.argsort(-np.abs(own), kind="stable")
     names = [label.get_text() for label in axes.get_yticklabels()]
-    assert names == [drawn(lime.row("first").words[j]) for j in order]
+    assert names == [drawn(lime.rows[0].words[j]) for j in order]
     bars = {
         round(bar.get_y() + bar.get_height() / 2): (bar.get_width(), bar.get_hatch())
         for bar in axes.patches
@@ -56,7 +56,7 @@ def test_bars_are_coefficients_and_negative_ones_hatched(lime):
 
 def test_bands_are_those_of_runs(lime):
     axes = po.plots.lime_words(lime, "second", n_words=1)
-    place = int(np.argmax(np.abs(lime.row("second").coefficients)))
+    place = int(np.argmax(np.abs(lime.rows[1].coefficients)))
     band = next(bar for bar in axes.patches if bar.get_height() > 0.5)
     noise, mean = lime.noise()[1][place], lime.expected()[1][place]
     assert band.get_width() == pytest.approx(4 * noise)
@@ -114,7 +114,7 @@ def test_highlighted_are_the_rows_asked_for_on_their_own_scale(lime):
     assert "document none" not in both
     one = po.plots.highlight(lime, rows="first").html
     assert "document second" not in one
-    largest = np.abs(lime.row("first").coefficients).max()
+    largest = np.abs(lime.rows[0].coefficients).max()
     assert f"up to {largest:.4g}" in one
     assert "good" in shaded(one)
     assert "food" not in shaded(one)
@@ -122,8 +122,15 @@ def test_highlighted_are_the_rows_asked_for_on_their_own_scale(lime):
     assert "document none" not in po.plots.highlight(lime, max_rows=2).html
 
 
+def as_attributions(lime):
+    """Coefficients of two documents in a table of all words."""
+    frame = lime.of_rows(["first", "second"]).to_frame()
+    table = frame.pivot(index="document", columns="word", values="coefficient")
+    return table.fillna(0.0)
+
+
 def test_attributions_of_documents_are_highlighted_as_limits_are(lime):
-    aligned = lime.of_rows(["first", "second"]).to_attributions()
+    aligned = as_attributions(lime)
     ours = po.plots.highlight(aligned, TEXTS[:2])
     theirs = po.plots.highlight(lime, rows=["first", "second"])
     assert shaded(ours.html)[-4:] == shaded(theirs.html)[-4:]
@@ -141,7 +148,7 @@ def test_words_without_an_attribution_are_plain_and_counted():
 
 
 def test_documents_have_to_fit(lime):
-    aligned = lime.of_rows(["first", "second"]).to_attributions()
+    aligned = as_attributions(lime)
     with pytest.raises(InvalidInput, match="attributions do not know the texts"):
         po.plots.highlight(aligned)
     with pytest.raises(InvalidInput, match="documents: expected 2, as many as rows"):

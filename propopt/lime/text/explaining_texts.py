@@ -29,12 +29,11 @@ from propopt.lime.text.text_explanation import (
     TextLimeExplanation,
     TextSubject,
     WordMeans,
+    limits_of,
 )
 from propopt.lime.text.text_reading import (
     ExplainedDocument,
     TextLaw,
-    WordCoefficients,
-    WordRegression,
     announce_norms,
     read_documents,
 )
@@ -374,10 +373,3 @@ _TOO_SHORT: Final = (
     "always deletes it; f less f of the text without it is its effect",
 )
 """Texts of no word, and of one."""
-
-
-def limits_of(means: WordMeans, bandwidths: Values) -> WordCoefficients:
-    """Coefficients at bandwidths (K,), with standard errors where they have some."""
-    if isinstance(means, SampledWords):
-        return means.at(bandwidths)
-    return WordRegression(means).at(bandwidths)

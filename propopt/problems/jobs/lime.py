@@ -84,7 +84,7 @@ def write_lime_figure(
         drawings = [partial(plots.lime_coefficients, result)]
         other = partial(plots.lime_path, result, widths=widths)
         is_path = result.is_exact
-        rows = [*(result.labels.points or range(len(result.values)))]
+        rows = [*(result.row_names)]
     _write(
         rows,
         [*drawings, other] if is_path and len(widths) > 1 else drawings,
@@ -95,7 +95,7 @@ def write_lime_figure(
 
 def _known_documents(result: TextLimeExplanation) -> list[Hashable]:
     """The names of those of which something is known."""
-    named = zip(result.document_names, result.rows, strict=True)
+    named = zip(result.row_names, result.rows, strict=True)
     return [name for name, row in named if row.is_known]
 
 
@@ -234,7 +234,7 @@ def texts_in_words(result: TextLimeExplanation) -> Iterator[str]:
     kinds = list(zip(result.sources, result.reasons, strict=True))
     for source, reason in dict.fromkeys(kinds):
         some = [n for n, kind in enumerate(kinds) if kind == (source, reason)]
-        names = [result.document_names[n] for n in some]
+        names = [result.row_names[n] for n in some]
         whose = "" if len(names) == len(kinds) else f" of {listed(names)}"
         why = f", as {reason}" if reason else ", for infinitely many samples"
         if result.rows[some[0]].is_known:
@@ -248,7 +248,7 @@ def texts_in_words(result: TextLimeExplanation) -> Iterator[str]:
 
 def _print_document(result: TextLimeExplanation, n: int, console: PlainConsole) -> None:
     row, text = result.rows[n], " ".join(result.rows[n].document.text.split())
-    facts = f"Document {result.document_names[n]}: f {row.value:.4g}"
+    facts = f"Document {result.row_names[n]}: f {row.value:.4g}"
     if row.is_known:
         facts += f", surrogate {row.at_row:.4g} with intercept {row.intercept:.4g}"
     title = f"{facts}\n{text[:_CHARACTERS]}{'…' if len(text) > _CHARACTERS else ''}"
@@ -551,7 +551,7 @@ def _facts(
         how = {
             "sources": list(result.sources),
             "reasons": [reason or None for reason in result.reasons],
-            "rows": list(result.document_names),
+            "rows": list(result.row_names),
             "n_words": [len(words) for words in result.words],
         }
     else:
@@ -559,7 +559,7 @@ def _facts(
         how = {
             "source": result.source,
             "reason": result.reason or None,
-            "rows": list(result.labels.points or range(len(result.values))),
+            "rows": list(result.row_names),
         }
         has["mean_weight"] = result.mean_weight.tolist()
         has["effective_share"] = result.effective_share.tolist()
@@ -596,14 +596,20 @@ def path_frame(
         head = ("document", "bandwidth", "word")
         paths = ((name, result.path(name, widths)) for name in names)
         return pd.concat(
-            _long(head, [name], path.bandwidths, result.row(name).words, path)
+            _long(
+                head,
+                [name],
+                path.bandwidths,
+                result.rows[result.position(name)].words,
+                path,
+            )
             for name, path in paths
         )
     subject, N = result.subject, len(result.values)
     assert subject is not None
     points = np.repeat(subject.points, len(widths), axis=0)
     at = subject.limits(points, np.tile(np.asarray(widths, float), N))
-    rows = result.labels.points or range(N)
+    rows = result.row_names
     features = result.labels.feature_names(result.shape[1])
     return _long(("row", "kernel_width", "feature"), rows, widths, features, at)
 

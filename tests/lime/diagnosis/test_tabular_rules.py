@@ -29,7 +29,7 @@ def test_a_bin_in_the_middle_of_an_odd_number_cancels_a_linear_function():
     X = grid(2, -10.0, 10.0)
     five = explained(linear([5.0, 1.0], X), [0.5, 7.0], X, tabular(X, n_bins=5))
     (item,) = found(five.diagnose(), "cancellation by binning", 0)
-    span = np.ptp(five.profile().means[0])
+    span = np.ptp(five.subject.profiles(five.points)[0][0])
     assert span == pytest.approx(80.0, rel=0.02)  # 5 times four of five bins of 20
     assert item.number == pytest.approx(abs(five.coefficients[0, 0]) / span, rel=1e-9)
     assert item.number < 1e-3
@@ -44,7 +44,7 @@ def test_an_even_number_of_bins_does_not_cancel_it():
     # β = λ (2.5 − mean of −7.5, −2.5, 7.5) over λ 15
     number = quiet(diagnosis, "cancellation by binning").number
     assert number == pytest.approx(10.0 / 3.0 / 15.0, rel=0.01)
-    spans = [np.ptp(means) for means in four.profile().means]
+    spans = [np.ptp(means[0]) for means in four.subject.profiles(four.points)]
     ratios = np.abs(four.coefficients[0]) / spans
     assert number == pytest.approx(ratios.min(), rel=1e-9)
 
@@ -69,7 +69,7 @@ def against(lime, column: int) -> list[int]:
     """The rows with a finding on a column, whose numbers are β over the rise of h."""
     rows = []
     for item in lime.diagnose().of("sign against the profile"):
-        h = lime.profile(item.row).means[item.column]
+        h = lime.subject.profiles(lime.points)[item.column][item.row]
         beta = lime.coefficients[item.row, item.column]
         assert item.number == pytest.approx(beta / (h[-1] - h[0]), rel=1e-9)
         assert item.number < 0.0

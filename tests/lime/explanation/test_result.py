@@ -21,6 +21,7 @@ from sklearn.linear_model import LogisticRegression
 
 from propopt.base.errors import InvalidInput, Refused
 from propopt.lime import LimeExplanation, limits
+from propopt.lime.profiles import cell_coefficients
 from propopt.results.explanation import Result
 
 
@@ -35,9 +36,8 @@ def test_it_is_a_result(lime):
 
 
 def test_a_profile_gives_the_coefficient_of_every_bin_of_its_column(lime):
-    profile = lime.profile()
-    for j in range(2):
-        means, own = profile.means[j], profile.own[j]
+    for j, (means,) in enumerate(lime.subject.profiles(lime.points)):
+        own = lime.law.columns[j].place(lime.points[:, j])[0]
         others = np.delete(means, own).mean()  # bins have equal shares
         assert means[own] - others == pytest.approx(lime.coefficients[0, j], rel=1e-9)
 
@@ -52,12 +52,12 @@ def test_the_coefficients_along_a_column_sum_to_zero():
 
 
 def test_cells_are_what_rows_in_them_have(lime):
-    cells = lime.cells_of("x0", 1)
-    assert cells.coefficients[cells.own] == pytest.approx(lime.coefficients[0])
+    subject = lime.subject
+    cells = cell_coefficients(subject.limits, subject.law, lime.points, (0, 1))
+    assert cells[3, 0] == pytest.approx(lime.coefficients[0])
     X = grid(2)
     other = explained(product(X), [0.1, 0.6], X, tabular(X, kernel_width=0.8))
-    assert cells.coefficients[0, 2] == pytest.approx(other.coefficients[0])
-    assert cells.to_frame()["own"].sum() == 1
+    assert cells[0, 2] == pytest.approx(other.coefficients[0])
 
 
 def test_a_path_at_the_width_of_the_law_is_the_explanation(lime):
@@ -131,7 +131,7 @@ def test_a_loaded_explanation_says_what_needs_the_model(lime, tmp_path):
     assert (loaded.noise() == lime.noise()).all()
     assert (loaded.expected(70) == lime.expected(70)).all()
     assert loaded.as_list() == lime.as_list()
-    for ask in (loaded.profile, loaded.path, lambda: loaded.noise(70)):
+    for ask in (loaded.diagnose, loaded.path, lambda: loaded.noise(70)):
         with pytest.raises(Refused, match="make it anew"):
             ask()
 

@@ -131,9 +131,12 @@ def test_one_word_has_its_effect_and_does_not_lose_the_others(method):
 
 def test_limits_are_those_of_text_limits(function):
     result = ExactLime(law=LAW).explain(function, LONG)
-    table = po.lime.text_limits(function, LONG, LAW).to_attributions()
-    own = result.to_frame()[list(table.labels.features)]
-    np.testing.assert_allclose(own, table.attributions, atol=1e-12)
+    table = result.to_frame()
+    limits = po.lime.text_limits(function, LONG, LAW).to_frame()
+    names = zip(limits["document"], limits["word"], strict=True)
+    own = [table.loc[name] for name in names]
+    np.testing.assert_allclose(own, limits["coefficient"], atol=1e-12)
+    assert np.count_nonzero(table) == np.count_nonzero(own)
 
 
 def test_samples_scatter_about_the_limits(function):

@@ -66,7 +66,7 @@ def test_it_is_a_result(lime):
 
 
 def test_the_surrogate_at_a_document_is_the_sum(lime):
-    row = lime.row("p")
+    row = lime.rows[0]
     assert row.at_row == pytest.approx(row.intercept + row.coefficients.sum())
     assert lime.at_row[0] == row.at_row
     assert lime.local_gap[0] == pytest.approx(lime.values[0] - row.at_row)
@@ -76,7 +76,7 @@ def test_lists_are_those_of_the_package(lime):
     order = lime.as_map("p")[1]
     weights = [weight for _, weight in order]
     assert sorted(map(abs, weights), reverse=True) == [abs(w) for w in weights]
-    names = [lime.row("p").words[j] for j, _ in order]
+    names = [lime.rows[0].words[j] for j, _ in order]
     assert lime.as_list("p") == list(zip(names, weights, strict=True))
     assert lime.as_list() == lime.as_list("p")
     with pytest.raises(InvalidInput, match="there is no row 'z'"):
@@ -89,26 +89,13 @@ def test_the_table_has_a_line_for_each_word_of_each_document(lime):
     assert frame["word"].tolist()[:5] == ["good", "food", "b", "fair", "price"]
     assert frame["count"].tolist()[0] == 2
     own = frame[frame["document"] == "r"]
-    assert own["coefficient"].tolist() == lime.row("r").coefficients.tolist()
-    assert own["standard_error"].tolist() == lime.row("r").errors.tolist()
+    assert own["coefficient"].tolist() == lime.rows[2].coefficients.tolist()
+    assert own["standard_error"].tolist() == lime.rows[2].errors.tolist()
     assert (own["standard_error"] > 0.0).any()
     assert (frame[frame["document"] == "p"]["standard_error"] == 0.0).all()
     assert own["single_run_sd"].tolist() == lime.noise()[2].tolist()
     assert own["expected"].tolist() == lime.expected()[2].tolist()
     assert (frame["units"] == "units of the output").all()
-
-
-def test_attributions_are_aligned_and_absent_words_have_none(lime):
-    result = lime.of_rows(["p", "s"]).to_attributions()
-    frame = result.to_frame()
-    assert frame.index.tolist() == ["p", "s"]
-    assert frame.loc["s", "bad"] == dict(lime.as_list("s"))["bad"]
-    assert frame.loc["s", "price"] == 0.0
-    assert result.units == "output"
-    assert result.standard_errors is None
-    with_errors = lime.of_rows(["p", "r"]).to_attributions()
-    assert with_errors.standard_errors.max() == lime.row("r").errors.max()
-    assert (with_errors.standard_errors[0] == 0.0).all()
 
 
 def test_json_and_csv_read_back(lime, tmp_path):
@@ -140,11 +127,13 @@ def test_a_path_at_the_bandwidth_of_the_law_is_the_explanation(lime):
     for name in ("p", "r"):
         path = lime.path(name, [0.1, 0.25])
         np.testing.assert_allclose(
-            path.coefficients[1], lime.row(name).coefficients, atol=1e-13
+            path.coefficients[1],
+            lime.rows[lime.position(name)].coefficients,
+            atol=1e-13,
         )
     assert lime.path("p").standard_errors is None
     errors = lime.path("r", [0.25]).standard_errors
-    np.testing.assert_allclose(errors[0], lime.row("r").standard_errors, rtol=1e-12)
+    np.testing.assert_allclose(errors[0], lime.rows[2].standard_errors, rtol=1e-12)
 
 
 def test_runs_near_the_limit_with_more_samples(lime):
@@ -159,8 +148,6 @@ def test_runs_near_the_limit_with_more_samples(lime):
     assert noise[0] / noise[1] == pytest.approx(2.0, rel=0.1)
     n = lime.required_n(0.001)[0]
     np.testing.assert_allclose(n, np.ceil(300 * (lime.noise()[0] / 0.001) ** 2))
-    run = lime.single_run("p", 400)
-    np.testing.assert_allclose(run.standard_deviations[0], lime.noise(400)[0])
 
 
 @pytest.mark.slow
@@ -195,11 +182,10 @@ def test_a_loaded_explanation_is_the_same_and_says_what_needs_the_model(lime, tm
     assert loaded._repr_html_() == lime._repr_html_()
     assert repr(loaded) == repr(lime)
     assert loaded.law == lime.law
-    assert loaded.row("r").document.without([False] * 16) == lime.row(
-        "r"
-    ).document.without([False] * 16)
+    ours, theirs = lime.rows[2].document, loaded.rows[2].document
+    assert theirs.without([False] * 16) == ours.without([False] * 16)
     assert loaded.of_rows(["r"]).to_frame().equals(lime.of_rows(["r"]).to_frame())
-    for ask in (loaded.path, loaded.single_run, lambda: loaded.noise(7)):
+    for ask in (loaded.path, lambda: loaded.expected(7), lambda: loaded.noise(7)):
         with pytest.raises(Refused, match="make it anew"):
             ask()
 
@@ -342,7 +328,7 @@ def test_a_file_has_as_many_members_however_many_documents(lime, sound, tmp_path
 
 
 def test_a_card_says_what_is_explained_of_whom_and_where_runs_fall(lime):
-    row, (first, *rest) = lime.row("p"), str(lime).split("\n")
+    row, (first, *rest) = lime.rows[0], str(lime).split("\n")
     assert first == (
         f"Why the probability of class 1 is {row.value:.4g} for document p "
         f"({row.intercept:.4g} without its words)"
@@ -361,11 +347,14 @@ def test_a_card_says_what_is_explained_of_whom_and_where_runs_fall(lime):
 
 def test_intervals_and_the_top_are_those_of_documents(lime):
     for n, name in enumerate("pqrs"):
-        assert lime.intervals()[n].shape == (len(lime.row(name).words), 2)
+        assert lime.intervals()[n].shape == (
+            len(lime.rows[lime.position(name)].words),
+            2,
+        )
         ends = lime.intervals(0.9545, of="limits")[n]
         np.testing.assert_allclose(
-            ends[:, 1] - lime.row(name).coefficients,
-            2 * lime.row(name).errors,
+            ends[:, 1] - lime.rows[lime.position(name)].coefficients,
+            2 * lime.rows[lime.position(name)].errors,
             rtol=1e-4,
             atol=1e-12,
         )
