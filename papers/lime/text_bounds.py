@@ -11,9 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from papers.lime.tabular_bounds import exp_or_inf, read_largest
+from papers.lime.text_constants import TextConstants
 from propopt.base.arrays import Values
 from propopt.base.checks import read_positive
-from propopt.lime.text.text_reading import TextLaw, TextMoments
+from propopt.lime.text.text_reading import TextLaw
 
 
 class MomentBounds(NamedTuple):
@@ -50,7 +51,7 @@ def moment_bounds(n_words: int, bandwidth: float) -> MomentBounds:
     >>> bounds = moment_bounds(29, 0.25)
     >>> f"{bounds.highest_inverse_norm:.0e}"
     '3e+21'
-    >>> round(TextMoments(TextLaw(0.25), 29).inverse_norm, 1)
+    >>> round(TextLaw(0.25).inverse_norm(29), 1)
     28.8
     """
     d, nu = n_words, read_positive(bandwidth, "bandwidth")
@@ -158,10 +159,10 @@ def hoeffding_samples(
     """
     M = read_largest(error, failure, largest)
     d = n_words
-    constants = TextMoments(TextLaw(read_positive(bandwidth, "bandwidth")), d)
-    K = constants.inverse_norm
+    law = TextLaw(read_positive(bandwidth, "bandwidth"))
+    K = law.inverse_norm(d)
     if gamma_norm is None:
-        zero, one = constants.law.moments(d, 1)
+        zero, one = TextConstants(law, d).alphas(1)
         gamma_norm = M * math.sqrt(zero**2 + d * one**2)
     n_entries = 1 + d + d * (d - 1) // 2
     of_matrix = max(4.0 * K**2, 16.0 * K**4 * gamma_norm**2 / error**2)

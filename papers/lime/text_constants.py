@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple, final
 
+import numpy as np
+
 from propopt.base.arrays import Array, Values
-from propopt.lime.text.text_reading import TextLaw, TextMoments
+from propopt.lime.moments import ExchangeableBits
+from propopt.lime.text.text_reading import TextLaw
 from propopt.lime.text.word_patterns import exchangeable_matrix
 
 
@@ -40,31 +43,42 @@ class TextConstants:
     n_words: int
 
     @property
-    def own(self) -> TextMoments:
+    def bits(self) -> ExchangeableBits:
         """What the library knows of it."""
-        return TextMoments(self.law, self.n_words)
+        return self.law.bits(self.n_words)
+
+    @property
+    def mean_weight(self) -> float:
+        """α_0 = E π."""
+        return float(np.exp(self.bits.log_weight[0]))
 
     def alphas(self, n_moments: int | None = None) -> Values:
         """α_p = E[π z_1 ... z_p] for p = 0, ..., P, by default d, (P + 1,)."""
-        return self.law.moments(self.n_words, n_moments)
+        d = self.n_words
+        weights = np.exp(self.law.log_weights(d)) / d
+        m, share, result = np.arange(d + 1.0), np.ones(d + 1), []
+        for p in range((d if n_moments is None else n_moments) + 1):
+            result.append(weights @ share)
+            share = share * np.maximum(m - p, 0.0) / max(d - p, 1)
+        return np.array(result)
 
     @property
     def c(self) -> float:
         """c_d = α_0² Var_Q(m) / d > 0, in the sizes m of what is kept."""
-        return float(self.own.mean_weight**2 * self.own.bits.along[0])
+        return float(self.mean_weight**2 * self.bits.along[0])
 
     @property
     def apart(self) -> float:
         """α_1 − α_2 > 0, as a sum of what is positive."""
-        return float(self.own.mean_weight * self.own.bits.apart[0])
+        return float(self.mean_weight * self.bits.apart[0])
 
     @property
     def sigmas(self) -> Sigmas:
         """σ_0, ..., σ_3 over c_d: Σ⁻¹ by its eigenvalues."""
-        d, share = self.n_words, float(self.own.bits.share[0])
-        along = self.own.mean_weight * float(self.own.bits.along[0])
+        d, share = self.n_words, float(self.bits.share[0])
+        along = self.mean_weight * float(self.bits.along[0])
         rest = (1.0 / along - 1.0 / self.apart) / d
-        zero = 1.0 / self.own.mean_weight + d * share**2 / along
+        zero = 1.0 / self.mean_weight + d * share**2 / along
         return Sigmas(zero, -share / along, 1.0 / self.apart + rest, rest)
 
     @property

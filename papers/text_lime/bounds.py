@@ -15,11 +15,12 @@ from papers.lime.charts import OTHER, RUNS, THEORY, Histogram
 from papers.lime.lines import DrawnLine, Lines
 from papers.lime.runs import Runs, RunSettings
 from papers.lime.statements import equals
+from papers.lime.text_constants import TextConstants
 from papers.text_lime.corpus import review_of
 from papers.text_lime.runs import run_words
 from papers.text_lime.trees import tree
 from propopt.base.arrays import Array, Values
-from propopt.lime.text.text_reading import TextLaw, TextMoments
+from propopt.lime.text.text_reading import TextLaw
 
 
 _SIZES: Final = (5, 10, 20, 50, 100, 200, 500)
@@ -74,10 +75,7 @@ def moments_study() -> Study[Values]:
 
 def inverse_norms() -> Array:
     """d, and ‖Σ⁻¹‖ at ν = 0.25 and at ν = 10, (3, K)."""
-    norms = [
-        [TextMoments(TextLaw(nu), d).inverse_norm for d in _SIZES]
-        for nu in (0.25, 10.0)
-    ]
+    norms = [[TextLaw(nu).inverse_norm(d) for d in _SIZES] for nu in (0.25, 10.0)]
     return np.array([_SIZES, *norms])
 
 
@@ -153,7 +151,7 @@ def deviations_of_gamma() -> Values:
     design = np.column_stack([np.ones(300 * n), bits])
     terms = (weights * bits[:, 0])[:, None] * design
     result = terms.reshape(300, n, d + 1).mean(axis=1)
-    _, one, two = law.moments(d, 2)
+    _, one, two = TextConstants(law, d).alphas(2)
     known = np.r_[one, one, np.full(d - 1, two)]
     return np.asarray(np.linalg.norm(result - known, axis=1))
 

@@ -1,8 +1,7 @@
-"""Baselines on documents: limits, samples, the package, Shapley values."""
+"""Baselines on documents: samples, the package, Shapley values."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, final
@@ -10,59 +9,21 @@ from typing import Final, final
 import numpy as np
 
 from propopt.base.arrays import Array, Points, Values
-from propopt.base.errors import EstimatedWarning
 from propopt.base.text import Reason
 from propopt.explaining.explainers.baseline import (
     Request,
     WordsFound,
-    effect_of_the_word,
 )
 from propopt.functions.texts import DocumentFunction, TextFunction
 from propopt.laws.draws import N_BLOCKS
 from propopt.laws.perturbations import shapley_blocks
 from propopt.laws.regressions import Neighbourhood
-from propopt.lime.text.explaining_texts import explanation_of_texts
-from propopt.lime.text.text_explanation import TextSubject
 from propopt.lime.text.text_package import TEXT_WIDTH, package_run
 from propopt.lime.text.text_reading import TextLaw, enumerated_words, read_documents
 from propopt.structures.subsets.conjunctions import MOST_ENUMERATED
 from propopt.structures.subsets.sets import SetFunction
 from propopt.structures.subsets.words import word_shapley
 from propopt.tables.documents import Document, PatternWords
-
-
-# ---- What LIME on texts tends to, for one document of a baseline
-
-
-def limits_of_words(request: Request, law: TextLaw, n_samples: int) -> WordsFound:
-    """The coefficients of infinitely many samples; estimated where f is not read.
-
-    Of one word they are its effect: there the document itself is a sample too.
-    """
-    at = request.function
-    assert isinstance(at, DocumentFunction), "see Baseline"
-    short = effect_of_the_word(request)
-    if short is not None:
-        return short
-    subject = TextSubject(
-        function=at.function,
-        law=law,
-        documents=(at.document,),
-        n_samples=n_samples,
-        seed=int(request.rng.integers(2**32)),
-    )
-    row = explanation_of_texts(subject, progress=False).rows[0]
-    if not row.is_exact:
-        warnings.warn(
-            f"exact_lime: coefficients are estimated: {row.reason}",
-            EstimatedWarning,
-            stacklevel=2,
-        )
-    return WordsFound(
-        attributions=np.asarray(row.coefficients),
-        standard_errors=np.asarray(row.errors),
-        details={"intercept": row.intercept, "local_gap": row.value - row.at_row},
-    )
 
 
 # ---- Samples of a text: words are deleted by a law, and f is regressed on the others

@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final, get_args
+from typing import ClassVar, Final
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from propopt.base.arrays import Array, Attributions, Values
-from propopt.base.checks import read_count, read_positive, read_rng
+from propopt.base.arrays import Array, Values
+from propopt.base.checks import known_word, read_count, read_positive, read_rng
 from propopt.base.errors import EstimatedWarning, InvalidInput, Refused
 from propopt.base.text import Reason
 from propopt.explaining.explainers.baseline import (
@@ -21,8 +21,8 @@ from propopt.explaining.explainers.baseline import (
     PackageUnits,
     Request,
     WordsFound,
+    effect_of_the_word,
 )
-from propopt.explaining.explainers.documents import limits_of_words
 from propopt.explaining.explainers.shapley_values import (
     checked_background,
     same_columns,
@@ -37,6 +37,8 @@ from propopt.lime.laws.lime_law import LimeLaw
 from propopt.lime.laws.named import LimeLawName, check_law_name, law_named
 from propopt.lime.lime_subject import LimeSubject, checked_products, limits_or_estimates
 from propopt.lime.paths import read_widths
+from propopt.lime.text.explaining_texts import explanation_of_texts
+from propopt.lime.text.text_explanation import TextSubject
 from propopt.lime.text.text_reading import TextLaw
 from propopt.results.explanation import Explanation, Parameter
 
@@ -71,26 +73,21 @@ def found_limits(
             standard_errors=errors,
             details=details,
         )
-    steps = _steps(law, request)
+    raw, spans = bit_steps(law, request.points)
+    observed = np.abs(raw) > LEAST_STEP * spans  # False of NaN
+    # v_j of numbers, 0 where they are too short; 1 of what is no number
+    steps = np.where(request.fixed, 1.0, np.where(observed, raw, 0.0))
+
+    def per_step(coefficients: Array, steps: Array) -> Array:
+        slopes = np.zeros(steps.shape)
+        return np.divide(coefficients, steps, out=slopes, where=steps != 0.0)
+
     undefined = (steps == 0.0).sum(axis=1).astype(float)
     return Findings(
-        attributions=_per_step(limits.coefficients, steps),
-        standard_errors=None if errors is None else _per_step(errors, abs(steps)),
+        attributions=per_step(limits.coefficients, steps),
+        standard_errors=None if errors is None else per_step(errors, abs(steps)),
         details={**details, "steps": steps, "undefined": undefined},
     )
-
-
-def _steps(law: LimeLaw, request: Request) -> Array:
-    """v_j of numbers, 0 where they are too short; 1 of what is no number, (N, D)."""
-    steps, spans = bit_steps(law, request.points)
-    observed = np.abs(steps) > LEAST_STEP * spans  # False of NaN
-    return np.where(request.fixed, 1.0, np.where(observed, steps, 0.0))
-
-
-def _per_step(coefficients: Attributions, steps: Array) -> Attributions:
-    slopes: Attributions = np.zeros(steps.shape)
-    np.divide(coefficients, steps, out=slopes, where=steps != 0.0)
-    return slopes
 
 
 # ---- Tabular LIME without sampling noise: what its coefficients tend to
@@ -195,12 +192,8 @@ class ExactLime(Baseline):
             read_positive(self.kernel_width, "kernel_width")
         if read_count(self.n_bins, "n_bins") < 2:
             raise InvalidInput("n_bins: expected at least 2: one bin has no contrast")
-        for name, options in [("weights", BinWeights), ("units", PackageUnits)]:
-            if getattr(self, name) not in get_args(options):
-                raise InvalidInput(
-                    f"{name}: expected one of {', '.join(get_args(options))}, "
-                    f"got {getattr(self, name)!r}"
-                )
+        known_word(self.weights, BinWeights, "weights")
+        known_word(self.units, PackageUnits, "units")
         read_count(self.n_samples, "n_samples")
         self._check_law()
         if self.background is not None:
@@ -210,19 +203,13 @@ class ExactLime(Baseline):
     def parameters(self) -> dict[str, Parameter]:
         """The settings as plain values; a law by its name and its kernel width."""
         law = self.law
-        told = super().parameters
         if isinstance(law, TextLaw):
-            told = {
-                "law": "TextLaw",
-                "bandwidth": law.bandwidth,
-                "n_samples": self.n_samples,
-            }
+            told = {"bandwidth": law.bandwidth, "n_samples": self.n_samples}
+            return {"law": "TextLaw", **told}
         if isinstance(law, LimeLaw):
-            told |= {
-                "law": law.method,
-                "kernel_width": self._with_width(law).kernel_width,
-            }
-        return told
+            width = self._with_width(law).kernel_width
+            return super().parameters | {"law": law.method, "kernel_width": width}
+        return super().parameters
 
     def at_widths(
         self,
@@ -374,9 +361,35 @@ class ExactLime(Baseline):
         )
 
     def _words(self, request: Request) -> WordsFound:
-        """What LIME on texts tends to, in units of the output."""
-        assert isinstance(self.law, TextLaw), "see _texts_refusal"
-        return limits_of_words(request, self.law, self.n_samples)
+        """What LIME on texts tends to, estimated where f is not read.
+
+        Of one word it is its effect: there the document itself is a sample too.
+        """
+        at, law = request.function, self.law
+        assert isinstance(law, TextLaw), "see _texts_refusal"
+        assert isinstance(at, DocumentFunction), "see Baseline"
+        short = effect_of_the_word(request)
+        if short is not None:
+            return short
+        subject = TextSubject(
+            function=at.function,
+            law=law,
+            documents=(at.document,),
+            n_samples=self.n_samples,
+            seed=int(request.rng.integers(2**32)),
+        )
+        row = explanation_of_texts(subject, progress=False).rows[0]
+        if not row.is_exact:
+            warnings.warn(
+                f"exact_lime: coefficients are estimated: {row.reason}",
+                EstimatedWarning,
+                stacklevel=2,
+            )
+        return WordsFound(
+            attributions=np.asarray(row.coefficients),
+            standard_errors=np.asarray(row.errors),
+            details={"intercept": row.intercept, "local_gap": row.value - row.at_row},
+        )
 
     def _check_law(self) -> None:
         if isinstance(self.law, TextLaw):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
 from propopt.base.arrays import Array
-from propopt.base.checks import read_count, read_positive
+from propopt.base.checks import known_word, read_count, read_positive
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import require
 from propopt.explaining.explainers.baseline import (
@@ -97,10 +97,7 @@ class LimePackage(Baseline):
             raise InvalidInput("n_samples: expected at least 2, the point and one more")
         if self.kernel_width is not None:
             read_positive(self.kernel_width, "kernel_width")
-        if self.units not in get_args(PackageUnits):
-            raise InvalidInput(
-                f"units: expected 'output' or 'gradient', got {self.units!r}"
-            )
+        known_word(self.units, PackageUnits, "units")
         if self.discretize and (self.units == "gradient" or self.sample_around):
             raise InvalidInput(
                 "discretize: units='gradient' and sample_around=True need "

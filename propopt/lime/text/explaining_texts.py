@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any, Final, Literal, TypeAlias, final
 
 import numpy as np
@@ -32,6 +32,7 @@ from propopt.lime.text.text_explanation import (
     limits_of,
 )
 from propopt.lime.text.text_reading import (
+    DocumentReading,
     ExplainedDocument,
     TextLaw,
     announce_norms,
@@ -39,7 +40,6 @@ from propopt.lime.text.text_reading import (
 )
 from propopt.lime.text.text_samples import SampledWords, SizePlan, estimate_words
 from propopt.structures.subsets.conjunctions import MOST_ENUMERATED, Enumerated
-from propopt.structures.subsets.sets import SetFunction
 from propopt.tables.documents import (
     Document,
     PatternWords,
@@ -136,14 +136,30 @@ def text_limits(
     """
     texts, names = read_texts(documents, "documents")
     rule = _read_rule(words, function)
-    f = _read_function(function, documents, rule, target, output, outcome)
+    if not isinstance(function, Function):
+        schema = TextSchema.of(documents, rule)
+        function = wrapped(function, documents, target, output, schema, outcome=outcome)
+    if not isinstance(function, TextFunction):
+        raise InvalidInput(
+            "function: expected a model of texts, or propopt.wrap(model, "
+            f"data=documents), got {function!r}; limits explains rows of tables"
+        )
+    if not isinstance(law, TextLaw | None):
+        raise InvalidInput(
+            f"law: expected a TextLaw of propopt.lime, got {type(law).__name__}"
+        )
+    most = 0 if max_enumerated == 0 else read_count(max_enumerated, "max_enumerated")
+    if most > MOST_ENUMERATED:
+        raise InvalidInput(
+            f"max_enumerated: expected {MOST_ENUMERATED} words at most, got {most}"
+        )
     subject = TextSubject(
-        function=f,
-        law=_read_law(law),
+        function=function,
+        law=TextLaw() if law is None else law,
         documents=tuple(Document.of(text, rule) for text in texts),
         n_samples=read_count(n_samples, "n_samples"),
         seed=read_seed(rng),
-        max_enumerated=_read_most(max_enumerated),
+        max_enumerated=most,
     )
     return explanation_of_texts(subject, names, progress=progress)
 
@@ -153,13 +169,17 @@ def explanation_of_texts(
 ) -> TextLimeExplanation:
     """The limits at the documents of a subject, as a result."""
     before = subject.function.calls.rows
-    with progress_bar("lime: reading", len(subject.documents), progress) as bar:
-        tasks = DocumentTask.all_of(subject, partial(bar.advance, bar.task_ids[0]))
+    documents = subject.documents
+    with progress_bar("lime: reading", len(documents), progress) as bar:
+        told = partial(bar.advance, bar.task_ids[0])
+        read = read_documents(subject.function, documents, told)
+    pairs = zip(documents, read, strict=True)
+    tasks = [DocumentTask(subject, document, own) for document, own in pairs]
     expected = sum(task.evaluations for task in tasks)
     announced: AbstractContextManager[None] = nullcontext()
     if expected >= _WORTH_TIMING and progress is not False:
         announced = _announced(tasks, expected, progress)
-    announce_norms("lime", [task.read for task in tasks], wanted=progress)
+    announce_norms("lime", [own.words for own in read], wanted=progress)
     # texts that are asked for, or documents where none is
     with progress_bar("lime", expected or len(tasks), progress) as bar, announced:
         advance = partial(bar.advance, bar.task_ids[0])
@@ -186,7 +206,7 @@ def explanation_of_texts(
         evaluations=subject.function.calls.rows - before,
         quantity=subject.function.quantity,
         notes=tuple(f"LIME says nothing of {reason}" for reason in refused),
-        subject=TextSubject(**{**vars(subject), "means": means}),
+        subject=replace(subject, means=means),
     )
 
 
@@ -200,25 +220,6 @@ def _announced(
     whole = np.ones((1, longest.document.n_words))
     cost = cost_of(at, whole, Labels(), expected, len(asked))
     return cost.announced("lime", at.calls, progress)
-
-
-def _read_function(
-    function: Any,
-    documents: Any,
-    rule: WordRule,
-    target: Target,
-    output: Output,
-    outcome: str | None,
-) -> TextFunction:
-    if not isinstance(function, Function):
-        schema = TextSchema.of(documents, rule)
-        function = wrapped(function, documents, target, output, schema, outcome=outcome)
-    if not isinstance(function, TextFunction):
-        raise InvalidInput(
-            "function: expected a model of texts, or propopt.wrap(model, "
-            f"data=documents), got {function!r}; limits explains rows of tables"
-        )
-    return function
 
 
 def _read_rule(words: Any, function: Any) -> WordRule:
@@ -244,25 +245,6 @@ def _read_rule(words: Any, function: Any) -> WordRule:
     return rule
 
 
-def _read_law(law: object) -> TextLaw:
-    if law is None:
-        return TextLaw()
-    if not isinstance(law, TextLaw):
-        raise InvalidInput(
-            f"law: expected a TextLaw of propopt.lime, got {type(law).__name__}"
-        )
-    return law
-
-
-def _read_most(value: object) -> int:
-    most = 0 if value == 0 else read_count(value, "max_enumerated")
-    if most > MOST_ENUMERATED:
-        raise InvalidInput(
-            f"max_enumerated: expected {MOST_ENUMERATED} words at most, got {most}"
-        )
-    return most
-
-
 # ---- From a document to what LIME tends to there: looked at first, then asked for
 
 
@@ -280,27 +262,18 @@ class DocumentTask:
 
     subject: TextSubject  # what it belongs to
     document: Document
-    value: float  # f there; NaN if it is not known
-    read: SetFunction | Reason  # what f is, as far as it is read
-    refusal: str = ""  # why LIME says nothing of it; empty if it does
-
-    @classmethod
-    def all_of(cls, subject: TextSubject, told: Told) -> list[DocumentTask]:
-        """The documents, with f there, and what f was read as and found to be."""
-        result = read_documents(subject.function, subject.documents, told)
-        tasks = []
-        for document, own in zip(subject.documents, result, strict=True):
-            refusal = own.refusal
-            if not refusal and document.n_words < 2:
-                refusal = _TOO_SHORT[document.n_words]
-            tasks.append(cls(subject, document, own.value, own.words, refusal))
-        return tasks
+    reading: DocumentReading
 
     @property
+    def refusal(self) -> str:
+        """Why LIME says nothing of it; empty if it does."""
+        return self.reading.refusal or _TOO_SHORT.get(self.document.n_words, "")
+
+    @cached_property
     def plan(self) -> SizePlan | None:
         """Which sets are sampled; None where nothing is."""
         d, n = self.document.n_words, self.subject.n_samples
-        is_read = not isinstance(self.read, Reason)
+        is_read = not isinstance(self.reading.words, Reason)
         few = d <= max(
             self.subject.max_enumerated, min(MOST_ENUMERATED, n.bit_length() - 1)
         )
@@ -311,43 +284,42 @@ class DocumentTask:
     @property
     def evaluations(self) -> int:
         """Texts that are still to be asked for."""
-        if self.refusal or not isinstance(self.read, Reason):
+        if self.refusal or not isinstance(self.reading.words, Reason):
             return 0
         plan = self.plan
         return 2**self.document.n_words if plan is None else plan.evaluations
 
     def done(self, told: Told) -> tuple[ExplainedDocument, WordMeans | None]:
         """The limits, and what they are made of."""
-        if self.refusal:
-            return self._without(self.refusal)
+        value, refusal = self.reading.value, self.refusal
         try:
-            means = self._means(told)
+            means = None if refusal else self._means(told)
         except InvalidInput as error:
-            return self._without(str(error))
+            means, refusal = None, str(error)
+        if means is None:
+            return ExplainedDocument.without(self.document, value, refusal), None
         result = limits_of(means, np.array([self.subject.law.bandwidth]))
         errors, intercept_error = result.standard_errors, result.intercept_error
+        source, read = EXACT, self.reading.words
+        if isinstance(means, SampledWords):
+            source = f"estimate ({means.plan.evaluations:,} sets of words)"
+        elif isinstance(read, Reason):
+            source = f"{EXACT} (all {2**self.document.n_words:,} sets of words)"
         limits = ExplainedDocument(
             document=self.document,
             coefficients=result.coefficients[0].copy(),
             intercept=float(result.intercept[0]),
-            value=self.value,
+            value=value,
             standard_errors=None if errors is None else errors[0].copy(),
             intercept_error=0.0 if intercept_error is None else intercept_error[0],
-            source=self._source(means),
-            reason=self.read.reason if isinstance(self.read, Reason) else "",
+            source=source,
+            reason=read.reason if isinstance(read, Reason) else "",
         )
         return limits, means
 
-    def _source(self, means: WordMeans) -> str:
-        if isinstance(means, SampledWords):
-            return f"estimate ({means.plan.evaluations:,} sets of words)"
-        if isinstance(self.read, Reason):
-            return f"{EXACT} (all {2**self.document.n_words:,} sets of words)"
-        return EXACT
-
     def _means(self, told: Told) -> WordMeans:
-        if not isinstance(self.read, Reason):
-            return self.read
+        if not isinstance(self.reading.words, Reason):
+            return self.reading.words
 
         def evaluate(bits: Truths) -> Values:
             parts = []
@@ -363,13 +335,10 @@ class DocumentTask:
         # the same numbers for all documents: answers do not depend on the others
         return estimate_words(evaluate, plan, np.random.default_rng(self.subject.seed))
 
-    def _without(self, reason: str) -> tuple[ExplainedDocument, None]:
-        return ExplainedDocument.without(self.document, self.value, reason), None
 
-
-_TOO_SHORT: Final = (
-    "there is no word in it",
-    "of one word the coefficient and the intercept cannot be told apart, as LIME "
+_TOO_SHORT: Final = {
+    0: "there is no word in it",
+    1: "of one word the coefficient and the intercept cannot be told apart, as LIME "
     "always deletes it; f less f of the text without it is its effect",
-)
+}
 """Texts of no word, and of one."""

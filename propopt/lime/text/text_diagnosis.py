@@ -30,7 +30,6 @@ from propopt.lime.single_runs import SingleRun
 from propopt.lime.text.text_reading import (
     ExplainedDocument,
     TextLaw,
-    TextMoments,
     WordCoefficients,
     announce_norms,
 )
@@ -153,11 +152,6 @@ class TextEvidence:
             asked = np.concatenate([f.present.ravel(), f.absent.ravel()])
             ignored = ~np.isin(np.arange(self.n_words), asked)
         return ignored if self.seen is None else ignored | ~self.seen.known
-
-    @cached_property
-    def moments(self) -> TextMoments:
-        """Constants of the law."""
-        return TextMoments(self.law, self.n_words)
 
     @cached_property
     def run(self) -> SingleRun | None:
@@ -327,7 +321,7 @@ _WIDER: Final = "a wider kernel, more samples, or the limits themselves"
 )
 def samples_of_texts(case: TextEvidence) -> Gauged:
     """Its number is n (E π)² / E π² over ten for each coefficient."""
-    shares = np.array([case.moments.effective_share])
+    shares = np.array([case.law.effective_share(case.n_words)])
     return counting_samples(case.n_samples, shares, case.n_words + 1, _WIDER)
 
 
@@ -340,7 +334,7 @@ def samples_of_texts(case: TextEvidence) -> Gauged:
 )
 def ridge_of_texts(case: TextEvidence) -> Gauged:
     """Its number is λ ‖Σ⁻¹‖ / n."""
-    number = PACKAGE_RIDGE * case.moments.inverse_norm / case.n_samples
+    number = PACKAGE_RIDGE * case.law.inverse_norm(case.n_words) / case.n_samples
 
     def sentence(*_: int) -> str:
         top = int(np.argmax(case.sizes))

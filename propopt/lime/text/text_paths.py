@@ -27,7 +27,6 @@ from propopt.lime.paths import (
 )
 from propopt.lime.text.text_reading import (
     TextLaw,
-    TextMoments,
     WordCoefficients,
     WordRegression,
     announce_norms,
@@ -179,12 +178,15 @@ class WordPath:
     @cached_property
     def effective_share(self) -> Values:
         """(E π)² / E π², the share of the samples that count, (M,)."""
-        return np.array([own.effective_share for own in self._moments])
+        d = self.limits.function.n_words
+        return np.array([TextLaw(nu).effective_share(d) for nu in self.bandwidths])
 
     @cached_property
     def mean_weight(self) -> Values:
         """E π, the mean weight of a sample, (M,)."""
-        return np.array([own.mean_weight for own in self._moments])
+        d = self.limits.function.n_words
+        logs = [TextLaw(nu).bits(d).log_weight[0] for nu in self.bandwidths]
+        return np.exp(np.array(logs))
 
     @cached_property
     def sign_changes(self) -> SignChanges:
@@ -196,11 +198,6 @@ class WordPath:
         function = self.limits.function
         announce_norms("signs of coefficients", [function], _ALL)
         return roots_of(_curve_of_words(TabledMeans(self.limits)), function.n_words)
-
-    @property
-    def _moments(self) -> list[TextMoments]:
-        d = self.limits.function.n_words
-        return [TextMoments(TextLaw(float(nu)), d) for nu in self.bandwidths]
 
 
 def word_path(function: SizeMeans, bandwidths: ArrayLike | None = None) -> WordPath:

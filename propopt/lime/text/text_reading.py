@@ -63,9 +63,8 @@ class TextLaw:
 
     Examples
     --------
-    >>> law = TextLaw()
-    >>> law.moments(29)[:3].round(8)
-    array([0.48441163, 0.33638798, 0.24985253])
+    >>> round(TextLaw().effective_share(29), 3)
+    0.646
     """
 
     bandwidth: float = stored(default=0.25, infinite=True)
@@ -100,23 +99,61 @@ class TextLaw:
         farther = 0.5 * (squares[:-1] - squares[-2])
         return np.append(np.exp(-farther / self.bandwidth**2), 0.0)
 
-    def moments(self, n_words: int, n_moments: int | None = None) -> Values:
-        """α_p = E[π z_1 ... z_p] for p = 0, ..., (P + 1,).
+    def bits(self, n_words: int) -> ExchangeableBits:
+        """Moments of the bits of d ≥ 2 words under the weighted law.
+
+        They hold all that Σ = E[π Z Zᵀ] of Z = (1, z_1, ..., z_d) says of samples: E π,
+        the share α_1 / α_0 of a word, and two eigenvalues of the covariance of bits
+        (Mardaoui and Garreau 2021, Propositions 8 and 9).
 
         Parameters
         ----------
         n_words : int
             d.
-        n_moments : int, optional
-            P; by default d.
+
+        Raises
+        ------
+        InvalidInput
+            If there is one word: its coefficient and the intercept are then one.
         """
-        d = n_words
-        weights = np.exp(self.log_weights(d)) / d
-        m, share, result = np.arange(d + 1.0), np.ones(d + 1), []
-        for p in range((d if n_moments is None else n_moments) + 1):
-            result.append(weights @ share)
-            share = share * np.maximum(m - p, 0.0) / max(d - p, 1)
-        return np.array(result)
+        if n_words < 2:
+            raise InvalidInput(
+                f"n_words: expected at least 2, got {n_words}: of one word its "
+                "coefficient and the intercept cannot be told apart"
+            )
+        logs = self.log_weights(n_words) - np.log(n_words)
+        return ExchangeableBits.of_sizes(logs[None])
+
+    def inverse_norm(self, n_words: int) -> float:
+        """‖Σ⁻¹‖, the largest factor by which errors of Γ grow; bounded in d.
+
+        It is inf where weights are so small that they are zero.
+
+        Parameters
+        ----------
+        n_words : int
+            d.
+        """
+        # over α_0, of [[α_0, √d α_1], [√d α_1, α_1 + (d − 1) α_2]] of determinant c_d
+        d, bits = n_words, self.bits(n_words)
+        one, apart, along = float(bits.share[0]), float(bits.apart[0]), bits.along[0]
+        last = d * one - (d - 1.0) * apart
+        largest = 0.5 * (1.0 + last + np.hypot(1.0 - last, 2.0 * np.sqrt(d) * one))
+        mean_weight = float(np.exp(bits.log_weight[0]))
+        least = mean_weight * min(apart, float(along / largest))
+        return 1.0 / least if least > 0.0 else np.inf
+
+    def effective_share(self, n_words: int) -> float:
+        """(E π)² / E π², the share of the samples that count.
+
+        Parameters
+        ----------
+        n_words : int
+            d.
+        """
+        logs = self.log_weights(n_words)
+        weights = np.exp(logs - logs.max())
+        return float(weights.sum() ** 2 / (weights**2).sum() / n_words)
 
     def draw(
         self, n_words: int, n_samples: int, rng: np.random.Generator
@@ -133,62 +170,6 @@ class TextLaw:
         deleted = rng.integers(1, n_words + 1, n_samples)
         weights = np.exp(self.log_weights(n_words))[n_words - deleted]
         return random_sets(n_words, n_words - deleted, rng), weights
-
-
-# ---- The constants of LIME on texts: moments of words that are kept
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class TextMoments:
-    """What Σ = E[π Z Zᵀ] of Z = (1, z_1, ..., z_d) says of samples.
-
-    Bits are exchangeable, so that all is in E π, the share α_1 / α_0 of a word, and two
-    eigenvalues of the covariance of bits (Mardaoui and Garreau 2021, Propositions 8 and
-    9).
-    """
-
-    law: TextLaw  # how words are deleted
-    n_words: int  # d ≥ 2
-
-    def __post_init__(self) -> None:
-        if self.n_words < 2:
-            raise InvalidInput(
-                f"n_words: expected at least 2, got {self.n_words}: of one word its "
-                "coefficient and the intercept cannot be told apart"
-            )
-
-    @cached_property
-    def bits(self) -> ExchangeableBits:
-        """The same as moments of bits under the weighted law."""
-        logs = self.law.log_weights(self.n_words) - np.log(self.n_words)
-        return ExchangeableBits.of_sizes(logs[None])
-
-    @property
-    def mean_weight(self) -> float:
-        """α_0 = E π."""
-        return float(np.exp(self.bits.log_weight[0]))
-
-    @property
-    def inverse_norm(self) -> float:
-        """‖Σ⁻¹‖, the largest factor by which errors of Γ grow; bounded in d.
-
-        It is inf where weights are so small that they are zero.
-        """
-        # over α_0, of [[α_0, √d α_1], [√d α_1, α_1 + (d − 1) α_2]] of determinant c_d
-        d, one = self.n_words, float(self.bits.share[0])
-        apart = float(self.bits.apart[0])
-        last = d * one - (d - 1.0) * apart
-        largest = 0.5 * (1.0 + last + np.hypot(1.0 - last, 2.0 * np.sqrt(d) * one))
-        least = self.mean_weight * min(apart, float(self.bits.along[0] / largest))
-        return 1.0 / least if least > 0.0 else np.inf
-
-    @property
-    def effective_share(self) -> float:
-        """(E π)² / E π², the share of the samples that count."""
-        logs = self.law.log_weights(self.n_words)
-        weights = np.exp(logs - logs.max())
-        return float(weights.sum() ** 2 / (weights**2).sum() / self.n_words)
 
 
 # ---- What LIME on a text tends to, exactly, from the means of f over sets of one size

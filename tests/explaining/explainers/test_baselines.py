@@ -146,7 +146,7 @@ def test_the_draws_of_a_point_do_not_depend_on_later_points(X: Points) -> None:
         (Lime, {"scale": 1.0, "ridge": -1.0}, r"ridge: expected a finite number >= 0"),
         (LimePackage, {"n_samples": 1}, r"n_samples: expected at least 2"),
         (LimePackage, {"kernel_width": -1}, r"kernel_width"),
-        (LimePackage, {"units": "grad"}, r"units: expected 'output' or 'gradient'"),
+        (LimePackage, {"units": "grad"}, r"units: expected 'gradient' or 'output'"),
         (LimePackage, {"units": "gradient"}, r"need discretize=False"),
         (LimePackage, {"sample_around": True}, r"need discretize=False"),
         (LimePackage, {"background": [1.0]}, r"background: expected 2 dimensions"),

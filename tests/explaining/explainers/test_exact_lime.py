@@ -234,8 +234,8 @@ def test_the_package_scatters_around_it():
     [
         ({"kernel_width": 0.0}, r"kernel_width: expected a number > 0"),
         ({"n_bins": 1}, r"n_bins: expected at least 2"),
-        ({"weights": "equal"}, r"weights: expected one of frequency, uniform"),
-        ({"units": "slopes"}, r"units: expected one of gradient, output"),
+        ({"weights": "equal"}, r"weights: expected 'frequency' or 'uniform'"),
+        ({"units": "slopes"}, r"units: expected 'gradient' or 'output'"),
         ({"law": "normal"}, r"law: expected 'tabular', 'gaussian' or a law of po"),
         ({"law": "gaussian", "weights": "uniform"}, r"weights: the gaussian law has"),
         ({"n_samples": 0}, r"n_samples: expected an integer >= 1"),

@@ -36,13 +36,6 @@ def test_tree(case):
     np.testing.assert_allclose(result.coefficients[0], expected, rtol=0, atol=digits)
 
 
-def test_moments():
-    result = TextLaw(0.25).moments(29)
-    known = [0.48441163, 0.33638798, 0.24985253, 0.19419235, 0.15584646, 0.12803622]
-    np.testing.assert_allclose(result[:6], known, rtol=0, atol=5e-9)
-    assert result[-1] == 0.0
-
-
 def test_extreme_bandwidth_is_leaving_one_out():
     # ν → 0: β_j = 2 E_(d−1) f − E_(d−2) f − f(ξ less w_j)
     result = WordRegression(tree(29)).at(np.array([0.005]))

@@ -7,7 +7,7 @@ import pytest
 
 from papers.lime.text_constants import TextConstants
 from propopt.base.errors import InvalidInput
-from propopt.lime.text.text_reading import TextLaw, TextMoments
+from propopt.lime.text.text_reading import TextLaw
 
 
 WIDTHS = [0.05, 0.1, 0.25, 0.35, 1.0, 10.0, np.inf]
@@ -17,6 +17,7 @@ def test_reference_values():
     quarter = TextConstants(TextLaw(0.25), 29)
     alphas = [0.48441163, 0.33638798, 0.24985253, 0.19419235, 0.15584646, 0.12803622]
     np.testing.assert_allclose(quarter.alphas(5), alphas, rtol=0, atol=5e-9)
+    assert quarter.alphas()[-1] == 0.0
     assert quarter.c == pytest.approx(0.27028198, abs=5e-9)
     known = [27.12818171, -1.24458160, 11.21927719, -0.33667971]
     np.testing.assert_allclose(quarter.sigmas, known, rtol=0, atol=5e-9)
@@ -96,14 +97,14 @@ def test_nothing_cancels(case):
 @pytest.mark.parametrize("d", [5, 29])
 def test_norms_are_those_of_the_matrix(d, nu):
     values = np.linalg.eigvalsh(TextConstants(TextLaw(nu), d).matrix)
-    norm = TextMoments(TextLaw(nu), d).inverse_norm
+    norm = TextLaw(nu).inverse_norm(d)
     assert norm == pytest.approx(1 / values[0], rel=1e-4)
 
 
 def test_norms_are_bounded_in_the_number_of_words():
-    assert TextMoments(TextLaw(0.25), 500).inverse_norm == pytest.approx(26.1, abs=0.05)
-    assert TextMoments(TextLaw(10.0), 500).inverse_norm == pytest.approx(6.0, abs=0.05)
-    assert TextMoments(TextLaw(0.25), 20000).inverse_norm < 26.5
+    assert TextLaw(0.25).inverse_norm(500) == pytest.approx(26.1, abs=0.05)
+    assert TextLaw(10.0).inverse_norm(500) == pytest.approx(6.0, abs=0.05)
+    assert TextLaw(0.25).inverse_norm(20000) < 26.5
 
 
 def test_many_words_tend_to_integrals():
@@ -117,13 +118,13 @@ def test_many_words_tend_to_integrals():
     ("nu", "share"), [(0.05, 0.154), (0.1, 0.304), (0.25, 0.646), (0.35, 0.788)]
 )
 def test_effective_shares(nu, share):
-    result = TextMoments(TextLaw(nu), 29).effective_share
+    result = TextLaw(nu).effective_share(29)
     assert result == pytest.approx(share, abs=5e-4)
 
 
 def test_one_word_is_refused():
     with pytest.raises(InvalidInput, match="at least 2"):
-        TextMoments(TextLaw(), 1)
+        TextLaw().bits(1)
 
 
 @pytest.mark.parametrize("bandwidth", [0, -0.25, np.nan, 1e-200, 1e200, "wide", None])
