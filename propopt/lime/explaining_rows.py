@@ -14,7 +14,7 @@ from propopt.functions import Function
 from propopt.functions.jumps import allowed_difference, precision_of
 from propopt.functions.outputs import Output, Target
 from propopt.functions.texts import TextFunction
-from propopt.functions.wrapping import KnownTable, wrapped_and_told
+from propopt.functions.wrapping import wrapped_and_told
 from propopt.laws.data_law import Reference
 from propopt.lime.explanation import (
     EXACT_LIMITS,
@@ -95,8 +95,8 @@ def limits(
     >>> lime.source
     'estimate (1,000 samples of the weighted law)'
     """
-    f, told = _function_of(function, X, data, target, output, outcome)
-    subject = _subject_of(f, told, X, law, data, n_samples, rng)
+    choice = target, output, outcome
+    subject = _subject_of(function, X, law, data, choice, n_samples, rng)
     return explanation_of_subject(subject, progress=progress)
 
 
@@ -159,8 +159,8 @@ class LimeExplainer:
         n_samples: int = 5000,
         rng: int | np.random.Generator | None = 0,
     ) -> None:
-        f, told = _function_of(model, data, data, target, output, outcome)
-        own = _subject_of(f, told, data, law, data, n_samples, rng)
+        choice = target, output, outcome
+        own = _subject_of(model, data, law, data, choice, n_samples, rng)
         self._subject = own
         self._rows = own.reference[:: -(-len(own.reference) // _ASKED)]
         self._answers = own.function.value_at(self._rows, own.labels.of_columns())
@@ -190,19 +190,6 @@ class LimeExplainer:
         rows = np.concatenate([points, self._rows])
         result = f.value_at(rows, labels.of_columns())
         values, answers = result[: len(points)], result[len(points) :]
-        self._refuse_changed(answers)
-        subject = subject.at(points, labels)
-        read = subject.products
-        if isinstance(read, SumOfProducts):
-            quick = read if f.boxes is None else f.boxes  # values are found faster
-            errors = np.abs(quick.value(points) - values)
-            allowed = allowed_difference(result, read.tolerance, precision_of(result))
-            if (errors > allowed[: len(points)]).any():
-                read = checked_products(f, points[:0], points, labels)
-                subject = replace(subject, products=read)
-        return explanation_of_subject(subject, values, progress=progress)
-
-    def _refuse_changed(self, answers: Values) -> None:
         known = self._answers
         allowed = _SAME * max(float(np.ptp(known)), float(np.abs(known).max()))
         changed = int((np.abs(answers - known) > allowed).sum())
@@ -212,6 +199,16 @@ class LimeExplainer:
                 f"{changed} of {len(known)} rows of data that were asked; make "
                 "po.lime.LimeExplainer(model, data) anew"
             )
+        subject = subject.at(points, labels)
+        read = subject.products
+        if isinstance(read, SumOfProducts):
+            quick = read if f.boxes is None else f.boxes  # values are found faster
+            errors = np.abs(quick.value(points) - values)
+            allow = allowed_difference(result, read.tolerance, precision_of(result))
+            if (errors > allow[: len(points)]).any():
+                read = checked_products(f, points[:0], points, labels)
+                subject = replace(subject, products=read)
+        return explanation_of_subject(subject, values, progress=progress)
 
 
 _ASKED: Final = 20
@@ -221,41 +218,36 @@ _SAME: Final = 1e-6
 """Of its answers: some models sum in another order for other batches."""
 
 
-def _function_of(
+def _subject_of(
     function: Any,
     X: Any,
+    law: LimeLaw | None,
     data: Any,
-    target: Target,
-    output: Output,
-    outcome: str | None,
-) -> tuple[Function, KnownTable]:
-    """The function of a table, and that table; documents are refused."""
+    choice: tuple[Target, Output, str | None],
+    n_samples: int,
+    rng: int | np.random.Generator | None,
+) -> LimeSubject:
+    """A function that is read, a law, and rows of a table; documents are refused."""
     if is_documents(X) or isinstance(function, TextFunction):
         raise InvalidInput(
             "X: words of documents are deleted, not put into bins; "
             "po.lime.text_limits(model, documents) is for them"
         )
     model_data = None if isinstance(function, Function) else data
-    return wrapped_and_told(function, X, target, output, model_data, outcome=outcome)
-
-
-def _subject_of(
-    f: Function,
-    told: KnownTable,
-    X: Any,
-    law: LimeLaw | None,
-    data: Any,
-    n_samples: int,
-    rng: int | np.random.Generator | None,
-) -> LimeSubject:
-    """A function that was read, a law, and rows."""
+    target, output, outcome = choice
+    f, told = wrapped_and_told(function, X, target, output, model_data, outcome=outcome)
     points, labels = told.read(f, X, "X")
     table, label = (X, "X") if data is None else (data, "data")
     rows, names = told.read(f, table, label)
     own_law = law is None
     if law is None:
         law = _law_of(f, table, label, rows, names)
-    law = _read_law(law).aligned(labels, points.shape[1])
+    if not isinstance(law, LimeLaw):
+        raise InvalidInput(
+            "law: expected a law of propopt.lime, such as TabularLaw.from_data(data), "
+            f"got {type(law).__name__}"
+        )
+    law = law.aligned(labels, points.shape[1])
     reference = Reference.of_points(rows, names, f.schema)
     return LimeSubject(
         function=f,
@@ -278,15 +270,21 @@ def explanation_of_subject(
     subject, result = limits_or_estimates(subject, progress)
     if values is None:
         values = subject.function.value_at(subject.points, subject.labels)
-    _check_size(values)
-    errors = result.standard_errors
-    law = subject.law
+    largest = float(np.abs(values).max())
+    if largest > _LARGEST:
+        raise InvalidInput(
+            f"function: a value of {largest:.3g} has no square; divide the output by a "
+            "constant"
+        )
+    law, errors, source = subject.law, result.standard_errors, EXACT_LIMITS
+    if errors is not None:
+        source = f"estimate ({subject.n_draws:,} samples of the weighted law)"
     as_package = isinstance(law, TabularLaw)
     return LimeExplanation(
         coefficients=result.coefficients,
         intercept=result.intercept,
         standard_errors=errors,
-        source=EXACT_LIMITS if errors is None else _source(subject),
+        source=source,
         reason=subject.reason,
         alpha=result.alpha,
         log_weight=result.log_weight,
@@ -307,27 +305,8 @@ def explanation_of_subject(
     )
 
 
-def _check_size(values: Values) -> None:
-    largest = float(np.abs(values).max())
-    if largest > _LARGEST:
-        raise InvalidInput(
-            f"function: a value of {largest:.3g} has no square; divide the output by a "
-            "constant"
-        )
-
-
 _LARGEST: Final = 1e140
 """Variances of such values are still floats."""
-
-
-def _read_law(law: object) -> LimeLaw:
-    """``law`` if it is one; the error names what would do."""
-    if not isinstance(law, LimeLaw):
-        raise InvalidInput(
-            "law: expected a law of propopt.lime, such as TabularLaw.from_data(data), "
-            f"got {type(law).__name__}"
-        )
-    return law
 
 
 def _law_of(
@@ -343,7 +322,3 @@ def _law_of(
         return TabularLaw.from_data(table)
     columns = columns_of(points, labels.feature_names(points.shape[1]), f.schema)
     return TabularLaw.of(columns, labels=labels.of_columns())
-
-
-def _source(subject: LimeSubject) -> str:
-    return f"estimate ({subject.n_draws:,} samples of the weighted law)"

@@ -14,7 +14,7 @@ from propopt.base.html import HighlightedText, MarkedText, highlighted
 from propopt.functions.texts import TextFunction
 from propopt.lime.text.text_explanation import (
     TextLimeExplanation,
-    highlighted_rows,
+    marked,
     spans_of,
 )
 from propopt.results.certain import plural
@@ -96,7 +96,13 @@ def highlight(
     most = read_count(max_rows, "max_rows")
     if isinstance(explanation, TextLimeExplanation):
         indices = _places(rows, explanation.labels, len(explanation.rows), most)
-        return highlighted_rows(explanation, indices, n_words=count)
+        return highlighted(
+            [marked(explanation, n) for n in indices],
+            f"LIME on texts, its limits: {explanation.size_in_words}",
+            explanation.units,
+            list(explanation.claims()),
+            count,
+        )
     result = explanation_of(explanation, "given")
     texts = _texts(result, documents)
     indices = _places(rows, result.labels, len(texts), most)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -11,12 +11,11 @@ from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike
 from scipy.optimize import isotonic_regression
 
-from propopt.base.arrays import Array, Positions, Values
+from propopt.base.arrays import Array, Positions
 from propopt.base.checks import did_you_mean, read_count
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.text import drawn
 from propopt.lime.explanation import LimeExplanation
-from propopt.lime.paths import BandwidthPath
 from propopt.lime.profiles import cell_coefficients
 from propopt.lime.text.text_explanation import TextLimeExplanation
 from propopt.lime.text.text_paths import WordPath
@@ -61,7 +60,16 @@ def _title(explanation: AnyLime, n: int) -> str:
     )
 
 
-def _place(names: Sequence[str], feature: str | int, label: str, where: str) -> int:
+def _features(explanation: LimeExplanation) -> tuple[str, ...]:
+    return explanation.labels.feature_names(explanation.shape[1])
+
+
+def _place(
+    names: Sequence[str],
+    feature: str | int,
+    label: str = "feature",
+    where: str = "column {}",
+) -> int:
     """Where a column or word stands, by its name or its position."""
     if feature in names:
         return names.index(str(feature))
@@ -71,11 +79,6 @@ def _place(names: Sequence[str], feature: str | int, label: str, where: str) -> 
         f"{label}: there is no {where.format(repr(feature))}"
         f"{did_you_mean(feature, names)}; there are {listed(names)}"
     )
-
-
-def _column(explanation: LimeExplanation, feature: str | int) -> int:
-    names = explanation.labels.feature_names(explanation.shape[1])
-    return _place(names, feature, "feature", "column {}")
 
 
 # ---- Coefficients of two columns in each cell, as arrows
@@ -125,7 +128,8 @@ def lime_map(
     'bin of x0'
     """
     subject = explanation.asked("lime_map")
-    pair = _column(explanation, first), _column(explanation, second)
+    features = _features(explanation)
+    pair = _place(features, first), _place(features, second)
     if pair[0] == pair[1]:
         raise InvalidInput("lime_map: expected two columns, got one twice")
     point = subject.points[[explanation.position(row)]]
@@ -160,7 +164,6 @@ def lime_map(
         width=0.006,
         zorder=3,
     )
-    features = explanation.labels.feature_names(explanation.shape[1])
     names = [drawn(shortened(features[j], 30)) for j in pair]
     words = [[drawn(shortened(bin, 24)) for bin in column.bins] for column in columns]
     axes.set_xticks(np.arange(wide), words[0], rotation=30, ha="right")
@@ -206,28 +209,48 @@ _POINTS: Final = 9.0
 
 def _draw_path(
     explanation: AnyLime,
-    n: int,
-    path: BandwidthPath | WordPath,
-    widths: Values,  # shape (M,)
-    shown: Mapping[int, str],  # names of columns, or words
-    own: tuple[float, str],  # the width of the law, and what it is called
+    row: Hashable | None,
+    widths: ArrayLike | None,
+    chosen: Sequence[str | int] | None,  # columns, or words
+    count: int,  # of those that are largest somewhere, where none are chosen
     ax: Axes | None,
-    errors: Array | None = None,  # shape (M, D)
 ) -> Axes:
     """Curves of some columns, circles at changes of sign, and bands of two errors."""
+    path, n = explanation.path(row, widths), explanation.position(row)
+    errors: Array | None = None
+    if isinstance(path, WordPath):
+        grid, errors = path.bandwidths, path.standard_errors
+    else:
+        grid = path.widths
+    if isinstance(explanation, TextLimeExplanation):
+        names, label, where = (
+            explanation.rows[n].words,
+            "words",
+            "word {} in the document",
+        )
+        own, noun = explanation.law.bandwidth, "bandwidth"
+    else:
+        names, label, where = _features(explanation), "feature", "column {}"
+        own, noun = explanation.law.kernel_width, "width"
+    if chosen is None:
+        sizes = np.abs(path.coefficients).max(axis=0)
+        largest_first = np.argsort(-sizes, kind="stable")[:count]
+        shown = [j for j in largest_first.tolist() if sizes[j] > 0.0]
+    else:
+        shown = [_place(names, one, label, where) for one in chosen]
     axes, changes = given_or_new(ax, 6.8, 3.9), path.sign_changes
     ends: list[tuple[float, str, str]] = []
-    for k, (j, name) in enumerate(shown.items()):
+    for k, j in enumerate(shown):
         colour = _COLOURS[k % len(_COLOURS)]
         style = _STYLES[k // len(_COLOURS) % len(_STYLES)]
-        label, curve = drawn(shortened(name, _NAME)), path.coefficients[:, j]
-        axes.plot(widths, curve, color=colour, linestyle=style, label=label)
-        ends.append((float(curve[-1]), label, colour))
+        name, curve = drawn(shortened(names[j], _NAME)), path.coefficients[:, j]
+        axes.plot(grid, curve, color=colour, linestyle=style, label=name)
+        ends.append((float(curve[-1]), name, colour))
         if errors is not None:
             low, high = curve - 2.0 * errors[:, j], curve + 2.0 * errors[:, j]
-            axes.fill_between(widths, low, high, color=colour, alpha=0.15, linewidth=0)
+            axes.fill_between(grid, low, high, color=colour, alpha=0.15, linewidth=0)
         roots = changes[j].crossings
-        inside = roots[(roots >= widths[0]) & (roots <= widths[-1])]
+        inside = roots[(roots >= grid[0]) & (roots <= grid[-1])]
         axes.plot(
             inside,
             np.zeros(len(inside)),
@@ -240,12 +263,12 @@ def _draw_path(
     axes.axhline(0.0, color="0.3", linewidth=0.8)
     axes.margins(x=0.0)
     _name_ends(axes, ends)
-    if np.isfinite(own[0]):
-        axes.axvline(own[0], color="0.45", linestyle=":", linewidth=1.0)
+    if np.isfinite(own):
+        axes.axvline(own, color="0.45", linestyle=":", linewidth=1.0)
         axes.text(
-            own[0],
+            own,
             1.0,
-            f"{own[1]} of the law",
+            f"{noun} of the law",
             transform=axes.get_xaxis_transform(),
             ha="center",
             va="bottom",
@@ -253,8 +276,8 @@ def _draw_path(
             color="0.35",
         )
     axes.set_xscale("log")
-    label = drawn(shortened(explanation.explained_in_words, 40))
-    axes.set(ylabel=f"LIME coefficient,\n{label}")
+    explained = drawn(shortened(explanation.explained_in_words, 40))
+    axes.set(ylabel=f"LIME coefficient,\n{explained}")
     framed(axes)
     axes.set_title(_title(explanation, n), fontsize="medium", pad=16)
     return axes
@@ -286,13 +309,6 @@ def _name_ends(axes: Axes, ends: list[tuple[float, str, str]]) -> None:
             annotation_clip=False,
             arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.6},
         )
-
-
-def _largest_curves(curves: Array, count: int) -> list[int]:
-    """Columns of curves (M, D) that are largest somewhere, without those of zeros."""
-    sizes = np.abs(curves).max(axis=0)
-    order = np.argsort(-sizes, kind="stable")[:count]
-    return [j for j in order.tolist() if sizes[j] > 0.0]
 
 
 # ---- Coefficients over kernel widths, and where they change their sign
@@ -345,23 +361,8 @@ def lime_path(
     >>> axes.get_xscale()
     'log'
     """
-    path = explanation.path(row, widths)
     count = read_count(n_features, "n_features")
-    shown = (
-        _largest_curves(path.coefficients, count)
-        if features is None
-        else [_column(explanation, feature) for feature in features]
-    )
-    names = explanation.labels.feature_names(explanation.shape[1])
-    axes = _draw_path(
-        explanation,
-        explanation.position(row),
-        path,
-        path.widths,
-        {j: names[j] for j in shown},
-        (explanation.law.kernel_width, "width"),
-        ax,
-    )
+    axes = _draw_path(explanation, row, widths, features, count, ax)
     axes.set(xlabel="kernel width")
     return axes
 
@@ -417,7 +418,9 @@ def lime_profile(
     """
     n = explanation.position(row)
     beta = explanation.coefficients[n]
-    j = int(np.abs(beta).argmax()) if feature is None else _column(explanation, feature)
+    features, j = _features(explanation), int(np.abs(beta).argmax())
+    if feature is not None:
+        j = _place(features, feature)
     subject = explanation.asked("lime_profile")
     point, column = subject.points[[n]], subject.law.columns[j]
     means, words = subject.profiles(point)[j][0], column.bins
@@ -430,7 +433,6 @@ def lime_profile(
         np.arange(len(means)), means - others, bottom=others, width=0.7, color=colours
     )
     axes.axhline(others, color="0.3", linewidth=1.0, linestyle="--")
-    features = explanation.labels.feature_names(explanation.shape[1])
     name = drawn(shortened(features[j], 30))
     axes.set_ylabel(f"mean {drawn(shortened(explanation.explained_in_words, 40))}")
     axes.set_xlabel(f"bin of {name}")
@@ -699,22 +701,7 @@ def lime_word_path(
     >>> axes.get_xscale(), axes.texts[0].get_text()
     ('log', 'a')
     """
-    path, n = explanation.path(row, bandwidths), explanation.position(row)
-    own, count = explanation.rows[n].words, read_count(n_words, "n_words")
-    shown = (
-        _largest_curves(path.coefficients, count)
-        if words is None
-        else [_place(own, word, "words", "word {} in the document") for word in words]
-    )
-    axes = _draw_path(
-        explanation,
-        n,
-        path,
-        path.bandwidths,
-        {j: own[j] for j in shown},
-        (explanation.law.bandwidth, "bandwidth"),
-        ax,
-        path.standard_errors,
-    )
+    count = read_count(n_words, "n_words")
+    axes = _draw_path(explanation, row, bandwidths, words, count, ax)
     axes.set(xlabel="bandwidth ν; the package's kernel width is 100 ν")
     return axes

@@ -24,7 +24,7 @@ def test_bounds_of_constants_hold(d, nu):
     assert (alphas <= bounds.highest_alphas + 1e-15).all()
     assert bounds.lowest_apart <= own.apart
     assert bounds.lowest_c <= own.c
-    assert own.own.inverse_norm <= bounds.highest_inverse_norm
+    assert own.law.inverse_norm(d) <= bounds.highest_inverse_norm
 
 
 def test_published_numbers():

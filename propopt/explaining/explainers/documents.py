@@ -15,13 +15,11 @@ from propopt.explaining.explainers.baseline import (
     WordsFound,
 )
 from propopt.functions.texts import DocumentFunction, TextFunction
-from propopt.laws.draws import N_BLOCKS
 from propopt.laws.perturbations import shapley_blocks
 from propopt.laws.regressions import Neighbourhood
 from propopt.lime.text.text_package import TEXT_WIDTH, package_run
 from propopt.lime.text.text_reading import TextLaw, enumerated_words, read_documents
 from propopt.structures.subsets.conjunctions import MOST_ENUMERATED
-from propopt.structures.subsets.sets import SetFunction
 from propopt.structures.subsets.words import word_shapley
 from propopt.tables.documents import Document, PatternWords
 
@@ -115,46 +113,28 @@ class DocumentShapley:
         function: TextFunction,
         documents: Sequence[Document],
         rng: np.random.Generator,
-        n_pairs: int = N_PAIRS,
     ) -> list[DocumentShapley]:
         """Exactly where f is read, and where all sets cost no more than draws do."""
-        result = read_documents(function, documents)
-        for reading in result:
+        readings = read_documents(function, documents)
+        for reading in readings:
             reading.refuse()
-        return [
-            cls._of(function, document, reading.words, rng, n_pairs)
-            for document, reading in zip(documents, result, strict=True)
-        ]
-
-    @classmethod
-    def _of(
-        cls,
-        function: TextFunction,
-        document: Document,
-        read: SetFunction | Reason,
-        rng: np.random.Generator,
-        n_pairs: int,
-    ) -> DocumentShapley:
-        d = document.n_words
-        if d == 0:
-            return cls(np.zeros(0), READ)
-        if not isinstance(read, Reason):
-            return cls(word_shapley(read), READ)
-        if d <= MOST_ENUMERATED and 2**d <= n_draws(d, n_pairs):
-            every = enumerated_words(function, document)
-            return cls(word_shapley(every), ALL_SETS, reason=read.reason)
-        at = function.of_document(document)
-        nothing, text = np.zeros((1, d)), np.ones((1, d))
-        blocks = shapley_blocks(at.value_at, nothing, text, rng, n_pairs)[:, 0]
-        return cls(blocks.mean(axis=0), ORDERS, blocks, read.reason)
-
-
-READ: Final = "exact"
-ALL_SETS: Final = "exact (all sets of words)"
-ORDERS: Final = "orders of the words"
-
-
-def n_draws(n_words: int, n_pairs: int = N_PAIRS) -> int:
-    """Texts that orders of so many words ask for."""
-    pairs = N_BLOCKS * -(-n_pairs // N_BLOCKS)
-    return 2 * pairs * max(n_words - 1, 0) + 2
+        result = []
+        for document, reading in zip(documents, readings, strict=True):
+            d, read = document.n_words, reading.words
+            # orders ask for each text on their way, and share both ends
+            n_draws = 2 * N_PAIRS * (d - 1) + 2
+            if d == 0:
+                own = cls(np.zeros(0), "exact")
+            elif not isinstance(read, Reason):
+                own = cls(word_shapley(read), "exact")
+            elif d <= MOST_ENUMERATED and 2**d <= n_draws:
+                values = word_shapley(enumerated_words(function, document))
+                own = cls(values, "exact (all sets of words)", reason=read.reason)
+            else:
+                at = function.of_document(document)
+                nothing, text = np.zeros((1, d)), np.ones((1, d))
+                blocks = shapley_blocks(at.value_at, nothing, text, rng, N_PAIRS)[:, 0]
+                source = "orders of the words"
+                own = cls(blocks.mean(axis=0), source, blocks, read.reason)
+            result.append(own)
+        return result

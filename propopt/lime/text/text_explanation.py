@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from propopt.base.arrays import Array, Positions, Values
 from propopt.base.declared import left, stored
 from propopt.base.errors import InvalidInput, Refused
-from propopt.base.html import HighlightedText, MarkedText, highlighted, marked_html
+from propopt.base.html import MarkedText, marked_html
 from propopt.functions.texts import TextFunction
 from propopt.lime.diagnosis.evidence import LimeFinding, QuietRule
 from propopt.lime.explanation import LimeResult, ends_of
@@ -49,22 +49,8 @@ from propopt.tables.frames import Labels
 # ---- What is shown of LIME on texts: highlighted words for notebooks
 
 
-def highlighted_rows(
-    explanation: TextLimeExplanation,
-    rows: Sequence[int],
-    n_words: int = 10,
-) -> HighlightedText:
-    """Documents with their words in shades, on one scale, and tables of the numbers."""
-    return highlighted(
-        [_marked(explanation, n) for n in rows],
-        f"LIME on texts, its limits: {explanation.size_in_words}",
-        explanation.units,
-        list(explanation.claims()),
-        n_words,
-    )
-
-
-def _marked(explanation: TextLimeExplanation, n: int) -> MarkedText:
+def marked(explanation: TextLimeExplanation, n: int) -> MarkedText:
+    """A document with its words in shades, and what is known of it."""
     row = explanation.rows[n]
     facts = [f"f = {row.value:.4g}"]
     if row.is_known:
@@ -532,7 +518,7 @@ class TextLimeExplanation(
                 "rest": f"; {plural(more, 'more document')} not shown" if more else "",
                 "proof": filter(None, proof),
                 "settings": {"not exact because": why} if why else {},
-                "inside": marked_html([_marked(self, k) for k in shown], self.units),
+                "inside": marked_html([marked(self, k) for k in shown], self.units),
             },
         )
 
