@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from propopt.base.arrays import Array, Attributions, Points, Positions, Values
-from propopt.base.cards import N_FEATURES, Card, CardRow
+from propopt.base.cards import N_FEATURES, Card, CardRow, others_in_words
 from propopt.base.checks import (
     known_word,
     read_count,
@@ -98,27 +98,6 @@ def ends_of(middle: Array, deviations: Array, level: float = SHARE_OF_RUNS) -> A
     """Both ends of an interval by the normal law, (..., 2)."""
     reach = float(ndtri(0.5 + 0.5 * level)) * deviations
     return np.stack([middle - reach, middle + reach], axis=-1)
-
-
-def _largest_on_card(
-    names: Sequence[str], values: Values, intervals: Array
-) -> tuple[list[CardRow], str]:
-    """The largest numbers, with intervals (d, 2), and a sentence on the others."""
-    sizes = np.abs(values)
-    order = np.argsort(-sizes, kind="stable")
-    rows = [
-        CardRow(
-            name=names[j],
-            value=float(values[j]),
-            interval=(float(intervals[j, 0]), float(intervals[j, 1])),
-        )
-        for j in order[:N_FEATURES].tolist()
-    ]
-    others = order[N_FEATURES:]
-    if len(others) == 0:
-        return rows, ""
-    words = "1 other, " if len(others) == 1 else f"{len(others)} others, at most "
-    return rows, f"{words}{sizes[others].max():.3g} in size"
 
 
 # ---- What results of tables and of documents share
@@ -469,6 +448,8 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
         names, places = self.row_names, np.repeat(range(len(own)), list(map(len, own)))
 
         def joined(parts: Any) -> Array:
+            if isinstance(parts, np.ndarray):
+                return parts.ravel()
             return np.concatenate([*parts, np.empty(0)])
 
         known = {
@@ -493,7 +474,7 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
         """
         count, n = read_count(k, "k"), self.position(row)
         frame = self.of_rows([self.row_names[n]]).to_frame()
-        order = np.argsort(-frame["coefficient"].abs().to_numpy(), kind="stable")
+        order = [j for j, _ in self._largest_first(n)]
         return frame.iloc[order[:count]].reset_index(drop=True)
 
     def as_list(self, row: Hashable | None = None) -> list[tuple[str, float]]:
@@ -501,8 +482,9 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
 
         Names are those of words, or of columns with their bins.
         """
-        names = self._names(self.position(row))
-        return [(names[j], weight) for j, weight in self.as_map(row)[1]]
+        n = self.position(row)
+        names = self._names(n)
+        return [(names[j], weight) for j, weight in self._largest_first(n)]
 
     def as_map(self, row: Hashable | None = None) -> dict[int, list[tuple[int, float]]]:
         """Under the key 1 positions and coefficients, the largest first.
@@ -510,9 +492,13 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
         Words are numbered in the order in which they first come, as ``lime`` does it;
         of equal coefficients the first comes first.
         """
-        own = cast("Any", self.coefficients)[self.position(row)]
+        return {1: self._largest_first(self.position(row))}
+
+    def _largest_first(self, n: int) -> list[tuple[int, float]]:
+        """Positions and coefficients of a row."""
+        own = cast("Any", self.coefficients)[n]
         order = np.argsort(-np.abs(own), kind="stable").tolist()
-        return {1: [(j, float(own[j])) for j in order]}
+        return [(j, float(own[j])) for j in order]
 
     def __repr__(self) -> str:
         """One line."""
@@ -531,9 +517,9 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
             the first that LIME says something of.
         """
         n, ends, told = self._on_card(row)
-        own = cast("Any", self.coefficients)[n]
-        names = self._names(n) if np.isfinite(own).all() else ()
-        rows, others = _largest_on_card(names, own[: len(names)], ends)
+        names, pairs = self._names(n), self._largest_first(n)
+        if any(np.isnan(weight) for _, weight in pairs):
+            pairs = []  # LIME says nothing of it
         proof = list(told.pop("proof"))
         if np.isfinite(ends).any():
             proof.append(
@@ -546,8 +532,11 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
                 "what LIME finds with ever more samples: by how much the output is "
                 f"higher with each {self._compared}, in {self.units}{told.pop('rest')}"
             ),
-            rows=rows,
-            rest=others,
+            rows=[
+                CardRow(name=names[j], value=weight, interval=(*ends[j].tolist(),))
+                for j, weight in pairs[:N_FEATURES]
+            ],
+            rest=others_in_words(weight for _, weight in pairs[N_FEATURES:]),
             proof=" · ".join(proof),
             settings={
                 **of_all,
