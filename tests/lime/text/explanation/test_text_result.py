@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 
 import numpy as np
@@ -65,47 +64,21 @@ def test_it_is_a_result(lime):
     assert lime.names == ("p", "q", "r", "s")
 
 
-def test_the_surrogate_at_a_document_is_the_sum(lime):
-    row = lime.rows[0]
-    assert row.at_row == pytest.approx(row.intercept + row.coefficients.sum())
-    assert lime.at_row[0] == row.at_row
-    assert lime.local_gap[0] == pytest.approx(lime.values[0] - row.at_row)
-
-
-def test_lists_are_those_of_the_package(lime):
-    order = lime.as_map("p")[1]
-    weights = [weight for _, weight in order]
-    assert sorted(map(abs, weights), reverse=True) == [abs(w) for w in weights]
-    names = [lime.rows[0].words[j] for j, _ in order]
-    assert lime.as_list("p") == list(zip(names, weights, strict=True))
-    assert lime.as_list() == lime.as_list("p")
-    with pytest.raises(InvalidInput, match="there is no row 'z'"):
-        lime.as_list("z")
-
-
 def test_the_table_has_a_line_for_each_word_of_each_document(lime):
     frame = lime.to_frame()
     assert frame["document"].tolist() == ["p"] * 5 + ["r"] * 16 + ["s"] * 2
     assert frame["word"].tolist()[:5] == ["good", "food", "b", "fair", "price"]
     assert frame["count"].tolist()[0] == 2
     own = frame[frame["document"] == "r"]
-    assert own["coefficient"].tolist() == lime.rows[2].coefficients.tolist()
     assert own["standard_error"].tolist() == lime.rows[2].errors.tolist()
     assert (own["standard_error"] > 0.0).any()
     assert (frame[frame["document"] == "p"]["standard_error"] == 0.0).all()
-    assert own["single_run_sd"].tolist() == lime.noise()[2].tolist()
-    assert own["expected"].tolist() == lime.expected()[2].tolist()
-    assert (frame["units"] == "units of the output").all()
 
 
-def test_json_and_csv_read_back(lime, tmp_path):
-    lime.to_json(tmp_path / "lime.json")
-    records = json.loads((tmp_path / "lime.json").read_text(encoding="utf-8"))
-    frame = lime.to_frame()
-    assert [r["coefficient"] for r in records] == frame["coefficient"].tolist()
+def test_csv_reads_back(lime, tmp_path):
     lime.to_csv(tmp_path / "lime.csv")
     same = read_csv(tmp_path / "lime.csv")
-    assert same["coefficient"].tolist() == frame["coefficient"].tolist()
+    assert same["coefficient"].tolist() == lime.to_frame()["coefficient"].tolist()
 
 
 def test_what_is_exact_and_what_is_estimated_stands_in_text_and_card(lime):
@@ -178,16 +151,12 @@ def test_estimated_noise_is_that_of_the_package(model):
 def test_a_loaded_explanation_is_the_same_and_says_what_needs_the_model(lime, tmp_path):
     lime.save(tmp_path / "lime")
     loaded = TextLimeExplanation.load(tmp_path / "lime")
-    pd.testing.assert_frame_equal(loaded.to_frame(), lime.to_frame())
-    assert loaded._repr_html_() == lime._repr_html_()
-    assert repr(loaded) == repr(lime)
     assert loaded.law == lime.law
     ours, theirs = lime.rows[2].document, loaded.rows[2].document
     assert theirs.without([False] * 16) == ours.without([False] * 16)
     assert loaded.of_rows(["r"]).to_frame().equals(lime.of_rows(["r"]).to_frame())
-    for ask in (loaded.path, lambda: loaded.expected(7), lambda: loaded.noise(7)):
-        with pytest.raises(Refused, match="make it anew"):
-            ask()
+    with pytest.raises(Refused, match="make it anew"):
+        loaded.expected(7)
 
 
 def test_an_infinite_bandwidth_is_saved(model, tmp_path):
@@ -343,28 +312,6 @@ def test_a_card_says_what_is_explained_of_whom_and_where_runs_fall(lime):
     assert not nothing.rows
     assert len(lime.card("r").rows) == 10
     assert "s</b>" in lime.card("s").html()  # its text too, beyond the first three
-
-
-def test_intervals_and_the_top_are_those_of_documents(lime):
-    for n, name in enumerate("pqrs"):
-        assert lime.intervals()[n].shape == (
-            len(lime.rows[lime.position(name)].words),
-            2,
-        )
-        ends = lime.intervals(0.9545, of="limits")[n]
-        np.testing.assert_allclose(
-            ends[:, 1] - lime.rows[lime.position(name)].coefficients,
-            2 * lime.rows[lime.position(name)].errors,
-            rtol=1e-4,
-            atol=1e-12,
-        )
-        top = lime.top(3, name)
-        assert top["word"].tolist() == [w for w, _ in lime.as_list(name)[:3]]
-
-
-def test_arrays_are_read_only(lime):
-    with pytest.raises(ValueError, match="read-only"):
-        lime.coefficients[0][0] = 1.0
 
 
 def test_a_diagnosis_is_of_what_lime_says_something_of(lime):
