@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -139,6 +140,16 @@ def test_intervals_are_where_runs_or_limits_are(lime):
     for wrong in ({"level": 1.0}, {"level": "high"}, {"of": "both"}):
         with pytest.raises(InvalidInput, match=next(iter(wrong))):
             lime.intervals(**wrong)
+
+
+def test_runs_of_other_samples_are_those_of_an_explanation_of_as_many(lime):
+    other = replace(lime, n_samples=250, scatter=None)
+    near(lime.noise(250), other.noise(), rtol=0.0)
+    near(lime.expected(250), other.expected(), rtol=0.0)
+    assert any(
+        (np.abs(a - b) > 0.0).any()
+        for a, b in zip(other.noise(), lime.noise(), strict=True)
+    )
 
 
 def test_required_samples_are_those_of_the_error(lime):
