@@ -15,7 +15,6 @@ from propopt.functions.texts import TextFunction
 from propopt.lime.text.text_explanation import (
     TextLimeExplanation,
     marked,
-    spans_of,
 )
 from propopt.results.certain import plural
 from propopt.results.explanation import AttributionsLike, Explanation, explanation_of
@@ -153,23 +152,19 @@ def _documents(
     indices: list[int],
 ) -> dict[int, Document]:
     """The texts by the rule that is given, or by that which loses least."""
-
-    def parted(rule: WordRule) -> dict[int, Document]:
-        return {n: Document.of(texts[n], rule) for n in indices}
+    if isinstance(words, TextFunction):
+        words = words.text_schema
+    rule = words.rule if isinstance(words, TextSchema) else words
 
     def lost(documents: dict[int, Document]) -> float:
         absent = (_absent(result, columns, n, own) for n, own in documents.items())
         return sum(float(np.abs(values).sum()) for values in absent)
 
-    match words:
-        case None:
-            return min(map(parted, _RULES), key=lost)
-        case TextFunction():
-            return parted(words.text_schema.rule)
-        case TextSchema():
-            return parted(words.rule)
-        case _:
-            return parted(words)
+    each = [
+        {n: Document.of(texts[n], one) for n in indices}
+        for one in (_RULES if rule is None else (rule,))
+    ]
+    return min(each, key=lost)
 
 
 def _absent(
@@ -203,7 +198,7 @@ def _marked(
         name=f"document {name}",
         facts=tuple(facts),
         text=document.text,
-        spans=spans_of(document),
+        spans=document.spans,
         words=document.words,
         weights=weights,
         errors=own_errors,

@@ -333,6 +333,12 @@ class Document:
         """The number of distinct words, d."""
         return len(self.words)
 
+    @property
+    def spans(self) -> list[tuple[int, int, int]]:
+        """Where words stand, and which of the words each is, (T,)."""
+        ends = self.starts.tolist(), self.ends.tolist(), self.places.tolist()
+        return list(zip(*ends, strict=True))
+
     @cached_property
     def counts(self) -> Positions:
         """How often each word comes, (d,)."""

@@ -62,21 +62,11 @@ def marked(explanation: TextLimeExplanation, n: int) -> MarkedText:
         name=f"document {explanation.row_names[n]}",
         facts=tuple(facts),
         text=row.document.text,
-        spans=spans_of(row.document),
+        spans=row.document.spans,
         words=row.words,
         weights=row.coefficients,
         errors=row.standard_errors,
     )
-
-
-def spans_of(document: Document) -> list[tuple[int, int, int]]:
-    """Where words stand, and which of the words each is."""
-    return [
-        (occurrence.start, occurrence.end, place)
-        for occurrence, place in zip(
-            document.occurrences, document.places.tolist(), strict=True
-        )
-    ]
 
 
 ROWS_SHOWN: Final = 3
