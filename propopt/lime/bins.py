@@ -201,10 +201,6 @@ def _told_apart(edges: Array) -> list[str]:
 # ---- Statistics of numbers in bins, as the analysis has them and as the package does
 
 
-PACKAGE_SD: Final = 1e-11
-"""What the ``lime`` package adds to each standard deviation."""
-
-
 @final
 @dataclass(frozen=True, eq=False)
 class NumberBins:
@@ -249,20 +245,6 @@ class NumberBins:
         return cls(edges, low, high, mean, sd, single, counts, missing)
 
     @classmethod
-    def of_package(cls, column: Array, edges: Array) -> NumberBins:
-        """As the ``lime`` package has them, with its conventions.
-
-        1e-11 is added to each sd; a bin without data has the mean 0 and the share 0;
-        in a bin whose ends are equal the package draws (low − mean) / sd and not the
-        value, so that a constant column of sevens is drawn as zeros.
-        """
-        parts, low, high = _parted(column, edges)
-        mean = np.array([part.mean() if len(part) > 0 else 0.0 for part in parts])
-        sd = np.array([part.std() if len(part) > 0 else 0.0 for part in parts])
-        counts = np.array([len(part) for part in parts], np.intp)
-        return cls.of_moments(edges, low, high, mean, sd + PACKAGE_SD, counts)
-
-    @classmethod
     def of_moments(
         cls,
         edges: Array,
@@ -272,7 +254,7 @@ class NumberBins:
         sd: Array,
         counts: Array | Positions,
     ) -> NumberBins:
-        """Those of the package's tables: see :meth:`of_package`."""
+        """Those of the package's tables; of equal ends it draws (low − mean) / sd."""
         start, stop = (low - mean) / sd, (high - mean) / sd
         single = start == stop
         location = np.where(single, start, mean)

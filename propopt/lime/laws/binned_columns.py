@@ -11,8 +11,14 @@ import numpy as np
 from propopt.base.arrays import Array, Points, Positions, Truths, Values
 from propopt.base.checks import known_word
 from propopt.base.errors import InvalidInput
-from propopt.lime.bins import BinRule, CodedBins, NumberBins, read_rules
-from propopt.lime.laws.lime_law import LimeLaw, Tilt, without_glime
+from propopt.lime.bins import CodedBins, NumberBins, read_rules
+from propopt.lime.laws.lime_law import (
+    LimeLaw,
+    Tilt,
+    log_of_distance,
+    tilt_of_masses,
+    tilted,
+)
 from propopt.structures.products.algebra import Pieces
 from propopt.structures.products.normals import Normals
 from propopt.tables.columns import Coded, Column
@@ -26,10 +32,11 @@ from propopt.tables.schema import TableSchema
 @final
 @dataclass(frozen=True, eq=False)
 class BinnedColumn:
-    """Bins of one column, each with a law of its own, and weights by bits alone.
+    """Bins of one column, each with a law of its own.
 
-    A sample falls into bin b with probability w_b, and gets the weight 1 if that is the
-    bin of the row, else ε = exp(−1 / (2 ν²)).
+    A sample falls into bin b with probability w_b. By bits its weight is 1 if that is
+    the bin of the row, else ε = exp(−1 / (2 ν²)). By distance it is
+    exp(−(ξ − V)² / (2 ν²)), with a distance of 1 where one side only is missing.
     """
 
     pieces: Pieces  # the law of V_j in each bin, (B,)
@@ -41,6 +48,7 @@ class BinnedColumn:
     coded: bool = False  # whether pieces are codes, in increasing order
     scale: float = 1.0  # the width of this column over the kernel width of the law
     asked: int = 0  # how many bins of numbers were asked for; 0 if that is not known
+    by_distance: bool = False  # whether samples are weighted by distance, not by bits
 
     @property
     def extent(self) -> tuple[float, float]:
@@ -72,11 +80,13 @@ class BinnedColumn:
         return indices
 
     def tilt(self, x: Values, widths: Values) -> Tilt:
-        """The weighted law: bins keep their shares but for the factor ε.
+        """The weighted law: by bits, bins keep their shares but for the factor ε.
 
         In a bin with the share 0 nothing is drawn, so no bit of a row there is ever 1.
         """
         own = self.place(x)
+        if self.by_distance:
+            return self._near(x, self.scale * widths, own)
         rows = np.arange(len(x))
         w = self.shares[own]
         inside = np.zeros((len(self.shares), len(x)))
@@ -97,10 +107,41 @@ class BinnedColumn:
             log_weight,
         )
 
+    def _near(self, x: Values, widths: Values, own: Positions) -> Tilt:
+        """Weights by distance: normals in bins are normals in bins again, moved to x.
+
+        (Garreau and von Luxburg 2020, Appendix A.)
+        """
+        pieces = self.pieces
+        mean, sd, low, high = (
+            part[:, None] for part in (pieces.mean, pieces.sd, pieces.low, pieces.high)
+        )
+        single = pieces.single[:, None]
+        absent, missing = np.isnan(x), np.isnan(mean)
+        there = ~(absent | missing)
+        moved, narrow, log_kernel = tilted(
+            mean,
+            np.where(single, 0.0, sd),
+            np.where(there, x, mean),
+            np.where(there, widths, np.inf),
+        )
+        log_kernel = np.where(absent ^ missing, -0.5 / widths**2, log_kernel)
+        log_kernel = np.where(absent & missing, 0.0, log_kernel)
+        low, high = (np.broadcast_to(end, moved.shape) for end in (low, high))
+        near = Pieces(pieces.single, moved, np.where(single, 1.0, narrow), low, high)
+        some = ~pieces.single
+        log_kernel[some] += near.normals.log_mass - pieces.normals.log_mass[:, None]
+        with np.errstate(divide="ignore"):
+            log_shares = np.log(self.shares)[:, None]
+        ones = np.arange(len(pieces))[:, None] == own
+        return tilt_of_masses(near, log_kernel + log_shares, ones)
+
     def log_kernel(self, x: Array, values: Array, bits: Array, width: Array) -> Array:
-        """−(1 − z) / (2 ν_j²)."""
-        del x, values
-        return np.asarray((bits - 1.0) / (2.0 * (self.scale * width) ** 2))
+        """−(1 − z) / (2 ν_j²), or −(ξ − v)² / (2 ν_j²)."""
+        width = self.scale * width
+        if self.by_distance:
+            return log_of_distance(values - x, x, values, width)
+        return np.asarray((bits - 1.0) / (2.0 * width**2))
 
 
 # ---- Columns whose samples are weighted by bits alone
@@ -108,8 +149,10 @@ class BinnedColumn:
 
 def binned_columns(law: LimeLaw) -> tuple[BinnedColumn | None, ...]:
     """The columns in bins, (D,); None for those whose kernel is of distances."""
-    own = map(without_glime, law.columns)
-    return tuple(c if isinstance(c, BinnedColumn) else None for c in own)
+    return tuple(
+        column if isinstance(column, BinnedColumn) and not column.by_distance else None
+        for column in law.columns
+    )
 
 
 # ---- Bins of the columns of a table, with their shares
@@ -151,7 +194,6 @@ def columns_of(
     coded: Truths | None = None,
     n_bins: object = 4,
     weights: BinWeights = "frequency",
-    package: bool = False,
 ) -> list[BinnedColumn]:
     """The bins of each column, with a share for each."""
     known_word(weights, BinWeights, "weights")
@@ -162,15 +204,12 @@ def columns_of(
         coded = np.array([isinstance(column, Coded) for column in own])
     rules = read_rules(n_bins, names)
     columns = []
-    for j, (name, values) in enumerate(zip(names, points.T, strict=True)):
+    for j, values in enumerate(points.T):
         if coded[j]:
             columns.append(coded_column(codes_of(values, own[j]), weights))
             continue
-        if package:
-            bins = _of_package(values, rules[j], name)
-        else:
-            known = values[~np.isnan(values)]
-            bins = NumberBins.of(values, rules[j].inner_edges(known))
+        known = values[~np.isnan(values)]
+        bins = NumberBins.of(values, rules[j].inner_edges(known))
         columns.append(number_column(bins, weights, rules[j].n_bins))
     return columns
 
@@ -212,15 +251,6 @@ def codes_of(values: Array, column: Column | None) -> CodedBins:
         known, counts = np.unique(values, return_counts=True)
         names = tuple(f"{value:.17g}" for value in known)
     return known, counts / counts.sum(), names
-
-
-def _of_package(values: Array, rule: BinRule, name: str) -> NumberBins:
-    if np.isnan(values).any():
-        raise InvalidInput(
-            f"X: column {name!r} has missing numbers, and the lime package takes none; "
-            "without package=True they are a bin of their own"
-        )
-    return NumberBins.of_package(values, rule.inner_edges(values))
 
 
 def _shares(frequencies: Array, weights: BinWeights) -> Array:

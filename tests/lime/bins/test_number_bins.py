@@ -1,58 +1,12 @@
-"""Bins of numbers: against the package's, and by what they are."""
+"""Bins of numbers, by what they are."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from scipy.stats import truncnorm
-from sklearn import datasets
 
-from propopt.base.arrays import Array
 from propopt.lime.bins import BinRule, NumberBins
-
-
-TABLES = {
-    "breast cancer": datasets.load_breast_cancer,
-    "diabetes": datasets.load_diabetes,
-    "wine": datasets.load_wine,
-}
-
-
-@pytest.mark.parametrize("discretizer", ["quartile", "decile"])
-@pytest.mark.parametrize("table", TABLES)
-def test_bins_are_those_of_the_package(table: str, discretizer: str) -> None:
-    lime = pytest.importorskip("lime.lime_tabular")
-    X = TABLES[table]().data
-    X = np.column_stack([X, np.full(len(X), 7.0), X[:, 0] > X[:, 0].mean()])
-    explainer = lime.LimeTabularExplainer(X, discretizer=discretizer)
-    theirs = explainer.discretizer
-    rule = BinRule({"quartile": 4, "decile": 10}[discretizer])
-    for j, column in enumerate(X.T):
-        ours = NumberBins.of_package(column, rule.inner_edges(column))
-        np.testing.assert_array_equal(ours.low, theirs.mins[j])
-        np.testing.assert_array_equal(ours.high, theirs.maxs[j])
-        np.testing.assert_array_equal(ours.sd, theirs.stds[j])
-        np.testing.assert_array_equal(ours.mean[~ours.single], _drawn(theirs, j, ours))
-        occurring = np.array(explainer.feature_values[j], int)
-        shares = np.zeros(len(ours.counts))
-        shares[occurring] = explainer.feature_frequencies[j]
-        np.testing.assert_allclose(ours.frequencies, shares, rtol=1e-15)
-
-
-def _drawn(theirs: object, j: int, ours: NumberBins) -> Array:
-    return np.array(theirs.means[j])[~ours.single]  # type: ignore[attr-defined]
-
-
-def test_a_bin_of_one_end_is_drawn_as_the_package_draws_it() -> None:
-    lime = pytest.importorskip("lime.discretize")
-    X = np.column_stack([np.full(40, 7.0), np.repeat([0.3, 1.0], 20)])
-    theirs = lime.QuartileDiscretizer(X, [], ["a", "b"])
-    for j, column in enumerate(X.T):
-        ours = NumberBins.of_package(column, BinRule(4).inner_edges(column))
-        for b in np.flatnonzero(ours.single & (ours.counts > 0)):
-            samples = theirs.get_undiscretize_values(j, np.array([b]))
-            assert samples[0] == ours.mean[b]
-            assert abs(samples[0]) < 1e-4  # a z-score, not 7 or 0.3
 
 
 def test_a_bin_of_one_value_draws_that_value() -> None:
