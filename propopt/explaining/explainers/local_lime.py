@@ -63,8 +63,8 @@ def local_fit(
     design /= near.units[:, None]
     targets = values - mean[:, None] if fit_intercept else values
     root_ridge = math.sqrt(ridge) / near.units + near.is_constant
-    fits = Regressions(design, targets, near.weights, root_ridge).solve()
-    lost = fits.undetermined(n_samples)
+    fits = Regressions(design, targets, near.weights, root_ridge)
+    lost = fits.undetermined
     if lost.any():
         n = int(lost.argmax())
         raise InvalidInput(
@@ -79,7 +79,7 @@ def local_fit(
         "intercept": intercept if fit_intercept else mean,
         "r2": _r2(values, residuals, weights),
         "effective_samples": _kish(weights),
-        "standard_errors": fits.errors(residuals) / near.units * near.contrast,
+        "standard_errors": fits.errors / near.units * near.contrast,
     }
 
 
