@@ -3,8 +3,8 @@
 - :func:`~propopt.lime.bins.by_column`: what is given for some columns.
 - :class:`~propopt.lime.bins.BinRule`: how many bins, or where they end;
   :func:`~propopt.lime.bins.read_rules` reads one for each column.
-- :class:`~propopt.lime.bins.NumberBins`: statistics of numbers in bins.
-- :data:`~propopt.lime.bins.CodedBins`: values that are bins by themselves.
+- :func:`~propopt.lime.bins.interval_words`: what bins are called;
+  :func:`~propopt.lime.bins.parted`: the numbers in each of them.
 """
 
 from __future__ import annotations
@@ -17,10 +17,9 @@ from typing import Any, Final, TypeAlias, final
 import numpy as np
 import pandas as pd
 
-from propopt.base.arrays import Array, Positions, Truths
+from propopt.base.arrays import Array
 from propopt.base.checks import did_you_mean, read_array
-from propopt.base.errors import InvalidInput, Refused
-from propopt.structures.products.algebra import Pieces
+from propopt.base.errors import InvalidInput
 from propopt.tables.frames import as_frame, listed
 
 
@@ -198,98 +197,10 @@ def _told_apart(edges: Array) -> list[str]:
     return [f"{edge:.17g}" for edge in edges]
 
 
-# ---- Statistics of numbers in bins, as the analysis has them and as the package does
+# ---- Statistics of numbers in bins
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class NumberBins:
-    """Bins (low, high] of one column of numbers, the first one closed."""
-
-    # (B − 1,): where bins end but for the last; each edge is in the bin below it
-    edges: Array
-    low: Array  # (B,): ends of what is drawn: those of the data outside, edges inside
-    high: Array  # shape (B,)
-    mean: Array  # (B,): of the data in each bin; sd divides by their number
-    sd: Array  # shape (B,)
-    single: Truths  # (B,): bins in which only the value mean is drawn
-    # (B,): how many numbers of the data are in each bin, or what share of them
-    counts: Array | Positions
-    # how many are missing; where some are, they are a bin behind the others
-    n_missing: int = 0
-
-    @classmethod
-    def of(
-        cls, column: Array, edges: Array, ends: tuple[float, float] | None = None
-    ) -> NumberBins:
-        """Bins of data (m,): a bin of one value is that value.
-
-        Without outer ends these are of the data, and edges at or above its largest
-        number end the last bin. A bin without data has the share 0 and stands at its
-        middle.
-        """
-        known = column[~np.isnan(column)]
-        if ends is None:
-            edges = edges[edges < known.max(initial=-np.inf)]
-        parts, low, high = _parted(known, edges, ends)
-        mean = np.array([part.mean() if len(part) > 0 else np.nan for part in parts])
-        sd = np.array([_deviation(part) if len(part) > 0 else 0.0 for part in parts])
-        single = np.array([len(part) == 0 or np.ptp(part) == 0.0 for part in parts])
-        mean[single] = [
-            part[0] if len(part) > 0 else _middle(a, b)
-            for part, a, b, one in zip(parts, low, high, single, strict=True)
-            if one
-        ]
-        counts = np.array([len(part) for part in parts], np.intp)
-        missing = len(column) - len(known)
-        return cls(edges, low, high, mean, sd, single, counts, missing)
-
-    @classmethod
-    def of_moments(
-        cls,
-        edges: Array,
-        low: Array,
-        high: Array,
-        mean: Array,
-        sd: Array,
-        counts: Array | Positions,
-    ) -> NumberBins:
-        """Those of the package's tables; of equal ends it draws (low − mean) / sd."""
-        start, stop = (low - mean) / sd, (high - mean) / sd
-        single = start == stop
-        location = np.where(single, start, mean)
-        return cls(edges, low, high, location, sd, single, counts)
-
-    @property
-    def frequencies(self) -> Array:
-        """The share of the data in each bin; that of missing ones last, if any are."""
-        missing = [self.n_missing] if self.n_missing > 0 else []
-        counts = np.append(self.counts, missing)
-        return np.asarray(counts / counts.sum())
-
-    @property
-    def pieces(self) -> Pieces:
-        """The law of each bin, with NaN for missing last, if any are."""
-        if self.n_missing == 0:
-            return Pieces(self.single, self.mean, self.sd, self.low, self.high)
-        nan = (np.append(part, np.nan) for part in (self.mean, self.low, self.high))
-        mean, low, high = nan
-        sd, single = np.append(self.sd, 0.0), np.append(self.single, True)
-        return Pieces(single, mean, sd, low, high)
-
-    @property
-    def missing(self) -> int:
-        """The bin of missing numbers; −1 if there is none."""
-        return len(self.counts) if self.n_missing > 0 else -1
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """What each bin is, to be read on behind the name of the column."""
-        words = interval_words(self.edges)
-        return (*words, "missing") if self.n_missing > 0 else words
-
-
-def _parted(
+def parted(
     known: Array, edges: Array, ends: tuple[float, float] | None = None
 ) -> tuple[list[Array], Array, Array]:
     """The numbers in each bin, and the ends of bins."""
@@ -302,94 +213,17 @@ def _parted(
     return parts, np.append(ends[0], edges), np.append(edges, ends[1])
 
 
-def _middle(low: float, high: float) -> float:
+def middle(low: float, high: float) -> float:
     """The middle of an interval; its end if there is but one."""
     if np.isinf(high - low):
         return float(np.clip(0.0, low, high))
     return 0.5 * (low + high)
 
 
-def _deviation(part: Array) -> float:
+def deviation(part: Array) -> float:
     """The standard deviation, also of numbers whose squares are no floats."""
     size = float(np.abs(part).max())
     if size == 0.0 or 1e-140 < size < 1e140:
         return float(part.std())
     scale = 2.0 ** np.floor(np.log2(size))
     return float((part / scale).std() * scale)
-
-
-# ---- Bins of an explainer of the ``lime`` package
-
-
-_DISTANCES: Final = np.array([0.5, 1.0, 2.0])
-
-
-CodedBins: TypeAlias = tuple[Array, Array, tuple[str, ...]]
-"""Values that increase, NaN the last; the share of the data in each; their names."""
-
-
-def read_explainer_bins(explainer: Any) -> list[NumberBins | CodedBins]:
-    """The bins of each column of a ``lime.lime_tabular.LimeTabularExplainer``."""
-    if not hasattr(explainer, "discretizer") or not hasattr(explainer, "feature_names"):
-        raise InvalidInput(
-            "explainer: expected a lime.lime_tabular.LimeTabularExplainer, got "
-            f"{type(explainer).__name__}"
-        )
-    discretizer = explainer.discretizer
-    if discretizer is None:
-        raise Refused(
-            "explainer: it has discretize_continuous=False, which draws normal numbers "
-            "and regresses on them, without bins; what it tends to is not read"
-        )
-    return [
-        _numbers(explainer, j)
-        if j in discretizer.lambdas
-        else _codes(explainer, j, explainer.categorical_names.get(j))
-        for j in range(len(explainer.feature_names))
-    ]
-
-
-def read_explainer_width(explainer: Any) -> float:
-    """The kernel width of an explainer."""
-    kernel = explainer.base.kernel_fn
-    width = float(kernel.keywords["kernel_width"])
-    expected = np.exp(-0.5 * (_DISTANCES / width) ** 2)
-    if not np.allclose(kernel(_DISTANCES), expected, rtol=1e-12, atol=0.0):
-        raise Refused(
-            "explainer: it has a kernel of its own; only exp(−d² / (2 ν²)) is a "
-            "product of factors of one column each"
-        )
-    return width
-
-
-def _numbers(explainer: Any, j: int) -> NumberBins:
-    result = explainer.discretizer
-    edges = np.asarray(result.lambdas[j].__defaults__[0], np.float64)
-    low, high, mean, sd = (
-        np.asarray(part[j], np.float64)
-        for part in (result.mins, result.maxs, result.means, result.stds)
-    )
-    if not len(low) == len(high) == len(mean) == len(sd) == len(edges) + 1:
-        raise InvalidInput(
-            f"explainer: column {explainer.feature_names[j]!r} has {len(edges)} edges "
-            f"and statistics of {len(mean)} bins"
-        )
-    frequencies = np.zeros(len(mean))
-    indices = np.asarray(explainer.feature_values[j]).astype(np.intp)
-    frequencies[indices] = explainer.feature_frequencies[j]
-    ends = edges[np.isfinite(edges)]  # above ∞ there is no bin
-    kept = (part[: len(ends) + 1] for part in (low, high, mean, sd, frequencies))
-    return NumberBins.of_moments(ends, *kept)
-
-
-def _codes(explainer: Any, j: int, names: Sequence[str] | None) -> CodedBins:
-    values = np.asarray(explainer.feature_values[j], np.float64)
-    order = np.argsort(values)
-    values = values[order]
-    frequencies = np.asarray(explainer.feature_frequencies[j], np.float64)[order]
-    words = (
-        tuple(f"{value:.17g}" for value in values)
-        if names is None
-        else tuple(str(names[int(value)]) for value in values)
-    )
-    return values, frequencies, words

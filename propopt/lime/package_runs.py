@@ -207,10 +207,11 @@ def compare_with_package(
         return np.concatenate([fit.intercept, fit.coefficients[0]])
 
     paper = default_kernel_width(len(point), "paper")
+    alike = tuple(column.alike for column in law.columns)
     without = {
         "row": theory(law, first_row=False),
         "ridge": theory(law, ridge=0.0, first_row=False),
-        "frequencies": theory(_with_equal_shares(law)),
+        "frequencies": theory(replace(law, columns=alike)),
         "width": theory(law.with_width(paper)),
     }
     return PackageComparison(np.array(runs), theory(law), without, law.names)
@@ -253,12 +254,3 @@ def _limits(function: Function, law: TabularLaw, point: Points, seed: int) -> Li
     return estimate_limits(
         function, law, point, n_samples=50_000, rng=rng, progress=False
     )
-
-
-def _with_equal_shares(law: TabularLaw) -> TabularLaw:
-    """The law in which all bins of a column that occur are drawn alike."""
-    columns = [
-        replace(column, shares=(column.shares > 0.0) / (column.shares > 0.0).sum())
-        for column in law.columns
-    ]
-    return replace(law, columns=tuple(columns))

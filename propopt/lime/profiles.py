@@ -11,9 +11,9 @@ import pandas as pd
 
 from propopt.base.arrays import Array, Points, Positions, Values
 from propopt.base.errors import InvalidInput
-from propopt.lime.bins import BinRule, NumberBins
+from propopt.lime.bins import BinRule
 from propopt.lime.expectations import ExactLimits, Limits
-from propopt.lime.laws.binned_columns import BinnedColumn, binned_columns, number_column
+from propopt.lime.laws.binned_columns import BinnedColumn, binned_columns
 from propopt.lime.laws.gaussian_law import NormalColumn
 from propopt.lime.laws.lime_law import LimeColumn, LimeLaw
 
@@ -145,10 +145,10 @@ def with_bins(
     if reference is None or not isinstance(own, BinnedColumn) or own.coded:
         return None
     known = reference[~np.isnan(reference)]
-    bins = NumberBins.of(reference, BinRule(n_bins).inner_edges(known))
-    if (bins.n_missing > 0) != (own.missing >= 0):
+    bins = BinnedColumn.of_data(reference, BinRule(n_bins).inner_edges(known))
+    if (bins.missing >= 0) != (own.missing >= 0):
         return None
-    return replace(number_column(bins), scale=own.scale)
+    return replace(bins, scale=own.scale)
 
 
 # ---- Means of a function over the bins of a column, the other columns as LIME has them

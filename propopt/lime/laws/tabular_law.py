@@ -4,32 +4,104 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, final
+from typing import Any, Final, final
 
 import numpy as np
 
 from propopt.base.arrays import Points
 from propopt.base.checks import read_positive
-from propopt.base.errors import InvalidInput
-from propopt.lime.bins import (
-    BinsOfColumns,
-    NumberBins,
-    read_explainer_bins,
-    read_explainer_width,
-)
+from propopt.base.errors import InvalidInput, Refused
+from propopt.lime.bins import BinsOfColumns
 from propopt.lime.laws.binned_columns import (
     BinnedColumn,
     BinWeights,
-    coded_column,
     columns_of,
     notes_of_bins,
-    number_column,
     read_data,
 )
 from propopt.lime.laws.given_bins import given_columns
 from propopt.lime.laws.lime_law import KernelWidth, LimeLaw, read_kernel_width
 from propopt.tables.frames import Labels
 from propopt.tables.schema import TableSchema
+
+
+# ---- Bins of an explainer of the ``lime`` package
+
+
+_DISTANCES: Final = np.array([0.5, 1.0, 2.0])
+
+
+def _read_columns(explainer: Any) -> list[BinnedColumn]:
+    """The bins of each column of a ``lime.lime_tabular.LimeTabularExplainer``."""
+    if not hasattr(explainer, "discretizer") or not hasattr(explainer, "feature_names"):
+        raise InvalidInput(
+            "explainer: expected a lime.lime_tabular.LimeTabularExplainer, got "
+            f"{type(explainer).__name__}"
+        )
+    discretizer = explainer.discretizer
+    if discretizer is None:
+        raise Refused(
+            "explainer: it has discretize_continuous=False, which draws normal numbers "
+            "and regresses on them, without bins; what it tends to is not read"
+        )
+    return [
+        _numbers(explainer, j)
+        if j in discretizer.lambdas
+        else _codes(explainer, j, explainer.categorical_names.get(j))
+        for j in range(len(explainer.feature_names))
+    ]
+
+
+def _read_width(explainer: Any) -> float:
+    """The kernel width of an explainer."""
+    kernel = explainer.base.kernel_fn
+    width = float(kernel.keywords["kernel_width"])
+    expected = np.exp(-0.5 * (_DISTANCES / width) ** 2)
+    if not np.allclose(kernel(_DISTANCES), expected, rtol=1e-12, atol=0.0):
+        raise Refused(
+            "explainer: it has a kernel of its own; only exp(−d² / (2 ν²)) is a "
+            "product of factors of one column each"
+        )
+    return width
+
+
+def _numbers(explainer: Any, j: int) -> BinnedColumn:
+    """Bins of numbers; where both ends are equal (low − mean) / sd is drawn."""
+    result = explainer.discretizer
+    edges = np.asarray(result.lambdas[j].__defaults__[0], np.float64)
+    low, high, mean, sd = (
+        np.asarray(part[j], np.float64)
+        for part in (result.mins, result.maxs, result.means, result.stds)
+    )
+    if not len(low) == len(high) == len(mean) == len(sd) == len(edges) + 1:
+        raise InvalidInput(
+            f"explainer: column {explainer.feature_names[j]!r} has {len(edges)} edges "
+            f"and statistics of {len(mean)} bins"
+        )
+    frequencies = np.zeros(len(mean))
+    indices = np.asarray(explainer.feature_values[j]).astype(np.intp)
+    frequencies[indices] = explainer.feature_frequencies[j]
+    ends = edges[np.isfinite(edges)]  # above ∞ there is no bin
+    low, high, mean, sd, frequencies = (
+        part[: len(ends) + 1] for part in (low, high, mean, sd, frequencies)
+    )
+    start, stop = (low - mean) / sd, (high - mean) / sd
+    single, shares = start == stop, frequencies / frequencies.sum()
+    moments = np.where(single, start, mean), sd
+    return BinnedColumn.of_numbers(ends, moments, (low, high), single, shares)
+
+
+def _codes(explainer: Any, j: int, names: Sequence[str] | None) -> BinnedColumn:
+    values = np.asarray(explainer.feature_values[j], np.float64)
+    order = np.argsort(values)
+    values = values[order]
+    frequencies = np.asarray(explainer.feature_frequencies[j], np.float64)[order]
+    words = (
+        tuple(f"{value:.17g}" for value in values)
+        if names is None
+        else tuple(str(names[int(value)]) for value in values)
+    )
+    return BinnedColumn.of_codes(values, frequencies, words)
 
 
 # ---- The law of tabular LIME
@@ -245,15 +317,11 @@ class TabularLaw(LimeLaw):
         Refused
             If it has no bins, or a kernel of its own.
         """
-        bins = read_explainer_bins(explainer)
-        columns = [
-            number_column(one) if isinstance(one, NumberBins) else coded_column(one)
-            for one in bins
-        ]
+        columns = _read_columns(explainer)
         names = tuple(map(str, explainer.feature_names))
         counted = names == tuple(map(str, range(len(names))))
         labels = Labels(features=None if counted else names)
-        return cls.of(columns, read_explainer_width(explainer), labels)
+        return cls.of(columns, _read_width(explainer), labels)
 
     def cells(self, points: Points) -> Points:
         """The bins of each row, which its limits depend on alone."""
