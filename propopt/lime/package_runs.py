@@ -20,6 +20,7 @@ from propopt.lime.laws.lime_law import default_kernel_width
 from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.lime.single_runs import Selection, expected, kept_columns
 from propopt.lime.surrogates import estimate_limits
+from propopt.losses.faithfulness import error_of_blocks
 from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.frames import Labels
 
@@ -74,7 +75,7 @@ class PackageComparison:
     @property
     def error(self) -> Coefficients:
         """The standard error of the mean."""
-        return np.asarray(self.runs.std(axis=0, ddof=1) / np.sqrt(len(self.runs)))
+        return error_of_blocks(self.runs)
 
     @property
     def z(self) -> Coefficients:

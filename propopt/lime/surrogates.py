@@ -28,6 +28,7 @@ from propopt.laws.regressions import Neighbourhood
 from propopt.lime.expectations import Limits
 from propopt.lime.laws.binned_columns import BinnedColumn, binned_columns
 from propopt.lime.laws.lime_law import LimeLaw, draws_at
+from propopt.losses.faithfulness import error_of_blocks
 from propopt.tables.frames import Labels
 
 
@@ -428,8 +429,3 @@ def _estimates(
         intercept_error=error_of_blocks(intercepts),
         evaluations=values.size,
     )
-
-
-def error_of_blocks(blocks: Array) -> Array:
-    """The scatter of the mean of independent blocks."""
-    return np.asarray(blocks.std(axis=0, ddof=1) / np.sqrt(len(blocks)))

@@ -18,9 +18,9 @@ from scipy.special import comb, ndtr, stdtrit
 
 from propopt.base.arrays import Array, Positions, Truths, Values
 from propopt.base.errors import InvalidInput
-from propopt.lime.surrogates import error_of_blocks
 from propopt.lime.text.text_reading import TextLaw, WordCoefficients, WordRegression
 from propopt.lime.text.text_runs import WordDraws
+from propopt.losses.faithfulness import error_of_blocks
 from propopt.structures.subsets.sets import random_sets, sets_of_size
 from propopt.structures.subsets.words import WordPairs
 
