@@ -76,9 +76,9 @@ class Perturbations:
         depend on the seed and on n, neither on later points nor on the block size.
         Each block is drawn while the last is used, by another thread.
         """
-        plain = units is None or bool((units == 1.0).all())
-        scales = None if plain else units
-        yield from prefetch(self._blocks(shape, rng, scales, split))
+        if units is not None and bool((units == 1.0).all()):
+            units = None
+        yield from prefetch(self._blocks(shape, rng, units, split))
 
     def _blocks(
         self,
@@ -87,11 +87,13 @@ class Perturbations:
         units: Array | None,
         split: bool,
     ) -> Iterator[tuple[slice, Array]]:
-        for rows, n_samples in self._plan(*shape, split=split):
-            together = rows.stop - rows.start, n_samples, shape[1]
-            if units is None:
-                yield rows, self.draw(together, rng)
-            else:
+        row_bytes = 8 * shape[1]
+        room = PERTURBED_POINTS.rows(row_bytes) if split else self.n_samples
+        samples = min(room, self.n_samples)
+        for rows in PERTURBED_POINTS.blocks(shape[0], row_bytes, self.n_samples):
+            for done in range(0, self.n_samples, samples):
+                count = min(samples, self.n_samples - done)
+                together = rows.stop - rows.start, count, shape[1]
                 yield rows, self._draw_in_units(together, rng, units)
 
     def draw(self, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
@@ -109,27 +111,21 @@ class Perturbations:
         return sphere[..., :-2]
 
     def _draw_in_units(
-        self, shape: tuple[int, int, int], rng: np.random.Generator, units: Array
+        self,
+        shape: tuple[int, int, int],
+        rng: np.random.Generator,
+        units: Array | None,
     ) -> Array:
-        moved = units > 0
-        if moved.all():
+        """Draws times units: those of columns whose unit is 0 are not drawn."""
+        if units is None or (units > 0).all():
             everywhere = self.draw(shape, rng)
-            everywhere *= units
+            if units is not None:
+                everywhere *= units
             return everywhere
-        draws = np.zeros(shape)
+        draws, moved = np.zeros(shape), units > 0
         of_moved = (*shape[:-1], int(moved.sum()))
         draws[..., moved] = self.draw(of_moved, rng) * units[moved]
         return draws
-
-    def _plan(
-        self, n_points: int, n_features: int, *, split: bool
-    ) -> Iterator[tuple[slice, int]]:
-        row_bytes = 8 * n_features
-        room = PERTURBED_POINTS.rows(row_bytes)
-        samples = min(room, self.n_samples) if split else self.n_samples
-        for rows in PERTURBED_POINTS.blocks(n_points, row_bytes, self.n_samples):
-            for done in range(0, self.n_samples, samples):
-                yield rows, min(samples, self.n_samples - done)
 
 
 _Item = TypeVar("_Item")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol, final
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Points, Truths, Values
+from propopt.base.arrays import Array, Truths, Values
 from propopt.base.resources import Budget
 
 
@@ -176,16 +176,3 @@ class Neighbourhood:
     def is_constant(self) -> Truths:
         """Whether a regressor is zero in all samples, for want of another category."""
         return np.asarray(self.contrast == 0)
-
-
-class Neighbourhoods(Protocol):
-    """A way to draw samples around points, to code them and to weight them."""
-
-    def around(
-        self, points: Points, rng: np.random.Generator
-    ) -> Iterator[tuple[slice, Neighbourhood]]:
-        """Samples around consecutive points (N, D), in blocks that fit into memory.
-
-        What is drawn around a point depends on the seed and on its position, neither
-        on later points nor on the size of blocks.
-        """
