@@ -3,8 +3,7 @@
 - :func:`~propopt.lime.bins.by_column`: what is given for some columns.
 - :class:`~propopt.lime.bins.BinRule`: how many bins, or where they end;
   :func:`~propopt.lime.bins.read_rules` reads one for each column.
-- :func:`~propopt.lime.bins.interval_words`: what bins are called;
-  :func:`~propopt.lime.bins.parted`: the numbers in each of them.
+- :func:`~propopt.lime.bins.interval_words`: what bins are called.
 """
 
 from __future__ import annotations
@@ -195,35 +194,3 @@ def _told_apart(edges: Array) -> list[str]:
         if len(set(ends)) == len(ends) and close.all():
             return ends
     return [f"{edge:.17g}" for edge in edges]
-
-
-# ---- Statistics of numbers in bins
-
-
-def parted(
-    known: Array, edges: Array, ends: tuple[float, float] | None = None
-) -> tuple[list[Array], Array, Array]:
-    """The numbers in each bin, and the ends of bins."""
-    indices = np.searchsorted(edges, known, side="left")
-    order = np.argsort(indices, kind="stable")
-    counts = np.bincount(indices, minlength=len(edges) + 1)
-    parts = np.split(known[order], np.cumsum(counts)[:-1])
-    if ends is None:
-        ends = (known.min(), known.max()) if len(known) > 0 else (0.0, 0.0)
-    return parts, np.append(ends[0], edges), np.append(edges, ends[1])
-
-
-def middle(low: float, high: float) -> float:
-    """The middle of an interval; its end if there is but one."""
-    if np.isinf(high - low):
-        return float(np.clip(0.0, low, high))
-    return 0.5 * (low + high)
-
-
-def deviation(part: Array) -> float:
-    """The standard deviation, also of numbers whose squares are no floats."""
-    size = float(np.abs(part).max())
-    if size == 0.0 or 1e-140 < size < 1e140:
-        return float(part.std())
-    scale = 2.0 ** np.floor(np.log2(size))
-    return float((part / scale).std() * scale)

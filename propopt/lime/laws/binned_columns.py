@@ -11,7 +11,7 @@ import numpy as np
 from propopt.base.arrays import Array, Points, Positions, Truths, Values
 from propopt.base.checks import known_word
 from propopt.base.errors import InvalidInput
-from propopt.lime.bins import deviation, interval_words, middle, parted, read_rules
+from propopt.lime.bins import interval_words, read_rules
 from propopt.lime.laws.lime_law import (
     LimeLaw,
     Tilt,
@@ -90,13 +90,13 @@ class BinnedColumn:
         known = values[~np.isnan(values)]
         if ends is None:
             edges = edges[edges < known.max(initial=-np.inf)]
-        parts, low, high = parted(known, edges, ends)
+        parts, low, high = _parted(known, edges, ends)
         counts = np.array([len(part) for part in parts], np.intp)
         single = np.array([len(part) == 0 or np.ptp(part) == 0.0 for part in parts])
-        sd = np.array([deviation(part) if len(part) > 0 else 0.0 for part in parts])
+        sd = np.array([_deviation(part) if len(part) > 0 else 0.0 for part in parts])
         mean = np.array(
             [
-                middle(a, b) if len(part) == 0 else part[0] if one else part.mean()
+                _middle(a, b) if len(part) == 0 else part[0] if one else part.mean()
                 for part, a, b, one in zip(parts, low, high, single, strict=True)
             ]
         )
@@ -211,6 +211,38 @@ class BinnedColumn:
         if self.by_distance:
             return log_of_distance(values - x, x, values, width)
         return np.asarray((bits - 1.0) / (2.0 * width**2))
+
+
+# ---- Statistics of numbers in bins
+
+
+def _parted(
+    known: Array, edges: Array, ends: tuple[float, float] | None = None
+) -> tuple[list[Array], Array, Array]:
+    """The numbers in each bin, and the ends of bins."""
+    indices = np.searchsorted(edges, known, side="left")
+    order = np.argsort(indices, kind="stable")
+    counts = np.bincount(indices, minlength=len(edges) + 1)
+    parts = np.split(known[order], np.cumsum(counts)[:-1])
+    if ends is None:
+        ends = (known.min(), known.max()) if len(known) > 0 else (0.0, 0.0)
+    return parts, np.append(ends[0], edges), np.append(edges, ends[1])
+
+
+def _middle(low: float, high: float) -> float:
+    """The middle of an interval; its end if there is but one."""
+    if np.isinf(high - low):
+        return float(np.clip(0.0, low, high))
+    return 0.5 * (low + high)
+
+
+def _deviation(part: Array) -> float:
+    """The standard deviation, also of numbers whose squares are no floats."""
+    size = float(np.abs(part).max())
+    if size == 0.0 or 1e-140 < size < 1e140:
+        return float(part.std())
+    scale = 2.0 ** np.floor(np.log2(size))
+    return float((part / scale).std() * scale)
 
 
 # ---- Columns whose samples are weighted by bits alone
