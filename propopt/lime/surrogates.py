@@ -1,8 +1,9 @@
 """Limits that are not exact: estimated, with errors and the reason.
 
 - :func:`~propopt.lime.surrogates.estimate_limits`: limits, with standard errors.
-- :func:`~propopt.lime.surrogates.stratified_uniforms`: what draws are made
-  of; :mod:`~propopt.lime.surrogates` has samples for regressions.
+- :class:`~propopt.lime.surrogates.CommonDraws`: samples that all rows share.
+- :func:`~propopt.lime.surrogates.around_rows`: samples for regressions;
+  :func:`~propopt.lime.surrogates.stratified_uniforms`: what draws are made of.
 """
 
 from __future__ import annotations
