@@ -163,7 +163,7 @@ def fit_bits(bits: Array, weights: Array, values: Array, ridge: float) -> Array:
     design = np.concatenate([np.ones((*bits.shape[:2], 1)), bits], axis=2)
     root = np.full((len(bits), design.shape[2]), np.sqrt(ridge))
     root[:, 0] = 0.0
-    return Regressions(design, values, weights, root).solve().slopes
+    return Regressions(design, values, weights, root).slopes
 
 
 def _runs(

@@ -2,116 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Final, final
+from typing import final
 
 import pandas as pd
 from numpy.typing import ArrayLike
 
 from propopt.base.arrays import Attributions, Points, Values
-from propopt.base.checks import read_count, read_positive
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import require_memory
 from propopt.functions.function import Function, OfFunction
 from propopt.laws.data_law import BoxMeans, DataLaw
-from propopt.laws.draws import N_BLOCKS, Control, Design, Sample
+from propopt.laws.draws import (
+    N_BLOCKS,
+    Control,
+    Design,
+    Sample,
+    affordable_draws,
+)
 from propopt.losses.faithfulness import Estimate
 from propopt.structures.boxes.boxes import Boxes
 from propopt.tables.frames import Labels
 
 
 # ---- Means of any function under the data law, by draws
-
-
-_MARGIN: Final = 1.2
-"""Errors are estimates: so much more is drawn than they ask for."""
-
-_LEAST_GROWTH, _MOST_GROWTH = 1.5, 4.0
-"""Factors on the number of draws, from one look at the error to the next."""
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class GrowingEstimate:
-    """An estimate from draws, to which more can be added; none of them are wasted."""
-
-    sample: Sample  # the draws, and the values there
-    source: str  # how the estimate is made, without the number of draws
-    labels: Labels  # names of points and features
-    notes: tuple[str, ...]  # what a reader has to know
-
-    @property
-    def n_draws(self) -> int:
-        """Draws around each row."""
-        return self.sample.n_draws
-
-    @property
-    def evaluations(self) -> int:
-        """Rows that the model was given, from the first draw on."""
-        return self.sample.evaluations
-
-    @cached_property
-    def estimate(self) -> Estimate:
-        """What the draws say, with blocks that tell its error."""
-        blocks = self.sample.blocks().slopes
-        design = self.sample.design
-        return Estimate(
-            values=blocks.mean(axis=0),
-            source=f"{self.n_draws} draws, {self.source}",
-            blocks=blocks,
-            n_draws=self.n_draws,
-            evaluations=self.evaluations,
-            labels=self.labels,
-            effects=design.law.has_effects(design.points),
-            notes=self.notes,
-        )
-
-    def extended(self, n_draws: int) -> GrowingEstimate:
-        """The same with more draws: equal, bit for bit, to so many drawn at once."""
-        require_draws(len(self.sample.values), n_draws)
-        grown = self.sample.extended(n_draws)
-        return GrowingEstimate(grown, self.source, self.labels, self.notes)
-
-    def until(
-        self,
-        error: Callable[[Estimate], float],  # of an estimate
-        precision: float,  # where to stop: the first time that the error is not larger
-        # the most rows that the model is given, all draws together
-        max_evaluations: int | None = None,
-    ) -> GrowingEstimate:
-        """Draw on until an error is small enough, or evaluations would be too many.
-
-        The error is taken to fall as 1/draws, as that of an objective does; it is
-        looked at again whenever the draws have grown by a factor of 1.5 to 4.
-        """
-        goal = read_positive(precision, "precision")
-        growing, size, affordable = self, error(self.estimate), float("inf")
-        if max_evaluations is not None:
-            per_draw = self.sample.design.per_draw
-            affordable = affordable_draws(per_draw, max_evaluations)
-        while size > goal and growing.n_draws < affordable:
-            factor = min(max(_MARGIN * size / goal, _LEAST_GROWTH), _MOST_GROWTH)
-            wanted = N_BLOCKS * -int(-growing.n_draws * factor // N_BLOCKS)
-            growing = growing.extended(int(min(wanted, affordable)))
-            size = error(growing.estimate)
-        return growing
-
-
-def affordable_draws(per_draw: int, max_evaluations: int) -> int:
-    """The largest multiple of 10 of draws that take no more evaluations."""
-    most = read_count(max_evaluations, "max_evaluations")
-    return most // per_draw // N_BLOCKS * N_BLOCKS
-
-
-def require_draws(n_rows: int, n_draws: int) -> None:
-    """Refuse more draws than fit into memory."""
-    require_memory(
-        16.0 * n_rows * n_draws,
-        f"keeping {n_draws:,} draws of {n_rows:,} rows",
-        "explain fewer rows at a time, or draw less",
-    )
 
 
 @final
@@ -122,15 +35,14 @@ class SampledMean(OfFunction):
     Its "gradient" is that of :class:`ExactMean`, estimated: of numbers by least squares
     slopes, cross-fitted between 10 blocks of draws so that each block is unbiased; of
     columns of two values, of categories and of missing numbers by pairs of draws that
-    differ in nothing else, so that columns that f does not use have exactly 0. Draws
-    are the same for all rows and in all calls. Make it by :func:`smoothed`.
+    differ in nothing else, so that those that f does not use have exactly 0. Draws are
+    the same for all rows and in all calls. Make it by :func:`smoothed`.
     """
 
     function: Function  # f
     law: DataLaw
     n_samples: int  # draws around each row, a multiple of 10
     seed: int  # that of the draws
-    paired: bool = False  # whether numbers are taken by pairs too
     control: Boxes | None = None  # a score that f is nearly a multiple of
 
     def __repr__(self) -> str:
@@ -151,8 +63,8 @@ class SampledMean(OfFunction):
         n_draws: int | None = None,  # to begin with; n_samples by default
         # begin with fewer draws where those would take more
         max_evaluations: int | None = None,
-    ) -> GrowingEstimate:
-        """The estimate at some rows, which can be drawn on."""
+    ) -> Sample:
+        """The draws at some rows, which can be drawn on, with their estimate."""
         return self.growing_at(*self.read(X), n_draws, max_evaluations)
 
     def growing_at(
@@ -161,7 +73,7 @@ class SampledMean(OfFunction):
         labels: Labels,
         n_draws: int | None = None,
         max_evaluations: int | None = None,
-    ) -> GrowingEstimate:
+    ) -> Sample:
         """:meth:`growing` at points that are read."""
         first = self.n_samples if n_draws is None else n_draws
         design = self._design(points)
@@ -174,25 +86,7 @@ class SampledMean(OfFunction):
                     f"{max_evaluations:,} are allowed; give more, or explain fewer rows"
                 )
             first = min(first, affordable)
-        sample = self._sample(design, labels, first)
-        notes = self.law.notes(points)
-        return GrowingEstimate(sample, self._source, labels, notes)
-
-    def per_draw_at(self, points: Points) -> int:
-        """Rows that the model is given for one draw around each of points (N, D)."""
-        return self._uncontrolled(points).per_draw
-
-    def _value(self, points: Points, labels: Labels, /) -> Values:
-        sample = self._sample(self._design(points), labels, self.n_samples)
-        return sample.blocks().means.mean(axis=0)
-
-    def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
-        sample = self._sample(self._design(points), labels, self.n_samples)
-        return sample.blocks().slopes.mean(axis=0)
-
-    def _sample(self, design: Design, labels: Labels, n_draws: int) -> Sample:
         names = labels.of_columns()
-        require_draws(len(design.points), n_draws)
 
         def evaluate(points: Points) -> Values:
             try:
@@ -200,22 +94,28 @@ class SampledMean(OfFunction):
             except InvalidInput as error:
                 raise InvalidInput(f"at drawn points: {error}") from error
 
-        return Sample.of(design, evaluate, n_draws)
+        return Sample.of(design, evaluate, first, self._source, labels)
+
+    def per_draw_at(self, points: Points) -> int:
+        """Rows that the model is given for one draw around each of points (N, D)."""
+        return Design(self.law, points, self.seed).per_draw
+
+    def _value(self, points: Points, labels: Labels, /) -> Values:
+        return self.growing_at(points, labels).fit.means.mean(axis=0)
+
+    def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
+        return self.growing_at(points, labels).estimate.values
 
     def _design(self, points: Points) -> Design:
-        design = self._uncontrolled(points)
+        design = Design(self.law, points, self.seed)
         if self.control is None:
             return design
         means, attributions = BoxMeans(self.control, self.law).of(points)
-        control = Control(self.control.value, means, attributions)
-        return replace(design, control=control)
-
-    def _uncontrolled(self, points: Points) -> Design:
-        return Design(self.law, points, self.seed, self.paired)
+        return replace(design, control=Control(self.control.value, means, attributions))
 
     @property
     def _source(self) -> str:
-        rule = "pairs" if self.paired else "least squares between blocks"
         known = "" if self.control is None else " and the exact margin as control"
         of_rows = self.law.reference.in_words()
-        return f"{N_BLOCKS} blocks, {rule}{known}, data law of {of_rows}"
+        rule = f"least squares between blocks{known}"
+        return f"{N_BLOCKS} blocks, {rule}, data law of {of_rows}"

@@ -45,7 +45,6 @@ def smoothed(
     *,
     law: Literal["data"],
     data: Any,
-    paired: bool = False,
 ) -> ExactMean | SampledMean: ...
 
 
@@ -57,7 +56,6 @@ def smoothed(
     *,
     law: LawName = "gaussian",
     data: Any = None,
-    paired: bool = False,
 ) -> Function:
     """A smooth function near one that is not: its mean E f(V) under a law around x.
 
@@ -103,10 +101,6 @@ def smoothed(
     data : DataFrame, array or Reference, optional
         The reference table, best the one that the model was fitted on; the data law
         needs it. Of more than 10,000 rows as many are drawn.
-    paired : bool
-        Where the data law is sampled, take slopes by pairs of draws that differ in one
-        column, as effects are taken always: columns that are not used have exactly 0,
-        for 1 + D evaluations per draw.
 
     Returns
     -------
@@ -152,7 +146,7 @@ def smoothed(
                 raise InvalidInput(
                     "scale: the data law has its own bandwidths; leave it out"
                 )
-            return _by_data(function, data, n_draws, seed, paired)
+            return _by_data(function, data, n_draws, seed)
     raise InvalidInput(
         f"law: expected 'gaussian' or 'data', got {law!r}"
         f"{did_you_mean(law, ['gaussian', 'data'])}"
@@ -175,7 +169,7 @@ def _read_widths(scale: ArrayLike | None) -> Array:
 
 
 def _by_data(
-    function: Function, data: Any, n_samples: int | None, seed: int, paired: bool
+    function: Function, data: Any, n_samples: int | None, seed: int
 ) -> ExactMean | SampledMean:
     reference = _read_reference(function, data, seed)
     reference.refuse_equal_rows()
@@ -186,13 +180,13 @@ def _by_data(
         return ExactMean(function, law, structure, checked)
     control = function.margin_boxes
     if n_samples is None:
-        n_samples = max(N_DRAWS, fewest_draws(law, paired, control is not None))
+        n_samples = max(N_DRAWS, fewest_draws(law, control is not None))
     elif n_samples % N_BLOCKS:
         raise InvalidInput(
             f"n_samples: expected a multiple of {N_BLOCKS}, the number of blocks of "
             f"draws that tell their error, got {n_samples}"
         )
-    return SampledMean(function, law, n_samples, seed, paired, control)
+    return SampledMean(function, law, n_samples, seed, control)
 
 
 def _read_reference(function: Function, data: Any, seed: int) -> Reference:

@@ -1,4 +1,4 @@
-"""Draws under the data law, and slopes from them: paired, or cross-fitted in blocks.
+"""Draws under the data law, and slopes from them: cross-fitted in blocks, or by pairs.
 
 - :class:`~propopt.laws.draws.Design`: what is drawn around which rows;
   :class:`~propopt.laws.draws.Control`: what is taken off.
@@ -21,9 +21,7 @@ and since Σ_v r_v = 0 it is
 Σ_v r_v E f(v, V_−j) = E Σ_v −r_v (f(V) − f(v, V_−j)):
 
 what changes when V_j becomes v and all else stays. Of a function that does not depend
-on column j this is 0 in every draw. So it is for slopes, with V_j' another draw of V_j:
-
-Cov(V_j, f(V)) / Var V_j = E ½ (V_j − V_j') (f(V) − f(V_j', V_−j)) / Var V_j.
+on column j this is 0 in every draw.
 """
 
 from __future__ import annotations
@@ -36,11 +34,14 @@ from typing import Final, NamedTuple, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Attributions, Points, Truths, Values
+from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
+from propopt.base.checks import read_count, read_positive
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import row_blocks
+from propopt.base.resources import require_memory, row_blocks
 from propopt.laws.column_laws import CodedLaw, NumericLaw
 from propopt.laws.data_law import ColumnLaw, DataLaw
+from propopt.losses.faithfulness import Estimate
+from propopt.tables.frames import Labels
 
 
 # ---- Attributions under a law, estimated from draws, with blocks that tell their error
@@ -127,7 +128,7 @@ MOST_EACH: Final = 16
 class OtherValues(NamedTuple):
     """Other values of one column, with what the change of f counts."""
 
-    rows: NDArray[np.intp]
+    rows: Positions
     """The rows at which they are tried, (T,)."""
 
     values: Array
@@ -138,91 +139,43 @@ class OtherValues(NamedTuple):
 
 
 def other_values(
-    law: ColumnLaw, x: Array, samples: Array, uniforms: Array, paired: bool
+    law: ColumnLaw, x: Array, samples: Array, uniforms: Array
 ) -> Iterator[OtherValues]:
     """Those of one column; x (n,), samples (n, S), uniforms (S,)."""
-    match law:
-        case CodedLaw():
-            yield from _others(law, x, uniforms)
-        case NumericLaw() if len(law.values) > 0:
-            yield from _of_missing(law, x, uniforms)
-            present = np.flatnonzero(~np.isnan(x))
-            if len(law.values) == 2:
-                yield _other_of_two(law, present, samples)
-            elif len(law.values) > 2 and paired:
-                yield _redrawn(law, present, x, samples, uniforms)
-
-
-def n_other_values(law: ColumnLaw, x: Array, paired: bool) -> NDArray[np.intp]:
-    """How many each row has in one draw, (n,)."""
-    counts = np.zeros(len(x), dtype=np.intp)
-    match law:
-        case CodedLaw():
-            own = law.shares[x.astype(np.intp)] > 0.0
-            n_codes = int((law.shares > 0.0).sum())
-            each = n_codes <= MOST_EACH
-            counts[:] = n_codes - own if each else 1
-        case NumericLaw() if len(law.values) > 0:
-            m, absent = len(law.values), np.isnan(x)
-            counts[absent] = m if m <= MOST_EACH else 1
-            counts[~absent] = m == 2 or (m > 2 and paired)
-    return counts
-
-
-def _of_missing(law: NumericLaw, x: Array, uniforms: Array) -> Iterator[OtherValues]:
-    """Observed values in place of none: the effect δ_missing − p."""
-    rows, n_draws = np.flatnonzero(np.isnan(x)), len(uniforms)
-    if len(law.values) > MOST_EACH:
-        values = np.tile(_inverse(law.values, law.shares, uniforms), (len(rows), 1))
-        yield OtherValues(rows, values, np.ones(values.shape))
+    if isinstance(law, CodedLaw):
+        codes = np.flatnonzero(law.shares > 0.0)
+        yield from _effects(codes, law.shares[codes], x, np.arange(len(x)), uniforms)
         return
-    for value, share in zip(law.values, law.shares, strict=True):
-        shape = (len(rows), n_draws)
-        yield OtherValues(rows, np.full(shape, value), np.full(shape, share))
-
-
-def _others(law: CodedLaw, x: Array, uniforms: Array) -> Iterator[OtherValues]:
-    """Other categories than that of the row: the effect δ_x − p."""
-    codes = np.flatnonzero(law.shares > 0.0)
-    if len(codes) > MOST_EACH:
-        samples = _inverse(codes, law.shares[codes], uniforms)
-        values = np.tile(samples, (len(x), 1))
-        yield OtherValues(np.arange(len(x)), values, np.ones(values.shape))
-        return
-    for code in codes:
-        rows = np.flatnonzero(x != code)
-        shape = (len(rows), len(uniforms))
+    absent = np.isnan(x)
+    yield from _effects(law.values, law.shares, x, np.flatnonzero(absent), uniforms)
+    if len(law.values) == 2:
+        # f(v_2, ·) − f(v_1, ·), over v_2 − v_1, whichever of them V_j is
+        (low, high), rows, slope = law.values, np.flatnonzero(~absent), 1.0 / law.extent
+        is_low = samples[rows] == low
         yield OtherValues(
-            rows, np.full(shape, float(code)), np.full(shape, law.shares[code])
+            rows, np.where(is_low, high, low), np.where(is_low, -slope, slope)
         )
 
 
-def _other_of_two(
-    law: NumericLaw, rows: NDArray[np.intp], samples: Array
-) -> OtherValues:
-    """f(v_2, ·) − f(v_1, ·), over v_2 − v_1, whichever of them V_j is."""
-    low, high = law.values
-    is_low = samples[rows] == low
-    slope = 1.0 / law.extent
-    return OtherValues(
-        rows, np.where(is_low, high, low), np.where(is_low, -slope, slope)
-    )
-
-
-def _redrawn(
-    law: NumericLaw, rows: NDArray[np.intp], x: Array, samples: Array, uniforms: Array
-) -> OtherValues:
-    """½ (V_j − V_j') / Var V_j, with V_j' another draw of V_j."""
-    again = law.quantiles(x[rows], uniforms)
-    _, variances = law.moments(x[rows])
-    return OtherValues(rows, again, 0.5 * (samples[rows] - again) / variances[:, None])
-
-
-def _inverse(values: NDArray[np.generic], shares: Array, uniforms: Array) -> Array:
-    """The inverse cdf of shares on values, at uniforms (S,)."""
-    cumulative = np.cumsum(shares)
-    at = np.searchsorted(cumulative / cumulative[-1], uniforms, side="right")
-    return np.asarray(values[np.minimum(at, len(values) - 1)], dtype=np.float64)
+def _effects(
+    values: NDArray[np.generic],
+    shares: Array,
+    x: Array,
+    rows: Positions,
+    uniforms: Array,
+) -> Iterator[OtherValues]:
+    """What f is at rows less its mean over values with shares: δ_x − p."""
+    if len(values) > MOST_EACH:
+        cumulative = np.cumsum(shares)
+        at = np.searchsorted(cumulative / cumulative[-1], uniforms, side="right")
+        drawn = np.asarray(values[np.minimum(at, len(values) - 1)], dtype=np.float64)
+        every = np.tile(drawn, (len(rows), 1))
+        yield OtherValues(rows, every, np.ones(every.shape))
+        return
+    for value, share in zip(values.tolist(), shares.tolist(), strict=True):
+        own = rows[x[rows] != value]
+        shape = len(own), len(uniforms)
+        yield OtherValues(own, np.full(shape, float(value)), np.full(shape, share))
 
 
 N_BLOCKS: Final = 10
@@ -253,35 +206,22 @@ class Design:
     law: DataLaw  # of the columns, and their contrasts
     points: Points  # shape (N, D)
     seed: int  # of the uniform numbers that all rows have in common
-    # whether slopes are taken by pairs, as effects are; else by least squares
-    paired: bool = False
     control: Control | None = None  # what is taken off f
 
-    @property
+    @cached_property
     def per_draw(self) -> int:
         """Evaluations of f in one draw, all rows together."""
-        counts = [
-            n_other_values(column, x, self.paired).sum()
-            for column, x in zip(self.law.columns, self.points.T, strict=True)
-        ]
-        return len(self.points) + int(sum(counts))
+        none = np.zeros((len(self.points), 1)), np.zeros(1)
+        columns = zip(self.law.columns, self.points.T, strict=True)
+        others = (other for law, x in columns for other in other_values(law, x, *none))
+        return len(self.points) + sum(len(other.rows) for other in others)
 
     @property
     def fewest(self) -> int:
         """The fewest draws that slopes can be made of."""
-        return fewest_draws(self.law, self.paired, self.control is not None)
+        return fewest_draws(self.law, self.control is not None)
 
-    @cached_property
-    def moving(self) -> Truths:
-        """Which columns are terms of the least squares, in whatever rows, (D,)."""
-        return moving_columns(self.law) & (not self.paired)
-
-    @cached_property
-    def fitted(self) -> Truths:
-        """Where slopes are by least squares, (N, D)."""
-        return self.law.has_slopes(self.points) & (not self.paired)
-
-    def uniforms(self, start: int, stop: int) -> tuple[Array, Array]:
+    def uniforms(self, stop: int) -> tuple[Array, Array]:
         """Those of V and those of alternatives, (B · s, D) each, from each block.
 
         Each block has a stream of its own, which can be drawn on without a change of
@@ -289,16 +229,21 @@ class Design:
         """
         width = self.points.shape[1]
         streams = [np.random.default_rng([self.seed, b]) for b in range(N_BLOCKS)]
-        blocks = [rng.random((stop, 2 * width))[start:] for rng in streams]
+        blocks = [rng.random((stop, 2 * width)) for rng in streams]
         both = np.stack(blocks).reshape(-1, 2 * width)
         return both[:, :width], both[:, width:]
 
 
-def fewest_draws(law: DataLaw, paired: bool, controlled: bool) -> int:
+def fewest_draws(law: DataLaw, controlled: bool) -> int:
     """The fewest draws: fits over nine of ten blocks need two for each term."""
-    n_moving = 0 if paired else int(moving_columns(law).sum())
-    terms = 1 + n_moving + controlled
+    terms = 1 + int(moving_columns(law).sum()) + controlled
     return N_BLOCKS * -(-2 * terms // (N_BLOCKS - 1))
+
+
+def affordable_draws(per_draw: int, max_evaluations: int) -> int:
+    """The largest multiple of 10 of draws that take no more evaluations."""
+    most = read_count(max_evaluations, "max_evaluations")
+    return most // per_draw // N_BLOCKS * N_BLOCKS
 
 
 def moving_columns(law: DataLaw) -> Truths:
@@ -314,80 +259,28 @@ def moving_columns(law: DataLaw) -> Truths:
 # ---- Means and slopes at rows, by cross-fitted least squares on what was drawn there
 
 
-def fitted(
-    design: Design, rows: slice, V: Array, values: Array, known: Array | None
-) -> BlockSlopes:
+def fitted(design: Design, rows: slice, V: Array, values: Array) -> BlockSlopes:
     """Those of each block, (B, n) and (B, n, D); 0 in columns that do not move.
 
-    V (n, B, s, D), values (n, B, s), known (n, B, s).
+    V (n, B, s, D), values (K, n, B, s): of f, and of the control.
     """
-    columns = np.flatnonzero(design.moving)
+    columns = np.flatnonzero(moving_columns(design.law))
     means, variances = design.law.moments(design.points[rows])
     centers, squares = means[:, columns], variances[:, columns]
     moves = squares > 0.0
     scales = np.sqrt(np.where(moves, squares, 1.0))
-    z = _standard(V[..., columns], moves, centers, scales)
+    # of mean 0 and variance 1 under the law; 0 where nothing moves
+    locations = np.where(moves, centers, 0.0)[:, None, None]
+    z = (V[..., columns] - locations) / scales[:, None, None]
+    z = np.where(moves[:, None, None], z, 0.0)
     term = None
-    if design.control is not None and known is not None:
+    if design.control is not None:
         exact = design.control.attributions[rows][:, columns]
-        term = known, design.control.means[rows], exact * scales
-    fit = cross_fitted(z, values, term)
+        term = values[1], design.control.means[rows], exact * scales
+    fit = cross_fitted(z, values[0], term)
     slopes = np.zeros((*fit.means.shape, V.shape[-1]))
     slopes[..., columns] = fit.slopes / scales
     return BlockSlopes(fit.means, slopes)
-
-
-def _standard(V: Array, moves: Truths, centers: Array, scales: Array) -> Array:
-    """Draws of mean 0 and variance 1 under the law; 0 where nothing moves."""
-    locations = np.where(moves, centers, 0.0)[:, None, None]
-    z = (V - locations) / scales[:, None, None]
-    return np.where(moves[:, None, None], z, 0.0)
-
-
-# ---- Sums over draws of contrasts by pairs, block by block
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class PairSums:
-    """Σ c, Σ m, Σ cm and Σ m² of contrasts c of f and m of a function that is known.
-
-    Draws are added one after the other, so that sums do not depend on how many were
-    added at a time.
-    """
-
-    sums: Array  # (4, N, B, D): the four sums
-
-    def add(self, rows: slice, c: Array) -> None:
-        """Add draws of contrasts (n, B, s, D) at some rows."""
-        for s in range(c.shape[2]):
-            self.sums[0, rows] += c[:, :, s]
-
-    def add_controlled(self, rows: slice, c: Array, m: Array) -> None:
-        """The same, with those of the function that is known."""
-        self.add(rows, c)
-        for s in range(c.shape[2]):
-            self.sums[1, rows] += m[:, :, s]
-            self.sums[2, rows] += c[:, :, s] * m[:, :, s]
-            self.sums[3, rows] += m[:, :, s] ** 2
-
-    def means(self, n_draws: int) -> Array:
-        """Mean contrasts of each block of so many draws, (B, N, D)."""
-        return np.moveaxis(self.sums[0] / n_draws, 1, 0)
-
-    def controlled(self, n_draws: int, known: Array) -> Array:
-        """The same with γ (m − E m) taken off, γ by the other blocks, (B, N, D).
-
-        known (N, D).
-        """
-        c, m, cm, mm = self.sums.sum(axis=2, keepdims=True) - self.sums
-        n_others = n_draws * (N_BLOCKS - 1)
-        covariance, variance = cm - c * m / n_others, mm - m**2 / n_others
-        moved = variance > 1e-12 * mm
-        gamma = np.where(moved, covariance, 0.0) / np.where(moved, variance, 1.0)
-        own = self.sums[:2] / n_draws
-        values = own[0] - gamma * (own[1] - known[:, None, :])
-        return np.moveaxis(values, 1, 0)
 
 
 # ---- Values at draws around rows, and contrasts by pairs there
@@ -399,7 +292,7 @@ def _values(evaluate: Evaluator, V: Array) -> Array:
 
 
 def _contrasts(
-    design: Design,
+    law: DataLaw,
     evaluate: Evaluator,
     points: Array,  # (n, D)
     V: Array,  # (n, S, D): draws around them
@@ -408,9 +301,9 @@ def _contrasts(
 ) -> Array:
     """Contrasts by pairs in each draw, 0 in other columns, (n, S, D)."""
     result = np.zeros(V.shape)
-    for j, column in enumerate(design.law.columns):
+    for j, column in enumerate(law.columns):
         of_column = points[:, j], V[:, :, j], uniforms[:, j]
-        for rows, others, weights in other_values(column, *of_column, design.paired):
+        for rows, others, weights in other_values(column, *of_column):
             if len(rows) == 0:
                 continue
             changed = V[rows]
@@ -419,13 +312,14 @@ def _contrasts(
     return result
 
 
-def _parts(start: int, stop: int, width: int, n_rows: int) -> Iterator[slice]:
-    """Draws of each block of which tables are built at once."""
-    for part in row_blocks(stop - start, width, copies=N_BLOCKS * n_rows):
-        yield slice(start + part.start, start + part.stop)
-
-
 # ---- Values of a function at draws around rows, and what they estimate
+
+
+_MARGIN: Final = 1.2
+"""Errors are estimates: so much more is drawn than they ask for."""
+
+_LEAST_GROWTH, _MOST_GROWTH = 1.5, 4.0
+"""Factors on the number of draws, from one look at the error to the next."""
 
 
 @final
@@ -439,36 +333,85 @@ class Sample:
 
     design: Design  # what is drawn
     evaluate: Evaluator  # f at points (n, D)
-    values: Array  # (N, B, s): f(V) in each draw of each block
-    known: Array | None  # (N, B, s): those of the control
-    pairs: PairSums  # contrasts by pairs
+    source: str  # how the estimate is made, without the number of draws
+    labels: Labels  # names of points and features
+    values: Array  # (K, N, B, s): those of f in each draw of each block; of the control
+    # (1 or 4, N, B, D): Σ c of contrasts by pairs of f, and Σ m, Σ cm and Σ m² with
+    # those of the control, added draw by draw however many were added at a time
+    sums: Array
     fit: BlockSlopes  # means and slopes by least squares
 
     @classmethod
-    def of(cls, design: Design, evaluate: Evaluator, n_draws: int) -> Sample:
+    def of(
+        cls,
+        design: Design,
+        evaluate: Evaluator,
+        n_draws: int,
+        source: str = "",
+        labels: Labels | None = None,
+    ) -> Sample:
         """The first draws."""
+        n_rows, width = design.points.shape
         if n_draws < design.fewest:
             raise InvalidInput(
                 f"n_draws: {n_draws} draws are too few for the slopes of "
-                f"{design.points.shape[1]} features; give at least {design.fewest}"
+                f"{width} features; give at least {design.fewest}"
             )
-        shape = (len(design.points), N_BLOCKS, 0)
-        known = None if design.control is None else np.empty(shape)
-        n_rows, width = design.points.shape
-        none = PairSums(np.zeros((4, n_rows, N_BLOCKS, width)))
+        known = design.control is not None
+        values = np.empty((1 + known, n_rows, N_BLOCKS, 0))
+        sums = np.zeros((1 + 3 * known, n_rows, N_BLOCKS, width))
         fit = BlockSlopes(np.empty(0), np.empty(0))
-        empty = cls(design, evaluate, np.empty(shape), known, none, fit)
+        names = Labels() if labels is None else labels
+        empty = cls(design, evaluate, source, names, values, sums, fit)
         return empty.extended(n_draws)
 
     @property
     def n_draws(self) -> int:
         """Draws around each row, all blocks together."""
-        return N_BLOCKS * self.values.shape[2]
+        return N_BLOCKS * self.values.shape[3]
 
     @property
     def evaluations(self) -> int:
-        """Rows that f was evaluated at."""
+        """Rows that f was evaluated at, from the first draw on."""
         return self.n_draws * self.design.per_draw
+
+    @cached_property
+    def estimate(self) -> Estimate:
+        """What the draws say, with blocks that tell its error."""
+        blocks, law, points = self.blocks().slopes, self.design.law, self.design.points
+        return Estimate(
+            values=blocks.mean(axis=0),
+            source=f"{self.n_draws} draws, {self.source}",
+            blocks=blocks,
+            n_draws=self.n_draws,
+            evaluations=self.evaluations,
+            labels=self.labels,
+            effects=law.has_effects(points),
+            notes=law.notes(points),
+        )
+
+    def until(
+        self,
+        error: Callable[[Estimate], float],  # of an estimate
+        precision: float,  # where to stop: the first time that the error is not larger
+        # the most rows that the model is given, all draws together
+        max_evaluations: int | None = None,
+    ) -> Sample:
+        """Draw on until an error is small enough, or evaluations would be too many.
+
+        The error is taken to fall as 1/draws, as that of an objective does; it is
+        looked at again whenever the draws have grown by a factor of 1.5 to 4.
+        """
+        goal = read_positive(precision, "precision")
+        growing, size, affordable = self, error(self.estimate), float("inf")
+        if max_evaluations is not None:
+            affordable = affordable_draws(self.design.per_draw, max_evaluations)
+        while size > goal and growing.n_draws < affordable:
+            factor = min(max(_MARGIN * size / goal, _LEAST_GROWTH), _MOST_GROWTH)
+            wanted = N_BLOCKS * -int(-growing.n_draws * factor // N_BLOCKS)
+            growing = growing.extended(int(min(wanted, affordable)))
+            size = error(growing.estimate)
+        return growing
 
     def extended(self, n_draws: int) -> Sample:
         """The sample with more draws, so that there are ``n_draws`` around each row."""
@@ -477,63 +420,73 @@ class Sample:
                 f"n_draws: expected a multiple of {N_BLOCKS} from {self.n_draws} on, "
                 f"got {n_draws}"
             )
-        start, stop = self.n_draws // N_BLOCKS, n_draws // N_BLOCKS
         n_rows, width = self.design.points.shape
-        shape = (n_rows, N_BLOCKS, stop)
-        values, pairs = np.empty(shape), PairSums(self.pairs.sums.copy())
-        values[:, :, :start] = self.values
-        known = None if self.known is None else np.empty(shape)
-        if known is not None:
-            known[:, :, :start] = self.known
+        require_memory(
+            16.0 * n_rows * n_draws,
+            f"keeping {n_draws:,} draws of {n_rows:,} rows",
+            "explain fewer rows at a time, or draw less",
+        )
+        start, stop = self.values.shape[3], n_draws // N_BLOCKS
+        values = np.empty((*self.values.shape[:3], stop))
+        values[..., :start] = self.values
         fit = BlockSlopes(
             np.empty((N_BLOCKS, n_rows)), np.empty((N_BLOCKS, n_rows, width))
         )
-        grown = replace(self, values=values, known=known, pairs=pairs, fit=fit)
+        grown = replace(self, values=values, sums=self.sums.copy(), fit=fit)
         grown.fill(start, stop)
         return grown
 
     def fill(self, start: int, stop: int) -> None:
         """Draw ``start`` to ``stop`` of each block around all rows; fit all draws."""
         n_rows, width = self.design.points.shape
-        first, second = self.design.uniforms(0, stop)
+        first, second = self.design.uniforms(stop)
+        others = second.reshape(N_BLOCKS, stop, width)
         for rows in row_blocks(n_rows, width, copies=N_BLOCKS * stop):
             V = self.design.law.draws(self.design.points[rows], first)
             blocks = V.reshape(len(V), N_BLOCKS, stop, width)
-            others = second.reshape(N_BLOCKS, stop, width)
-            for draws in _parts(start, stop, width, len(V)):
+            for part in row_blocks(stop - start, width, copies=N_BLOCKS * len(V)):
+                draws = slice(start + part.start, start + part.stop)
                 self._fill_some(rows, draws, blocks[:, :, draws], others[:, draws])
-            known = None if self.known is None else self.known[rows]
-            fit = fitted(self.design, rows, blocks, self.values[rows], known)
+            fit = fitted(self.design, rows, blocks, self.values[:, rows])
             self.fit.means[:, rows], self.fit.slopes[:, rows] = fit
 
     def _fill_some(self, rows: slice, draws: slice, V: Array, uniforms: Array) -> None:
         """Values at some draws (n, B, s, D) around some rows, and contrasts there."""
-        width = V.shape[-1]
-        points, flat = self.design.points[rows], V.reshape(len(V), -1, width)
-        alternatives = uniforms.reshape(-1, width)
-
-        def of(evaluate: Evaluator, table: Array) -> Array:
+        design, width = self.design, V.shape[-1]
+        points, flat = design.points[rows], V.reshape(len(V), -1, width)
+        alternatives, changes = uniforms.reshape(-1, width), []
+        control = [] if design.control is None else [design.control.evaluate]
+        for k, evaluate in enumerate([self.evaluate, *control]):
             f = _values(evaluate, flat)
-            table[rows, :, draws] = f.reshape(V.shape[:3])
-            given = points, flat, alternatives, f
-            return _contrasts(self.design, evaluate, *given).reshape(V.shape)
-
-        contrasts = of(self.evaluate, self.values)
-        if self.design.control is None or self.known is None:
-            self.pairs.add(rows, contrasts)
-        else:
-            known = of(self.design.control.evaluate, self.known)
-            self.pairs.add_controlled(rows, contrasts, known)
+            self.values[k, rows, :, draws] = f.reshape(V.shape[:3])
+            at = points, flat, alternatives, f
+            changes.append(_contrasts(design.law, evaluate, *at).reshape(V.shape))
+        for s in range(V.shape[2]):
+            c, *known = (own[:, :, s] for own in changes)
+            self.sums[0, rows] += c
+            for m in known:
+                self.sums[1, rows] += m
+                self.sums[2, rows] += c * m
+                self.sums[3, rows] += m**2
 
     def blocks(self) -> BlockSlopes:
         """Means of f and attributions from each block of draws, each unbiased."""
-        slopes = np.where(self.design.fitted, self.fit.slopes, self._paired())
+        fitted = self.design.law.has_slopes(self.design.points)
+        slopes = np.where(fitted, self.fit.slopes, np.moveaxis(self._paired(), 1, 0))
         return BlockSlopes(self.fit.means, slopes)
 
     def _paired(self) -> Array:
-        """Attributions by pairs, (B, N, D)."""
-        n_draws = self.n_draws // N_BLOCKS
-        control = self.design.control
+        """Attributions by pairs; with γ (m − E m) taken off, γ by the other blocks.
+
+        gives (N, B, D).
+        """
+        n_draws, control = self.values.shape[3], self.design.control
+        own = self.sums / n_draws
         if control is None:
-            return self.pairs.means(n_draws)
-        return self.pairs.controlled(n_draws, control.attributions)
+            return np.asarray(own[0])
+        c, m, cm, mm = self.sums.sum(axis=2, keepdims=True) - self.sums
+        n_others = n_draws * (N_BLOCKS - 1)
+        covariance, variance = cm - c * m / n_others, mm - m**2 / n_others
+        moved = variance > _STILL * mm
+        gamma = np.where(moved, covariance, 0.0) / np.where(moved, variance, 1.0)
+        return np.asarray(own[0] - gamma * (own[1] - control.attributions[:, None, :]))

@@ -18,7 +18,7 @@ from typing import Final, Literal, TypeAlias, TypeVar, final, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Attributions, Points, Values
+from propopt.base.arrays import Array, Attributions, Points, Positions, Values
 from propopt.base.checks import read_count, read_positive
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import AT_ONCE, Budget, row_blocks
@@ -76,9 +76,9 @@ class Perturbations:
         depend on the seed and on n, neither on later points nor on the block size.
         Each block is drawn while the last is used, by another thread.
         """
-        plain = units is None or bool((units == 1.0).all())
-        scales = None if plain else units
-        yield from prefetch(self._blocks(shape, rng, scales, split))
+        if units is not None and bool((units == 1.0).all()):
+            units = None
+        yield from prefetch(self._blocks(shape, rng, units, split))
 
     def _blocks(
         self,
@@ -87,11 +87,13 @@ class Perturbations:
         units: Array | None,
         split: bool,
     ) -> Iterator[tuple[slice, Array]]:
-        for rows, n_samples in self._plan(*shape, split=split):
-            together = rows.stop - rows.start, n_samples, shape[1]
-            if units is None:
-                yield rows, self.draw(together, rng)
-            else:
+        row_bytes = 8 * shape[1]
+        room = PERTURBED_POINTS.rows(row_bytes) if split else self.n_samples
+        samples = min(room, self.n_samples)
+        for rows in PERTURBED_POINTS.blocks(shape[0], row_bytes, self.n_samples):
+            for done in range(0, self.n_samples, samples):
+                count = min(samples, self.n_samples - done)
+                together = rows.stop - rows.start, count, shape[1]
                 yield rows, self._draw_in_units(together, rng, units)
 
     def draw(self, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
@@ -109,27 +111,21 @@ class Perturbations:
         return sphere[..., :-2]
 
     def _draw_in_units(
-        self, shape: tuple[int, int, int], rng: np.random.Generator, units: Array
+        self,
+        shape: tuple[int, int, int],
+        rng: np.random.Generator,
+        units: Array | None,
     ) -> Array:
-        moved = units > 0
-        if moved.all():
+        """Draws times units: those of columns whose unit is 0 are not drawn."""
+        if units is None or (units > 0).all():
             everywhere = self.draw(shape, rng)
-            everywhere *= units
+            if units is not None:
+                everywhere *= units
             return everywhere
-        draws = np.zeros(shape)
+        draws, moved = np.zeros(shape), units > 0
         of_moved = (*shape[:-1], int(moved.sum()))
         draws[..., moved] = self.draw(of_moved, rng) * units[moved]
         return draws
-
-    def _plan(
-        self, n_points: int, n_features: int, *, split: bool
-    ) -> Iterator[tuple[slice, int]]:
-        row_bytes = 8 * n_features
-        room = PERTURBED_POINTS.rows(row_bytes)
-        samples = min(room, self.n_samples) if split else self.n_samples
-        for rows in PERTURBED_POINTS.blocks(n_points, row_bytes, self.n_samples):
-            for done in range(0, self.n_samples, samples):
-                yield rows, min(samples, self.n_samples - done)
 
 
 _Item = TypeVar("_Item")
@@ -226,116 +222,23 @@ class AntitheticPairs:
         return np.asarray(np.linalg.solve(design.T @ design, design.T).T, np.float64)
 
 
-# ---- Draws that keep what a point has in a column, or replace it by another value
+# ---- Neighbourhoods of noise: numbers are moved, all else is kept or replaced
 
 
 KEPT = 0.5
-"""How often a draw keeps the category of the point."""
-
-
-@dataclass(frozen=True, eq=False)
-class CategoryDraws:
-    """Draws that keep each category of a point or replace it by one of the table.
-
-    A category is kept with probability 1/2 and drawn from the frequencies p otherwise,
-    each column by itself: so a category that is rare in the table, or not in it at all,
-    is still seen on both sides, as itself and as another.
-    """
-
-    positions: NDArray[np.intp]  # (C,): the categorical columns
-    frequencies: tuple[Array, ...]  # (K,): p of each
-    rng: np.random.Generator  # a stream of its own, in the order point, sample, column
-
-    @classmethod
-    def of(cls, schema: TableSchema | None, rng: np.random.Generator) -> CategoryDraws:
-        """Those of a schema; ``rng`` is advanced only if there are categories."""
-        columns = {} if schema is None else dict(enumerate(schema.columns))
-        frequencies = {
-            j: column.frequencies
-            for j, column in columns.items()
-            if isinstance(column, Coded)
-        }
-        own = np.random.default_rng(rng.integers(2**63)) if frequencies else rng
-        positions = np.array(list(frequencies), dtype=np.intp)
-        return cls(positions, tuple(frequencies.values()), own)
-
-    def draw(self, points: Points, n_samples: int) -> Array:
-        """Codes around points (n, D), shape (n, S, C)."""
-        own = points[:, None, self.positions]
-        numbers = self.rng.random((len(points), n_samples, len(self.positions)))
-        kept = numbers < KEPT
-        rest = (numbers - KEPT) / (1 - KEPT)
-        draws = np.empty_like(rest)
-        for c, shares in enumerate(self.frequencies):
-            draws[..., c] = np.searchsorted(_edges(shares), rest[..., c], side="right")
-        return np.where(kept, own, draws)
-
-    def shares(self, points: Points) -> Array:
-        """The frequency of each point's own categories, shape (n, C)."""
-        shares = np.empty((len(points), len(self.positions)))
-        for c, (j, of_column) in enumerate(
-            zip(self.positions, self.frequencies, strict=True)
-        ):
-            shares[:, c] = of_column[points[:, j].astype(np.intp)]
-        return shares
-
-
-@dataclass(frozen=True, eq=False)
-class MissingDraws:
-    """Draws that keep a missing number missing or replace it by an observed value.
-
-    It is kept with probability 1/2, as a category is, and drawn from the values of its
-    column otherwise.
-    """
-
-    # (D,): the values of each column; None where no table tells
-    observed: tuple[Atoms | None, ...] | None
-    rng: np.random.Generator  # a stream of its own, in the order point, column, sample
-
-    @classmethod
-    def of(
-        cls,
-        observed: tuple[Atoms | None, ...] | None,
-        points: Points,
-        rng: np.random.Generator,
-    ) -> MissingDraws:
-        """Those around points; ``rng`` is advanced only if a number is missing."""
-        absent = np.isnan(points).any()
-        own = np.random.default_rng(rng.integers(2**63)) if absent else rng
-        return cls(observed, own)
-
-    def put_into(self, samples: Array, contrast: Array) -> None:
-        """Replace some missing numbers of samples (n, S, D); contrast 0 if none can be.
-
-        None can be where no value of the column was observed.
-        """
-        for n, j in np.argwhere(np.isnan(samples[:, 0])).tolist():
-            atoms = atoms_of(self.observed, j)
-            kept, uniforms = self.rng.random((2, samples.shape[1]))
-            if len(atoms.values) == 0:
-                contrast[n, j] = 0.0
-                continue
-            sampled = np.searchsorted(_edges(atoms.shares), uniforms, side="right")
-            samples[n, :, j] = np.where(kept < KEPT, np.nan, atoms.values[sampled])
-
-
-def _edges(shares: Array) -> Array:
-    """Where the intervals of [0, 1) end, one of length p_c for each category but one.
-
-    The last category with p > 0 has the rest, whatever the sum was rounded to.
-    """
-    edges: Array = np.cumsum(shares)
-    edges[np.flatnonzero(shares)[-1] :] = 1.0
-    return edges
-
-
-# ---- Neighbourhoods of noise: numbers are moved, all else is replaced
+"""How often a draw keeps the category of the point, and that a number is missing."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NoisyNeighbourhoods:
     """x + ε for numbers, and other categories and observed values for the rest.
+
+    A category is kept with probability 1/2 and drawn from the frequencies p otherwise,
+    each column by itself: so a category that is rare in the table, or not in it at all,
+    is still seen on both sides, as itself and as another. A number that is missing
+    stays missing with probability 1/2, and is drawn from the values of its column
+    otherwise.
 
     Regressors are ε of numbers; of categories 1[c̃ = c] − p_c; of a number that is
     missing 1 where it still is, and else 0. Their origin is x, and zero for categories
@@ -355,39 +258,50 @@ class NoisyNeighbourhoods:
         self, points: Points, rng: np.random.Generator
     ) -> Iterator[tuple[slice, Neighbourhood]]:
         """Samples around points, in blocks."""
-        categories = CategoryDraws.of(self.schema, rng)
-        missing = MissingDraws.of(self.observed, points, rng)
-        blocks = self.noise.blocks(points.shape, rng, units=self.scales)
-        for rows, draws in blocks:
-            yield rows, self._near(points[rows], draws, categories, missing)
+        # streams of their own, in the order point, sample, column, and of what is
+        # missing in the order point, column, sample
+        of_codes = _apart(rng) if self._frequencies else rng
+        of_missing = _apart(rng) if np.isnan(points).any() else rng
+        for rows, draws in self.noise.blocks(points.shape, rng, units=self.scales):
+            yield rows, self._near(points[rows], draws, of_codes, of_missing)
+
+    @cached_property
+    def _frequencies(self) -> dict[int, Array]:
+        """Those of the categories of each categorical column."""
+        columns = () if self.schema is None else self.schema.columns
+        coded = ((j, own) for j, own in enumerate(columns) if isinstance(own, Coded))
+        return {j: column.frequencies for j, column in coded}
 
     def _near(
         self,
         points: Points,
         draws: Array,
-        categories: CategoryDraws,
-        missing: MissingDraws,
+        of_codes: np.random.Generator,
+        of_missing: np.random.Generator,
     ) -> Neighbourhood:
         """Around points (n, D), with noise (n, S, D) that is zero for categories."""
-        indices, absent = categories.positions, np.isnan(points)
+        absent, still = np.isnan(points), self.units == 0.0
         categorical = absent.copy()
-        categorical[:, indices] = True
-        samples = points[:, None] + draws
-        still = self.units == 0.0
-        origin, contrast = (
-            np.where(still, 0.0, points),
-            np.tile(~still * 1.0, (len(points), 1)),
-        )
-        if len(indices) > 0:
-            shares = categories.shares(points)
-            codes = categories.draw(points, draws.shape[1])
-            same = codes == points[:, None, indices]
-            samples[..., indices] = codes
-            draws[..., indices] = same - shares[:, None]
-            origin[:, indices] = 0.0
-            contrast[:, indices] = 1 - shares
+        categorical[:, list(self._frequencies)] = True
+        samples, origin = points[:, None] + draws, np.where(still, 0.0, points)
+        contrast = np.tile(~still * 1.0, (len(points), 1))
+        numbers = of_codes.random((*draws.shape[:2], len(self._frequencies)))
+        for c, (j, shares) in enumerate(self._frequencies.items()):
+            own, u = points[:, j, None], numbers[..., c]
+            codes = _drawn(shares, (u - KEPT) / (1 - KEPT))
+            samples[..., j] = np.where(u < KEPT, own, codes)
+            share = shares[own.astype(np.intp)]
+            draws[..., j] = (samples[..., j] == own) - share
+            origin[:, j], contrast[:, j] = 0.0, 1 - share[:, 0]
         if absent.any():
-            missing.put_into(samples, contrast)
+            for n, j in np.argwhere(absent).tolist():
+                atoms = atoms_of(self.observed, j)
+                kept, u = of_missing.random((2, draws.shape[1]))
+                if len(atoms.values) == 0:
+                    contrast[n, j] = 0.0
+                    continue
+                values = atoms.values[_drawn(atoms.shares, u)]
+                samples[n, :, j] = np.where(kept < KEPT, np.nan, values)
             same = np.isnan(samples) & (contrast > 0)[:, None]
             draws[:] = np.where(absent[:, None], same, draws)
             origin[absent] = 0.0
@@ -422,6 +336,21 @@ class NoisyNeighbourhoods:
                 f"{scale} that all weights of a point vanish"
             )
         return weights
+
+
+def _apart(rng: np.random.Generator) -> np.random.Generator:
+    """A stream of its own, by one draw of another."""
+    return np.random.default_rng(rng.integers(2**63))
+
+
+def _drawn(shares: Array, uniforms: Array) -> Positions:
+    """Places by shares p, by intervals of [0, 1) of length p_c for each but one.
+
+    The last one with p > 0 has the rest, whatever the sum was rounded to.
+    """
+    edges: Array = np.cumsum(shares)
+    edges[np.flatnonzero(shares)[-1] :] = 1.0
+    return np.asarray(np.searchsorted(edges, uniforms, side="right"))
 
 
 # ---- Shapley values by drawn orders of the columns, in blocks that tell their error

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol, final
+from functools import cached_property
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Points, Truths, Values
+from propopt.base.arrays import Array, Truths, Values
 from propopt.base.resources import Budget
 
 
@@ -29,53 +30,53 @@ class Regressions:
     weights: Array | None  # (n, S): π; None where all are one
     root_ridge: Array  # (n, D): ρ
 
-    def solve(self) -> Fits:
-        """All problems: by Cholesky where that is accurate, else by QR."""
-        design, targets = self._weighted()
+    @property
+    def factor(self) -> Array:
+        """Upper triangular R with RᵀR = H = Zᵀ diag(π) Z + diag(ρ²), (n, D, D)."""
+        return self._solved[0]
+
+    @property
+    def slopes(self) -> Array:
+        """The solutions β, (n, D)."""
+        return self._solved[1]
+
+    @cached_property
+    def _solved(self) -> tuple[Array, Array]:
+        """R and β: by Cholesky where that is accurate, else by QR."""
+        design, targets = self.design, self.targets
+        if self.weights is not None:
+            root: Array = np.sqrt(self.weights)
+            design, targets = design * root[..., None], targets * root
         factor = _cholesky(design, self.root_ridge)
         if factor is None:
-            factor, slopes = _qr(design, targets, self.root_ridge)
-            return Fits(self, factor, slopes)
+            return _qr(design, targets, self.root_ridge)
         inverse = _inverse_gram(factor)
         slopes = _times(inverse, _moments(design, targets))
         # one step of refinement: H β = Zᵀ diag(π) y
         rest = _moments(design, targets - _times(design, slopes))
         slopes += _times(inverse, rest - self.root_ridge**2 * slopes)
-        return Fits(self, factor, slopes)
+        return factor, slopes
 
-    def _weighted(self) -> tuple[Array, Array]:
-        if self.weights is None:
-            return self.design, self.targets
-        root: Array = np.sqrt(self.weights)
-        return self.design * root[..., None], self.targets * root
-
-
-@dataclass(frozen=True, eq=False)
-class Fits:
-    """The solutions."""
-
-    problems: Regressions  # what was solved
-    # (n, D, D): upper triangular R with RᵀR = H = Zᵀ diag(π) Z + diag(ρ²)
-    factor: Array
-    slopes: Array  # (n, D): β
-
-    @property
+    @cached_property
     def residuals(self) -> Array:
         """Residuals e = y − Zβ, shape (n, S)."""
-        return self.problems.targets - _times(self.problems.design, self.slopes)
+        return self.targets - _times(self.design, self.slopes)
 
-    def undetermined(self, n_samples: int) -> NDArray[np.bool_]:
+    @property
+    def undetermined(self) -> NDArray[np.bool_]:
         """Where some direction of β is lost in rounding, shape (n,)."""
         pivots = np.abs(np.diagonal(self.factor, axis1=1, axis2=2))
-        smallest = np.finfo(float).eps * n_samples * pivots.max(axis=1)
+        smallest = np.finfo(float).eps * self.targets.shape[1] * pivots.max(axis=1)
         lost: NDArray[np.bool_] = pivots.min(axis=1) <= smallest
         return lost
 
-    def errors(self, residuals: Array) -> Array:
+    @property
+    def errors(self) -> Array:
         """Sandwich standard errors of β: H⁻¹ (Σ_s u_s u_sᵀ) H⁻¹ with u = π e z."""
-        weights = self.problems.weights
-        scores = residuals if weights is None else weights * residuals
-        influence = self.problems.design * scores[..., None]
+        scores = self.residuals
+        if self.weights is not None:
+            scores = self.weights * scores
+        influence = self.design * scores[..., None]
         bread = _inverse_gram(self.factor)
         half = bread @ _gram(influence)
         squares = np.einsum("nde,ned->nd", half, bread)
@@ -175,16 +176,3 @@ class Neighbourhood:
     def is_constant(self) -> Truths:
         """Whether a regressor is zero in all samples, for want of another category."""
         return np.asarray(self.contrast == 0)
-
-
-class Neighbourhoods(Protocol):
-    """A way to draw samples around points, to code them and to weight them."""
-
-    def around(
-        self, points: Points, rng: np.random.Generator
-    ) -> Iterator[tuple[slice, Neighbourhood]]:
-        """Samples around consecutive points (N, D), in blocks that fit into memory.
-
-        What is drawn around a point depends on the seed and on its position, neither
-        on later points nor on the size of blocks.
-        """

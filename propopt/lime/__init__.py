@@ -26,8 +26,7 @@ from propopt.lime.explaining_rows import LimeExplainer, limits
 from propopt.lime.explanation import LimeExplanation
 from propopt.lime.laws.gaussian_law import GaussianLaw
 from propopt.lime.laws.lime_law import GlimeLaw, LimeLaw
-from propopt.lime.laws.smooth_law import SmoothLaw
-from propopt.lime.laws.tabular_law import TabularLaw
+from propopt.lime.laws.tabular_law import SmoothLaw, TabularLaw
 from propopt.lime.package_runs import PackageComparison, compare_with_package
 from propopt.lime.text.explaining_texts import text_limits
 from propopt.lime.text.text_explanation import TextLimeExplanation

@@ -186,12 +186,9 @@ class ExactLimits:
 
     def _weights(self, points: Points, widths: Values) -> tuple[Array, Values]:
         """α of all columns (n, D), and log C (n,)."""
-        alpha, log_weight = np.empty(points.shape), np.zeros(len(points))
-        for j, (column, x) in enumerate(zip(self.law.columns, points.T, strict=True)):
-            tilt = column.tilt(x, widths)
-            alpha[:, j] = tilt.alpha
-            log_weight += tilt.log_weight
-        return alpha, log_weight
+        tilts = self.law.tilts(points, widths)
+        log_weight = np.sum([tilt.log_weight for tilt in tilts], axis=0)
+        return np.stack([tilt.alpha for tilt in tilts], axis=1), log_weight
 
     def _in_blocks(self, points: Points, widths: Values) -> Limits:
         blocks = list(self.blocks(len(points)))
@@ -214,8 +211,7 @@ class ExactLimits:
 
         points (n, D), widths (n,).
         """
-        columns = zip(self.law.columns, points.T, strict=True)
-        tilts = tuple([column.tilt(x, widths) for column, x in columns])
+        tilts = self.law.tilts(points, widths)
         column = self.function.products.column
         one, zero = np.zeros((2, len(column), len(points)))
         for j, families in self._factors.items():
@@ -267,9 +263,7 @@ def bit_steps(law: LimeLaw, points: Points) -> tuple[Array, Array]:
     smallest mean of a bin. Missing values have no part in either; NaN where a column
     has nothing else.
     """
-    widths = law.widths(points)
-    columns = zip(law.columns, points.T, strict=True)
-    result = [_of_column(column.tilt(x, widths)) for column, x in columns]
+    result = [_of_column(tilt) for tilt in law.tilts(points, law.widths(points))]
     steps, spans = (np.stack(part, axis=1) for part in zip(*result, strict=True))
     return steps, spans
 

@@ -20,6 +20,7 @@ from propopt.lime.laws.lime_law import default_kernel_width
 from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.lime.single_runs import Selection, expected, kept_columns
 from propopt.lime.surrogates import estimate_limits
+from propopt.losses.faithfulness import error_of_blocks
 from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.frames import Labels
 
@@ -74,7 +75,7 @@ class PackageComparison:
     @property
     def error(self) -> Coefficients:
         """The standard error of the mean."""
-        return np.asarray(self.runs.std(axis=0, ddof=1) / np.sqrt(len(self.runs)))
+        return error_of_blocks(self.runs)
 
     @property
     def z(self) -> Coefficients:
@@ -207,10 +208,11 @@ def compare_with_package(
         return np.concatenate([fit.intercept, fit.coefficients[0]])
 
     paper = default_kernel_width(len(point), "paper")
+    alike = tuple(column.alike for column in law.columns)
     without = {
         "row": theory(law, first_row=False),
         "ridge": theory(law, ridge=0.0, first_row=False),
-        "frequencies": theory(_with_equal_shares(law)),
+        "frequencies": theory(replace(law, columns=alike)),
         "width": theory(law.with_width(paper)),
     }
     return PackageComparison(np.array(runs), theory(law), without, law.names)
@@ -253,12 +255,3 @@ def _limits(function: Function, law: TabularLaw, point: Points, seed: int) -> Li
     return estimate_limits(
         function, law, point, n_samples=50_000, rng=rng, progress=False
     )
-
-
-def _with_equal_shares(law: TabularLaw) -> TabularLaw:
-    """The law in which all bins of a column that occur are drawn alike."""
-    columns = [
-        replace(column, shares=(column.shares > 0.0) / (column.shares > 0.0).sum())
-        for column in law.columns
-    ]
-    return replace(law, columns=tuple(columns))

@@ -9,12 +9,11 @@ import numpy as np
 
 from propopt.base.arrays import Array, Points, Values
 from propopt.base.errors import InvalidInput
-from propopt.lime.bins import BinRule, NumberBins
+from propopt.lime.bins import BinRule
 from propopt.lime.expectations import ExactLimits, Limits
-from propopt.lime.laws.binned_columns import BinnedColumn, binned_columns, number_column
+from propopt.lime.laws.binned_columns import BinnedColumn, binned_columns
 from propopt.lime.laws.gaussian_law import NormalColumn
-from propopt.lime.laws.lime_law import LimeColumn, LimeLaw, without_glime
-from propopt.lime.laws.smooth_law import SmoothColumn
+from propopt.lime.laws.lime_law import LimeColumn, LimeLaw
 
 
 # ---- Means of a function by the bin of one column, and coefficients along its bins
@@ -68,24 +67,16 @@ def _means(
 # ---- Edges of bins around values, and columns in other bins
 
 
-def _own_bins(column: LimeColumn) -> LimeColumn:
-    """The column that has the bins, without weights by distance within them."""
-    own = without_glime(column)
-    return own.binned if isinstance(own, SmoothColumn) else own
-
-
 def inner_edges(column: LimeColumn) -> Array:
     """Where bins of numbers end; none for categories."""
-    own = _own_bins(column)
-    if isinstance(own, BinnedColumn) and not own.coded:
-        return own.edges
-    return own.edges if isinstance(own, NormalColumn) else np.zeros(0)
+    if isinstance(column, BinnedColumn) and not column.coded:
+        return column.edges
+    return column.edges if isinstance(column, NormalColumn) else np.zeros(0)
 
 
 def data_ends(column: LimeColumn) -> tuple[float, float]:
     """The lowest and the highest number of the data; infinite under normal laws."""
-    own = _own_bins(column)
-    return own.extent if isinstance(own, BinnedColumn) else (-np.inf, np.inf)
+    return column.extent if isinstance(column, BinnedColumn) else (-np.inf, np.inf)
 
 
 def own_widths(column: LimeColumn, x: Values) -> Values:
@@ -93,12 +84,11 @@ def own_widths(column: LimeColumn, x: Values) -> Values:
     edges, (low, high) = inner_edges(column), data_ends(column)
     ends, place = np.concatenate([[low], edges, [high]]), column.place(x)
     widths = ends[place + 1] - ends[place]
-    own = _own_bins(column)
-    if isinstance(own, NormalColumn):
-        widths[np.isinf(widths)] = own.scale
-    if isinstance(own, BinnedColumn):
-        endless = np.isinf(widths)
-        widths[endless] = own.pieces.sd[place[endless]]
+    endless = np.isinf(widths)
+    if isinstance(column, NormalColumn):
+        widths[endless] = column.scale
+    if isinstance(column, BinnedColumn):
+        widths[endless] = column.pieces.sd[place[endless]]
     return widths
 
 
@@ -129,15 +119,15 @@ def nearest_edges(column: LimeColumn, x: Values) -> Array:
 
 def values_in_bins(column: LimeColumn) -> Values:
     """A value in each bin, (B,), NaN for the bin of missing numbers."""
-    own = _own_bins(column)
-    if isinstance(own, BinnedColumn) and own.coded:
-        return own.pieces.mean
+    if isinstance(column, BinnedColumn) and column.coded:
+        return column.pieces.mean
     edges = inner_edges(column)
-    if isinstance(own, NormalColumn):
-        first = edges[0] - own.scale if len(edges) > 0 else own.mean
+    if isinstance(column, NormalColumn):
+        first = edges[0] - column.scale if len(edges) > 0 else column.mean
         values = np.append(first, edges)
     else:
-        last = np.nextafter(edges[-1], np.inf) if len(edges) > 0 else data_ends(own)[0]
+        low, _ = data_ends(column)
+        last = np.nextafter(edges[-1], np.inf) if len(edges) > 0 else low
         values = np.append(edges, last)
     return np.append(values, np.nan) if len(column.bins) > len(values) else values
 
@@ -146,17 +136,17 @@ def with_bins(
     column: LimeColumn, n_bins: int, reference: Values | None
 ) -> BinnedColumn | NormalColumn | None:
     """The column in another number of bins; None where that makes no sense."""
-    own = without_glime(column)
+    own = column
     if isinstance(own, NormalColumn):
         mean, scale, unit = own.mean, own.scale, own.unit
         return NormalColumn.of_rule(mean, scale, BinRule(n_bins), unit, own.missing)
     if reference is None or not isinstance(own, BinnedColumn) or own.coded:
         return None
     known = reference[~np.isnan(reference)]
-    bins = NumberBins.of(reference, BinRule(n_bins).inner_edges(known))
-    if (bins.n_missing > 0) != (own.missing >= 0):
+    bins = BinnedColumn.of_data(reference, BinRule(n_bins).inner_edges(known))
+    if (bins.missing >= 0) != (own.missing >= 0):
         return None
-    return replace(number_column(bins), scale=own.scale)
+    return replace(bins, scale=own.scale)
 
 
 # ---- Means of a function over the bins of a column, the other columns as LIME has them

@@ -1,8 +1,9 @@
 """Limits that are not exact: estimated, with errors and the reason.
 
 - :func:`~propopt.lime.surrogates.estimate_limits`: limits, with standard errors.
-- :func:`~propopt.lime.surrogates.stratified_uniforms`: what draws are made
-  of; :mod:`~propopt.lime.surrogates` has samples for regressions.
+- :class:`~propopt.lime.surrogates.CommonDraws`: samples that all rows share.
+- :func:`~propopt.lime.surrogates.around_rows`: samples for regressions;
+  :func:`~propopt.lime.surrogates.stratified_uniforms`: what draws are made of.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from propopt.laws.regressions import Neighbourhood
 from propopt.lime.expectations import Limits
 from propopt.lime.laws.binned_columns import BinnedColumn, binned_columns
 from propopt.lime.laws.lime_law import LimeLaw, draws_at
+from propopt.losses.faithfulness import error_of_blocks
 from propopt.tables.frames import Labels
 
 
@@ -44,45 +46,37 @@ def evaluated(evaluate: Callable[[Points], Values], samples: Array) -> Array:
 # ---- Neighbourhoods of a law of LIME: bits are regressed on, with the law's weights
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class LawNeighbourhoods:
-    """Samples of a law, with their bits as regressors."""
-
-    law: LimeLaw  # how samples are drawn, coded and weighted
-    n_samples: int  # S
+def around_rows(
+    law: LimeLaw,
+    n_samples: int,  # S
     # whether the row itself is the first of them, with weight one and all its bits
-    first_row: bool
-
-    def around(
-        self, points: Points, rng: np.random.Generator
-    ) -> Iterator[tuple[slice, Neighbourhood]]:
-        """Samples around points, in blocks."""
-        row_bytes = 8 * points.shape[1]
-        for rows in PERTURBED_POINTS.blocks(len(points), row_bytes, self.n_samples):
-            yield rows, self._near(points[rows], rng)
-
-    def _near(self, points: Points, rng: np.random.Generator) -> Neighbourhood:
-        draws = self.law.draw(points, self.n_samples, rng, first_row=self.first_row)
-        weights = draws.weights
-        if weights.max(axis=1).min() < np.finfo(float).tiny:
+    first_row: bool,
+    points: Points,
+    rng: np.random.Generator,
+) -> Iterator[tuple[slice, Neighbourhood]]:
+    """Samples of a law around points, in blocks, with their bits as regressors."""
+    row_bytes = 8 * points.shape[1]
+    for rows in PERTURBED_POINTS.blocks(len(points), row_bytes, n_samples):
+        some = points[rows]
+        draws = law.draw(some, n_samples, rng, first_row=first_row)
+        if draws.weights.max(axis=1).min() < np.finfo(float).tiny:
             raise InvalidInput(
-                f"law: its kernel width {self.law.kernel_width:g} is so small that all "
+                f"law: its kernel width {law.kernel_width:g} is so small that all "
                 "weights of a row vanish"
             )
-        changes = self._changes(points)
-        bits = draws.bits * changes[:, None]
-        zeros, ones = np.zeros(points.shape), np.ones(points.shape)
-        return Neighbourhood(draws.samples, bits, weights, zeros, changes, ones)
-
-    def _changes(self, points: Points) -> Array:
-        """1 where a bit is not always the same, else 0, (n, D)."""
-        tilts = self.law.tilts(points, np.full(len(points), np.inf))
-        outside = np.stack([tilt.outside.any(axis=0) for tilt in tilts], axis=1)
-        if self.first_row:
-            return outside.astype(float)
-        inside = np.stack([tilt.alpha > 0.0 for tilt in tilts], axis=1)
-        return np.asarray((inside & outside).astype(float))
+        # 1 where a bit is not always the same, else 0
+        tilts = law.tilts(some, np.full(len(some), np.inf))
+        changes = np.stack([tilt.outside.any(axis=0) for tilt in tilts], axis=1)
+        if not first_row:
+            changes &= np.stack([tilt.alpha > 0.0 for tilt in tilts], axis=1)
+        zeros, ones, own = (
+            np.zeros(some.shape),
+            np.ones(some.shape),
+            changes.astype(float),
+        )
+        bits = draws.bits * own[:, None]
+        near = Neighbourhood(draws.samples, bits, draws.weights, zeros, own, ones)
+        yield rows, near
 
 
 # ---- Uniform numbers that fill each column evenly, and terms that are made of them
@@ -255,20 +249,28 @@ class CommonDraws:
 
     def errors(self, points: Points, widths: Values) -> tuple[Array, ...]:
         """Standard errors of :meth:`means`, of what the fit leaves over, (n, B_j)."""
-        weights, result = self.weights(points, widths), []
-        _, additive, unfitted = self._fit
-        for bins, own in zip(self.bins, additive, strict=True):
-            inside = (bins[:, None] == np.arange(len(own))) * 1.0
-            mass = weights.T @ inside
-            extra = np.zeros(mass.shape)
-            left = weights.T @ (unfitted[:, None] * inside)
-            np.divide(left, mass, out=extra, where=mass > 0.0)
-            apart = unfitted[:, None] - extra[:, bins].T
+        weights, unfitted = self.weights(points, widths), self._fit[2]
+        result = []
+        for bins, (inside, mass, extra) in zip(
+            self.bins, self._left_over(weights), strict=True
+        ):
+            apart = unfitted[:, None] - np.nan_to_num(extra)[:, bins].T
             square = (weights**2 * apart**2).T @ inside
             error = np.full(mass.shape, np.nan)
             np.divide(np.sqrt(square), mass, out=error, where=mass > 0.0)
             result.append(error)
         return tuple(result)
+
+    def _left_over(self, weights: Array) -> Iterator[tuple[Array, Array, Array]]:
+        """By columns: which samples are in each bin, their weight, and what is left."""
+        _, additive, unfitted = self._fit
+        for bins, own in zip(self.bins, additive, strict=True):
+            inside = (bins[:, None] == np.arange(len(own))) * 1.0
+            mass = weights.T @ inside
+            extra = np.full(mass.shape, np.nan)
+            left = weights.T @ (unfitted[:, None] * inside)
+            np.divide(left, mass, out=extra, where=mass > 0.0)
+            yield inside, mass, extra
 
     def means(self, points: Points, widths: Values) -> tuple[Array, ...]:
         """E_Q[f | b_j = b] of all columns, D arrays (n, B_j); NaN in bins of no sample.
@@ -276,8 +278,7 @@ class CommonDraws:
         What the least squares fit of f by a number for each bin says is known without
         samples, as columns are independent; only what it leaves over is estimated.
         """
-        weights, n = self.weights(points, widths), len(points)
-        constant, additive, unfitted = self._fit
+        constant, additive, _ = self._fit
         tilts = [
             column.tilt(x, widths)
             for column, x in zip(self.columns, points.T, strict=True)
@@ -285,15 +286,11 @@ class CommonDraws:
         shares = [t.alpha * t.inside + t.complement * t.outside for t in tilts]
         levels = [p.T @ own for p, own in zip(shares, additive, strict=True)]
         total = constant + np.sum(levels, axis=0)
-        result = []
-        for bins, own, level in zip(self.bins, additive, levels, strict=True):
-            inside = bins[:, None] == np.arange(len(own))
-            mass = weights.T @ inside
-            left = weights.T @ (unfitted[:, None] * inside)
-            extra = np.full((n, len(own)), np.nan)
-            np.divide(left, mass, out=extra, where=mass > 0.0)
-            result.append((total - level)[:, None] + own + extra)
-        return tuple(result)
+        left = self._left_over(self.weights(points, widths))
+        return tuple(
+            (total - level)[:, None] + own + extra
+            for own, level, (_, _, extra) in zip(additive, levels, left, strict=True)
+        )
 
     @cached_property
     def bins(self) -> tuple[Positions, ...]:
@@ -428,8 +425,3 @@ def _estimates(
         intercept_error=error_of_blocks(intercepts),
         evaluations=values.size,
     )
-
-
-def error_of_blocks(blocks: Array) -> Array:
-    """The scatter of the mean of independent blocks."""
-    return np.asarray(blocks.std(axis=0, ddof=1) / np.sqrt(len(blocks)))

@@ -123,8 +123,7 @@ class Estimate:
             return np.zeros(self.values.shape)
         if self.blocks is None:
             return None
-        errors: Array = self.blocks.std(axis=0, ddof=1) / np.sqrt(len(self.blocks))
-        return errors
+        return error_of_blocks(self.blocks)
 
     def scaled(self, sizes: Array) -> Estimate:
         """Slopes times one number per feature (D,), in units ``"scaled"``.
@@ -143,6 +142,11 @@ class Estimate:
             blocks=None if self.blocks is None else self.blocks * sizes,
             units="scaled",
         )
+
+
+def error_of_blocks(blocks: Array) -> Array:
+    """The standard error of the mean of independent estimates (B, ...), (...)."""
+    return np.asarray(blocks.std(axis=0, ddof=1) / np.sqrt(len(blocks)))
 
 
 # ---- Faithfulness: the explanation agrees with the function

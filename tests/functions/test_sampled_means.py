@@ -47,10 +47,9 @@ def scores(estimate, expected):
     return ((estimate.values - expected) / estimate.standard_errors)[moved]
 
 
-@pytest.mark.parametrize("paired", [False, True], ids=["fitted", "paired"])
-def test_a_lambda_around_a_forest_has_the_slopes_of_the_forest(paired):
+def test_a_lambda_around_a_forest_has_the_slopes_of_the_forest():
     assert isinstance(exact(), ExactMean)
-    mean = sampled(paired=paired)
+    mean = sampled()
     assert isinstance(mean, SampledMean)
     result = mean.estimate(ROWS)
     assert np.abs(scores(result, exact().gradient(ROWS))).max() < 12.0
@@ -87,13 +86,12 @@ def test_results_depend_on_the_seed_and_on_nothing_else():
     np.testing.assert_array_equal(copy.gradient(ROWS), wrapped.gradient(ROWS))
 
 
-@pytest.mark.parametrize("paired", [False, True], ids=["fitted", "paired"])
-def test_an_estimate_that_grew_is_the_one_that_was_large(paired):
+def test_an_estimate_that_grew_is_the_one_that_was_large():
     function = po.wrap(lost)
-    grown = sampled(100, function, paired=paired).growing(ROWS).extended(150)
+    grown = sampled(100, function).growing(ROWS).extended(150)
     grown = grown.extended(400)
     asked = function.calls.rows
-    large = sampled(400, paired=paired).estimate(ROWS)
+    large = sampled(400).estimate(ROWS)
     assert grown.evaluations == asked == large.evaluations
     np.testing.assert_array_equal(grown.estimate.blocks, large.blocks)
     np.testing.assert_array_equal(grown.estimate.values, large.values)
@@ -138,9 +136,6 @@ def test_drawing_stops_where_the_budget_ends():
 
 def test_columns_that_are_not_used_are_zero_in_pairs():
     function = po.wrap(lambda X: np.round(X[:, 0]))
-    result = sampled(100, function, paired=True).estimate(ROWS)
-    assert (result.values[:, 1:] == 0.0).all()
-    assert (result.blocks[:, :, 1:] == 0.0).all()
     assert (sampled(100, function).estimate(ROWS).blocks[:, :, 3] == 0.0).all()
 
 
@@ -227,12 +222,6 @@ def test_slopes_of_many_columns_need_draws():
     enough = po.smoothed(function, law="data", data=wide)
     assert enough.n_samples == 670
     np.testing.assert_allclose(enough.gradient(wide[:2]), 1.0, rtol=1e-6)
-    assert (
-        po.smoothed(function, None, 10, law="data", data=wide, paired=True)
-        .estimate(wide[:2])
-        .exact
-        is False
-    )
 
 
 def test_draws_that_do_not_fit_into_memory_are_refused():

@@ -27,27 +27,22 @@ from propopt.tables.documents import Document, PatternWords
 # ---- Samples of a text: words are deleted by a law, and f is regressed on the others
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class TextNeighbourhoods:
-    """Samples of a law of words, with their bits as regressors."""
-
-    law: TextLaw  # how words are deleted, and the weights
-    n_samples: int  # S
-    first_row: bool  # whether the text itself is the first of them, with weight one
-
-    def around(
-        self, points: Points, rng: np.random.Generator
-    ) -> Iterator[tuple[slice, Neighbourhood]]:
-        """Samples of the same text for each row of ones (n, d)."""
-        for n, row in enumerate(points):
-            bits, weights = self.law.draw(len(row), self.n_samples, rng)
-            if self.first_row:
-                bits[0], weights[0] = True, 1.0
-            kept = bits.astype(np.float64)[None]
-            zeros, ones = np.zeros((1, len(row))), np.ones((1, len(row)))
-            near = Neighbourhood(kept, kept, weights[None], zeros, ones, ones)
-            yield slice(n, n + 1), near
+def around_texts(
+    law: TextLaw,
+    n_samples: int,  # S
+    first_row: bool,  # whether the text itself is the first of them, with weight one
+    points: Points,
+    rng: np.random.Generator,
+) -> Iterator[tuple[slice, Neighbourhood]]:
+    """Samples of a text for each row of ones (n, d), with their bits as regressors."""
+    for n, row in enumerate(points):
+        bits, weights = law.draw(len(row), n_samples, rng)
+        if first_row:
+            bits[0], weights[0] = True, 1.0
+        kept = bits.astype(np.float64)[None]
+        zeros, ones = np.zeros((1, len(row))), np.ones((1, len(row)))
+        near = Neighbourhood(kept, kept, weights[None], zeros, ones, ones)
+        yield slice(n, n + 1), near
 
 
 # ---- The package ``lime`` on one document

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
@@ -19,12 +20,12 @@ from propopt.explaining.explainers.baseline import (
     WordsFound,
     effect_of_the_word,
 )
-from propopt.explaining.explainers.documents import TextNeighbourhoods
+from propopt.explaining.explainers.documents import around_texts
 from propopt.functions.texts import DocumentFunction
 from propopt.laws.perturbations import Distribution, NoisyNeighbourhoods, Perturbations
-from propopt.laws.regressions import Neighbourhood, Neighbourhoods, Regressions
+from propopt.laws.regressions import Neighbourhood, Regressions
 from propopt.lime.laws.lime_law import LimeLaw
-from propopt.lime.surrogates import LawNeighbourhoods
+from propopt.lime.surrogates import around_rows
 from propopt.lime.text.text_reading import TextLaw
 from propopt.losses.faithfulness import Units
 from propopt.results.explanation import Parameter
@@ -63,8 +64,8 @@ def local_fit(
     design /= near.units[:, None]
     targets = values - mean[:, None] if fit_intercept else values
     root_ridge = math.sqrt(ridge) / near.units + near.is_constant
-    fits = Regressions(design, targets, near.weights, root_ridge).solve()
-    lost = fits.undetermined(n_samples)
+    fits = Regressions(design, targets, near.weights, root_ridge)
+    lost = fits.undetermined
     if lost.any():
         n = int(lost.argmax())
         raise InvalidInput(
@@ -79,7 +80,7 @@ def local_fit(
         "intercept": intercept if fit_intercept else mean,
         "r2": _r2(values, residuals, weights),
         "effective_samples": _kish(weights),
-        "standard_errors": fits.errors(residuals) / near.units * near.contrast,
+        "standard_errors": fits.errors / near.units * near.contrast,
     }
 
 
@@ -244,8 +245,7 @@ class Lime(Baseline):
         self._check_size(request.points.shape[1])
         blocks = []
         settings = self.ridge, self.fit_intercept
-        neighbourhoods = self._neighbourhoods(request)
-        for rows, near in neighbourhoods.around(request.points, request.rng):
+        for rows, near in self._neighbourhoods(request):
             values = request.value(near.samples)
             for part, nearer in near.parts(FITTED_TOGETHER):
                 first = rows.start + part.start
@@ -261,17 +261,25 @@ class Lime(Baseline):
             details=joined,
         )
 
-    def _neighbourhoods(self, request: Request) -> Neighbourhoods:
+    def _neighbourhoods(
+        self, request: Request
+    ) -> Iterator[tuple[slice, Neighbourhood]]:
+        """Samples around consecutive points, in blocks that fit into memory.
+
+        What is drawn around a point depends on the seed and on its position, neither
+        on later points nor on the size of blocks.
+        """
+        points, rng = request.points, request.rng
         if isinstance(self.law, TextLaw):
             if not isinstance(request.function, DocumentFunction):
                 raise InvalidInput(
                     "law: a TextLaw deletes words of documents, and X is a table"
                 )
-            return TextNeighbourhoods(self.law, self.n_samples, self.first_row)
+            given = self.law, self.n_samples, self.first_row
+            return around_texts(*given, points, rng)
         if self.law is not None:
-            width = request.points.shape[1]
-            law = self._law(self.law).aligned(request.labels, width)
-            return LawNeighbourhoods(law, self.n_samples, self.first_row)
+            law = self._law(self.law).aligned(request.labels, points.shape[1])
+            return around_rows(law, self.n_samples, self.first_row, points, rng)
         noise = self._noise()
         units = noise.scale * request.feature_units(self.relative)
         return NoisyNeighbourhoods(
@@ -281,7 +289,7 @@ class Lime(Baseline):
             units=np.where(request.categorical, 1.0, units),
             schema=request.function.schema,
             observed=request.function.observed,
-        )
+        ).around(points, rng)
 
     def _law(self, law: LimeLaw) -> LimeLaw:
         width = self.kernel_width

@@ -408,31 +408,6 @@ _ReadAs: TypeAlias = Boxes | SumOfProducts
 """What Shapley values are counted of: of trees they are found faster."""
 
 
-class _Ready:
-    """What was counted of the last function and background, while these are asked."""
-
-    def __init__(self) -> None:
-        self._last: tuple[Function, _ReadAs, BoxShapley | ProductShapley] | None = None
-
-    def of(
-        self, function: Function, read: _ReadAs, background: Points
-    ) -> BoxShapley | ProductShapley:
-        """Counted anew where the function, what it is or the rows are others."""
-        if self._last is not None:
-            known, before, exact = self._last
-            rows = exact.background
-            same = known is function and before is read
-            if same and np.array_equal(rows, background, equal_nan=True):
-                return exact
-        rows = background.copy()
-        if isinstance(read, Boxes):
-            exact = BoxShapley.of(read, rows)
-        else:
-            exact = ProductShapley(read, rows)
-        self._last = function, read, exact
-        return exact
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ExactShap(Baseline):
     """Exact Shapley values of models that are read as sums of products.
@@ -485,14 +460,15 @@ class ExactShap(Baseline):
     method: ClassVar[str] = "exact_shap"
 
     background: Background = 100
-    _ready: ClassVar[_Ready]
+    # what was counted of the last function and background, while these are asked
+    _last: ClassVar[list[tuple[Function, _ReadAs, BoxShapley | ProductShapley]]]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "background", read_background(self.background))
-        object.__setattr__(self, "_ready", _Ready())
+        object.__setattr__(self, "_last", [])
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_ready": _Ready()}  # workers count for themselves
+        return {**vars(self), "_last": []}  # workers count for themselves
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -527,7 +503,7 @@ class ExactShap(Baseline):
         if isinstance(read, Reason):
             raise InvalidInput(f"{self.method}: {read.reason}")
         background = background_rows(self.background, request)
-        exact = self._ready.of(request.function, read, background)
+        exact = self._counted(request.function, read, background)
         phi = np.empty(request.points.shape)
         for start in range(0, len(phi), _ROWS):
             some = slice(start, start + _ROWS)
@@ -536,6 +512,23 @@ class ExactShap(Baseline):
         base = np.full(len(phi), request.value(background).mean())
         total = request.value(request.points)
         return Findings(attributions=phi, base_value=base, prediction=total)
+
+    def _counted(
+        self, function: Function, read: _ReadAs, background: Points
+    ) -> BoxShapley | ProductShapley:
+        """Counted anew where the function, what it is or the rows are others."""
+        for known, before, last in self._last:
+            same = known is function and before is read
+            if same and np.array_equal(last.background, background, equal_nan=True):
+                return last
+        rows = background.copy()
+        exact: BoxShapley | ProductShapley
+        if isinstance(read, Boxes):
+            exact = BoxShapley.of(read, rows)
+        else:
+            exact = ProductShapley(read, rows)
+        self._last[:] = [(function, read, exact)]
+        return exact
 
     def _read(self, request: Request) -> _ReadAs | Reason:
         """What the function is, compared with it at the rows."""

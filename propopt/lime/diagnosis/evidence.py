@@ -19,8 +19,8 @@ from propopt.base.text import Reason
 from propopt.functions.cost import cost_of
 from propopt.lime.expectations import Limits
 from propopt.lime.fidelity import additive_variance
-from propopt.lime.laws.binned_columns import BinnedColumn
-from propopt.lime.laws.lime_law import LimeLaw, draws_at, without_glime
+from propopt.lime.laws.binned_columns import binned_columns
+from propopt.lime.laws.lime_law import LimeLaw, draws_at
 from propopt.lime.lime_subject import LimeSubject
 from propopt.lime.single_runs import FiniteFit, RunScatter, SingleRun
 from propopt.lime.surrogates import CommonDraws, evaluated
@@ -232,8 +232,8 @@ class Evidence:
     @cached_property
     def coded(self) -> Truths:
         """Which columns are categories, (D,)."""
-        columns = map(without_glime, self.law.columns)
-        return np.array([isinstance(c, BinnedColumn) and c.coded for c in columns])
+        columns = binned_columns(self.law)
+        return np.array([column is not None and column.coded for column in columns])
 
     @cached_property
     def depends(self) -> Truths:

@@ -26,7 +26,7 @@ from propopt.lime.gaussian_theory import (
 )
 from propopt.lime.laws.binned_columns import BinnedColumn, binned_columns
 from propopt.lime.laws.gaussian_law import FEW_BEYOND, GaussianLaw
-from propopt.lime.laws.lime_law import GlimeLaw, LimeLaw, without_glime
+from propopt.lime.laws.lime_law import GlimeLaw, LimeLaw
 from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.lime.paths import signs_around
 from propopt.lime.profiles import (
@@ -553,13 +553,13 @@ def moved_bin_mean(case: Evidence) -> Gauged | Reason:
     """Its number is how far samples are off the data, in deviations of the bin."""
     numbers = np.full(case.beta.shape, np.nan)
     drawn, told = np.full((2, *case.beta.shape), np.nan)
-    for j, column in enumerate(map(without_glime, case.law.columns)):
-        if not isinstance(column, BinnedColumn) or column.pieces.mean.ndim != 1:
+    for j, column in enumerate(binned_columns(case.law)):
+        if column is None:
             continue
         pieces = column.pieces
         means, known = pieces.mean.copy(), ~pieces.single
         means[known] = pieces.normals.means
-        place = case.law.columns[j].place(case.points[:, j])
+        place = column.place(case.points[:, j])
         apart = np.abs(means - pieces.mean) / np.where(known, pieces.sd, 1.0)
         numbers[:, j] = np.where(known[place], apart[place], np.nan)
         drawn[:, j], told[:, j] = means[place], pieces.mean[place]
@@ -817,8 +817,8 @@ _NOTHING: Final = "nothing; compare with formulas and other tools with care"
 
 def _numbers(case: Evidence) -> list[tuple[int, BinnedColumn]]:
     """Columns of numbers in bins that are drawn one by one."""
-    own = list(enumerate(map(without_glime, case.law.columns)))
-    return [(j, c) for j, c in own if isinstance(c, BinnedColumn) and not c.coded]
+    own = enumerate(binned_columns(case.law))
+    return [(j, c) for j, c in own if c is not None and not c.coded]
 
 
 @rule(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeAlias, final
 
 import numpy as np
@@ -11,8 +11,14 @@ import numpy as np
 from propopt.base.arrays import Array, Points, Positions, Truths, Values
 from propopt.base.checks import known_word
 from propopt.base.errors import InvalidInput
-from propopt.lime.bins import BinRule, CodedBins, NumberBins, read_rules
-from propopt.lime.laws.lime_law import LimeLaw, Tilt, without_glime
+from propopt.lime.bins import interval_words, read_rules
+from propopt.lime.laws.lime_law import (
+    LimeLaw,
+    Tilt,
+    log_of_distance,
+    tilt_of_masses,
+    tilted,
+)
 from propopt.structures.products.algebra import Pieces
 from propopt.structures.products.normals import Normals
 from propopt.tables.columns import Coded, Column
@@ -26,10 +32,11 @@ from propopt.tables.schema import TableSchema
 @final
 @dataclass(frozen=True, eq=False)
 class BinnedColumn:
-    """Bins of one column, each with a law of its own, and weights by bits alone.
+    """Bins of one column, each with a law of its own.
 
-    A sample falls into bin b with probability w_b, and gets the weight 1 if that is the
-    bin of the row, else ε = exp(−1 / (2 ν²)).
+    A sample falls into bin b with probability w_b. By bits its weight is 1 if that is
+    the bin of the row, else ε = exp(−1 / (2 ν²)). By distance it is
+    exp(−(ξ − V)² / (2 ν²)), with a distance of 1 where one side only is missing.
     """
 
     pieces: Pieces  # the law of V_j in each bin, (B,)
@@ -41,6 +48,76 @@ class BinnedColumn:
     coded: bool = False  # whether pieces are codes, in increasing order
     scale: float = 1.0  # the width of this column over the kernel width of the law
     asked: int = 0  # how many bins of numbers were asked for; 0 if that is not known
+    by_distance: bool = False  # whether samples are weighted by distance, not by bits
+
+    @classmethod
+    def of_numbers(
+        cls,
+        edges: Array,
+        moments: tuple[Array, Array],
+        ends: tuple[Array, Array],
+        single: Truths,
+        shares: Array,
+        asked: int = 0,
+    ) -> BinnedColumn:
+        """Bins (low, high] of numbers; one share more than these is of missing ones.
+
+        moments: mean and sd (B,); ends: low and high (B,), single (B,).
+        """
+        (mean, sd), (low, high) = moments, ends
+        words, missing = interval_words(edges), -1
+        if len(shares) > len(single):
+            missing, words = len(single), (*words, "missing")
+            mean, low, high = (np.append(part, np.nan) for part in (mean, low, high))
+            sd, single = np.append(sd, 0.0), np.append(single, True)
+        pieces = Pieces(single, mean, sd, low, high)
+        return cls(pieces, shares, edges, words, missing, asked=asked)
+
+    @classmethod
+    def of_data(
+        cls,
+        values: Array,
+        edges: Array,
+        ends: tuple[float, float] | None = None,
+        asked: int = 0,
+    ) -> BinnedColumn:
+        """Bins of data (m,), with their means and sds; a bin of one value is that.
+
+        Without outer ends these are of the data, and edges at or above its largest
+        number end the last bin. A bin without data has the share 0 and stands at its
+        middle.
+        """
+        known = values[~np.isnan(values)]
+        if ends is None:
+            edges = edges[edges < known.max(initial=-np.inf)]
+        parts, low, high = _parted(known, edges, ends)
+        counts = np.array([len(part) for part in parts], np.intp)
+        single = np.array([len(part) == 0 or np.ptp(part) == 0.0 for part in parts])
+        sd = np.array([_deviation(part) if len(part) > 0 else 0.0 for part in parts])
+        mean = np.array(
+            [
+                _middle(a, b) if len(part) == 0 else part[0] if one else part.mean()
+                for part, a, b, one in zip(parts, low, high, single, strict=True)
+            ]
+        )
+        if len(known) < len(values):
+            counts = np.append(counts, len(values) - len(known))
+        shares = counts / counts.sum()
+        return cls.of_numbers(edges, (mean, sd), (low, high), single, shares, asked)
+
+    @classmethod
+    def of_codes(
+        cls, values: Array, shares: Array, names: Sequence[str]
+    ) -> BinnedColumn:
+        """Categories: values that increase, NaN the last, and what they are called."""
+        words = tuple(f"= {name}" for name in names)
+        return cls(Pieces.of_values(values), shares, np.zeros(0), words, coded=True)
+
+    @property
+    def alike(self) -> BinnedColumn:
+        """The same where each bin that occurs is drawn as often."""
+        some = self.shares > 0.0
+        return replace(self, shares=np.asarray(some / some.sum()))
 
     @property
     def extent(self) -> tuple[float, float]:
@@ -72,11 +149,13 @@ class BinnedColumn:
         return indices
 
     def tilt(self, x: Values, widths: Values) -> Tilt:
-        """The weighted law: bins keep their shares but for the factor ε.
+        """The weighted law: by bits, bins keep their shares but for the factor ε.
 
         In a bin with the share 0 nothing is drawn, so no bit of a row there is ever 1.
         """
         own = self.place(x)
+        if self.by_distance:
+            return self._near(x, self.scale * widths, own)
         rows = np.arange(len(x))
         w = self.shares[own]
         inside = np.zeros((len(self.shares), len(x)))
@@ -97,10 +176,73 @@ class BinnedColumn:
             log_weight,
         )
 
+    def _near(self, x: Values, widths: Values, own: Positions) -> Tilt:
+        """Weights by distance: normals in bins are normals in bins again, moved to x.
+
+        (Garreau and von Luxburg 2020, Appendix A.)
+        """
+        pieces = self.pieces
+        mean, sd, low, high = (
+            part[:, None] for part in (pieces.mean, pieces.sd, pieces.low, pieces.high)
+        )
+        single = pieces.single[:, None]
+        absent, missing = np.isnan(x), np.isnan(mean)
+        there = ~(absent | missing)
+        moved, narrow, log_kernel = tilted(
+            mean,
+            np.where(single, 0.0, sd),
+            np.where(there, x, mean),
+            np.where(there, widths, np.inf),
+        )
+        log_kernel = np.where(absent ^ missing, -0.5 / widths**2, log_kernel)
+        log_kernel = np.where(absent & missing, 0.0, log_kernel)
+        low, high = (np.broadcast_to(end, moved.shape) for end in (low, high))
+        near = Pieces(pieces.single, moved, np.where(single, 1.0, narrow), low, high)
+        some = ~pieces.single
+        log_kernel[some] += near.normals.log_mass - pieces.normals.log_mass[:, None]
+        with np.errstate(divide="ignore"):
+            log_shares = np.log(self.shares)[:, None]
+        ones = np.arange(len(pieces))[:, None] == own
+        return tilt_of_masses(near, log_kernel + log_shares, ones)
+
     def log_kernel(self, x: Array, values: Array, bits: Array, width: Array) -> Array:
-        """−(1 − z) / (2 ν_j²)."""
-        del x, values
-        return np.asarray((bits - 1.0) / (2.0 * (self.scale * width) ** 2))
+        """−(1 − z) / (2 ν_j²), or −(ξ − v)² / (2 ν_j²)."""
+        width = self.scale * width
+        if self.by_distance:
+            return log_of_distance(values - x, x, values, width)
+        return np.asarray((bits - 1.0) / (2.0 * width**2))
+
+
+# ---- Statistics of numbers in bins
+
+
+def _parted(
+    known: Array, edges: Array, ends: tuple[float, float] | None = None
+) -> tuple[list[Array], Array, Array]:
+    """The numbers in each bin, and the ends of bins."""
+    indices = np.searchsorted(edges, known, side="left")
+    order = np.argsort(indices, kind="stable")
+    counts = np.bincount(indices, minlength=len(edges) + 1)
+    parts = np.split(known[order], np.cumsum(counts)[:-1])
+    if ends is None:
+        ends = (known.min(), known.max()) if len(known) > 0 else (0.0, 0.0)
+    return parts, np.append(ends[0], edges), np.append(edges, ends[1])
+
+
+def _middle(low: float, high: float) -> float:
+    """The middle of an interval; its end if there is but one."""
+    if np.isinf(high - low):
+        return float(np.clip(0.0, low, high))
+    return 0.5 * (low + high)
+
+
+def _deviation(part: Array) -> float:
+    """The standard deviation, also of numbers whose squares are no floats."""
+    size = float(np.abs(part).max())
+    if size == 0.0 or 1e-140 < size < 1e140:
+        return float(part.std())
+    scale = 2.0 ** np.floor(np.log2(size))
+    return float((part / scale).std() * scale)
 
 
 # ---- Columns whose samples are weighted by bits alone
@@ -108,8 +250,10 @@ class BinnedColumn:
 
 def binned_columns(law: LimeLaw) -> tuple[BinnedColumn | None, ...]:
     """The columns in bins, (D,); None for those whose kernel is of distances."""
-    own = map(without_glime, law.columns)
-    return tuple(c if isinstance(c, BinnedColumn) else None for c in own)
+    return tuple(
+        column if isinstance(column, BinnedColumn) and not column.by_distance else None
+        for column in law.columns
+    )
 
 
 # ---- Bins of the columns of a table, with their shares
@@ -151,7 +295,6 @@ def columns_of(
     coded: Truths | None = None,
     n_bins: object = 4,
     weights: BinWeights = "frequency",
-    package: bool = False,
 ) -> list[BinnedColumn]:
     """The bins of each column, with a share for each."""
     known_word(weights, BinWeights, "weights")
@@ -162,43 +305,17 @@ def columns_of(
         coded = np.array([isinstance(column, Coded) for column in own])
     rules = read_rules(n_bins, names)
     columns = []
-    for j, (name, values) in enumerate(zip(names, points.T, strict=True)):
-        if coded[j]:
-            columns.append(coded_column(codes_of(values, own[j]), weights))
+    for values, rule, column, one in zip(points.T, rules, own, coded, strict=True):
+        if one:
+            columns.append(BinnedColumn.of_codes(*codes_of(values, column)))
             continue
-        if package:
-            bins = _of_package(values, rules[j], name)
-        else:
-            known = values[~np.isnan(values)]
-            bins = NumberBins.of(values, rules[j].inner_edges(known))
-        columns.append(number_column(bins, weights, rules[j].n_bins))
-    return columns
+        edges = rule.inner_edges(values[~np.isnan(values)])
+        columns.append(BinnedColumn.of_data(values, edges, asked=rule.n_bins))
+    return columns if weights == "frequency" else [each.alike for each in columns]
 
 
-def number_column(
-    bins: NumberBins, weights: BinWeights = "frequency", asked: int = 0
-) -> BinnedColumn:
-    """The column of bins of numbers."""
-    return BinnedColumn(
-        bins.pieces,
-        _shares(bins.frequencies, weights),
-        bins.edges,
-        bins.words,
-        bins.missing,
-        asked=asked,
-    )
-
-
-def coded_column(codes: CodedBins, weights: BinWeights = "frequency") -> BinnedColumn:
-    """The column of categories."""
-    values, frequencies, names = codes
-    return BinnedColumn(
-        Pieces.of_values(values),
-        _shares(frequencies, weights),
-        np.zeros(0),
-        tuple(f"= {name}" for name in names),
-        coded=True,
-    )
+CodedBins: TypeAlias = tuple[Array, Array, tuple[str, ...]]
+"""Values that increase, NaN the last; the share of the data in each; their names."""
 
 
 def codes_of(values: Array, column: Column | None) -> CodedBins:
@@ -214,23 +331,6 @@ def codes_of(values: Array, column: Column | None) -> CodedBins:
     return known, counts / counts.sum(), names
 
 
-def _of_package(values: Array, rule: BinRule, name: str) -> NumberBins:
-    if np.isnan(values).any():
-        raise InvalidInput(
-            f"X: column {name!r} has missing numbers, and the lime package takes none; "
-            "without package=True they are a bin of their own"
-        )
-    return NumberBins.of_package(values, rule.inner_edges(values))
-
-
-def _shares(frequencies: Array, weights: BinWeights) -> Array:
-    """Frequencies, or the same share for each bin that has data."""
-    if weights == "frequency":
-        return frequencies
-    some = frequencies > 0.0
-    return np.asarray(some / some.sum())
-
-
 # ---- What readers of explanations have to know of the bins behind them
 
 
@@ -242,84 +342,63 @@ _MOVED: Final = 0.25
 
 _Named: TypeAlias = Sequence[tuple[str, BinnedColumn]]
 
+_OF_ROWS: Final[Mapping[str, Callable[[BinnedColumn, Array], Truths]]] = {
+    "values beyond all that are drawn, which count as in the end bins": (
+        lambda column, x: (x < column.extent[0]) | (x > column.extent[1])
+    ),
+    "values in bins never drawn, where coefficients are 0": (
+        lambda column, x: column.shares[column.place(x)] == 0.0
+    ),
+    "values on an edge, which belong to the bin below it": (
+        lambda column, x: np.isin(x, column.edges)
+    ),
+}
+
+_OF_COLUMNS: Final[Mapping[str, Callable[[BinnedColumn], bool]]] = {
+    "have one bin, so that their coefficients are 0": lambda column: (
+        _n_drawn(column) == 1
+    ),
+    "have fewer bins than asked for, as quantiles are equal": (
+        lambda column: len(column.edges) + 1 < column.asked and _n_drawn(column) != 1
+    ),
+    "have bins that are not drawn alike": lambda column: _is_uneven(column),
+}
+
 
 def notes_of_bins(
     names: Sequence[str], columns: Sequence[BinnedColumn], points: Points
 ) -> tuple[str, ...]:
     """A sentence for each thing that is so of some rows (n, D), or of some bins."""
-    named = list(zip(names, columns, strict=True))
-    of_rows = (
-        (_outside, "values beyond all that are drawn, which count as in the end bins"),
-        (_in_empty_bins, "values in bins never drawn, where coefficients are 0"),
-        (_on_edges, "values on an edge, which belong to the bin below it"),
-    )
-    of_columns = (
-        (_constant, "have one bin, so that their coefficients are 0"),
-        (_merged, "have fewer bins than asked for, as quantiles are equal"),
-        (_uneven, "have bins that are not drawn alike"),
-    )
-    rows = (_note_of_rows(named, points, test, label) for test, label in of_rows)
-    bins = (_note_of_columns(named, test, label) for test, label in of_columns)
-    return tuple(note for note in (*rows, *bins, _moved(named)) if note)
+    notes, named = [], list(zip(names, columns, strict=True))
+    for label, of_values in _OF_ROWS.items():
+        pairs = zip(columns, points.T, strict=True)
+        where = np.stack([of_values(column, x) for column, x in pairs])
+        n_rows = int(where.any(axis=0).sum())
+        if n_rows > 0:
+            wrong = [
+                name for name, some in zip(names, where, strict=True) if some.any()
+            ]
+            rows = "1 row has" if n_rows == 1 else f"{n_rows:,} rows have"
+            notes.append(f"{rows} {label}: {listed(wrong, 3)}")
+    for label, of_column in _OF_COLUMNS.items():
+        wrong = [name for name, column in named if of_column(column)]
+        if wrong:
+            notes.append(f"columns {label}: {listed(wrong, 3)}")
+    moved = _moved(named)
+    return (*notes, moved) if moved else tuple(notes)
 
 
-def _note_of_rows(
-    named: _Named,
-    points: Points,
-    test: Callable[[BinnedColumn, Array], Truths],
-    label: str,
-) -> str:
-    result = np.stack(
-        [test(column, x) for (_, column), x in zip(named, points.T, strict=True)],
-        axis=1,
-    )
-    if not result.any():
-        return ""
-    wrong = [
-        name for (name, _), some in zip(named, result.T, strict=True) if some.any()
-    ]
-    n_rows = int(result.any(axis=1).sum())
-    return f"{_rows(n_rows)} {label}: {listed(wrong, 3)}"
+def _n_drawn(column: BinnedColumn) -> int:
+    """How many bins samples fall into."""
+    return int((column.shares > 0.0).sum())
 
 
-def _note_of_columns(
-    named: _Named, test: Callable[[BinnedColumn], bool], label: str
-) -> str:
-    names = [name for name, column in named if test(column)]
-    return f"columns {label}: {listed(names, 3)}" if names else ""
-
-
-def _rows(count: int) -> str:
-    return "1 row has" if count == 1 else f"{count:,} rows have"
-
-
-def _outside(column: BinnedColumn, x: Array) -> Truths:
-    low, high = column.extent
-    return (x < low) | (x > high)
-
-
-def _in_empty_bins(column: BinnedColumn, x: Array) -> Truths:
-    return np.asarray(column.shares[column.place(x)] == 0.0)
-
-
-def _on_edges(column: BinnedColumn, x: Array) -> Truths:
-    return np.isin(x, column.edges)
-
-
-def _constant(column: BinnedColumn) -> bool:
-    return int((column.shares > 0.0).sum()) == 1
-
-
-def _merged(column: BinnedColumn) -> bool:
-    return len(column.edges) + 1 < column.asked and not _constant(column)
-
-
-def _uneven(column: BinnedColumn) -> bool:
-    if column.coded:
-        return False
+def _is_uneven(column: BinnedColumn) -> bool:
+    """Whether bins of numbers have quite other shares."""
     shares = column.shares[: len(column.edges) + 1]
     sampled = shares[shares > 0.0]
-    return len(sampled) > 0 and bool(sampled.max() > _UNEVEN * sampled.min())
+    uneven = sampled.max(initial=0.0) > _UNEVEN * sampled.min(initial=np.inf)
+    return not column.coded and bool(uneven)
 
 
 def _moved(named: _Named) -> str:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, Literal, TypeAlias, final
+from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, ndtri
 
 from propopt.base.arrays import Array, Points, Positions, Truths, Values
-from propopt.base.checks import as_floats, known_word, read_array, read_positive
+from propopt.base.checks import as_floats, read_array, read_positive
 from propopt.base.errors import InvalidInput
 from propopt.lime.bins import (
     BinRule,
@@ -31,11 +31,12 @@ from propopt.lime.bins import (
 )
 from propopt.lime.laws.binned_columns import columns_of, read_data
 from propopt.lime.laws.lime_law import (
-    LawOfColumns,
     LimeColumn,
+    LimeLaw,
     Tilt,
     log_of_distance,
     tilt_of_masses,
+    tilted,
 )
 from propopt.structures.products.algebra import Pieces
 from propopt.structures.products.normals import Normals, log_mass
@@ -53,12 +54,9 @@ class NormalColumn:
     """V ~ N(μ, σ²), a bit for the bin of the row, and weights by distance from it.
 
     Bins are q⁻ ≤ V < q⁺. With the kernel exp(−(V − ξ)² / (2 (uν)²)) the weighted law is
-    normal too, N(μ̃, σ̃²): with ω = (uν)² / ((uν)² + σ²)
-
-    μ̃ = ω μ + (1 − ω) ξ,  σ̃² = ω σ²,  log c = ½ log ω − (ξ − μ)² / (2 ((uν)² + σ²))
-
-    (Garreau and von Luxburg 2020, "Explaining the explainer", Section 7). A number may
-    be missing; it has a bin of its own, and counts as far from all numbers as u.
+    normal too, see :func:`~propopt.lime.laws.lime_law.tilted` (Garreau and von Luxburg
+    2020, "Explaining the explainer", Section 7). A number may be missing; it has a bin
+    of its own, and counts as far from all numbers as u.
     """
 
     mean: float  # μ, and σ > 0
@@ -148,11 +146,7 @@ class NormalColumn:
         self, x: Values, widths: Values, low: Array, high: Array
     ) -> tuple[Pieces, Array, Truths]:
         """The weighted law of numbers, cut at the ends of a bin: pieces and masses."""
-        ratio = (self.scale / widths) ** 2
-        share = 1.0 / (1.0 + ratio)
-        mean, sd = share * self.mean + (1.0 - share) * x, np.sqrt(share) * self.scale
-        apart = (x - self.mean) ** 2 / (widths**2 + self.scale**2)
-        log_weight = -0.5 * (np.log1p(ratio) + apart)
+        mean, sd, log_weight = tilted(self.mean, self.scale, x, widths)
         lo, hi = (low - mean) / sd, (high - mean) / sd
         log_masses = np.stack([log_ndtr(lo), log_mass(lo, hi), log_ndtr(-hi)])
         # a side that is not there has no mass, and any ends
@@ -168,48 +162,17 @@ class NormalColumn:
         return pieces, log_masses + log_weight, ones
 
 
-# ---- The columns of a gaussian law, from the numbers and codes of a table
+# ---- The law of the linear paper: normal samples, weighted by their distance
 
 
-SampleScale: TypeAlias = Literal["per_feature", "common"] | float
-DistanceUnits: TypeAlias = Literal["standardised", "raw"]
-BinEnds: TypeAlias = Literal["normal", "data"]
 ForColumns: TypeAlias = "ArrayLike | Mapping[Any, float] | pd.Series[Any]"
 
 
-def _scales(points: Points, coded: Truths, scale: SampleScale) -> Array:
-    """σ, (D,); 0 for categories, and for columns that stay constant."""
-    own = np.array([_deviation(values) for values in points.T])
-    sampled = ~coded & ~np.isnan(points).all(axis=0)
-    if scale == "per_feature":
-        return np.where(sampled, own, 0.0)
-    if scale == "common":
-        scale = np.sqrt((own[sampled] ** 2).mean()) if sampled.any() else 0.0
-    return np.where(sampled, scale, 0.0)
-
-
-def _normal(
-    values: Array, scale: float, rule: BinRule, unit: float, ends: BinEnds
-) -> NormalColumn:
-    """Normal numbers with the mean of a column, where bins end as asked."""
-    known = values[~np.isnan(values)]
-    mean, missing = float(known.mean()), 1.0 - len(known) / len(values)
-    if ends == "normal":
-        return NormalColumn.of_rule(mean, scale, rule, unit, missing)
-    edges = rule.inner_edges(known)
-    # nothing is below an edge at the smallest number
-    return NormalColumn(mean, scale, edges[edges > known.min()], unit, missing)
-
-
-def _deviation(values: Array) -> float:
-    """The standard deviation of numbers that are there; 0 if it is but rounding."""
-    known = values[~np.isnan(values)]
+def _deviation(known: Array) -> float:
+    """The standard deviation of numbers; 0 if it is but rounding, or there are none."""
     if len(known) == 0:
         return 0.0
     return float(spreads(known.mean(), float(known.std())))
-
-
-# ---- The law of the linear paper: normal samples, weighted by their distance
 
 
 FEW_BEYOND: Final = 3.0
@@ -218,7 +181,7 @@ FEW_BEYOND: Final = 3.0
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class GaussianLaw(LawOfColumns):
+class GaussianLaw(LimeLaw):
     """Normal numbers with a bit for the bin of the row, weighted by distance.
 
     x̃_j ~ N(μ_j, σ_j²), z_j = 1[q_j⁻ ≤ x̃_j < q_j⁺] with the bin of the row, and
@@ -318,15 +281,13 @@ class GaussianLaw(LawOfColumns):
         *,
         n_bins: BinsOfColumns = 4,
         kernel_width: float | None = None,
-        scale: SampleScale = "per_feature",
-        distance: DistanceUnits = "standardised",
-        edges: BinEnds = "normal",
         categorical: Sequence[Hashable] = (),
     ) -> GaussianLaw:
-        """The law with the means and standard deviations of a table.
+        """The law with the means and standard deviations of a table, u = σ.
 
         A column of one value keeps it, and has coefficient 0. Categories and missing
-        numbers are drawn by their frequencies in X.
+        numbers are drawn by their frequencies in X. Other means, scales and units are
+        given to :meth:`of`.
 
         Parameters
         ----------
@@ -338,16 +299,7 @@ class GaussianLaw(LawOfColumns):
             Bins of a column of numbers, at least 2, or inner edges; of one column or of
             all, as for :meth:`TabularLaw.from_data`.
         kernel_width : float, optional
-            ν > 0; by default as :meth:`of` has it, 0.75 √D with standardised distances.
-        scale : "per_feature", "common" or float
-            σ: standard deviations of the columns, their root mean square for all, as
-            the paper has it, or a number.
-        distance : "standardised" or "raw"
-            Whether distances are measured in units of σ, so that it does not matter
-            what units columns have, or in those of X, as the paper does.
-        edges : "normal" or "data"
-            Whether bins have the same mass under the normal law, or the same number of
-            rows of X. Samples are normal in both.
+            ν > 0; by default as :meth:`of` has it, 0.75 √D.
         categorical : sequence of columns
             Positions or names of columns whose values are categories, where there is
             no schema.
@@ -364,32 +316,18 @@ class GaussianLaw(LawOfColumns):
         >>> GaussianLaw.from_data(X).kernel_width
         1.5
         """
-        known_word(distance, DistanceUnits, "distance")
-        known_word(edges, BinEnds, "edges")
-        if not isinstance(scale, str):
-            read_positive(scale, "scale")
-        elif scale not in ("per_feature", "common"):
-            raise InvalidInput(
-                f"scale: expected 'per_feature', 'common' or a number, got {scale!r}"
-            )
         points, labels, schema, coded = read_data(X, schema, categorical)
         names = labels.feature_names(points.shape[1])
         rules = read_rules(n_bins, names)
-        binned = columns_of(points, names, schema, coded, 2, "frequency", package=False)
-        # categories and constants stay binned
-        columns = tuple(
-            _normal(values, size, rule, 1.0 if distance == "raw" else size, edges)
-            if size > 0.0
-            else column
-            for values, column, size, rule in zip(
-                points.T,
-                binned,
-                _scales(points, coded, scale).tolist(),
-                rules,
-                strict=True,
-            )
-        )
-        return cls._of(columns, kernel_width, labels.of_columns())
+        columns: list[LimeColumn] = list(columns_of(points, names, schema, coded, 2))
+        for j in np.flatnonzero(~coded).tolist():
+            known = points[~np.isnan(points[:, j]), j]
+            size = _deviation(known)
+            if size > 0.0:  # constants stay binned, as categories do
+                mean, missing = float(known.mean()), 1.0 - len(known) / len(points)
+                own = NormalColumn.of_rule(mean, size, rules[j], size, missing)
+                columns[j] = own
+        return cls._of(tuple(columns), kernel_width, labels.of_columns())
 
     @classmethod
     def _of(

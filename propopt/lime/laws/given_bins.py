@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, final
 
@@ -18,8 +18,6 @@ from propopt.base.checks import as_floats, did_you_mean, read_array, refuse_any
 from propopt.base.errors import InvalidInput
 from propopt.lime.bins import (
     BinRule,
-    CodedBins,
-    NumberBins,
     by_column,
     by_name,
     columns_given,
@@ -27,9 +25,8 @@ from propopt.lime.bins import (
 )
 from propopt.lime.laws.binned_columns import (
     BinnedColumn,
-    coded_column,
+    CodedBins,
     codes_of,
-    number_column,
     read_data,
 )
 from propopt.tables.columns import Coded, Column, spreads
@@ -175,9 +172,7 @@ class GivenColumn:
         wrong = single & outside & (shares[:count] > 0.0)
         word = "outside their bins, where the deviation is 0"
         refuse_any(wrong, mean, self._label("means"), word)
-        missing = len(shares) - count
-        bins = NumberBins(edges, low, high, mean, sd, single, shares[:count], missing)
-        return replace(number_column(bins), shares=shares)
+        return BinnedColumn.of_numbers(edges, (mean, sd), (low, high), single, shares)
 
     def _label(self, part: str) -> str:
         return f"{part} of {self.name!r}"
@@ -241,14 +236,14 @@ class GivenColumn:
         return low, high
 
     @cached_property
-    def _data(self) -> NumberBins | None:
+    def _data(self) -> BinnedColumn | None:
         """Statistics of the data in the bins."""
         if self.values is None or self._known is None:
             return None
         kept = np.append(self._known, self.values[np.isnan(self.values)])
         if len(kept) == 0:
             raise InvalidInput(f"{self._label('ranges')}: no row of data is within")
-        return NumberBins.of(kept, self._edges, self._ends)
+        return BinnedColumn.of_data(kept, self._edges, self._ends)
 
     @cached_property
     def _shares(self) -> Array:
@@ -258,13 +253,13 @@ class GivenColumn:
             return self._given_shares(count, count + 1)
         if self._data is None:
             return np.full(count, 1.0 / count)
-        return self._data.frequencies
+        return self._data.shares
 
     def _moments(self) -> tuple[Array, Array, Truths]:
         """Locations and scales of the normals, and which bins are one value."""
         parts = {"means": self.means, "deviations": self.deviations}
         without = [part for part, numbers in parts.items() if numbers is None]
-        data = self._data
+        data, count = self._data, len(self._edges) + 1
         words = " and ".join(without)
         if without and data is None:
             raise InvalidInput(
@@ -272,18 +267,18 @@ class GivenColumn:
                 "needs both, or data to have them of"
             )
         if data is not None:
-            empty = (data.counts == 0) & (self._shares[: len(data.counts)] > 0.0)
+            empty = (data.shares[:count] == 0.0) & (self._shares[:count] > 0.0)
             if without and empty.any():
                 raise InvalidInput(
                     f"{words}: no row of data is in the bin "
-                    f"{data.words[int(empty.argmax())]!r} of column {self.name!r}, "
+                    f"{data.bins[int(empty.argmax())]!r} of column {self.name!r}, "
                     "which has a probability; give both"
                 )
+            mean, sd = data.pieces.mean[:count], data.pieces.sd[:count]
             if len(without) == 2:
-                return data.mean, data.sd, data.single
-            own = {"means": data.mean, "deviations": data.sd}
+                return mean, sd, data.pieces.single[:count]
+            own = {"means": mean, "deviations": sd}
             parts |= {part: own[part] for part in without}
-        count = len(self._edges) + 1
         mean, sd = (self._of_bins(part, given, count) for part, given in parts.items())
         refuse_any(sd < 0.0, sd, self._label("deviations"), "negative")
         return mean, sd, np.asarray(spreads(mean, sd) == 0.0)
@@ -333,7 +328,7 @@ class GivenColumn:
                 given = given / given.sum() if given.sum() > 0.0 else given
         shares = np.zeros(len(known))
         shares[chosen] = given
-        return replace(coded_column((known, frequencies, words)), shares=shares)
+        return BinnedColumn.of_codes(known, shares, words)
 
     def _known_codes(self) -> CodedBins:
         """Codes that increase, how often each is, and what they are called."""

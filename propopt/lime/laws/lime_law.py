@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -63,6 +62,45 @@ class Tilt:
     def has_contrast(self) -> Array:
         """1 where both bits occur, else 0: one bin alone has no coefficient, (n,)."""
         return (self.inside.any(axis=0) & self.outside.any(axis=0)).astype(float)
+
+    def at(self, rows: slice, uniforms: Array) -> tuple[Array, Truths]:
+        """Values and bits that uniform numbers (n, S) are around some of the rows."""
+        chosen = np.empty(uniforms.shape, np.intp)
+        where = np.empty(uniforms.shape)
+        for n, (own, u) in enumerate(zip(self._ends[rows], uniforms, strict=True)):
+            k = chosen[n] = np.searchsorted(own[1:], u, side="right")
+            lengths = np.diff(own)
+            lengths[lengths == 0.0] = 1.0
+            where[n] = (u - own[k]) / lengths[k]
+        single, mean = self.pieces.single, self.pieces.mean
+        at = piece = chosen % len(single)
+        n_rows = 1 if mean.ndim == 1 else mean.shape[1]
+        if mean.ndim > 1:
+            at = piece * n_rows + np.arange(n_rows)[rows, None]
+        bits = chosen < len(single)
+        if not single.any():
+            return self._quantiles.at(at, where), bits
+        values, some = mean.ravel()[at], ~single[piece]
+        before = np.cumsum(single) * n_rows  # single values before each piece
+        values[some] = self._quantiles.at((at - before[piece])[some], where[some])
+        return values, bits
+
+    @cached_property
+    def _ends(self) -> Array:
+        """Where pieces end between 0 and 1, (n, 2 B + 1): first those with the bit 1.
+
+        A piece of no probability is empty.
+        """
+        masses = np.vstack([self.alpha * self.inside, self.complement * self.outside])
+        ends = np.vstack([np.zeros(masses.shape[1]), np.cumsum(masses, axis=0)])
+        ends = np.where(ends == ends[-1], 1.0, ends / ends[-1])
+        return np.ascontiguousarray(ends.T)
+
+    @cached_property
+    def _quantiles(self) -> Quantiles:
+        normals = self.pieces.normals
+        parts = (normals.mean, normals.sd, normals.low, normals.high)
+        return Quantiles(Normals(*(part.ravel() for part in parts)))
 
 
 # ---- What a law of LIME knows of one column
@@ -124,6 +162,21 @@ def _shares(log_masses: Array) -> tuple[Array, Array]:
     return np.exp(log_masses - some), total
 
 
+def tilted(
+    mean: Array | float, sd: Array | float, x: Array, widths: Array
+) -> tuple[Array, Array, Array]:
+    """N(μ̃, σ̃²) and log c of N(μ, σ²) times exp(−(V − ξ)² / (2 ν²)), c its mean.
+
+    With ω = ν² / (ν² + σ²): μ̃ = ω μ + (1 − ω) ξ, σ̃² = ω σ² and
+    log c = ½ log ω − (ξ − μ)² / (2 (ν² + σ²)).
+    """
+    ratio = (sd / widths) ** 2
+    share = 1.0 / (1.0 + ratio)
+    apart = (x - mean) ** 2 / (widths**2 + sd**2)
+    moved = share * mean + (1.0 - share) * x
+    return moved, np.sqrt(share) * sd, -0.5 * (np.log1p(ratio) + apart)
+
+
 def log_of_distance(apart: Array, x: Array, values: Array, width: Array) -> Array:
     """−d² / (2 ν²), where d is 1 if a value is missing on one side only, 0 on both.
 
@@ -159,11 +212,9 @@ def draws_at(
     blocks = list(_SAMPLES_AT_ONCE.blocks(len(points), uniforms.shape[1]))
     for j, column in enumerate(columns):
         tilt = column.tilt(points[:, j], widths)
-        mixture = _Mixtures(tilt)
         for rows in blocks:
-            chosen, where = mixture.chosen(rows, uniforms[rows, :, j])
-            bits[rows, :, j] = chosen < len(tilt.inside)
-            samples[rows, :, j] = mixture.values(rows, chosen, where)
+            drawn = tilt.at(rows, uniforms[rows, :, j])
+            samples[rows, :, j], bits[rows, :, j] = drawn
     return Draws(samples, bits, np.ones(uniforms.shape[:2]))
 
 
@@ -171,65 +222,11 @@ _SAMPLES_AT_ONCE: Final = Budget(2**14, 1)
 """So many of a column stay near the processor."""
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class _Mixtures:
-    """The law of one column around n rows, as what uniform numbers become."""
-
-    tilt: Tilt
-
-    def chosen(self, rows: slice, uniforms: Array) -> tuple[Positions, Array]:
-        """A piece where the bit is 1, B + one where it is 0; where in it: (n, S)."""
-        chosen = np.empty(uniforms.shape, np.intp)
-        where = np.empty(uniforms.shape)
-        ends = self._ends[rows]
-        for n, (own, u) in enumerate(zip(ends, uniforms, strict=True)):
-            k = chosen[n] = np.searchsorted(own[1:], u, side="right")
-            lengths = np.diff(own)
-            lengths[lengths == 0.0] = 1.0
-            where[n] = (u - own[k]) / lengths[k]
-        return chosen, where
-
-    @cached_property
-    def _ends(self) -> Array:
-        """Where pieces end between 0 and 1: a piece of no probability is empty."""
-        tilt = self.tilt
-        masses = np.vstack([tilt.alpha * tilt.inside, tilt.complement * tilt.outside])
-        ends = np.vstack([np.zeros(masses.shape[1]), np.cumsum(masses, axis=0)])
-        ends = np.where(ends == ends[-1], 1.0, ends / ends[-1])
-        return np.ascontiguousarray(ends.T)
-
-    def values(self, rows: slice, chosen: Positions, where: Array) -> Array:
-        """The value of each sample in its piece, (n, S)."""
-        pieces = self.tilt.pieces
-        piece = chosen % len(pieces.single)
-        at = piece
-        if pieces.mean.ndim > 1:
-            n_rows = pieces.mean.shape[1]
-            at = piece * n_rows + np.arange(n_rows)[rows, None]
-        if not pieces.single.any():
-            return self._quantiles.at(at, where)
-        values = pieces.mean.ravel()[at]
-        some = ~pieces.single[piece]
-        which = at - self._skipped[piece]
-        values[some] = self._quantiles.at(which[some], where[some])
-        return values
-
-    @cached_property
-    def _quantiles(self) -> Quantiles:
-        normals = self.tilt.pieces.normals
-        parts = (normals.mean, normals.sd, normals.low, normals.high)
-        return Quantiles(Normals(*(part.ravel() for part in parts)))
-
-    @cached_property
-    def _skipped(self) -> Positions:
-        """How many single values are before each piece, (B,)."""
-        pieces = self.tilt.pieces
-        n_rows = 1 if pieces.mean.ndim == 1 else pieces.mean.shape[1]
-        return np.asarray(np.cumsum(pieces.single) * n_rows)
+# ---- A law of LIME: columns, a kernel width and names
 
 
-class LimeLaw(ABC):
+@dataclass(frozen=True, eq=False, repr=False)
+class LimeLaw:
     """Independent columns, a bit for each, and weights that are products.
 
     A sample x̃ has bits z_j, 1 where it is in the bin of the row in column j, and the
@@ -239,23 +236,25 @@ class LimeLaw(ABC):
     β_j = E_Q[f | z_j = 1] − E_Q[f | z_j = 0],  β_0 = E_Q f − Σ_j α_j β_j,
 
     with α_j = Q(z_j = 1), for any f (after Garreau and von Luxburg 2020).
-
-    Subclasses have ``columns`` (D,), the law of each; ``kernel_width``, ν; and
-    ``labels``, the names of the columns.
     """
 
-    columns: tuple[LimeColumn, ...]
-    kernel_width: float
-    labels: Labels
+    columns: tuple[LimeColumn, ...]  # (D,): the law of each column
+    kernel_width: float  # ν
+    labels: Labels = Labels()  # the names of the columns
 
-    @abstractmethod
-    def with_width(self, kernel_width: float) -> Self:
-        """The same law with another kernel width."""
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the columns, (D,)."""
+        return self.labels.feature_names(len(self.columns))
 
     @property
     def method(self) -> str:
         """What it is called in files."""
         return type(self).__name__
+
+    def with_width(self, kernel_width: float) -> Self:
+        """The same columns with another width; those of columns keep their ratios."""
+        return replace(self, kernel_width=read_positive(kernel_width, "kernel_width"))
 
     def widths(self, points: Points, widths: Values | None = None) -> Values:
         """Those given, or the law's own for each point, (n,)."""
@@ -290,9 +289,10 @@ class LimeLaw(ABC):
         order = order_of(own, labels.features, "law: its columns", "X")
         return self if order is None else self.reordered(order)
 
-    @abstractmethod
     def reordered(self, order: Positions) -> Self:
         """The same law of columns in another order, (D,)."""
+        columns = tuple(self.columns[j] for j in order.tolist())
+        return replace(self, columns=columns, labels=self.labels.of_features(order))
 
     def cells(self, points: Points) -> Points:
         """What the weighted law around each row depends on, besides the width, (n, D).
@@ -305,7 +305,7 @@ class LimeLaw(ABC):
     def tilts(self, points: Points, widths: Values) -> tuple[Tilt, ...]:
         """The weighted law of each column around rows, (D,)."""
         columns = zip(self.columns, points.T, strict=True)
-        return tuple(column.tilt(x, widths) for column, x in columns)
+        return tuple([column.tilt(x, widths) for column, x in columns])
 
     def log_weights(self, points: Points, widths: Values) -> Values:
         """Log C, the logarithm of the mean weight around rows, (n,)."""
@@ -333,18 +333,22 @@ class LimeLaw(ABC):
         first_row : bool
             Whether the first sample is the row itself with weight 1, as in the package.
         """
+        draws = self._drawn(points, n_samples, rng)
+        if first_row:
+            draws.samples[:, 0] = points
+            draws.bits[:, 0], draws.weights[:, 0] = 1.0, 1.0
+        return draws
+
+    def _drawn(self, points: Points, n_samples: int, rng: np.random.Generator) -> Draws:
         # samples without weights are those of an infinite width
         wide, widths = np.full(len(points), np.inf), self.widths(points)
         uniforms = rng.random((len(points), n_samples, len(self.columns)))
         draws = draws_at(self.columns, points, wide, uniforms)
-        samples, bits, logs = draws.samples, draws.bits, np.zeros(draws.weights.shape)
+        logs = np.zeros(draws.weights.shape)
         for j, (column, x) in enumerate(zip(self.columns, points.T, strict=True)):
-            values, own = samples[..., j], bits[..., j]
+            values, own = draws.samples[..., j], draws.bits[..., j]
             logs += column.log_kernel(x[:, None], values, own, widths[:, None])
-        weights = np.exp(logs)
-        if first_row:
-            samples[:, 0], bits[:, 0], weights[:, 0] = points, 1.0, 1.0
-        return Draws(samples, bits, weights)
+        return replace(draws, weights=np.exp(logs))
 
     def draw_weighted(
         self, points: Points, n_samples: int, rng: np.random.Generator
@@ -358,32 +362,6 @@ class LimeLaw(ABC):
         del points
         return ()
 
-
-# ---- Laws that are their columns, a kernel width and names
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class LawOfColumns(LimeLaw):
-    """A law that is known by these three: others are made of it by replacing."""
-
-    columns: tuple[LimeColumn, ...]  # (D,): the law of each column
-    kernel_width: float  # ν
-    labels: Labels = Labels()
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Of the columns, (D,)."""
-        return self.labels.feature_names(len(self.columns))
-
-    def with_width(self, kernel_width: float) -> Self:
-        """The same columns with another width; those of columns keep their ratios."""
-        return replace(self, kernel_width=read_positive(kernel_width, "kernel_width"))
-
-    def reordered(self, order: Positions) -> Self:
-        """The same law of columns in another order, (D,)."""
-        columns = tuple(self.columns[j] for j in order.tolist())
-        return replace(self, columns=columns, labels=self.labels.of_features(order))
-
     def __repr__(self) -> str:
         n_bins = sum(len(column.bins) for column in self.columns)
         return (
@@ -396,45 +374,7 @@ class LawOfColumns(LimeLaw):
 
 
 @final
-@dataclass(frozen=True, eq=False)
-class GlimeColumn:
-    """A column drawn from its weighted law Q_j, and not weighted any more."""
-
-    column: LimeColumn  # the column that Q_j is made of
-    kernel_width: float  # ν, the width of Q_j where samples are drawn
-
-    @property
-    def bins(self) -> Sequence[str]:
-        """Those of the column."""
-        return self.column.bins
-
-    def place(self, x: Values) -> Positions:
-        """The bin of each value, (n,)."""
-        return self.column.place(x)
-
-    def tilt(self, x: Values, widths: Values) -> Tilt:
-        """Q_j, with C = 1; of the law's own width where they are infinite."""
-        own = np.where(np.isinf(widths), self.kernel_width, widths)
-        return replace(self.column.tilt(x, own), log_weight=np.zeros(len(x)))
-
-    def log_kernel(
-        self, x: Array | float, values: Array, bits: Array, width: Array | float
-    ) -> Array:
-        """Zeros: all weights are one."""
-        del x, bits, width
-        return np.zeros(values.shape)
-
-
-def without_glime(column: LimeColumn) -> LimeColumn:
-    """The column that a neighbourhood is made of, where it is one.
-
-    Both have the same limits, as they have the same weighted law.
-    """
-    return column.column if isinstance(column, GlimeColumn) else column
-
-
-@final
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, init=False)
 class GlimeLaw(LimeLaw):
     """The neighbourhood that another law makes by weights, drawn directly.
 
@@ -458,25 +398,17 @@ class GlimeLaw(LimeLaw):
     True
     """
 
-    law: LimeLaw
-    columns: tuple[GlimeColumn, ...] = field(init=False)
-    kernel_width: float = field(init=False)
-    labels: Labels = field(init=False)
+    law: LimeLaw = field(init=False)
 
-    def __post_init__(self) -> None:
-        law = self.law
-        if isinstance(law, GlimeLaw):
-            raise InvalidInput("law: expected another law of LIME, got a GlimeLaw")
-        if not isinstance(law, LimeLaw):
+    def __init__(self, law: LimeLaw) -> None:
+        given: object = law
+        if not isinstance(given, LimeLaw) or isinstance(given, GlimeLaw):
             raise InvalidInput(
                 "law: expected another law of LIME, such as TabularLaw.from_data(X), "
-                f"got {type(law).__name__}"
+                f"got a {type(law).__name__}"
             )
-        width = law.kernel_width
-        columns = tuple(GlimeColumn(column, width) for column in law.columns)
-        object.__setattr__(self, "columns", columns)
-        object.__setattr__(self, "kernel_width", width)
-        object.__setattr__(self, "labels", law.labels)
+        super().__init__(law.columns, law.kernel_width, law.labels)
+        object.__setattr__(self, "law", law)
 
     def with_width(self, kernel_width: float) -> GlimeLaw:
         """The neighbourhood of another width."""
@@ -493,6 +425,18 @@ class GlimeLaw(LimeLaw):
     def cells(self, points: Points) -> Points:
         """Those of the law."""
         return self.law.cells(points)
+
+    def tilts(self, points: Points, widths: Values) -> tuple[Tilt, ...]:
+        """Those of the law with C = 1; of its own width where they are infinite."""
+        own, none = (
+            np.where(np.isinf(widths), self.kernel_width, widths),
+            np.zeros(len(points)),
+        )
+        tilts = self.law.tilts(points, own)
+        return tuple([replace(tilt, log_weight=none) for tilt in tilts])
+
+    def _drawn(self, points: Points, n_samples: int, rng: np.random.Generator) -> Draws:
+        return self.draw_weighted(points, n_samples, rng)
 
     def notes(self, points: Points) -> tuple[str, ...]:
         """Those of the law."""

@@ -1,117 +1,107 @@
-"""The law of the package on tables: bins of data or given ones, weighted by bits."""
+"""Laws in bins of data or given ones: weighted by bits, as the package, or distance."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, final
+from typing import Any, Final, final
 
 import numpy as np
 
 from propopt.base.arrays import Points
-from propopt.base.errors import Refused
-from propopt.base.resources import require
-from propopt.lime.bins import (
-    BinsOfColumns,
-    NumberBins,
-    read_explainer_bins,
-    read_explainer_width,
-)
+from propopt.base.checks import read_positive
+from propopt.base.errors import InvalidInput, Refused
+from propopt.lime.bins import BinsOfColumns
 from propopt.lime.laws.binned_columns import (
     BinnedColumn,
     BinWeights,
-    coded_column,
     columns_of,
     notes_of_bins,
-    number_column,
     read_data,
 )
 from propopt.lime.laws.given_bins import given_columns
-from propopt.lime.laws.lime_law import KernelWidth, LawOfColumns, read_kernel_width
-from propopt.tables.frames import Labels, listed
+from propopt.lime.laws.lime_law import KernelWidth, LimeLaw, read_kernel_width
+from propopt.tables.frames import Labels
 from propopt.tables.schema import TableSchema
 
 
-# ---- Explainers of the ``lime`` package that draw from bins of ours
+# ---- Bins of an explainer of the ``lime`` package
 
 
-_STATISTICS: Final = (
-    "bins",
-    "means",
-    "stds",
-    "mins",
-    "maxs",
-    "feature_values",
-    "feature_frequencies",
-)
+_DISTANCES: Final = np.array([0.5, 1.0, 2.0])
 
 
-def package_explainer(
-    columns: Sequence[BinnedColumn], names: Sequence[str], **settings: Any
-) -> Any:
-    """An explainer of the package with the bins of columns (D,) of these names.
-
-    columns (D,), names (D,).
-    """
-    named = list(zip(names, columns, strict=True))
-    missing = [name for name, column in named if np.isnan(column.pieces.mean).any()]
-    if missing:
-        raise Refused(
-            f"to_lime: numbers are missing in {listed(missing)}, and the package "
-            "has no bin for them"
+def _read_columns(explainer: Any) -> list[BinnedColumn]:
+    """The bins of each column of a ``lime.lime_tabular.LimeTabularExplainer``."""
+    if not hasattr(explainer, "discretizer") or not hasattr(explainer, "feature_names"):
+        raise InvalidInput(
+            "explainer: expected a lime.lime_tabular.LimeTabularExplainer, got "
+            f"{type(explainer).__name__}"
         )
-    own = [name for name, column in named if column.scale != 1.0]
-    if own:
+    discretizer = explainer.discretizer
+    if discretizer is None:
         raise Refused(
-            f"to_lime: {listed(own)} have kernel widths of their own, and the "
-            "package has one for all columns"
+            "explainer: it has discretize_continuous=False, which draws normal numbers "
+            "and regresses on them, without bins; what it tends to is not read"
         )
-    coded = [j for j, column in enumerate(columns) if column.coded]
-    sampled = [column.pieces.mean[column.shares > 0.0][0] for column in columns]
-    module = require("lime.lime_tabular")
-    return module.LimeTabularExplainer(
-        np.array([sampled, sampled]),  # the package reads nothing else of its data
-        feature_names=list(names),
-        categorical_features=coded,
-        categorical_names={j: _category_names(columns[j]) for j in coded},
-        training_data_stats=_statistics(columns),
-        **settings,
+    return [
+        _numbers(explainer, j)
+        if j in discretizer.lambdas
+        else _codes(explainer, j, explainer.categorical_names.get(j))
+        for j in range(len(explainer.feature_names))
+    ]
+
+
+def _read_width(explainer: Any) -> float:
+    """The kernel width of an explainer."""
+    kernel = explainer.base.kernel_fn
+    width = float(kernel.keywords["kernel_width"])
+    expected = np.exp(-0.5 * (_DISTANCES / width) ** 2)
+    if not np.allclose(kernel(_DISTANCES), expected, rtol=1e-12, atol=0.0):
+        raise Refused(
+            "explainer: it has a kernel of its own; only exp(−d² / (2 ν²)) is a "
+            "product of factors of one column each"
+        )
+    return width
+
+
+def _numbers(explainer: Any, j: int) -> BinnedColumn:
+    """Bins of numbers; where both ends are equal (low − mean) / sd is drawn."""
+    result = explainer.discretizer
+    edges = np.asarray(result.lambdas[j].__defaults__[0], np.float64)
+    low, high, mean, sd = (
+        np.asarray(part[j], np.float64)
+        for part in (result.mins, result.maxs, result.means, result.stds)
     )
+    if not len(low) == len(high) == len(mean) == len(sd) == len(edges) + 1:
+        raise InvalidInput(
+            f"explainer: column {explainer.feature_names[j]!r} has {len(edges)} edges "
+            f"and statistics of {len(mean)} bins"
+        )
+    frequencies = np.zeros(len(mean))
+    indices = np.asarray(explainer.feature_values[j]).astype(np.intp)
+    frequencies[indices] = explainer.feature_frequencies[j]
+    ends = edges[np.isfinite(edges)]  # above ∞ there is no bin
+    low, high, mean, sd, frequencies = (
+        part[: len(ends) + 1] for part in (low, high, mean, sd, frequencies)
+    )
+    start, stop = (low - mean) / sd, (high - mean) / sd
+    single, shares = start == stop, frequencies / frequencies.sum()
+    moments = np.where(single, start, mean), sd
+    return BinnedColumn.of_numbers(ends, moments, (low, high), single, shares)
 
 
-def _category_names(column: BinnedColumn) -> dict[int, str]:
-    codes = column.pieces.mean.astype(int).tolist()
-    words = (word.removeprefix("= ") for word in column.bins)
-    return dict(zip(codes, words, strict=True))
-
-
-def _statistics(columns: Sequence[BinnedColumn]) -> dict[str, dict[int, Any]]:
-    """What the package takes as ``training_data_stats``, with its key ``bins``.
-
-    The package draws (low − mean) / sd where both ends of a bin are equal, which is the
-    value where mean = 0 and sd = 1. It needs an edge in each column: ∞ where there is
-    none, with a second bin that is never drawn.
-    """
-    stats: dict[str, dict[int, Any]] = {name: {} for name in _STATISTICS}
-    for j, column in enumerate(columns):
-        laws, edges, sampled = column.pieces, column.edges, column.shares > 0.0
-        stats["feature_frequencies"][j] = column.shares[sampled].tolist()
-        if column.coded:
-            stats["feature_values"][j] = laws.mean[sampled].tolist()
-            continue
-        stats["feature_values"][j] = np.flatnonzero(sampled).tolist()
-        stats["bins"][j] = edges.tolist() if len(edges) > 0 else [np.inf]
-        one = laws.single
-        moments = {
-            "means": np.where(one, 0.0, laws.mean),
-            "stds": np.where(one, 1.0, laws.sd),
-            "mins": np.where(one, laws.mean, laws.low),
-            "maxs": np.where(one, laws.mean, laws.high),
-        }
-        spare = [1.0] if len(edges) == 0 else []
-        for name, numbers in moments.items():
-            stats[name][j] = [*numbers.tolist(), *spare]
-    return stats
+def _codes(explainer: Any, j: int, names: Sequence[str] | None) -> BinnedColumn:
+    values = np.asarray(explainer.feature_values[j], np.float64)
+    order = np.argsort(values)
+    values = values[order]
+    frequencies = np.asarray(explainer.feature_frequencies[j], np.float64)[order]
+    words = (
+        tuple(f"{value:.17g}" for value in values)
+        if names is None
+        else tuple(str(names[int(value)]) for value in values)
+    )
+    return BinnedColumn.of_codes(values, frequencies, words)
 
 
 # ---- The law of tabular LIME
@@ -119,7 +109,7 @@ def _statistics(columns: Sequence[BinnedColumn]) -> dict[str, dict[int, Any]]:
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class TabularLaw(LawOfColumns):
+class TabularLaw(LimeLaw):
     """Bins drawn by their shares, values by the law of their bin, weights by bits.
 
     π = exp(−‖1 − z‖² / (2 ν²)) (Garreau and von Luxburg 2020, Eq. 2). With a width ν_j
@@ -182,7 +172,6 @@ class TabularLaw(LawOfColumns):
         n_bins: BinsOfColumns = 4,
         kernel_width: KernelWidth = None,
         weights: BinWeights = "frequency",
-        package: bool = False,
         categorical: Sequence[Hashable] = (),
     ) -> TabularLaw:
         """The law whose bins are those of a table, usually that of the model.
@@ -207,9 +196,6 @@ class TabularLaw(LawOfColumns):
         weights : {"frequency", "uniform"}
             Whether a bin is drawn as often as it is in the data, as by the package, or
             all of a column that have data alike, as in the paper.
-        package : bool
-            Whether to have the ``lime`` package's conventions of bins, errors included:
-            1e-11 on top of each deviation, and a bin of one end drawn as a z-score.
         categorical : sequence of columns
             Positions or names of columns whose values are categories, where there is
             no schema.
@@ -217,12 +203,11 @@ class TabularLaw(LawOfColumns):
         Raises
         ------
         InvalidInput
-            If the table cannot be read, an argument is outside its range, or with
-            ``package`` a number is missing.
+            If the table cannot be read, or an argument is outside its range.
         """
         points, labels, schema, coded = read_data(X, schema, categorical)
         names = labels.feature_names(points.shape[1])
-        columns = columns_of(points, names, schema, coded, n_bins, weights, package)
+        columns = columns_of(points, names, schema, coded, n_bins, weights)
         return cls.of(columns, kernel_width, labels.of_columns())
 
     @classmethod
@@ -316,7 +301,9 @@ class TabularLaw(LawOfColumns):
         """The law that an explainer of the ``lime`` package draws from.
 
         Its bins, frequencies and kernel width are read, whatever they were made of, and
-        its conventions with them: see ``package`` of :meth:`from_data`.
+        its conventions with them, errors included: 1e-11 is on top of each deviation,
+        and a bin whose ends are equal is drawn as (low − mean) / sd, so that a constant
+        column of sevens is drawn as zeros.
 
         Parameters
         ----------
@@ -330,50 +317,11 @@ class TabularLaw(LawOfColumns):
         Refused
             If it has no bins, or a kernel of its own.
         """
-        bins = read_explainer_bins(explainer)
-        columns = [
-            number_column(one) if isinstance(one, NumberBins) else coded_column(one)
-            for one in bins
-        ]
+        columns = _read_columns(explainer)
         names = tuple(map(str, explainer.feature_names))
         counted = names == tuple(map(str, range(len(names))))
         labels = Labels(features=None if counted else names)
-        return cls.of(columns, read_explainer_width(explainer), labels)
-
-    def to_lime(
-        self,
-        *,
-        mode: Literal["regression", "classification"] = "regression",
-        feature_selection: str = "auto",
-        random_state: int | None = None,
-    ) -> Any:
-        """An explainer of the ``lime`` package that draws from this law.
-
-        It gets the bins as ``training_data_stats``; its labels round edges to two
-        decimals. Its limits are those of this law; with n samples it adds its ridge and
-        the row itself.
-
-        Parameters
-        ----------
-        mode, feature_selection, random_state
-            Of ``lime.lime_tabular.LimeTabularExplainer``.
-
-        Raises
-        ------
-        Refused
-            If the package has no such law: numbers are missing, or columns have widths
-            of their own.
-        MissingExtra
-            If ``lime`` is not installed.
-        """
-        return package_explainer(
-            self.columns,
-            self.names,
-            mode=mode,
-            kernel_width=self.kernel_width,
-            feature_selection=feature_selection,
-            random_state=random_state,
-        )
+        return cls.of(columns, _read_width(explainer), labels)
 
     def cells(self, points: Points) -> Points:
         """The bins of each row, which its limits depend on alone."""
@@ -397,4 +345,69 @@ class TabularLaw(LawOfColumns):
         >>> law.notes(np.array([[9.5], [1.0]]))
         ("1 row has values beyond all that are drawn, ...: 'x0'",)
         """
+        return notes_of_bins(self.names, self.columns, points)
+
+
+# ---- The same bins with weights by distance
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class SmoothLaw(LimeLaw):
+    """Bins drawn as by a :class:`TabularLaw`, weights by distance between numbers.
+
+    π = exp(−Σ_j (ξ_j − x̃_j)² / (2 ν²))  (Garreau and von Luxburg 2020, Appendix A).
+    Bits are those of bins still, and categories are weighted by them. With widths of
+    columns, each is divided by its own. Coefficients depend on where the row is within
+    its bins, and for linear functions on ν.
+
+    Parameters
+    ----------
+    columns : tuple of BinnedColumn (D,)
+        Numbers, weighted by distance, and categories.
+    kernel_width : float
+        ν.
+    labels : Labels
+        Names of the columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> bins = TabularLaw.from_data(np.random.default_rng(0).normal(size=(200, 2)))
+    >>> law = SmoothLaw.of(bins, kernel_width=0.5)
+    >>> law
+    SmoothLaw(2 columns, 8 bins, kernel_width=0.5)
+    >>> law.columns[0].tilt(np.array([0.1]), np.array([0.5])).alpha.round(2)
+    array([0.56])
+    """
+
+    columns: tuple[BinnedColumn, ...]
+
+    @classmethod
+    def of(cls, law: TabularLaw, kernel_width: float | None = None) -> SmoothLaw:
+        """The bins of a law, with other weights.
+
+        Parameters
+        ----------
+        law : TabularLaw
+            The bins; and ratios of the widths of columns.
+        kernel_width : float, optional
+            ν > 0, in the units of the columns; that of the law if None.
+
+        Raises
+        ------
+        InvalidInput
+            If it is no such law, or the width is not positive.
+        """
+        if not isinstance(law, TabularLaw):
+            raise InvalidInput(
+                "law: expected the bins of a TabularLaw, such as TabularLaw.from_data"
+                f"(X), got {type(law).__name__}"
+            )
+        columns = [replace(own, by_distance=not own.coded) for own in law.columns]
+        width = law.kernel_width if kernel_width is None else kernel_width
+        return cls(tuple(columns), read_positive(width, "kernel_width"), law.labels)
+
+    def notes(self, points: Points) -> tuple[str, ...]:
+        """Those of the bins."""
         return notes_of_bins(self.names, self.columns, points)

@@ -10,8 +10,7 @@ sum of both has no bias, however c was found.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import Final, final
 
 import numpy as np
@@ -19,9 +18,9 @@ from scipy.special import comb, ndtr, stdtrit
 
 from propopt.base.arrays import Array, Positions, Truths, Values
 from propopt.base.errors import InvalidInput
-from propopt.lime.surrogates import error_of_blocks
 from propopt.lime.text.text_reading import TextLaw, WordCoefficients, WordRegression
 from propopt.lime.text.text_runs import WordDraws
+from propopt.losses.faithfulness import error_of_blocks
 from propopt.structures.subsets.sets import random_sets, sets_of_size
 from propopt.structures.subsets.words import WordPairs
 
@@ -212,11 +211,29 @@ class SampledWords:
 
     def mean_by_size(self) -> Values:
         """E_m f for m = 0, ..., d words kept, without bias, (d + 1,)."""
-        return np.mean([block.mean_by_size() for block in self.blocks], axis=0)
+        unknown, full = self._unknown, self.full.mean_by_size()
+        pairs = zip(self.controls, self.left, strict=True)
+        return np.mean(
+            [
+                about.mean_by_size() * unknown + full + left.mean_by_size()
+                for about, left in pairs
+            ],
+            axis=0,
+        )
 
     def kept(self, weights: Array, /) -> Array:
         """Σ_m w_m E_m[z_j f] for weights (K, d + 1) of sizes, without bias: (K, d)."""
-        return np.mean([block.kept(weights) for block in self.blocks], axis=0)
+        unknown, full = weights * self._unknown, self.full.kept(weights)
+        pairs = zip(self.controls, self.left, strict=True)
+        return np.mean(
+            [about.kept(unknown) + full + left.kept(weights) for about, left in pairs],
+            axis=0,
+        )
+
+    @property
+    def _unknown(self) -> Values:
+        """1 for sizes of which not all sets were asked for, (d + 1,)."""
+        return np.append(~self.plan.full, True).astype(float)
 
     def at(self, bandwidths: Values) -> WordCoefficients:
         """Coefficients at bandwidths ν (K,), with standard errors.
@@ -238,41 +255,11 @@ class SampledWords:
             correction * error_of_blocks(intercept),
         )
 
-    @cached_property
-    def blocks(self) -> tuple[BlockMeans, ...]:
-        """The means that each block tells of."""
-        pairs = zip(self.controls, self.left, strict=True)
-        return tuple(BlockMeans(self.plan.full, self.full, *pair) for pair in pairs)
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class BlockMeans:
-    """E_m f and E_m[z_j f] without bias: what is known, and what a block tells."""
-
-    known: Truths  # (d,): sizes of which all sets were asked for
-    full: _Weighted  # f there
-    control: WordPairs  # about f, at the other sizes
-    left: _Weighted  # f less the control, at samples of these sizes
-
     @property
-    def n_words(self) -> int:
-        """The number of bits, d."""
-        return self.control.n_words
-
-    def mean_by_size(self) -> Values:
-        """E_m f for m = 0, ..., d words kept, (d + 1,)."""
-        about = self.control.mean_by_size() * self._unknown
-        return np.asarray(about + self.full.mean_by_size() + self.left.mean_by_size())
-
-    def kept(self, weights: Array, /) -> Array:
-        """Σ_m w_m E_m[z_j f] for weights (K, d + 1) of sizes m = 0, ..., d: (K, d)."""
-        about = self.control.kept(weights * self._unknown)
-        return np.asarray(about + self.full.kept(weights) + self.left.kept(weights))
-
-    @cached_property
-    def _unknown(self) -> Values:
-        return np.append(~self.known, True).astype(float)
+    def blocks(self) -> list[SampledWords]:
+        """What each block tells, alone."""
+        pairs = zip(self.controls, self.left, strict=True)
+        return [replace(self, controls=[own], left=[left]) for own, left in pairs]
 
 
 @final

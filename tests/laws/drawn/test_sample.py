@@ -45,13 +45,12 @@ def mixed_forest(n_codes=3, n_rows=80):
     return law, Boxes.of_trees(trees, 0.5, n_columns=5, n_codes=codes), table[:12]
 
 
-@pytest.mark.parametrize("paired", [False, True], ids=["fitted", "paired"])
 @pytest.mark.parametrize("n_codes", [3, 40], ids=["each category", "one that is drawn"])
-def test_each_block_is_unbiased(paired, n_codes):
+def test_each_block_is_unbiased(n_codes):
     law, boxes, rows = mixed_forest(n_codes)
     expected = BoxMeans(boxes, law).of(rows)[1]
     result = [
-        Sample.of(Design(law, rows, seed, paired), boxes.value, 60).blocks().slopes
+        Sample.of(Design(law, rows, seed), boxes.value, 60).blocks().slopes
         for seed in range(30)
     ]
     for some in ([0], [7], range(N_BLOCKS)):
@@ -82,8 +81,7 @@ def test_means_of_the_function_are_unbiased_too():
     assert np.abs(scores).max() < 7.0
 
 
-@pytest.mark.parametrize("paired", [False, True], ids=["fitted", "paired"])
-def test_the_scatter_of_blocks_is_the_error(paired):
+def test_the_scatter_of_blocks_is_the_error():
     # a forest whose leaves hold many rows, so that none of them is a rare event
     rng = np.random.default_rng(2)
     table = rng.normal(size=(400, 4))
@@ -93,7 +91,7 @@ def test_the_scatter_of_blocks_is_the_error(paired):
     expected = BoxMeans(boxes, law).of(rows)[1]
     scores = []
     for seed in range(20):
-        design = Design(law, rows, seed, paired)
+        design = Design(law, rows, seed)
         values, errors = estimates(design, boxes.value, 200)
         used = expected != 0.0
         scores.append((values - expected)[used] / errors[used])
@@ -106,11 +104,8 @@ def test_the_scatter_of_blocks_is_the_error(paired):
     assert 0.7 < np.sqrt((scores**2).mean()) < 1.35
 
 
-@pytest.mark.parametrize("paired", [False, True], ids=["fitted", "paired"])
-def test_the_golden_table_is_met(paired):
-    values, errors = estimates(
-        Design(LAW, golden.ROWS, 0, paired), golden.function, 4000
-    )
+def test_the_golden_table_is_met():
+    values, errors = estimates(Design(LAW, golden.ROWS, 0), golden.function, 4000)
     told = errors > 1e-12
     scores = (values - golden.CONTRASTS)[told] / errors[told]
     assert np.abs(scores).max() < 12.0
@@ -128,21 +123,19 @@ def test_linear_functions_have_no_error():
     np.testing.assert_allclose(blocks - expected, 0.0, atol=1e-7)
 
 
-@pytest.mark.parametrize("paired", [False, True], ids=["fitted", "paired"])
-def test_columns_that_are_not_used_are_zero_in_pairs(paired):
+def test_columns_that_are_not_used_are_zero_in_pairs():
     law, _, rows = mixed_forest()
 
     def first_alone(P):
         return np.exp(np.nan_to_num(P[:, 0]))
 
-    blocks = Sample.of(Design(law, rows, 0, paired), first_alone, 60).blocks().slopes
+    blocks = Sample.of(Design(law, rows, 0), first_alone, 60).blocks().slopes
     by_pairs = ~law.has_slopes(rows)
-    by_pairs |= paired
     by_pairs[:, 0] = False
     assert (blocks[:, by_pairs] == 0.0).all()
     assert by_pairs.sum() > 20
     assert (blocks[:, :, 0] != 0.0).any()
-    constant = Design(LAW, golden.ROWS, 0, paired)
+    constant = Design(LAW, golden.ROWS, 0)
     blocks = Sample.of(constant, golden.function, 60).blocks().slopes
     assert (blocks[:, :, 4] == 0.0).all()
 
@@ -159,9 +152,8 @@ def test_effects_of_a_function_of_one_category_are_exact():
     np.testing.assert_allclose(blocks[:, :, 2], np.tile(expected, (10, 1)), atol=1e-12)
 
 
-@pytest.mark.parametrize("paired", [False, True], ids=["fitted", "paired"])
 @pytest.mark.parametrize("steps", [(60, 100), (60, 70, 90, 100)])
-def test_a_sample_that_grew_is_the_sample_that_was_large(paired, steps):
+def test_a_sample_that_grew_is_the_sample_that_was_large(steps):
     law, boxes, rows = mixed_forest()
     calls = []
 
@@ -169,7 +161,7 @@ def test_a_sample_that_grew_is_the_sample_that_was_large(paired, steps):
         calls.append(len(P))
         return boxes.value(P)
 
-    design = Design(law, rows, 4, paired)
+    design = Design(law, rows, 4)
     grown = Sample.of(design, counted, steps[0])
     for n_draws in steps[1:]:
         grown = grown.extended(n_draws)
@@ -189,9 +181,8 @@ def test_a_sample_is_left_as_it_was_when_it_grows():
     np.testing.assert_array_equal(sample.blocks().slopes, before)
 
 
-@pytest.mark.parametrize("paired", [False, True], ids=["fitted", "paired"])
 @pytest.mark.parametrize("n_codes", [3, 40], ids=["each category", "one that is drawn"])
-def test_the_number_of_evaluations_is_known_before(paired, n_codes):
+def test_the_number_of_evaluations_is_known_before(n_codes):
     law, boxes, rows = mixed_forest(n_codes)
     sizes = []
 
@@ -199,24 +190,22 @@ def test_the_number_of_evaluations_is_known_before(paired, n_codes):
         sizes.append(len(P))
         return boxes.value(P)
 
-    design = Design(law, rows, 0, paired)
+    design = Design(law, rows, 0)
     sample = Sample.of(design, counted, 60)
     assert sum(sizes) == sample.evaluations == 60 * design.per_draw
 
 
-def test_numbers_take_one_evaluation_and_one_each_in_pairs():
+def test_numbers_take_one_evaluation():
     table = np.random.default_rng(0).normal(size=(30, 4))
     law = DataLaw(Reference.of_points(table))
-    assert Design(law, table[:7], 0, paired=True).per_draw == 7 * 5
     assert Design(law, table[:7], 0).per_draw == 7
 
 
-@pytest.mark.parametrize("paired", [False, True], ids=["fitted", "paired"])
 def test_rows_do_not_depend_on_their_company_nor_on_the_size_of_calls(
-    paired, monkeypatch
+    monkeypatch,
 ):
     def slopes(rows):
-        design = Design(LAW, golden.ROWS[rows], 0, paired)
+        design = Design(LAW, golden.ROWS[rows], 0)
         return Sample.of(design, counted, 60).blocks().slopes
 
     def counted(P):
@@ -244,14 +233,13 @@ def sigmoid(m):
     return 1.0 / (1.0 + np.exp(-m))
 
 
-def with_control(boxes, law, rows, seed, paired=False):
+def with_control(boxes, law, rows, seed):
     means, attributions = BoxMeans(boxes, law).of(rows)
     control = Control(boxes.value, means, attributions)
-    return Design(law, rows, seed, paired, control)
+    return Design(law, rows, seed, control)
 
 
-@pytest.mark.parametrize("paired", [False, True], ids=["fitted", "paired"])
-def test_a_control_leaves_no_bias_and_less_error(paired):
+def test_a_control_leaves_no_bias_and_less_error():
     law, boxes, rows = mixed_forest()
 
     def probability(P):
@@ -261,8 +249,8 @@ def test_a_control_leaves_no_bias_and_less_error(paired):
     plain, controlled = (
         np.array([estimates(d, probability, 100)[0] for d in designs])
         for designs in (
-            [Design(law, rows, s, paired) for s in range(30)],
-            [with_control(boxes, law, rows, s, paired) for s in range(30)],
+            [Design(law, rows, s) for s in range(30)],
+            [with_control(boxes, law, rows, s) for s in range(30)],
         )
     )
     spread = np.sqrt(controlled.var(axis=0, ddof=1) / 30 + errors**2)
@@ -276,12 +264,9 @@ def test_a_control_leaves_no_bias_and_less_error(paired):
 def test_a_control_that_is_the_function_leaves_nothing_to_chance():
     law, boxes, rows = mixed_forest()
     expected = BoxMeans(boxes, law).of(rows)
-    for paired in (False, True):
-        design = with_control(boxes, law, rows, 0, paired)
-        result = Sample.of(design, lambda P: 2.0 * boxes.value(P) + 1.0, 60).blocks()
-        np.testing.assert_allclose(
-            result.slopes.mean(axis=0), 2.0 * expected[1], atol=1e-7
-        )
+    design = with_control(boxes, law, rows, 0)
+    result = Sample.of(design, lambda P: 2.0 * boxes.value(P) + 1.0, 60).blocks()
+    np.testing.assert_allclose(result.slopes.mean(axis=0), 2.0 * expected[1], atol=1e-7)
     np.testing.assert_allclose(
         Sample.of(with_control(boxes, law, rows, 0), boxes.value, 60).blocks().means,
         np.tile(expected[0], (10, 1)),
@@ -291,11 +276,14 @@ def test_a_control_that_is_the_function_leaves_nothing_to_chance():
 
 def test_a_control_keeps_zeros_of_columns_that_are_not_used():
     law, boxes, rows = mixed_forest()
-    design = with_control(boxes, law, rows, 0, paired=True)
+    design = with_control(boxes, law, rows, 0)
     blocks = (
         Sample.of(design, lambda P: np.exp(np.nan_to_num(P[:, 0])), 60).blocks().slopes
     )
-    assert (blocks[:, :, 1:] == 0.0).all()
+    by_pairs = ~law.has_slopes(rows)
+    by_pairs[:, 0] = False
+    assert (blocks[:, by_pairs] == 0.0).all()
+    assert by_pairs.sum() > 20
 
 
 def test_a_sample_that_is_too_small_is_refused():
@@ -311,4 +299,3 @@ def test_a_sample_that_is_too_small_is_refused():
     wide = np.random.default_rng(0).normal(size=(30, 40))
     law = DataLaw(Reference.of_points(wide))
     assert Design(law, wide, 0).fewest == 100  # 90 of others for 41 terms
-    assert Design(law, wide, 0, paired=True).fewest == 10

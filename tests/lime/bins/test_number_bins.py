@@ -1,72 +1,28 @@
-"""Bins of numbers: against the package's, and by what they are."""
+"""Bins of numbers, by what they are."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from scipy.stats import truncnorm
-from sklearn import datasets
 
-from propopt.base.arrays import Array
-from propopt.lime.bins import BinRule, NumberBins
-
-
-TABLES = {
-    "breast cancer": datasets.load_breast_cancer,
-    "diabetes": datasets.load_diabetes,
-    "wine": datasets.load_wine,
-}
-
-
-@pytest.mark.parametrize("discretizer", ["quartile", "decile"])
-@pytest.mark.parametrize("table", TABLES)
-def test_bins_are_those_of_the_package(table: str, discretizer: str) -> None:
-    lime = pytest.importorskip("lime.lime_tabular")
-    X = TABLES[table]().data
-    X = np.column_stack([X, np.full(len(X), 7.0), X[:, 0] > X[:, 0].mean()])
-    explainer = lime.LimeTabularExplainer(X, discretizer=discretizer)
-    theirs = explainer.discretizer
-    rule = BinRule({"quartile": 4, "decile": 10}[discretizer])
-    for j, column in enumerate(X.T):
-        ours = NumberBins.of_package(column, rule.inner_edges(column))
-        np.testing.assert_array_equal(ours.low, theirs.mins[j])
-        np.testing.assert_array_equal(ours.high, theirs.maxs[j])
-        np.testing.assert_array_equal(ours.sd, theirs.stds[j])
-        np.testing.assert_array_equal(ours.mean[~ours.single], _drawn(theirs, j, ours))
-        occurring = np.array(explainer.feature_values[j], int)
-        shares = np.zeros(len(ours.counts))
-        shares[occurring] = explainer.feature_frequencies[j]
-        np.testing.assert_allclose(ours.frequencies, shares, rtol=1e-15)
-
-
-def _drawn(theirs: object, j: int, ours: NumberBins) -> Array:
-    return np.array(theirs.means[j])[~ours.single]  # type: ignore[attr-defined]
-
-
-def test_a_bin_of_one_end_is_drawn_as_the_package_draws_it() -> None:
-    lime = pytest.importorskip("lime.discretize")
-    X = np.column_stack([np.full(40, 7.0), np.repeat([0.3, 1.0], 20)])
-    theirs = lime.QuartileDiscretizer(X, [], ["a", "b"])
-    for j, column in enumerate(X.T):
-        ours = NumberBins.of_package(column, BinRule(4).inner_edges(column))
-        for b in np.flatnonzero(ours.single & (ours.counts > 0)):
-            samples = theirs.get_undiscretize_values(j, np.array([b]))
-            assert samples[0] == ours.mean[b]
-            assert abs(samples[0]) < 1e-4  # a z-score, not 7 or 0.3
+from propopt.lime.bins import BinRule
+from propopt.lime.laws.binned_columns import BinnedColumn
 
 
 def test_a_bin_of_one_value_draws_that_value() -> None:
     column = np.repeat([0.1, 7.0, 9.0], [30, 3, 2])
-    bins = NumberBins.of(column, np.array([0.1, 8.0]))
-    assert bins.single.all()
-    np.testing.assert_array_equal(bins.mean, [0.1, 7.0, 9.0])
+    bins = BinnedColumn.of_data(column, np.array([0.1, 8.0]))
+    assert bins.pieces.single.all()
+    np.testing.assert_array_equal(bins.pieces.mean, [0.1, 7.0, 9.0])
 
 
 def test_edges_of_ties_end_no_bin_without_data(rng: np.random.Generator) -> None:
     column = rng.choice([1.0, 2.0, 3.0], p=[0.1, 0.2, 0.7], size=200)
-    bins = NumberBins.of(column, BinRule(4).inner_edges(column))
+    bins = BinnedColumn.of_data(column, BinRule(4).inner_edges(column))
     np.testing.assert_array_equal(bins.edges, [2.0])
-    np.testing.assert_array_equal(bins.counts, [(column < 3).sum(), (column > 2).sum()])
+    counts = [(column < 3).sum(), (column > 2).sum()]
+    np.testing.assert_array_equal(bins.shares * 200, counts)
 
 
 @pytest.mark.parametrize("p", [2, 3, 4, 7, 10])
@@ -74,46 +30,48 @@ def test_statistics_are_those_of_the_rows_between_quantiles(
     p: int, rng: np.random.Generator
 ) -> None:
     column = rng.lognormal(size=211)
-    bins = NumberBins.of(column, BinRule(p).inner_edges(column))
+    bins = BinnedColumn.of_data(column, BinRule(p).inner_edges(column))
     ends = np.quantile(column, np.arange(p + 1) / p)
-    np.testing.assert_allclose(bins.low, ends[:-1], rtol=1e-14)
-    np.testing.assert_allclose(bins.high, ends[1:], rtol=1e-14)
+    np.testing.assert_allclose(bins.pieces.low, ends[:-1], rtol=1e-14)
+    np.testing.assert_allclose(bins.pieces.high, ends[1:], rtol=1e-14)
     for b in range(p):
         above = column >= ends[0] if b == 0 else column > ends[b]
         part = column[above & (column <= ends[b + 1])]
-        assert bins.counts[b] == len(part)
-        assert bins.mean[b] == pytest.approx(part.mean(), rel=1e-14)
-        assert bins.sd[b] == pytest.approx(part.std(), rel=1e-12)
+        assert bins.shares[b] * 211 == pytest.approx(len(part), rel=1e-14)
+        assert bins.pieces.mean[b] == pytest.approx(part.mean(), rel=1e-14)
+        assert bins.pieces.sd[b] == pytest.approx(part.std(), rel=1e-12)
 
 
 def test_truncation_moves_the_mean_of_a_skewed_end_bin() -> None:
     column = np.random.default_rng(0).lognormal(0.0, 1.5, 20_000)
-    bins = NumberBins.of(column, BinRule(4).inner_edges(column))
+    bins = BinnedColumn.of_data(column, BinRule(4).inner_edges(column))
     normals = bins.pieces.normals
     start, stop = normals.standardised(normals.low), normals.standardised(normals.high)
     means = truncnorm.mean(start, stop, loc=normals.mean, scale=normals.sd)
     np.testing.assert_allclose(normals.means, means, rtol=1e-9)
-    assert normals.means[-1] > 1.3 * bins.mean[-1]
+    assert normals.means[-1] > 1.3 * bins.pieces.mean[-1]
 
 
 def test_missing_numbers_are_a_bin_behind_the_others() -> None:
-    bins = NumberBins.of(np.array([1.0, np.nan, 2.0, 3.0, np.nan]), np.array([1.5]))
-    np.testing.assert_array_equal(bins.frequencies, [0.2, 0.4, 0.4])
+    bins = BinnedColumn.of_data(
+        np.array([1.0, np.nan, 2.0, 3.0, np.nan]), np.array([1.5])
+    )
+    np.testing.assert_array_equal(bins.shares, [0.2, 0.4, 0.4])
     assert bins.missing == 2
     assert np.isnan(bins.pieces.mean[2])
-    assert bins.words == ("≤ 1.5", "> 1.5", "missing")
+    assert bins.bins == ("≤ 1.5", "> 1.5", "missing")
 
 
 def test_a_column_that_is_missing_throughout_has_one_bin_that_is_drawn() -> None:
-    bins = NumberBins.of(np.full(3, np.nan), np.zeros(0))
-    np.testing.assert_array_equal(bins.frequencies, [0.0, 1.0])
+    bins = BinnedColumn.of_data(np.full(3, np.nan), np.zeros(0))
+    np.testing.assert_array_equal(bins.shares, [0.0, 1.0])
 
 
 def test_a_bin_without_data_has_no_share_and_stands_at_its_middle() -> None:
-    bins = NumberBins.of(np.array([0.0, 0.5, 3.0, 4.0]), np.array([1.0, 2.0]))
-    np.testing.assert_array_equal(bins.counts, [2, 0, 2])
-    assert bins.single[1]
-    assert bins.mean[1] == 1.5
+    bins = BinnedColumn.of_data(np.array([0.0, 0.5, 3.0, 4.0]), np.array([1.0, 2.0]))
+    np.testing.assert_array_equal(bins.shares, [0.5, 0.0, 0.5])
+    assert bins.pieces.single[1]
+    assert bins.pieces.mean[1] == 1.5
 
 
 @pytest.mark.parametrize(
@@ -127,7 +85,7 @@ def test_a_bin_without_data_has_no_share_and_stands_at_its_middle() -> None:
 )
 def test_words_tell_edges_apart(edges: list[float]) -> None:
     column = np.array([*edges, edges[-1] + 1.0, edges[0] - 1.0])
-    words = NumberBins.of(column, np.array(edges)).words
+    words = BinnedColumn.of_data(column, np.array(edges)).bins
     ends = [float(word.split()[-1]) for word in words[:-1]]
     assert len(set(ends)) == len(edges)
     np.testing.assert_allclose(ends, edges, atol=0.1 * np.diff(edges).min())

@@ -129,7 +129,7 @@ def test_a_linear_function_of_ten_columns():
     result = compare(X, f, np.zeros(10), 60, 5000)
     assert np.abs(result.z).max() < 5
     # the deviation of a single run is the predicted one
-    law = TabularLaw.from_data(X, package=True)
+    law = TabularLaw.from_data(X)
     row = np.zeros((1, 10))
     limits = ExactLimits(f.function, law).of(row)
     run = single_run(f.function.value, law, row, limits, f.function.value(row), 5000)
@@ -176,7 +176,7 @@ def test_a_ridge_of_a_thousand_times_more():
     rng = np.random.default_rng(1)
     f, X = linear(rng.uniform(0, 10, 10)), rng.normal(size=(1000, 10))
     own = explainer(X, kernel_width=10.0)
-    law = TabularLaw.from_data(X, package=True, kernel_width=10.0)
+    law = TabularLaw.from_data(X, kernel_width=10.0)
     row = np.zeros((1, 10))
     limits = ExactLimits(f.function, law).of(row)
     truth = expected(limits, f.function.value(row), 5000, ridge=1000.0)

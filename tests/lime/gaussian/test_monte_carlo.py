@@ -61,9 +61,9 @@ def test_samples_of_a_function_with_an_interaction(kind, rng):
 
 
 @pytest.mark.parametrize("width", [0.6, 2.0])
-def test_scales_of_columns_and_edges_of_the_data(width, rng):
+def test_scales_of_columns_of_the_data(width, rng):
     X = rng.exponential(size=(500, 3)) * [1.0, 3.0, 0.2]
-    law = GaussianLaw.from_data(X, kernel_width=width, edges="data")
+    law = GaussianLaw.from_data(X, kernel_width=width)
     x = X[7]
     beta, errors = run(law, curved(), x, 400_000, rng)
     expected = with_intercept(ExactLimits(curved(), law).of(x[None]))

@@ -36,7 +36,7 @@ def test_bits_hide_no_column_where_distances_do():
     at = gains(normal.with_width(1e6), ROW[None])
     free = linear_limits(at, SLOPES).coefficients[0]
     np.testing.assert_allclose(free, expected, atol=5.1e-3)
-    law = TabularLaw.from_data(table(), package=True)
+    law = TabularLaw.from_data(table())
     rows = np.repeat(ROW[None], 3, axis=0)
     by_bits = ExactLimits(f, law).of(rows, WIDTHS).coefficients
     np.testing.assert_allclose(by_bits, by_bits[[0, 0, 0]], rtol=0, atol=1e-12)
@@ -51,7 +51,7 @@ def test_the_package_without_ridge_is_at_its_limit(width):
     """Four runs of 20,000 samples: 4 z-scores below 5, or 1e-5 for all widths."""
     lime_tabular = pytest.importorskip("lime.lime_tabular")
     X, f = table(), linear(SLOPES)
-    law = TabularLaw.from_data(X, package=True, kernel_width=width)
+    law = TabularLaw.from_data(X, kernel_width=width)
     expected = with_intercept(ExactLimits(f, law).of(ROW[None]))[1:]
     draws = law.draw(ROW[None], 20_000, np.random.default_rng(0))
     values = draws.samples[0] @ SLOPES

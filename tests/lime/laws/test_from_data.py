@@ -110,11 +110,6 @@ def test_settings_outside_their_range_are_refused(
         po.lime.TabularLaw.from_data(X, **settings)  # type: ignore[arg-type]
 
 
-def test_the_package_takes_no_missing_numbers() -> None:
-    with pytest.raises(InvalidInput, match="'x1' has missing numbers"):
-        po.lime.TabularLaw.from_data([[1.0, 2.0], [3.0, np.nan]], package=True)
-
-
 def test_what_the_data_had_not_is_in_no_bin(X: np.ndarray) -> None:
     law = po.lime.TabularLaw.from_data(X)
     with pytest.raises(InvalidInput, match="missing"):

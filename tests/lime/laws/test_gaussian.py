@@ -30,19 +30,14 @@ def test_means_and_scales_are_those_of_the_table(rng):
     for column, values in zip(law.columns, X.T, strict=True):
         assert column.mean == pytest.approx(values.mean(), rel=1e-14)
         assert column.scale == column.unit == pytest.approx(values.std(), rel=1e-14)
-    common = GaussianLaw.from_data(X, scale="common", distance="raw")
-    rms = np.sqrt((X.var(axis=0)).mean())
-    assert [column.scale for column in common.columns] == pytest.approx([rms, rms])
-    assert [column.unit for column in common.columns] == [1.0, 1.0]
-    given = GaussianLaw.from_data(X, scale=2.0, kernel_width=0.3)
-    assert [column.scale for column in given.columns] == [2.0, 2.0]
+    given = GaussianLaw.from_data(X, kernel_width=0.3)
     assert given.kernel_width == 0.3
 
 
 def test_the_default_width_is_that_of_the_package_in_units_of_the_scale(rng):
     X = rng.normal(size=(300, 4)) * [1.0, 50.0, 0.01, 3.0]
     assert GaussianLaw.from_data(X).kernel_width == pytest.approx(0.75 * 2.0)
-    raw = GaussianLaw.from_data(X, distance="raw")
+    raw = GaussianLaw.of(X.mean(axis=0), X.std(axis=0))
     expected = 0.75 * np.sqrt((X.std(axis=0) ** 2).sum())
     assert raw.kernel_width == pytest.approx(expected)
     assert GaussianLaw.of(np.zeros(9), 2.0).kernel_width == pytest.approx(0.75 * 6.0)
@@ -58,23 +53,15 @@ def test_units_of_columns_do_not_matter_where_distances_are_standardised(rng):
     np.testing.assert_allclose(other, one * factors, rtol=1e-9)
 
 
-def test_bins_end_where_the_data_says_or_where_the_normal_law_does(rng):
+def test_bins_end_where_the_normal_law_does_or_where_it_is_said(rng):
     X = rng.exponential(size=(400, 1))
-    normal, data = (
-        GaussianLaw.from_data(X, edges=kind).columns[0] for kind in ("normal", "data")
-    )
-    np.testing.assert_allclose(data.edges, np.percentile(X, [25, 50, 75]))
+    normal = GaussianLaw.from_data(X).columns[0]
     z = np.array([-0.6744897501960817, 0.0, 0.6744897501960817])
     np.testing.assert_allclose(normal.edges, X.mean() + X.std() * z, rtol=1e-13)
     given = GaussianLaw.from_data(X, n_bins=[[0.5, 2.0]]).columns[0]
     np.testing.assert_array_equal(given.edges, [0.5, 2.0])
     assert given.bins == ("< 0.5", "≥ 0.5 and < 2", "≥ 2")
     np.testing.assert_array_equal(given.place(np.array([0.5, 1.9, 2.0])), [1, 1, 2])
-
-
-def test_an_edge_of_the_data_at_its_smallest_number_leaves_no_empty_bin():
-    X = np.array([[0.0], [0.0], [0.0], [0.0], [1.0], [2.0]])
-    assert GaussianLaw.from_data(X, edges="data").columns[0].edges.tolist() == [0.75]
 
 
 def test_categories_constants_and_missing_numbers_of_a_table(rng):
@@ -203,10 +190,6 @@ def test_constant_columns_do_not_count(rng):
     [
         ({"n_bins": 1}, "n_bins"),
         ({"kernel_width": 0.0}, "kernel_width"),
-        ({"scale": "own"}, "scale: expected 'per_feature', 'common' or a number"),
-        ({"scale": -1.0}, "scale"),
-        ({"distance": "far"}, "distance: expected 'standardised' or 'raw'"),
-        ({"edges": "both"}, "edges: expected 'normal' or 'data'"),
     ],
 )
 def test_settings_out_of_range_are_refused(settings, message):

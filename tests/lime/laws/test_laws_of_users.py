@@ -239,9 +239,7 @@ def test_a_law_of_the_package_with_these_statistics_has_the_same_limits() -> Non
         assert one.source == "exact"
         np.testing.assert_array_equal(one.coefficients, other.coefficients)
         np.testing.assert_array_equal(one.intercept, other.intercept)
-    for one, other in zip(
-        ours.columns, TabularLaw.from_lime(ours.to_lime()).columns, strict=True
-    ):
+    for one, other in zip(ours.columns, theirs.columns, strict=True):
         assert_same(one, other)
 
 
@@ -384,8 +382,6 @@ def test_laws_of_users_do_all_that_laws_do(tmp_path: Any) -> None:
     )
     smooth = po.lime.limits(model, frame[:4], po.lime.SmoothLaw.of(law), data=frame)
     assert np.isfinite(smooth.coefficients).all()
-    with pytest.raises(InvalidInput, match="one has none; give the bins ranges"):
-        po.lime.SmoothLaw.of(law, np.sqrt)
     baseline = po.explainers.ExactLime(law=law)
     found = baseline.explain(po.wrap(model), frame[:4])
     np.testing.assert_array_equal(found.attributions, limit.coefficients)

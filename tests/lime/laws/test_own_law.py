@@ -12,7 +12,7 @@ import pytest
 
 import propopt as po
 from propopt.base.arrays import Array, Positions, Values
-from propopt.lime.laws.lime_law import LawOfColumns, LimeLaw, Tilt, tilt_of_masses
+from propopt.lime.laws.lime_law import LimeLaw, Tilt, tilt_of_masses
 from propopt.structures.products.algebra import Pieces
 
 
@@ -27,7 +27,7 @@ def law() -> LimeLaw:
     (code,) = (block for block in blocks if "class SwitchedLaw" in block)
     names: dict[str, Any] = {
         "Array": Array,
-        "LawOfColumns": LawOfColumns,
+        "LimeLaw": LimeLaw,
         "Pieces": Pieces,
         "Positions": Positions,
         "Tilt": Tilt,

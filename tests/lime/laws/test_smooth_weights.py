@@ -18,7 +18,6 @@ from propopt.base.errors import InvalidInput
 from propopt.lime import SmoothLaw, TabularLaw
 from propopt.lime.expectations import ExactLimits
 from propopt.lime.laws.binned_columns import BinnedColumn
-from propopt.lime.laws.smooth_law import Polyline
 from propopt.structures.products.algebra import Pieces, Products
 from propopt.structures.products.families import Bumps, Powers
 from propopt.structures.products.normals import Normals
@@ -28,16 +27,6 @@ from propopt.structures.products.sums import SumOfProducts
 SHARES = np.array([0.2, 0.5, 0.3])
 ROW = np.array([[-1.4, 0.3, 2.0]])
 NU = 0.9
-TAUS: dict[str, Callable[[Array], Array]] = {
-    "x": lambda x: x,
-    "bent": lambda x: np.where(x < 0.2, 0.5 * x, 0.1 + 2.0 * (x - 0.2)),
-    "flat": lambda x: np.minimum(x, -0.5),
-}
-LINES = {
-    "x": Polyline.identity(),
-    "bent": Polyline(np.array([-4.0, 0.2, 4.0]), np.array([-2.0, 0.1, 7.7])),
-    "flat": Polyline(np.array([-4.0, -0.5, 4.0]), np.array([-4.0, -0.5, -0.5])),
-}
 
 
 def bins() -> TabularLaw:
@@ -54,14 +43,11 @@ def one(t: float) -> float:
     return 1.0 + 0.0 * t
 
 
-def weighted_means(
-    tau: Callable[[Array], Array], x: float, g: Callable[[float], float] = one
-) -> Array:
-    """e_b^g = E[g(V) exp(−(τ(x) − τ(V))² / (2 ν²)) | bin b], by quadrature."""
+def weighted_means(x: float, g: Callable[[float], float] = one) -> Array:
+    """e_b^g = E[g(V) exp(−(x − V)² / (2 ν²)) | bin b], by quadrature."""
 
     def integrand(t: float, b: int) -> float:
-        apart = float(tau(np.array(x)) - tau(np.array(t)))
-        return g(t) * np.exp(-0.5 * (apart / NU) ** 2) * density(b)(t)
+        return g(t) * np.exp(-0.5 * ((x - t) / NU) ** 2) * density(b)(t)
 
     return np.array(
         [
@@ -71,17 +57,16 @@ def weighted_means(
     )
 
 
-@pytest.mark.parametrize("name", TAUS)
-def test_the_weighted_law_of_a_column_is_that_of_quadrature(name: str) -> None:
-    law = SmoothLaw.of(bins(), LINES[name])
+def test_the_weighted_law_of_a_column_is_that_of_quadrature() -> None:
+    law = SmoothLaw.of(bins())
     for x, own in zip(ROW[0], range(3), strict=True):
         tilt = law.columns[0].tilt(np.array([x]), np.array([NU]))
-        e = weighted_means(TAUS[name], x)
+        e = weighted_means(x)
         c = SHARES @ e
         assert tilt.log_weight[0] == pytest.approx(np.log(c), abs=1e-9)
         assert tilt.alpha[0] == pytest.approx(SHARES[own] * e[own] / c, rel=1e-8)
         assert tilt.alpha[0] + tilt.complement[0] == pytest.approx(1.0, rel=1e-14)
-        ex = weighted_means(TAUS[name], x, lambda t: t)
+        ex = weighted_means(x, lambda t: t)
         factors = Powers.first(np.array([0]))
         one, zero = tilt.given(tilt.pieces.expect(factors))
         others = np.arange(3) != own
@@ -101,7 +86,7 @@ def test_means_of_weights_have_the_closed_form_of_appendix_a() -> None:
         e = near * inside / whole
         tilt = SmoothLaw.of(bins()).columns[0].tilt(np.array([x]), np.array([NU]))
         assert np.exp(tilt.log_weight[0]) == pytest.approx(SHARES @ e, rel=1e-13)
-        np.testing.assert_allclose(e, weighted_means(TAUS["x"], x), rtol=1e-8)
+        np.testing.assert_allclose(e, weighted_means(x), rtol=1e-8)
 
 
 def limits_of(f: SumOfProducts, law: po.lime.SmoothLaw) -> Array:
@@ -118,7 +103,7 @@ def uniform() -> tuple[TabularLaw, Array]:
         ],
         NU,
     )
-    return law, np.stack([weighted_means(TAUS["x"], x) for x in ROW[0]])
+    return law, np.stack([weighted_means(x) for x in ROW[0]])
 
 
 OWN = np.array([0, 1, 2])
@@ -129,7 +114,7 @@ def test_linear_functions_have_the_papers_form() -> None:
     law, e = uniform()
     slopes = np.array([2.0, -1.0, 0.5])
     f = SumOfProducts.additive(0.7, slopes, Powers.first(np.arange(3)), 3)
-    ex = np.stack([weighted_means(TAUS["x"], x, lambda t: t) for x in ROW[0]])
+    ex = np.stack([weighted_means(x, lambda t: t) for x in ROW[0]])
     c, cx = e.mean(axis=1), ex.mean(axis=1)
     own, own_x = e[OWN, OWN], ex[OWN, OWN]
     # β_j = (p c / (p c − e*)) (e*^f c / ... ): contrast of weighted means
@@ -150,7 +135,7 @@ def test_additive_functions_are_contrasts_of_their_weighted_means() -> None:
     bumps = Bumps(np.arange(3), center, width)
     f = SumOfProducts.additive(0.3, np.array([1.0, -2.0, 0.5]), bumps, 3)
     g = [
-        weighted_means(TAUS["x"], x, lambda t, c=c: np.exp(-0.5 * ((t - c) / 0.8) ** 2))
+        weighted_means(x, lambda t, c=c: np.exp(-0.5 * ((t - c) / 0.8) ** 2))
         for x, c in zip(ROW[0], center, strict=True)
     ]
     eg = np.array([1.0, -2.0, 0.5])[:, None] * np.stack(g)
@@ -168,9 +153,7 @@ def test_products_have_the_papers_form() -> None:
     f = SumOfProducts(Products(0.0, np.ones(1), path, bumps.column, 3), (bumps,))
     eg = np.stack(
         [
-            weighted_means(
-                TAUS["x"], x, lambda t, c=c: np.exp(-0.5 * ((t - c) / 0.8) ** 2)
-            )
+            weighted_means(x, lambda t, c=c: np.exp(-0.5 * ((t - c) / 0.8) ** 2))
             for x, c in zip(ROW[0], center, strict=True)
         ]
     )
@@ -189,7 +172,7 @@ def test_any_function_has_the_normal_equations_of_general_weights() -> None:
         Products(0.0, np.ones(1), np.array([[0, 1]]), np.arange(2), 3),
         (Powers.first(np.arange(2)),),
     )
-    ex = np.stack([weighted_means(TAUS["x"], x, lambda t: t) for x in ROW[0]])
+    ex = np.stack([weighted_means(x, lambda t: t) for x in ROW[0]])
     gram, moments = np.zeros((4, 4)), np.zeros(4)
     for cell in itertools.product(range(3), repeat=3):
         z = np.array([1.0, *(np.array(cell) == OWN)])
@@ -230,9 +213,7 @@ def test_quantile_bins_of_one_normal_law_have_equation_24_and_example_11() -> No
 
 
 def test_an_infinite_width_is_the_law_without_weights() -> None:
-    tilt = (
-        SmoothLaw.of(bins(), LINES["bent"]).columns[0].tilt(ROW[0], np.full(3, np.inf))
-    )
+    tilt = SmoothLaw.of(bins()).columns[0].tilt(ROW[0], np.full(3, np.inf))
     np.testing.assert_allclose(tilt.log_weight, 0.0, atol=1e-14)
     np.testing.assert_allclose(tilt.alpha, SHARES, rtol=1e-13)
 
@@ -254,12 +235,11 @@ def mixed() -> Points:
     return np.column_stack([rng.lognormal(size=300), tied, some, codes])
 
 
-@pytest.mark.parametrize("tau", [None, np.arctan])
-def test_samples_have_the_weights_and_the_moments_of_the_law(tau: object) -> None:
+def test_samples_have_the_weights_and_the_moments_of_the_law() -> None:
     """|z| < 5 for 40 means: false once in 40,000 seeds."""
     X, n_samples = mixed(), 40_000
     binned = TabularLaw.from_data(X, categorical=[3], kernel_width=[1.0, 0.5, 1.0, 2.0])
-    law = SmoothLaw.of(binned, tau)  # type: ignore[arg-type]
+    law = SmoothLaw.of(binned)
     rows = X[[0, int(np.isnan(X[:, 2]).argmax())]]
     rng = np.random.default_rng(1)
     draws, direct = (way(rows, n_samples, rng) for way in (law.draw, law.draw_weighted))
@@ -285,11 +265,10 @@ def test_samples_have_the_weights_and_the_moments_of_the_law(tau: object) -> Non
             assert abs(gap) < 5 * np.hypot(error, spread) + 1e-12
 
 
-@pytest.mark.parametrize("name", TAUS)
-def test_weights_of_samples_are_the_kernel(name: str) -> None:
-    law, tau = SmoothLaw.of(bins(), LINES[name]), TAUS[name]
+def test_weights_of_samples_are_the_kernel() -> None:
+    law = SmoothLaw.of(bins())
     draws = law.draw(ROW, 50, np.random.default_rng(2))
-    apart = tau(ROW[:, None]) - tau(draws.samples)
+    apart = ROW[:, None] - draws.samples
     expected = np.exp(-(apart**2).sum(axis=2) / (2.0 * NU**2))
     np.testing.assert_allclose(draws.weights, expected, rtol=1e-12)
 
@@ -306,19 +285,9 @@ def test_a_number_that_is_missing_on_one_side_is_as_far_as_one() -> None:
     assert weight == pytest.approx(0.2 * far, rel=1e-12)
 
 
-def test_a_function_is_met_by_straight_pieces() -> None:
-    line = Polyline.of(np.exp, -1.0, 1.0)
-    x = np.linspace(-1.0, 1.0, 1001)
-    assert np.abs(line.at(x) - np.exp(x)).max() < (2 / 128) ** 2 * np.e / 8 * 1.01
-
-
-def test_functions_are_refused_where_they_are_none() -> None:
+def test_what_is_no_width_or_no_bins_is_refused() -> None:
     law = TabularLaw.from_data(np.linspace(-1.0, 1.0, 50)[:, None])
-    with pytest.raises(InvalidInput, match="tau: 64 of 129 values are not finite"):
-        SmoothLaw.of(law, lambda x: np.where(x < 0, np.nan, x))
-    with pytest.raises(InvalidInput, match="each of 1 columns, got 2"):
-        SmoothLaw.of(law, [np.exp, np.exp])
-    with pytest.raises(InvalidInput, match="no column 'y'"):
-        SmoothLaw.of(law, {"y": np.exp})
     with pytest.raises(InvalidInput, match="kernel_width"):
         SmoothLaw.of(law, kernel_width=0.0)
+    with pytest.raises(InvalidInput, match="the bins of a TabularLaw"):
+        SmoothLaw.of(SmoothLaw.of(law))  # type: ignore[arg-type]

@@ -5,9 +5,9 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 import propopt as po
 from propopt.base.errors import InvalidInput
+from propopt.lime import SmoothLaw
 from propopt.lime.expectations import ExactLimits
 from propopt.lime.laws.lime_law import GlimeLaw
-from propopt.lime.laws.smooth_law import SmoothLaw
 from propopt.lime.profiles import bin_profiles, cell_coefficients, profile_means
 from propopt.structures.boxes.sets import Sets
 from propopt.structures.products.algebra import Products
