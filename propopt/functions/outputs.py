@@ -592,7 +592,7 @@ class ReadTrees:
     def products(self) -> SumOfProducts | Reason:
         """The output as a sum of products; the reason where it is none."""
         if self.boxes is not None:
-            return self.boxes.as_products()
+            return self.boxes
         view = self._view
         if view is None:
             return Reason(f"{name_of(self.model)} can only be called")

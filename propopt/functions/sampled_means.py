@@ -15,7 +15,7 @@ from propopt.base.checks import read_count, read_positive
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import require_memory
 from propopt.functions.function import Function, OfFunction
-from propopt.laws.data_law import BoxMeans, DataLaw
+from propopt.laws.data_law import DataLaw, Means
 from propopt.laws.draws import N_BLOCKS, Control, Design, Sample
 from propopt.losses.faithfulness import Estimate
 from propopt.structures.boxes.boxes import Boxes
@@ -206,7 +206,7 @@ class SampledMean(OfFunction):
         design = self._uncontrolled(points)
         if self.control is None:
             return design
-        means, attributions = BoxMeans(self.control, self.law).of(points)
+        means, attributions = Means(self.control, self.law).of(points)
         control = Control(self.control.value, means, attributions)
         return replace(design, control=control)
 

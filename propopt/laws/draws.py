@@ -39,8 +39,8 @@ from numpy.typing import NDArray
 from propopt.base.arrays import Array, Attributions, Points, Truths, Values
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import row_blocks
-from propopt.laws.column_laws import CodedLaw, NumericLaw
-from propopt.laws.data_law import ColumnLaw, DataLaw
+from propopt.laws.column_laws import CodedLaw, ColumnLaw, NumericLaw
+from propopt.laws.data_law import DataLaw
 
 
 # ---- Attributions under a law, estimated from draws, with blocks that tell their error

@@ -117,7 +117,7 @@ def _products(model: Any, output: TreeOutput, view: View) -> SumOfProducts | Rea
         return _added(SUMS[type(model)](model, output, view), view)
     boxes = read_boxes(model, output, view)
     if boxes is not None:
-        return boxes.as_products()
+        return boxes
     return Reason(why_unread(model, output, view))
 
 

@@ -18,7 +18,7 @@ from sklearn.ensemble import GradientBoostingRegressor
 import propopt as po
 from propopt.base.errors import InexactBoxesWarning, InvalidInput, Refused
 from propopt.functions.means import ExactMean
-from propopt.laws.data_law import BoxMeans, DataLaw, Reference
+from propopt.laws.data_law import DataLaw, Means, Reference
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.sets import Tree
 
@@ -33,16 +33,21 @@ FUNCTION = BoxFunction(TREES, BOXES)
 
 def wrong(by):
     """The function, and boxes one of which is wrong by a number in row 7."""
-    alone = [replace(BOXES, base=0.0, values=v) for v in np.eye(len(BOXES.values))]
+    products = BOXES.products
+    units = np.eye(len(products.values))
+    alone = [
+        replace(BOXES, products=replace(products, base=0.0, values=v)) for v in units
+    ]
     inside = [n for n, box in enumerate(alone) if box.value(X[7:8])[0] > 0]
-    values = BOXES.values.copy()
+    values = products.values.copy()
     values[inside[0]] += by
-    return BoxFunction(TREES, replace(BOXES, values=values))
+    other = replace(products, values=values)
+    return BoxFunction(TREES, replace(BOXES, products=other))
 
 
 def test_the_data_law_is_exact_for_boxes():
     smooth = po.smoothed(FUNCTION, law="data", data=X)
-    means, attributions = BoxMeans(BOXES, DataLaw(Reference.of(X))).of(X)
+    means, attributions = Means(BOXES, DataLaw(Reference.of(X))).of(X)
     np.testing.assert_array_equal(smooth.value(X), means)
     np.testing.assert_array_equal(smooth.gradient(X), attributions)
     estimate = smooth.estimate(X)

@@ -29,7 +29,7 @@ from propopt.base.errors import InvalidInput, Refused
 from propopt.base.resources import Budget
 from propopt.functions import Power
 from propopt.functions.formulas import Exponential, LinearPlusSine
-from propopt.laws.data_law import BoxMeans, NoiseLaw
+from propopt.laws.data_law import Means, NoiseLaw
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.sets import Tree
 
@@ -267,9 +267,7 @@ def test_a_column_without_noise_stays_as_it_is(read):
 
 def test_without_noise_the_mean_of_boxes_is_their_value():
     step = Tree.of([0, -1, -1], [0, 0, 0], [1, -1, -1], [2, -1, -1], [0, 0, 1])
-    means = BoxMeans(
-        Boxes.of_trees([step], n_columns=1), NoiseLaw(np.zeros(1), (None,))
-    )
+    means = Means(Boxes.of_trees([step], n_columns=1), NoiseLaw(np.zeros(1), (None,)))
     values, slopes = means.of(np.array([[-1.0], [0.0], [1e-300], [2.0]]))
     np.testing.assert_array_equal(values, [0.0, 0.0, 1.0, 1.0])
     np.testing.assert_array_equal(slopes, 0.0)

@@ -43,7 +43,7 @@ def spike(n_columns, height, rest):
         right=[*range(n + 1, 2 * n + 1), *(-1,) * (n + 1)],
         value=[0.0] * n + [height] + [rest] * n,
     )
-    return Boxes.of_trees([tree], n_columns=n).as_products()
+    return Boxes.of_trees([tree], n_columns=n)
 
 
 def size(limits):
@@ -70,7 +70,7 @@ def test_the_paper_s_stability_fails_for_two_columns_and_ours_holds():
         right=[2, -1, 4, -1, -1],
         value=[0, 1, 0, 1, -1],
     )
-    function = Boxes.of_trees([tree], n_columns=2).as_products()
+    function = Boxes.of_trees([tree], n_columns=2)
     result = ExactLimits(function, law).of(point)
     assert size(result) == pytest.approx(2.987, abs=5e-4)
     assert paper_stability(2, 50.0, 200) == pytest.approx(2.843, abs=5e-4)
@@ -150,4 +150,4 @@ def _cell(place):
     tree = Tree.of(
         feature=feature, threshold=threshold, left=left, right=right, value=value
     )
-    return Boxes.of_trees([tree], n_columns=3).as_products()
+    return Boxes.of_trees([tree], n_columns=3)

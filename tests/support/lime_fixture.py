@@ -50,7 +50,7 @@ def _box() -> SumOfProducts:
         right=[4, 3, -1, -1, -1],
         value=[0, 0, 0, 1, 0],
     )
-    return Boxes.of_trees([tree], n_columns=3).as_products()
+    return Boxes.of_trees([tree], n_columns=3)
 
 
 FUNCTIONS = {name: f() for name, (f, _) in _GOLDEN.items()} | {"box": _box()}

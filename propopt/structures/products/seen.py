@@ -13,6 +13,7 @@ from propopt.base.arrays import Array, Positions, Truths
 from propopt.structures.products.algebra import Products, padded_paths
 from propopt.structures.products.families import (
     Bumps,
+    ClosedFactors,
     CurveRule,
     Curves,
     Exponentials,
@@ -115,7 +116,7 @@ class Joint:
 
 def _of_x(
     factors: Factors, column: Positions, slope: Array, center: Array
-) -> tuple[Factors, Array]:
+) -> tuple[ClosedFactors, Array]:
     """g(s (x − c)) as a multiple of a function of x of the same family."""
     ones = np.ones(len(column))
     match factors:

@@ -17,7 +17,7 @@ from scipy import stats
 from propopt.base import resources
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
-from propopt.laws.data_law import BoxMeans, DataLaw, Reference
+from propopt.laws.data_law import DataLaw, Means, Reference
 from propopt.laws.draws import N_BLOCKS, Control, Design, Sample
 from propopt.structures.boxes.boxes import Boxes
 
@@ -49,7 +49,7 @@ def mixed_forest(n_codes=3, n_rows=80):
 @pytest.mark.parametrize("n_codes", [3, 40], ids=["each category", "one that is drawn"])
 def test_each_block_is_unbiased(paired, n_codes):
     law, boxes, rows = mixed_forest(n_codes)
-    expected = BoxMeans(boxes, law).of(rows)[1]
+    expected = Means(boxes, law).of(rows)[1]
     result = [
         Sample.of(Design(law, rows, seed, paired), boxes.value, 60).blocks().slopes
         for seed in range(30)
@@ -67,7 +67,7 @@ def test_each_block_is_unbiased(paired, n_codes):
 
 def test_means_of_the_function_are_unbiased_too():
     law, boxes, rows = mixed_forest()
-    expected = BoxMeans(boxes, law).of(rows)[0]
+    expected = Means(boxes, law).of(rows)[0]
     result = np.array(
         [
             Sample.of(Design(law, rows, seed), boxes.value, 60)
@@ -90,7 +90,7 @@ def test_the_scatter_of_blocks_is_the_error(paired):
     law, rows = DataLaw(Reference.of_points(table)), table[:25]
     trees = [random_tree(rng, 4, 2) for _ in range(30)]
     boxes = Boxes.of_trees(trees, n_columns=4)
-    expected = BoxMeans(boxes, law).of(rows)[1]
+    expected = Means(boxes, law).of(rows)[1]
     scores = []
     for seed in range(20):
         design = Design(law, rows, seed, paired)
@@ -245,7 +245,7 @@ def sigmoid(m):
 
 
 def with_control(boxes, law, rows, seed, paired=False):
-    means, attributions = BoxMeans(boxes, law).of(rows)
+    means, attributions = Means(boxes, law).of(rows)
     control = Control(boxes.value, means, attributions)
     return Design(law, rows, seed, paired, control)
 
@@ -275,7 +275,7 @@ def test_a_control_leaves_no_bias_and_less_error(paired):
 
 def test_a_control_that_is_the_function_leaves_nothing_to_chance():
     law, boxes, rows = mixed_forest()
-    expected = BoxMeans(boxes, law).of(rows)
+    expected = Means(boxes, law).of(rows)
     for paired in (False, True):
         design = with_control(boxes, law, rows, 0, paired)
         result = Sample.of(design, lambda P: 2.0 * boxes.value(P) + 1.0, 60).blocks()

@@ -14,7 +14,7 @@ from random_trees import random_tree, some_rows
 from propopt.base.resources import Budget
 from propopt.laws import data_law
 from propopt.laws.column_laws import temper
-from propopt.laws.data_law import BoxMeans, DataLaw, Reference
+from propopt.laws.data_law import DataLaw, Means, Reference
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.sets import Tree
 from propopt.tables.frames import Labels
@@ -25,7 +25,7 @@ LAW = DataLaw(REFERENCE)
 
 
 def contrasts(boxes, rows, law=LAW):
-    return BoxMeans(boxes, law).of(rows)
+    return Means(boxes, law).of(rows)
 
 
 def enumerated(function, law, row):

@@ -7,15 +7,14 @@ from random_trees import random_tree, some_rows
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from propopt.laws.data_law import BoxMeans, NoiseLaw
+from propopt.laws.data_law import Means, NoiseLaw
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.sets import Sets
 
 
 def measures(law, sets, rows):
     """Law and contrast of each set, (U, n)."""
-    known = law.knows(sets)
-    return known.measures(rows).of(known.places)
+    return law.columns[0].mixing(sets)(rows[:, 0])
 
 
 def test_measures_of_intervals_are_integrals_of_the_density():
@@ -55,7 +54,7 @@ def test_slopes_are_derivatives_of_means_and_effects_differences():
     boxes = Boxes.of_trees(trees, n_columns=4, n_codes=(None, None, 3, None))
     shares = np.array([0.2, 0.5, 0.3])
     law = NoiseLaw(np.array([0.3, 0.5, 1.0, 1.0]), (None, None, shares, None))
-    means = BoxMeans(boxes, law)
+    means = Means(boxes, law)
     rows = some_rows(rng, 20, 4, coded=(2,), n_codes=3)
     values, attributions = means.of(rows)
     for j in (0, 1, 3):

@@ -54,7 +54,7 @@ def box():
         right=[5, 2, 6, -1, -1, -1, -1],
         value=[0, 0, 0, 1, 0, 0, 0],
     )
-    return Boxes.of_trees([tree], n_columns=N_COLUMNS).as_products()
+    return Boxes.of_trees([tree], n_columns=N_COLUMNS)
 
 
 MODELS = {
