@@ -155,8 +155,9 @@ class Runs:
     def mixed(self, x: Array) -> tuple[Array, Array]:
         """Law and contrast of each set, (U, n)."""
         law, contrast = self.tables(x, self.ends)
-        P = law[self.stop] - law[self.start]
-        R = contrast[self.stop] - contrast[self.start]
+        P, R = law.take(self.stop, 0), contrast.take(self.stop, 0)
+        P -= law.take(self.start, 0)
+        R -= contrast.take(self.start, 0)
         P[self.missing] += law[-1]
         R[self.missing] += contrast[-1]
         return P, R

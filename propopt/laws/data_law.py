@@ -287,10 +287,16 @@ class Means:
         return self.structure.told_apart(lambda j, sets: columns[j].told_apart(sets))
 
     @cached_property
-    def _mixings(self) -> list[tuple[int, Positions, Mixing]]:
+    def _mixings(self) -> list[tuple[int, Positions | slice, Mixing]]:
         """What the law makes of the factors of each column, by families."""
         return [
-            (j, numbers, self.law.columns[j].mixing(factors))
+            (j, _run(numbers), self.law.columns[j].mixing(factors))
             for j in self._known.columns.tolist()
             for numbers, factors in self._known.of_column(j)
         ]
+
+
+def _run(numbers: Positions) -> Positions | slice:
+    """Consecutive numbers as a slice: what is assigned there is not scattered."""
+    first, stop = int(numbers[0]), int(numbers[-1]) + 1
+    return slice(first, stop) if stop - first == len(numbers) else numbers

@@ -166,9 +166,11 @@ class Products:
         total = np.full(n_points, self.base + self._constant, kind)
         attributions = np.zeros((self.n_columns, n_points), kind)
         for lot in self.lots:
-            others, product = _products_of_others(measures.law[lot.factors], lot.paths)
+            others, product = _products_of_others(
+                measures.law.take(lot.factors, 0), lot.paths
+            )
             total += (lot.sums @ product)[0]
-            pulls = (lot.scatter @ others) * measures.contrast[lot.factors]
+            pulls = (lot.scatter @ others) * measures.contrast.take(lot.factors, 0)
             attributions += lot.by_column @ pulls
         return total, np.ascontiguousarray(attributions.T)
 
