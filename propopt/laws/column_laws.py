@@ -406,9 +406,10 @@ class CodedLaw:
         return np.tile(x[:, None], (1, len(uniforms)))
 
     def mixing(self, factors: Factors) -> Mixing:
-        """g(x) and g(x) − Σ_v p(v) g(v)."""
+        """g(x) and g(x) − Σ_v p(v) g(v); g may be NaN of codes that nothing has."""
         g = factors.at(np.arange(len(self.shares), dtype=np.float64))
-        effects = g - (g * self.shares).sum(axis=1)[:, None]
+        known = np.where(self.shares > 0.0, g, 0.0)
+        effects = g - (known * self.shares).sum(axis=1)[:, None]
         return partial(_at_codes, g, effects)
 
     def told_apart(self, sets: Sets) -> Sets:

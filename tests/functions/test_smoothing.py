@@ -214,13 +214,25 @@ def mixed(rng):
 
 def test_categories_have_effects_and_get_no_noise(mixed):
     table, worth, model = mixed
-    smooth = po.smoothed(po.wrap(model, data=table), 0.5, n_samples=20)
+    called = po.wrap(model.predict, data=table)
+    smooth = po.smoothed(called, 0.5, n_samples=20)
     gradient = smooth.gradient(table)
     np.testing.assert_allclose(gradient["size"], 3.0)
     np.testing.assert_allclose(gradient["colour"], worth - worth.mean(), atol=1e-9)
     np.testing.assert_allclose(smooth.gradient_error(table), 0.0, atol=1e-9)
     assert not smooth.changes(table).perturbations[:, :, 1].any()
     assert "of a category" in smooth.gradient_method
+
+
+@pytest.mark.parametrize("law", [{"scale": 0.5}, {"law": "data"}])
+def test_codes_that_no_row_has_are_no_part_of_effects(mixed, law):
+    """Of a missing colour the encoder knows nothing: its factors are NaN there."""
+    table, worth, model = mixed
+    smooth = po.smoothed(po.wrap(model, data=table), data=table, **law)
+    assert smooth.estimate(table).source == "exact (products)"
+    gradient = smooth.gradient(table)
+    np.testing.assert_allclose(gradient["size"], 3.0, rtol=1e-12)
+    np.testing.assert_allclose(gradient["colour"], worth - worth.mean(), atol=1e-12)
 
 
 def test_effects_of_categories_are_averaged_over_the_noise(mixed):
