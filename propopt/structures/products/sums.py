@@ -86,11 +86,15 @@ class SumOfProducts:
 
     def of_column(self, j: int) -> Iterator[tuple[Positions, Factors]]:
         """The factors of a column: their numbers, and themselves, by families."""
+        return self.chosen(np.flatnonzero(self.products.column == j))
+
+    def chosen(self, numbers: Positions) -> Iterator[tuple[Positions, Factors]]:
+        """Some factors by their numbers, by families."""
         start = 0
         for family in self.factors:
-            own = np.flatnonzero(family.column == j)
+            own = numbers[(start <= numbers) & (numbers < start + len(family))]
             if len(own) > 0:
-                yield own + start, family.take(own)
+                yield own, family.take(own - start)
             start += len(family)
 
     def value(self, points: Points) -> Values:
