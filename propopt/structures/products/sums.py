@@ -140,7 +140,7 @@ class SumOfProducts:
     @staticmethod
     def sum_of(parts: Sequence[SumOfProducts]) -> SumOfProducts:
         """The sum of several, at least one, of the same columns; boxes if all are."""
-        kinds = {type(part) for part in parts}
+        kinds = {type(part) for part in parts if part.factors}
         kind = kinds.pop() if len(kinds) == 1 else SumOfProducts
         products = Products.sum_of([part.products for part in parts])
         families = tuple(family for part in parts for family in part.factors)
