@@ -34,6 +34,11 @@ _Told = TypeVar("_Told")
 EXACT = "exact"
 
 
+def describe_step(step: float) -> str:
+    """The rule of gradients by differences in words, with its step."""
+    return f"central differences, step {step:.2g} · max(1, |x|)"
+
+
 class Function(ABC):
     """A real function of D features, f: R^D → R, with its gradient.
 
