@@ -341,12 +341,14 @@ class SmoothedFunction(OfFunction):
 
     def _exact(self, points: Points, labels: Labels) -> Means | None:
         """Means of what the function is read as, once that is believed."""
-        read = self.checked.at(points, labels)
-        return (
-            None
-            if isinstance(read, Reason)
-            else Means(read, self._law(points.shape[1]))
-        )
+        believed = isinstance(self.checked.at(points, labels), SumOfProducts)
+        return self._means if believed else None
+
+    @cached_property
+    def _means(self) -> Means:
+        read = self.checked.read
+        assert isinstance(read, SumOfProducts), "it is believed"
+        return Means(read, self._law(read.n_columns))
 
     def _law(self, n_features: int) -> NoiseLaw:
         columns = (None,) * n_features if self.schema is None else self.schema.columns

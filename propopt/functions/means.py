@@ -36,12 +36,6 @@ def source_of(structure: SumOfProducts) -> str:
     return f"exact ({'boxes' if isinstance(structure, Boxes) else 'products'})"
 
 
-DIFFERS: Final = (
-    "{function!r}: {read} differs from its answer by {error:.2g} of {scale} in row "
-    "{row!r} of those compared, where {allowed:.0e} is allowed"
-)
-
-
 @final
 @dataclass
 class Checked:
@@ -128,17 +122,17 @@ def _difference(
         return None
     worst, span = int((errors - allowed).argmax()), float(np.ptp(values))
     size = span or float(np.abs(values).max()) or 1.0
-    return DIFFERS.format(
-        function=function,
-        read=(
-            "its trees were read, and their sum"
-            if isinstance(read, Boxes)
-            else "it was read as a sum of products, which"
-        ),
-        error=errors[worst] / size,
-        scale="the range of f" if span > 0.0 else "f, which is constant,",
-        row=worst if labels.points is None else labels.points[worst],
-        allowed=allowed[worst] / size,
+    what = (
+        "its trees were read, and their sum"
+        if isinstance(read, Boxes)
+        else "it was read as a sum of products, which"
+    )
+    scale = "the range of f" if span > 0.0 else "f, which is constant,"
+    row = worst if labels.points is None else labels.points[worst]
+    return (
+        f"{function!r}: {what} differs from its answer by {errors[worst] / size:.2g} "
+        f"of {scale} in row {row!r} of those compared, where "
+        f"{allowed[worst] / size:.0e} is allowed"
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from box_functions import BoxFunction
-from random_trees import random_tree, some_rows
+from random_trees import boxes_of_trees, random_tree, some_rows
 from scipy.stats import norm
 from sklearn.ensemble import GradientBoostingRegressor
 
@@ -19,7 +19,6 @@ import propopt as po
 from propopt.base.errors import InexactBoxesWarning, InvalidInput, Refused
 from propopt.functions.means import ExactMean
 from propopt.laws.data_law import DataLaw, Means, Reference
-from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.sets import Tree
 
 
@@ -27,7 +26,7 @@ D = 4
 RNG = np.random.default_rng(0)
 X = some_rows(RNG, 80, D, missing=0.0)
 TREES = tuple(random_tree(RNG, D, 4) for _ in range(5))
-BOXES = Boxes.of_trees(TREES, n_columns=D)
+BOXES = boxes_of_trees(TREES, n_columns=D)
 FUNCTION = BoxFunction(TREES, BOXES)
 
 
@@ -100,7 +99,7 @@ def test_the_row_of_the_difference_is_named():
 
 def test_the_gaussian_law_is_exact_for_boxes():
     stump = Tree.of([0, -1, -1], [0.3, 0, 0], [1, 0, 0], [2, 0, 0], [0, 0, 2.0])
-    boxes = Boxes.of_trees([stump], n_columns=1)
+    boxes = boxes_of_trees([stump], n_columns=1)
     smooth = po.smoothed(BoxFunction((stump,), boxes), 0.5)
     points = np.linspace(-1, 1, 9)[:, None]
     z = (points - 0.3) / 0.5
@@ -134,7 +133,7 @@ def mixed():
     schema = po.TableSchema.of(table)
     codes = len(schema.columns[1].frequencies)
     trees = tuple(random_tree(rng, 3, 4, coded=(1,), n_codes=codes) for _ in range(4))
-    boxes = Boxes.of_trees(trees, n_columns=3, n_codes=(None, codes, None))
+    boxes = boxes_of_trees(trees, n_columns=3, n_codes=(None, codes, None))
     return BoxFunction(trees, boxes, schema), BoxFunction(trees, None, schema), table
 
 

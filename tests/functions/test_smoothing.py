@@ -15,6 +15,7 @@ import pytest
 from differentiated import central_differences
 from hypothesis import given
 from hypothesis import strategies as st
+from random_trees import boxes_of_trees
 from scipy.stats import norm
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestRegressor
@@ -30,7 +31,6 @@ from propopt.base.resources import Budget
 from propopt.functions import Power
 from propopt.functions.formulas import Exponential, LinearPlusSine
 from propopt.laws.data_law import Means, NoiseLaw
-from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.sets import Tree
 
 
@@ -279,7 +279,7 @@ def test_a_column_without_noise_stays_as_it_is(read):
 
 def test_without_noise_the_mean_of_boxes_is_their_value():
     step = Tree.of([0, -1, -1], [0, 0, 0], [1, -1, -1], [2, -1, -1], [0, 0, 1])
-    means = Means(Boxes.of_trees([step], n_columns=1), NoiseLaw(np.zeros(1), (None,)))
+    means = Means(boxes_of_trees([step], n_columns=1), NoiseLaw(np.zeros(1), (None,)))
     values, slopes = means.of(np.array([[-1.0], [0.0], [1e-300], [2.0]]))
     np.testing.assert_array_equal(values, [0.0, 0.0, 1.0, 1.0])
     np.testing.assert_array_equal(slopes, 0.0)

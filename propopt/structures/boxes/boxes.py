@@ -49,23 +49,6 @@ class Boxes(SumOfProducts):
     most. Sets are told apart and merged, and values are found by their bits.
     """
 
-    @classmethod
-    def of_trees(
-        cls,
-        trees: Sequence[Tree],
-        base: float = 0.0,
-        *,
-        n_columns: int,
-        n_codes: Sequence[int | None] | None = None,
-        tolerance: float = DOUBLE_TOLERANCE,
-    ) -> Boxes:
-        """The sum of trees; columns have so many codes, or are numbers."""
-        codes = (None,) * n_columns if n_codes is None else n_codes
-        leaf, sets, values = leaf_sets(trees, codes)
-        paths = padded_paths(leaf, np.arange(len(sets)), len(values))
-        products = Products(base, values, paths, sets.column, n_columns)
-        return cls(products, (sets,), tolerance).merged()
-
     def __repr__(self) -> str:
         return (
             f"{type(self).__name__}({len(self.products.values)} boxes of "
@@ -323,13 +306,10 @@ class TreeSum:
 
     def boxes(self) -> Boxes:
         """The sum of boxes that it is."""
-        return Boxes.of_trees(
-            self.trees,
-            self.base,
-            n_columns=len(self.n_codes),
-            n_codes=self.n_codes,
-            tolerance=self.tolerance,
-        )
+        leaf, sets, values = self.leaves()
+        paths = padded_paths(leaf, np.arange(len(sets)), len(values))
+        products = Products(self.base, values, paths, sets.column, len(self.n_codes))
+        return Boxes(products, (sets,), self.tolerance).merged()
 
     def leaves(self) -> LeafSets:
         """The sets that lead to the leaves of its trees."""

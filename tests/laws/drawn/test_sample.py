@@ -11,7 +11,7 @@ from dataclasses import replace
 import golden_table as golden
 import numpy as np
 import pytest
-from random_trees import random_tree, some_rows
+from random_trees import boxes_of_trees, random_tree, some_rows
 from scipy import stats
 
 from propopt.base import resources
@@ -19,7 +19,6 @@ from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
 from propopt.laws.data_law import DataLaw, Means, Reference
 from propopt.laws.draws import N_BLOCKS, Control, Design, Sample
-from propopt.structures.boxes.boxes import Boxes
 
 
 LAW = DataLaw(Reference.of_points(golden.TABLE))
@@ -42,7 +41,7 @@ def mixed_forest(n_codes=3, n_rows=80):
     law = DataLaw(replace(reference, n_codes=codes))
     codes = (None, None, n_codes, None, None)
     trees = [random_tree(rng, 5, 4, coded=(2,), n_codes=n_codes) for _ in range(8)]
-    return law, Boxes.of_trees(trees, 0.5, n_columns=5, n_codes=codes), table[:12]
+    return law, boxes_of_trees(trees, 0.5, n_columns=5, n_codes=codes), table[:12]
 
 
 @pytest.mark.parametrize("paired", [False, True], ids=["fitted", "paired"])
@@ -89,7 +88,7 @@ def test_the_scatter_of_blocks_is_the_error(paired):
     table = rng.normal(size=(400, 4))
     law, rows = DataLaw(Reference.of_points(table)), table[:25]
     trees = [random_tree(rng, 4, 2) for _ in range(30)]
-    boxes = Boxes.of_trees(trees, n_columns=4)
+    boxes = boxes_of_trees(trees, n_columns=4)
     expected = Means(boxes, law).of(rows)[1]
     scores = []
     for seed in range(20):

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from random_trees import random_tree, some_rows
+from random_trees import boxes_of_trees, random_tree, some_rows
 from scipy.stats import norm
 
 from propopt.laws.column_laws import NoisyColumn
 from propopt.laws.data_law import Means, NoiseLaw
-from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.sets import Sets
 from propopt.structures.products.families import (
     Bumps,
@@ -99,7 +98,7 @@ def test_what_only_missing_values_reach_has_no_probability_of_others():
 def test_slopes_are_derivatives_of_means_and_effects_differences():
     rng = np.random.default_rng(0)
     trees = [random_tree(rng, 4, 5, coded=(2,), n_codes=3) for _ in range(8)]
-    boxes = Boxes.of_trees(trees, n_columns=4, n_codes=(None, None, 3, None))
+    boxes = boxes_of_trees(trees, n_columns=4, n_codes=(None, None, 3, None))
     shares = np.array([0.2, 0.5, 0.3])
     law = NoiseLaw(np.array([0.3, 0.5, 1.0, 1.0]), (None, None, shares, None))
     means = Means(boxes, law)
