@@ -24,6 +24,8 @@ from propopt.laws.data_law import Means, NoiseLaw
 from propopt.laws.draws import N_BLOCKS
 from propopt.laws.perturbations import AntitheticPairs
 from propopt.losses.faithfulness import Estimate
+from propopt.structures.boxes.sets import Sets
+from propopt.structures.products.families import ClosedFactors
 from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.columns import Coded, atoms_of
 from propopt.tables.frames import Labels
@@ -142,8 +144,10 @@ class SmoothedFunction(OfFunction):
     def checked(self) -> Checked:
         """What the function is read as, where all factors have means in closed form."""
         read = self.function.products
-        if isinstance(read, SumOfProducts) and not read.is_closed:
-            read = Reason(f"{self.function!r} has factors without means in closed form")
+        if isinstance(read, SumOfProducts):
+            known = [isinstance(own, Sets | ClosedFactors) for own in read.factors]
+            if not all(known):
+                read = Reason(f"{self.function!r} has means without a closed form")
         return Checked(self.function, read)
 
     def gradient_error(

@@ -20,6 +20,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 from sklearn.svm import SVC, SVR
+from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
 from propopt.functions.sampled_means import SampledMean
@@ -208,3 +209,19 @@ def test_noise_on_splines_is_sampled():
     points = X[["few", "many"]].to_numpy()
     model = make_pipeline(SplineTransformer(4), LinearRegression()).fit(points, Y)
     assert "Stein" in po.smoothed(po.wrap(model), 0.5).gradient_method
+
+
+def test_sums_of_trees_and_kernels_are_exact_under_noise():
+    points = X[["few", "many"]].to_numpy()
+    tree = po.wrap(DecisionTreeRegressor(max_depth=4).fit(points, Y))
+    svr = po.wrap(SVR().fit(points, Y))
+    alone = [po.smoothed(function, 0.5) for function in (tree, svr)]
+    whole = po.smoothed(tree - 2.0 * svr, 0.5)
+    assert whole.estimate(points).source == "exact (products)"
+    for one, other in (
+        (whole.value, [f.value(points) for f in alone]),
+        (whole.gradient, [f.gradient(points) for f in alone]),
+    ):
+        expected = other[0] - 2.0 * other[1]
+        size = np.abs(other).max()
+        np.testing.assert_allclose(one(points), expected, rtol=0, atol=1e-12 * size)

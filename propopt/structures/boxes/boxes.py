@@ -55,11 +55,6 @@ class Boxes(SumOfProducts):
             f"{self.n_factors} sets in {self.n_columns} columns)"
         )
 
-    @property
-    def is_closed(self) -> bool:
-        """Sets have."""
-        return True
-
     @cached_property
     def sets(self) -> Sets:
         """The sets, each once where boxes are merged."""

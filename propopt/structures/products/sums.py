@@ -12,7 +12,7 @@ import numpy as np
 from propopt.base.arrays import Array, Attributions, Points, Positions, Values
 from propopt.base.resources import Budget
 from propopt.structures.products.algebra import Products
-from propopt.structures.products.families import ClosedFactors, Factors
+from propopt.structures.products.families import Factors
 
 
 PRODUCTS_TOLERANCE: Final = 1e-9
@@ -78,11 +78,6 @@ class SumOfProducts:
     def columns(self) -> Positions:
         """The columns that f depends on, increasing."""
         return self.products.columns
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether means of all factors under normals have slopes in closed form."""
-        return all(isinstance(family, ClosedFactors) for family in self.factors)
 
     def of_column(self, j: int) -> Iterator[tuple[Positions, Factors]]:
         """The factors of a column: their numbers, and themselves, by families."""
