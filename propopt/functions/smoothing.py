@@ -77,13 +77,12 @@ def smoothed(
                the others, in units of the output
     ========== =======================================================================
 
-    Of models that are read (``function.products``) means and gradients are exact: of
+    Of models that are read (``function.products``) means and gradients are exact, of
     trees, gaussian kernel machines, polynomials and linear models by both laws, of
-    splines and other curves by the data law, once what
-    was read was compared with the model at up to 1000 rows of ``data``, or of those
-    that are asked for first. Else they are sampled: by the data law in 10 blocks, so
-    that every estimate tells its error, and more can be drawn
-    (:meth:`SampledMean.growing`).
+    splines by the data law, once what was read was compared with the model at up to
+    1000 rows of ``data``, or of those that are asked for first. Else they are sampled:
+    by the data law in 10 blocks, so that every estimate tells its error, and more can
+    be drawn (:meth:`SampledMean.growing`).
 
     Parameters
     ----------
