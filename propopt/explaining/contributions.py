@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.base.checks import as_floats, read_rng, read_seed, sealed
 from propopt.base.errors import InvalidInput, Refused
+from propopt.base.text import Reason
 from propopt.explaining.targets import LawChoice, TargetRule, optimum, target_rule
 from propopt.functions import Function
 from propopt.functions.means import Checked
@@ -228,7 +229,7 @@ class ContributionRule:
         return float(self.function.value_at(background, names).mean())
 
     @cached_property
-    def checked(self) -> Checked[Boxes] | Checked[SumOfProducts]:
+    def checked(self) -> Checked:
         """What the function is read as, made ready once."""
         return Checked.of(self.function, self.reference.points.shape[1])
 
@@ -241,7 +242,7 @@ class ContributionRule:
         before any of them, so that none depends on those asked before it.
         """
         checked = replace(self.checked) if alone else self.checked
-        if checked.at(points, labels) is None or self._ready is None:
+        if isinstance(checked.at(points, labels), Reason) or self._ready is None:
             return None
         return self._ready.values(points)
 
@@ -255,12 +256,13 @@ class ContributionRule:
 
     @cached_property
     def _ready(self) -> BoxShapley | ProductShapley | None:
-        assert self.checked.read is not None, "it was read before"
+        read = self.checked.read
+        assert isinstance(read, SumOfProducts), "it was read before"
         assert self.background is not None, "it is drawn before"
-        if isinstance(self.checked.read, SumOfProducts):
-            return ProductShapley(self.checked.read, self.background)
+        if not isinstance(read, Boxes):
+            return ProductShapley(read, self.background)
         try:
-            return BoxShapley.of(self.checked.read, self.background)
+            return BoxShapley.of(read, self.background)
         except Refused:  # paths of more columns than a word has bits
             return None
 

@@ -91,11 +91,6 @@ def step_for(epsilon: float, name: str) -> float:
     return math.cbrt(max(epsilon, DOUBLE))
 
 
-def describe_step(step: float) -> str:
-    """The rule in words, with its step."""
-    return f"central differences, step {step:.2g} · max(1, |x|)"
-
-
 def slopes_of(
     evaluate: Callable[[Points], Values],
     points: Points,

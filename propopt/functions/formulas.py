@@ -17,8 +17,8 @@ from propopt.base.arrays import Array, Attributions, Points, Positions, Values
 from propopt.base.checks import read_count, read_nonnegative
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Reason
-from propopt.functions.differences import DEFAULT_STEP, describe_step
-from propopt.functions.function import EXACT, Function, named_like
+from propopt.functions.differences import DEFAULT_STEP
+from propopt.functions.function import EXACT, Function, describe_step, named_like
 from propopt.structures.products.algebra import Products
 from propopt.structures.products.families import CurveRule, Curves, Factors, Powers
 from propopt.structures.products.sums import SumOfProducts

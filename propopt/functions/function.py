@@ -34,6 +34,11 @@ _Told = TypeVar("_Told")
 EXACT = "exact"
 
 
+def describe_step(step: float) -> str:
+    """The rule of gradients by differences in words, with its step."""
+    return f"central differences, step {step:.2g} · max(1, |x|)"
+
+
 class Function(ABC):
     """A real function of D features, f: R^D → R, with its gradient.
 
@@ -289,9 +294,7 @@ class Function(ABC):
         of others the reason why they are not. What is computed of it is exact, and
         believed once it was checked against values.
         """
-        if self.boxes is not None:
-            return self.boxes.as_products()
-        return Reason(f"{self!r} can only be called")
+        return self.boxes or Reason(f"{self!r} can only be called")
 
     def products_in(self, n_columns: int) -> SumOfProducts | Reason:
         """:attr:`products`, of a table of so many columns: some take any number.
@@ -645,20 +648,17 @@ class SumOfFunctions(Function):
     @cached_property
     def boxes(self) -> Boxes | None:
         """Those of all parts."""
-        return self._sum_of_boxes([part.boxes for part in self.parts])
+        return self.products if isinstance(self.products, Boxes) else None
 
     @cached_property
     def margin_boxes(self) -> Boxes | None:
         """Those of all parts."""
-        return self._sum_of_boxes([part.margin_boxes for part in self.parts])
-
-    def _sum_of_boxes(self, boxes: list[Boxes | None]) -> Boxes | None:
-        read = [part for part in boxes if part is not None]
-        if len(read) < len(boxes) or len({part.n_columns for part in read}) > 1:
+        read = [(weight, part.margin_boxes) for weight, part in self.terms]
+        scaled = [boxes.scaled(w) for w, boxes in read if boxes is not None]
+        if len(scaled) < len(read) or len({part.n_columns for part in scaled}) > 1:
             return None
-        weights = [weight for weight, _ in self.terms]
-        parts = [w * part for w, part in zip(weights, read, strict=True)]
-        return Boxes.sum_of(parts) + self.base
+        whole = SumOfProducts.sum_of(scaled).plus(self.base)
+        return whole if isinstance(whole, Boxes) else None
 
     @cached_property
     def products(self) -> SumOfProducts | Reason:
@@ -673,8 +673,6 @@ class SumOfFunctions(Function):
 
     def products_in(self, n_columns: int) -> SumOfProducts | Reason:
         """Those of all parts."""
-        if self.boxes is not None:
-            return self.boxes.as_products()
         scaled = []
         for weight, part in self.terms:
             read = part.products_in(n_columns)

@@ -15,15 +15,18 @@ from numpy.typing import ArrayLike, NDArray
 from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import require_memory, row_blocks
+from propopt.base.text import Reason
 from propopt.functions.differences import missing_rows, refuse_missing
 from propopt.functions.function import Function, OfFunction
-from propopt.functions.means import EXACT_BOXES, Checked
+from propopt.functions.means import Checked, source_of
 from propopt.functions.models import CATEGORY_EFFECT
-from propopt.laws.data_law import BoxMeans, NoiseLaw
+from propopt.laws.data_law import Means, NoiseLaw
 from propopt.laws.draws import N_BLOCKS
 from propopt.laws.perturbations import AntitheticPairs
 from propopt.losses.faithfulness import Estimate
-from propopt.structures.boxes.boxes import Boxes
+from propopt.structures.boxes.sets import Sets
+from propopt.structures.products.families import ClosedFactors
+from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.columns import Coded, atoms_of
 from propopt.tables.frames import Labels
 from propopt.tables.schema import TableSchema
@@ -93,8 +96,9 @@ class SmoothedFunction(OfFunction):
     (f(x + δε_s) − f(x − δε_s)) / 2 by a linear function of δε_s, which is the mean with
     the linear part of f as its control variate: linear functions have no error at all.
     The pairs are the same for all points and in all calls, so that the function is
-    deterministic, and differences between points are not noise. Of a sum of trees
-    that are read (``function.boxes``) value and gradient are exact, without draws.
+    deterministic, and differences between points are not noise. Where the function is
+    read as a sum of products (``function.products``) of sets, as trees are, bumps,
+    powers and exponentials, value and gradient are exact, without draws.
 
     Of a categorical column, of a function with a schema, the gradient is the effect of
     its category on the smoothed value, f_δ(x) − Σ_c p_c f_δ(x with c); only numeric
@@ -127,18 +131,24 @@ class SmoothedFunction(OfFunction):
 
     @property
     def gradient_method(self) -> str:
-        """Exact for boxes; else Stein's identity, its scale and number of pairs."""
-        if self.read_boxes.read is not None:
-            return f"{EXACT_BOXES}, gaussian law, scale={self._scale_in_words}"
+        """Exact, and of what; else Stein's identity, its scale and number of pairs."""
+        read = self.checked.read
+        if isinstance(read, SumOfProducts):
+            return f"{source_of(read)}, gaussian law, scale={self._scale_in_words}"
         rule = f"Stein's identity over antithetic pairs, {self._settings}"
         if self.schema is None or not self.schema.categorical.any():
             return rule
         return f"{rule}; {CATEGORY_EFFECT}"
 
     @cached_property
-    def read_boxes(self) -> Checked[Boxes]:
-        """The boxes that the function is, if it is."""
-        return Checked.boxes_of(self.function)
+    def checked(self) -> Checked:
+        """What the function is read as, where all factors have means in closed form."""
+        read = self.function.products
+        if isinstance(read, SumOfProducts):
+            known = [isinstance(own, Sets | ClosedFactors) for own in read.factors]
+            if not all(known):
+                read = Reason(f"{self.function!r} has means without a closed form")
+        return Checked(self.function, read)
 
     def gradient_error(
         self, X: ArrayLike | pd.DataFrame
@@ -172,11 +182,12 @@ class SmoothedFunction(OfFunction):
         return self._named(errors, X, labels)
 
     def estimate_at(self, points: Points, labels: Labels) -> Estimate:
-        if self._exact(points, labels) is None:
+        exact = self._exact(points, labels)
+        if exact is None:
             return self._estimate(points, labels)
         return Estimate(
             values=self.gradient_at(points, labels),
-            source=EXACT_BOXES,
+            source=source_of(exact.structure),
             exact=True,
             labels=labels,
             effects=self.effects_at(points),
@@ -332,10 +343,16 @@ class SmoothedFunction(OfFunction):
                 effects[others] += share * (even[others] - with_code)
             yield j, slice(None), effects
 
-    def _exact(self, points: Points, labels: Labels) -> BoxMeans | None:
-        """Means of the boxes that the function is, once they are believed."""
-        boxes = self.read_boxes.at(points, labels)
-        return None if boxes is None else BoxMeans(boxes, self._law(points.shape[1]))
+    def _exact(self, points: Points, labels: Labels) -> Means | None:
+        """Means of what the function is read as, once that is believed."""
+        believed = isinstance(self.checked.at(points, labels), SumOfProducts)
+        return self._means if believed else None
+
+    @cached_property
+    def _means(self) -> Means:
+        read = self.checked.read
+        assert isinstance(read, SumOfProducts), "it is believed"
+        return Means(read, self._law(read.n_columns))
 
     def _law(self, n_features: int) -> NoiseLaw:
         columns = (None,) * n_features if self.schema is None else self.schema.columns

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, Generic, TypeVar, final
+from typing import Final, final
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from propopt.base.errors import InexactBoxesWarning, Refused
 from propopt.base.text import Reason
 from propopt.functions.function import Function, OfFunction
 from propopt.functions.jumps import DOUBLE, SINGLE, allowed_difference
-from propopt.laws.data_law import BoxMeans, DataLaw, ProductMeans
+from propopt.laws.data_law import DataLaw, Means
 from propopt.losses.faithfulness import Estimate
 from propopt.structures.boxes.boxes import SINGLE_TOLERANCE, Boxes
 from propopt.structures.products.sums import SumOfProducts
@@ -24,30 +24,21 @@ from propopt.tables.frames import Labels
 # ---- What a function is read as, believed once it is what the function answers
 
 
-EXACT_BOXES: Final = "exact (boxes)"
-"""The source of what is computed of boxes."""
-
-EXACT_PRODUCTS: Final = "exact (products)"
-"""The source of what is computed of other sums of products."""
-
 MOST_CHECKED: Final = 1000
-"""Rows at which boxes are compared with the function."""
+"""Rows at which it is compared with the function."""
 
 EACH_MISSING: Final = 20
 """More of them for each column that is missing nowhere else."""
 
-DIFFERS: Final = (
-    "{function!r}: {read} differs from its answer by {error:.2g} of {scale} in row "
-    "{row!r} of those compared, where {allowed:.0e} is allowed"
-)
 
-
-ReadAs = TypeVar("ReadAs", bound=Boxes | SumOfProducts)
+def source_of(structure: SumOfProducts) -> str:
+    """The source of what is computed of boxes, and of other sums of products."""
+    return f"exact ({'boxes' if isinstance(structure, Boxes) else 'products'})"
 
 
 @final
 @dataclass
-class Checked(Generic[ReadAs]):
+class Checked:
     """What a function was read as, compared with it at the first rows that are at hand.
 
     Among them are some of the first rows in which a column is missing that was there
@@ -55,62 +46,43 @@ class Checked(Generic[ReadAs]):
     """
 
     function: Function  # f
-    read: ReadAs | None  # what it was read as; None if it was not, or if that was wrong
+    # what it was read as; the reason if it was not, or if that was wrong
+    read: SumOfProducts | Reason
     # (D,): columns that were missing in rows that were compared; None before any was
     known_missing: Truths | None = None
 
     @classmethod
-    def boxes_of(cls, function: Function) -> Checked[Boxes]:
+    def boxes_of(cls, function: Function) -> Checked:
         """The boxes that the function says it is."""
-        return Checked(function, function.boxes)
+        return cls(
+            function, function.boxes or Reason(f"{function!r} is no sum of boxes")
+        )
 
     @classmethod
-    def of(
-        cls, function: Function, n_columns: int
-    ) -> Checked[Boxes] | Checked[SumOfProducts]:
-        """Its boxes, whose means are found faster, or else its sum of products."""
-        if function.boxes is not None:
-            return cls.boxes_of(function)
-        products = function.products_in(n_columns)
-        return Checked(function, None if isinstance(products, Reason) else products)
+    def of(cls, function: Function, n_columns: int) -> Checked:
+        """The sum of products that it says it is, of a table of so many columns."""
+        return cls(function, function.products_in(n_columns))
 
-    def at(self, points: Points, labels: Labels) -> ReadAs | None:
+    def at(self, points: Points, labels: Labels) -> SumOfProducts | Reason:
         """What it is, if that is right; compared at up to 1000 of these rows at first.
 
-        Where it is not, a warning names the row of the largest difference.
+        Where it is not, a warning names the row of the largest difference, and so does
+        the reason that is returned.
         """
-        if self.read is None:
-            return None
         rows, known = _not_compared(points, self.known_missing), self.known_missing
-        if len(rows) == 0:
+        if isinstance(self.read, Reason) or len(rows) == 0:
             return self.read
         here = np.isnan(points[rows]).any(axis=0)
         difference = _difference(self.read, self.function, points, rows, labels)
         self.known_missing = np.asarray(here if known is None else known | here)
         if difference is not None:
-            self.read = None
-            _warn(difference)
+            self.read = Reason(difference)
+            warnings.warn(
+                f"{difference}; it is sampled instead",
+                InexactBoxesWarning,
+                stacklevel=2,
+            )
         return self.read
-
-
-def believed_products(
-    function: Function, points: Points, labels: Labels
-) -> SumOfProducts | Reason:
-    """The sum of products that a function is, compared with it as boxes are.
-
-    Where it is not, a warning names the row of the largest difference, and so does the
-    reason that is returned.
-    """
-    products = function.products_in(points.shape[1])
-    if isinstance(products, Reason):
-        return products
-    boxes = function.boxes  # whose values are found faster
-    read, rows = products if boxes is None else boxes, _not_compared(points, None)
-    difference = _difference(read, function, points, rows, labels)
-    if difference is None:
-        return products
-    _warn(difference)
-    return Reason(difference)
 
 
 def _not_compared(points: Points, known_missing: Truths | None) -> Positions:
@@ -129,7 +101,7 @@ def _not_compared(points: Points, known_missing: Truths | None) -> Positions:
 
 
 def _difference(
-    read: Boxes | SumOfProducts,
+    read: SumOfProducts,
     function: Function,
     points: Points,
     rows: Positions,
@@ -150,23 +122,17 @@ def _difference(
         return None
     worst, span = int((errors - allowed).argmax()), float(np.ptp(values))
     size = span or float(np.abs(values).max()) or 1.0
-    return DIFFERS.format(
-        function=function,
-        read=(
-            "its trees were read, and their sum"
-            if isinstance(read, Boxes)
-            else "it was read as a sum of products, which"
-        ),
-        error=errors[worst] / size,
-        scale="the range of f" if span > 0.0 else "f, which is constant,",
-        row=worst if labels.points is None else labels.points[worst],
-        allowed=allowed[worst] / size,
+    what = (
+        "its trees were read, and their sum"
+        if isinstance(read, Boxes)
+        else "it was read as a sum of products, which"
     )
-
-
-def _warn(difference: str) -> None:
-    warnings.warn(
-        f"{difference}; it is sampled instead", InexactBoxesWarning, stacklevel=3
+    scale = "the range of f" if span > 0.0 else "f, which is constant,"
+    row = worst if labels.points is None else labels.points[worst]
+    return (
+        f"{function!r}: {what} differs from its answer by {errors[worst] / size:.2g} "
+        f"of {scale} in row {row!r} of those compared, where "
+        f"{allowed[worst] / size:.0e} is allowed"
     )
 
 
@@ -188,9 +154,8 @@ class ExactMean(OfFunction):
 
     function: Function  # f
     law: DataLaw
-    structure: Boxes | SumOfProducts  # what f is
-    # the same, compared with f at the reference rows
-    checked: Checked[Boxes] | Checked[SumOfProducts]
+    structure: SumOfProducts  # what f is
+    checked: Checked  # the same, compared with f at the reference rows
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.function!r}, {self.law!r})"
@@ -203,7 +168,7 @@ class ExactMean(OfFunction):
     @property
     def source(self) -> str:
         """That it is exact, and of what."""
-        return EXACT_BOXES if isinstance(self.structure, Boxes) else EXACT_PRODUCTS
+        return source_of(self.structure)
 
     def estimate_at(self, points: Points, labels: Labels) -> Estimate:
         return Estimate(
@@ -221,8 +186,8 @@ class ExactMean(OfFunction):
     def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
         return self._means_at(points, labels).of(points)[1]
 
-    def _means_at(self, points: Points, labels: Labels) -> BoxMeans | ProductMeans:
-        if self.checked.at(points, labels) is None:
+    def _means_at(self, points: Points, labels: Labels) -> Means:
+        if isinstance(self.checked.at(points, labels), Reason):
             raise Refused(
                 f"{self.function!r}: where values are missing it was read "
                 "otherwise than it answers; give a reference table with such rows, and "
@@ -231,7 +196,5 @@ class ExactMean(OfFunction):
         return self._means
 
     @cached_property
-    def _means(self) -> BoxMeans | ProductMeans:
-        if isinstance(self.structure, Boxes):
-            return BoxMeans(self.structure, self.law)
-        return ProductMeans(self.structure, self.law)
+    def _means(self) -> Means:
+        return Means(self.structure, self.law)

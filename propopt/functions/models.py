@@ -25,7 +25,6 @@ from propopt.functions.differences import (
     DEFAULT_STEP,
     FLAT,
     MISSING_EFFECT,
-    describe_step,
     differences,
     missing_effects,
     numeric_columns,
@@ -35,7 +34,7 @@ from propopt.functions.differences import (
     warn_flat,
     warn_jumps,
 )
-from propopt.functions.function import EXACT, Function
+from propopt.functions.function import EXACT, Function, describe_step
 from propopt.functions.jumps import (
     FEWEST,
     JUMP_SEED,

@@ -37,7 +37,6 @@ from propopt.structures.networks import Link, Network
 from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.readers.pipelines import View
 from propopt.structures.registry import (
-    exact_boxes,
     exact_link,
     exact_network,
     exact_products,
@@ -560,23 +559,10 @@ class ReadTrees:
     # the table that the model is given; None for a table of numbers
     schema: TableSchema | None = None
 
-    @cached_property
+    @property
     def boxes(self) -> Boxes | None:
         """The output itself; None where it is no sum of trees."""
-        view = self._view
-        if view is None:
-            return None
-        try:
-            return exact_boxes(self.model, self.output, self.index, view)
-        except UNREADABLE as error:
-            # libraries may keep trees in another way in versions to come
-            warnings.warn(
-                f"{name_of(self.model)}: its trees cannot be read, so means and slopes "
-                f"are sampled; the reason is {type(error).__name__}: {error}",
-                InexactBoxesWarning,
-                stacklevel=1,
-            )
-            return None
+        return self.products if isinstance(self.products, Boxes) else None
 
     @cached_property
     def margin_boxes(self) -> Boxes | None:
@@ -591,17 +577,20 @@ class ReadTrees:
     @cached_property
     def products(self) -> SumOfProducts | Reason:
         """The output as a sum of products; the reason where it is none."""
-        if self.boxes is not None:
-            return self.boxes.as_products()
         view = self._view
         if view is None:
             return Reason(f"{name_of(self.model)} can only be called")
         try:
             return exact_products(self.model, self.output, self.index, view)
         except UNREADABLE as error:
-            return Reason(
-                f"{name_of(self.model)} cannot be read: {type(error).__name__}: {error}"
+            # libraries may keep trees in another way in versions to come
+            reason = f"cannot be read: {type(error).__name__}: {error}"
+            warnings.warn(
+                f"{name_of(self.model)} {reason}; means and slopes are sampled",
+                InexactBoxesWarning,
+                stacklevel=1,
             )
+            return Reason(f"{name_of(self.model)} {reason}")
 
     @property
     def _view(self) -> View | None:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from propopt.base.arrays import Attributions, Points, Values
 from propopt.base.errors import InvalidInput
 from propopt.functions.function import Function, OfFunction
-from propopt.laws.data_law import BoxMeans, DataLaw
+from propopt.laws.data_law import DataLaw, Means
 from propopt.laws.draws import (
     N_BLOCKS,
     Control,
@@ -110,7 +110,7 @@ class SampledMean(OfFunction):
         design = Design(self.law, points, self.seed)
         if self.control is None:
             return design
-        means, attributions = BoxMeans(self.control, self.law).of(points)
+        means, attributions = Means(self.control, self.law).of(points)
         return replace(design, control=Control(self.control.value, means, attributions))
 
     @property

@@ -16,6 +16,7 @@ from propopt.functions.means import Checked, ExactMean
 from propopt.functions.sampled_means import SampledMean
 from propopt.laws.data_law import DataLaw, Reference
 from propopt.laws.draws import N_BLOCKS, fewest_draws
+from propopt.structures.products.sums import SumOfProducts
 
 
 LawName = Literal["gaussian", "data"]
@@ -74,12 +75,12 @@ def smoothed(
                the others, in units of the output
     ========== =======================================================================
 
-    Of trees that are read (``function.boxes``) means and gradients are exact, by the
-    data law also those of kernel machines, polynomials and additive models, once what
-    was read was compared with the model at up to 1000 rows of ``data``, or of those
-    that are asked for first. Else they are sampled: by the data law in 10 blocks, so
-    that every estimate tells its error, and more can be drawn
-    (:meth:`SampledMean.growing`).
+    Of models that are read (``function.products``) means and gradients are exact, of
+    trees, gaussian kernel machines, polynomials and linear models by both laws, of
+    splines by the data law, once what was read was compared with the model at up to
+    1000 rows of ``data``, or of those that are asked for first. Else they are sampled:
+    by the data law in 10 blocks, so that every estimate tells its error, and more can
+    be drawn (:meth:`SampledMean.growing`).
 
     Parameters
     ----------
@@ -139,7 +140,7 @@ def smoothed(
             settings = _read_widths(scale), n_draws or N_DRAWS, seed
             made = SmoothedFunction(function, *settings, function.schema)
             if data is not None:
-                made.read_boxes.at(*function.read(data, "data"))
+                made.checked.at(*function.read(data, "data"))
             return made
         case "data":
             if scale is not None:
@@ -176,7 +177,7 @@ def _by_data(
     law = DataLaw(reference)
     checked = Checked.of(function, reference.points.shape[1])
     structure = checked.at(reference.points, reference.labels)
-    if structure is not None:
+    if isinstance(structure, SumOfProducts):
         return ExactMean(function, law, structure, checked)
     control = function.margin_boxes
     if n_samples is None:

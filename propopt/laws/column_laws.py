@@ -15,15 +15,14 @@ from functools import cached_property, partial
 from typing import Any, Final, NamedTuple, TypeAlias, final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from propopt.base.arrays import Array, Positions, Truths
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import Budget
+from propopt.base.resources import AT_ONCE, Budget
 from propopt.structures.boxes.sets import Sets
-from propopt.structures.products.algebra import ranks
-from propopt.structures.products.families import Factors
+from propopt.structures.products.families import ClosedFactors, Factors
+from propopt.structures.products.normals import Normals
 from propopt.tables.columns import Atoms, atoms_of
 
 
@@ -117,6 +116,51 @@ def _beside(gain: Array, shares: Array, nearest: Positions, slack: Array) -> Arr
     masses[np.arange(len(gain)), nearest] = 0.0
     others = masses.sum(axis=1)
     return np.asarray(others / (others + shares[nearest]))
+
+
+# ---- What a law of a column makes of factors: means, and contrasts
+
+
+Mixing: TypeAlias = Callable[[Array], tuple[Array, Array]]
+"""From places (n,) in a column to law and contrast of its factors there, (U, n)."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """Sets of a column of numbers as runs between ends, with or without missing."""
+
+    ends: Array | Positions  # (C,): numbers, or positions of values, increasing
+    start: Positions  # (U,): positions of ends: beyond the start, up to the stop
+    stop: Positions  # shape (U,)
+    missing: Positions  # (M,): the sets that hold NaN
+    # of places (n,) and the ends law and contrast of what is up to each of these, and
+    # of NaN behind them, (C + 1, n)
+    tables: Callable[[Array, Any], tuple[Array, Array]]
+
+    @classmethod
+    def of(
+        cls,
+        ends: tuple[Array, Array] | tuple[Positions, Positions],  # (U,), (U,)
+        missing: Truths,  # (U,): whether NaN is in
+        whole: Array | Positions,  # (2,): the start and the stop of all numbers
+        tables: Callable[[Array, Any], tuple[Array, Array]],
+    ) -> Runs:
+        """Those of sets by their ends."""
+        start, stop = ends
+        every = np.unique(np.concatenate([whole, start, stop]))
+        places = np.searchsorted(every, start), np.searchsorted(every, stop)
+        return cls(every, *places, np.flatnonzero(missing), tables)
+
+    def mixed(self, x: Array) -> tuple[Array, Array]:
+        """Law and contrast of each set, (U, n)."""
+        law, contrast = self.tables(x, self.ends)
+        P, R = law.take(self.stop, 0), contrast.take(self.stop, 0)
+        P -= law.take(self.start, 0)
+        R -= contrast.take(self.start, 0)
+        P[self.missing] += law[-1]
+        R[self.missing] += contrast[-1]
+        return P, R
 
 
 # ---- A column of numbers: its law near a row, and its contrast
@@ -213,8 +257,23 @@ class NumericLaw:
         samples[there] = samples[indices[where]]
         return samples
 
-    def mixed(self, factors: Factors, x: Array) -> tuple[Array, Array]:
-        """Σ_v q(v) g(v) and Σ_v r(v) g(v) of U factors of the column, (U, n) each."""
+    def mixing(self, factors: Factors) -> Mixing:
+        """Σ_v q(v) g(v) and Σ_v r(v) g(v); of sets from cumulative sums."""
+        if isinstance(factors, Sets):
+            ends, whole = self._runs(factors), np.array([0, len(self.values)])
+            return Runs.of(ends, factors.missing, whole, self._tables).mixed
+        return partial(self._mixed, factors)
+
+    def _mixed(self, factors: Factors, x: Array) -> tuple[Array, Array]:
+        """As :meth:`mixing`, of so many factors at once that their tables fit."""
+        P, R = np.empty((2, len(factors), len(x)))
+        numbers = np.arange(len(factors))
+        for some in AT_ONCE.blocks(len(factors), 8 * max(len(self.values), 1)):
+            P[some], R[some] = self._summed(factors.take(numbers[some]), x)
+        return P, R
+
+    def _summed(self, factors: Factors, x: Array) -> tuple[Array, Array]:
+        """Value by value."""
         of_missing = factors.at(np.array([np.nan]))
         P, R = np.repeat(of_missing, len(x), axis=1), np.zeros((len(factors), len(x)))
         if len(self.values) == 0:
@@ -236,26 +295,32 @@ class NumericLaw:
                 R[:, some] = varying @ masses.T / (scale * self.unit)
         return P, R
 
-    def cells(self, sets: Sets) -> RunCells:
-        """Sets of numbers of this column as runs of its values."""
-        start = np.searchsorted(self.values, sets.low, side="right")
-        stop = np.searchsorted(self.values, sets.high, side="right")
-        some = start < stop
-        start, stop = np.where(some, start, 0), np.where(some, stop, 0)
-        whole = np.array([0, len(self.values)])
-        return RunCells(start, stop, sets.missing, whole, self._tables)
+    def told_apart(self, sets: Sets) -> Sets:
+        """Sets of numbers of this column, those that hold the same values alike."""
+        start, stop = self._runs(sets)
+        ends = np.append(-np.inf, self.values)
+        high = np.where(stop == len(self.values), np.inf, ends[stop])
+        return replace(sets, low=ends[start], high=high)
 
-    def _tables(self, x: Array, cuts: Positions, law: Array, contrast: Array) -> None:
-        """Cumulative law and contrast at each x, then those of missing."""
-        absent = effect = np.isnan(x).astype(float)
+    def _runs(self, sets: Sets) -> tuple[Positions, Positions]:
+        """Where the values in each set start and stop; 0 and 0 where there are none."""
+        ends = np.stack([sets.low, sets.high])
+        start, stop = np.searchsorted(self.values, ends, side="right")
+        some = start < stop
+        return np.where(some, start, 0), np.where(some, stop, 0)
+
+    def _tables(self, x: Array, cuts: Positions) -> tuple[Array, Array]:
+        """Cumulative law and contrast at each x, then those of missing, (c + 1, n)."""
+        law, contrast = np.empty((2, len(cuts) + 1, len(x)))
+        law[-1] = contrast[-1] = np.isnan(x)
         if len(self.values) == 0:  # always missing, held against nothing
-            absent, effect = np.ones(len(x)), np.zeros(len(x))
-        law[-1], contrast[-1] = absent, effect
+            law[-1], contrast[-1] = 1.0, 0.0
         different, where = np.unique(x, return_inverse=True)
         if len(different) == len(x):
             different, where = x, np.arange(len(x))
         sums, slopes = self.cumulative(different, cuts)
         law[:-1], contrast[:-1] = sums[where].T, slopes[where].T
+        return law, contrast
 
     def cumulative(self, x: Array, cuts: Positions) -> tuple[Array, Array]:
         """Law and contrast of the first ``cuts`` values (c,), each of shape (n, c).
@@ -340,178 +405,105 @@ class CodedLaw:
         """Draws, all of them x, shape (n, S)."""
         return np.tile(x[:, None], (1, len(uniforms)))
 
-    def mixed(self, factors: Factors, x: Array) -> tuple[Array, Array]:
-        """g(x) and g(x) − Σ_v p(v) g(v) of U factors of the column, (U, n) each."""
+    def mixing(self, factors: Factors) -> Mixing:
+        """g(x) and g(x) − Σ_v p(v) g(v); g may be NaN of codes that nothing has."""
         g = factors.at(np.arange(len(self.shares), dtype=np.float64))
-        P = g[:, x.astype(np.intp)]
-        return P, P - (g @ self.shares)[:, None]
+        known = np.where(self.shares > 0.0, g, 0.0)
+        effects = g - (known * self.shares).sum(axis=1)[:, None]
+        return partial(_at_codes, g, effects)
 
-    def cells(self, sets: Sets) -> CodedCells:
-        """Sets of codes of this column."""
-        return CodedCells(self, sets.members[sets.group][:, : len(self.shares)])
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class CodedCells:
-    """Sets of codes of a column."""
-
-    law: CodedLaw
-    members: Truths  # (U, K): which codes are in
-
-    @property
-    def keys(self) -> tuple[Positions]:
-        return (ranks(self.members.T),)
-
-    @property
-    def full(self) -> Truths:
-        """Which hold all codes."""
-        return np.asarray(self.members.all(axis=1))
-
-    @property
-    def empty(self) -> Truths:
-        """Which hold none."""
-        return np.asarray((~self.members).all(axis=1))
-
-    def take(self, chosen: Positions) -> CodedCells:
-        return CodedCells(self.law, self.members[chosen])
-
-    @cached_property
-    def _tables(self) -> tuple[Array, Array]:
-        """P and R of each set at each code, (U, K)."""
-        inside = self.members.astype(float)
-        shares = np.where(self.members, self.law.shares, 0.0).sum(axis=1)
-        return inside, inside - shares[:, None]
-
-    @property
-    def n_entries(self) -> int:
-        """Those of its tables: one for each set."""
-        return len(self.members)
-
-    @property
-    def entries(self) -> tuple[Positions, Positions, Positions]:
-        """Of each set its own, −1 for none, (U,)."""
-        nothing = np.full(len(self.members), -1)
-        return nothing, np.arange(len(self.members)), nothing
-
-    def fill(self, x: Array, law: Array, contrast: Array) -> None:
-        """Fill tables (U, n): law and contrast of each set at each code."""
-        codes = x.astype(np.intp)
-        P, R = self._tables
-        law[:], contrast[:] = P[:, codes], R[:, codes]
-
-
-# ---- Sets of numbers: runs between ends, and intervals under gaussian noise
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class RunCells:
-    """Sets of a column of numbers: runs between ends, with or without missing."""
-
-    # (U,): numbers, or positions of values: beyond start, up to stop
-    start: Array | Positions
-    stop: Array | Positions
-    missing: Truths  # (U,): whether NaN is in
-    whole: Array | Positions  # (2,): the start and the stop of what holds all numbers
-    # of values x (n,) of the column and ends (C,), into tables (C + 1, n) of law and
-    # contrast: those of numbers up to each end, and of missing
-    tables: Callable[[Array, Any, Array, Array], None]
-
-    @property
-    def keys(self) -> tuple[NDArray[Any], ...]:
-        """Equal for sets that no row tells apart."""
-        return self.start, self.stop, self.missing
-
-    @property
-    def full(self) -> Truths:
-        """Which hold all numbers and missing."""
-        first, last = self.whole
-        return (self.start == first) & (self.stop == last) & self.missing
-
-    @property
-    def empty(self) -> Truths:
-        """Which hold nothing."""
-        return (self.start >= self.stop) & ~self.missing
-
-    def take(self, chosen: Positions) -> RunCells:
-        """Those that are chosen."""
+    def told_apart(self, sets: Sets) -> Sets:
+        """Sets of codes; those that hold all are as sets that hold everything."""
+        full = sets.members[sets.group][:, : len(self.shares)].all(axis=1)
         return replace(
-            self,
-            start=self.start[chosen],
-            stop=self.stop[chosen],
-            missing=self.missing[chosen],
+            sets, missing=sets.missing | full, group=np.where(full, -1, sets.group)
         )
 
-    @cached_property
-    def _ends(self) -> Array | Positions:
-        """The different ends of runs, increasing."""
-        return np.unique(np.concatenate([self.whole, self.start, self.stop]))
 
-    @property
-    def n_entries(self) -> int:
-        """Those of its tables: one for each end, and one for missing."""
-        return len(self._ends) + 1
+def _at_codes(law: Array, contrast: Array, x: Array) -> tuple[Array, Array]:
+    """What is known of each code, at codes."""
+    codes = x.astype(np.intp)
+    return law[:, codes], contrast[:, codes]
 
-    @property
-    def entries(self) -> tuple[Positions, Positions, Positions]:
-        """Of each set its start, its stop and missing, −1 for none, (U,) each."""
-        return (
-            np.searchsorted(self._ends, self.start),
-            np.searchsorted(self._ends, self.stop),
-            np.where(self.missing, len(self._ends), -1),
-        )
 
-    def fill(self, x: Array, law: Array, contrast: Array) -> None:
-        """Fill tables (entries, n) at values x (n,) of the column."""
-        self.tables(x, self._ends, law, contrast)
+ColumnLaw: TypeAlias = NumericLaw | CodedLaw
+"""A law on observed values.
+
+As of noise, ``mixing(factors)`` makes ready what takes places to law and contrast of
+factors, and ``told_apart(sets)`` are sets of which those are alike that it holds alike.
+"""
+
+
+# ---- A column of numbers with gaussian noise
 
 
 Observed: TypeAlias = tuple[Atoms | None, ...] | None
 """The observed values of each column of numbers (D,), where a table tells them."""
 
 
-def noisy_cells(sets: Sets, scale: float, column: int, observed: Observed) -> RunCells:
-    """Sets low < V ≤ high of V ~ N(x, δ²), V = x if δ = 0; δ is the scale.
+@final
+@dataclass(frozen=True, eq=False)
+class NoisyColumn:
+    """V ~ N(x, δ²) of numbers, and the slope of its means by x; V = x if δ = 0.
 
-    A missing number is held against the observed values. A set of NaN alone has
-    low ≥ high.
+    A missing number gets no noise, and is held against the observed values.
     """
-    high, whole = np.maximum(sets.low, sets.high), np.array([-np.inf, np.inf])
-    tables = partial(_noisy_tables, scale, column, observed)
-    return RunCells(sets.low, high, sets.missing, whole, tables)
 
+    scale: float  # δ
+    column: int
+    observed: Observed
 
-def _noisy_tables(
-    scale: float,
-    column: int,
-    observed: Observed,
-    x: Array,
-    ends: Array,
-    law: Array,
-    contrast: Array,
-) -> None:
-    """Φ and its derivative by x at each end."""
-    if scale == 0.0:  # a number that gets no noise
-        law[:-1], contrast[:-1] = x <= ends[:, None], 0.0
-    else:
-        z = (ends[:, None] - x) / scale
-        law[:-1], contrast[:-1] = ndtr(z), _density(z) / -scale
-    absent = np.isnan(x)
-    law[-1], contrast[-1] = absent, 0.0
-    if absent.any():
-        law[:-1, absent] = 0.0
-        contrast[:, absent] = 0.0
-        atoms = None if observed is None else atoms_of(observed, column)
-        if atoms is not None and len(atoms.values) > 0:  # δ_missing − p up to each end
-            share = atoms.share_between(np.full(len(ends), -np.inf), ends)
-            contrast[:, absent] = np.append(-share, 1.0)[:, None]
+    def mixing(self, factors: Factors) -> Mixing:
+        """E g(V) and its derivative by x."""
+        if isinstance(factors, Sets):
+            ends = factors.low, np.maximum(factors.low, factors.high)
+            whole = np.array([-np.inf, np.inf])
+            return Runs.of(ends, factors.missing, whole, self._tables).mixed
+        return partial(self._mixed, factors)
+
+    def told_apart(self, sets: Sets) -> Sets:
+        """Sets as they are; of NaN alone those have low ≥ high."""
+        return replace(sets, high=np.maximum(sets.low, sets.high))
+
+    def _mixed(self, factors: Factors, x: Array) -> tuple[Array, Array]:
+        P, R, absent = factors.at(x), np.zeros((len(factors), len(x))), np.isnan(x)
+        if self.scale > 0.0 and not absent.all():
+            assert isinstance(factors, ClosedFactors), "others are sampled"
+            normals = Normals.of(x[~absent], self.scale, -np.inf, np.inf)
+            P[:, ~absent] = factors.under(normals)
+            R[:, ~absent] = factors.slopes_under(normals)
+        atoms = self._atoms if absent.any() else None
+        if atoms is not None:  # g(NaN) − Σ_v p_v g(v)
+            mean = factors.at(atoms.values) @ atoms.shares
+            R[:, absent] = P[:, absent] - mean[:, None]
+        return P, R
+
+    def _tables(self, x: Array, ends: Array) -> tuple[Array, Array]:
+        """Φ and its derivative by x at each end, then those of missing, (C + 1, n)."""
+        law, contrast = np.zeros((2, len(ends) + 1, len(x)))
+        if self.scale == 0.0:
+            law[:-1] = x <= ends[:, None]
+        else:
+            z = (ends[:, None] - x) / self.scale
+            law[:-1], contrast[:-1] = ndtr(z), _density(z) / -self.scale
+        absent = np.isnan(x)
+        law[-1] = absent
+        if absent.any():
+            law[:-1, absent] = contrast[:, absent] = 0.0
+            if self._atoms is not None:  # δ_missing − p up to each end
+                share = self._atoms.share_between(np.full(len(ends), -np.inf), ends)
+                contrast[:, absent] = np.append(-share, 1.0)[:, None]
+        return law, contrast
+
+    @property
+    def _atoms(self) -> Atoms | None:
+        """The observed values; None where no table tells, or has any."""
+        if self.observed is None:
+            return None
+        atoms = atoms_of(self.observed, self.column)
+        return atoms if len(atoms.values) > 0 else None
 
 
 def _density(z: Array) -> Array:
     with np.errstate(under="ignore"):
         return np.asarray(np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi))
-
-
-Cells: TypeAlias = RunCells | CodedCells
-"""U sets of one column, as a law knows them."""

@@ -1,32 +1,28 @@
-"""The data law, exact means of boxes under it, and gaussian noise."""
+"""The data law, gaussian noise, and exact means of sums of products under them."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, final
 
 import numpy as np
 
 from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
 from propopt.base.checks import read_rng, sealed
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import AT_ONCE
-from propopt.laws.column_laws import Cells, CodedLaw, NumericLaw, noisy_cells
-from propopt.structures.boxes.boxes import Boxes
-from propopt.structures.boxes.sets import Sets
-from propopt.structures.products.algebra import (
-    ROWS_AT_ONCE,
-    Measures,
-    Products,
-    SetMeasures,
-    ranks,
+from propopt.laws.column_laws import (
+    CodedLaw,
+    ColumnLaw,
+    Mixing,
+    NoisyColumn,
+    NumericLaw,
+    Observed,
 )
-from propopt.structures.products.families import Factors
+from propopt.structures.boxes.boxes import Boxes
+from propopt.structures.products.algebra import ROWS_AT_ONCE, SetMeasures
 from propopt.structures.products.sums import SumOfProducts
-from propopt.tables.columns import Atoms
 from propopt.tables.frames import Labels, read_points
 from propopt.tables.schema import TableSchema
 
@@ -114,83 +110,7 @@ class Reference:
         return content.hexdigest()
 
 
-# ---- The sets that a law tells apart, and the tables that hold their measures
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class KnownCells:
-    """The sets of all columns that a law tells apart."""
-
-    # (U,): the place of each set that was given among them; −1 if it holds everything
-    places: Positions
-    dropped: Truths  # (U,): which sets that were given have no probability
-    parts: Sequence[tuple[int, Cells]]  # the sets of each column
-
-    @classmethod
-    def of(cls, sets: Sets, cells_of: Callable[[int, Sets], Cells]) -> KnownCells:
-        """Each of the sets once, with what a law makes of those of a column."""
-        parts: list[tuple[int, Cells]] = []
-        indices = np.full(len(sets), -1)
-        dropped = np.zeros(len(sets), dtype=bool)
-        n_known = 0
-        for j in np.unique(sets.column).tolist():
-            of_j = np.flatnonzero(sets.column == j)
-            cells = cells_of(j, sets.take(of_j))
-            dropped[of_j] = cells.empty
-            told = np.flatnonzero(~cells.empty & ~cells.full)
-            _, first, place = np.unique(
-                ranks(key[told] for key in cells.keys),
-                return_index=True,
-                return_inverse=True,
-            )
-            indices[of_j[told]] = place + n_known
-            n_known += len(first)
-            parts.append((j, cells.take(told[first])))
-        return cls(indices, dropped, tuple(parts))
-
-    @cached_property
-    def column(self) -> Positions:
-        """Their columns, increasing, (V,)."""
-        counts = [len(cells.full) for _, cells in self.parts]
-        columns = np.array([j for j, _ in self.parts], dtype=np.intp)
-        return np.repeat(columns, counts)
-
-    @property
-    def row_bytes(self) -> int:
-        """The memory that the measures of one row take."""
-        return 32 * self._n_entries
-
-    @cached_property
-    def _n_entries(self) -> int:
-        return 1 + sum(cells.n_entries for _, cells in self.parts)
-
-    def measures(self, points: Points) -> Measures:
-        """Law and contrast of each set at each row (N, D)."""
-        law, contrast = np.zeros((2, self._n_entries, len(points)))
-        start = 1
-        for j, cells in self.parts:
-            own = slice(start, start + cells.n_entries)
-            cells.fill(points[:, j], law[own], contrast[own])
-            start = own.stop
-        return Measures(law, contrast, *self._entries)
-
-    @cached_property
-    def _entries(self) -> tuple[Positions, Positions, Positions]:
-        """The entries of each set in the tables of all columns; 0 for none."""
-        starts = np.cumsum([1, *(cells.n_entries for _, cells in self.parts)])
-        own = [
-            np.stack([np.where(entry < 0, 0, entry + first) for entry in cells.entries])
-            for (_, cells), first in zip(self.parts, starts, strict=False)
-        ]
-        start, stop, missing = np.concatenate([np.zeros((3, 0), np.intp), *own], axis=1)
-        return start, stop, missing
-
-
 # ---- The data law: observed values near those of a row, column by column
-
-
-ColumnLaw: TypeAlias = NumericLaw | CodedLaw
 
 
 @final
@@ -270,10 +190,6 @@ class DataLaw:
             for note in _notes(name, column, points[:, j], bool(present[:, j].all()))
         )
 
-    def knows(self, sets: Sets) -> KnownCells:
-        """Sets as runs of observed values and as codes, each once."""
-        return KnownCells.of(sets, lambda j, of_j: self.columns[j].cells(of_j))
-
 
 def constant_in_words(name: str) -> str:
     """That a column has no slope per standard deviation, and why."""
@@ -295,87 +211,6 @@ def _notes(name: str, law: NumericLaw, x: Array, complete: bool) -> list[str]:
     return notes
 
 
-# ---- Means and contrasts of sums of boxes under a law, exactly
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class BoxMeans:
-    """E f(V) and Σ_v r_j(v) E f(v, V_−j) of a sum of boxes f, at rows.
-
-    With P_u = q(A_u) and R_u = r(A_u) of each set, columns being independent,
-
-    E f = base + Σ_l v_l Π_u P_u,  contrast_j = Σ_l v_l R_u Π_{w≠u} P_w.
-    """
-
-    boxes: Boxes  # f
-    law: DataLaw | NoiseLaw  # of the columns, and their contrasts
-
-    @cached_property
-    def _known(self) -> KnownCells:
-        return self.law.knows(self.boxes.sets)
-
-    @cached_property
-    def _products(self) -> Products:
-        """What f is of the sets that the law tells apart."""
-        known = self._known
-        return self.boxes.products.with_factors(
-            known.places, known.dropped, known.column
-        ).collected()
-
-    def of(self, points: Points) -> tuple[Values, Attributions]:
-        """Means (N,) and contrasts (N, D); each row for itself, to the last bit.
-
-        points (N, D).
-        """
-        values = np.empty(len(points))
-        attributions = np.empty(points.shape)
-        row_bytes = self._known.row_bytes + self._products.row_bytes
-        for rows in ROWS_AT_ONCE.blocks(len(points), row_bytes):
-            measures = self._known.measures(points[rows])
-            values[rows], attributions[rows] = self._products.contrasts(measures)
-        return values, attributions
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class ProductMeans:
-    """E f(V) and Σ_v r_j(v) E f(v, V_−j) of a sum of products f, at rows.
-
-    As :class:`BoxMeans`, with P_u = Σ_v q(v) g_u(v) and R_u = Σ_v r(v) g_u(v) of each
-    factor g_u: U sums over the m observed values of its column for each row.
-    """
-
-    structure: SumOfProducts  # f
-    law: DataLaw  # of the columns, and their contrasts
-
-    def of(self, points: Points) -> tuple[Values, Attributions]:
-        """Means (N,) and contrasts (N, D); points (N, D)."""
-        values, attributions = np.empty(len(points)), np.empty(points.shape)
-        products = self.structure.products
-        row_bytes = 32 * self.structure.n_factors + products.row_bytes
-        for rows in ROWS_AT_ONCE.blocks(len(points), row_bytes):
-            law, contrast = np.empty((2, self.structure.n_factors, len(points[rows])))
-            for j, numbers, factors in self._factors:
-                mixed = self.law.columns[j].mixed(factors, points[rows, j])
-                law[numbers], contrast[numbers] = mixed
-            measures = SetMeasures(law, contrast)
-            values[rows], attributions[rows] = products.contrasts(measures)
-        return values, attributions
-
-    @cached_property
-    def _factors(self) -> list[tuple[int, Positions, Factors]]:
-        """The factors of each column, by families, so many that their tables fit."""
-        return [
-            (j, numbers[some], factors.take(np.arange(len(numbers))[some]))
-            for j in self.structure.columns.tolist()
-            for numbers, factors in self.structure.of_column(j)
-            for some in AT_ONCE.blocks(
-                len(numbers), 8 * len(self.law.columns[j].shares)
-            )
-        ]
-
-
 # ---- Gaussian noise on numbers: the law of SmoothGrad
 
 
@@ -384,11 +219,11 @@ class ProductMeans:
 class NoiseLaw:
     """V ~ N(x, diag(δ²)): means E f(V) and their gradients by x.
 
-    Of a set A = (low, high] of numbers P = Φ(b) − Φ(a), with a = (low − x)/δ and
-    b = (high − x)/δ, and R = ∂P/∂x = −(φ(b) − φ(a))/δ. A number that is missing gets no
-    noise, and its contrast is δ_missing − p, with p of the observed values. Categories
-    get no noise, and their contrast is that of the data law, with the frequencies that
-    are given.
+    Of a factor g of numbers P = E g(x + δ ε) and R = ∂P/∂x; of a set A = (low, high]
+    P = Φ(b) − Φ(a), with a = (low − x)/δ and b = (high − x)/δ, and
+    R = −(φ(b) − φ(a))/δ. A number that is missing gets no noise, and its contrast is
+    δ_missing − p, with p of the observed values. Categories get no noise, and their
+    contrast is that of the data law, with the frequencies that are given.
     """
 
     # (D,): δ ≥ 0, 0 for numbers that get no noise; not read for categories
@@ -396,14 +231,72 @@ class NoiseLaw:
     # (K,) or (D,): the frequencies of categories; None for numbers
     shares: tuple[Array | None, ...]
     # (D,): the observed values of numbers; without them a missing one has no contrast
-    observed: tuple[Atoms | None, ...] | None = None
+    observed: Observed = None
 
-    def knows(self, sets: Sets) -> KnownCells:
-        """Sets as intervals and as codes, each once."""
-        return KnownCells.of(sets, self._cells)
+    @cached_property
+    def columns(self) -> tuple[CodedLaw | NoisyColumn, ...]:
+        """The law of each column, (D,)."""
+        return tuple(
+            NoisyColumn(float(self.scale[j]), j, self.observed)
+            if shares is None
+            else CodedLaw(shares)
+            for j, shares in enumerate(self.shares)
+        )
 
-    def _cells(self, j: int, sets: Sets) -> Cells:
-        shares = self.shares[j]
-        if shares is not None:
-            return CodedLaw(shares).cells(sets)
-        return noisy_cells(sets, float(self.scale[j]), j, self.observed)
+
+# ---- Means and contrasts of sums of products under a law, exactly
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Means:
+    """E f(V) and Σ_v r_j(v) E f(v, V_−j) of a sum of products f, at rows.
+
+    With P_u = Σ_v q(v) g_u(v) and R_u = Σ_v r(v) g_u(v) of each factor g_u, columns
+    being independent,
+
+    E f = base + Σ_l v_l Π_u P_u,  contrast_j = Σ_l v_l R_u Π_{w≠u} P_w.
+    """
+
+    structure: SumOfProducts  # f
+    law: DataLaw | NoiseLaw  # of the columns, and their contrasts
+
+    def of(self, points: Points) -> tuple[Values, Attributions]:
+        """Means (N,) and contrasts (N, D); points (N, D).
+
+        Of boxes each row is for itself, to the last bit.
+        """
+        values, attributions = np.empty(len(points)), np.empty(points.shape)
+        products, mixings = self._known.products, self._mixings
+        n_factors = self._known.n_factors
+        row_bytes = 32 * n_factors + products.row_bytes
+        for rows in ROWS_AT_ONCE.blocks(len(points), row_bytes):
+            law, contrast = np.empty((2, n_factors, len(points[rows])))
+            for j, numbers, mixing in mixings:
+                law[numbers], contrast[numbers] = mixing(points[rows, j])
+            measures = SetMeasures(law, contrast)
+            values[rows], attributions[rows] = products.contrasts(measures)
+        return values, attributions
+
+    @cached_property
+    def _known(self) -> SumOfProducts:
+        """f, of boxes of sets that the law tells apart."""
+        if not isinstance(self.structure, Boxes):
+            return self.structure
+        columns = self.law.columns
+        return self.structure.told_apart(lambda j, sets: columns[j].told_apart(sets))
+
+    @cached_property
+    def _mixings(self) -> list[tuple[int, Positions | slice, Mixing]]:
+        """What the law makes of the factors of each column, by families."""
+        return [
+            (j, _run(numbers), self.law.columns[j].mixing(factors))
+            for j in self._known.columns.tolist()
+            for numbers, factors in self._known.of_column(j)
+        ]
+
+
+def _run(numbers: Positions) -> Positions | slice:
+    """Consecutive numbers as a slice: what is assigned there is not scattered."""
+    first, stop = int(numbers[0]), int(numbers[-1]) + 1
+    return slice(first, stop) if stop - first == len(numbers) else numbers

@@ -38,8 +38,8 @@ from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, 
 from propopt.base.checks import read_count, read_positive
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import require_memory, row_blocks
-from propopt.laws.column_laws import CodedLaw, NumericLaw
-from propopt.laws.data_law import ColumnLaw, DataLaw
+from propopt.laws.column_laws import CodedLaw, ColumnLaw, NumericLaw
+from propopt.laws.data_law import DataLaw
 from propopt.losses.faithfulness import Estimate
 from propopt.tables.frames import Labels
 

@@ -202,8 +202,7 @@ class LimeExplainer:
         subject = subject.at(points, labels)
         read = subject.products
         if isinstance(read, SumOfProducts):
-            quick = read if f.boxes is None else f.boxes  # values are found faster
-            errors = np.abs(quick.value(points) - values)
+            errors = np.abs(read.value(points) - values)
             allow = allowed_difference(result, read.tolerance, precision_of(result))
             if (errors > allow[: len(points)]).any():
                 read = checked_products(f, points[:0], points, labels)

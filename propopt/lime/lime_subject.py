@@ -18,7 +18,7 @@ from propopt.base.errors import Refused
 from propopt.base.resources import AT_ONCE
 from propopt.base.text import Reason
 from propopt.functions import Function
-from propopt.functions.means import believed_products
+from propopt.functions.means import Checked
 from propopt.lime.expectations import ExactLimits, Limits
 from propopt.lime.fidelity import PAIRS_AT_MOST, exact_variance, n_pairs
 from propopt.lime.laws.binned_columns import binned_columns
@@ -46,7 +46,7 @@ def checked_products(
     reference (R, D), points (R, D).
     """
     rows = np.concatenate([points, reference])
-    return believed_products(function, rows, labels.of_columns())
+    return Checked.of(function, rows.shape[1]).at(rows, labels.of_columns())
 
 
 # ---- What LIME is asked about: a function, a law, rows; kept so that more can be asked

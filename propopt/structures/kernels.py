@@ -8,8 +8,9 @@ products of matrices and never by an array (n, M, D).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -35,25 +36,21 @@ class Kernel(ABC):
         return 1
 
 
+@dataclass(frozen=True)
 class Radial(Kernel):
-    """A kernel of the scaled distance, k(x, z) = φ(‖(x − z) / ℓ‖²).
+    """A kernel of the scaled distance, k(x, z) = φ(‖(x − z) / ℓ‖²)."""
 
-    Subclasses have ``lengthscale``, a number or an array (D,), and give φ and φ′.
-    """
+    shape: str  # a key of RADIAL
+    lengthscale: Any  # ℓ: a number, or an array (D,)
+    settings: tuple[float, ...] = ()  # what φ has besides
 
-    lengthscale: Any
-
-    @abstractmethod
-    def profile(self, squares: Array) -> tuple[Array, Array]:
-        """φ and φ′ at squared distances."""
-
-    @final
     def linearized(self, points: Points, centers: Array) -> tuple[Array, Pullback]:
         """The matrix, and Σ_m C_nm 2φ′_nm (x_n − z_m) / ℓ²."""
         origin = centers.mean(axis=0)  # differences of small numbers keep their digits
         x = (points - origin) / self.lengthscale
         z = (centers - origin) / self.lengthscale
-        values, slopes = self.profile(cdist(x, z, "sqeuclidean"))
+        squares = cdist(x, z, "sqeuclidean")
+        values, slopes = RADIAL[self.shape](squares, *self.settings)
 
         def pullback(cotangents: Array) -> Array:
             pulls = 2.0 * cotangents * slopes
@@ -63,119 +60,77 @@ class Radial(Kernel):
 
 
 @dataclass(frozen=True)
-class Gaussian(Radial):
-    """The squared exponential, φ(s) = exp(−s/2)."""
-
-    lengthscale: Any
-
-    def profile(self, squares: Array) -> tuple[Array, Array]:
-        values = np.exp(-0.5 * squares)
-        return values, -0.5 * values
-
-
-@dataclass(frozen=True)
-class Matern32(Radial):
-    """Matérn with ν = 3/2, φ(s) = (1 + t) exp(−t), t = √(3s), φ′ = −3/2 exp(−t)."""
-
-    lengthscale: Any
-
-    def profile(self, squares: Array) -> tuple[Array, Array]:
-        t = np.sqrt(3.0 * squares)
-        decay = np.exp(-t)
-        return (1.0 + t) * decay, -1.5 * decay
-
-
-@dataclass(frozen=True)
-class Matern52(Radial):
-    """Matérn with ν = 5/2, φ(s) = (1 + t + t²/3) exp(−t), t = √(5s).
-
-    Its slope is φ′ = −5/6 (1 + t) exp(−t).
-    """
-
-    lengthscale: Any
-
-    def profile(self, squares: Array) -> tuple[Array, Array]:
-        t = np.sqrt(5.0 * squares)
-        decay = np.exp(-t)
-        return (1.0 + t + t * t / 3.0) * decay, -5.0 / 6.0 * (1.0 + t) * decay
-
-
-@dataclass(frozen=True)
-class RationalQuadratic(Radial):
-    """A mixture of gaussians, φ(s) = (1 + s / 2α)^(−α)."""
-
-    lengthscale: Any
-    alpha: float
-
-    def profile(self, squares: Array) -> tuple[Array, Array]:
-        base = 1.0 + squares / (2.0 * self.alpha)
-        values = base**-self.alpha
-        return values, -0.5 * values / base
-
-
-@dataclass(frozen=True)
-class Periodic(Radial):
-    """A periodic kernel, φ(s) = exp(−2 sin²(π r / p) / w²), r = √s."""
-
-    width: float
-    period: float
-    lengthscale: Any = 1.0
-
-    def profile(self, squares: Array) -> tuple[Array, Array]:
-        # φ′ = −(π / p w²) φ sin(2πr/p) / r,  and sin(2πr/p) / r = (2π/p) sinc(2r/p)
-        r = np.sqrt(squares)
-        values = np.exp(-2.0 * (np.sin(np.pi * r / self.period) / self.width) ** 2)
-        rate = 2.0 * (np.pi / (self.period * self.width)) ** 2
-        return values, -rate * values * np.sinc(2.0 * r / self.period)
-
-
 class InnerProduct(Kernel):
     """A kernel of the inner product, k(x, z) = ψ(xᵀz)."""
 
-    @abstractmethod
-    def profile(self, products: Array) -> tuple[Array, Array]:
-        """ψ and ψ′ at inner products."""
+    shape: str  # a key of OF_PRODUCTS
+    settings: tuple[float, ...]  # what ψ has besides
 
-    @final
     def linearized(self, points: Points, centers: Array) -> tuple[Array, Pullback]:
         """The matrix, and Σ_m C_nm ψ′_nm z_m."""
-        values, slopes = self.profile(points @ centers.T)
+        values, slopes = OF_PRODUCTS[self.shape](points @ centers.T, *self.settings)
         return values, lambda cotangents: (cotangents * slopes) @ centers
 
 
-@dataclass(frozen=True)
-class Linear(InnerProduct):
-    """The inner product itself, ψ(p) = p + c."""
-
-    offset: float = 0.0
-
-    def profile(self, products: Array) -> tuple[Array, Array]:
-        return products + self.offset, np.ones(products.shape)
+_Both: TypeAlias = tuple[Array, Array]
 
 
-@dataclass(frozen=True)
-class Polynomial(InnerProduct):
-    """A power, ψ(p) = (γ p + c)^degree."""
-
-    gamma: float
-    offset: float
-    degree: float
-
-    def profile(self, products: Array) -> tuple[Array, Array]:
-        base = self.gamma * products + self.offset
-        return base**self.degree, self.degree * self.gamma * base ** (self.degree - 1)
+def _gaussian(s: Array) -> _Both:
+    values = np.exp(-0.5 * s)
+    return values, -0.5 * values
 
 
-@dataclass(frozen=True)
-class Tanh(InnerProduct):
-    """The "sigmoid" kernel, ψ(p) = tanh(γ p + c)."""
+def _matern32(s: Array) -> _Both:
+    t = np.sqrt(3.0 * s)
+    decay = np.exp(-t)
+    return (1.0 + t) * decay, -1.5 * decay
 
-    gamma: float
-    offset: float
 
-    def profile(self, products: Array) -> tuple[Array, Array]:
-        values = np.tanh(self.gamma * products + self.offset)
-        return values, self.gamma * (1.0 - values * values)
+def _matern52(s: Array) -> _Both:
+    t = np.sqrt(5.0 * s)
+    decay = np.exp(-t)
+    return (1.0 + t + t * t / 3.0) * decay, -5.0 / 6.0 * (1.0 + t) * decay
+
+
+def _rational_quadratic(s: Array, alpha: float) -> _Both:
+    base = 1.0 + s / (2.0 * alpha)
+    values = base**-alpha
+    return values, -0.5 * values / base
+
+
+def _periodic(s: Array, width: float, period: float) -> _Both:
+    # φ′ = −(π / p w²) φ sin(2πr/p) / r,  and sin(2πr/p) / r = (2π/p) sinc(2r/p)
+    r = np.sqrt(s)
+    values = np.exp(-2.0 * (np.sin(np.pi * r / period) / width) ** 2)
+    rate = 2.0 * (np.pi / (period * width)) ** 2
+    return values, -rate * values * np.sinc(2.0 * r / period)
+
+
+RADIAL: Final[Mapping[str, Callable[..., _Both]]] = {
+    "gaussian": _gaussian,  # exp(−s/2)
+    "Matérn 3/2": _matern32,  # (1 + t) exp(−t), t = √(3s)
+    "Matérn 5/2": _matern52,  # (1 + t + t²/3) exp(−t), t = √(5s)
+    "rational quadratic": _rational_quadratic,  # (1 + s / 2α)^(−α)
+    "periodic": _periodic,  # exp(−2 sin²(π √s / p) / w²)
+}
+"""φ and φ′ at squared distances s."""
+
+
+def _polynomial(p: Array, gamma: float, offset: float, degree: float) -> _Both:
+    base = gamma * p + offset
+    return base**degree, degree * gamma * base ** (degree - 1)
+
+
+def _sigmoid(p: Array, gamma: float, offset: float) -> _Both:
+    values = np.tanh(gamma * p + offset)
+    return values, gamma * (1.0 - values * values)
+
+
+OF_PRODUCTS: Final[Mapping[str, Callable[..., _Both]]] = {
+    "polynomial": _polynomial,  # (γ p + c)^degree
+    "sigmoid": _sigmoid,  # tanh(γ p + c)
+}
+"""ψ and ψ′ at inner products p."""
 
 
 @dataclass(frozen=True)
@@ -333,18 +288,15 @@ class IndependentGaussians(Network):
         """The scores, and one set of differences."""
         return self.n_scores + 2 * self.means.shape[1]
 
-    def scores(self, points: Points) -> Array:
+    def linearized(self, points: Points) -> tuple[Array, Pullback]:
+        """Scores, and the map C ↦ C (P ∘ μ) − x ∘ (C P)."""
         squares = [
             ((points - mean) ** 2) @ precision
             for mean, precision in zip(self.means, self.precisions, strict=True)
         ]
-        return self.offsets - 0.5 * np.stack(squares, axis=1)
-
-    def linearized(self, points: Points) -> tuple[Array, Pullback]:
-        """Scores, and the map C ↦ C (P ∘ μ) − x ∘ (C P)."""
         weighted = self.precisions * self.means
 
         def pullback(cotangents: Array) -> Array:
             return cotangents @ weighted - points * (cotangents @ self.precisions)
 
-        return self.scores(points), pullback
+        return self.offsets - 0.5 * np.stack(squares, axis=1), pullback

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain
+from functools import cached_property
 from typing import Final, TypeAlias
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import expit, logsumexp, softmax
 
-from propopt.base.arrays import Array, Points, Positions, Values
+from propopt.base.arrays import Array, Points, Positions, Sparse, Values
 from propopt.base.resources import AT_ONCE
 
 
@@ -149,9 +150,9 @@ class Network(ABC):
         """The number K of scores."""
 
     @property
-    @abstractmethod
     def width(self) -> int:
         """About how many numbers :meth:`linearized` holds for each point."""
+        return self.n_scores
 
     def scores(self, points: Points) -> Array:
         """Scores z(x_n), shape (n, K)."""
@@ -178,17 +179,10 @@ class Affine(Network):
     def n_scores(self) -> int:
         return len(self.coefficients)
 
-    @property
-    def width(self) -> int:
-        """The scores."""
-        return self.n_scores
-
-    def scores(self, points: Points) -> Array:
-        return points @ self.coefficients.T + self.intercepts
-
     def linearized(self, points: Points) -> tuple[Array, Pullback]:
         """Scores, and the map C ↦ C A."""
-        return self.scores(points), lambda cotangents: cotangents @ self.coefficients
+        scores = points @ self.coefficients.T + self.intercepts
+        return scores, lambda cotangents: cotangents @ self.coefficients
 
 
 _Bend: TypeAlias = Callable[[Array], Array]
@@ -268,18 +262,10 @@ class Scaling(Network):
         """The number D of features."""
         return len(self.factor)
 
-    @property
-    def width(self) -> int:
-        """The scaled point."""
-        return self.n_scores
-
-    def scores(self, points: Points) -> Array:
-        """Scaled points, shape (n, D)."""
-        return (points - self.center) * self.factor + self.offset
-
     def linearized(self, points: Points) -> tuple[Array, Pullback]:
         """Scaled points, and the map C ↦ C ∘ factor."""
-        return self.scores(points), lambda cotangents: cotangents * self.factor
+        scaled = (points - self.center) * self.factor + self.offset
+        return scaled, lambda cotangents: cotangents * self.factor
 
 
 @dataclass(frozen=True)
@@ -312,87 +298,69 @@ class Chain(Network):
 # ---- Differentiable maps from features to more features: monomials and cosines
 
 
-Monomial: TypeAlias = tuple[int, ...]
-"""The features that are multiplied, in order: (0, 0, 2) is x_0² x_2."""
-
-
 @dataclass(frozen=True)
 class Monomials(Network):
-    """Products of powers, m_j(x) = Π_d x_d^p_jd.
+    """Products of powers, m_j(x) = Π_d x_d^p_jd; make it by :meth:`of`."""
 
-    Every monomial is one product of a smaller one, and every slope a multiple of one:
-    with the monomials wanted are kept all that divide them. Make it by :meth:`of`.
-    """
-
-    # the monomials of degrees 1, 2, ..., after the empty one at position 0: the parent
-    # of each, of one degree less, and the feature that it is multiplied by
-    levels: tuple[tuple[Positions, Positions], ...]
-    outputs: Positions  # (F,): where the monomials wanted stand
-    # for each feature d the monomials j in which x_d stands, where m_j / x_d stands,
-    # and p_jd: ∂m_j/∂x_d = p_jd · m_j / x_d
-    slopes: tuple[tuple[Positions, Positions, Array], ...]
+    # (K, F): the features that each of the F monomials multiplies; D where none is left
+    features: Positions
+    n_features: int  # D
 
     @classmethod
     def of(cls, powers: NDArray[np.integer]) -> Monomials:
         """The monomials with the given exponents p, shape (F, D)."""
-        monomials = [_monomial(row) for row in powers]
-        levels = _divisors(monomials)
-        index = {m: place for place, m in enumerate(chain.from_iterable(levels))}
-        return cls(
-            levels=tuple(_level(level, index) for level in levels[1:]),
-            outputs=np.array([index[m] for m in monomials], dtype=np.intp),
-            slopes=tuple(_slope(monomials, d, index) for d in range(powers.shape[1])),
-        )
+        n_monomials, n_features = powers.shape
+        monomial = np.repeat(np.arange(n_monomials), powers.sum(axis=1))
+        feature = np.repeat(np.tile(np.arange(n_features), n_monomials), powers.ravel())
+        place = np.arange(len(monomial)) - np.searchsorted(monomial, monomial)
+        features = np.full((int(place.max(initial=-1)) + 1, n_monomials), n_features)
+        features[place, monomial] = feature
+        return cls(features, n_features)
 
     @property
     def exponents(self) -> NDArray[np.intp]:
         """p, (F, D)."""
-        unit = np.eye(len(self.slopes), dtype=np.intp)
-        powers = [np.zeros_like(unit[:1])]
-        for parents, features in self.levels:
-            powers.append(np.concatenate(powers)[parents] + unit[features])
-        return np.concatenate(powers)[self.outputs]
+        every = np.arange(self.n_features)[:, None, None]
+        return np.asarray((self.features == every).sum(axis=1).T)
 
     @property
     def n_scores(self) -> int:
-        """The number F of monomials wanted."""
-        return len(self.outputs)
+        """The number F of monomials."""
+        return self.features.shape[1]
 
     @property
     def width(self) -> int:
-        """All monomials, and the factors of one slope."""
-        return 1 + self._n_products + 3 * self.n_scores
-
-    def scores(self, points: Points) -> Array:
-        """Monomials, shape (n, F)."""
-        return self._all(points)[:, self.outputs]
+        """The factors, the products of all behind each, and of all before one."""
+        return 2 * self.features.size + 2 * self.n_scores
 
     def linearized(self, points: Points) -> tuple[Array, Pullback]:
-        """Monomials, and the map C ↦ Σ_j C_nj ∂m_j/∂x_n."""
-        monomials = self._all(points)
+        """Monomials, and the map C ↦ Σ_j C_nj ∂m_j/∂x_n, factor by factor."""
+        ones = np.ones((1, len(points)))
+        factors = np.concatenate([points.T, ones])[self.features]  # (K, F, n)
+        behind = [np.ones((self.n_scores, len(points)))]
+        for factor in factors[::-1]:
+            behind.append(factor * behind[-1])
 
         def pullback(cotangents: Array) -> Array:
-            pulled = np.empty(points.shape)
-            for d, (columns, quotients, exponents) in enumerate(self.slopes):
-                slopes = monomials[:, quotients] * exponents
-                pulled[:, d] = (cotangents[:, columns] * slopes).sum(axis=1)
-            return pulled
+            pulled = np.zeros(points.T.shape)
+            before = np.ascontiguousarray(cotangents.T)
+            steps = zip(self._to_features, factors, behind[-2::-1], strict=True)
+            for to_feature, factor, others in steps:
+                pulled += to_feature @ (before * others)
+                before = before * factor
+            return pulled.T
 
-        return monomials[:, self.outputs], pullback
+        return behind[-1].T, pullback
 
-    def _all(self, points: Points) -> Array:
-        """The monomials wanted and all that divide them, degree by degree."""
-        products = np.ones((len(points), 1 + self._n_products))
-        stop = 1
-        for parents, features in self.levels:
-            start, stop = stop, stop + len(parents)
-            smaller, factors = products[:, parents], points[:, features]
-            np.multiply(smaller, factors, out=products[:, start:stop])
-        return products
-
-    @property
-    def _n_products(self) -> int:
-        return sum(len(parents) for parents, _ in self.levels)
+    @cached_property
+    def _to_features(self) -> list[Sparse]:
+        """What sums over the monomials whose k-th factor is a feature, (D, F) each."""
+        shape = self.n_features, self.n_scores
+        used = [np.flatnonzero(own < self.n_features) for own in self.features]
+        return [
+            sp.csr_array((np.ones(len(at)), (own[at], at)), shape=shape)
+            for own, at in zip(self.features, used, strict=True)
+        ]
 
 
 @dataclass(frozen=True)
@@ -424,46 +392,3 @@ class Cosines(Network):
         return self.amplitude * np.cos(angles), (
             lambda cotangents: (cotangents * slopes) @ self.frequencies.T
         )
-
-
-def _monomial(powers: NDArray[np.integer]) -> Monomial:
-    return tuple(int(d) for d in np.repeat(np.arange(len(powers)), powers))
-
-
-def _divisors(monomials: Sequence[Monomial]) -> list[list[Monomial]]:
-    """All monomials that divide one of these, sorted, by degree from 0."""
-    degree = max(map(len, monomials))
-    levels: list[set[Monomial]] = [set() for _ in range(degree + 1)]
-    for monomial in monomials:
-        levels[len(monomial)].add(monomial)
-    for upper, lower in zip(levels[:0:-1], levels[-2::-1], strict=True):
-        lower.update(_without(monomial, d) for monomial in upper for d in set(monomial))
-    return [sorted(level) for level in levels]
-
-
-def _level(
-    level: Sequence[Monomial], index: Mapping[Monomial, int]
-) -> tuple[Positions, Positions]:
-    return (
-        np.array([index[m[:-1]] for m in level], dtype=np.intp),
-        np.array([m[-1] for m in level], dtype=np.intp),
-    )
-
-
-def _slope(
-    monomials: Sequence[Monomial], feature: int, index: Mapping[Monomial, int]
-) -> tuple[Positions, Positions, Array]:
-    columns = [j for j, monomial in enumerate(monomials) if feature in monomial]
-    quotients = [index[_without(monomials[j], feature)] for j in columns]
-    exponents = [monomials[j].count(feature) for j in columns]
-    return (
-        np.array(columns, dtype=np.intp),
-        np.array(quotients, dtype=np.intp),
-        np.array(exponents, dtype=np.float64),
-    )
-
-
-def _without(monomial: Monomial, feature: int) -> Monomial:
-    """The quotient by one feature."""
-    place = monomial.index(feature)
-    return monomial[:place] + monomial[place + 1 :]

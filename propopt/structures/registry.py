@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 
 from propopt.base.text import Reason
 from propopt.structures.boosters import is_passthrough, last_step
-from propopt.structures.boxes.boxes import Boxes, TreeSum
+from propopt.structures.boxes.boxes import TreeSum
 from propopt.structures.networks import Affine, Chain, Link, Network, Score
 from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.readers.fitted_networks import (
@@ -36,7 +36,6 @@ from propopt.structures.readers.pipelines import View, behind
 from propopt.structures.readers.tree_models import (
     SUMS,
     ModelSum,
-    read_boxes,
     read_trees,
     scale_of_target,
 )
@@ -88,26 +87,27 @@ def _in_units_of_target(model: Any) -> Network | None:
     return Chain(network, Affine(np.array([[slope]]), np.array([intercept])))
 
 
-def exact_boxes(model: Any, output: str, index: int | None, view: View) -> Boxes | None:
-    """The boxes of an output of a fitted model; None where it is no sum of trees."""
-    return read_boxes(model, TreeOutput(output, index), view)
-
-
 def exact_trees(
     model: Any, output: str, index: int | None, view: View
 ) -> TreeSum | None:
-    """The sum of trees that an output of a fitted model is; as :func:`exact_boxes`."""
+    """The sum of trees that an output of a fitted model is; None if it is none."""
     return read_trees(model, TreeOutput(output, index), view)
 
 
 def exact_products(
     model: Any, output: str, index: int | None, view: View
 ) -> SumOfProducts | Reason:
-    """An output of a fitted model as a sum of products of functions of columns."""
+    """An output of a fitted model as a sum of products of functions of columns.
+
+    They are boxes where it is a sum of trees.
+    """
     return _products(model, TreeOutput(output, index), view)
 
 
 def _products(model: Any, output: TreeOutput, view: View) -> SumOfProducts | Reason:
+    trees = read_trees(model, output, view)
+    if trees is not None:
+        return trees.boxes()
     if type(model) is Pipeline:
         model, view = _behind_columns(model, view)
     network = exact_network(model)
@@ -115,9 +115,6 @@ def _products(model: Any, output: TreeOutput, view: View) -> SumOfProducts | Rea
         return _of_network(model, network, output, view)
     if type(model) in SUMS:
         return _added(SUMS[type(model)](model, output, view), view)
-    boxes = read_boxes(model, output, view)
-    if boxes is not None:
-        return boxes.as_products()
     return Reason(why_unread(model, output, view))
 
 

@@ -36,6 +36,7 @@ from tree_cases import (
 
 import propopt as po
 from propopt.base.errors import InexactBoxesWarning
+from propopt.base.text import Reason
 from propopt.functions import outputs
 from propopt.functions.means import Checked
 from propopt.tables.frames import Labels
@@ -274,9 +275,9 @@ def test_other_functions_have_no_boxes():
 
 def test_trees_are_read_once_and_only_when_asked_for(monkeypatch):
     reads = []
-    real = outputs.exact_boxes
+    real = outputs.exact_products
     monkeypatch.setattr(
-        "propopt.functions.outputs.exact_boxes",
+        "propopt.functions.outputs.exact_products",
         lambda *args: reads.append(args) or real(*args),
     )
     function = po.wrap(RandomForestRegressor(2).fit(X, Y))
@@ -311,14 +312,14 @@ def test_a_leaf_with_another_value_is_found():
     leaf = np.flatnonzero(nodes["is_leaf"])[2]
     nodes["value"][leaf] += 1e-3
     with pytest.warns(InexactBoxesWarning, match=r"differs .* 0\.000\d* of the range"):
-        assert Checked.boxes_of(function).at(X, Labels()) is None
+        assert isinstance(Checked.boxes_of(function).at(X, Labels()), Reason)
 
 
 def test_the_margin_of_a_boosted_classifier_is_read_once(monkeypatch):
     model = GradientBoostingClassifier(n_estimators=3).fit(X, Y > 0)
-    read, own = [], outputs.exact_boxes
+    read, own = [], outputs.exact_products
     monkeypatch.setattr(
-        outputs, "exact_boxes", lambda *args: read.append(args[1]) or own(*args)
+        outputs, "exact_products", lambda *args: read.append(args[1]) or own(*args)
     )
     result = po.lime.limits(model, X[:1], data=X)
     assert result.source == "exact"

@@ -16,7 +16,7 @@ from sklearn.ensemble import (
 )
 
 import propopt as po
-from propopt.laws.data_law import BoxMeans, DataLaw, Reference
+from propopt.laws.data_law import DataLaw, Means, Reference
 
 
 N, D = 600, 13
@@ -118,7 +118,7 @@ def moved(boxes, law, rng):
             below, above = values[at[inner] - 1], values[at[inner]]
             part = rng.uniform(0.01, 0.99, int(inner.sum()))
             end[inner] = below + part * (above - below)
-    return replace(boxes, sets=replace(sets, low=ends[0], high=ends[1]))
+    return replace(boxes, factors=(replace(sets, low=ends[0], high=ends[1]),))
 
 
 @pytest.mark.parametrize(("name", "table"), CASES)
@@ -126,8 +126,8 @@ def test_moving_all_thresholds_between_values_changes_no_bit(name, table):
     boxes, law = fitted(name, table).boxes, DataLaw(Reference.of(table))
     other = moved(boxes, law, np.random.default_rng(1))
     assert (other.sets.low != boxes.sets.low).mean() > 0.3
-    expected = BoxMeans(boxes, law).of(table[:20])
-    got = BoxMeans(other, law).of(table[:20])
+    expected = Means(boxes, law).of(table[:20])
+    got = Means(other, law).of(table[:20])
     np.testing.assert_array_equal(got[0], expected[0])
     np.testing.assert_array_equal(got[1], expected[1])
 

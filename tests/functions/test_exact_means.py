@@ -11,15 +11,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from box_functions import BoxFunction
-from random_trees import random_tree, some_rows
+from random_trees import boxes_of_trees, random_tree, some_rows
 from scipy.stats import norm
 from sklearn.ensemble import GradientBoostingRegressor
 
 import propopt as po
 from propopt.base.errors import InexactBoxesWarning, InvalidInput, Refused
 from propopt.functions.means import ExactMean
-from propopt.laws.data_law import BoxMeans, DataLaw, Reference
-from propopt.structures.boxes.boxes import Boxes
+from propopt.laws.data_law import DataLaw, Means, Reference
 from propopt.structures.boxes.sets import Tree
 
 
@@ -27,22 +26,27 @@ D = 4
 RNG = np.random.default_rng(0)
 X = some_rows(RNG, 80, D, missing=0.0)
 TREES = tuple(random_tree(RNG, D, 4) for _ in range(5))
-BOXES = Boxes.of_trees(TREES, n_columns=D)
+BOXES = boxes_of_trees(TREES, n_columns=D)
 FUNCTION = BoxFunction(TREES, BOXES)
 
 
 def wrong(by):
     """The function, and boxes one of which is wrong by a number in row 7."""
-    alone = [replace(BOXES, base=0.0, values=v) for v in np.eye(len(BOXES.values))]
+    products = BOXES.products
+    units = np.eye(len(products.values))
+    alone = [
+        replace(BOXES, products=replace(products, base=0.0, values=v)) for v in units
+    ]
     inside = [n for n, box in enumerate(alone) if box.value(X[7:8])[0] > 0]
-    values = BOXES.values.copy()
+    values = products.values.copy()
     values[inside[0]] += by
-    return BoxFunction(TREES, replace(BOXES, values=values))
+    other = replace(products, values=values)
+    return BoxFunction(TREES, replace(BOXES, products=other))
 
 
 def test_the_data_law_is_exact_for_boxes():
     smooth = po.smoothed(FUNCTION, law="data", data=X)
-    means, attributions = BoxMeans(BOXES, DataLaw(Reference.of(X))).of(X)
+    means, attributions = Means(BOXES, DataLaw(Reference.of(X))).of(X)
     np.testing.assert_array_equal(smooth.value(X), means)
     np.testing.assert_array_equal(smooth.gradient(X), attributions)
     estimate = smooth.estimate(X)
@@ -95,7 +99,7 @@ def test_the_row_of_the_difference_is_named():
 
 def test_the_gaussian_law_is_exact_for_boxes():
     stump = Tree.of([0, -1, -1], [0.3, 0, 0], [1, 0, 0], [2, 0, 0], [0, 0, 2.0])
-    boxes = Boxes.of_trees([stump], n_columns=1)
+    boxes = boxes_of_trees([stump], n_columns=1)
     smooth = po.smoothed(BoxFunction((stump,), boxes), 0.5)
     points = np.linspace(-1, 1, 9)[:, None]
     z = (points - 0.3) / 0.5
@@ -129,7 +133,7 @@ def mixed():
     schema = po.TableSchema.of(table)
     codes = len(schema.columns[1].frequencies)
     trees = tuple(random_tree(rng, 3, 4, coded=(1,), n_codes=codes) for _ in range(4))
-    boxes = Boxes.of_trees(trees, n_columns=3, n_codes=(None, codes, None))
+    boxes = boxes_of_trees(trees, n_columns=3, n_codes=(None, codes, None))
     return BoxFunction(trees, boxes, schema), BoxFunction(trees, None, schema), table
 
 

@@ -20,6 +20,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 from sklearn.svm import SVC, SVR
+from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
 from propopt.functions.sampled_means import SampledMean
@@ -168,3 +169,59 @@ def test_explanations_by_the_data_law_have_an_exact_target():
     best = po.explain(FITTED["svr"], X, data=X, law="data")
     assert best.target.value == 0.0
     assert best.parameters["gradient"] == "exact (products)"
+
+
+# ---- under gaussian noise too
+
+
+NOISY = {
+    "svr": SVR(C=10.0),
+    "kernel ridge": KernelRidge(kernel="poly", degree=3, coef0=1.0),
+    "gaussian process": GaussianProcessRegressor(
+        ConstantKernel(3.0) * RBF(1.5), alpha=0.1, optimizer=None
+    ),
+    "poisson": PoissonRegressor(alpha=0.1),
+}
+
+
+@pytest.mark.parametrize("name", NOISY)
+def test_means_and_slopes_under_noise_are_those_of_quadrature(name):
+    """By 60 × 60 nodes of Gauss and Hermite, and values of the model alone."""
+    points, scale = X[["few", "many"]].to_numpy(), np.array([0.7, 0.4])
+    function = po.wrap(NOISY[name].fit(points, Y - Y.min()))
+    smooth = po.smoothed(function, scale)
+    assert smooth.gradient_method == "exact (products), gaussian law, scale=per feature"
+    nodes, weights = np.polynomial.hermite_e.hermegauss(60)
+    e = np.array(list(itertools.product(nodes, nodes)))
+    w = np.outer(weights, weights).ravel() / (2.0 * math.pi)
+    values, slopes = smooth.value(points[:5]), smooth.gradient(points[:5])
+    for n, x in enumerate(points[:5]):
+        f = function.value(x + scale * e)
+        size = w @ np.abs(f)
+        assert values[n] == pytest.approx(w @ f, rel=0.0, abs=1e-12 * size)
+        expected = (w * f) @ e / scale
+        np.testing.assert_allclose(slopes[n], expected, rtol=0, atol=1e-11 * size)
+    assert not smooth.gradient_error(points).any()
+
+
+def test_noise_on_splines_is_sampled():
+    """Their means are by quadrature, which may not settle."""
+    points = X[["few", "many"]].to_numpy()
+    model = make_pipeline(SplineTransformer(4), LinearRegression()).fit(points, Y)
+    assert "Stein" in po.smoothed(po.wrap(model), 0.5).gradient_method
+
+
+def test_sums_of_trees_and_kernels_are_exact_under_noise():
+    points = X[["few", "many"]].to_numpy()
+    tree = po.wrap(DecisionTreeRegressor(max_depth=4).fit(points, Y))
+    svr = po.wrap(SVR().fit(points, Y))
+    alone = [po.smoothed(function, 0.5) for function in (tree, svr)]
+    whole = po.smoothed(tree - 2.0 * svr, 0.5)
+    assert whole.estimate(points).source == "exact (products)"
+    for one, other in (
+        (whole.value, [f.value(points) for f in alone]),
+        (whole.gradient, [f.gradient(points) for f in alone]),
+    ):
+        expected = other[0] - 2.0 * other[1]
+        size = np.abs(other).max()
+        np.testing.assert_allclose(one(points), expected, rtol=0, atol=1e-12 * size)

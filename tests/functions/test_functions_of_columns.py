@@ -10,7 +10,7 @@ from propopt.base.errors import InvalidInput
 from propopt.base.text import Reason
 from propopt.functions import PAPER_FUNCTIONS
 from propopt.functions.formulas import Additive, Interactions, Multiplicative
-from propopt.functions.means import believed_products
+from propopt.functions.means import Checked
 from propopt.structures.products.normals import Normals
 from propopt.tables.frames import Labels
 
@@ -85,7 +85,7 @@ def test_functions_of_the_paper_are_sums_of_products(name):
         np.testing.assert_allclose(
             read.value(X[:, :d]), function.value(X[:, :d]), rtol=1e-12, atol=1e-12
         )
-    assert believed_products(function, X, Labels()).n_columns == 4
+    assert Checked.of(function, X.shape[1]).at(X, Labels()).n_columns == 4
 
 
 @pytest.mark.parametrize("name", PAPER_FUNCTIONS)

@@ -168,7 +168,7 @@ REASONS = [
         {},
         "layers of relu units",
     ),
-    (scaled(process(Matern(nu=1.5))), Y, {}, "a Matérn kernel"),
+    (scaled(process(Matern(nu=1.5))), Y, {}, "a Matérn 3/2 kernel"),
     (scaled(process(RationalQuadratic())), Y, {}, "a rational quadratic kernel"),
     (scaled(process(RBF() * DotProduct())), Y, {}, "multiplies a gaussian"),
     (scaled(SVR(kernel="sigmoid")), Y, {}, "a sigmoid kernel"),

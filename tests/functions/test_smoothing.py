@@ -15,6 +15,7 @@ import pytest
 from differentiated import central_differences
 from hypothesis import given
 from hypothesis import strategies as st
+from random_trees import boxes_of_trees
 from scipy.stats import norm
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestRegressor
@@ -29,8 +30,7 @@ from propopt.base.errors import InvalidInput, Refused
 from propopt.base.resources import Budget
 from propopt.functions import Power
 from propopt.functions.formulas import Exponential, LinearPlusSine
-from propopt.laws.data_law import BoxMeans, NoiseLaw
-from propopt.structures.boxes.boxes import Boxes
+from propopt.laws.data_law import Means, NoiseLaw
 from propopt.structures.boxes.sets import Tree
 
 
@@ -214,13 +214,25 @@ def mixed(rng):
 
 def test_categories_have_effects_and_get_no_noise(mixed):
     table, worth, model = mixed
-    smooth = po.smoothed(po.wrap(model, data=table), 0.5, n_samples=20)
+    called = po.wrap(model.predict, data=table)
+    smooth = po.smoothed(called, 0.5, n_samples=20)
     gradient = smooth.gradient(table)
     np.testing.assert_allclose(gradient["size"], 3.0)
     np.testing.assert_allclose(gradient["colour"], worth - worth.mean(), atol=1e-9)
     np.testing.assert_allclose(smooth.gradient_error(table), 0.0, atol=1e-9)
     assert not smooth.changes(table).perturbations[:, :, 1].any()
     assert "of a category" in smooth.gradient_method
+
+
+@pytest.mark.parametrize("law", [{"scale": 0.5}, {"law": "data"}])
+def test_codes_that_no_row_has_are_no_part_of_effects(mixed, law):
+    """Of a missing colour the encoder knows nothing: its factors are NaN there."""
+    table, worth, model = mixed
+    smooth = po.smoothed(po.wrap(model, data=table), data=table, **law)
+    assert smooth.estimate(table).source == "exact (products)"
+    gradient = smooth.gradient(table)
+    np.testing.assert_allclose(gradient["size"], 3.0, rtol=1e-12)
+    np.testing.assert_allclose(gradient["colour"], worth - worth.mean(), atol=1e-12)
 
 
 def test_effects_of_categories_are_averaged_over_the_noise(mixed):
@@ -267,9 +279,7 @@ def test_a_column_without_noise_stays_as_it_is(read):
 
 def test_without_noise_the_mean_of_boxes_is_their_value():
     step = Tree.of([0, -1, -1], [0, 0, 0], [1, -1, -1], [2, -1, -1], [0, 0, 1])
-    means = BoxMeans(
-        Boxes.of_trees([step], n_columns=1), NoiseLaw(np.zeros(1), (None,))
-    )
+    means = Means(boxes_of_trees([step], n_columns=1), NoiseLaw(np.zeros(1), (None,)))
     values, slopes = means.of(np.array([[-1.0], [0.0], [1e-300], [2.0]]))
     np.testing.assert_array_equal(values, [0.0, 0.0, 1.0, 1.0])
     np.testing.assert_array_equal(slopes, 0.0)

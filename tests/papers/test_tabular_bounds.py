@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from random_trees import boxes_of_trees
 
 from papers.lime.tabular_bounds import (
     paper_stability,
@@ -14,7 +15,6 @@ from propopt.base.errors import InvalidInput
 from propopt.lime.expectations import ExactLimits
 from propopt.lime.laws.binned_columns import BinnedColumn
 from propopt.lime.laws.tabular_law import TabularLaw
-from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.sets import Tree
 from propopt.structures.products.algebra import Pieces
 from propopt.structures.products.sums import SumOfProducts
@@ -43,7 +43,7 @@ def spike(n_columns, height, rest):
         right=[*range(n + 1, 2 * n + 1), *(-1,) * (n + 1)],
         value=[0.0] * n + [height] + [rest] * n,
     )
-    return Boxes.of_trees([tree], n_columns=n).as_products()
+    return boxes_of_trees([tree], n_columns=n)
 
 
 def size(limits):
@@ -70,7 +70,7 @@ def test_the_paper_s_stability_fails_for_two_columns_and_ours_holds():
         right=[2, -1, 4, -1, -1],
         value=[0, 1, 0, 1, -1],
     )
-    function = Boxes.of_trees([tree], n_columns=2).as_products()
+    function = boxes_of_trees([tree], n_columns=2)
     result = ExactLimits(function, law).of(point)
     assert size(result) == pytest.approx(2.987, abs=5e-4)
     assert paper_stability(2, 50.0, 200) == pytest.approx(2.843, abs=5e-4)
@@ -150,4 +150,4 @@ def _cell(place):
     tree = Tree.of(
         feature=feature, threshold=threshold, left=left, right=right, value=value
     )
-    return Boxes.of_trees([tree], n_columns=3).as_products()
+    return boxes_of_trees([tree], n_columns=3)

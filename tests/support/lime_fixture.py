@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from lime_golden import GOLDEN as _GOLDEN
 from lime_golden import POINT, WIDTHS, golden_law, normal_equations, quadrature
+from random_trees import boxes_of_trees
 
 from propopt.base.arrays import Array
 from propopt.lime.laws.binned_columns import BinnedColumn
 from propopt.lime.laws.tabular_law import TabularLaw
-from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.sets import Tree
 from propopt.structures.products.families import Powers
 from propopt.structures.products.sums import SumOfProducts
@@ -50,7 +50,7 @@ def _box() -> SumOfProducts:
         right=[4, 3, -1, -1, -1],
         value=[0, 0, 0, 1, 0],
     )
-    return Boxes.of_trees([tree], n_columns=3).as_products()
+    return boxes_of_trees([tree], n_columns=3)
 
 
 FUNCTIONS = {name: f() for name, (f, _) in _GOLDEN.items()} | {"box": _box()}

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from propopt.structures.boxes.boxes import DOUBLE_TOLERANCE, TreeSum
 from propopt.structures.boxes.sets import Tree
+
+
+def boxes_of_trees(
+    trees, base=0.0, *, n_columns, n_codes=None, tolerance=DOUBLE_TOLERANCE
+):
+    """The sum of trees as boxes; columns have so many codes, or are numbers."""
+    codes = (None,) * n_columns if n_codes is None else tuple(n_codes)
+    return TreeSum(tuple(trees), base, codes, tolerance).boxes()
 
 
 def random_tree(rng, n_features, depth, *, coded=(), n_codes=4, at=(-1.5, 1.5)):

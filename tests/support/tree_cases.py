@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 
 import propopt as po
-from propopt.structures.boxes.boxes import DOUBLE_TOLERANCE, SINGLE_TOLERANCE
+from propopt.structures.boxes.boxes import DOUBLE_TOLERANCE, SINGLE_TOLERANCE, Boxes
 from propopt.structures.readers.pipelines import View
-from propopt.structures.registry import exact_boxes
+from propopt.structures.registry import exact_products
 
 
 N = 400
@@ -73,7 +73,8 @@ def boxes_of(model, output="value", index=None, data=X):
         view = View.of_schema(po.TableSchema.of(data))
     else:
         view = View.of_numbers(data.shape[1], lambda points: points)
-    return exact_boxes(model, output, index, view)
+    read = exact_products(model, output, index, view)
+    return read if isinstance(read, Boxes) else None
 
 
 def agrees(boxes, truth, data=X, tolerance=EXACT) -> None:

@@ -22,7 +22,7 @@ from propopt.explaining.explainers.baseline import (
     WordsFound,
 )
 from propopt.functions import Function
-from propopt.functions.means import Checked, believed_products
+from propopt.functions.means import Checked
 from propopt.functions.texts import DocumentFunction
 from propopt.laws import perturbations
 from propopt.lime.text.text_reading import checked_subsets
@@ -404,10 +404,6 @@ _ROWS = 64
 """Points from one move of the progress bar to the next."""
 
 
-_ReadAs: TypeAlias = Boxes | SumOfProducts
-"""What Shapley values are counted of: of trees they are found faster."""
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ExactShap(Baseline):
     """Exact Shapley values of models that are read as sums of products.
@@ -461,7 +457,7 @@ class ExactShap(Baseline):
 
     background: Background = 100
     # what was counted of the last function and background, while these are asked
-    _last: ClassVar[list[tuple[Function, _ReadAs, BoxShapley | ProductShapley]]]
+    _last: ClassVar[list[tuple[Function, SumOfProducts, BoxShapley | ProductShapley]]]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "background", read_background(self.background))
@@ -514,7 +510,7 @@ class ExactShap(Baseline):
         return Findings(attributions=phi, base_value=base, prediction=total)
 
     def _counted(
-        self, function: Function, read: _ReadAs, background: Points
+        self, function: Function, read: SumOfProducts, background: Points
     ) -> BoxShapley | ProductShapley:
         """Counted anew where the function, what it is or the rows are others."""
         for known, before, last in self._last:
@@ -530,13 +526,11 @@ class ExactShap(Baseline):
         self._last[:] = [(function, read, exact)]
         return exact
 
-    def _read(self, request: Request) -> _ReadAs | Reason:
+    def _read(self, request: Request) -> SumOfProducts | Reason:
         """What the function is, compared with it at the rows."""
-        function = request.function
-        read = believed_products(function, request.points, request.labels)
-        if isinstance(read, Reason):
-            return Reason(f"{read.reason}; {_OF_ANY}")
-        return read if function.boxes is None else function.boxes
+        checked = Checked.of(request.function, request.points.shape[1])
+        read = checked.at(request.points, request.labels)
+        return Reason(f"{read.reason}; {_OF_ANY}") if isinstance(read, Reason) else read
 
 
 @final
@@ -592,11 +586,11 @@ class TreeShap(ExactShap):
 
     method: ClassVar[str] = "tree_shap"
 
-    def _read(self, request: Request) -> _ReadAs | Reason:
+    def _read(self, request: Request) -> SumOfProducts | Reason:
         """Its trees, and nothing else."""
         function = request.function
         boxes = Checked.boxes_of(function).at(request.points, request.labels)
-        if boxes is not None:
+        if isinstance(boxes, SumOfProducts):
             return boxes
         return Reason(
             f"{function!r} is not read as a sum of trees; of a boosted classifier "

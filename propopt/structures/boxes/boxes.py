@@ -14,10 +14,10 @@ kinds of them are different, however many rows there are.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, final
+from typing import Any, Final, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,128 +42,62 @@ SINGLE_TOLERANCE: Final = 2e-5
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class Boxes:
+class Boxes(SumOfProducts):
     """f(x) = base + Σ_l v_l Π_{u in path l} 1[x_j(u) ∈ A_u]: a sum of boxes.
 
-    Each set A_u is of one column, and a path has one set of a column at most. So the
-    mean of f under independent columns, and any contrast in one column, are sums of
-    products of measures of the sets: nothing is sampled.
+    The sum of products whose factors are sets, of which a path has one of a column at
+    most. Sets are told apart and merged, and values are found by their bits.
     """
-
-    base: float  # what is added to all boxes
-    values: Array  # (L,): v, of the leaves
-    paths: Positions  # (L, K): the sets of each box, padded with −1 at the end
-    sets: Sets  # the different sets
-    n_columns: int  # D, the number of columns of the table
-    # how far the boxes may be from the model, over the range of f
-    tolerance: float = DOUBLE_TOLERANCE
-
-    @classmethod
-    def of_trees(
-        cls,
-        trees: Sequence[Tree],
-        base: float = 0.0,
-        *,
-        n_columns: int,
-        n_codes: Sequence[int | None] | None = None,
-        tolerance: float = DOUBLE_TOLERANCE,
-    ) -> Boxes:
-        """The sum of trees; columns have so many codes, or are numbers."""
-        codes = (None,) * n_columns if n_codes is None else n_codes
-        leaf, sets, values = leaf_sets(trees, codes)
-        paths = padded_paths(leaf, np.arange(len(sets)), len(values))
-        return cls(base, values, paths, sets, n_columns, tolerance).merged()
 
     def __repr__(self) -> str:
         return (
-            f"{type(self).__name__}({len(self.values)} boxes of {len(self.sets)} sets "
-            f"in {self.n_columns} columns)"
+            f"{type(self).__name__}({len(self.products.values)} boxes of "
+            f"{self.n_factors} sets in {self.n_columns} columns)"
         )
 
-    def __add__(self, other: object) -> Boxes:
-        if isinstance(other, int | float | np.integer | np.floating):
-            return replace(self, base=self.base + float(other))
-        if not isinstance(other, Boxes) or other.n_columns != self.n_columns:
-            return NotImplemented
-        return Boxes.sum_of([self, other])
-
-    __radd__ = __add__
-
-    def __mul__(self, weight: object) -> Boxes:
-        if not isinstance(weight, int | float | np.integer | np.floating):
-            return NotImplemented
-        number = float(weight)
-        return replace(self, base=number * self.base, values=number * self.values)
-
-    __rmul__ = __mul__
-    __array_ufunc__ = None  # numbers of NumPy multiply from the left too
-
-    def scaled(self, weight: float) -> Boxes:
-        """``weight`` · f."""
-        return self * weight
-
-    @classmethod
-    def sum_of(cls, parts: Sequence[Boxes]) -> Boxes:
-        """The sum of several, at least one, of the same number of columns."""
-        whole = Products.sum_of([part.products for part in parts])
-        return Boxes(
-            whole.base,
-            whole.values,
-            whole.paths,
-            Sets.concatenate([part.sets for part in parts]),
-            whole.n_columns,
-            max(part.tolerance for part in parts),
-        ).merged()
-
-    @property
-    def products(self) -> Products:
-        """What f is of the measures of its sets."""
-        column = self.sets.column
-        return Products(self.base, self.values, self.paths, column, self.n_columns)
-
-    def as_products(self) -> SumOfProducts:
-        """The same function, its factors the indicators of its sets."""
-        return SumOfProducts(self.products, (self.sets,), self.tolerance)
-
-    @property
-    def columns(self) -> Positions:
-        """The columns that f depends on, increasing."""
-        return self.products.columns
+    @cached_property
+    def sets(self) -> Sets:
+        """The sets, each once where boxes are merged."""
+        return Sets.concatenate(cast("Sequence[Sets]", self.factors))
 
     def value(self, points: Points) -> Values:
-        """Values of f at points: sums over the boxes that each is in.
-
-        points (N, D), gives (N,).
-        """
+        """Values of f at points (N, D): sums over the boxes that each is in."""
         values = np.empty(len(points))
-        for rows in AT_ONCE.blocks(len(points), max(1, 8 * len(self.sets))):
-            inside = self.sets.contain(points[rows])
-            values[rows] = self._values_inside(inside)
+        for rows in AT_ONCE.blocks(len(points), max(1, 8 * self.n_factors)):
+            values[rows] = self._values_inside(self.sets.contain(points[rows]))
         return values
-
-    def terms(self, points: Points) -> Values:
-        """|base| + Σ_l |v_l| of the boxes around each point: what rounding is of."""
-        whole = replace(self, base=abs(self.base), values=np.abs(self.values))
-        return whole.value(points)
 
     def _values_inside(self, inside: np.ndarray) -> Values:
         """Sums over boxes all of whose sets hold a point, from (U, n) truths."""
-        n_points = inside.shape[1]
+        products, n_points = self.products, inside.shape[1]
         # eight points in a byte; the last row is for no set
         packed = np.packbits(inside, axis=1)
         packed = np.concatenate([packed, np.full((1, packed.shape[1]), 255, np.uint8)])
-        total = np.full(n_points, self.base)
-        for some in AT_ONCE.blocks(len(self.values), 16 * n_points):
-            held = np.bitwise_and.reduce(packed[self.paths[some]], axis=1)
+        total = np.full(n_points, products.base)
+        for some in AT_ONCE.blocks(len(products.values), 16 * n_points):
+            held = np.bitwise_and.reduce(packed[products.paths[some]], axis=1)
             held = np.unpackbits(held, axis=1, count=n_points)
-            total += self.values[some] @ held
+            total += products.values[some] @ held
         return total
 
     def merged(self) -> Boxes:
-        """With each set once, and no box that is empty."""
-        sets, indices = self.sets.unique()
-        merged = self.products.with_factors(indices, self.sets.empty, sets.column)
-        return replace(self, sets=sets, values=merged.values, paths=merged.paths)
+        """With each set once but those that hold everything, and no empty box."""
+        sets, place = self.sets.unique()
+        place = np.where(sets.full[place], -1, place)
+        products = self.products.with_factors(place, self.sets.empty, sets.column)
+        return Boxes(products, (sets,), self.tolerance)
+
+    def told_apart(self, by: Callable[[int, Sets], Sets]) -> Boxes:
+        """The same with sets of a column as ``by`` has them; equal boxes are one."""
+        ends = ("low", "high", "missing", "group")
+        fields = {name: getattr(self.sets, name).copy() for name in ends}
+        for j in np.unique(self.sets.column).tolist():
+            own = np.flatnonzero(self.sets.column == j)
+            told = by(j, self.sets.take(own))
+            for name in ends:
+                fields[name][own] = getattr(told, name)
+        merged = replace(self, factors=(replace(self.sets, **fields),)).merged()
+        return replace(merged, products=merged.products.collected())
 
 
 # ---- Shapley values of sums of boxes, exactly: every order of the columns, every row
@@ -193,7 +127,7 @@ class BoxShapley:
     @classmethod
     def of(cls, boxes: Boxes, background: Points) -> BoxShapley:
         """Against background rows (B, D)."""
-        n_sets = boxes.paths.shape[1]
+        n_sets = boxes.products.paths.shape[1]
         if n_sets > MOST_SETS:
             raise Refused(
                 f"a path asks for {n_sets} columns, and Shapley values are counted "
@@ -214,7 +148,7 @@ class BoxShapley:
     def _blocks(self) -> list[slice]:
         # whoever is asked: they fix the order of sums
         each = 16 * max(len(self.background), 1)
-        return list(AT_ONCE.blocks(len(self.boxes.values), each))
+        return list(AT_ONCE.blocks(len(self.boxes.products.values), each))
 
     @cached_property
     def _counted(self) -> list[_Leaves]:
@@ -252,13 +186,13 @@ class _Leaves:
 
     @classmethod
     def of(cls, boxes: Boxes, some: slice, background: Points) -> _Leaves:
-        paths = boxes.paths[some]
+        paths = boxes.products.paths[some]
         used, place = np.unique(paths, return_inverse=True)
         n_padding = int(used.size > 0 and used[0] < 0)
         own = cls(
             sets=boxes.sets.take(used[n_padding:]),
             paths=place.reshape(paths.shape) - n_padding,  # -1 where there is none
-            values=boxes.values[some],
+            values=boxes.products.values[some],
             n_columns=boxes.n_columns,
             leaf=np.zeros(0, np.uint32),
             pattern=np.zeros(0, _word(paths.shape[1])),
@@ -367,13 +301,10 @@ class TreeSum:
 
     def boxes(self) -> Boxes:
         """The sum of boxes that it is."""
-        return Boxes.of_trees(
-            self.trees,
-            self.base,
-            n_columns=len(self.n_codes),
-            n_codes=self.n_codes,
-            tolerance=self.tolerance,
-        )
+        leaf, sets, values = self.leaves()
+        paths = padded_paths(leaf, np.arange(len(sets)), len(values))
+        products = Products(self.base, values, paths, sets.column, len(self.n_codes))
+        return Boxes(products, (sets,), self.tolerance).merged()
 
     def leaves(self) -> LeafSets:
         """The sets that lead to the leaves of its trees."""

@@ -83,6 +83,12 @@ class Sets:
         empty[self.coded] = ~self.members[self.group[self.coded]].any(axis=1)
         return empty
 
+    @property
+    def full(self) -> Truths:
+        """Which hold every number, and missing ones too, shape (U,)."""
+        whole = (self.low == -np.inf) & (self.high == np.inf) & self.missing
+        return np.asarray(whole & ~self.coded)
+
     def take(self, chosen: Positions | Truths) -> Sets:
         """Those that are chosen, in that order; they share their members."""
         return Sets(

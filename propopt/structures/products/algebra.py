@@ -22,43 +22,11 @@ from propopt.structures.products.normals import Normals
 
 @final
 @dataclass(frozen=True, eq=False)
-class Measures:
-    """Probability P_u and contrast R_u of U sets at N rows.
-
-    P_u = law[stop_u] − law[start_u] + law[missing_u], and R_u likewise: of runs of the
-    values of a column the entries are cumulative sums. Entry 0 of both tables is 0.
-    """
-
-    law: Array  # (C, N): the tables
-    contrast: Array  # shape (C, N)
-    start: Positions  # (U,): entries; 0 for nothing
-    stop: Positions  # shape (U,)
-    missing: Positions  # shape (U,)
-
-    def of(self, sets: Positions) -> tuple[Array, Array]:
-        """P and R of some of the sets, (u, N) each."""
-        start, stop = self.start[sets], self.stop[sets]
-        P = self.law[stop] - self.law[start]
-        R = self.contrast[stop] - self.contrast[start]
-        entries = self.missing[sets]
-        with_missing = np.flatnonzero(entries)
-        if len(with_missing) > 0:
-            P[with_missing] += self.law[entries[with_missing]]
-            R[with_missing] += self.contrast[entries[with_missing]]
-        return P, R
-
-
-@final
-@dataclass(frozen=True, eq=False)
 class SetMeasures:
-    """Probability P_u and contrast R_u of U sets at N rows, each known by itself."""
+    """Means P_u and contrasts R_u of U factors at N rows; of sets probabilities."""
 
     law: Array  # (U, N): P
     contrast: Array  # (U, N): R
-
-    def of(self, sets: Positions) -> tuple[Array, Array]:
-        """P and R of some of the sets, (u, N) each."""
-        return self.law[sets], self.contrast[sets]
 
 
 # ---- Paths: which factors each product has, as a padded table
@@ -187,9 +155,7 @@ class Products:
         """How many factors each product has, (L,)."""
         return np.asarray((self.paths >= 0).sum(axis=1))
 
-    def contrasts(
-        self, measures: Measures | SetMeasures
-    ) -> tuple[Values, Attributions]:
+    def contrasts(self, measures: SetMeasures) -> tuple[Values, Attributions]:
         """The sum (N,), and with R in place of P in each column in turn (N, D).
 
         By products of all factors before and of all behind, so nothing is divided.
@@ -200,10 +166,12 @@ class Products:
         total = np.full(n_points, self.base + self._constant, kind)
         attributions = np.zeros((self.n_columns, n_points), kind)
         for lot in self.lots:
-            P, R = measures.of(lot.factors)
-            others, product = _products_of_others(P, lot.paths)
+            others, product = _products_of_others(
+                measures.law.take(lot.factors, 0), lot.paths
+            )
             total += (lot.sums @ product)[0]
-            attributions += lot.by_column @ ((lot.scatter @ others) * R)
+            pulls = (lot.scatter @ others) * measures.contrast.take(lot.factors, 0)
+            attributions += lot.by_column @ pulls
         return total, np.ascontiguousarray(attributions.T)
 
     def sums(self, P: Array) -> Values:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final, Protocol, Self, TypeAlias, final
+from typing import Final, Protocol, Self, TypeAlias, final, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,14 @@ class Factors(Protocol):
         """
 
 
+@runtime_checkable
+class ClosedFactors(Factors, Protocol):
+    """Those whose means under normals have slopes in closed form."""
+
+    def slopes_under(self, normals: Normals, /) -> Array:
+        """∂ E g_u(V) / ∂ mean for normals V of shape S that have no ends, (U, S)."""
+
+
 # ---- Gaussian bumps of one column: the factors of gaussian kernels
 
 
@@ -86,6 +94,12 @@ class Bumps:
             np.log(narrow / normals.sd) + apart + log_mass(*ends) - normals.log_mass
         )
         return np.asarray(np.exp(np.minimum(log_mean, 0.0)))
+
+    def slopes_under(self, normals: Normals) -> Array:
+        """−(μ − c)/(γ² + σ²) E g."""
+        center, width = self._for(len(normals.shape))
+        pull = (center - normals.mean) / (width**2 + normals.sd**2)
+        return np.asarray(pull * self.under(normals))
 
     def _for(self, ndim: int) -> tuple[Array, Array]:
         """Centers and widths, (U, 1, ..., 1)."""
@@ -227,6 +241,10 @@ class Exponentials:
         peak = rate * (normals.mean - center) + 0.5 * shift**2
         return np.asarray(np.exp(peak + log_mass(low, high) - normals.log_mass))
 
+    def slopes_under(self, normals: Normals) -> Array:
+        """Rate · E g."""
+        return self._for(len(normals.shape))[0] * self.under(normals)
+
     def _for(self, ndim: int) -> tuple[Array, Array]:
         """Rates and centers, (U, 1, ..., 1)."""
         shape = (-1, *(1,) * ndim)
@@ -241,7 +259,7 @@ class Exponentials:
 class Imputed:
     """Other factors, which are ``missing`` of NaN, as behind an imputer."""
 
-    factors: Factors
+    factors: ClosedFactors
     missing: Array  # (U,): the values of NaN
 
     @property
@@ -264,6 +282,9 @@ class Imputed:
     def under(self, normals: Normals) -> Array:
         """Means, (U, S): a normal is never missing."""
         return self.factors.under(normals)
+
+    def slopes_under(self, normals: Normals) -> Array:
+        return self.factors.slopes_under(normals)
 
 
 # ---- Powers of one column: the factors of linear functions and of polynomials
@@ -317,6 +338,12 @@ class Powers:
             means[u] = np.einsum("...q,...q->...", (x - self.center[u]) ** k, weights)
         return means
 
+    def slopes_under(self, normals: Normals) -> Array:
+        """Means of k (V − center)^(k − 1)."""
+        k = self.degree.reshape(-1, *(1,) * len(normals.shape))
+        lower = replace(self, degree=np.maximum(self.degree - 1, 1))
+        return np.where(k == 1, 1.0, k * lower.under(normals))
+
 
 # ---- Functions of one column that are a number for each code, or for listed values
 
@@ -355,6 +382,9 @@ class Tables:
         """Means, (U, S): single values have no share of a normal."""
         shape = (-1, *(1,) * len(normals.shape))
         return np.broadcast_to(self.other.reshape(shape), (len(self), *normals.shape))
+
+    def slopes_under(self, normals: Normals) -> Array:
+        return np.zeros((len(self), *normals.shape))
 
     @property
     def whole(self) -> Array:

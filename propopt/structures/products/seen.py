@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from typing import TypeAlias, final
 
 import numpy as np
@@ -13,6 +12,7 @@ from propopt.base.arrays import Array, Positions, Truths
 from propopt.structures.products.algebra import Products, padded_paths
 from propopt.structures.products.families import (
     Bumps,
+    ClosedFactors,
     CurveRule,
     Curves,
     Exponentials,
@@ -115,7 +115,7 @@ class Joint:
 
 def _of_x(
     factors: Factors, column: Positions, slope: Array, center: Array
-) -> tuple[Factors, Array]:
+) -> tuple[ClosedFactors, Array]:
     """g(s (x − c)) as a multiple of a function of x of the same family."""
     ones = np.ones(len(column))
     match factors:
@@ -141,6 +141,10 @@ def _each_at(factors: Factors, values: Array) -> Array:
 # ---- Sums of products of what a model sees, by the columns of the table
 
 
+_Part: TypeAlias = tuple[Sequence[Factors], Positions, Positions]
+"""Families of new factors, and, entry by entry, a product and its factor among them."""
+
+
 def by_table(
     function: SumOfProducts, seen: Sequence[SeenColumn], n_columns: int
 ) -> SumOfProducts:
@@ -150,167 +154,119 @@ def by_table(
 
     seen (M,).
     """
-    entries = _Entries.of(function, seen)
-    pulled = _Pulled(function, seen, entries)
-    pulled.put_lines(entries.is_line & ~entries.is_joint)
-    if entries.is_joint.any():
-        pulled.put_joint(entries.is_joint)
-    listed = ~entries.is_line & ~entries.is_joint
-    for j in np.unique(entries.column[listed]).tolist():
-        pulled.put_listed(listed & (entries.column == j))
-    return pulled.whole(n_columns)
+    old = function.products
+    product, place = np.nonzero(old.paths >= 0)  # entries: factors, product by product
+    factor = old.paths[product, place]
+    k = old.column[factor]
+    column = np.array([each.column for each in seen], np.intp)[k]
+    is_line = np.array([isinstance(each, Line) for each in seen], bool)[k]
+    is_bent = np.array([isinstance(each, Bent) for each in seen], bool)[k]
+    is_joint = _are_joint(product, column, is_line, is_bent)
+    alone, listed = is_line & ~is_joint, ~is_line & ~is_joint
+    multiple = np.ones(len(old.values))
+    parts = [
+        _lines(function, seen, product[alone], factor[alone], multiple),
+        _joint(function, seen, product[is_joint], column[is_joint], factor[is_joint]),
+    ]
+    for j in np.unique(column[listed]).tolist():
+        own = listed & (column == j)
+        parts.append(_listed(function, seen, product[own], j, factor[own]))
+    families = [family for part in parts for family in part[0]]
+    starts = np.cumsum([0, *(sum(map(len, part[0])) for part in parts)])
+    product = np.concatenate([part[1] for part in parts])
+    factor = np.concatenate([p[2] + n for p, n in zip(parts, starts, strict=False)])
+    order = np.argsort(product, kind="stable")
+    products = Products(
+        old.base,
+        old.values * multiple,
+        padded_paths(product[order], factor[order], len(old.values)),
+        np.concatenate([np.zeros(0, np.intp), *(own.column for own in families)]),
+        n_columns,
+    )
+    return SumOfProducts(products, tuple(families), function.tolerance)
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class _Entries:
-    """Factors of products, one after the other: E of them."""
-
-    product: Positions  # (E,): positions; products are not decreasing
-    factor: Positions  # shape (E,)
-    column: Positions  # (E,): the column of the table
-    is_line: Truths  # (E,): whether it is seen as a line, and whether it is bent
-    is_bent: Truths  # shape (E,)
-
-    @classmethod
-    def of(cls, function: SumOfProducts, seen: Sequence[SeenColumn]) -> _Entries:
-        """All, in the order of products."""
-        paths = function.products.paths
-        product, place = np.nonzero(paths >= 0)
-        factor = paths[product, place]
-        k = function.products.column[factor]
-        column = np.array([each.column for each in seen], np.intp)
-        lines = np.array([isinstance(each, Line) for each in seen], bool)
-        bent = np.array([isinstance(each, Bent) for each in seen], bool)
-        return cls(product, factor, column[k], lines[k], bent[k])
-
-    @cached_property
-    def is_joint(self) -> Truths:
-        """Which are bent, or of a column that their product has again, as a line."""
-        pairs = np.stack([self.product, self.column])
-        _, place, counts = np.unique(
-            pairs, axis=1, return_inverse=True, return_counts=True
-        )
-        place = place.ravel()
-        n = len(counts)
-        lines = np.bincount(place, self.is_line, minlength=n) > 0
-        bent = np.bincount(place, self.is_bent, minlength=n) > 0
-        return (bent | (lines & (counts > 1)))[place]
+def _are_joint(
+    product: Positions, column: Positions, is_line: Truths, is_bent: Truths
+) -> Truths:
+    """Which are bent, or of a column that their product has again, as a line."""
+    pairs = np.stack([product, column])
+    _, place, counts = np.unique(pairs, axis=1, return_inverse=True, return_counts=True)
+    place, n = place.ravel(), len(counts)
+    lines = np.bincount(place, is_line, minlength=n) > 0
+    bent = np.bincount(place, is_bent, minlength=n) > 0
+    return np.asarray((bent | (lines & (counts > 1)))[place])
 
 
-@final
-@dataclass(eq=False)
-class _Pulled:
-    """What has been made so far."""
+def _lines(
+    function: SumOfProducts,
+    seen: Sequence[SeenColumn],
+    product: Positions,
+    factor: Positions,
+    multiple: Array,  # (L,): times what is left over
+) -> _Part:
+    """Factors of columns that are seen as lines, each a factor of the column itself."""
+    no_line = Line(-1, np.nan, np.nan)
+    lines = [each if isinstance(each, Line) else no_line for each in seen]
+    table = np.array(
+        [(own.column, own.slope, own.center, own.missing) for own in lines]
+    )
+    numbers, place = np.unique(factor, return_inverse=True)
+    families, multiples = list[Factors](), [np.zeros(0)]
+    for _, chosen in function.chosen(numbers):
+        column, slope, center, missing = np.ascontiguousarray(table[chosen.column].T)
+        moved, times = _of_x(chosen, column.astype(np.intp), slope, center)
+        if not np.isnan(missing).all():
+            moved = Imputed(moved, _each_at(chosen, missing) / times)
+        families.append(moved)
+        multiples.append(times)
+    np.multiply.at(multiple, product, np.concatenate(multiples)[place])
+    return families, product, place
 
-    function: SumOfProducts  # of what is seen
-    seen: Sequence[SeenColumn]  # how
-    entries: _Entries  # factors of its products
-    families: list[Factors] = field(default_factory=list)
-    product: list[Positions] = field(default_factory=list)
-    factor: list[Positions] = field(default_factory=list)
-    n_factors: int = 0
 
-    def __post_init__(self) -> None:
-        self.multiple = np.ones(len(self.function.products.values))
+def _joint(
+    function: SumOfProducts,
+    seen: Sequence[SeenColumn],
+    product: Positions,
+    column: Positions,
+    factor: Positions,
+) -> _Part:
+    """One curve for all factors of a column that are in one product."""
+    runs: dict[tuple[int, int], list[tuple[Factors, SeenColumn]]] = {}
+    for key, number in zip(
+        zip(product.tolist(), column.tolist(), strict=True), factor, strict=True
+    ):
+        ((_, own),) = function.chosen(np.array([number]))
+        how = seen[int(function.products.column[number])]
+        runs.setdefault(key, []).append((own, how))
+    rules = tuple(Joint(tuple(run)) for run in runs.values())
+    pairs = np.array(list(runs), np.intp).reshape(-1, 2)
+    curves = Curves(pairs[:, 1], rules, tuple(rule.knots for rule in rules))
+    return [curves] if rules else [], pairs[:, 0], np.arange(len(rules))
 
-    def put_lines(self, among: Truths) -> None:
-        """Factors of columns that are seen as lines."""
-        no_line = Line(-1, np.nan, np.nan)
-        lines = [each if isinstance(each, Line) else no_line for each in self.seen]
-        table = [(own.column, own.slope, own.center, own.missing) for own in lines]
-        used = np.isin(np.arange(self.function.n_factors), self.entries.factor[among])
-        place = np.full(self.function.n_factors, -1)
-        multiples = np.ones(self.function.n_factors)
-        start = 0
-        for family in self.function.factors:
-            own = np.flatnonzero(used[start : start + len(family)])
-            if len(own) > 0:
-                chosen = family.take(own)
-                rows = np.array(table)[chosen.column]
-                column, slope, center, missing = np.ascontiguousarray(rows.T)
-                moved, multiple = _of_x(chosen, column.astype(np.intp), slope, center)
-                if not np.isnan(missing).all():
-                    moved = Imputed(moved, _each_at(chosen, missing) / multiple)
-                multiples[own + start] = multiple
-                place[own + start] = self._add(moved)
-            start += len(family)
-        product, factor = self.entries.product[among], self.entries.factor[among]
-        self.product.append(product)
-        self.factor.append(place[factor])
-        np.multiply.at(self.multiple, product, multiples[factor])
 
-    def put_joint(self, among: Truths) -> None:
-        """One curve for all factors of a column that are in one product."""
-        runs: dict[tuple[int, int], list[int]] = {}
-        e = self.entries
-        for product, column, factor in zip(
-            e.product[among], e.column[among], e.factor[among], strict=True
-        ):
-            runs.setdefault((int(product), int(column)), []).append(int(factor))
-        rules = tuple(Joint(tuple(map(self._part, run))) for run in runs.values())
-        columns = np.array([column for _, column in runs], np.intp)
-        self.product.append(np.array([product for product, _ in runs], np.intp))
-        knots = tuple(rule.knots for rule in rules)
-        self.factor.append(self._add(Curves(columns, rules, knots)))
-
-    def _part(self, number: int) -> tuple[Factors, SeenColumn]:
-        """A factor alone, and how its column is seen."""
-        k = int(self.function.products.column[number])
-        for numbers, factors in self.function.of_column(k):
-            place = np.flatnonzero(numbers == number)
-            if len(place) > 0:
-                return factors.take(place), self.seen[k]
-        raise KeyError(number)
-
-    def put_listed(self, among: Truths) -> None:
-        """Factors of one column of which values are listed; one for each product."""
-        j = self.entries.column[among][0]
-        product, factor = self.entries.product[among], self.entries.factor[among]
-        numbers, place = np.unique(factor, return_inverse=True)
-        keys, entries = self._tabled(numbers)
-        starts = np.flatnonzero(np.diff(product, prepend=-1))
-        if len(starts) < len(product):
-            entries = np.multiply.reduceat(entries[place], starts, axis=0)
-            place = np.arange(len(starts))
-        column = np.full(len(entries), j, np.intp)
-        family = Tables(column, keys, entries[:, :-2], entries[:, -2], entries[:, -1])
-        self.product.append(product[starts])
-        self.factor.append(self._add(family)[place])
-
-    def _tabled(self, numbers: Positions) -> tuple[Array, Array]:
-        """Keys (K,), and the values of some factors of one column on them."""
-        column = self.function.products.column[numbers]
-        listed = {k: self.seen[k] for k in np.unique(column).tolist()}
-        known = {k: each for k, each in listed.items() if isinstance(each, Listed)}
-        keys = np.unique(np.concatenate([each.keys for each in known.values()]))
-        entries = np.empty((len(numbers), len(keys) + 2))
-        place = np.full(self.function.n_factors, -1)
-        place[numbers] = np.arange(len(numbers))
-        for k, each in known.items():
-            for own, factors in self.function.of_column(k):
-                used = place[own] >= 0
-                entries[place[own[used]]] = factors.take(used).at(each.on(keys))
-        return keys, entries
-
-    def _add(self, family: Factors) -> Positions:
-        """The numbers of its factors, behind all others."""
-        numbers = self.n_factors + np.arange(len(family))
-        self.families.append(family)
-        self.n_factors += len(family)
-        return numbers
-
-    def whole(self, n_columns: int) -> SumOfProducts:
-        """The function of the columns of the table."""
-        old = self.function.products
-        product, factor = np.concatenate(self.product), np.concatenate(self.factor)
-        order = np.argsort(product, kind="stable")
-        column = [np.zeros(0, np.intp), *(family.column for family in self.families)]
-        products = Products(
-            old.base,
-            old.values * self.multiple,
-            padded_paths(product[order], factor[order], len(old.values)),
-            np.concatenate(column),
-            n_columns,
-        )
-        return SumOfProducts(products, tuple(self.families), self.function.tolerance)
+def _listed(
+    function: SumOfProducts,
+    seen: Sequence[SeenColumn],
+    product: Positions,
+    column: int,
+    factor: Positions,
+) -> _Part:
+    """Factors of one column of which values are listed; one for each product."""
+    numbers, place = np.unique(factor, return_inverse=True)
+    of = function.products.column[numbers]
+    known = {
+        k: each for k in np.unique(of).tolist() if isinstance(each := seen[k], Listed)
+    }
+    keys = np.unique(np.concatenate([each.keys for each in known.values()]))
+    entries = np.empty((len(numbers), len(keys) + 2))
+    for k, each in known.items():
+        for own, factors in function.chosen(numbers[of == k]):
+            entries[np.searchsorted(numbers, own)] = factors.at(each.on(keys))
+    starts = np.flatnonzero(np.diff(product, prepend=-1))
+    if len(starts) < len(product):
+        entries = np.multiply.reduceat(entries[place], starts, axis=0)
+        place = np.arange(len(starts))
+    at = np.full(len(entries), column, np.intp)
+    family = Tables(at, keys, entries[:, :-2], entries[:, -2], entries[:, -1])
+    return [family], product[starts], place

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, final
+from typing import Final, Self, final
 
 import numpy as np
 
@@ -25,13 +25,13 @@ _NEAR: Final = Budget(2**19)
 """What is multiplied over and over stays near the processor."""
 
 
-@final
 @dataclass(frozen=True, eq=False, repr=False)
 class SumOfProducts:
     """f(x) = base + Σ_l v_l Π_{u in path l} g_u(x_j(u)), a factor of a column each.
 
-    Sums of trees are (their factors are indicators), gaussian kernels, linear and
-    additive functions, products of functions of one column, and sums of all these.
+    Sums of trees are (:class:`~propopt.structures.boxes.boxes.Boxes`: their factors are
+    indicators), gaussian kernels, linear and additive functions, products of functions
+    of one column, and sums of all these.
     Under independent columns the mean of f, and any contrast in one column, are the
     same sum with the mean, or the contrast, of g_u in place of g_u: nothing is sampled.
     """
@@ -81,11 +81,15 @@ class SumOfProducts:
 
     def of_column(self, j: int) -> Iterator[tuple[Positions, Factors]]:
         """The factors of a column: their numbers, and themselves, by families."""
+        return self.chosen(np.flatnonzero(self.products.column == j))
+
+    def chosen(self, numbers: Positions) -> Iterator[tuple[Positions, Factors]]:
+        """Some factors by their numbers, by families."""
         start = 0
         for family in self.factors:
-            own = np.flatnonzero(family.column == j)
+            own = numbers[(start <= numbers) & (numbers < start + len(family))]
             if len(own) > 0:
-                yield own + start, family.take(own)
+                yield own, family.take(own - start)
             start += len(family)
 
     def value(self, points: Points) -> Values:
@@ -119,21 +123,27 @@ class SumOfProducts:
                 G[numbers] = factors.at(points[rows, j])
             yield rows, G
 
-    def plus(self, number: float) -> SumOfProducts:
+    def plus(self, number: float) -> Self:
         """``number`` + f."""
         products = replace(self.products, base=self.products.base + number)
         return replace(self, products=products)
 
-    def scaled(self, weight: float) -> SumOfProducts:
+    def scaled(self, weight: float) -> Self:
         """``weight`` · f."""
         return replace(self, products=self.products.scaled(weight))
 
-    @classmethod
-    def sum_of(cls, parts: Sequence[SumOfProducts]) -> SumOfProducts:
-        """The sum of several, at least one, of the same number of columns."""
+    @staticmethod
+    def sum_of(parts: Sequence[SumOfProducts]) -> SumOfProducts:
+        """The sum of several, at least one, of the same columns; boxes if all are."""
+        kinds = {type(part) for part in parts if part.factors}
+        kind = kinds.pop() if len(kinds) == 1 else SumOfProducts
         products = Products.sum_of([part.products for part in parts])
         families = tuple(family for part in parts for family in part.factors)
-        return cls(products, families, max(part.tolerance for part in parts))
+        return kind(products, families, max(part.tolerance for part in parts)).merged()
+
+    def merged(self) -> SumOfProducts:
+        """With each factor once, where it is told which are equal."""
+        return self
 
 
 @final

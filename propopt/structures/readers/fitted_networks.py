@@ -71,21 +71,15 @@ from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSV
 from propopt.base.arrays import Array
 from propopt.structures.kernels import (
     Constant,
-    Gaussian,
     GaussianClasses,
     IndependentGaussians,
+    InnerProduct,
     Kernel,
     KernelMachine,
     KernelPower,
     KernelProduct,
     KernelSum,
-    Linear,
-    Matern32,
-    Matern52,
-    Periodic,
-    Polynomial,
-    RationalQuadratic,
-    Tanh,
+    Radial,
 )
 from propopt.structures.networks import (
     Affine,
@@ -303,11 +297,7 @@ PERCEPTRONS: Final[Mapping[type, Reader]] = {
 # ---- Kernel machines of scikit-learn, read from fitted models
 
 
-MATERN: Final[Mapping[float, Callable[[Array], Kernel]]] = {
-    1.5: Matern32,
-    2.5: Matern52,
-    np.inf: Gaussian,
-}
+MATERN: Final = {1.5: "Matérn 3/2", 2.5: "Matérn 5/2", np.inf: "gaussian"}
 """Matérn kernels by ν; those of other ν have no closed form, or a kink."""
 
 
@@ -387,11 +377,12 @@ def _named_kernel(
     rate = 1.0 / n_features if gamma is None else float(gamma)
     match name:
         case "rbf" if rate > 0.0:
-            return Gaussian(1.0 / np.sqrt(2.0 * rate))  # exp(−γ r²)
+            return Radial("gaussian", 1.0 / np.sqrt(2.0 * rate))  # exp(−γ r²)
         case "poly" | "polynomial" if settings["degree"] >= 1:
-            return Polynomial(rate, settings["coef0"], settings["degree"])
+            constants = rate, settings["coef0"], settings["degree"]
+            return InnerProduct("polynomial", constants)
         case "sigmoid":
-            return Tanh(rate, settings["coef0"])
+            return InnerProduct("sigmoid", (rate, settings["coef0"]))
         case _:
             return None
 
@@ -409,7 +400,7 @@ def _process_kernel(kernel: Any) -> Kernel | None:
     if kind is gp.WhiteKernel:  # between the data and other points it is zero
         return Constant(0.0)
     if kind is gp.DotProduct:
-        return Linear(kernel.sigma_0**2)
+        return InnerProduct("polynomial", (1.0, kernel.sigma_0**2, 1))
     return _stationary_kernel(kernel)
 
 
@@ -421,13 +412,14 @@ def _pair(kernel: Any, kind: type[KernelSum | KernelProduct]) -> Kernel | None:
 def _stationary_kernel(kernel: Any) -> Kernel | None:
     kind = type(kernel)
     if kind is gp.RBF:
-        return Gaussian(floats(kernel.length_scale))
+        return Radial("gaussian", floats(kernel.length_scale))
     if kind is gp.Matern and kernel.nu in MATERN:
-        return MATERN[kernel.nu](floats(kernel.length_scale))
+        return Radial(MATERN[kernel.nu], floats(kernel.length_scale))
     if kind is gp.RationalQuadratic:
-        return RationalQuadratic(kernel.length_scale, kernel.alpha)
+        return Radial("rational quadratic", kernel.length_scale, (kernel.alpha,))
     if kind is gp.ExpSineSquared:
-        return Periodic(kernel.length_scale, kernel.periodicity)
+        constants = kernel.length_scale, kernel.periodicity
+        return Radial("periodic", 1.0, constants)
     return None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import combinations_with_replacement
@@ -17,19 +17,13 @@ from propopt.base.arrays import Array
 from propopt.base.text import Reason
 from propopt.structures.kernels import (
     Constant,
-    Gaussian,
+    InnerProduct,
     Kernel,
     KernelMachine,
     KernelPower,
     KernelProduct,
     KernelSum,
-    Linear,
-    Matern32,
-    Matern52,
-    Periodic,
-    Polynomial,
-    RationalQuadratic,
-    Tanh,
+    Radial,
 )
 from propopt.structures.products.algebra import Products, padded_paths
 from propopt.structures.products.families import Bumps, Powers
@@ -41,16 +35,6 @@ from propopt.structures.products.sums import SumOfProducts
 
 MOST_FACTORS: Final = 4
 """Sums of kernels are raised to no higher powers."""
-
-KERNELS: Final[Mapping[type[Kernel], str]] = {
-    Matern32: "a Matérn",
-    Matern52: "a Matérn",
-    Periodic: "a periodic",
-    Polynomial: "a polynomial",  # of a broken degree
-    RationalQuadratic: "a rational quadratic",
-    Tanh: "a sigmoid",
-}
-"""What kernels are called that are no sums of products."""
 
 
 @final
@@ -92,13 +76,13 @@ def kernel_terms(kernel: Kernel, n_columns: int) -> Terms | Reason:
 def _terms(kernel: Kernel, D: int) -> Terms | Reason:
     none = np.zeros(D)
     match kernel:
-        case Gaussian(lengthscale):
+        case Radial("gaussian", lengthscale):
             return [KernelTerm(1.0, np.broadcast_to(1.0 / lengthscale**2, (D,)), 0)]
         case Constant(constant):
             return [KernelTerm(constant, none, 0)]
-        case Linear(offset):
-            return [KernelTerm(1.0, none, 1), KernelTerm(offset, none, 0)]
-        case Polynomial(gamma, offset, degree) if float(degree).is_integer():
+        case InnerProduct("polynomial", (gamma, offset, degree)) if float(
+            degree
+        ).is_integer():
             d = int(degree)
             scales = [comb(d, k) * gamma**k * offset ** (d - k) for k in range(d + 1)]
             return [KernelTerm(scale, none, k) for k, scale in enumerate(scales)]
@@ -108,12 +92,13 @@ def _terms(kernel: Kernel, D: int) -> Terms | Reason:
             return _both(first, second, D, product=True)
         case KernelPower(base, exponent):
             return _power(_terms(base, D), exponent)
-        case _:
-            name = KERNELS.get(type(kernel), "its")
+        case Radial(shape) | InnerProduct(shape):
             return Reason(
-                f"{name} kernel is no product of functions of one column each; the "
+                f"a {shape} kernel is no product of functions of one column each; the "
                 "gaussian (RBF) kernel is"
             )
+        case _:
+            raise TypeError(type(kernel))
 
 
 def _both(first: Kernel, second: Kernel, D: int, *, product: bool) -> Terms | Reason:

@@ -57,7 +57,7 @@ from propopt.structures.readers.pipelines import (
     View,
     table_numbers,
 )
-from propopt.structures.readers.tree_models import read_boxes
+from propopt.structures.readers.tree_models import read_trees
 from propopt.structures.readers.tree_nodes import Questions, TreeOutput
 
 
@@ -119,7 +119,7 @@ def why_unread(model: Any, output: TreeOutput, view: View) -> str:
         other
         for other in ("log_odds", "margin")
         if other != output.name
-        and read_boxes(model, TreeOutput(other, output.index), view) is not None
+        and read_trees(model, TreeOutput(other, output.index), view) is not None
     ]
     offered = [other for other in scores if _is_offered(model, other)]
     if offered:

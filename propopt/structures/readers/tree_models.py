@@ -30,7 +30,7 @@ from sklearn.preprocessing import (
 
 from propopt.base.arrays import Array
 from propopt.base.text import Reason
-from propopt.structures.boxes.boxes import Boxes, TreeSum
+from propopt.structures.boxes.boxes import TreeSum
 from propopt.structures.readers.boosted_trees import (
     CATBOOST_TREES,
     HISTOGRAM_TREES,
@@ -249,12 +249,6 @@ _OF_OTHERS: Final[Mapping[tuple[str, str], TreeRule]] = {
     **XGBOOST_TREES,
 }
 """Those of libraries that are not imported, by their package and name."""
-
-
-def read_boxes(model: Any, output: TreeOutput, view: View) -> Boxes | None:
-    """The boxes of an output of a fitted model; None as of :func:`read_trees`."""
-    result = read_trees(model, output, view)
-    return None if result is None else result.boxes()
 
 
 def read_trees(model: Any, output: TreeOutput, view: View) -> TreeSum | None:

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from orders import all_orders
+from random_trees import boxes_of_trees
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import (
     GradientBoostingRegressor,
@@ -25,7 +26,7 @@ from propopt.base.errors import InvalidInput, Refused
 from propopt.base.resources import Budget
 from propopt.explaining.explainers import TreeShap
 from propopt.structures.boxes import boxes
-from propopt.structures.boxes.boxes import Boxes, BoxShapley
+from propopt.structures.boxes.boxes import BoxShapley
 from propopt.structures.boxes.sets import Tree
 
 
@@ -138,7 +139,7 @@ def test_a_background_that_is_none_is_refused(background):
 
 
 def test_a_constant_has_no_shapley_values_but_zero():
-    constant = Boxes.of_trees([], 3.0, n_columns=2)
+    constant = boxes_of_trees([], 3.0, n_columns=2)
     values = BoxShapley.of(constant, np.zeros((3, 2))).values(np.ones((2, 2)))
     np.testing.assert_array_equal(values, np.zeros((2, 2)))
 
@@ -157,7 +158,7 @@ def test_paths_of_more_columns_than_bits_are_refused():
         feature, [0.0] * len(feature), left, right, np.arange(len(feature), dtype=float)
     )
     with pytest.raises(Refused, match="at most 62"):
-        BoxShapley.of(Boxes.of_trees([tree], n_columns=depth), np.zeros((2, depth)))
+        BoxShapley.of(boxes_of_trees([tree], n_columns=depth), np.zeros((2, depth)))
 
 
 # ---- counted once, leaf by leaf
@@ -194,7 +195,7 @@ def test_what_is_counted_takes_a_bounded_share_of_memory(deep, monkeypatch):
     exact.values(X[:1].to_numpy())
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    pairs = len(deep.boxes.values) * len(X)
+    pairs = len(deep.boxes.products.values) * len(X)
     assert peak < 8 * pairs / 2  # half of one word for each leaf and row
 
 

@@ -11,15 +11,14 @@ from dataclasses import replace
 import golden_table as golden
 import numpy as np
 import pytest
-from random_trees import random_tree, some_rows
+from random_trees import boxes_of_trees, random_tree, some_rows
 from scipy import stats
 
 from propopt.base import resources
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
-from propopt.laws.data_law import BoxMeans, DataLaw, Reference
+from propopt.laws.data_law import DataLaw, Means, Reference
 from propopt.laws.draws import N_BLOCKS, Control, Design, Sample
-from propopt.structures.boxes.boxes import Boxes
 
 
 LAW = DataLaw(Reference.of_points(golden.TABLE))
@@ -42,13 +41,13 @@ def mixed_forest(n_codes=3, n_rows=80):
     law = DataLaw(replace(reference, n_codes=codes))
     codes = (None, None, n_codes, None, None)
     trees = [random_tree(rng, 5, 4, coded=(2,), n_codes=n_codes) for _ in range(8)]
-    return law, Boxes.of_trees(trees, 0.5, n_columns=5, n_codes=codes), table[:12]
+    return law, boxes_of_trees(trees, 0.5, n_columns=5, n_codes=codes), table[:12]
 
 
 @pytest.mark.parametrize("n_codes", [3, 40], ids=["each category", "one that is drawn"])
 def test_each_block_is_unbiased(n_codes):
     law, boxes, rows = mixed_forest(n_codes)
-    expected = BoxMeans(boxes, law).of(rows)[1]
+    expected = Means(boxes, law).of(rows)[1]
     result = [
         Sample.of(Design(law, rows, seed), boxes.value, 60).blocks().slopes
         for seed in range(30)
@@ -66,7 +65,7 @@ def test_each_block_is_unbiased(n_codes):
 
 def test_means_of_the_function_are_unbiased_too():
     law, boxes, rows = mixed_forest()
-    expected = BoxMeans(boxes, law).of(rows)[0]
+    expected = Means(boxes, law).of(rows)[0]
     result = np.array(
         [
             Sample.of(Design(law, rows, seed), boxes.value, 60)
@@ -87,8 +86,8 @@ def test_the_scatter_of_blocks_is_the_error():
     table = rng.normal(size=(400, 4))
     law, rows = DataLaw(Reference.of_points(table)), table[:25]
     trees = [random_tree(rng, 4, 2) for _ in range(30)]
-    boxes = Boxes.of_trees(trees, n_columns=4)
-    expected = BoxMeans(boxes, law).of(rows)[1]
+    boxes = boxes_of_trees(trees, n_columns=4)
+    expected = Means(boxes, law).of(rows)[1]
     scores = []
     for seed in range(20):
         design = Design(law, rows, seed)
@@ -234,7 +233,7 @@ def sigmoid(m):
 
 
 def with_control(boxes, law, rows, seed):
-    means, attributions = BoxMeans(boxes, law).of(rows)
+    means, attributions = Means(boxes, law).of(rows)
     control = Control(boxes.value, means, attributions)
     return Design(law, rows, seed, control)
 
@@ -263,7 +262,7 @@ def test_a_control_leaves_no_bias_and_less_error():
 
 def test_a_control_that_is_the_function_leaves_nothing_to_chance():
     law, boxes, rows = mixed_forest()
-    expected = BoxMeans(boxes, law).of(rows)
+    expected = Means(boxes, law).of(rows)
     design = with_control(boxes, law, rows, 0)
     result = Sample.of(design, lambda P: 2.0 * boxes.value(P) + 1.0, 60).blocks()
     np.testing.assert_allclose(result.slopes.mean(axis=0), 2.0 * expected[1], atol=1e-7)

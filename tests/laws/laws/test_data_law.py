@@ -9,13 +9,12 @@ import golden_table as golden
 import numpy as np
 import pytest
 from column_oracle import contrast_at, law_at
-from random_trees import random_tree, some_rows
+from random_trees import boxes_of_trees, random_tree, some_rows
 
 from propopt.base.resources import Budget
 from propopt.laws import data_law
 from propopt.laws.column_laws import temper
-from propopt.laws.data_law import BoxMeans, DataLaw, Reference
-from propopt.structures.boxes.boxes import Boxes
+from propopt.laws.data_law import DataLaw, Means, Reference
 from propopt.structures.boxes.sets import Tree
 from propopt.tables.frames import Labels
 
@@ -25,7 +24,7 @@ LAW = DataLaw(REFERENCE)
 
 
 def contrasts(boxes, rows, law=LAW):
-    return BoxMeans(boxes, law).of(rows)
+    return Means(boxes, law).of(rows)
 
 
 def enumerated(function, law, row):
@@ -91,7 +90,7 @@ def test_contrasts_of_trees_with_categories_are_those_of_all_combinations(seed):
     table[:, 1] = table[:, 1].round()
     law = DataLaw(Reference(table, (None, None, 3, None), Labels(), 12))
     trees = [random_tree(rng, 4, 4, coded=(2,), n_codes=3) for _ in range(5)]
-    boxes = Boxes.of_trees(trees, 0.5, n_columns=4, n_codes=(None, None, 3, None))
+    boxes = boxes_of_trees(trees, 0.5, n_columns=4, n_codes=(None, None, 3, None))
     rows = some_rows(rng, 6, 4, coded=(2,), n_codes=3)
     means, attributions = contrasts(boxes, rows, law)
     for n, row in enumerate(rows):
@@ -154,7 +153,7 @@ def test_columns_that_are_not_used_or_constant_are_zero():
         Tree.of([4, -1, -1], [3.0, 0, 0], [1, 0, 0], [2, 0, 0], [0, 1, 2]),
         Tree.of([0, -1, -1], [0.5, 0, 0], [1, 0, 0], [2, 0, 0], [0, 1, 2]),
     ]
-    boxes = Boxes.of_trees(trees, n_columns=6)
+    boxes = boxes_of_trees(trees, n_columns=6)
     _, attributions = contrasts(boxes, golden.ROWS)
     assert (attributions[:, 1:] == 0.0).all()
     assert (attributions[:, 0] != 0.0).all()
@@ -162,7 +161,7 @@ def test_columns_that_are_not_used_or_constant_are_zero():
 
 def test_a_split_beyond_all_values_has_no_slope():
     everywhere = Tree.of([0, -1, -1], [1e9, 0, 0], [1, 0, 0], [2, 0, 0], [0, 1, 2])
-    boxes = Boxes.of_trees([everywhere], n_columns=6)
+    boxes = boxes_of_trees([everywhere], n_columns=6)
     means, attributions = contrasts(boxes, golden.ROWS)
     assert (attributions == 0.0).all()
     np.testing.assert_array_equal(means, 1.0)
@@ -172,7 +171,7 @@ def test_rows_are_explained_one_by_one_alike(monkeypatch):
     rng = np.random.default_rng(5)
     table = some_rows(rng, 200, 5)
     law = DataLaw(Reference.of_points(table))
-    boxes = Boxes.of_trees([random_tree(rng, 5, 6) for _ in range(30)], n_columns=5)
+    boxes = boxes_of_trees([random_tree(rng, 5, 6) for _ in range(30)], n_columns=5)
     whole = contrasts(boxes, table, law)
     order = rng.permutation(200)
     permuted = contrasts(boxes, table[order], law)

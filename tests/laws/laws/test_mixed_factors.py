@@ -6,7 +6,7 @@ from column_oracle import contrast_at, law_at
 
 from propopt.base.resources import AT_ONCE
 from propopt.laws.column_laws import CodedLaw, NumericLaw
-from propopt.laws.data_law import DataLaw, ProductMeans, Reference
+from propopt.laws.data_law import DataLaw, Means, Reference
 from propopt.structures.products.algebra import Products
 from propopt.structures.products.families import (
     Bumps,
@@ -70,7 +70,7 @@ def test_numbers(family, name):
     column = COLUMNS[name]
     law = NumericLaw.of(column, "column")
     x = np.array([*column[:6], column[-1], np.nan, 0.7])
-    P, R = law.mixed(family, x)
+    P, R = law.mixing(family)(x)
     for n, value in enumerate(x):
         for result, measure in ((P, law_at(law, value)), (R, contrast_at(law, value))):
             wanted, size = summed(measure, family), sizes(measure, family)
@@ -82,7 +82,7 @@ def test_numbers(family, name):
 def test_codes(family):
     law = CodedLaw.of(RNG.integers(0, 4, 50).astype(float), 5)
     codes = np.arange(5.0)
-    P, R = law.mixed(family, codes)
+    P, R = law.mixing(family)(codes)
     for n, code in enumerate(codes):
         np.testing.assert_array_equal(P[:, n], family.at(codes)[:, n])
         wanted = summed(contrast_at(law, code), family)
@@ -91,7 +91,7 @@ def test_codes(family):
 
 def test_a_function_that_misses_nothing_is_not_asked_of_missing_numbers():
     law = NumericLaw.of(COLUMNS["missing in some"], "column")
-    there = law.mixed(FAMILIES["bumps"], np.array([0.1, -0.4]))
+    there = law.mixing(FAMILIES["bumps"])(np.array([0.1, -0.4]))
     assert all(np.isfinite(part).all() for part in there)
 
 
@@ -99,7 +99,7 @@ def test_a_function_that_misses_nothing_is_not_asked_of_missing_numbers():
 def test_a_linear_factor_has_its_slope_far_from_zero_too(offset):
     column = offset + RNG.normal(size=60)
     law = NumericLaw.of(column, "column")
-    _, R = law.mixed(Powers.first(np.zeros(1, np.intp)), column[:20])
+    _, R = law.mixing(Powers.first(np.zeros(1, np.intp)))(column[:20])
     # differences of values have the digits that the values have
     digits = np.finfo(float).eps * max(offset, 1.0)
     np.testing.assert_allclose(R, 1.0, rtol=0, atol=max(1e-13, 4.0 * digits))
@@ -112,10 +112,10 @@ def test_a_thousand_columns_take_no_more_memory_than_is_said(monkeypatch):
     factors = Bumps(columns, RNG.normal(size=30 * D), np.full(30 * D, 2.0))
     products = Products(0.5, np.ones(30 * D), np.arange(30 * D)[:, None], columns, D)
     law = DataLaw(Reference.of(points))
-    means = ProductMeans(SumOfProducts(products, (factors,)), law)
+    means = Means(SumOfProducts(products, (factors,)), law)
     whole = means.of(points[:3])
     small = type(AT_ONCE)(2**12, 1)
-    monkeypatch.setattr("propopt.laws.data_law.AT_ONCE", small)
-    again = ProductMeans(means.structure, law)
+    monkeypatch.setattr("propopt.laws.column_laws.AT_ONCE", small)
+    again = Means(means.structure, law)
     for one, other in zip(whole, again.of(points[:3]), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)

@@ -28,15 +28,6 @@ CASES = [
 ]
 
 
-def measures(law, sets, x):
-    """Law and contrast of sets (U, n), from the tables that hold them."""
-    cells = law.cells(sets)
-    tables = np.zeros((2, cells.n_entries + 1, len(x)))  # the last entry is nothing
-    cells.fill(x, *tables[:, :-1])
-    start, stop, missing = cells.entries
-    return [table[stop] - table[start] + table[missing] for table in tables]
-
-
 @pytest.mark.parametrize(("column", "x"), CASES)
 def test_contrasts_are_slopes_and_laws_are_never_on_one_value_alone(column, x):
     law = NumericLaw.of(column, "a")
@@ -105,7 +96,7 @@ def test_a_column_that_is_always_missing_stays_so():
         assert np.isnan(law_at(law, x).values).all()
         assert contrast_at(law, x).masses.tolist() == [0.0]
     sets = Sets.of_numbers([0, 0], [-np.inf, 0.0], [0.0, np.inf], [True, False])
-    P, R = measures(law, sets, np.array([np.nan, 2.0]))
+    P, R = law.mixing(sets)(np.array([np.nan, 2.0]))
     np.testing.assert_array_equal(P, [[1, 1], [0, 0]])
     np.testing.assert_array_equal(R, 0.0)
 
@@ -165,7 +156,7 @@ def test_measures_of_runs_are_sums_over_their_values():
     low[:3], high[3:6] = -np.inf, np.inf
     sets = Sets.of_numbers(np.zeros(20, int), low, high, rng.random(20) < 0.5)
     x = np.array([0.3, np.nan, -4.0, 0.3, 0.0])
-    P, R = measures(law, sets, x)
+    P, R = law.mixing(sets)(x)
     for n, each in enumerate(x):
         for masses, got in ((law_at(law, each), P), (contrast_at(law, each), R)):
             inside = sets.contain(masses.values[:, None])
@@ -175,7 +166,7 @@ def test_measures_of_runs_are_sums_over_their_values():
 def test_all_values_have_probability_one_and_no_contrast_exactly():
     law = NumericLaw.of(np.random.default_rng(2).normal(size=99), "a")
     sets = Sets.of_numbers([0], [-np.inf], [np.inf], [False])
-    P, R = measures(law, sets, np.array([0.2, -5.0, 60.0]))
+    P, R = law.mixing(sets)(np.array([0.2, -5.0, 60.0]))
     assert (P == 1.0).all()
     assert (R == 0.0).all()
 

@@ -11,6 +11,7 @@ from functools import cache
 import numpy as np
 import pytest
 from lime_functions import Known, bump_at, product_of, product_of_curves, sum_of_curves
+from random_trees import boxes_of_trees
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import (
     GradientBoostingRegressor,
@@ -24,7 +25,6 @@ from sklearn.tree import DecisionTreeRegressor
 import propopt as po
 from propopt.lime import TabularLaw
 from propopt.lime.expectations import ExactLimits
-from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.sets import Tree
 from propopt.structures.products.sums import SumOfProducts
 
@@ -54,7 +54,7 @@ def box():
         right=[5, 2, 6, -1, -1, -1, -1],
         value=[0, 0, 0, 1, 0, 0, 0],
     )
-    return Boxes.of_trees([tree], n_columns=N_COLUMNS).as_products()
+    return boxes_of_trees([tree], n_columns=N_COLUMNS)
 
 
 MODELS = {

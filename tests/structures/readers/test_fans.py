@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from random_trees import boxes_of_trees
 
-from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.sets import Tree
 from propopt.structures.readers import tree_nodes
 from propopt.structures.readers.tree_nodes import Fan, NodeList, fanned
@@ -71,7 +71,7 @@ def test_trees_with_fans_are_what_their_fans_say(seed):
     )
     truth = [walk(tree, fan_of, point) for point in points]
     result = fanned(tree, fan_of)
-    boxes = Boxes.of_trees([result], n_columns=3, n_codes=(None, None, N_CODES))
+    boxes = boxes_of_trees([result], n_columns=3, n_codes=(None, None, N_CODES))
     np.testing.assert_array_equal(boxes.value(points), truth)
 
 
@@ -87,7 +87,7 @@ def test_fans_alternate_and_have_no_empty_runs():
 def test_what_sends_everything_to_one_side_stays_one_node(side):
     tree = Tree.of([0, -1, -1], [0, 0, 0], [1, 0, 0], [2, 0, 0], [0, 1, 2], [1, 0, 0])
     result = fanned(tree, {0: Fan.of(np.array([-INF]), np.array([not side, side]))})
-    boxes = Boxes.of_trees([result], n_columns=1)
+    boxes = boxes_of_trees([result], n_columns=1)
     expected = 1.0 if side else 2.0
     np.testing.assert_array_equal(boxes.value(np.array([[-5.0], [5.0]])), expected)
     np.testing.assert_array_equal(boxes.value(np.array([[np.nan]])), [1.0])
