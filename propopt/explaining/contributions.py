@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Literal, TypeAlias, final, get_args
@@ -19,10 +20,15 @@ from propopt.functions.means import Checked
 from propopt.laws.data_law import Reference
 from propopt.laws.draws import N_BLOCKS
 from propopt.laws.perturbations import shapley_blocks
-from propopt.losses import Completeness, GradientMatching, PairwiseRobustness
+from propopt.losses import (
+    Completeness,
+    GradientMatching,
+    PairwiseRobustness,
+    SharedRobustness,
+)
+from propopt.losses.completeness import Constraint
 from propopt.losses.faithfulness import Estimate
-from propopt.losses.graphs.points import Graph
-from propopt.results.explanation import Explanation
+from propopt.results.explanation import Explanation, Parameter
 from propopt.structures.boxes.boxes import Boxes, BoxShapley
 from propopt.structures.products.sums import ProductShapley, SumOfProducts
 from propopt.tables.frames import Labels, aligned, is_shap
@@ -37,23 +43,76 @@ ContributionsLike: TypeAlias = Any
 ContributionChoice: TypeAlias = Literal["shapley", "slopes"]
 """Those that are made of a function, for any row."""
 
+_ROUNDING_OF_TOTALS = 1e-9
+"""Of predictions and base, for functions that no feature changes."""
+
 N_BACKGROUND = 100
 """Rows of the reference table that stand for "feature unknown"."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Contributions:
-    """What each feature contributes to f(x) − base, as a target."""
+class Targets:
+    """What rows aim at: slopes; or contributions, which have totals to add up to."""
 
-    estimate: Estimate  # Φ (N, D), in units of the output
-    base: Array  # (N,): what f is without x
-    prediction: Values  # (N,): f(x)
+    estimate: Estimate  # G (N, D), or Φ in units of the output
+    base: Array | None = None  # (N,): what f is without x, of contributions
+    prediction: Values | None = None  # (N,): f(x), of contributions
+
+    @classmethod
+    def joined(cls, parts: Sequence[Targets], labels: Labels) -> Targets:
+        """Those of the table of all their rows.
+
+        Beside rows that are drawn, those that are exact have the same blocks each.
+        """
+        aims = [part.estimate for part in parts]
+        first = next((aim for aim in aims if not aim.exact), aims[0])
+        n_blocks = max((len(x.blocks) for x in aims if x.blocks is not None), default=0)
+        blocks = [
+            np.broadcast_to(x.values, (n_blocks, *x.values.shape))
+            if x.blocks is None and x.exact
+            else x.blocks
+            for x in aims
+        ]
+        known = [x for x in blocks if x is not None] if n_blocks else []
+        estimate = replace(
+            first,
+            values=np.concatenate([x.values for x in aims]),
+            exact=all(x.exact for x in aims),
+            blocks=np.concatenate(known, axis=1) if len(known) == len(aims) else None,
+            evaluations=sum(x.evaluations for x in aims),
+            labels=labels,
+            notes=tuple(dict.fromkeys(note for x in aims for note in x.notes)),
+        )
+        return cls(estimate=estimate, **cls.ends(parts))
+
+    @staticmethod
+    def ends(parts: Sequence[Targets]) -> dict[str, Array]:
+        """Base and prediction of all their rows; nothing of slopes."""
+        told = {
+            name: [x for part in parts if (x := getattr(part, name)) is not None]
+            for name in ("base", "prediction")
+        }
+        return {name: np.concatenate(x) for name, x in told.items() if x}
 
     @property
     def total(self) -> Array:
         """The totals t = f(x) − base, shape (N,)."""
-        return self.prediction - self.base
+        base, prediction = self._both
+        return prediction - base
+
+    @property
+    def rounding(self) -> Array:
+        """Totals up to this, of predictions and bases, are none, shape (N,)."""
+        base, prediction = self._both
+        largest = np.maximum(np.abs(prediction), np.abs(base))
+        return np.asarray(_ROUNDING_OF_TOTALS * largest)
+
+    @property
+    def _both(self) -> tuple[Array, Values]:
+        assert self.base is not None, "slopes have no totals"
+        assert self.prediction is not None, "slopes have no totals"
+        return self.base, self.prediction
 
     @property
     def used(self) -> NDArray[np.bool_]:
@@ -69,12 +128,21 @@ class Contributions:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """What an explanation knows of attributions that add up to the totals."""
-        return {
-            "contributions": self.estimate.values,
-            "base_value": self.base,
-            "prediction": self.prediction,
-        }
+        """What an explanation knows of what it aims at."""
+        values = self.estimate.values
+        if self.base is None:
+            return {"gradient": values}
+        ends = {"base_value": self.base, "prediction": self.prediction}
+        return {"contributions": values, **ends}
+
+    def parameters(self, **more: Parameter) -> dict[str, Parameter]:
+        """What an explanation says of it, and its notes last."""
+        aim = self.estimate
+        told: dict[str, Parameter] = {"gradient": aim.source}
+        if self.base is not None:
+            told = {"contributions": aim.source, "contributions miss": self.missed}
+        notes = {"notes": "; ".join(aim.notes)} if aim.notes else {}
+        return {**told, **more, **notes}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -92,14 +160,18 @@ class ContributionRule:
 
     def of(
         self, points: Points, labels: Labels, contributions: ContributionsLike
-    ) -> Contributions:
+    ) -> Targets:
         """Those of rows that are read."""
         if not isinstance(contributions, str):
-            known = self.given(contributions, points, labels)
+            known = self._given(contributions, points, labels)
         elif contributions == "shapley":
-            known = self.shapley(points, labels)
+            rule, generator = self, read_rng(self.rng)
+            if self.background is None:
+                rule = replace(self, background=self._drawn(generator))
+            known = rule.shapley(points, labels, generator)
         elif contributions == "slopes":
-            known = self.slopes(points, labels)
+            base = self._base(self.reference.points)
+            known = self._stepped(points, labels, base)
         else:
             raise InvalidInput(
                 "contributions: expected 'shapley', 'slopes' or a table, got "
@@ -115,14 +187,14 @@ class ContributionRule:
         """
         background = self.background
         if background is None:
-            background = self._background(read_rng(seed))
+            background = self._drawn(read_rng(seed))
         rule = replace(self, rng=seed, background=background)
         rule.checked.at(rows, rule.reference.labels.of_columns())
         return rule
 
     def of_row(
         self, points: Points, labels: Labels, kind: ContributionChoice, base: float
-    ) -> Contributions:
+    ) -> Targets:
         """Those of one row (1, D), the same whoever else is asked; of a settled rule.
 
         Orders are drawn from a stream that the seed and the row's own values name.
@@ -130,17 +202,9 @@ class ContributionRule:
         if kind == "slopes":
             return self._stepped(points, labels, base)
         stream = np.random.default_rng([read_seed(self.rng), *_words_of(points)])
-        return self.against_background(points, labels, stream, base=base, alone=True)
+        return self.shapley(points, labels, stream, base=base, alone=True)
 
-    def shapley(self, points: Points, labels: Labels) -> Contributions:
-        """Shapley values against a sample of the reference rows: exact where read."""
-        generator = read_rng(self.rng)
-        rule = self
-        if self.background is None:
-            rule = replace(self, background=self._background(generator))
-        return rule.against_background(points, labels, generator)
-
-    def against_background(
+    def shapley(
         self,
         points: Points,
         labels: Labels,
@@ -148,7 +212,7 @@ class ContributionRule:
         *,
         base: float | None = None,
         alone: bool = False,
-    ) -> Contributions:
+    ) -> Targets:
         """Shapley values of points against rows that are known."""
         background = self.background
         assert background is not None, "it is drawn before"
@@ -158,31 +222,27 @@ class ContributionRule:
         prediction = self.function.value_at(points, labels)
         exact = self._exact(points, labels, alone)
         if exact is None:
-            estimate = self._sampled(
-                points, labels, background, prediction - base, generator, alone
-            )
+            total = prediction - base
+            estimate = self._sampled(points, labels, total, generator, alone)
         else:
+            trees = isinstance(self.checked.read, Boxes)
+            by = "TreeSHAP" if trees else "Shapley values of products"
             estimate = Estimate(
                 values=exact,
-                source=self._exact_source,
+                source=f"exact ({by}, {len(background)} background rows)",
                 exact=True,
                 labels=labels,
                 units="output",
             )
         rows = self.function.calls.rows - before
-        return Contributions(
+        return Targets(
             estimate=replace(estimate, evaluations=rows),
             base=np.full(len(points), base),
             prediction=prediction,
         )
 
-    def slopes(self, points: Points, labels: Labels) -> Contributions:
-        """Slopes times steps from the mean reference row; effects as they are."""
-        return self._stepped(points, labels, self._base(self.reference.points))
-
-    def _stepped(self, points: Points, labels: Labels, base: float) -> Contributions:
-        rule = self._slopes
-        slopes, steps = rule.at(points, labels), self._steps(points)
+    def _stepped(self, points: Points, labels: Labels, base: float) -> Targets:
+        slopes, steps = self._slopes.at(points, labels), self._steps(points)
         estimate = replace(
             slopes,
             values=slopes.values * steps,
@@ -190,13 +250,13 @@ class ContributionRule:
             source=f"{slopes.source}, times steps from the mean",
             units="output",
         )
-        return Contributions(
+        return Targets(
             estimate=estimate,
             base=np.full(len(points), base),
             prediction=self.function.value_at(points, labels),
         )
 
-    def given(self, carrier: Any, points: Points, labels: Labels) -> Contributions:
+    def _given(self, carrier: Any, points: Points, labels: Labels) -> Targets:
         """Attributions made elsewhere, with their base where they know it."""
         phi = aligned(carrier, labels, "contributions", "X")
         if phi.shape != points.shape:
@@ -206,10 +266,8 @@ class ContributionRule:
             )
         base = _base_of(carrier, len(points))
         if base is None:
-            base = np.full(
-                len(points), self._base(self._background(read_rng(self.rng)))
-            )
-        return Contributions(
+            base = np.full(len(points), self._base(self._drawn(read_rng(self.rng))))
+        return Targets(
             estimate=Estimate(
                 values=np.array(phi), source="given", labels=labels, units="output"
             ),
@@ -217,7 +275,7 @@ class ContributionRule:
             prediction=self.function.value_at(points, labels),
         )
 
-    def _background(self, rng: np.random.Generator) -> Points:
+    def _drawn(self, rng: np.random.Generator) -> Points:
         rows = self.reference.points
         if len(rows) <= N_BACKGROUND:
             return rows
@@ -245,14 +303,6 @@ class ContributionRule:
             return None
         return self._ready.values(points)
 
-    @property
-    def _exact_source(self) -> str:
-        """That they are exact, by what, and against how many rows."""
-        assert self.background is not None, "it is drawn before"
-        trees = isinstance(self.checked.read, Boxes)
-        by = "TreeSHAP" if trees else "Shapley values of products"
-        return f"exact ({by}, {len(self.background)} background rows)"
-
     @cached_property
     def _ready(self) -> BoxShapley | ProductShapley | None:
         assert self.checked.read is not None, "it was read before"
@@ -275,12 +325,13 @@ class ContributionRule:
         self,
         points: Points,
         labels: Labels,
-        background: Points,
         total: Array,
         rng: np.random.Generator,
         alone: bool,
     ) -> Estimate:
         """By drawn orders; each block adds up, for that is known of what is drawn."""
+        background = self.background
+        assert background is not None, "it is drawn before"
         value = partial(self.function.value_at, labels=labels.of_columns())
         if alone:  # many walks of the row in one call
             n_each = -(-self.n_pairs // N_BLOCKS)
@@ -343,41 +394,75 @@ FeatureMetric: TypeAlias = Literal["uniform", "effects"]
 # ---- Explanations in units of the output: rows add up to the prediction less the base
 
 
-ROUNDING_OF_TOTALS = 1e-9
-"""Of predictions and base, for functions that no feature changes."""
-
 _FLOOR = 1e-6
 """Of the largest mean square of a column: less counts as this much in the metric."""
 
 
-def complete_explanation(
-    contributions: Contributions,
-    graph: Graph,
+def nearest_explanation(
+    known: Targets,
+    robust: PairwiseRobustness | SharedRobustness,
     *,
     robustness: float | None = None,
     metric: FeatureMetric = "uniform",
     progress: bool | None = None,
 ) -> Explanation:
-    """The attributions nearest to Φ that are robust, and add up for every row.
+    """The attributions nearest to targets that are robust, and add up where these do.
 
     minimise    Σ_n Σ_d (w_nd − Φ_nd)²/ω_d + c Σ_{n,n'} S_nn' Σ_d (w_nd − w_n'd)²/ω_d
-    subject to  Σ_d w_nd = f(x_n) − base   for every n
+    subject to  Σ_d w_nd = f(x_n) − base   for every n, of contributions
 
-    A column in which Φ is zero in all rows stays exactly zero, and does not count.
+    A column in which Φ is zero in all rows then stays exactly zero, and does not count.
     Where c is large, features share what rows differ by evenly (ω = 1), or in
     proportion to ω.
     """
-    roots = metric_roots(contributions.estimate.values, metric)
-    best = _best(contributions, graph, roots, robustness, progress)
+    aim = known.estimate
+    roots = metric_roots(aim.values, metric)
+    turned, blocks = aim.values / roots, aim.blocks
+    blocks = None if blocks is None else blocks / roots
+    matching = GradientMatching(replace(aim, values=turned, blocks=blocks))
+    sums = [] if known.base is None else _sums(known, robust, roots)
+    best = optimum([(1.0, matching)], robust, robustness, progress, sums)
     if metric == "effects":
-        best = _turned(best, roots)
+        errors = best.standard_errors
+        best = replace(
+            best,
+            attributions=sealed(best.attributions * roots),
+            standard_errors=None if errors is None else errors * roots,
+            program=None,  # it is that of W diag(1/√ω), and stays behind
+        )
     return replace(
         best,
-        labels=contributions.estimate.labels,
-        units="output",
-        evaluations=contributions.estimate.evaluations,
-        **contributions.fields,
+        labels=aim.labels,
+        units=aim.units if known.base is None else "output",
+        evaluations=aim.evaluations,
+        **known.fields,
     )
+
+
+def _sums(
+    known: Targets, robust: PairwiseRobustness | SharedRobustness, roots: Array
+) -> list[Constraint]:
+    """What rows add up to: over columns that are used, or the words that each has."""
+    total = known.total
+    if isinstance(robust, SharedRobustness):
+        empty = ~robust.present.any(axis=1)
+        if (np.abs(total) > known.rounding)[empty].any():
+            raise InvalidInput(
+                f"document {int(np.flatnonzero(empty)[0])} has no word, and the model "
+                "gives the same text two values"
+            )
+        total = np.where(empty, 0.0, total)
+        return (
+            [] if empty.all() else [Completeness(total, robust.present.astype(float))]
+        )
+    if known.estimate.values.any():
+        return [Completeness(total, roots)]
+    if np.abs(total).max() > known.rounding.max():
+        raise InvalidInput(
+            "contributions: all are zero, and predictions differ from the base by "
+            f"up to {np.abs(total).max():.3g}: nothing can add up"
+        )
+    return []
 
 
 def metric_roots(phi: Array, metric: FeatureMetric) -> Array:
@@ -388,42 +473,3 @@ def metric_roots(phi: Array, metric: FeatureMetric) -> Array:
         return np.ones(phi.shape[1])
     squares = (phi**2).mean(axis=0)
     return np.asarray(np.sqrt(np.maximum(squares, _FLOOR * (squares.max() or 1.0))))
-
-
-def _best(
-    contributions: Contributions,
-    graph: Graph,
-    roots: Array,
-    robustness: float | None,
-    progress: bool | None,
-) -> Explanation:
-    """The optimum for W diag(1/√ω), whose rows times √ω add up over what is used."""
-    estimate = contributions.estimate
-    aim = replace(
-        estimate,
-        values=estimate.values / roots,
-        blocks=None if estimate.blocks is None else estimate.blocks / roots,
-    )
-    matching = [(1.0, GradientMatching(aim))]
-    robust = PairwiseRobustness(graph)
-    if not estimate.values.any():
-        size = np.abs([contributions.prediction, contributions.base]).max()
-        if np.abs(contributions.total).max() > ROUNDING_OF_TOTALS * size:
-            raise InvalidInput(
-                "contributions: all are zero, and predictions differ from the base by "
-                f"up to {np.abs(contributions.total).max():.3g}: nothing can add up"
-            )
-        return optimum(matching, robust, robustness, progress)
-    adding_up = Completeness(contributions.total, roots)  # over columns that are used
-    return optimum(matching, robust, robustness, progress, [adding_up])
-
-
-def _turned(best: Explanation, roots: Array) -> Explanation:
-    """W of W diag(1/√ω); the program is that of the latter, and stays behind."""
-    errors = best.standard_errors
-    return replace(
-        best,
-        attributions=sealed(best.attributions * roots),
-        standard_errors=None if errors is None else errors * roots,
-        program=None,
-    )

@@ -19,14 +19,14 @@ from propopt.explaining.contributions import (
     ContributionRule,
     ContributionsLike,
     FeatureMetric,
-    complete_explanation,
+    Targets,
+    nearest_explanation,
 )
 from propopt.explaining.targets import (
     N_NEIGHBORS,
     LawChoice,
     TargetRule,
     coordinates_of,
-    optimum,
     sizes_of,
     target_rule,
 )
@@ -35,13 +35,7 @@ from propopt.functions.cost import cost_of
 from propopt.functions.outputs import Output, Target
 from propopt.functions.sampled_means import SampledMean
 from propopt.laws.data_law import Reference
-from propopt.losses import (
-    GradientMatching,
-    Objective,
-    PairwiseRobustness,
-    PropertyLoss,
-    Smoothness,
-)
+from propopt.losses import PairwiseRobustness
 from propopt.losses.faithfulness import Estimate
 from propopt.losses.graphs.points import Graph, knn_graph, read_graph
 from propopt.results.explanation import Explanation, Parameter
@@ -61,7 +55,6 @@ else:  # rooms that explaining a table has no use for, and does not load
 
 
 UnitsChoice: TypeAlias = Literal["scaled", "output"]
-NeighborWeights: TypeAlias = Literal["uniform", "gaussian"]
 
 MOST_REFERENCE_ROWS: Final = 500
 
@@ -86,10 +79,7 @@ class ExplainSettings:
     graph: Graph | None = None
     same_pattern: bool = False
     n_neighbors: int = N_NEIGHBORS
-    weights: NeighborWeights = "uniform"
-    lengthscale: float | None = None
     robustness: float | None = None
-    smoothness: Objective | PropertyLoss | None = None
     n_reference: int = MOST_REFERENCE_ROWS
     precision: float | None = None
     max_evaluations: int | None = None
@@ -141,7 +131,6 @@ class ExplainSettings:
             reason = "it is of units='output', and units is 'scaled'"
             self.refuse(dict.fromkeys(("contributions", "metric"), reason))
             return
-        self.refuse({"smoothness": _NO_CLOSED_FORM})
         if self.contributions == "shapley":
             reason = (
                 f"{self.law!r} is of slopes, and Shapley values take none; leave it "
@@ -155,12 +144,6 @@ _OF_SEVERAL_ROWS: Final = ("same_pattern", "precision", "max_evaluations")
 _ALONE: Final = (
     "one row is compared with fixed rows of data, where it has no meaning; leave it "
     "out, or give two rows or more"
-)
-
-_NO_CLOSED_FORM: Final = (
-    "a row by itself that adds up has no closed form under it; leave it out with "
-    "units='output', or solve all rows together by po.solve(objective, "
-    "subject_to=[po.Completeness(total)])"
 )
 
 OF_TABLES: Final = {
@@ -208,13 +191,9 @@ class JointPlan:
         """Who is similar: nearest neighbours, if no graph is given."""
         asked, n_rows = self.settings, len(self.points)
         if asked.graph is None:
-            if asked.lengthscale is not None and asked.weights == "uniform":
-                raise InvalidInput("lengthscale: it needs weights='gaussian'")
             return knn_graph(
                 self.coordinates,
                 min(read_count(asked.n_neighbors, "n_neighbors"), n_rows - 1),
-                weights=asked.weights,
-                lengthscale=asked.lengthscale,
                 same_pattern=asked.same_pattern,
             )
         graph = read_graph(asked.graph)
@@ -238,21 +217,6 @@ class JointPlan:
         return ContributionRule(
             function=self.function, reference=self.reference, law=law, rng=rng
         )
-
-    @cached_property
-    def smooth(self) -> tuple[Smoothness | None, float]:
-        """The loss of which features are similar, and its weight; None and 0."""
-        if self.settings.smoothness is None:
-            return None, 0.0
-        terms = Objective.of(self.settings.smoothness).terms
-        weight, loss = terms[0]
-        if len(terms) != 1 or not isinstance(loss, Smoothness):
-            raise InvalidInput(
-                "smoothness: expected a weight times po.Smoothness(graph), got "
-                f"{self.settings.smoothness!r}: a row by itself has a closed form "
-                "under no other loss; solve all rows together by po.solve"
-            )
-        return loss, weight
 
     @property
     def note(self) -> dict[str, Parameter]:
@@ -304,52 +268,27 @@ class JointPlan:
 
     def contributions(self, parts: ContributionRule) -> Explanation:
         """Robust contributions that add up to the prediction less the base."""
-        metric = self.settings.metric
-        known = parts.of(self.points, self.labels, self.settings.contributions)
-        best = complete_explanation(
+        asked = self.settings
+        known = parts.of(self.points, self.labels, asked.contributions)
+        best = nearest_explanation(
             known,
-            self.graph,
-            robustness=self.settings.robustness,
-            metric=metric,
+            PairwiseRobustness(self.graph),
+            robustness=asked.robustness,
+            metric=asked.metric,
             progress=self.progress,
         )
-        return replace(
-            best,
-            parameters={
-                "contributions": known.estimate.source,
-                "contributions miss": known.missed,
-                "metric": metric,
-                **notes_of(known.estimate),
-            },
-        )
+        return replace(best, parameters=known.parameters(metric=asked.metric))
 
     def _nearest(self, aim: Estimate) -> Explanation:
         """The optimum for slopes, with the slopes beside it."""
-        smooth, c = self.smooth
-        rest = [
-            (1.0, GradientMatching(aim)),
-            *([] if smooth is None else [(c, smooth)]),
-        ]
-        robust = PairwiseRobustness(self.graph)
-        best = optimum(rest, robust, self.settings.robustness, self.progress)
-        return beside_target(best, aim)
-
-
-def beside_target(best: Explanation, aim: Estimate) -> Explanation:
-    """An optimum with the target that it is nearest to, in its units."""
-    return replace(
-        best,
-        labels=aim.labels,
-        units=aim.units,
-        evaluations=aim.evaluations,
-        gradient=aim.values,
-        parameters={"gradient": aim.source, **notes_of(aim)},
-    )
-
-
-def notes_of(aim: Estimate) -> dict[str, Parameter]:
-    """What a reader has to know of a target, as a setting; nothing where it is that."""
-    return {"notes": "; ".join(aim.notes)} if aim.notes else {}
+        known, weight = Targets(estimate=aim), self.settings.robustness
+        best = nearest_explanation(
+            known,
+            PairwiseRobustness(self.graph),
+            robustness=weight,
+            progress=self.progress,
+        )
+        return replace(best, parameters=known.parameters())
 
 
 def stability_in_words(best: Explanation) -> str:

@@ -21,20 +21,13 @@ from propopt.explaining.contributions import (
     ContributionRule,
     FeatureMetric,
 )
-from propopt.explaining.fitted_rows import FittedParts, FittedRows, NearestRows
-from propopt.explaining.targets import (
-    LawChoice,
-    TargetRule,
-    coordinates_of,
-    target_rule,
-)
+from propopt.explaining.fitted_rows import FittedRows, neighbours_in_words
+from propopt.explaining.targets import LawChoice, TargetRule, target_rule
 from propopt.functions import Function
 from propopt.functions.jumps import allowed_difference, precision_of
 from propopt.functions.outputs import Output, Target
 from propopt.functions.wrapping import wrapped
 from propopt.laws.data_law import Reference
-from propopt.losses import Smoothness
-from propopt.losses.graphs.points import graph_from_matrix
 from propopt.results.explanation import Explanation
 from propopt.tables.frames import Labels
 from propopt.tables.schema import TableSchema
@@ -77,7 +70,7 @@ class ModelChoice:
 
 
 class SavedExplainer(
-    Declared, kind="propopt explainer", noun="a saved explainer", version=3
+    Declared, kind="propopt explainer", noun="a saved explainer", version=4
 ):
     """The fields of a fitted explainer, without its model."""
 
@@ -89,34 +82,28 @@ class SavedExplainer(
     table: Points = stored("m D", missing=True, nonempty=True)  # of scales and laws
     table_features: tuple[str, ...] | None = stored(default=None)
     n_rows: int = stored(low=1)
-    coordinates: Array = stored("n q", missing=True, nonempty=True)
     sizes: Values = stored("D", low=0.0)
     values: Values = stored("k", nonempty=True)  # of the model at the first rows
-    features: Array | None = stored("D D", default=None)  # which are similar
     background: Points | None = stored("b D", missing=True, nonempty=True, default=None)
     targets: Array | None = stored("t D", default=None)  # of the first rows
     n_neighbors: int = stored(low=1)
-    lengthscale: float | None = stored(default=None, low=0.0)
-    names: tuple[str, str, str] = stored()
-    weights: tuple[float, float, float] = stored(low=0.0)
     contributions: ContributionChoice | None = stored(default=None)
     metric: FeatureMetric | None = stored(default=None)
 
     @classmethod
     def of(cls, fitted: FittedRows, choice: ModelChoice) -> Self:
         """What is to be saved."""
-        table, nearest = fitted.table, fitted.nearest
+        table, rule = fitted.table, fitted.rule
         columns = fitted.reference.labels.of_columns()
         first = fitted.rows[:CHECKED_ROWS]
         parts: dict[str, Any] = {}
-        if isinstance(fitted, FittedParts):
+        if isinstance(rule, ContributionRule):
             parts = {
-                "background": fitted.parts.background,
+                "background": rule.background,
                 "targets": _targets(fitted),
                 "contributions": fitted.kind,
                 "metric": fitted.metric,
             }
-        smooth = fitted.smooth
         return cls(
             reference=fitted.reference,
             choice=choice,
@@ -126,14 +113,9 @@ class SavedExplainer(
             table=table.points,
             table_features=table.labels.features,
             n_rows=table.n_rows,
-            coordinates=nearest.coordinates,
-            sizes=fitted.rule.sizes,
+            sizes=fitted.sizes,
             values=fitted.function.value_at(first, columns),
-            features=None if smooth is None else smooth.graph.similarities.toarray(),
-            n_neighbors=nearest.n_neighbors,
-            lengthscale=nearest.lengthscale,
-            names=fitted.names,
-            weights=fitted.weights,
+            n_neighbors=fitted.n_neighbors,
             **parts,
         )
 
@@ -141,8 +123,13 @@ class SavedExplainer(
     def upgraded(
         cls, version: int, header: dict[str, Any], arrays: dict[str, Any]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Fields stood in groups; version 1 had no parts of the output."""
-        assert version < 3
+        """Fields stood in groups before version 3; 1 had no parts of the output.
+
+        Up to 3 features could be similar, and rows more or less so.
+        """
+        assert version < 4
+        if version == 3:
+            return _of_now(header, arrays), arrays
         old: dict[str, Any] = {"parts": None, **header}
         for key in ("explanation", "model", "table", "nearest"):
             if not isinstance(old.get(key), dict):
@@ -157,7 +144,7 @@ class SavedExplainer(
         }
         reference, own = Explanation.upgraded(1, old["explanation"], own)
         arrays |= {start + name: array for name, array in own.items()}
-        return {
+        header = {
             "reference": reference,
             "wrapped": choice.pop("wrapped", None),
             "choice": choice,
@@ -165,10 +152,9 @@ class SavedExplainer(
             "table_features": old["table"]["features"],
             "n_rows": old["table"]["n_rows"],
             **old["nearest"],
-            "names": old["names"],
-            "weights": old["weights"],
             **parts,
-        }, arrays
+        }
+        return _of_now(header, arrays), arrays
 
     def contradictions(self) -> None:
         """Refuse numbers of another size than the reference has, or without meaning."""
@@ -177,10 +163,8 @@ class SavedExplainer(
             raise InvalidInput("rows: expected those of the reference")
         if k != min(n, CHECKED_ROWS):
             raise InvalidInput(f"values: expected {min(n, CHECKED_ROWS)} numbers")
-        if len(set(self.names)) < len(self.names):
-            raise InvalidInput("names: expected three names of losses")
-        if self.lengthscale is not None and not self.lengthscale > 0.0:
-            raise InvalidInput("lengthscale: expected a number > 0")
+        if len(self.reference.weights) != 2:
+            raise InvalidInput("reference: weights: expected those of two losses")
         told = [self.contributions, self.metric, self.background, self.targets]
         if 0 < sum(part is None for part in told) < len(told):
             raise InvalidInput("contributions: some of what makes them is missing")
@@ -195,38 +179,26 @@ class SavedExplainer(
         labels.check(self.table.shape, "table")
         table = Reference.of_points(self.table, labels, function.schema)
         table = replace(table, n_rows=self.n_rows)
-        smooth = self.names[2]
-        common: dict[str, Any] = {
-            "function": function,
-            "wrapped": isinstance(model, Function),
-            "table": table,
-            "rows": self.rows,
-            "nearest": NearestRows(
-                coordinates=self.coordinates,
-                n_neighbors=self.n_neighbors,
-                lengthscale=self.lengthscale,
-            ),
-            "reference": reference,
-            "names": self.names,
-            "weights": self.weights,
-            "smooth": None
-            if self.features is None
-            else Smoothness(graph_from_matrix(self.features), name=smooth),
-            "settings": reference.parameters,
-        }
-        sizes, law, seed = self.sizes, choice.law, choice.seed
+        law, seed, parts = choice.law, choice.seed, dict[str, Any]()
+        rule: TargetRule | ContributionRule
         if self.contributions is None or self.metric is None:
-            rule = target_rule(function, table, sizes, law=law, rng=seed)
-            return FittedRows(rule=rule, **common)
-        made = ContributionRule(
-            function=function, reference=table, law=law, background=self.background
-        )
-        return FittedParts(
-            rule=TargetRule(function=function, sizes=sizes),
-            parts=made.settled(self.rows, seed),
-            kind=self.contributions,
-            metric=self.metric,
-            **common,
+            rule = target_rule(function, table, self.sizes, law=law, rng=seed)
+        else:
+            made = ContributionRule(
+                function=function, reference=table, law=law, background=self.background
+            )
+            rule = made.settled(self.rows, seed)
+            parts = {"kind": self.contributions, "metric": self.metric}
+        return FittedRows(
+            function=function,
+            wrapped=isinstance(model, Function),
+            table=table,
+            rows=self.rows,
+            sizes=self.sizes,
+            n_neighbors=self.n_neighbors,
+            rule=rule,
+            reference=reference,
+            **parts,
         )
 
     def _function(self, model: Any) -> Function:
@@ -240,6 +212,18 @@ class SavedExplainer(
         data: Any = self.table if self.schema is None else self.schema
         target, output = self.choice.target, self.choice.output
         return wrapped(model, None, target, output, data, outcome=outcome)
+
+
+def _of_now(header: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
+    """Fields without those of features and rows that were more or less similar."""
+    left = {"lengthscale": None, **header}
+    if "features" in arrays or left.pop("lengthscale") is not None:
+        raise InvalidInput(
+            "it was fitted with smoothness, or weights='gaussian', which an Explainer "
+            "takes no more; fit it again"
+        )
+    arrays.pop("coordinates", None)
+    return {k: v for k, v in left.items() if k not in ("names", "weights")}
 
 
 def _renamed(schema: Any) -> Any:
@@ -271,40 +255,27 @@ def read_explainer(path: str | Path, model: Any) -> tuple[FittedRows, ModelChoic
 
 def _refuse_contradictions(fitted: FittedRows) -> None:
     """Refuse numbers that no fit leaves together."""
-    reference, nearest = fitted.reference, fitted.nearest
+    reference = fitted.reference
     n, D = reference.shape
-    result = coordinates_of(fitted.function, fitted.rows, fitted.rule.sizes)
-    known = nearest.coordinates
-    if result.shape != known.shape or not np.allclose(
-        result, known, rtol=_ROUNDING, atol=0.0, equal_nan=True
-    ):
-        raise InvalidInput("coordinates: they are not those of its rows and sizes")
-    for name, text in nearest.settings.items():
+    near = neighbours_in_words(fitted.coordinates, fitted.n_neighbors)
+    for name, text in near.items():
         if reference.parameters.get(name) != text:
             raise InvalidInput(
                 f"nearest: {name}: the reference has "
                 f"{reference.parameters.get(name)!r}, and the rest of it {text!r}"
             )
-    if nearest.n_neighbors >= n:
+    if fitted.n_neighbors >= n:
         raise InvalidInput(f"nearest: n_neighbors: expected less than {n} rows")
     if fitted.table.n_rows < len(fitted.table.points):
         raise InvalidInput("table: n_rows: fewer than its rows")
-    weights = dict(zip(fitted.names, fitted.weights, strict=True))
-    for name, weight in reference.weights.items():
-        if weights.get(name) != weight:
-            raise InvalidInput(f"weights: that of {name} is not that of the reference")
     if not fitted.weights[0] > 0.0:
-        raise InvalidInput("weights: the first has to be above zero")
-    if fitted.weights[2] > 0.0 and fitted.smooth is None:
-        raise InvalidInput("it lacks 'features', which are smooth")
-    aim, roots = "gradient", np.ones(D)
-    if isinstance(fitted, FittedParts):
-        if fitted.smooth is not None:
-            raise InvalidInput("features: rows that add up are not smooth")
+        raise InvalidInput("reference: weights: the first has to be above zero")
+    aim = "gradient"
+    if isinstance(fitted.rule, ContributionRule):
         _refuse_other_sums(reference)
-        aim, roots = "contributions", fitted.roots
+        aim = "contributions"
     target = _detail(reference, aim, (n, D))
-    own = fitted.names[0]
+    own, roots = next(iter(reference.weights)), fitted.roots
     apart = (reference.attributions - target) / roots
     loss, told = float((apart**2).sum()), reference.losses.get(own, np.nan)
     if not abs(loss - told) <= _SAME * max(loss, told) + _ROUNDING * float(
@@ -346,12 +317,9 @@ def _targets(fitted: FittedRows) -> Array:
     """What some reference rows aim at, as new rows would."""
     columns = fitted.reference.labels.of_columns()
     rows = fitted.rows[:CHECKED_TARGETS]
-    if not isinstance(fitted, FittedParts):
+    if isinstance(fitted.rule, TargetRule):
         return fitted.rule.at(rows, columns).values
-    result = [
-        fitted.parts.of_row(rows[[n]], columns, fitted.kind, fitted.base)
-        for n in range(len(rows))
-    ]
+    result = [fitted.aim(rows[[n]], columns) for n in range(len(rows))]
     return np.concatenate([one.estimate.values for one in result])
 
 

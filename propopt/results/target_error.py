@@ -232,6 +232,26 @@ class TargetError:
     # "at most" where the objective is not quadratic, or there are bounds
     relation: Relation = "about"
 
+    @classmethod
+    def of(
+        cls,
+        aim: Estimate,
+        scale: float,
+        excess: Excess | None,
+        relation: Relation = "about",
+    ) -> TargetError:
+        """Of an estimate, and what its draws cost, where it is known."""
+        if aim.exact:
+            return exact_target(aim.source, scale)
+        if excess is None:
+            given = "given as a function, its error is not known"
+            source = given if aim.source == "given" else f"by {aim.source}"
+            return unknown_target(source, scale)
+        source = aim.source
+        if "draws" not in source:  # their number stands in it where the source knows it
+            source = f"{source}, {aim.n_draws:,} draws"
+        return cls(**vars(excess), scale=scale, source=source, relation=relation)
+
     @property
     def relative(self) -> float:
         """``value/scale``; NaN where it is not known."""
@@ -345,17 +365,11 @@ class Aim:
         reason = self._why_unknown(loss)
         if reason is not None:
             return unknown_target(reason, scale)
-        excess = self._scatter(loss).excess(self._weight(loss, weights), weights)
-        estimate = _estimate(loss)
-        source = estimate.source
-        if "draws" not in source:  # their number stands in it where the source knows it
-            source = f"{source}, {estimate.n_draws:,} draws"
-        return TargetError(
-            **vars(excess),
-            scale=scale,
-            source=source,
-            relation=self._relation(weights),
-        )
+        aim, excess = _estimate(loss), None
+        if aim.blocks is not None:
+            scatter = self._scatter(loss)
+            excess = scatter.excess(self._weight(loss, weights), weights)
+        return TargetError.of(aim, scale, excess, self._relation(weights))
 
     def _why_unknown(self, loss: PropertyLoss) -> str | None:
         if not isinstance(loss, GradientMatching):
@@ -363,9 +377,7 @@ class Aim:
         if loss.estimate is None:
             return "given as numbers, its error is not known"
         if loss.estimate.blocks is None:
-            if loss.estimate.source == "given":
-                return "given as a function, its error is not known"
-            return f"by {loss.estimate.source}"
+            return None
         if not isinstance(loss.penalty, Squared):
             return "estimated and matched in l1: its error is not known"
         if loss not in self.program.losses:
