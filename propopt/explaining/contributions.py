@@ -420,7 +420,11 @@ def nearest_explanation(
     turned, blocks = aim.values / roots, aim.blocks
     blocks = None if blocks is None else blocks / roots
     matching = GradientMatching(replace(aim, values=turned, blocks=blocks))
-    sums = [] if known.base is None else _sums(known, robust, roots)
+    told: dict[str, Parameter] = {}
+    sums: list[Constraint] = []
+    if known.base is not None:
+        sums = _sums(known, robust, roots)
+        told = {"metric": metric} if isinstance(robust, PairwiseRobustness) else {}
     best = optimum([(1.0, matching)], robust, robustness, progress, sums)
     if metric == "effects":
         errors = best.standard_errors
@@ -435,6 +439,7 @@ def nearest_explanation(
         labels=aim.labels,
         units=aim.units if known.base is None else "output",
         evaluations=aim.evaluations,
+        parameters=known.parameters(**told),
         **known.fields,
     )
 

@@ -229,11 +229,11 @@ def fitted_documents(
         )
     known_word(settings.units, UnitsChoice, "units")
     plan = JointDocuments.of(settings, function, X)
-    targets, robust = plan.targets(settings.law), plan.robust
-    weight = settings.robustness
+    robust, weight = plan.robust, settings.robustness
     rule = "knee of the curve" if weight is None else "given"
     if weight is None and robust.entry_graph.n_edges == 0:
         weight, rule = 0.0, "none: no similar documents share a word"
+    targets = plan.targets(settings.law)
     best = nearest_explanation(targets, robust, robustness=weight, progress=progress)
     stability = (
         f"not computed for more than {MOST_STABLE_WORDS:,} words of documents: see "
@@ -243,7 +243,7 @@ def fitted_documents(
         stability = stability_in_words(best)
     parameters = {
         "function": repr(function),
-        **targets.parameters(),
+        **best.parameters,
         "graph": repr(robust.graph),
         "robustness": "over the words that documents share",
         "weight rule": rule,

@@ -24,11 +24,7 @@ from propopt.explaining.plan import (
     TextLaw,
     UnitsChoice,
 )
-from propopt.explaining.saved_explainer import (
-    ModelChoice,
-    SavedExplainer,
-    read_explainer,
-)
+from propopt.explaining.saved_explainer import SavedExplainer, read_explainer
 from propopt.explaining.targets import N_NEIGHBORS, LawChoice
 from propopt.functions.outputs import Output, Target
 from propopt.functions.texts import TextFunction
@@ -292,10 +288,8 @@ class Explainer:
                 "schema in a file; save reference_, or fit it again"
             )
         law = ExplainSettings.of(vars(self)).law_of_columns
-        choice = ModelChoice(
-            target=self.target, output=self.output, law=law, seed=self._seed
-        )
-        SavedExplainer.of(rows, choice).save(path)
+        asked = {"target": self.target, "output": self.output, "law": law}
+        SavedExplainer.of(rows, **asked, seed=self._seed).save(path)
 
     @classmethod
     def load(cls, path: str | Path, model: Any) -> Explainer:
@@ -316,23 +310,23 @@ class Explainer:
         FileNotFoundError
             If there is no file.
         """
-        fitted, choice = read_explainer(path, model)
+        fitted, saved = read_explainer(path, model)
         is_parts = isinstance(fitted.rule, ContributionRule)
         loaded = cls(
             model,
             units="output" if is_parts else "scaled",
             contributions=fitted.kind,
             metric=fitted.metric,
-            target=choice.target,
-            output=choice.output,
+            target=saved.target,
+            output=saved.output,
             outcome=None if fitted.wrapped else fitted.function.quantity.outcome,
-            law=choice.law,
+            law=saved.law,
             scale=fitted.sizes,
             n_neighbors=fitted.n_neighbors,
             robustness=fitted.weights[1],
-            rng=choice.seed,
+            rng=saved.seed,
         )
-        loaded._fitted, loaded._seed = fitted, choice.seed
+        loaded._fitted, loaded._seed = fitted, saved.seed
         return loaded
 
     @property

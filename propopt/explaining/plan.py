@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias, final
 
@@ -234,9 +234,10 @@ class JointPlan:
         """Robust slopes per scale."""
         rule, precision = self.rule, self.settings.precision
         if isinstance(rule.function, SampledMean):
-            best = self._nearest(rule.scaled(self._drawn(rule.function)))
+            aim = rule.scaled(self._drawn(rule.function))
         else:
-            best = self._nearest(rule.at(self.points, self.labels))
+            aim = rule.at(self.points, self.labels)
+        best = self._nearest(Targets(estimate=aim))
         if precision is not None and not best.target_error <= precision:
             error = "is not known" if best.target is None else best.target.in_words()
             warnings.warn(
@@ -259,36 +260,28 @@ class JointPlan:
         with cost.announced("explain: the first draws", mean.calls, self.progress):
             growing = mean.growing_at(points, labels, max_evaluations=most)
         if settings.precision is not None:
-            growing = growing.until(
-                lambda drawn: self._nearest(self.rule.scaled(drawn)).target_error,
-                read_positive(settings.precision, "precision"),
-                most,
-            )
+
+            def error(drawn: Estimate) -> float:
+                known = Targets(estimate=self.rule.scaled(drawn))
+                return self._nearest(known).target_error
+
+            precision = read_positive(settings.precision, "precision")
+            growing = growing.until(error, precision, most)
         return growing.estimate
 
     def contributions(self, parts: ContributionRule) -> Explanation:
         """Robust contributions that add up to the prediction less the base."""
-        asked = self.settings
-        known = parts.of(self.points, self.labels, asked.contributions)
-        best = nearest_explanation(
-            known,
-            PairwiseRobustness(self.graph),
-            robustness=asked.robustness,
-            metric=asked.metric,
-            progress=self.progress,
-        )
-        return replace(best, parameters=known.parameters(metric=asked.metric))
+        known = parts.of(self.points, self.labels, self.settings.contributions)
+        return self._nearest(known, self.settings.metric)
 
-    def _nearest(self, aim: Estimate) -> Explanation:
-        """The optimum for slopes, with the slopes beside it."""
-        known, weight = Targets(estimate=aim), self.settings.robustness
-        best = nearest_explanation(
-            known,
-            PairwiseRobustness(self.graph),
-            robustness=weight,
-            progress=self.progress,
+    def _nearest(
+        self, known: Targets, metric: FeatureMetric = "uniform"
+    ) -> Explanation:
+        """The optimum for targets, with these beside it."""
+        robust, weight = PairwiseRobustness(self.graph), self.settings.robustness
+        return nearest_explanation(
+            known, robust, robustness=weight, metric=metric, progress=self.progress
         )
-        return replace(best, parameters=known.parameters())
 
 
 def stability_in_words(best: Explanation) -> str:

@@ -6,9 +6,9 @@ values, and the targets made of it, are compared at some of the reference rows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self, final
+from typing import Any, Self
 
 import numpy as np
 
@@ -43,9 +43,6 @@ _SAME = 1e-4
 """Of the range of values, and of the largest target: other libraries and machines
 round in other places."""
 
-_ROUNDING = 1e-9
-"""Of what is computed again from numbers of the same file."""
-
 _NONSENSE = (
     ArithmeticError,
     AttributeError,
@@ -58,24 +55,16 @@ _NONSENSE = (
 """What numbers and names that do not go together raise, wherever that is noticed."""
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class ModelChoice:
-    """What was asked of a model."""
-
-    target: Target  # of wrap
-    output: Output
-    law: LawChoice  # of the target
-    seed: int = stored(low=0)  # for targets that are sampled
-
-
 class SavedExplainer(
     Declared, kind="propopt explainer", noun="a saved explainer", version=4
 ):
     """The fields of a fitted explainer, without its model."""
 
     reference: Explanation = stored()
-    choice: ModelChoice = stored()
+    target: Target = stored(default=None)  # what was asked of the model
+    output: Output = stored()
+    law: LawChoice = stored()  # of the target
+    seed: int = stored(low=0)  # for targets that are sampled
     wrapped: bool = stored()  # whether the model was given as a Function
     schema: TableSchema | None = stored(default=None)
     rows: Points = stored("n D", missing=True, nonempty=True)
@@ -91,7 +80,7 @@ class SavedExplainer(
     metric: FeatureMetric | None = stored(default=None)
 
     @classmethod
-    def of(cls, fitted: FittedRows, choice: ModelChoice) -> Self:
+    def of(cls, fitted: FittedRows, **choice: Any) -> Self:
         """What is to be saved."""
         table, rule = fitted.table, fitted.rule
         columns = fitted.reference.labels.of_columns()
@@ -106,7 +95,7 @@ class SavedExplainer(
             }
         return cls(
             reference=fitted.reference,
-            choice=choice,
+            **choice,
             wrapped=fitted.wrapped,
             schema=None if fitted.wrapped else fitted.function.schema,
             rows=fitted.rows,
@@ -123,38 +112,38 @@ class SavedExplainer(
     def upgraded(
         cls, version: int, header: dict[str, Any], arrays: dict[str, Any]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Fields stood in groups before version 3; 1 had no parts of the output.
-
-        Up to 3 features could be similar, and rows more or less so.
-        """
+        """Fields stood in groups; features, and rows more or less, could be similar."""
         assert version < 4
-        if version == 3:
-            return _of_now(header, arrays), arrays
-        old: dict[str, Any] = {"parts": None, **header}
+        parts = dict[str, dict[str, Any]]()
         for key in ("explanation", "model", "table", "nearest"):
-            if not isinstance(old.get(key), dict):
+            if not isinstance(header.get(key), dict):
                 raise InvalidInput(f"its header has no {key}")
-        parts = old["parts"] or {"contributions": None, "metric": None}
-        choice = dict(old["model"])
+            parts[key] = dict(header[key])
+        nearest, added = parts["nearest"], header.get("parts") or {}
+        if nearest.pop("lengthscale", None) is not None or "features" in arrays:
+            raise InvalidInput(
+                "it was fitted with smoothness, or weights='gaussian', which an "
+                "Explainer takes no more; fit it again"
+            )
+        arrays.pop("coordinates", None)
         start = "reference."
         own = {
             name.removeprefix(start): arrays.pop(name)
             for name in list(arrays)
             if name.startswith(start)
         }
-        reference, own = Explanation.upgraded(1, old["explanation"], own)
+        reference, own = Explanation.upgraded(1, parts["explanation"], own)
         arrays |= {start + name: array for name, array in own.items()}
-        header = {
+        return {
             "reference": reference,
-            "wrapped": choice.pop("wrapped", None),
-            "choice": choice,
-            "schema": _renamed(old["schema"]),
-            "table_features": old["table"]["features"],
-            "n_rows": old["table"]["n_rows"],
-            **old["nearest"],
-            **parts,
-        }
-        return _of_now(header, arrays), arrays
+            **parts["model"],
+            "schema": _renamed(header["schema"]),
+            "table_features": parts["table"]["features"],
+            "n_rows": parts["table"]["n_rows"],
+            **nearest,
+            "contributions": added.get("contributions"),
+            "metric": added.get("metric"),
+        }, arrays
 
     def contradictions(self) -> None:
         """Refuse numbers of another size than the reference has, or without meaning."""
@@ -173,13 +162,13 @@ class SavedExplainer(
 
     def fitted(self, model: Any) -> FittedRows:
         """The explainer, of the same model."""
-        reference, choice = self.reference, self.choice
+        reference = self.reference
         function = self._function(model)
         labels = Labels(features=self.table_features)
         labels.check(self.table.shape, "table")
         table = Reference.of_points(self.table, labels, function.schema)
         table = replace(table, n_rows=self.n_rows)
-        law, seed, parts = choice.law, choice.seed, dict[str, Any]()
+        law, seed, parts = self.law, self.seed, dict[str, Any]()
         rule: TargetRule | ContributionRule
         if self.contributions is None or self.metric is None:
             rule = target_rule(function, table, self.sizes, law=law, rng=seed)
@@ -210,20 +199,8 @@ class SavedExplainer(
         named = self.reference.quantity
         outcome = None if named is None else named.outcome
         data: Any = self.table if self.schema is None else self.schema
-        target, output = self.choice.target, self.choice.output
-        return wrapped(model, None, target, output, data, outcome=outcome)
-
-
-def _of_now(header: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
-    """Fields without those of features and rows that were more or less similar."""
-    left = {"lengthscale": None, **header}
-    if "features" in arrays or left.pop("lengthscale") is not None:
-        raise InvalidInput(
-            "it was fitted with smoothness, or weights='gaussian', which an Explainer "
-            "takes no more; fit it again"
-        )
-    arrays.pop("coordinates", None)
-    return {k: v for k, v in left.items() if k not in ("names", "weights")}
+        asked = self.target, self.output, data
+        return wrapped(model, None, *asked, outcome=outcome)
 
 
 def _renamed(schema: Any) -> Any:
@@ -238,7 +215,7 @@ def _renamed(schema: Any) -> Any:
     return {key: _renamed(part) for key, part in schema.items()}
 
 
-def read_explainer(path: str | Path, model: Any) -> tuple[FittedRows, ModelChoice]:
+def read_explainer(path: str | Path, model: Any) -> tuple[FittedRows, SavedExplainer]:
     """The explainer of a file, for the same model."""
     saved, source = SavedExplainer.load(path), archive_path(path)
     try:
@@ -250,13 +227,13 @@ def read_explainer(path: str | Path, model: Any) -> tuple[FittedRows, ModelChoic
     except _NONSENSE as error:
         reason = f"what it holds makes no sense: {type(error).__name__}: {error}"
         raise InvalidInput(f"{source}: not a saved explainer: {reason}") from None
-    return fitted, saved.choice
+    return fitted, saved
 
 
 def _refuse_contradictions(fitted: FittedRows) -> None:
     """Refuse numbers that no fit leaves together."""
     reference = fitted.reference
-    n, D = reference.shape
+    n, _ = reference.shape
     near = neighbours_in_words(fitted.coordinates, fitted.n_neighbors)
     for name, text in near.items():
         if reference.parameters.get(name) != text:
@@ -270,47 +247,16 @@ def _refuse_contradictions(fitted: FittedRows) -> None:
         raise InvalidInput("table: n_rows: fewer than its rows")
     if not fitted.weights[0] > 0.0:
         raise InvalidInput("reference: weights: the first has to be above zero")
-    aim = "gradient"
+    known = [reference.gradient]
     if isinstance(fitted.rule, ContributionRule):
-        _refuse_other_sums(reference)
-        aim = "contributions"
-    target = _detail(reference, aim, (n, D))
-    own, roots = next(iter(reference.weights)), fitted.roots
-    apart = (reference.attributions - target) / roots
-    loss, told = float((apart**2).sum()), reference.losses.get(own, np.nan)
-    if not abs(loss - told) <= _SAME * max(loss, told) + _ROUNDING * float(
-        ((reference.attributions / roots) ** 2).sum()
-    ):
-        raise InvalidInput(
-            f"reference: its attributions cost {loss:.6g} of {own}, and it says "
-            f"{told:.6g}"
-        )
-
-
-def _detail(reference: Explanation, name: str, shape: tuple[int, ...]) -> Array:
-    """Finite numbers of a shape that a method knew."""
-    array: Array | None = getattr(reference, name)
-    if array is None or array.shape != shape or not np.isfinite(array).all():
-        raise InvalidInput(f"reference: {name}: expected numbers of shape {shape}")
-    return array
-
-
-def _refuse_other_sums(reference: Explanation) -> None:
-    """Refuse parts of the output that do not add up."""
-    N, D = reference.shape
-    phi = _detail(reference, "contributions", (N, D))
-    base = _detail(reference, "base_value", (N,))
-    total = _detail(reference, "prediction", (N,)) - base
-    missed = np.abs(reference.attributions.sum(axis=1) - total)
-    scale = np.abs(phi).sum(axis=1) + np.abs(total)
-    if (missed > _ROUNDING * scale.max()).any():
-        n = int(missed.argmax())
-        raise InvalidInput(
-            f"reference: row {n} does not add up: by {missed[n]:.3g}; expected its "
-            "prediction less the base"
-        )
-    if np.ptp(base) != 0.0:
-        raise InvalidInput("reference: base_value: expected one and the same number")
+        base = reference.base_value
+        known = [reference.contributions, base, reference.prediction]
+        if base is not None and np.ptp(base) != 0.0:
+            raise InvalidInput(
+                "reference: base_value: expected one and the same number"
+            )
+    if any(array is None for array in known):
+        raise InvalidInput("reference: it lacks what it aims at")
 
 
 def _targets(fitted: FittedRows) -> Array:

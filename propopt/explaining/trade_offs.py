@@ -585,7 +585,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         cls, version: int, header: dict[str, Any], arrays: dict[str, Any]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Explanations stood in one list, and names beside it."""
-        header = {"ends": None, "units": None, "bounds": None, **header}
+        assert version < 4
         names, count = header.pop("labels"), header.pop("optimized")
         told, own = header.pop("explanations"), dict[str, Any]()
         parts = []
@@ -597,9 +597,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
                 if name.startswith(start)
             }
             plain, mine = Explanation.upgraded(
-                min(version, 1) if version < 3 else 5,
-                {**part, "labels": names[part["labels"]]},
-                mine,
+                5, {**part, "labels": names[part["labels"]]}, mine
             )
             parts.append(plain)
             kind, index = "optimized", place
@@ -607,8 +605,6 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
                 kind, index = "baselines", place - count
             own |= {f"{kind}.{index}.{name}": array for name, array in mine.items()}
         header |= {"optimized": parts[:count], "baselines": parts[count:]}
-        if header["bounds"] is None:
-            header["bounds"] = _sums_of(parts[count:], header["losses"])
         return header, {**arrays, **own}
 
     def contradictions(self) -> None:
@@ -743,17 +739,6 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
             return {}
         shares = self.ends.shares(explanation.losses)
         return {column: shares[name] for name, column in self.share_columns.items()}
-
-
-def _sums_of(
-    baselines: Sequence[Mapping[str, Any]], losses: Sequence[str]
-) -> dict[str, float]:
-    """What rows had to add up to before version 3: baselines had no other bounds."""
-    named = [part.get("losses") for part in baselines]
-    if not named or not all(isinstance(own, dict) for own in named):
-        return {}
-    shared: set[str] = set.intersection(*[{*(own or ())} for own in named]) - {*losses}
-    return dict.fromkeys(sorted(shared), 0.0)
 
 
 def _with_counts(frame: pd.DataFrame) -> pd.DataFrame:

@@ -220,47 +220,30 @@ _LEVEL = 0.975
 
 @final
 @dataclass(frozen=True, eq=False)
-class GivenErrors:
-    """Half-widths (N, D) of W alone: those of a pair add up at most."""
+class TargetScatter:
+    """Half-widths of 95 % intervals, for the target's error alone."""
 
-    half_widths: Attributions  # zero where nothing is to be added
-    words: str  # what a reader has to know of them
+    words: str  # what a reader has to know of it
+    # (N, D) of W alone, those of a pair add up at most; or (B, N, D): moves of W with
+    # blocks of the target, whose mean is zero, which t_{B−1}(0.975)/√(B(B−1)) scales
+    numbers: Array
 
     def of_entries(self) -> Attributions:
         """For each attribution, (N, D)."""
-        return self.half_widths
-
-    def of_pairs(
-        self, row: int, features: Positions, signs: Array
-    ) -> tuple[Array, Array]:
-        """Of s_d w_d − s_e w_e and of s_d w_d + s_e w_e in one row, (d, d) each."""
-        del signs
-        own = self.half_widths[row, features]
-        both = own[:, None] + own
-        return both, both
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class BlockScatter:
-    """Moves of W (B, N, D) with blocks of the target, whose mean is zero."""
-
-    moves: Array
-
-    @property
-    def words(self) -> str:
-        """What a reader has to know of it."""
-        return f"errors of the target from {len(self.moves)} blocks are included"
-
-    def of_entries(self) -> Attributions:
-        squares = np.einsum("bnd,bnd->nd", self.moves, self.moves)
+        if self.numbers.ndim == 2:
+            return self.numbers
+        squares = np.einsum("bnd,bnd->nd", self.numbers, self.numbers)
         return np.asarray(self._factor * np.sqrt(squares))
 
     def of_pairs(
         self, row: int, features: Positions, signs: Array
     ) -> tuple[Array, Array]:
-        moves = self.moves[:, row, features] * signs
-        products = moves.T @ moves
+        """Of s_d w_d − s_e w_e and of s_d w_d + s_e w_e in one row, (d, d) each."""
+        own = self.numbers[..., row, features]
+        if own.ndim == 1:
+            both = own[:, None] + own
+            return both, both
+        products = (own * signs).T @ (own * signs)
         own = np.diag(products)
         sums = own[:, None] + own
         rest = np.maximum(sums - 2.0 * products, 0.0)
@@ -269,53 +252,38 @@ class BlockScatter:
 
     @cached_property
     def _factor(self) -> float:
-        """t_{B−1}(0.975)/√(B(B−1))."""
-        B = len(self.moves)
+        B = len(self.numbers)
         return float(stdtrit(B - 1, _LEVEL)) / math.sqrt(B * (B - 1))
-
-
-TargetScatter: TypeAlias = GivenErrors | BlockScatter
-"""Half-widths of 95 % intervals, for the target's error alone."""
 
 
 def scatter_of(best: Optimum, program: Program, near: NearOptimal) -> TargetScatter:
     """What is known of the error of W that comes from its target."""
-    targets = _targets(best, program)
-    estimates = [target.estimate for target in targets]
-    if estimates and all(e is not None and e.exact for e in estimates):
-        return GivenErrors(np.zeros(best.shape), "the target is exact")
-    blocks = estimates[0].blocks if estimates and estimates[0] is not None else None
-    if len(estimates) == 1 and blocks is not None and _is_linear(program):
-        part = Scatter(QuadraticPart(program), blocks)
-        a = best.weights[targets[0].name]
-        return BlockScatter(part.moved(a, near.hessian))
-    return _given(best)
-
-
-def _targets(best: Optimum, program: Program) -> list[GradientMatching]:
-    return [
+    targets = [
         loss
         for loss in program.losses
         if isinstance(loss, GradientMatching) and best.weights.get(loss.name, 0.0) > 0.0
     ]
-
-
-def _is_linear(program: Program) -> bool:
-    """Whether W is linear in its target: squared losses, and sums of rows at most."""
-    are_squared = all(map(is_squared, program.losses))
-    return are_squared and all(map(is_complete, program.bounds))
-
-
-def _given(best: Optimum) -> TargetScatter:
+    estimates = [target.estimate for target in targets]
+    if estimates and all(e is not None and e.exact for e in estimates):
+        return TargetScatter("the target is exact", np.zeros(best.shape))
+    blocks = estimates[0].blocks if estimates and estimates[0] is not None else None
+    # W is linear in its target: squared losses, and sums of rows at most
+    is_linear = all(map(is_squared, program.losses))
+    is_linear &= all(map(is_complete, program.bounds))
+    if len(estimates) == 1 and blocks is not None and is_linear:
+        part = Scatter(QuadraticPart(program), blocks)
+        moves = part.moved(best.weights[targets[0].name], near.hessian)
+        words = f"errors of the target from {len(moves)} blocks are included"
+        return TargetScatter(words, moves)
     errors = best.standard_errors
     if errors is None or not np.isfinite(errors).all():
         unknown = "the error of the target is not known, and not included"
-        return GivenErrors(np.zeros(best.shape), unknown)
+        return TargetScatter(unknown, np.zeros(best.shape))
     # of the blocks of draws that they were estimated from, where that is known
     B = 0 if best.target is None else best.target.n_blocks
     factor = float(stdtrit(B - 1, _LEVEL) if B > 1 else ndtri(_LEVEL))
     words = "standard errors of the target are included"
-    return GivenErrors(np.asarray(factor * errors), words)
+    return TargetScatter(words, np.asarray(factor * errors))
 
 
 # ---- The order of the features of one row: what it costs to overturn, and what is

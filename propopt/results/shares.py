@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import TypeAlias, final
 
 import numpy as np
 import pandas as pd
@@ -114,11 +114,11 @@ class Ends:
         faithful = [loss for loss in losses if isinstance(loss, Faithfulness)]
         others = [loss for loss in losses if loss not in faithful]
         joined = [loss for loss in others if loss.name in weighted]
-        points, own = _points(program, faithful, joined)
+        at_target, far = _both(program, faithful, joined)
         return cls(
             faithful=tuple(loss.name for loss in faithful),
-            at_target={loss.name: points.at_target(own(loss)) for loss in losses},
-            far={loss.name: points.far(own(loss)) for loss in losses},
+            at_target={loss.name: at_target(loss) for loss in losses},
+            far={loss.name: far(loss) for loss in losses},
             sizes={loss.name: loss.value_at_zero for loss in faithful},
             roots=tuple(
                 loss.name
@@ -156,74 +156,53 @@ def _kept(loss: float, far: float, size: float) -> float:
     return 1.0 - loss / far
 
 
-def _points(
-    program: Program, faithful: Sequence[PropertyLoss], joined: Sequence[PropertyLoss]
-) -> tuple[_Free | _Complete, Callable[[PropertyLoss], PropertyLoss]]:
-    """The two ends of a program, and how they ask for its losses.
+_Measure: TypeAlias = Callable[[PropertyLoss], float]
 
-    By the losses that have to be zero at one of them; where no others than some entries
-    count, of these.
+
+def _both(
+    program: Program, faithful: Sequence[PropertyLoss], joined: Sequence[PropertyLoss]
+) -> tuple[_Measure, _Measure]:
+    """Losses at the two ends of a program.
+
+    At G itself, and where each faithfulness loss is least among what costs the others
+    nothing; where rows add up, at the complete attributions nearest to G, and those at
+    which others are least.
     """
     G, totals = matched_target(program), Totals.of(program.bounds)
     if totals is not None:
-        nearest = None if G is None else totals.expanded(G)
+        nearest = farthest = None if G is None else totals.expanded(G)
         if totals.is_shared:
             farthest = _far_complete(G, joined, totals)
-        else:
-            # where rows add up over entries of their own: of losses over these
-            farthest = nearest
-            if G is not None and joined:
-                farthest = smoothest(program, joined, G)
-        return _Complete(nearest, farthest, joined), lambda loss: loss
-    support = counted(program)
-    if support is None:
-        return _Free(G, faithful, joined, program.shape), lambda loss: loss
-    inner = {loss.name: support.loss(loss) for loss in program.all_losses}
-    own, others = ([inner[x.name] for x in some] for some in (faithful, joined))
-    target = None if G is None else support.values(G)
-    points = _Free(target, own, others, (len(support.places), 1))
-    return points, lambda loss: inner[loss.name]
+        elif G is not None and joined:  # over entries of their own
+            farthest = smoothest(program, joined, G)
 
+        def complete_at_target(loss: PropertyLoss) -> float:
+            counts = isinstance(loss, Faithfulness) or loss in joined
+            return _value(loss, nearest) if counts else math.nan
 
-@final
-@dataclass(frozen=True, eq=False)
-class _Free:
-    """G itself, and where each faithfulness loss is least among what is free."""
+        return complete_at_target, lambda loss: _value(loss, farthest)
+    # where no others than some entries count, by losses of these
+    support, target, shape = counted(program), G, program.shape
+    if support is not None:
+        target = None if G is None else support.values(G)
+        shape = len(support.places), 1
 
-    G: Attributions | None
-    faithful: Sequence[PropertyLoss]
-    joined: Sequence[PropertyLoss]
-    shape: tuple[int, int]
+    def inner(loss: PropertyLoss) -> PropertyLoss:
+        return loss if support is None else support.loss(loss)
 
-    def at_target(self, loss: PropertyLoss) -> float:
-        """The loss at G; of faithfulness nothing is lost there."""
-        if loss in self.faithful:
+    others = [inner(loss) for loss in joined]
+
+    def at_target(loss: PropertyLoss) -> float:
+        if loss in faithful:
             return 0.0
-        return math.nan if loss not in self.joined else _value(loss, self.G)
+        return _value(inner(loss), target) if loss in joined else math.nan
 
-    def far(self, loss: PropertyLoss) -> float:
-        """The loss at W_∞, where others cost nothing."""
-        if loss in self.faithful:
-            return _least(loss, self.joined, self.shape)
-        return 0.0 if loss in self.joined else math.nan
+    def far(loss: PropertyLoss) -> float:
+        if loss in faithful:
+            return _least(inner(loss), others, shape)
+        return 0.0 if loss in joined else math.nan
 
-
-@final
-@dataclass(frozen=True, eq=False)
-class _Complete:
-    """The complete attributions nearest to G, and those at which others are least."""
-
-    nearest: Attributions | None
-    farthest: Attributions | None
-    joined: Sequence[PropertyLoss]
-
-    def at_target(self, loss: PropertyLoss) -> float:
-        if not isinstance(loss, Faithfulness) and loss not in self.joined:
-            return math.nan
-        return _value(loss, self.nearest)
-
-    def far(self, loss: PropertyLoss) -> float:
-        return _value(loss, self.farthest)
+    return at_target, far
 
 
 def _value(loss: PropertyLoss, W: Attributions | None) -> float:

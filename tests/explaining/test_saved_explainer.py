@@ -141,7 +141,8 @@ def test_names_that_are_no_text_are_not_saved(tmp_path):
     ("key", "value", "sentence"),
     [
         ("n_neighbors", 0, "n_neighbors: expected an integer >= 1"),
-        ("choice", {}, "its header has no choice"),
+        ("law", "lime", "law: expected 'auto', 'data'"),
+        ("seed", -1, "seed: expected an integer >= 0"),
         ("n_rows", None, "n_rows: expected an integer >= 1"),
         ("schema", 3, "schema: expected what makes a TableSchema"),
         ("schema", {}, "its schema makes no sense"),
@@ -154,24 +155,15 @@ def test_files_that_hold_something_else_are_refused(path, key, value, sentence):
         po.Explainer.load(path, black_box)
 
 
-def of_version_3(header, **more):
-    header |= {
-        "version": 3,
-        "names": ["a", "b", "c"],
-        "weights": [1.0, 2.0, 0.0],
-        **more,
-    }
-
-
-def test_files_of_version_3_answer_as_before(path):
-    explainer = po.Explainer.load(path, black_box)
-    rewritten(path, lambda header: of_version_3(header, lengthscale=None))
-    again = po.Explainer.load(path, black_box)
-    same(again.explain(X_NEW[:3]), explainer.explain(X_NEW[:3]), [0, 1, 2])
-
-
 def test_similarities_that_differ_are_in_files_of_before_alone(path):
-    rewritten(path, lambda header: of_version_3(header, lengthscale=0.7))
+    before = {
+        "version": 2,
+        "explanation": {},
+        "model": {},
+        "table": {},
+        "nearest": {"n_neighbors": 8, "lengthscale": 0.7},
+    }
+    rewritten(path, lambda header: header.update(before))
     with pytest.raises(InvalidInput, match="weights='gaussian', which an Explainer"):
         po.Explainer.load(path, black_box)
 
