@@ -35,7 +35,7 @@ from propopt.losses import Completeness, GradientMatching, Program
 from propopt.losses.graphs.points import distances_between
 from propopt.results.certificate import Certificate
 from propopt.results.explanation import Explanation
-from propopt.results.target_error import Excess, TargetError
+from propopt.results.target_error import TargetError
 from propopt.tables.frames import Labels, is_frame
 from propopt.tables.schema import TableSchema
 
@@ -260,7 +260,7 @@ class FittedRows(FittedReference):
                 gram += row.weights[0] * E @ moved.T
                 squares.append(((moved * self.roots) ** 2).sum(axis=0))
             errors = np.sqrt(np.stack(squares) / (B * (B - 1)))
-        excess = None if gram is None else Excess.of((gram + gram.T) / 2.0)
+        excess = None if gram is None else TargetError.of_gram((gram + gram.T) / 2.0)
         target = TargetError.of(aim, scale, excess)
         return {"target": target, "standard_errors": errors}
 

@@ -82,14 +82,10 @@ def target_rule(
             raise InvalidInput(
                 f"law: expected one of {', '.join(get_args(LawChoice))}, got {law!r}"
             )
-    return TargetRule(aim, sizes, _on_constants(reference, sizes))
-
-
-def _on_constants(reference: Reference, sizes: Array) -> tuple[str, ...]:
-    """The columns without a standard deviation, by name."""
     known = ~np.isnan(reference.points).all(axis=0)
     columns = zip(reference.names, (sizes == 0.0) & known, strict=True)
-    return tuple(constant_in_words(name) for name, constant in columns if constant)
+    notes = (constant_in_words(name) for name, constant in columns if constant)
+    return TargetRule(aim, sizes, tuple(notes))
 
 
 def jumps(function: Function, reference: Reference) -> bool:
@@ -171,7 +167,12 @@ def optimum(
     objective = Objective.weighed((*rest, (given, robust)))
     if weight is not None:
         return solve(objective, subject_to=subject_to)
-    weights = np.logspace(-_DECADES, _DECADES, _N_WEIGHTS) / (2.0 * _degree(robust))
+    if isinstance(robust, PairwiseRobustness):
+        degree = float(robust.graph.similarities.sum()) / robust.n_points
+    else:  # of the words that are shared
+        degrees = robust.entry_graph.similarities.sum(axis=1)
+        degree = float(degrees[degrees > 0.0].mean())
+    weights = np.logspace(-_DECADES, _DECADES, _N_WEIGHTS) / (2.0 * degree)
     curve = sweep(
         objective,
         {robust.name: weights},
@@ -179,14 +180,6 @@ def optimum(
         progress=progress,
     )
     return curve.knee(objective.losses[0].name, robust.name)
-
-
-def _degree(robust: PairwiseRobustness | SharedRobustness) -> float:
-    """The mean degree; over shared words that of the words that are shared."""
-    if isinstance(robust, PairwiseRobustness):
-        return float(robust.graph.similarities.sum()) / robust.n_points
-    degrees = robust.entry_graph.similarities.sum(axis=1)
-    return float(degrees[degrees > 0.0].mean())
 
 
 def in_words(scale: Any) -> str:

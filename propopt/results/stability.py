@@ -36,7 +36,7 @@ from propopt.results.certain import (
     signs_of,
     without_dust,
 )
-from propopt.results.hessian import ConstrainedPart, QuadraticPart
+from propopt.results.hessian import QuadraticPart
 from propopt.results.result import Result
 from propopt.results.target_error import Scatter
 
@@ -221,7 +221,7 @@ class Optima:
         """The optima for each of the weights (k,), in the order of the losses."""
         at = self.program if program is None else program
         if self.solve is None:
-            part = ConstrainedPart(at)
+            part = QuadraticPart(at)
             yield from map(part.optimum, weights)
             return
         for c in weights:
@@ -238,7 +238,7 @@ class Optima:
         assert blocks is not None, "it is drawn"
         apart = math.sqrt(2.0 / (len(blocks) - 1))
         if self.solve is None:
-            H = ConstrainedPart(self.program).hessian(weights)
+            H = QuadraticPart(self.program).hessian(weights)
             scatter = Scatter(QuadraticPart(self.program), blocks)
             for move in scatter.moved(weights[place], H):
                 yield self.W + apart * move
