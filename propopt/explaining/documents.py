@@ -21,7 +21,6 @@ from propopt.base.checks import (
 )
 from propopt.base.errors import InvalidInput
 from propopt.explaining.conditional import ConditionalRow
-from propopt.explaining.contributions import Targets, nearest_explanation
 from propopt.explaining.explainers.documents import N_PAIRS, DocumentShapley
 from propopt.explaining.fitted_rows import FittedReference, joint_proof
 from propopt.explaining.plan import (
@@ -30,7 +29,7 @@ from propopt.explaining.plan import (
     UnitsChoice,
     stability_in_words,
 )
-from propopt.explaining.targets import LawChoice
+from propopt.explaining.targets import LawChoice, Targets, nearest_explanation
 from propopt.functions import Function
 from propopt.functions.texts import TextFunction
 from propopt.functions.wrapping import wrapped

@@ -19,15 +19,16 @@ from propopt.base.checks import read_count, read_rng, read_seed
 from propopt.base.errors import InvalidInput
 from propopt.base.terminal import progress_bar
 from propopt.explaining.conditional import AnchoredRobustness, ConditionalRow
-from propopt.explaining.contributions import (
-    ContributionChoice,
-    ContributionRule,
+from propopt.explaining.contributions import ContributionChoice, ContributionRule
+from propopt.explaining.plan import ExplainSettings, JointPlan, with_note
+from propopt.explaining.targets import (
     FeatureMetric,
+    TargetRule,
     Targets,
+    coordinates_of,
+    in_words,
     metric_roots,
 )
-from propopt.explaining.plan import ExplainSettings, JointPlan, with_note
-from propopt.explaining.targets import TargetRule, coordinates_of, in_words
 from propopt.functions import Function
 from propopt.functions.wrapping import wrapped_and_told
 from propopt.laws.data_law import Reference

@@ -11,11 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 from propopt.base.checks import read_seed
 from propopt.base.errors import InvalidInput, no_such_name
-from propopt.explaining.contributions import (
-    ContributionChoice,
-    ContributionRule,
-    FeatureMetric,
-)
+from propopt.explaining.contributions import ContributionChoice, ContributionRule
 from propopt.explaining.fitted_rows import FittedReference, FittedRows, fitted_rows
 from propopt.explaining.plan import (
     MOST_REFERENCE_ROWS,
@@ -25,7 +21,7 @@ from propopt.explaining.plan import (
     UnitsChoice,
 )
 from propopt.explaining.saved_explainer import SavedExplainer, read_explainer
-from propopt.explaining.targets import N_NEIGHBORS, LawChoice
+from propopt.explaining.targets import N_NEIGHBORS, FeatureMetric, LawChoice
 from propopt.functions.outputs import Output, Target
 from propopt.functions.texts import TextFunction
 from propopt.results.explanation import Explanation

@@ -18,15 +18,15 @@ from propopt.explaining.contributions import (
     ContributionChoice,
     ContributionRule,
     ContributionsLike,
-    FeatureMetric,
-    Targets,
-    nearest_explanation,
 )
 from propopt.explaining.targets import (
     N_NEIGHBORS,
+    FeatureMetric,
     LawChoice,
     TargetRule,
+    Targets,
     coordinates_of,
+    nearest_explanation,
     sizes_of,
     target_rule,
 )

@@ -16,13 +16,9 @@ from propopt.base.arrays import Array, Points, Values
 from propopt.base.declared import Declared, stored
 from propopt.base.errors import InvalidInput
 from propopt.base.files import archive_path
-from propopt.explaining.contributions import (
-    ContributionChoice,
-    ContributionRule,
-    FeatureMetric,
-)
+from propopt.explaining.contributions import ContributionChoice, ContributionRule
 from propopt.explaining.fitted_rows import FittedRows, neighbours_in_words
-from propopt.explaining.targets import LawChoice, TargetRule, target_rule
+from propopt.explaining.targets import FeatureMetric, LawChoice, TargetRule, target_rule
 from propopt.functions import Function
 from propopt.functions.jumps import allowed_difference, precision_of
 from propopt.functions.outputs import Output, Target

@@ -13,13 +13,9 @@ from sklearn.svm import SVR
 
 import propopt as po
 from propopt.base.errors import InvalidInput
-from propopt.explaining.contributions import (
-    ContributionRule,
-    Targets,
-    nearest_explanation,
-)
+from propopt.explaining.contributions import ContributionRule
 from propopt.explaining.explainers import TreeShap
-from propopt.explaining.targets import reference_of
+from propopt.explaining.targets import Targets, nearest_explanation, reference_of
 from propopt.losses.faithfulness import Estimate
 
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 
 import propopt as po
 from propopt.base.errors import Infeasible, InvalidInput
-from propopt.explaining.contributions import Targets, nearest_explanation
+from propopt.explaining.targets import Targets, nearest_explanation
 from propopt.losses.algebra import PropertyLoss
 from propopt.losses.faithfulness import Estimate
 from propopt.losses.maps import OverFeatures, Squared
