@@ -63,7 +63,8 @@ class ConditionalRow:
         w = self.target + self._drawn(self.fixed - self.target) / self.stiffness
         if self.axis is not None:
             for _ in range(2):  # what rounding left of the sum, once more
-                w = w - self._step * (self.missed(w) / self._size)
+                missed = float((self.axis * w).sum()) - self.total
+                w = w - self._step * (missed / self._size)
         return np.asarray(w)
 
     @cached_property
@@ -100,14 +101,8 @@ class ConditionalRow:
         rounding = 0.0
         if self.axis is not None:
             along = float((self._step * self.slope).sum()) / self._size
-            rounding = max(2.0 * self.missed(self.w) * along, 0.0)
-        r = self.off_axis(self.slope)
-        return float((r**2 / self.stiffness).sum()) + rounding
-
-    def missed(self, w: Array) -> float:
-        """Vᵀw − t."""
-        assert self.axis is not None, "it adds up"
-        return float((self.axis * w).sum()) - self.total
+            rounding = max(2.0 * self._missed * along, 0.0)
+        return float((self._tangent**2 / self.stiffness).sum()) + rounding
 
     @property
     def violation(self) -> float:
@@ -116,15 +111,15 @@ class ConditionalRow:
             return 0.0
         most = float((np.abs(self.w) * np.abs(self.axis)).sum())
         scale = max(most, abs(self.total), sys.float_info.min)
-        return abs(self.missed(self.w)) / scale
+        return abs(self._missed) / scale
 
     @property
     def distance(self) -> float:
         """The optimum is no farther than this from w: ‖H⁻¹r‖, r along complete rows."""
-        apart = math.sqrt(_square(self.off_axis(self.slope) / self.stiffness))
+        apart = math.sqrt(_square(self._tangent / self.stiffness))
         if self.axis is None:
             return apart
-        short = self.missed(self.w) / self._size * math.sqrt(_square(self._step))
+        short = self._missed / self._size * math.sqrt(_square(self._step))
         return math.hypot(apart, short)
 
     def moved(self, deviations: Array) -> Array:
@@ -162,6 +157,17 @@ class ConditionalRow:
         if self.shared is not None:
             pulls = pulls * self.shared
         return np.asarray((pulls * apart).sum(axis=0))
+
+    @cached_property
+    def _tangent(self) -> Array:
+        """Half the slope, r, without what moves sums."""
+        return self.off_axis(self.slope)
+
+    @cached_property
+    def _missed(self) -> float:
+        """Vᵀw − t."""
+        assert self.axis is not None, "it adds up"
+        return float((self.axis * self.w).sum()) - self.total
 
     @cached_property
     def _step(self) -> Array:

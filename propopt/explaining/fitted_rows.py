@@ -14,7 +14,7 @@ from typing import Any, TypeVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Points
+from propopt.base.arrays import Array, Points, Truths
 from propopt.base.checks import read_count, read_rng, read_seed
 from propopt.base.errors import InvalidInput
 from propopt.base.terminal import progress_bar
@@ -213,6 +213,11 @@ class FittedRows(FittedReference):
         return self.reference.contributions
 
     @cached_property
+    def _used(self) -> Truths:
+        """Columns that contribute to some reference row, (D,)."""
+        return np.asarray(self._phi.any(axis=0))
+
+    @cached_property
     def _fixed(self) -> Array:
         return self.reference.attributions / self.roots
 
@@ -232,8 +237,8 @@ class FittedRows(FittedReference):
         """What a row adds up to, over columns that some reference row or it uses."""
         if isinstance(self.rule, TargetRule):
             return {}
-        own = self._phi.any(axis=0)
-        used, total = own | known.used, float(known.total[0])
+        own, total = self._used, float(known.total[0])
+        used = own | known.used
         if used.any():
             axes = {"axis": used, "fixed_axis": own}
             sums = {k: np.where(v, self.roots, 0.0) for k, v in axes.items()}

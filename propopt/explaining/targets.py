@@ -272,9 +272,8 @@ def _sums(
                 "gives the same text two values"
             )
         total = np.where(empty, 0.0, total)
-        return (
-            [] if empty.all() else [Completeness(total, robust.present.astype(float))]
-        )
+        words = robust.present.astype(float)
+        return [] if empty.all() else [Completeness(total, words)]
     if known.estimate.values.any():
         return [Completeness(total, roots)]
     if np.abs(total).max() > known.rounding.max():
