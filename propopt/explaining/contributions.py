@@ -1,28 +1,25 @@
-"""Targets that add up to f(x) less a base, and optima in that unit."""
+"""Targets that add up to f(x) less a base."""
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, Literal, TypeAlias, final, get_args
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Attributions, Points, Values
-from propopt.base.checks import as_floats, read_rng, read_seed, sealed
+from propopt.base.arrays import Array, Attributions, Points
+from propopt.base.checks import as_floats, read_rng, read_seed
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.text import Reason
-from propopt.explaining.targets import LawChoice, TargetRule, optimum, target_rule
+from propopt.explaining.targets import LawChoice, TargetRule, Targets, target_rule
 from propopt.functions import Function
 from propopt.functions.means import Checked
 from propopt.laws.data_law import Reference
 from propopt.laws.draws import N_BLOCKS
 from propopt.laws.perturbations import shapley_blocks
-from propopt.losses import Completeness, GradientMatching, PairwiseRobustness
 from propopt.losses.faithfulness import Estimate
-from propopt.losses.graphs.points import Graph
 from propopt.results.explanation import Explanation
 from propopt.structures.boxes.boxes import Boxes, BoxShapley
 from propopt.structures.products.sums import ProductShapley, SumOfProducts
@@ -42,42 +39,6 @@ N_BACKGROUND = 100
 """Rows of the reference table that stand for "feature unknown"."""
 
 
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Contributions:
-    """What each feature contributes to f(x) − base, as a target."""
-
-    estimate: Estimate  # Φ (N, D), in units of the output
-    base: Array  # (N,): what f is without x
-    prediction: Values  # (N,): f(x)
-
-    @property
-    def total(self) -> Array:
-        """The totals t = f(x) − base, shape (N,)."""
-        return self.prediction - self.base
-
-    @property
-    def used(self) -> NDArray[np.bool_]:
-        """Columns that contribute to some row, shape (D,)."""
-        return np.asarray(self.estimate.values.any(axis=0))
-
-    @property
-    def missed(self) -> float:
-        """rms(Φ1 − t)/rms(t): what contributions leave out; zero for Shapley values."""
-        gap = np.linalg.norm(self.estimate.values.sum(axis=1) - self.total)
-        size = np.linalg.norm(self.total)
-        return float(gap / size) if size > 0.0 else float(gap > 0.0)
-
-    @property
-    def fields(self) -> dict[str, Any]:
-        """What an explanation knows of attributions that add up to the totals."""
-        return {
-            "contributions": self.estimate.values,
-            "base_value": self.base,
-            "prediction": self.prediction,
-        }
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ContributionRule:
     """How contributions are made of a function."""
@@ -93,14 +54,18 @@ class ContributionRule:
 
     def of(
         self, points: Points, labels: Labels, contributions: ContributionsLike
-    ) -> Contributions:
+    ) -> Targets:
         """Those of rows that are read."""
         if not isinstance(contributions, str):
-            known = self.given(contributions, points, labels)
+            known = self._given(contributions, points, labels)
         elif contributions == "shapley":
-            known = self.shapley(points, labels)
+            rule, generator = self, read_rng(self.rng)
+            if self.background is None:
+                rule = replace(self, background=self._drawn(generator))
+            known = rule.shapley(points, labels, generator)
         elif contributions == "slopes":
-            known = self.slopes(points, labels)
+            base = self._base(self.reference.points)
+            known = self._stepped(points, labels, base)
         else:
             raise InvalidInput(
                 "contributions: expected 'shapley', 'slopes' or a table, got "
@@ -116,14 +81,14 @@ class ContributionRule:
         """
         background = self.background
         if background is None:
-            background = self._background(read_rng(seed))
+            background = self._drawn(read_rng(seed))
         rule = replace(self, rng=seed, background=background)
         rule.checked.at(rows, rule.reference.labels.of_columns())
         return rule
 
     def of_row(
         self, points: Points, labels: Labels, kind: ContributionChoice, base: float
-    ) -> Contributions:
+    ) -> Targets:
         """Those of one row (1, D), the same whoever else is asked; of a settled rule.
 
         Orders are drawn from a stream that the seed and the row's own values name.
@@ -131,17 +96,9 @@ class ContributionRule:
         if kind == "slopes":
             return self._stepped(points, labels, base)
         stream = np.random.default_rng([read_seed(self.rng), *_words_of(points)])
-        return self.against_background(points, labels, stream, base=base, alone=True)
+        return self.shapley(points, labels, stream, base=base, alone=True)
 
-    def shapley(self, points: Points, labels: Labels) -> Contributions:
-        """Shapley values against a sample of the reference rows: exact where read."""
-        generator = read_rng(self.rng)
-        rule = self
-        if self.background is None:
-            rule = replace(self, background=self._background(generator))
-        return rule.against_background(points, labels, generator)
-
-    def against_background(
+    def shapley(
         self,
         points: Points,
         labels: Labels,
@@ -149,7 +106,7 @@ class ContributionRule:
         *,
         base: float | None = None,
         alone: bool = False,
-    ) -> Contributions:
+    ) -> Targets:
         """Shapley values of points against rows that are known."""
         background = self.background
         assert background is not None, "it is drawn before"
@@ -159,31 +116,27 @@ class ContributionRule:
         prediction = self.function.value_at(points, labels)
         exact = self._exact(points, labels, alone)
         if exact is None:
-            estimate = self._sampled(
-                points, labels, background, prediction - base, generator, alone
-            )
+            total = prediction - base
+            estimate = self._sampled(points, labels, total, generator, alone)
         else:
+            trees = isinstance(self.checked.read, Boxes)
+            by = "TreeSHAP" if trees else "Shapley values of products"
             estimate = Estimate(
                 values=exact,
-                source=self._exact_source,
+                source=f"exact ({by}, {len(background)} background rows)",
                 exact=True,
                 labels=labels,
                 units="output",
             )
         rows = self.function.calls.rows - before
-        return Contributions(
+        return Targets(
             estimate=replace(estimate, evaluations=rows),
             base=np.full(len(points), base),
             prediction=prediction,
         )
 
-    def slopes(self, points: Points, labels: Labels) -> Contributions:
-        """Slopes times steps from the mean reference row; effects as they are."""
-        return self._stepped(points, labels, self._base(self.reference.points))
-
-    def _stepped(self, points: Points, labels: Labels, base: float) -> Contributions:
-        rule = self._slopes
-        slopes, steps = rule.at(points, labels), self._steps(points)
+    def _stepped(self, points: Points, labels: Labels, base: float) -> Targets:
+        slopes, steps = self._slopes.at(points, labels), self._steps(points)
         estimate = replace(
             slopes,
             values=slopes.values * steps,
@@ -191,13 +144,13 @@ class ContributionRule:
             source=f"{slopes.source}, times steps from the mean",
             units="output",
         )
-        return Contributions(
+        return Targets(
             estimate=estimate,
             base=np.full(len(points), base),
             prediction=self.function.value_at(points, labels),
         )
 
-    def given(self, carrier: Any, points: Points, labels: Labels) -> Contributions:
+    def _given(self, carrier: Any, points: Points, labels: Labels) -> Targets:
         """Attributions made elsewhere, with their base where they know it."""
         phi = aligned(carrier, labels, "contributions", "X")
         if phi.shape != points.shape:
@@ -207,10 +160,8 @@ class ContributionRule:
             )
         base = _base_of(carrier, len(points))
         if base is None:
-            base = np.full(
-                len(points), self._base(self._background(read_rng(self.rng)))
-            )
-        return Contributions(
+            base = np.full(len(points), self._base(self._drawn(read_rng(self.rng))))
+        return Targets(
             estimate=Estimate(
                 values=np.array(phi), source="given", labels=labels, units="output"
             ),
@@ -218,7 +169,7 @@ class ContributionRule:
             prediction=self.function.value_at(points, labels),
         )
 
-    def _background(self, rng: np.random.Generator) -> Points:
+    def _drawn(self, rng: np.random.Generator) -> Points:
         rows = self.reference.points
         if len(rows) <= N_BACKGROUND:
             return rows
@@ -246,14 +197,6 @@ class ContributionRule:
             return None
         return self._ready.values(points)
 
-    @property
-    def _exact_source(self) -> str:
-        """That they are exact, by what, and against how many rows."""
-        assert self.background is not None, "it is drawn before"
-        trees = isinstance(self.checked.read, Boxes)
-        by = "TreeSHAP" if trees else "Shapley values of products"
-        return f"exact ({by}, {len(self.background)} background rows)"
-
     @cached_property
     def _ready(self) -> BoxShapley | ProductShapley | None:
         read = self.checked.read
@@ -277,12 +220,13 @@ class ContributionRule:
         self,
         points: Points,
         labels: Labels,
-        background: Points,
         total: Array,
         rng: np.random.Generator,
         alone: bool,
     ) -> Estimate:
         """By drawn orders; each block adds up, for that is known of what is drawn."""
+        background = self.background
+        assert background is not None, "it is drawn before"
         value = partial(self.function.value_at, labels=labels.of_columns())
         if alone:  # many walks of the row in one call
             n_each = -(-self.n_pairs // N_BLOCKS)
@@ -337,95 +281,3 @@ def _base_of(carrier: Any, n_points: int) -> Array | None:
             f"got the shape {values.shape}"
         )
     return np.broadcast_to(values, n_points).copy()
-
-
-FeatureMetric: TypeAlias = Literal["uniform", "effects"]
-
-
-# ---- Explanations in units of the output: rows add up to the prediction less the base
-
-
-ROUNDING_OF_TOTALS = 1e-9
-"""Of predictions and base, for functions that no feature changes."""
-
-_FLOOR = 1e-6
-"""Of the largest mean square of a column: less counts as this much in the metric."""
-
-
-def complete_explanation(
-    contributions: Contributions,
-    graph: Graph,
-    *,
-    robustness: float | None = None,
-    metric: FeatureMetric = "uniform",
-    progress: bool | None = None,
-) -> Explanation:
-    """The attributions nearest to Φ that are robust, and add up for every row.
-
-    minimise    Σ_n Σ_d (w_nd − Φ_nd)²/ω_d + c Σ_{n,n'} S_nn' Σ_d (w_nd − w_n'd)²/ω_d
-    subject to  Σ_d w_nd = f(x_n) − base   for every n
-
-    A column in which Φ is zero in all rows stays exactly zero, and does not count.
-    Where c is large, features share what rows differ by evenly (ω = 1), or in
-    proportion to ω.
-    """
-    roots = metric_roots(contributions.estimate.values, metric)
-    best = _best(contributions, graph, roots, robustness, progress)
-    if metric == "effects":
-        best = _turned(best, roots)
-    return replace(
-        best,
-        labels=contributions.estimate.labels,
-        units="output",
-        evaluations=contributions.estimate.evaluations,
-        **contributions.fields,
-    )
-
-
-def metric_roots(phi: Array, metric: FeatureMetric) -> Array:
-    """√ω (D,): ones, or root mean squares of Φ (N, D), at least 1e-3 of the largest."""
-    if metric not in get_args(FeatureMetric):
-        raise InvalidInput(f"metric: expected 'uniform' or 'effects', got {metric!r}")
-    if metric == "uniform":
-        return np.ones(phi.shape[1])
-    squares = (phi**2).mean(axis=0)
-    return np.asarray(np.sqrt(np.maximum(squares, _FLOOR * (squares.max() or 1.0))))
-
-
-def _best(
-    contributions: Contributions,
-    graph: Graph,
-    roots: Array,
-    robustness: float | None,
-    progress: bool | None,
-) -> Explanation:
-    """The optimum for W diag(1/√ω), whose rows times √ω add up over what is used."""
-    estimate = contributions.estimate
-    aim = replace(
-        estimate,
-        values=estimate.values / roots,
-        blocks=None if estimate.blocks is None else estimate.blocks / roots,
-    )
-    matching = [(1.0, GradientMatching(aim))]
-    robust = PairwiseRobustness(graph)
-    if not estimate.values.any():
-        size = np.abs([contributions.prediction, contributions.base]).max()
-        if np.abs(contributions.total).max() > ROUNDING_OF_TOTALS * size:
-            raise InvalidInput(
-                "contributions: all are zero, and predictions differ from the base by "
-                f"up to {np.abs(contributions.total).max():.3g}: nothing can add up"
-            )
-        return optimum(matching, robust, robustness, progress)
-    adding_up = Completeness(contributions.total, roots)  # over columns that are used
-    return optimum(matching, robust, robustness, progress, [adding_up])
-
-
-def _turned(best: Explanation, roots: Array) -> Explanation:
-    """W of W diag(1/√ω); the program is that of the latter, and stays behind."""
-    errors = best.standard_errors
-    return replace(
-        best,
-        attributions=sealed(best.attributions * roots),
-        standard_errors=None if errors is None else errors * roots,
-        program=None,
-    )

@@ -12,7 +12,7 @@ import pandas as pd
 from propopt.base.arrays import Array
 from propopt.base.checks import known_word
 from propopt.base.errors import InvalidInput
-from propopt.explaining.contributions import ContributionsLike, FeatureMetric
+from propopt.explaining.contributions import ContributionsLike
 from propopt.explaining.fitted_rows import fitted_rows
 from propopt.explaining.plan import (
     ExplainSettings,
@@ -24,6 +24,7 @@ from propopt.explaining.plan import (
     with_note,
 )
 from propopt.explaining.targets import (
+    FeatureMetric,
     LawChoice,
     in_words,
     refuse_no_scale,

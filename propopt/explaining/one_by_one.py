@@ -11,30 +11,19 @@ from sklearn.exceptions import NotFittedError
 
 from propopt.base.checks import read_seed
 from propopt.base.errors import InvalidInput, no_such_name
-from propopt.explaining.contributions import ContributionChoice, FeatureMetric
-from propopt.explaining.fitted_rows import (
-    FittedAnswers,
-    FittedParts,
-    FittedRows,
-    fitted_rows,
-)
+from propopt.explaining.contributions import ContributionChoice, ContributionRule
+from propopt.explaining.fitted_rows import FittedReference, FittedRows, fitted_rows
 from propopt.explaining.plan import (
     MOST_REFERENCE_ROWS,
     ExplainSettings,
     InteractionScores,
-    NeighborWeights,
     TextLaw,
     UnitsChoice,
 )
-from propopt.explaining.saved_explainer import (
-    ModelChoice,
-    SavedExplainer,
-    read_explainer,
-)
-from propopt.explaining.targets import N_NEIGHBORS, LawChoice
+from propopt.explaining.saved_explainer import SavedExplainer, read_explainer
+from propopt.explaining.targets import N_NEIGHBORS, FeatureMetric, LawChoice
 from propopt.functions.outputs import Output, Target
 from propopt.functions.texts import TextFunction
-from propopt.losses import Objective, PropertyLoss
 from propopt.results.explanation import Explanation
 from propopt.tables.documents import is_documents
 from propopt.tables.schema import ColumnScale
@@ -61,12 +50,12 @@ class Explainer:
     attributions depend on the rows beside it. Here ``fit`` fixes scales, neighbours,
     the weight of robustness and the attributions w_j of reference rows, the optimum of
 
-        Σ_n ‖w_n − g_n‖² + b Σ_{n,n'} ‖w_n − w_n'‖² S_nn' (+ c Smoothness),
+        Σ_n ‖w_n − g_n‖² + b Σ_{n,n'} ‖w_n − w_n'‖² S_nn',
 
     and ``explain`` gives each new row, with target g and similarities s_j to its
     nearest reference rows, the optimum of what it would add,
 
-        ((1 + 2bσ) I + 2cM) w = g + 2b Σ_j s_j w_j,   σ = Σ_j s_j.
+        (1 + 2bσ) w = g + 2b Σ_j s_j w_j,   σ = Σ_j s_j.
 
     It depends on the row and the reference alone: not on other rows, their order or
     their number, to the last bit. That the reference would move a little if the row
@@ -116,15 +105,8 @@ class Explainer:
         ``po.lime.TextLaw()`` too.
     n_neighbors : int
         Reference rows that each row is compared with.
-    weights : {"uniform", "gaussian"}
-        Similarities of one, or exp(−d²/2Λ²).
-    lengthscale : float, optional
-        Λ; by default the median distance along the edges of the reference graph.
     robustness : float, optional
         b; by default that at the knee of the trade-off curve of the reference rows.
-    smoothness : Objective, optional
-        ``c * po.Smoothness(graph)``: similar features get similar attributions. Not
-        with ``units="output"``.
     n_reference : int
         ``fit()`` draws so many rows of ``data`` where it has more.
     interactions : InteractionScores, optional
@@ -175,10 +157,7 @@ class Explainer:
         metric: FeatureMetric = "uniform",
         law: LawChoice | TextLaw = "auto",
         n_neighbors: int = N_NEIGHBORS,
-        weights: NeighborWeights = "uniform",
-        lengthscale: float | None = None,
         robustness: float | None = None,
-        smoothness: Objective | PropertyLoss | None = None,
         n_reference: int = MOST_REFERENCE_ROWS,
         interactions: InteractionScores | None = None,
         rng: int | np.random.Generator | None = None,
@@ -194,14 +173,11 @@ class Explainer:
         self.metric = metric
         self.law = law
         self.n_neighbors = n_neighbors
-        self.weights = weights
-        self.lengthscale = lengthscale
         self.robustness = robustness
-        self.smoothness = smoothness
         self.n_reference = n_reference
         self.interactions = interactions
         self.rng = rng
-        self._fitted: FittedAnswers | None = None
+        self._fitted: FittedReference | None = None
         self._seed = 0
 
     def fit(self, X: Any = None, *, progress: bool | None = None) -> Self:
@@ -275,29 +251,6 @@ class Explainer:
         """
         return self._rows.explain(X_new, progress)
 
-    def interpolate(self, X_new: Any) -> Explanation:
-        """Attributions of rows from the reference alone: the model is not asked.
-
-        The optimum without a target of its own, 2bσ w + 2cMw = 2b Σ_j s_j w_j; for
-        rows that cannot be given to the model, or not as often. The bounds in
-        ``details`` are those of :meth:`explain`; ``joint_distance`` then is that of the
-        reference rows alone.
-
-        Parameters
-        ----------
-        X_new : DataFrame or array (m, D)
-            The rows, of the columns of the reference.
-
-        Raises
-        ------
-        InvalidInput
-            If a row has no similar reference row: all its similarities are zero; or in
-            units of the output, as only the model knows what rows add up to.
-        sklearn.exceptions.NotFittedError
-            Before :meth:`fit`.
-        """
-        return self._rows.interpolate(X_new)
-
     def save(self, path: str | Path) -> None:
         """Write all but the model to an ``.npz`` file: arrays and text, no pickles.
 
@@ -331,10 +284,8 @@ class Explainer:
                 "schema in a file; save reference_, or fit it again"
             )
         law = ExplainSettings.of(vars(self)).law_of_columns
-        choice = ModelChoice(
-            target=self.target, output=self.output, law=law, seed=self._seed
-        )
-        SavedExplainer.of(rows, choice).save(path)
+        asked = {"target": self.target, "output": self.output, "law": law}
+        SavedExplainer.of(rows, **asked, seed=self._seed).save(path)
 
     @classmethod
     def load(cls, path: str | Path, model: Any) -> Explainer:
@@ -355,28 +306,23 @@ class Explainer:
         FileNotFoundError
             If there is no file.
         """
-        fitted, choice = read_explainer(path, model)
-        smooth, c = fitted.smooth, fitted.weights[2]
-        parts: dict[str, Any] = {}
-        if isinstance(fitted, FittedParts):
-            parts = {"contributions": fitted.kind, "metric": fitted.metric}
-            parts["units"] = "output"
+        fitted, saved = read_explainer(path, model)
+        is_parts = isinstance(fitted.rule, ContributionRule)
         loaded = cls(
             model,
-            **parts,
-            target=choice.target,
-            output=choice.output,
+            units="output" if is_parts else "scaled",
+            contributions=fitted.kind,
+            metric=fitted.metric,
+            target=saved.target,
+            output=saved.output,
             outcome=None if fitted.wrapped else fitted.function.quantity.outcome,
-            law=choice.law,
-            scale=fitted.rule.sizes,
-            n_neighbors=fitted.nearest.n_neighbors,
-            weights="uniform" if fitted.nearest.lengthscale is None else "gaussian",
-            lengthscale=fitted.nearest.lengthscale,
+            law=saved.law,
+            scale=fitted.sizes,
+            n_neighbors=fitted.n_neighbors,
             robustness=fitted.weights[1],
-            smoothness=None if smooth is None else c * smooth,
-            rng=choice.seed,
+            rng=saved.seed,
         )
-        loaded._fitted, loaded._seed = fitted, choice.seed
+        loaded._fitted, loaded._seed = fitted, saved.seed
         return loaded
 
     @property
@@ -411,7 +357,7 @@ class Explainer:
         return f"{name}({self._fitted.function!r}, {n} reference rows)"
 
     @property
-    def _rows(self) -> FittedAnswers:
+    def _rows(self) -> FittedReference:
         if self._fitted is None:
             raise NotFitted(f"{self!r}: call fit() first")
         return self._fitted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias, final
 
@@ -18,15 +18,15 @@ from propopt.explaining.contributions import (
     ContributionChoice,
     ContributionRule,
     ContributionsLike,
-    FeatureMetric,
-    complete_explanation,
 )
 from propopt.explaining.targets import (
     N_NEIGHBORS,
+    FeatureMetric,
     LawChoice,
     TargetRule,
+    Targets,
     coordinates_of,
-    optimum,
+    nearest_explanation,
     sizes_of,
     target_rule,
 )
@@ -35,13 +35,7 @@ from propopt.functions.cost import cost_of
 from propopt.functions.outputs import Output, Target
 from propopt.functions.sampled_means import SampledMean
 from propopt.laws.data_law import Reference
-from propopt.losses import (
-    GradientMatching,
-    Objective,
-    PairwiseRobustness,
-    PropertyLoss,
-    Smoothness,
-)
+from propopt.losses import PairwiseRobustness
 from propopt.losses.faithfulness import Estimate
 from propopt.losses.graphs.points import Graph, knn_graph, read_graph
 from propopt.results.explanation import Explanation, Parameter
@@ -61,7 +55,6 @@ else:  # rooms that explaining a table has no use for, and does not load
 
 
 UnitsChoice: TypeAlias = Literal["scaled", "output"]
-NeighborWeights: TypeAlias = Literal["uniform", "gaussian"]
 
 MOST_REFERENCE_ROWS: Final = 500
 
@@ -86,10 +79,7 @@ class ExplainSettings:
     graph: Graph | None = None
     same_pattern: bool = False
     n_neighbors: int = N_NEIGHBORS
-    weights: NeighborWeights = "uniform"
-    lengthscale: float | None = None
     robustness: float | None = None
-    smoothness: Objective | PropertyLoss | None = None
     n_reference: int = MOST_REFERENCE_ROWS
     precision: float | None = None
     max_evaluations: int | None = None
@@ -141,7 +131,6 @@ class ExplainSettings:
             reason = "it is of units='output', and units is 'scaled'"
             self.refuse(dict.fromkeys(("contributions", "metric"), reason))
             return
-        self.refuse({"smoothness": _NO_CLOSED_FORM})
         if self.contributions == "shapley":
             reason = (
                 f"{self.law!r} is of slopes, and Shapley values take none; leave it "
@@ -155,12 +144,6 @@ _OF_SEVERAL_ROWS: Final = ("same_pattern", "precision", "max_evaluations")
 _ALONE: Final = (
     "one row is compared with fixed rows of data, where it has no meaning; leave it "
     "out, or give two rows or more"
-)
-
-_NO_CLOSED_FORM: Final = (
-    "a row by itself that adds up has no closed form under it; leave it out with "
-    "units='output', or solve all rows together by po.solve(objective, "
-    "subject_to=[po.Completeness(total)])"
 )
 
 OF_TABLES: Final = {
@@ -208,13 +191,9 @@ class JointPlan:
         """Who is similar: nearest neighbours, if no graph is given."""
         asked, n_rows = self.settings, len(self.points)
         if asked.graph is None:
-            if asked.lengthscale is not None and asked.weights == "uniform":
-                raise InvalidInput("lengthscale: it needs weights='gaussian'")
             return knn_graph(
                 self.coordinates,
                 min(read_count(asked.n_neighbors, "n_neighbors"), n_rows - 1),
-                weights=asked.weights,
-                lengthscale=asked.lengthscale,
                 same_pattern=asked.same_pattern,
             )
         graph = read_graph(asked.graph)
@@ -239,21 +218,6 @@ class JointPlan:
             function=self.function, reference=self.reference, law=law, rng=rng
         )
 
-    @cached_property
-    def smooth(self) -> tuple[Smoothness | None, float]:
-        """The loss of which features are similar, and its weight; None and 0."""
-        if self.settings.smoothness is None:
-            return None, 0.0
-        terms = Objective.of(self.settings.smoothness).terms
-        weight, loss = terms[0]
-        if len(terms) != 1 or not isinstance(loss, Smoothness):
-            raise InvalidInput(
-                "smoothness: expected a weight times po.Smoothness(graph), got "
-                f"{self.settings.smoothness!r}: a row by itself has a closed form "
-                "under no other loss; solve all rows together by po.solve"
-            )
-        return loss, weight
-
     @property
     def note(self) -> dict[str, Parameter]:
         """What matters jointly, where that is known."""
@@ -270,9 +234,10 @@ class JointPlan:
         """Robust slopes per scale."""
         rule, precision = self.rule, self.settings.precision
         if isinstance(rule.function, SampledMean):
-            best = self._nearest(rule.scaled(self._drawn(rule.function)))
+            aim = rule.scaled(self._drawn(rule.function))
         else:
-            best = self._nearest(rule.at(self.points, self.labels))
+            aim = rule.at(self.points, self.labels)
+        best = self._nearest(Targets(estimate=aim))
         if precision is not None and not best.target_error <= precision:
             error = "is not known" if best.target is None else best.target.in_words()
             warnings.warn(
@@ -295,61 +260,28 @@ class JointPlan:
         with cost.announced("explain: the first draws", mean.calls, self.progress):
             growing = mean.growing_at(points, labels, max_evaluations=most)
         if settings.precision is not None:
-            growing = growing.until(
-                lambda drawn: self._nearest(self.rule.scaled(drawn)).target_error,
-                read_positive(settings.precision, "precision"),
-                most,
-            )
+
+            def error(drawn: Estimate) -> float:
+                known = Targets(estimate=self.rule.scaled(drawn))
+                return self._nearest(known).target_error
+
+            precision = read_positive(settings.precision, "precision")
+            growing = growing.until(error, precision, most)
         return growing.estimate
 
     def contributions(self, parts: ContributionRule) -> Explanation:
         """Robust contributions that add up to the prediction less the base."""
-        metric = self.settings.metric
         known = parts.of(self.points, self.labels, self.settings.contributions)
-        best = complete_explanation(
-            known,
-            self.graph,
-            robustness=self.settings.robustness,
-            metric=metric,
-            progress=self.progress,
+        return self._nearest(known, self.settings.metric)
+
+    def _nearest(
+        self, known: Targets, metric: FeatureMetric = "uniform"
+    ) -> Explanation:
+        """The optimum for targets, with these beside it."""
+        robust, weight = PairwiseRobustness(self.graph), self.settings.robustness
+        return nearest_explanation(
+            known, robust, robustness=weight, metric=metric, progress=self.progress
         )
-        return replace(
-            best,
-            parameters={
-                "contributions": known.estimate.source,
-                "contributions miss": known.missed,
-                "metric": metric,
-                **notes_of(known.estimate),
-            },
-        )
-
-    def _nearest(self, aim: Estimate) -> Explanation:
-        """The optimum for slopes, with the slopes beside it."""
-        smooth, c = self.smooth
-        rest = [
-            (1.0, GradientMatching(aim)),
-            *([] if smooth is None else [(c, smooth)]),
-        ]
-        robust = PairwiseRobustness(self.graph)
-        best = optimum(rest, robust, self.settings.robustness, self.progress)
-        return beside_target(best, aim)
-
-
-def beside_target(best: Explanation, aim: Estimate) -> Explanation:
-    """An optimum with the target that it is nearest to, in its units."""
-    return replace(
-        best,
-        labels=aim.labels,
-        units=aim.units,
-        evaluations=aim.evaluations,
-        gradient=aim.values,
-        parameters={"gradient": aim.source, **notes_of(aim)},
-    )
-
-
-def notes_of(aim: Estimate) -> dict[str, Parameter]:
-    """What a reader has to know of a target, as a setting; nothing where it is that."""
-    return {"notes": "; ".join(aim.notes)} if aim.notes else {}
 
 
 def stability_in_words(best: Explanation) -> str:

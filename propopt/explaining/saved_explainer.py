@@ -6,9 +6,9 @@ values, and the targets made of it, are compared at some of the reference rows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self, final
+from typing import Any, Self
 
 import numpy as np
 
@@ -16,25 +16,14 @@ from propopt.base.arrays import Array, Points, Values
 from propopt.base.declared import Declared, stored
 from propopt.base.errors import InvalidInput
 from propopt.base.files import archive_path
-from propopt.explaining.contributions import (
-    ContributionChoice,
-    ContributionRule,
-    FeatureMetric,
-)
-from propopt.explaining.fitted_rows import FittedParts, FittedRows, NearestRows
-from propopt.explaining.targets import (
-    LawChoice,
-    TargetRule,
-    coordinates_of,
-    target_rule,
-)
+from propopt.explaining.contributions import ContributionChoice, ContributionRule
+from propopt.explaining.fitted_rows import FittedRows, neighbours_in_words
+from propopt.explaining.targets import FeatureMetric, LawChoice, TargetRule, target_rule
 from propopt.functions import Function
 from propopt.functions.jumps import allowed_difference, precision_of
 from propopt.functions.outputs import Output, Target
 from propopt.functions.wrapping import wrapped
 from propopt.laws.data_law import Reference
-from propopt.losses import Smoothness
-from propopt.losses.graphs.points import graph_from_matrix
 from propopt.results.explanation import Explanation
 from propopt.tables.frames import Labels
 from propopt.tables.schema import TableSchema
@@ -50,9 +39,6 @@ _SAME = 1e-4
 """Of the range of values, and of the largest target: other libraries and machines
 round in other places."""
 
-_ROUNDING = 1e-9
-"""Of what is computed again from numbers of the same file."""
-
 _NONSENSE = (
     ArithmeticError,
     AttributeError,
@@ -65,75 +51,56 @@ _NONSENSE = (
 """What numbers and names that do not go together raise, wherever that is noticed."""
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class ModelChoice:
-    """What was asked of a model."""
-
-    target: Target  # of wrap
-    output: Output
-    law: LawChoice  # of the target
-    seed: int = stored(low=0)  # for targets that are sampled
-
-
 class SavedExplainer(
-    Declared, kind="propopt explainer", noun="a saved explainer", version=3
+    Declared, kind="propopt explainer", noun="a saved explainer", version=4
 ):
     """The fields of a fitted explainer, without its model."""
 
     reference: Explanation = stored()
-    choice: ModelChoice = stored()
+    target: Target = stored(default=None)  # what was asked of the model
+    output: Output = stored()
+    law: LawChoice = stored()  # of the target
+    seed: int = stored(low=0)  # for targets that are sampled
     wrapped: bool = stored()  # whether the model was given as a Function
     schema: TableSchema | None = stored(default=None)
     rows: Points = stored("n D", missing=True, nonempty=True)
     table: Points = stored("m D", missing=True, nonempty=True)  # of scales and laws
     table_features: tuple[str, ...] | None = stored(default=None)
     n_rows: int = stored(low=1)
-    coordinates: Array = stored("n q", missing=True, nonempty=True)
     sizes: Values = stored("D", low=0.0)
     values: Values = stored("k", nonempty=True)  # of the model at the first rows
-    features: Array | None = stored("D D", default=None)  # which are similar
     background: Points | None = stored("b D", missing=True, nonempty=True, default=None)
     targets: Array | None = stored("t D", default=None)  # of the first rows
     n_neighbors: int = stored(low=1)
-    lengthscale: float | None = stored(default=None, low=0.0)
-    names: tuple[str, str, str] = stored()
-    weights: tuple[float, float, float] = stored(low=0.0)
     contributions: ContributionChoice | None = stored(default=None)
     metric: FeatureMetric | None = stored(default=None)
 
     @classmethod
-    def of(cls, fitted: FittedRows, choice: ModelChoice) -> Self:
+    def of(cls, fitted: FittedRows, **choice: Any) -> Self:
         """What is to be saved."""
-        table, nearest = fitted.table, fitted.nearest
+        table, rule = fitted.table, fitted.rule
         columns = fitted.reference.labels.of_columns()
         first = fitted.rows[:CHECKED_ROWS]
         parts: dict[str, Any] = {}
-        if isinstance(fitted, FittedParts):
+        if isinstance(rule, ContributionRule):
             parts = {
-                "background": fitted.parts.background,
+                "background": rule.background,
                 "targets": _targets(fitted),
                 "contributions": fitted.kind,
                 "metric": fitted.metric,
             }
-        smooth = fitted.smooth
         return cls(
             reference=fitted.reference,
-            choice=choice,
+            **choice,
             wrapped=fitted.wrapped,
             schema=None if fitted.wrapped else fitted.function.schema,
             rows=fitted.rows,
             table=table.points,
             table_features=table.labels.features,
             n_rows=table.n_rows,
-            coordinates=nearest.coordinates,
-            sizes=fitted.rule.sizes,
+            sizes=fitted.sizes,
             values=fitted.function.value_at(first, columns),
-            features=None if smooth is None else smooth.graph.similarities.toarray(),
-            n_neighbors=nearest.n_neighbors,
-            lengthscale=nearest.lengthscale,
-            names=fitted.names,
-            weights=fitted.weights,
+            n_neighbors=fitted.n_neighbors,
             **parts,
         )
 
@@ -141,33 +108,37 @@ class SavedExplainer(
     def upgraded(
         cls, version: int, header: dict[str, Any], arrays: dict[str, Any]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Fields stood in groups; version 1 had no parts of the output."""
-        assert version < 3
-        old: dict[str, Any] = {"parts": None, **header}
+        """Fields stood in groups; features, and rows more or less, could be similar."""
+        assert version < 4
+        parts = dict[str, dict[str, Any]]()
         for key in ("explanation", "model", "table", "nearest"):
-            if not isinstance(old.get(key), dict):
+            if not isinstance(header.get(key), dict):
                 raise InvalidInput(f"its header has no {key}")
-        parts = old["parts"] or {"contributions": None, "metric": None}
-        choice = dict(old["model"])
+            parts[key] = dict(header[key])
+        nearest, added = parts["nearest"], header.get("parts") or {}
+        if nearest.pop("lengthscale", None) is not None or "features" in arrays:
+            raise InvalidInput(
+                "it was fitted with smoothness, or weights='gaussian', which an "
+                "Explainer takes no more; fit it again"
+            )
+        arrays.pop("coordinates", None)
         start = "reference."
         own = {
             name.removeprefix(start): arrays.pop(name)
             for name in list(arrays)
             if name.startswith(start)
         }
-        reference, own = Explanation.upgraded(1, old["explanation"], own)
+        reference, own = Explanation.upgraded(1, parts["explanation"], own)
         arrays |= {start + name: array for name, array in own.items()}
         return {
             "reference": reference,
-            "wrapped": choice.pop("wrapped", None),
-            "choice": choice,
-            "schema": _renamed(old["schema"]),
-            "table_features": old["table"]["features"],
-            "n_rows": old["table"]["n_rows"],
-            **old["nearest"],
-            "names": old["names"],
-            "weights": old["weights"],
-            **parts,
+            **parts["model"],
+            "schema": _renamed(header["schema"]),
+            "table_features": parts["table"]["features"],
+            "n_rows": parts["table"]["n_rows"],
+            **nearest,
+            "contributions": added.get("contributions"),
+            "metric": added.get("metric"),
         }, arrays
 
     def contradictions(self) -> None:
@@ -177,10 +148,8 @@ class SavedExplainer(
             raise InvalidInput("rows: expected those of the reference")
         if k != min(n, CHECKED_ROWS):
             raise InvalidInput(f"values: expected {min(n, CHECKED_ROWS)} numbers")
-        if len(set(self.names)) < len(self.names):
-            raise InvalidInput("names: expected three names of losses")
-        if self.lengthscale is not None and not self.lengthscale > 0.0:
-            raise InvalidInput("lengthscale: expected a number > 0")
+        if len(self.reference.weights) != 2:
+            raise InvalidInput("reference: weights: expected those of two losses")
         told = [self.contributions, self.metric, self.background, self.targets]
         if 0 < sum(part is None for part in told) < len(told):
             raise InvalidInput("contributions: some of what makes them is missing")
@@ -189,44 +158,32 @@ class SavedExplainer(
 
     def fitted(self, model: Any) -> FittedRows:
         """The explainer, of the same model."""
-        reference, choice = self.reference, self.choice
+        reference = self.reference
         function = self._function(model)
         labels = Labels(features=self.table_features)
         labels.check(self.table.shape, "table")
         table = Reference.of_points(self.table, labels, function.schema)
         table = replace(table, n_rows=self.n_rows)
-        smooth = self.names[2]
-        common: dict[str, Any] = {
-            "function": function,
-            "wrapped": isinstance(model, Function),
-            "table": table,
-            "rows": self.rows,
-            "nearest": NearestRows(
-                coordinates=self.coordinates,
-                n_neighbors=self.n_neighbors,
-                lengthscale=self.lengthscale,
-            ),
-            "reference": reference,
-            "names": self.names,
-            "weights": self.weights,
-            "smooth": None
-            if self.features is None
-            else Smoothness(graph_from_matrix(self.features), name=smooth),
-            "settings": reference.parameters,
-        }
-        sizes, law, seed = self.sizes, choice.law, choice.seed
+        law, seed, parts = self.law, self.seed, dict[str, Any]()
+        rule: TargetRule | ContributionRule
         if self.contributions is None or self.metric is None:
-            rule = target_rule(function, table, sizes, law=law, rng=seed)
-            return FittedRows(rule=rule, **common)
-        made = ContributionRule(
-            function=function, reference=table, law=law, background=self.background
-        )
-        return FittedParts(
-            rule=TargetRule(function=function, sizes=sizes),
-            parts=made.settled(self.rows, seed),
-            kind=self.contributions,
-            metric=self.metric,
-            **common,
+            rule = target_rule(function, table, self.sizes, law=law, rng=seed)
+        else:
+            made = ContributionRule(
+                function=function, reference=table, law=law, background=self.background
+            )
+            rule = made.settled(self.rows, seed)
+            parts = {"kind": self.contributions, "metric": self.metric}
+        return FittedRows(
+            function=function,
+            wrapped=isinstance(model, Function),
+            table=table,
+            rows=self.rows,
+            sizes=self.sizes,
+            n_neighbors=self.n_neighbors,
+            rule=rule,
+            reference=reference,
+            **parts,
         )
 
     def _function(self, model: Any) -> Function:
@@ -238,8 +195,8 @@ class SavedExplainer(
         named = self.reference.quantity
         outcome = None if named is None else named.outcome
         data: Any = self.table if self.schema is None else self.schema
-        target, output = self.choice.target, self.choice.output
-        return wrapped(model, None, target, output, data, outcome=outcome)
+        asked = self.target, self.output, data
+        return wrapped(model, None, *asked, outcome=outcome)
 
 
 def _renamed(schema: Any) -> Any:
@@ -254,7 +211,7 @@ def _renamed(schema: Any) -> Any:
     return {key: _renamed(part) for key, part in schema.items()}
 
 
-def read_explainer(path: str | Path, model: Any) -> tuple[FittedRows, ModelChoice]:
+def read_explainer(path: str | Path, model: Any) -> tuple[FittedRows, SavedExplainer]:
     """The explainer of a file, for the same model."""
     saved, source = SavedExplainer.load(path), archive_path(path)
     try:
@@ -266,92 +223,45 @@ def read_explainer(path: str | Path, model: Any) -> tuple[FittedRows, ModelChoic
     except _NONSENSE as error:
         reason = f"what it holds makes no sense: {type(error).__name__}: {error}"
         raise InvalidInput(f"{source}: not a saved explainer: {reason}") from None
-    return fitted, saved.choice
+    return fitted, saved
 
 
 def _refuse_contradictions(fitted: FittedRows) -> None:
     """Refuse numbers that no fit leaves together."""
-    reference, nearest = fitted.reference, fitted.nearest
-    n, D = reference.shape
-    result = coordinates_of(fitted.function, fitted.rows, fitted.rule.sizes)
-    known = nearest.coordinates
-    if result.shape != known.shape or not np.allclose(
-        result, known, rtol=_ROUNDING, atol=0.0, equal_nan=True
-    ):
-        raise InvalidInput("coordinates: they are not those of its rows and sizes")
-    for name, text in nearest.settings.items():
+    reference = fitted.reference
+    n, _ = reference.shape
+    near = neighbours_in_words(fitted.coordinates, fitted.n_neighbors)
+    for name, text in near.items():
         if reference.parameters.get(name) != text:
             raise InvalidInput(
                 f"nearest: {name}: the reference has "
                 f"{reference.parameters.get(name)!r}, and the rest of it {text!r}"
             )
-    if nearest.n_neighbors >= n:
+    if fitted.n_neighbors >= n:
         raise InvalidInput(f"nearest: n_neighbors: expected less than {n} rows")
     if fitted.table.n_rows < len(fitted.table.points):
         raise InvalidInput("table: n_rows: fewer than its rows")
-    weights = dict(zip(fitted.names, fitted.weights, strict=True))
-    for name, weight in reference.weights.items():
-        if weights.get(name) != weight:
-            raise InvalidInput(f"weights: that of {name} is not that of the reference")
     if not fitted.weights[0] > 0.0:
-        raise InvalidInput("weights: the first has to be above zero")
-    if fitted.weights[2] > 0.0 and fitted.smooth is None:
-        raise InvalidInput("it lacks 'features', which are smooth")
-    aim, roots = "gradient", np.ones(D)
-    if isinstance(fitted, FittedParts):
-        if fitted.smooth is not None:
-            raise InvalidInput("features: rows that add up are not smooth")
-        _refuse_other_sums(reference)
-        aim, roots = "contributions", fitted.roots
-    target = _detail(reference, aim, (n, D))
-    own = fitted.names[0]
-    apart = (reference.attributions - target) / roots
-    loss, told = float((apart**2).sum()), reference.losses.get(own, np.nan)
-    if not abs(loss - told) <= _SAME * max(loss, told) + _ROUNDING * float(
-        ((reference.attributions / roots) ** 2).sum()
-    ):
-        raise InvalidInput(
-            f"reference: its attributions cost {loss:.6g} of {own}, and it says "
-            f"{told:.6g}"
-        )
-
-
-def _detail(reference: Explanation, name: str, shape: tuple[int, ...]) -> Array:
-    """Finite numbers of a shape that a method knew."""
-    array: Array | None = getattr(reference, name)
-    if array is None or array.shape != shape or not np.isfinite(array).all():
-        raise InvalidInput(f"reference: {name}: expected numbers of shape {shape}")
-    return array
-
-
-def _refuse_other_sums(reference: Explanation) -> None:
-    """Refuse parts of the output that do not add up."""
-    N, D = reference.shape
-    phi = _detail(reference, "contributions", (N, D))
-    base = _detail(reference, "base_value", (N,))
-    total = _detail(reference, "prediction", (N,)) - base
-    missed = np.abs(reference.attributions.sum(axis=1) - total)
-    scale = np.abs(phi).sum(axis=1) + np.abs(total)
-    if (missed > _ROUNDING * scale.max()).any():
-        n = int(missed.argmax())
-        raise InvalidInput(
-            f"reference: row {n} does not add up: by {missed[n]:.3g}; expected its "
-            "prediction less the base"
-        )
-    if np.ptp(base) != 0.0:
-        raise InvalidInput("reference: base_value: expected one and the same number")
+        raise InvalidInput("reference: weights: the first has to be above zero")
+    known = [reference.gradient]
+    if isinstance(fitted.rule, ContributionRule):
+        base = reference.base_value
+        known = [reference.contributions, base, reference.prediction]
+        if base is not None and np.ptp(base) != 0.0:
+            raise InvalidInput(
+                "reference: base_value: expected one and the same number"
+            )
+    if any(array is None for array in known):
+        raise InvalidInput("reference: it lacks what it aims at")
 
 
 def _targets(fitted: FittedRows) -> Array:
     """What some reference rows aim at, as new rows would."""
     columns = fitted.reference.labels.of_columns()
     rows = fitted.rows[:CHECKED_TARGETS]
-    if not isinstance(fitted, FittedParts):
+    if isinstance(fitted.rule, TargetRule):
         return fitted.rule.at(rows, columns).values
-    result = [
-        fitted.parts.of_row(rows[[n]], columns, fitted.kind, fitted.base)
-        for n in range(len(rows))
-    ]
+    result = [fitted.aim(rows[[n]], columns) for n in range(len(rows))]
     return np.concatenate([one.estimate.values for one in result])
 
 

@@ -92,6 +92,7 @@ def _planned(
 def _read(objective: Objective, swept: ByLoss, what: str, label: str) -> _Read:
     """The values to try of each loss."""
     read: _Read = {}
+    known = {loss.name: loss for loss in objective.losses}
     user_weights: object = swept
     if not isinstance(user_weights, Mapping):
         name = objective.losses[-1].name
@@ -100,27 +101,19 @@ def _read(objective: Objective, swept: ByLoss, what: str, label: str) -> _Read:
             f"{type(user_weights).__name__}"
         )
     for key, values in swept.items():
-        loss = _named(objective, key, what)
+        loss = key if isinstance(key, PropertyLoss) else known.get(key)
+        if loss is None:
+            hint = did_you_mean(str(key), list(known))
+            raise InvalidInput(
+                f"{what}: no loss is called {key!r}{hint}; this objective has "
+                f"{', '.join(known)}; to add another, give the loss as the key"
+            )
         if loss in read:
             raise InvalidInput(f"{what}: {loss.name} is named twice")
         read[loss] = read_each_nonnegative(values, label.format(loss.name))
         if not read[loss].size:
             raise InvalidInput(f"{what}: {loss.name} has no values to sweep over")
     return read
-
-
-def _named(objective: Objective, key: str | PropertyLoss, label: str) -> PropertyLoss:
-    """The loss that a key stands for."""
-    if isinstance(key, PropertyLoss):
-        return key
-    for loss in objective.losses:
-        if loss.name == key:
-            return loss
-    hint = did_you_mean(key, list(objective.weights))
-    raise InvalidInput(
-        f"{label}: no loss is called {key!r}{hint}; this objective has "
-        f"{', '.join(objective.weights)}; to add another, give the loss as the key"
-    )
 
 
 def _summed(objective: Objective, weighed: _Read, limited: _Read) -> Objective:
@@ -265,7 +258,19 @@ def sweep(
         units=units,
         bounds={bound.loss.name: bound.limit for bound in bounds},
     )
-    _warn_of_missing(trade_offs, len(points))
+    if failures:
+        warnings.warn(
+            f"{len(failures)} of {len(points)} weights were not solved; the first: "
+            f"{failures[0]}",
+            UnsolvedWarning,
+            stacklevel=2,
+        )
+    if interrupted:
+        warnings.warn(
+            f"interrupted: {len(optimized)} of {len(points)} weights are done",
+            InterruptedWarning,
+            stacklevel=2,
+        )
     return trade_offs
 
 
@@ -407,19 +412,3 @@ def _blocks(points: Sequence[SweepPoint]) -> list[_Block]:
     number = max(1, math.isqrt(len(points) - 1))
     parts = np.array_split(np.arange(len(points)), number)
     return [[points[i] for i in part] for part in parts]
-
-
-def _warn_of_missing(trade_offs: TradeOffs, total: int) -> None:
-    if trade_offs.failures:
-        warnings.warn(
-            f"{len(trade_offs.failures)} of {total} weights were not solved; "
-            f"the first: {trade_offs.failures[0]}",
-            UnsolvedWarning,
-            stacklevel=3,
-        )
-    if trade_offs.interrupted:
-        warnings.warn(
-            f"interrupted: {len(trade_offs.optimized)} of {total} weights are done",
-            InterruptedWarning,
-            stacklevel=3,
-        )

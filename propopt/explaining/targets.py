@@ -1,4 +1,4 @@
-"""What an explanation aims at, how precisely, and defaults that are stated."""
+"""What an explanation aims at, how precisely, the optimum, and stated defaults."""
 
 from __future__ import annotations
 
@@ -8,19 +8,27 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, final, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Points
-from propopt.base.checks import read_nonnegative
+from propopt.base.arrays import Array, Points, Values
+from propopt.base.checks import read_nonnegative, sealed
 from propopt.base.errors import InvalidInput, MissingPatternsWarning
 from propopt.explaining.sweeping import sweep
 from propopt.functions import Function, smoothed
 from propopt.functions.function import EXACT
 from propopt.laws.data_law import Reference, constant_in_words
-from propopt.losses import Objective, PairwiseRobustness, PropertyLoss, SharedRobustness
+from propopt.losses import (
+    Completeness,
+    GradientMatching,
+    Objective,
+    PairwiseRobustness,
+    PropertyLoss,
+    SharedRobustness,
+)
 from propopt.losses.completeness import Constraint
 from propopt.losses.faithfulness import Estimate
 from propopt.losses.graphs.points import Graph, share_across_patterns
-from propopt.results.explanation import Explanation
+from propopt.results.explanation import Explanation, Parameter
 from propopt.solvers import solve
 from propopt.tables.frames import Labels
 from propopt.tables.schema import ColumnScale, array_scales, per_scale
@@ -82,14 +90,10 @@ def target_rule(
             raise InvalidInput(
                 f"law: expected one of {', '.join(get_args(LawChoice))}, got {law!r}"
             )
-    return TargetRule(aim, sizes, _on_constants(reference, sizes))
-
-
-def _on_constants(reference: Reference, sizes: Array) -> tuple[str, ...]:
-    """The columns without a standard deviation, by name."""
     known = ~np.isnan(reference.points).all(axis=0)
     columns = zip(reference.names, (sizes == 0.0) & known, strict=True)
-    return tuple(constant_in_words(name) for name, constant in columns if constant)
+    notes = (constant_in_words(name) for name, constant in columns if constant)
+    return TargetRule(aim, sizes, tuple(notes))
 
 
 def jumps(function: Function, reference: Reference) -> bool:
@@ -100,6 +104,194 @@ def jumps(function: Function, reference: Reference) -> bool:
         return True
     verdict = function.jumps_at(reference.points, reference.labels)
     return verdict is not None and verdict.kind == "jumps"
+
+
+# ---- Targets of rows, whatever their unit, and the optimum nearest to them
+
+
+FeatureMetric: TypeAlias = Literal["uniform", "effects"]
+
+_ROUNDING_OF_TOTALS = 1e-9
+"""Of predictions and base, for functions that no feature changes."""
+
+_FLOOR = 1e-6
+"""Of the largest mean square of a column: less counts as this much in the metric."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Targets:
+    """What rows aim at: slopes; or contributions, which have totals to add up to."""
+
+    estimate: Estimate  # G (N, D), or Φ in units of the output
+    base: Array | None = None  # (N,): what f is without x, of contributions
+    prediction: Values | None = None  # (N,): f(x), of contributions
+
+    @classmethod
+    def joined(cls, parts: Sequence[Targets], labels: Labels) -> Targets:
+        """Those of the table of all their rows.
+
+        Beside rows that are drawn, those that are exact have the same blocks each.
+        """
+        aims = [part.estimate for part in parts]
+        first = next((aim for aim in aims if not aim.exact), aims[0])
+        n_blocks = max((len(x.blocks) for x in aims if x.blocks is not None), default=0)
+        blocks = [
+            np.broadcast_to(x.values, (n_blocks, *x.values.shape))
+            if x.blocks is None and x.exact
+            else x.blocks
+            for x in aims
+        ]
+        known = [x for x in blocks if x is not None] if n_blocks else []
+        estimate = replace(
+            first,
+            values=np.concatenate([x.values for x in aims]),
+            exact=all(x.exact for x in aims),
+            blocks=np.concatenate(known, axis=1) if len(known) == len(aims) else None,
+            evaluations=sum(x.evaluations for x in aims),
+            labels=labels,
+            notes=tuple(dict.fromkeys(note for x in aims for note in x.notes)),
+        )
+        return cls(estimate=estimate, **cls.ends(parts))
+
+    @staticmethod
+    def ends(parts: Sequence[Targets]) -> dict[str, Array]:
+        """Base and prediction of all their rows; nothing of slopes."""
+        told = {
+            name: [x for part in parts if (x := getattr(part, name)) is not None]
+            for name in ("base", "prediction")
+        }
+        return {name: np.concatenate(x) for name, x in told.items() if x}
+
+    @property
+    def total(self) -> Array:
+        """The totals t = f(x) − base, shape (N,)."""
+        base, prediction = self._both
+        return prediction - base
+
+    @property
+    def rounding(self) -> Array:
+        """Totals up to this, of predictions and bases, are none, shape (N,)."""
+        base, prediction = self._both
+        largest = np.maximum(np.abs(prediction), np.abs(base))
+        return np.asarray(_ROUNDING_OF_TOTALS * largest)
+
+    @property
+    def _both(self) -> tuple[Array, Values]:
+        assert self.base is not None, "slopes have no totals"
+        assert self.prediction is not None, "slopes have no totals"
+        return self.base, self.prediction
+
+    @property
+    def used(self) -> NDArray[np.bool_]:
+        """Columns that contribute to some row, shape (D,)."""
+        return np.asarray(self.estimate.values.any(axis=0))
+
+    @property
+    def missed(self) -> float:
+        """rms(Φ1 − t)/rms(t): what contributions leave out; zero for Shapley values."""
+        gap = np.linalg.norm(self.estimate.values.sum(axis=1) - self.total)
+        size = np.linalg.norm(self.total)
+        return float(gap / size) if size > 0.0 else float(gap > 0.0)
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """What an explanation knows of what it aims at."""
+        values = self.estimate.values
+        if self.base is None:
+            return {"gradient": values}
+        ends = {"base_value": self.base, "prediction": self.prediction}
+        return {"contributions": values, **ends}
+
+    def parameters(self, **more: Parameter) -> dict[str, Parameter]:
+        """What an explanation says of it, and its notes last."""
+        aim = self.estimate
+        told: dict[str, Parameter] = {"gradient": aim.source}
+        if self.base is not None:
+            told = {"contributions": aim.source, "contributions miss": self.missed}
+        notes = {"notes": "; ".join(aim.notes)} if aim.notes else {}
+        return {**told, **more, **notes}
+
+
+def nearest_explanation(
+    known: Targets,
+    robust: PairwiseRobustness | SharedRobustness,
+    *,
+    robustness: float | None = None,
+    metric: FeatureMetric = "uniform",
+    progress: bool | None = None,
+) -> Explanation:
+    """The attributions nearest to targets that are robust, and add up where these do.
+
+    minimise    Σ_n Σ_d (w_nd − Φ_nd)²/ω_d + c Σ_{n,n'} S_nn' Σ_d (w_nd − w_n'd)²/ω_d
+    subject to  Σ_d w_nd = f(x_n) − base   for every n, of contributions
+
+    A column in which Φ is zero in all rows then stays exactly zero, and does not count.
+    Where c is large, features share what rows differ by evenly (ω = 1), or in
+    proportion to ω.
+    """
+    aim = known.estimate
+    roots = metric_roots(aim.values, metric)
+    turned, blocks = aim.values / roots, aim.blocks
+    blocks = None if blocks is None else blocks / roots
+    matching = GradientMatching(replace(aim, values=turned, blocks=blocks))
+    told: dict[str, Parameter] = {}
+    sums: list[Constraint] = []
+    if known.base is not None:
+        sums = _sums(known, robust, roots)
+        told = {"metric": metric} if isinstance(robust, PairwiseRobustness) else {}
+    best = optimum([(1.0, matching)], robust, robustness, progress, sums)
+    if metric == "effects":
+        errors = best.standard_errors
+        best = replace(
+            best,
+            attributions=sealed(best.attributions * roots),
+            standard_errors=None if errors is None else errors * roots,
+            program=None,  # it is that of W diag(1/√ω), and stays behind
+        )
+    return replace(
+        best,
+        labels=aim.labels,
+        units=aim.units if known.base is None else "output",
+        evaluations=aim.evaluations,
+        parameters=known.parameters(**told),
+        **known.fields,
+    )
+
+
+def _sums(
+    known: Targets, robust: PairwiseRobustness | SharedRobustness, roots: Array
+) -> list[Constraint]:
+    """What rows add up to: over columns that are used, or the words that each has."""
+    total = known.total
+    if isinstance(robust, SharedRobustness):
+        empty = ~robust.present.any(axis=1)
+        if (np.abs(total) > known.rounding)[empty].any():
+            raise InvalidInput(
+                f"document {int(np.flatnonzero(empty)[0])} has no word, and the model "
+                "gives the same text two values"
+            )
+        total = np.where(empty, 0.0, total)
+        words = robust.present.astype(float)
+        return [] if empty.all() else [Completeness(total, words)]
+    if known.estimate.values.any():
+        return [Completeness(total, roots)]
+    if np.abs(total).max() > known.rounding.max():
+        raise InvalidInput(
+            "contributions: all are zero, and predictions differ from the base by "
+            f"up to {np.abs(total).max():.3g}: nothing can add up"
+        )
+    return []
+
+
+def metric_roots(phi: Array, metric: FeatureMetric) -> Array:
+    """√ω (D,): ones, or root mean squares of Φ (N, D), at least 1e-3 of the largest."""
+    if metric not in get_args(FeatureMetric):
+        raise InvalidInput(f"metric: expected 'uniform' or 'effects', got {metric!r}")
+    if metric == "uniform":
+        return np.ones(phi.shape[1])
+    squares = (phi**2).mean(axis=0)
+    return np.asarray(np.sqrt(np.maximum(squares, _FLOOR * (squares.max() or 1.0))))
 
 
 # ---- What one line from a model to an explanation takes for granted, each by itself
@@ -171,7 +363,12 @@ def optimum(
     objective = Objective.weighed((*rest, (given, robust)))
     if weight is not None:
         return solve(objective, subject_to=subject_to)
-    weights = np.logspace(-_DECADES, _DECADES, _N_WEIGHTS) / (2.0 * _degree(robust))
+    if isinstance(robust, PairwiseRobustness):
+        degree = float(robust.graph.similarities.sum()) / robust.n_points
+    else:  # of the words that are shared
+        degrees = robust.entry_graph.similarities.sum(axis=1)
+        degree = float(degrees[degrees > 0.0].mean())
+    weights = np.logspace(-_DECADES, _DECADES, _N_WEIGHTS) / (2.0 * degree)
     curve = sweep(
         objective,
         {robust.name: weights},
@@ -179,14 +376,6 @@ def optimum(
         progress=progress,
     )
     return curve.knee(objective.losses[0].name, robust.name)
-
-
-def _degree(robust: PairwiseRobustness | SharedRobustness) -> float:
-    """The mean degree; over shared words that of the words that are shared."""
-    if isinstance(robust, PairwiseRobustness):
-        return float(robust.graph.similarities.sum()) / robust.n_points
-    degrees = robust.entry_graph.similarities.sum(axis=1)
-    return float(degrees[degrees > 0.0].mean())
 
 
 def in_words(scale: Any) -> str:

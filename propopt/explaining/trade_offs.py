@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress
 from pathlib import Path
@@ -297,7 +297,16 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         nearest baseline for these weights: half, 336 % above the best possible
         """
         chosen = self.knee() if best is None else best
-        words = [", ".join(self._shares_in_words(chosen))]
+        shares = {} if self.ends is None else self.ends.shares(chosen.losses)
+        faithful = () if self.ends is None else self.ends.faithful
+        kept = [
+            f"{100.0 * share:.0f} % as faithful"
+            if name in faithful
+            else f"{_SMALLER.get(name, name)} {100.0 * share:.0f} % smaller"
+            for name, share in shares.items()
+            if name in self.losses and np.isfinite(share)
+        ]
+        words = [", ".join(kept)]
         excesses = [
             (self._excess_at(chosen, baseline), place)
             for place, baseline in enumerate(self.baselines)
@@ -309,18 +318,6 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
             above = f"{percent(excess)} % above the best possible"
             words.append(f"nearest baseline for these weights: {name}, {above}")
         return "; ".join(filter(None, words))
-
-    def _shares_in_words(self, best: Explanation) -> Iterator[str]:
-        """What is kept, and by how much other losses are smaller."""
-        shares = {} if self.ends is None else self.ends.shares(best.losses)
-        for name, share in shares.items():
-            if name not in self.losses or not np.isfinite(share):
-                continue
-            whole = f"{100.0 * share:.0f} %"
-            if self.ends is not None and name in self.ends.faithful:
-                yield f"{whole} as faithful"
-            else:
-                yield f"{_SMALLER.get(name, name)} {whole} smaller"
 
     def _excess_at(self, best: Explanation, baseline: Explanation) -> float:
         """F(baseline)/F(best) − 1, F that of an optimum; NaN if not compared."""
@@ -585,7 +582,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         cls, version: int, header: dict[str, Any], arrays: dict[str, Any]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Explanations stood in one list, and names beside it."""
-        header = {"ends": None, "units": None, "bounds": None, **header}
+        assert version < 4
         names, count = header.pop("labels"), header.pop("optimized")
         told, own = header.pop("explanations"), dict[str, Any]()
         parts = []
@@ -597,9 +594,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
                 if name.startswith(start)
             }
             plain, mine = Explanation.upgraded(
-                min(version, 1) if version < 3 else 5,
-                {**part, "labels": names[part["labels"]]},
-                mine,
+                5, {**part, "labels": names[part["labels"]]}, mine
             )
             parts.append(plain)
             kind, index = "optimized", place
@@ -607,8 +602,6 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
                 kind, index = "baselines", place - count
             own |= {f"{kind}.{index}.{name}": array for name, array in mine.items()}
         header |= {"optimized": parts[:count], "baselines": parts[count:]}
-        if header["bounds"] is None:
-            header["bounds"] = _sums_of(parts[count:], header["losses"])
         return header, {**arrays, **own}
 
     def contradictions(self) -> None:
@@ -743,17 +736,6 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
             return {}
         shares = self.ends.shares(explanation.losses)
         return {column: shares[name] for name, column in self.share_columns.items()}
-
-
-def _sums_of(
-    baselines: Sequence[Mapping[str, Any]], losses: Sequence[str]
-) -> dict[str, float]:
-    """What rows had to add up to before version 3: baselines had no other bounds."""
-    named = [part.get("losses") for part in baselines]
-    if not named or not all(isinstance(own, dict) for own in named):
-        return {}
-    shared: set[str] = set.intersection(*[{*(own or ())} for own in named]) - {*losses}
-    return dict.fromkeys(sorted(shared), 0.0)
 
 
 def _with_counts(frame: pd.DataFrame) -> pd.DataFrame:

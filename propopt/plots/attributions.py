@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from numbers import Real
 from textwrap import fill
@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import PercentFormatter
 from matplotlib.transforms import ScaledTranslation
@@ -67,16 +66,13 @@ def whiskers(axes: Axes, widths: Array, errors: Array | None) -> None:
     )
 
 
-def opacities(widths: Array, errors: Array | None) -> Array:
-    """Faded below two standard errors."""
-    if errors is None:
-        return np.ones(len(widths))
-    return np.where(np.abs(widths) < 2.0 * errors, FADED, 1.0)
-
-
 def hatch_cells(axes: Axes, doubtful: NDArray[np.bool_]) -> None:
     """Hatch the cells of a heat map, (features, rows), one patch for each run."""
-    for feature, start, stop in _runs(doubtful):
+    edges = np.diff(np.pad(doubtful.astype(int), ((0, 0), (1, 1))), axis=1)
+    starts, stops = np.argwhere(edges == 1), np.argwhere(edges == -1)
+    for (feature, start), (_, stop) in zip(
+        starts.tolist(), stops.tolist(), strict=True
+    ):
         axes.add_patch(hatched(start, feature, stop - start, _BEHIND))
 
 
@@ -97,14 +93,6 @@ def say_hatching(axes: Axes, anywhere: bool) -> None:
     """Say below the picture what hatching means, where there is any."""
     if anywhere:
         axes.set_xlabel(f"{axes.get_xlabel()}\nhatched: sign not certain")
-
-
-def _runs(doubtful: NDArray[np.bool_]) -> Iterator[tuple[int, int, int]]:
-    """Each feature, and where its runs of True start and stop."""
-    edges = np.diff(np.pad(doubtful.astype(int), ((0, 0), (1, 1))), axis=1)
-    starts, stops = np.argwhere(edges == 1), np.argwhere(edges == -1)
-    for (feature, start), (_, stop) in zip(starts, stops, strict=True):
-        yield int(feature), int(start), int(stop)
 
 
 # ---- How all pictures look: sizes, colours, frames
@@ -260,7 +248,9 @@ def plot_heatmap(
     result = explanation_of(explanation, "given")
     W = result.attributions
     features = largest(np.abs(W).mean(axis=0), read_count(n_features, "n_features"))
-    rows = _along_component(W)
+    # in the order of the first principal component
+    left, _, _ = np.linalg.svd(W - W.mean(axis=0), full_matrices=False)
+    rows = np.argsort(left[:, 0], kind="stable")
     picture = W[rows][:, features].T
     doubtful = uncertain(certain, W.shape)[rows][:, features].T
     axes = given_or_new(ax, 6.4, 1.4 + 0.26 * len(features))
@@ -307,13 +297,6 @@ def _name_rows(axes: Axes, result: Explanation, rows: NDArray[np.intp]) -> None:
     )
     some = "" if len(shown) == len(rows) else f", {len(shown)} of them named"
     axes.set_xlabel(f"{len(rows)} rows, alike side by side{some}")
-
-
-def _along_component(W: Array) -> NDArray[np.intp]:
-    """The rows in the order of the first principal component."""
-    centred = W - W.mean(axis=0)
-    left, _, _ = np.linalg.svd(centred, full_matrices=False)
-    return np.argsort(left[:, 0], kind="stable")
 
 
 # ---- Attributions of one row: bars, or steps from the base to the prediction
@@ -373,14 +356,24 @@ def plot_row(
     [3.0, -1.0, 0.5]
     """
     result = explanation_of(explanation, "given")
-    row, place = _row_of(result, row)
+    names, count = result.labels.points, len(result.attributions)
+    if row is None and (names is None or None not in names):
+        row = 0 if names is None else names[0]
+        if count > 1:
+            raise InvalidInput(
+                f"row: there are {count} rows; name one, such as {row!r}"
+            )
+    place = result.labels.position(row, count)
     doubtful = uncertain(certain, result.shape)[place]
-    names = names_with_values(result, X, place)
-    bars = _Bars.of(
-        result, place, names, doubtful, read_count(n_features, "n_features")
+    named, most = (
+        names_with_values(result, X, place),
+        read_count(n_features, "n_features"),
     )
+    bars = _Bars.of(result, place, named, doubtful, most)
     axes = given_or_new(ax, 6.4, 1.3 + 0.3 * len(bars.widths))
-    base = _base(result, place)
+    base = None  # of slopes, and where it is not known
+    if result.units == "output" and result.base_value is not None:
+        base = float(result.base_value[place])
     bars.draw(axes, base)
     axes.set_yticks(np.arange(len(bars.widths)), [drawn(name) for name in bars.names])
     axes.invert_yaxis()
@@ -394,26 +387,6 @@ def plot_row(
     framed(axes)
     axes.grid(False, axis="y")  # bars have names
     return axes
-
-
-def _row_of(result: Explanation, row: Hashable) -> tuple[Hashable, int]:
-    """The name and the place of a row; of the only one where none is named."""
-    names, count = result.labels.points, len(result.attributions)
-    if row is None and (names is None or None not in names):
-        if count > 1:
-            first = 0 if names is None else names[0]
-            raise InvalidInput(
-                f"row: there are {count} rows; name one, such as {first!r}"
-            )
-        row = 0 if names is None else names[0]
-    return row, result.labels.position(row, count)
-
-
-def _base(result: Explanation, place: int) -> float | None:
-    """Where contributions start; None for slopes, and where it is not known."""
-    if result.units != "output" or result.base_value is None:
-        return None
-    return float(result.base_value[place])
 
 
 _ROOM: Final = 0.16
@@ -482,9 +455,10 @@ class _Bars:
             height=0.7,
             color=colours + [OTHERS] * self.n_others,
         )
-        seen = opacities(self.widths, self.errors)
+        errors = np.zeros(len(self.widths)) if self.errors is None else self.errors
         for place, bar in enumerate(axes.patches[-len(self.widths) :]):
-            bar.set_alpha(float(seen[place]))
+            faded = abs(self.widths[place]) < 2.0 * errors[place]
+            bar.set_alpha(FADED if faded else 1.0)
             if self.doubtful[place]:
                 bar.set(hatch=HATCH, edgecolor="white")
         whiskers(axes, starts + self.widths, self.errors)
@@ -567,28 +541,20 @@ def draw_share_axes(axes: Axes, x: str, y: str, ends: Ends) -> None:
 
     Nothing where a share is not defined.
     """
-    along_x, along_y = _scale(x, ends), _scale(y, ends)
-    if along_x is not None:
-        top = axes.secondary_xaxis("top", functions=along_x)
-        top.set_xlabel(_title(x, ends), fontsize="small")
-        _dress(top, top.xaxis, "top")
-    if along_y is not None:
-        right = axes.secondary_yaxis("right", functions=along_y)
-        right.set_ylabel(_title(y, ends), fontsize="small")
-        _dress(right, right.yaxis, "right")
-
-
-def _dress(along: Any, ticks: Axis, side: str) -> None:
-    """In per cent, and quieter than the losses."""
-    ticks.set_major_formatter(PercentFormatter(1.0, decimals=0))
-    along.tick_params(labelsize="small", color="0.6")
-    along.spines[side].set_color("0.6")
-
-
-def _title(name: str, ends: Ends) -> str:
-    if name in ends.faithful:
-        return "faithfulness kept"
-    return f"{drawn(name.replace('_', ' '))} removed"
+    for axis, side, name in (("x", "top", x), ("y", "right", y)):
+        along = _scale(name, ends)
+        if along is None:
+            continue
+        label = f"{drawn(name.replace('_', ' '))} removed"
+        if name in ends.faithful:
+            label = "faithfulness kept"
+        second = getattr(axes, f"secondary_{axis}axis")(side, functions=along)
+        getattr(second, f"set_{axis}label")(label, fontsize="small")
+        # in per cent, and quieter than the losses
+        ticks = getattr(second, f"{axis}axis")
+        ticks.set_major_formatter(PercentFormatter(1.0, decimals=0))
+        second.tick_params(labelsize="small", color="0.6")
+        second.spines[side].set_color("0.6")
 
 
 def _scale(name: str, ends: Ends) -> _Scale | None:
@@ -604,15 +570,12 @@ def _scale(name: str, ends: Ends) -> _Scale | None:
         return None
 
     def share(loss: Any) -> Array:
-        return np.asarray((none - (_root(loss) if is_root else loss)) / (none - whole))
+        if is_root:  # and its mirror image below zero, where the frame reaches
+            loss = np.sign(loss) * np.sqrt(np.abs(loss))
+        return np.asarray((none - loss) / (none - whole))
 
     def loss(share: Any) -> Array:
         value = none - np.asarray(share) * (none - whole)
         return np.asarray(value * np.abs(value) if is_root else value)
 
     return share, loss
-
-
-def _root(loss: Any) -> Array:
-    """√loss, and its mirror image below zero, where the frame of a plot reaches."""
-    return np.asarray(np.sign(loss) * np.sqrt(np.abs(loss)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from matplotlib import pyplot as plt
@@ -19,12 +19,8 @@ from propopt.results.explanation import AttributionsLike, Explanation
 from propopt.tables.frames import read_attributions
 
 
-Maps: TypeAlias = AttributionsLike
-"""Attributions (N, D) of N images."""
-
-
 def plot_image_maps(
-    maps: Sequence[Maps],
+    maps: Sequence[AttributionsLike],
     shape: ImageShape,
     *,
     titles: Sequence[str] | None = None,
@@ -69,21 +65,35 @@ def plot_image_maps(
     >>> po.plots.plot_image_maps([W, 0.5 * W], shape, titles=["all", "half"]).shape
     (3, 2)
     """
-    pictures = [_channels_summed(W, shape) for W in maps]
+    # channels are summed: one map (H, W) for each image
+    pictures = [shape.images(read_attributions(W, "maps")[0]).sum(axis=1) for W in maps]
     originals = [] if images is None else [shape.images(images)]
-    _check_alike([*originals, *pictures])
-    columns = _titles(maps, titles)
+    counts = sorted({len(column) for column in (*originals, *pictures)})
+    if len(counts) != 1 or counts[0] == 0:
+        raise InvalidInput(
+            "maps: expected one map of each image from each method, got "
+            f"{' and '.join(map(str, counts)) or 'none'}"
+        )
+    if titles is None:
+        titles = [
+            drawn(column.method) if isinstance(column, Explanation) else ""
+            for column in maps
+        ]
+    if len(titles) != len(maps):
+        raise InvalidInput(f"titles: expected {len(maps)}, got {len(titles)}")
     first = len(originals)
     grid = _grid(axes, (len(pictures[0]), first + len(pictures)))
     for photographs in originals:
         _draw_images(grid[:, 0].tolist(), photographs)
     sizes = np.abs(pictures)
     reach = float(np.percentile(sizes, 100.0 - OUTLIERS)) or float(sizes.max()) or 1.0
-    for place, (picture, title) in enumerate(zip(pictures, columns, strict=True)):
-        _draw_maps(grid[:, first + place].tolist(), picture, reach, title)
-    drawn = grid[0, first].images[0]
+    for column, picture, title in zip(grid[:, first:].T, pictures, titles, strict=True):
+        for on, values in zip(column, picture, strict=True):
+            on.imshow(values, cmap=DIVERGING, vmin=-reach, vmax=reach)
+            on.set_axis_off()
+        column[0].set_title(title, fontsize="small")
     bar = grid[0, 0].figure.colorbar(
-        drawn,
+        grid[0, first].images[0],
         ax=list(grid.flat),
         label="attribution",
         aspect=40,
@@ -91,33 +101,6 @@ def plot_image_maps(
     )
     bar.outline.set_visible(False)
     return grid
-
-
-def _channels_summed(column: Maps, shape: ImageShape) -> Array:
-    """One map per image, (N, H, W)."""
-    W, _ = read_attributions(column, "maps")
-    summed: Array = shape.images(W).sum(axis=1)
-    return summed
-
-
-def _check_alike(columns: Sequence[Array]) -> None:
-    counts = sorted({len(column) for column in columns})
-    if len(counts) != 1 or counts[0] == 0:
-        raise InvalidInput(
-            "maps: expected one map of each image from each method, got "
-            f"{' and '.join(map(str, counts)) or 'none'}"
-        )
-
-
-def _titles(maps: Sequence[Maps], titles: Sequence[str] | None) -> Sequence[str]:
-    if titles is None:
-        return [
-            drawn(column.method) if isinstance(column, Explanation) else ""
-            for column in maps
-        ]
-    if len(titles) != len(maps):
-        raise InvalidInput(f"titles: expected {len(maps)}, got {len(titles)}")
-    return titles
 
 
 def _grid(axes: Any, shape: tuple[int, int]) -> NDArray[np.object_]:
@@ -132,24 +115,13 @@ def _grid(axes: Any, shape: tuple[int, int]) -> NDArray[np.object_]:
 
 
 def _draw_images(column: list[Axes], images: Array) -> None:
-    """Red, green and blue as they are; any other number of channels as their mean."""
+    """Red, green and blue as they are; any other number of channels as their mean.
+
+    Brightness is moved and scaled to [0, 1], where it is not there.
+    """
     for axes, image in zip(column, images, strict=True):
-        coloured = len(image) == 3
-        pixels = image.transpose(1, 2, 0) if coloured else image.mean(axis=0)
-        axes.imshow(_to_unit(pixels), cmap="gray", vmin=0.0, vmax=1.0)
+        pixels = image.transpose(1, 2, 0) if len(image) == 3 else image.mean(axis=0)
+        low, high = min(float(pixels.min()), 0.0), max(float(pixels.max()), 1.0)
+        axes.imshow((pixels - low) / (high - low), cmap="gray", vmin=0.0, vmax=1.0)
         axes.set_axis_off()
     column[0].set_title("image", fontsize="small")
-
-
-def _to_unit(image: Array) -> Array:
-    """Brightness moved and scaled to [0, 1], where it is not there."""
-    low, high = min(float(image.min()), 0.0), max(float(image.max()), 1.0)
-    scaled: Array = (image - low) / (high - low)
-    return scaled
-
-
-def _draw_maps(column: list[Axes], maps: Array, reach: float, title: str) -> None:
-    for axes, values in zip(column, maps, strict=True):
-        axes.imshow(values, cmap=DIVERGING, vmin=-reach, vmax=reach)
-        axes.set_axis_off()
-    column[0].set_title(title, fontsize="small")

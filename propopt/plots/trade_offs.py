@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from textwrap import fill
-from typing import Final, Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 import pandas as pd
@@ -83,9 +82,29 @@ def plot_comparison(
     >>> po.plots.plot_comparison(one, other).get_title()
     'all rows; median cosine 0.45'
     """
-    _refuse_other_units(first, second)
-    pair = _alike(explanation_of(first, "first"), explanation_of(second, "second"))
-    widths = np.array([_of_row(explanation, row) for explanation in pair])
+    pair = explanation_of(first, "first"), explanation_of(second, "second")
+    units = [  # a bare table is taken for what it meets
+        one.units
+        for one, given in zip(pair, (first, second), strict=True)
+        if isinstance(given, Explanation) or is_shap(given)
+    ]
+    if len(set(units)) > 1:
+        raise InvalidInput(
+            f"second: expected the units of the first, {units[0]!r}, got {units[1]!r}; "
+            "slopes and parts of the output are not compared: convert one of them, or "
+            "explain both in the same units"
+        )
+    own = pair[0].attributions
+    other = aligned(pair[1], pair[0].labels, "second", "the first")
+    if other.shape != own.shape:
+        raise InvalidInput(
+            f"second: expected the shape of the first, {own.shape}, got {other.shape}"
+        )
+    if row is None:
+        widths = np.abs([own, other]).mean(axis=1)
+    else:
+        place = pair[0].labels.position(row, len(own))
+        widths = np.stack([own[place], other[place]])
     order = largest(np.abs(widths).max(axis=0), read_count(n_features, "n_features"))
     axes = given_or_new(ax, 5.2, 1.0 + 0.36 * len(order))
     positions = np.arange(len(order))
@@ -98,61 +117,18 @@ def plot_comparison(
     axes.set_yticks(positions, [drawn(names[j]) for j in order])
     axes.invert_yaxis()
     axes.axvline(0.0, color="0.3", linewidth=0.8)
-    cosine = np.median(_cosines(pair[0].attributions, pair[1].attributions))
-    units = units_label(pair[0])
+    # the angle between rows; of a zero row with any other 0
+    sizes = np.linalg.norm(own, axis=1) * np.linalg.norm(other, axis=1)
+    cosines, products = np.zeros(len(own)), np.einsum("nd,nd->n", own, other)
+    np.divide(products, sizes, out=cosines, where=sizes > 0)
+    along = units_label(pair[0])
     which = "all rows" if row is None else drawn(f"row {row}")
     axes.set(
-        xlabel=f"mean size of the\n{units}" if row is None else units,
-        title=f"{which}; median cosine {cosine:.2f}",
+        xlabel=f"mean size of the\n{along}" if row is None else along,
+        title=f"{which}; median cosine {np.median(cosines):.2f}",
     )
     axes.legend(frameon=False, fontsize="small")
     return framed(axes)
-
-
-def _refuse_other_units(first: AttributionsLike, second: AttributionsLike) -> None:
-    """Slopes are no contributions; a bare table is taken for what it meets."""
-    units = [
-        explanation_of(user_value, "given").units
-        for user_value in (first, second)
-        if isinstance(user_value, Explanation) or is_shap(user_value)
-    ]
-    if len(set(units)) > 1:
-        raise InvalidInput(
-            f"second: expected the units of the first, {units[0]!r}, got {units[1]!r}; "
-            "slopes and parts of the output are not compared: convert one of them, or "
-            "explain both in the same units"
-        )
-
-
-def _of_row(explanation: Explanation, row: Hashable | None) -> Array:
-    if row is None:
-        return np.abs(explanation.attributions).mean(axis=0)
-    return explanation.attributions[
-        explanation.labels.position(row, len(explanation.attributions))
-    ]
-
-
-def _alike(first: Explanation, second: Explanation) -> tuple[Explanation, Explanation]:
-    """Both, the second with rows and columns in the order of the first."""
-    W = aligned(second, first.labels, "second", "the first")
-    if W.shape != first.attributions.shape:
-        raise InvalidInput(
-            f"second: expected the shape of the first, {first.attributions.shape}, "
-            f"got {W.shape}"
-        )
-    alike = replace(
-        second, attributions=W, labels=first.labels, standard_errors=None, details={}
-    )
-    return first, alike
-
-
-def _cosines(V: Array, W: Array) -> Array:
-    """Cosine of the angle between rows; of a zero row with any other 0."""
-    sizes = np.linalg.norm(V, axis=1) * np.linalg.norm(W, axis=1)
-    products = np.einsum("nd,nd->n", V, W)
-    cosines: Array = np.zeros(len(V))
-    np.divide(products, sizes, out=cosines, where=sizes > 0)
-    return cosines
 
 
 # ---- A closer look at the corner where good explanations crowd
@@ -370,36 +346,26 @@ def _ring(axes: Axes, knee: pd.Series, label: str | None) -> None:
 
 
 def _knee_label(knee: pd.Series, x: str, y: str, ends: Ends | None) -> str:
-    """The knee, with its shares where they are defined."""
-    positions = [("x", x), ("y", y)]
-    shares = [_share(float(knee[column]), name, ends) for column, name in positions]
-    words = ", ".join(filter(None, shares))
-    return f"knee: {words}" if words else "knee"
-
-
-def _share(loss: float, name: str, ends: Ends | None) -> str:
-    """What is kept or removed, in words; nothing where that is not defined."""
-    if ends is None or name not in ends.at_target:
-        return ""
-    share = ends.share(name, loss)
-    verb = "kept" if name in ends.faithful else "removed"
-    return f"{in_percent(share)} {verb}" if math.isfinite(share) else ""
+    """The knee, with what is kept and removed there, where that is defined."""
+    words = []
+    for column, name in (("x", x), ("y", y)):
+        if ends is not None and name in ends.at_target:
+            share = ends.share(name, float(knee[column]))
+            verb = "kept" if name in ends.faithful else "removed"
+            words += [f"{in_percent(share)} {verb}"] * math.isfinite(share)
+    return f"knee: {', '.join(words)}" if words else "knee"
 
 
 def _window(values: pd.Series, front: pd.Series, scale: AxisScale) -> Window:
     """The ends of an axis; markers on a linear axis stay whole."""
-    high = _limit(values, front)
+    # room for the front, and for baselines up to twice as far
+    reach = float(front.max()) if len(front) else 0.0
+    near = values[values <= 2.0 * (reach or np.inf)]
+    high = 1.05 * float(near.max()) or 1.0
     if scale == "linear":
         return -0.02 * high, high
     positive = front[front > 0.0] if (front > 0.0).any() else values[values > 0.0]
     return 0.7 * float(positive.min()) if len(positive) else 0.1 * high, 1.4 * high
-
-
-def _limit(values: pd.Series, front: pd.Series) -> float:
-    """Room for the front, and for baselines up to twice as far."""
-    reach = float(front.max()) if len(front) else 0.0
-    near = values[values <= 2.0 * (reach or np.inf)]
-    return 1.05 * float(near.max()) or 1.0
 
 
 def _draw_front(axes: Axes, front: pd.DataFrame) -> None:
@@ -427,60 +393,48 @@ def _draw_front(axes: Axes, front: pd.DataFrame) -> None:
         )
 
 
-class _Family(NamedTuple):
-    """Baselines that differ in one number, if in any."""
-
-    label: str
-    number: str | None
-    rows: pd.DataFrame
-
-    @property
-    def nearest(self) -> pd.DataFrame:
-        """The row that is nearest to the front, where there are several."""
-        return self.rows[self.rows["nearest"]].head(int(len(self.rows) > 1))
-
-    @property
-    def nearest_name(self) -> str | None:
-        """The number that is nearest to the front, for the legend."""
-        if self.number is None or self.nearest.empty:
-            return None
-        value = self.nearest[self.number].iloc[0]
-        name = drawn(self.number.removeprefix("parameter.").replace("_", " "))
-        return f"{self.label}: {name} {value:.3g} is nearest"
+_Family: TypeAlias = tuple[str, str | None, pd.DataFrame]
+"""A label, the number in which baselines differ, if in any, and their rows."""
 
 
 def _draw_family(
     axes: Axes, drawn_family: _Family, place: int, windows: tuple[Window, Window]
 ) -> None:
-    family, label = drawn_family.rows, drawn_family.label
+    label, number, family = drawn_family
     inside = family["x"].between(*windows[0]) & family["y"].between(*windows[1])
-    outside = int((~inside).sum())
-    count = f"{outside} of {len(family)} " if len(family) > 1 else ""
+    outside, several = int((~inside).sum()), len(family) > 1
+    count = f"{outside} of {len(family)} " if several else ""
+    how: dict[str, Any] = {
+        "marker": _MARKERS[place % len(_MARKERS)],
+        "color": CYCLE[place % len(CYCLE)],
+    }
     axes.plot(
         family["x"],
         family["y"],
-        linestyle="-" if len(family) > 1 else "none",
+        linestyle="-" if several else "none",
         linewidth=0.8,
-        marker=_MARKERS[place % len(_MARKERS)],
         markersize=5,
         markerfacecolor="none",  # what lies beneath another stays visible
-        color=CYCLE[place % len(CYCLE)],
         label=f"{label}, {count}off the chart" if outside else label,
         zorder=2,
+        **how,
     )
-    nearest = drawn_family.nearest
+    nearest = family[family["nearest"]].head(int(several))
     if nearest.empty:
         return
+    named = None
+    if number is not None:
+        name = drawn(number.removeprefix("parameter.").replace("_", " "))
+        named = f"{label}: {name} {nearest[number].iloc[0]:.3g} is nearest"
     axes.plot(
         nearest["x"],
         nearest["y"],
         linestyle="none",
-        marker=_MARKERS[place % len(_MARKERS)],
         markersize=7,
-        color=CYCLE[place % len(CYCLE)],
         markeredgecolor="0.15",
-        label=drawn_family.nearest_name,
+        label=named,
         zorder=3.5,
+        **how,
     )
 
 
@@ -502,7 +456,7 @@ def _families(others: pd.DataFrame) -> Iterator[_Family]:
             )
             label = f"{method} ({values})" if values else str(method)
             ordered = family if run is None else family.sort_values(run)
-            yield _Family(drawn(label), run, ordered)
+            yield drawn(label), run, ordered
 
 
 def _label(name: str, units: Mapping[str, str] | None, power: int = 0) -> str:

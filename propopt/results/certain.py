@@ -28,9 +28,10 @@ order of values there is one, v_d − v_e.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import compress
 from typing import Final, Literal, Protocol, TypeAlias, final
 
 import numpy as np
@@ -49,7 +50,6 @@ from propopt.losses.maps import Identity
 from propopt.losses.restricted import counted, is_complete
 from propopt.results.certificate import Certificate
 from propopt.results.hessian import (
-    ConstrainedPart,
     Hessian,
     QuadraticPart,
     is_squared,
@@ -116,12 +116,31 @@ class NearOptimal:
                 f"certain: expected an optimized explanation, got {best.method!r} "
                 "without certificate; certified(objective) gives one"
             )
-        priced = _priced(best, program)
-        rates = np.array([best.rates.get(loss.name, 0.0) for loss in priced.losses])
+        # all losses, those of bounds beside the others, are what the Lagrangian weighs;
+        # what rows add up to stays a constraint
+        kept = tuple(bound for bound in program.bounds if is_complete(bound))
+        rest = tuple(bound for bound in program.bounds if bound not in kept)
+        losses = (*program.losses, *(bound.loss for bound in rest))
+        rates = np.array([best.rates.get(loss.name, 0.0) for loss in losses])
+        if not np.isfinite(rates).all():
+            raise Refused(
+                "certain: a limit of zero leaves a part of all explanations alone, and "
+                "what is near an optimum there is not known; use a small limit or a "
+                "weight"
+            )
+        # the modulus is of squared losses of W itself; the excess of F, and of the
+        # Lagrangian F + Σ μ (loss − limit), over what is the least
+        own = (isinstance(x.map, Identity) and is_squared(x) for x in losses)
+        above = math.fsum(
+            best.multipliers.get(name, 0.0) * (best.losses[name] - bound.limit)
+            for bound in rest
+            for name in [bound.loss.name]
+        )
+        value = certificate.value + max(above, 0.0)
         return cls(
-            ConstrainedPart(priced).hessian(rates),
-            _modulus(priced, rates),
-            _excess(best, program, certificate),
+            QuadraticPart(Program(losses, kept, program.shape)).hessian(rates),
+            math.fsum(compress(rates.tolist(), own)),
+            max(value - certificate.lower_bound, 0.0),
             math.inf if certificate.distance is None else certificate.distance,
         )
 
@@ -143,42 +162,6 @@ class NearOptimal:
     def _slack(self, variances: Array, lengths: float) -> Array:
         """How far ⟨ℓ, W*⟩ can be from ⟨ℓ, W⟩."""
         return np.minimum(self.distance * lengths, np.sqrt(self.excess * variances))
-
-
-def _priced(best: Optimum, program: Program) -> Program:
-    """All losses, those of bounds beside the others: what the Lagrangian weighs.
-
-    What rows add up to stays a constraint.
-    """
-    kept = tuple(bound for bound in program.bounds if is_complete(bound))
-    rest = tuple(bound.loss for bound in program.bounds if bound not in kept)
-    losses = (*program.losses, *rest)
-    if not all(math.isfinite(best.rates.get(loss.name, 0.0)) for loss in losses):
-        raise Refused(
-            "certain: a limit of zero leaves a part of all explanations alone, and "
-            "what is near an optimum there is not known; use a small limit or a weight"
-        )
-    return Program(losses, kept, program.shape)
-
-
-def _modulus(program: Program, rates: Array) -> float:
-    """Σ of the weights of squared losses of W itself."""
-    pairs = zip(rates.tolist(), program.losses, strict=True)
-    own = (
-        c for c, loss in pairs if isinstance(loss.map, Identity) and is_squared(loss)
-    )
-    return math.fsum(own)
-
-
-def _excess(best: Optimum, program: Program, certificate: Certificate) -> float:
-    """e: of F and of the Lagrangian F + Σ μ (loss − limit), over what is the least."""
-    above = math.fsum(
-        best.multipliers.get(bound.loss.name, 0.0)
-        * (best.losses[bound.loss.name] - bound.limit)
-        for bound in program.bounds
-        if not is_complete(bound)
-    )
-    return max(certificate.value + max(above, 0.0) - certificate.lower_bound, 0.0)
 
 
 # ---- What counts as zero among attributions, and how two rows differ
@@ -220,47 +203,30 @@ _LEVEL = 0.975
 
 @final
 @dataclass(frozen=True, eq=False)
-class GivenErrors:
-    """Half-widths (N, D) of W alone: those of a pair add up at most."""
+class TargetScatter:
+    """Half-widths of 95 % intervals, for the target's error alone."""
 
-    half_widths: Attributions  # zero where nothing is to be added
-    words: str  # what a reader has to know of them
+    words: str  # what a reader has to know of it
+    # (N, D) of W alone, those of a pair add up at most; or (B, N, D): moves of W with
+    # blocks of the target, whose mean is zero, which t_{B−1}(0.975)/√(B(B−1)) scales
+    numbers: Array
 
     def of_entries(self) -> Attributions:
         """For each attribution, (N, D)."""
-        return self.half_widths
-
-    def of_pairs(
-        self, row: int, features: Positions, signs: Array
-    ) -> tuple[Array, Array]:
-        """Of s_d w_d − s_e w_e and of s_d w_d + s_e w_e in one row, (d, d) each."""
-        del signs
-        own = self.half_widths[row, features]
-        both = own[:, None] + own
-        return both, both
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class BlockScatter:
-    """Moves of W (B, N, D) with blocks of the target, whose mean is zero."""
-
-    moves: Array
-
-    @property
-    def words(self) -> str:
-        """What a reader has to know of it."""
-        return f"errors of the target from {len(self.moves)} blocks are included"
-
-    def of_entries(self) -> Attributions:
-        squares = np.einsum("bnd,bnd->nd", self.moves, self.moves)
+        if self.numbers.ndim == 2:
+            return self.numbers
+        squares = np.einsum("bnd,bnd->nd", self.numbers, self.numbers)
         return np.asarray(self._factor * np.sqrt(squares))
 
     def of_pairs(
         self, row: int, features: Positions, signs: Array
     ) -> tuple[Array, Array]:
-        moves = self.moves[:, row, features] * signs
-        products = moves.T @ moves
+        """Of s_d w_d − s_e w_e and of s_d w_d + s_e w_e in one row, (d, d) each."""
+        own = self.numbers[..., row, features]
+        if own.ndim == 1:
+            both = own[:, None] + own
+            return both, both
+        products = (own * signs).T @ (own * signs)
         own = np.diag(products)
         sums = own[:, None] + own
         rest = np.maximum(sums - 2.0 * products, 0.0)
@@ -269,53 +235,38 @@ class BlockScatter:
 
     @cached_property
     def _factor(self) -> float:
-        """t_{B−1}(0.975)/√(B(B−1))."""
-        B = len(self.moves)
+        B = len(self.numbers)
         return float(stdtrit(B - 1, _LEVEL)) / math.sqrt(B * (B - 1))
-
-
-TargetScatter: TypeAlias = GivenErrors | BlockScatter
-"""Half-widths of 95 % intervals, for the target's error alone."""
 
 
 def scatter_of(best: Optimum, program: Program, near: NearOptimal) -> TargetScatter:
     """What is known of the error of W that comes from its target."""
-    targets = _targets(best, program)
-    estimates = [target.estimate for target in targets]
-    if estimates and all(e is not None and e.exact for e in estimates):
-        return GivenErrors(np.zeros(best.shape), "the target is exact")
-    blocks = estimates[0].blocks if estimates and estimates[0] is not None else None
-    if len(estimates) == 1 and blocks is not None and _is_linear(program):
-        part = Scatter(QuadraticPart(program), blocks)
-        a = best.weights[targets[0].name]
-        return BlockScatter(part.moved(a, near.hessian))
-    return _given(best)
-
-
-def _targets(best: Optimum, program: Program) -> list[GradientMatching]:
-    return [
+    targets = [
         loss
         for loss in program.losses
         if isinstance(loss, GradientMatching) and best.weights.get(loss.name, 0.0) > 0.0
     ]
-
-
-def _is_linear(program: Program) -> bool:
-    """Whether W is linear in its target: squared losses, and sums of rows at most."""
-    are_squared = all(map(is_squared, program.losses))
-    return are_squared and all(map(is_complete, program.bounds))
-
-
-def _given(best: Optimum) -> TargetScatter:
+    estimates = [target.estimate for target in targets]
+    if estimates and all(e is not None and e.exact for e in estimates):
+        return TargetScatter("the target is exact", np.zeros(best.shape))
+    blocks = estimates[0].blocks if estimates and estimates[0] is not None else None
+    # W is linear in its target: squared losses, and sums of rows at most
+    is_linear = all(map(is_squared, program.losses))
+    is_linear &= all(map(is_complete, program.bounds))
+    if len(estimates) == 1 and blocks is not None and is_linear:
+        part = Scatter(QuadraticPart(program), blocks)
+        moves = part.moved(best.weights[targets[0].name], near.hessian)
+        words = f"errors of the target from {len(moves)} blocks are included"
+        return TargetScatter(words, moves)
     errors = best.standard_errors
     if errors is None or not np.isfinite(errors).all():
         unknown = "the error of the target is not known, and not included"
-        return GivenErrors(np.zeros(best.shape), unknown)
+        return TargetScatter(unknown, np.zeros(best.shape))
     # of the blocks of draws that they were estimated from, where that is known
     B = 0 if best.target is None else best.target.n_blocks
     factor = float(stdtrit(B - 1, _LEVEL) if B > 1 else ndtri(_LEVEL))
     words = "standard errors of the target are included"
-    return GivenErrors(np.asarray(factor * errors), words)
+    return TargetScatter(words, np.asarray(factor * errors))
 
 
 # ---- The order of the features of one row: what it costs to overturn, and what is
@@ -594,6 +545,14 @@ class Certain(
         table = every.sort_values("mean_size", ascending=False, kind="stable")
         share = rounded_percent(self.share)
         mean = self.optimum / len(self.prices)
+        shown, others = table[:N_FEATURES], table[N_FEATURES:]
+        shares = shown[["certain", "positive", "negative"]].to_numpy()
+        prices = zip(shown.index, shares, shown["median_price"], strict=True)
+        rest = ""
+        if len(others):
+            average = rounded_percent(float(others["certain"].mean()))
+            words = plural(len(others), "other")
+            rest = f"{words}, on average certain in {average} of rows"
         return Card(
             title=f"{share} of {plural(self.count, 'sign')} are certain"
             f"{explained(self.quantity)}, over {plural(self.shape[0], 'row')}",
@@ -602,9 +561,12 @@ class Certain(
             "(median)",
             table=CardTable(
                 ("feature", "certain", "positive", "negative", "price"),
-                list(_cells(table[:N_FEATURES])),
+                [
+                    [str(name), *map(rounded_percent, own), f"{price:.3g}"]
+                    for name, own, price in prices
+                ],
             ),
-            rest=_rest_in_words(table[N_FEATURES:]),
+            rest=rest,
             proof=" · ".join(
                 [
                     "proved for every explanation whose objective is up to "
@@ -618,20 +580,6 @@ class Certain(
                 "ranks": f"by {self.order} of the attributions",
             },
         )
-
-
-def _cells(table: pd.DataFrame) -> Iterator[list[str]]:
-    shares = table[["certain", "positive", "negative"]].to_numpy()
-    prices = table["median_price"]
-    for name, values, price in zip(table.index, shares, prices, strict=True):
-        yield [str(name), *map(rounded_percent, values), f"{price:.3g}"]
-
-
-def _rest_in_words(table: pd.DataFrame) -> str:
-    if table.empty:
-        return ""
-    share = rounded_percent(float(table["certain"].mean()))
-    return f"{plural(len(table), 'other')}, on average certain in {share} of rows"
 
 
 def explained(quantity: Quantity | None) -> str:
@@ -666,7 +614,12 @@ def certain_of(
     else:
         work = float((present.sum(axis=1, dtype=float) ** 3).sum())
         judged = range(N) if exact is not None and work <= _MOST_WORK else []
-    variances = _variances(near, present, judged) if exact is None else exact
+    variances = exact
+    if variances is None:  # of H⁻¹ in some rows, and else 1/a, which is no less
+        variances = np.where(present, 1.0 / near.modulus, 0.0)
+        for n in judged:
+            here = np.flatnonzero(present[n])
+            variances[n, here] = np.diag(near.hessian.block_of(n, here))
     widths = near.reach(beta, variances) + scatter.of_entries()
     widths = np.where(present, widths, 0.0)
     pairs = partial(compared, near=near, beta=beta, scatter=scatter, by=order)
@@ -695,15 +648,6 @@ def certain_of(
         present=None if support is None else present,
         quantity=best.quantity,
     )
-
-
-def _variances(near: NearOptimal, present: Truths, rows: Sequence[int]) -> Attributions:
-    """The diagonal of H⁻¹ in some rows, and in the others 1/a, which is no less."""
-    variances = np.where(present, 1.0 / near.modulus, 0.0)
-    for row in rows:
-        here = np.flatnonzero(present[row])
-        variances[row, here] = np.diag(near.hessian.block_of(row, here))
-    return variances
 
 
 def _orders(

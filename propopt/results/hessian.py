@@ -309,71 +309,6 @@ class Iterated(Hessian):
         )
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class QuadraticPart:
-    """The squared losses of a program, made ready for any weights."""
-
-    program: Program  # losses of any kind; those that are not squared are left out
-    # (Eigenbasis, Eigenbasis): U and V, where they were computed before
-    known: tuple[Eigenbasis, Eigenbasis] | None = None
-
-    def hessian(self, weights: Array) -> Hessian:
-        """H for these weights, in the order of the losses of the program."""
-        pairs = zip(weights.tolist(), self.program.losses, strict=True)
-        terms = [(c, loss) for c, loss in pairs if c > 0.0 and is_squared(loss)]
-        if not any(isinstance(loss.map, Identity) for _, loss in terms):
-            raise Refused(
-                "the quadratic part has no inverse: no squared gradient-matching loss "
-                "has a weight above zero"
-            )
-        if self._is_diagonal:
-            a, b, c = self._quadratic.coefficients(weights[list(self._squared)])
-            points, features = self._bases
-            values = a + b * points.values[:, None] + c * features.values
-            return Diagonalized(points, features, values)
-        if self._entries is not None:
-            return OfEntries(self._entries, tuple(terms))
-        return Iterated(tuple(terms), self.program.shape)
-
-    @cached_property
-    def _squared(self) -> tuple[int, ...]:
-        losses = self.program.losses
-        return tuple(k for k, loss in enumerate(losses) if is_squared(loss))
-
-    @cached_property
-    def _entries(self) -> Support | None:
-        """The entries that count, where losses couple single entries."""
-        losses = tuple(self.program.losses[k] for k in self._squared)
-        return counted(Program(losses, (), self.program.shape))
-
-    @cached_property
-    def _is_diagonal(self) -> bool:
-        losses = tuple(self.program.losses[k] for k in self._squared)
-        few = max(self.program.shape) <= MOST_DIAGONALIZED
-        return (few or self.known is not None) and curvature_refusal(losses) is None
-
-    @cached_property
-    def _quadratic(self) -> Quadratic:
-        losses = tuple(self.program.losses[k] for k in self._squared)
-        return Quadratic.of(losses, self.program.shape)
-
-    @cached_property
-    def _bases(self) -> tuple[Eigenbasis, Eigenbasis]:
-        if self.known is not None:
-            return self.known
-        quadratic, (N, D) = self._quadratic, self.program.shape
-        return (
-            Eigenbasis(quadratic.P, quadratic.point_parts, N),
-            Eigenbasis(quadratic.Q, quadratic.feature_parts, D),
-        )
-
-
-def is_squared(loss: PropertyLoss) -> bool:
-    """Whether the loss is a sum of squares."""
-    return isinstance(loss.penalty, Squared)
-
-
 # ---- H⁻¹ among attributions whose rows have given sums
 
 
@@ -402,20 +337,43 @@ class Tangential(Hessian):
         return np.asarray(E - spread(along(E, self.axis), self.axis))
 
 
+# ---- The squared losses of a program
+
+
 @final
 @dataclass(frozen=True, eq=False)
-class ConstrainedPart:
-    """The squared losses of a program among the W that its completeness leaves."""
+class QuadraticPart:
+    """The squared losses of a program, made ready for any weights.
 
-    # losses of any kind; bounds are left out, but for one on what rows add up to
+    Among the W that its completeness leaves, where a bound says what rows add up to.
+    """
+
+    # losses of any kind, of which those that are not squared are left out, as are all
+    # bounds but that one
     program: Program
+    # (Eigenbasis, Eigenbasis): U and V, where they were computed before
+    known: tuple[Eigenbasis, Eigenbasis] | None = None
 
     def hessian(self, weights: Array) -> Hessian:
         """H, or Π H⁻¹ Π in its place, for weights in the order of the losses."""
-        if self.totals is not None and not self.totals.is_shared:
-            return self._of_entries(weights)
-        inner = self.inner.hessian(weights)
-        return inner if self.totals is None else Tangential(inner, self.totals.axis)
+        if self.totals is not None:
+            return self._complete(self.totals, weights)
+        pairs = zip(weights.tolist(), self.program.losses, strict=True)
+        terms = [(c, loss) for c, loss in pairs if c > 0.0 and is_squared(loss)]
+        if not any(isinstance(loss.map, Identity) for _, loss in terms):
+            raise Refused(
+                "the quadratic part has no inverse: no squared gradient-matching loss "
+                "has a weight above zero"
+            )
+        few = max(self.program.shape) <= MOST_DIAGONALIZED or self.known is not None
+        if few and curvature_refusal(self._losses) is None:
+            a, b, c = self._quadratic.coefficients(weights[list(self._squared)])
+            points, features = self._bases
+            values = a + b * points.values[:, None] + c * features.values
+            return Diagonalized(points, features, values)
+        if self._entries is not None:
+            return OfEntries(self._entries, tuple(terms))
+        return Iterated(tuple(terms), self.program.shape)
 
     def optimum(self, weights: Array) -> Attributions:
         """W₀ − ½H⁻¹∇F(W₀), for W₀ zero, or what rows have to add up to.
@@ -430,24 +388,6 @@ class ConstrainedPart:
                 slope += 0.5 * c * loss.gradient_at(start)
         return np.asarray(start - self.hessian(weights).solve(slope))
 
-    def _of_entries(self, weights: Array) -> Hessian:
-        """Where each row adds up over entries of its own."""
-        inner = QuadraticPart(self.program).hessian(weights)
-        support = counted(self.program)
-        if support is None or not isinstance(inner, OfEntries) or self.totals is None:
-            raise Refused(
-                "rows add up over features of their own, and losses couple whole points"
-            )
-        # rows without any entry add up to nothing, and say nothing
-        sums = RowSums(self.totals.axis).flat(self.program.shape)[:, support.places]
-        rows = np.flatnonzero(np.diff(sums.indptr))
-        return replace(inner, support=support, sums=sp.csr_array(sums[rows]))
-
-    @cached_property
-    def totals(self) -> Totals | None:
-        """What rows add up to; None where nothing says so."""
-        return Totals.of(self.program.bounds)
-
     def free(self, E: Array) -> Array:
         """What of errors (..., D) can move a complete W: all but their part along u."""
         if self.totals is None:
@@ -456,13 +396,64 @@ class ConstrainedPart:
         return np.asarray(E - heights[..., None] * self.totals.axis)
 
     @cached_property
+    def totals(self) -> Totals | None:
+        """What rows add up to; None where nothing says so."""
+        return Totals.of(self.program.bounds)
+
+    @cached_property
     def inner(self) -> QuadraticPart:
-        """H of V, for what is :meth:`free`."""
+        """H of V, for what is :meth:`free`; targets have no part in it."""
         losses, totals = self.program.losses, self.totals
         if totals is not None:
-            # without targets, which have no part in H
             losses = tuple(_Recast(x, totals.loss(x).map, 0.0) for x in losses)
-        return QuadraticPart(Program(losses, (), self.program.shape))
+        return QuadraticPart(Program(losses, (), self.program.shape), self.known)
+
+    def _complete(self, totals: Totals, weights: Array) -> Hessian:
+        if totals.is_shared:
+            return Tangential(self.inner.hessian(weights), totals.axis)
+        free = Program(self.program.losses, (), self.program.shape)
+        inner, support = QuadraticPart(free).hessian(weights), counted(self.program)
+        if support is None or not isinstance(inner, OfEntries):
+            raise Refused(
+                "rows add up over features of their own, and losses couple whole points"
+            )
+        # rows without any entry add up to nothing, and say nothing
+        sums = RowSums(totals.axis).flat(self.program.shape)[:, support.places]
+        rows = np.flatnonzero(np.diff(sums.indptr))
+        return replace(inner, support=support, sums=sp.csr_array(sums[rows]))
+
+    @cached_property
+    def _squared(self) -> tuple[int, ...]:
+        losses = self.program.losses
+        return tuple(k for k, loss in enumerate(losses) if is_squared(loss))
+
+    @cached_property
+    def _losses(self) -> tuple[PropertyLoss, ...]:
+        return tuple(self.program.losses[k] for k in self._squared)
+
+    @cached_property
+    def _entries(self) -> Support | None:
+        """The entries that count, where losses couple single entries."""
+        return counted(Program(self._losses, (), self.program.shape))
+
+    @cached_property
+    def _quadratic(self) -> Quadratic:
+        return Quadratic.of(self._losses, self.program.shape)
+
+    @cached_property
+    def _bases(self) -> tuple[Eigenbasis, Eigenbasis]:
+        if self.known is not None:
+            return self.known
+        quadratic, (N, D) = self._quadratic, self.program.shape
+        return (
+            Eigenbasis(quadratic.P, quadratic.point_parts, N),
+            Eigenbasis(quadratic.Q, quadratic.feature_parts, D),
+        )
+
+
+def is_squared(loss: PropertyLoss) -> bool:
+    """Whether the loss is a sum of squares."""
+    return isinstance(loss.penalty, Squared)
 
 
 # ---- The attributions that other losses leave least of, among those whose rows add up
@@ -481,10 +472,11 @@ def smoothest(
     """
     if not coupled or not all(map(_is_known, coupled)):
         return None
-    most = max(_largest_curvature(loss) for loss in coupled) or 1.0
+    maps = [loss.map for loss in coupled if isinstance(loss.map, OverEntries)]
+    most = max(float(x.gram.diagonal().max(initial=0.0)) for x in maps) or 1.0
     bounds = tuple(bound for bound in program.bounds if is_complete(bound))
     own = GradientMatching(G, name="distance from the target")
-    part = ConstrainedPart(Program((own, *coupled), bounds, program.shape))
+    part = QuadraticPart(Program((own, *coupled), bounds, program.shape))
     weights = np.ones(1 + len(coupled))
     result = []
     for share in (_LITTLE, _LITTLE / 2.0):
@@ -506,8 +498,3 @@ def least_among(program: Program, totals: Totals, loss: PropertyLoss) -> float |
 
 def _is_known(loss: PropertyLoss) -> bool:
     return isinstance(loss.map, OverEntries) and is_squared(loss)
-
-
-def _largest_curvature(loss: PropertyLoss) -> float:
-    assert isinstance(loss.map, OverEntries), "see smoothest"
-    return float(loss.map.gram.diagonal().max(initial=0.0))

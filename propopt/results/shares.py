@@ -21,7 +21,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import final
+from itertools import compress
+from typing import TypeAlias, final
 
 import numpy as np
 import pandas as pd
@@ -114,11 +115,11 @@ class Ends:
         faithful = [loss for loss in losses if isinstance(loss, Faithfulness)]
         others = [loss for loss in losses if loss not in faithful]
         joined = [loss for loss in others if loss.name in weighted]
-        points, own = _points(program, faithful, joined)
+        at_target, far = _both(program, faithful, joined)
         return cls(
             faithful=tuple(loss.name for loss in faithful),
-            at_target={loss.name: points.at_target(own(loss)) for loss in losses},
-            far={loss.name: points.far(own(loss)) for loss in losses},
+            at_target={loss.name: at_target(loss) for loss in losses},
+            far={loss.name: far(loss) for loss in losses},
             sizes={loss.name: loss.value_at_zero for loss in faithful},
             roots=tuple(
                 loss.name
@@ -136,7 +137,10 @@ class Ends:
         """
         near, far = self.at_target[name], self.far[name]
         if name in self.faithful:
-            return _kept(loss - near, far - near, self.sizes[name])
+            size, cost, most = self.sizes[name], loss - near, far - near
+            if most <= _NOTHING * size:  # not so of NaN
+                return 1.0 if cost <= _EXACT * size else -math.inf
+            return 1.0 - cost / most
         if name in self.roots:
             loss, near, far = (math.sqrt(x) for x in (loss, near, far))
         return 1.0 - (loss - far) / (near - far) if near > far else math.nan
@@ -148,82 +152,53 @@ class Ends:
         return {name: self.share(name, losses[name]) for name in known}
 
 
-def _kept(loss: float, far: float, size: float) -> float:
-    if math.isnan(far):
-        return math.nan
-    if far <= _NOTHING * size:
-        return 1.0 if loss <= _EXACT * size else -math.inf
-    return 1.0 - loss / far
+_Measure: TypeAlias = Callable[[PropertyLoss], float]
 
 
-def _points(
+def _both(
     program: Program, faithful: Sequence[PropertyLoss], joined: Sequence[PropertyLoss]
-) -> tuple[_Free | _Complete, Callable[[PropertyLoss], PropertyLoss]]:
-    """The two ends of a program, and how they ask for its losses.
+) -> tuple[_Measure, _Measure]:
+    """Losses at the two ends of a program.
 
-    By the losses that have to be zero at one of them; where no others than some entries
-    count, of these.
+    At G itself, and where each faithfulness loss is least among what costs the others
+    nothing; where rows add up, at the complete attributions nearest to G, and those at
+    which others are least.
     """
     G, totals = matched_target(program), Totals.of(program.bounds)
     if totals is not None:
-        nearest = None if G is None else totals.expanded(G)
+        nearest = farthest = None if G is None else totals.expanded(G)
         if totals.is_shared:
             farthest = _far_complete(G, joined, totals)
-        else:
-            # where rows add up over entries of their own: of losses over these
-            farthest = nearest
-            if G is not None and joined:
-                farthest = smoothest(program, joined, G)
-        return _Complete(nearest, farthest, joined), lambda loss: loss
-    support = counted(program)
-    if support is None:
-        return _Free(G, faithful, joined, program.shape), lambda loss: loss
-    inner = {loss.name: support.loss(loss) for loss in program.all_losses}
-    own, others = ([inner[x.name] for x in some] for some in (faithful, joined))
-    target = None if G is None else support.values(G)
-    points = _Free(target, own, others, (len(support.places), 1))
-    return points, lambda loss: inner[loss.name]
+        elif G is not None and joined:  # over entries of their own
+            farthest = smoothest(program, joined, G)
 
+        def complete_at_target(loss: PropertyLoss) -> float:
+            counts = isinstance(loss, Faithfulness) or loss in joined
+            return _value(loss, nearest) if counts else math.nan
 
-@final
-@dataclass(frozen=True, eq=False)
-class _Free:
-    """G itself, and where each faithfulness loss is least among what is free."""
+        return complete_at_target, lambda loss: _value(loss, farthest)
+    # where no others than some entries count, by losses of these
+    support, target, shape = counted(program), G, program.shape
+    if support is not None:
+        target = None if G is None else support.values(G)
+        shape = len(support.places), 1
 
-    G: Attributions | None
-    faithful: Sequence[PropertyLoss]
-    joined: Sequence[PropertyLoss]
-    shape: tuple[int, int]
+    def inner(loss: PropertyLoss) -> PropertyLoss:
+        return loss if support is None else support.loss(loss)
 
-    def at_target(self, loss: PropertyLoss) -> float:
-        """The loss at G; of faithfulness nothing is lost there."""
-        if loss in self.faithful:
+    others = [inner(loss) for loss in joined]
+
+    def at_target(loss: PropertyLoss) -> float:
+        if loss in faithful:
             return 0.0
-        return math.nan if loss not in self.joined else _value(loss, self.G)
+        return _value(inner(loss), target) if loss in joined else math.nan
 
-    def far(self, loss: PropertyLoss) -> float:
-        """The loss at W_∞, where others cost nothing."""
-        if loss in self.faithful:
-            return _least(loss, self.joined, self.shape)
-        return 0.0 if loss in self.joined else math.nan
+    def far(loss: PropertyLoss) -> float:
+        if loss in faithful:
+            return _least(inner(loss), others, shape)
+        return 0.0 if loss in joined else math.nan
 
-
-@final
-@dataclass(frozen=True, eq=False)
-class _Complete:
-    """The complete attributions nearest to G, and those at which others are least."""
-
-    nearest: Attributions | None
-    farthest: Attributions | None
-    joined: Sequence[PropertyLoss]
-
-    def at_target(self, loss: PropertyLoss) -> float:
-        if not isinstance(loss, Faithfulness) and loss not in self.joined:
-            return math.nan
-        return _value(loss, self.nearest)
-
-    def far(self, loss: PropertyLoss) -> float:
-        return _value(loss, self.farthest)
+    return at_target, far
 
 
 def _value(loss: PropertyLoss, W: Attributions | None) -> float:
@@ -261,51 +236,34 @@ def _least(
     loss: PropertyLoss, others: Sequence[PropertyLoss], shape: tuple[int, int]
 ) -> float:
     """Min loss(W) over all W that cost the others nothing; NaN where not known."""
-    free = _free(others, shape) if others else None
+    free: Restriction | EntryRestriction | None = None
+    if any(isinstance(other.map, OverEntries) for other in others):
+        free = EntryRestriction.to_zero(others, shape)
+    elif others and all(map(has_known_zeros, others)):
+        free = Restriction.to_zero(others, shape)
     if others and free is None:
         return math.nan
     if free is not None and free.only is not None:
         return loss.value_at(free.only)
     match loss.map, loss.penalty:
-        case PerPoint(), Squared():
-            return _least_squares(loss, free)
+        case PerPoint(blocks=A), Squared():
+            matrix, t = A if free is None else A @ free.basis, np.asarray(loss.target)
+            how = {"atol": _EXACT, "btol": _EXACT, "maxiter": _MOST_STEPS}
+            nearest = sla.lsmr(matrix, t, **how)[0]
+            return float(((matrix @ nearest - t) ** 2).sum())
+        case Identity(), Squared() | Absolute() if free is None:
+            return 0.0
         case Identity(), Squared():
-            T = np.broadcast_to(loss.target, shape)
-            return 0.0 if free is None else free.least_distance(T)
+            assert free is not None
+            return free.least_distance(np.broadcast_to(loss.target, shape))
         case Identity(), Absolute():
-            return 0.0 if free is None else _from_medians(loss, free, shape)
+            assert free is not None
+            # Σ |g − m|, for the median m of G on each part of the entries
+            G = pd.Series(np.broadcast_to(loss.target, shape).ravel())
+            medians = G.groupby(free.entries.labels).transform("median")
+            return float((G - medians).abs().sum())
         case _:
             return math.nan
-
-
-def _free(
-    others: Sequence[PropertyLoss], shape: tuple[int, int]
-) -> Restriction | EntryRestriction | None:
-    """The attributions that cost the others nothing; None where they are not known."""
-    if any(isinstance(loss.map, OverEntries) for loss in others):
-        return EntryRestriction.to_zero(others, shape)
-    if not all(map(has_known_zeros, others)):
-        return None
-    return Restriction.to_zero(others, shape)
-
-
-def _least_squares(
-    loss: PropertyLoss, free: Restriction | EntryRestriction | None
-) -> float:
-    """The least ‖A W − t‖² over what is free."""
-    A, t = loss.map, np.asarray(loss.target)
-    assert isinstance(A, PerPoint), "see _least"
-    matrix = A.blocks if free is None else A.blocks @ free.basis
-    nearest = sla.lsmr(matrix, t, atol=_EXACT, btol=_EXACT, maxiter=_MOST_STEPS)[0]
-    return float(((matrix @ nearest - t) ** 2).sum())
-
-
-def _from_medians(
-    loss: PropertyLoss, free: Restriction | EntryRestriction, shape: tuple[int, int]
-) -> float:
-    """Σ |g − m|, for the median m of G on each part of the entries."""
-    G = pd.Series(np.broadcast_to(loss.target, shape).ravel())
-    return float((G - G.groupby(free.entries.labels).transform("median")).abs().sum())
 
 
 # ---- Losses as numbers that can be read: shares kept and removed, and units of output
@@ -417,12 +375,18 @@ class Shares(Result, kind="propopt shares", noun="saved shares", version=2, eq=T
 
     def card(self) -> Card:
         """What is kept and removed, and how large attributions are."""
+        kept = [f"{in_percent(x)} of faithfulness kept" for x in self.kept.values()]
+        gone = [f"{in_percent(x)} of {k} removed" for k, x in self.removed.items()]
+        shares = (*self.kept.values(), *self.removed.values())
+        known = list(compress((*kept, *gone), map(math.isfinite, shares)))
         rows = [
-            *([k, in_percent(x), "", self._loss(k)] for k, x in self.kept.items()),
-            *([k, "", in_percent(x), self._loss(k)] for k, x in self.removed.items()),
+            *([k, in_percent(x), ""] for k, x in self.kept.items()),
+            *([k, "", in_percent(x)] for k, x in self.removed.items()),
         ]
+        rows = [[*row, f"{self.losses[row[0]]:.6g}"] for row in rows]
         return Card(
-            title=f"{self._finding()}{explained(self.quantity)}",
+            title=(", ".join(known) or "No share is defined")
+            + explained(self.quantity),
             subtitle="kept: 100 % at the target itself; removed: 100 % where that loss "
             "is as small as can be",
             table=CardTable(("loss", "kept", "removed", "value"), rows),
@@ -431,20 +395,6 @@ class Shares(Result, kind="propopt shares", noun="saved shares", version=2, eq=T
             "is what is not defined",
             settings={"attributions": f"{self.size:,}"},
         )
-
-    def _loss(self, name: str) -> str:
-        return f"{self.losses[name]:.6g}"
-
-    def _finding(self) -> str:
-        """The shares that are defined."""
-        parts = [
-            (x, f"{in_percent(x)} of faithfulness kept") for x in self.kept.values()
-        ]
-        parts += [
-            (x, f"{in_percent(x)} of {k} removed") for k, x in self.removed.items()
-        ]
-        known = [words for share, words in parts if math.isfinite(share)]
-        return ", ".join(known) or "No share is defined"
 
 
 def shares_of(
@@ -498,23 +448,18 @@ def difference(graph: Graph, W: Attributions) -> float:
 
 
 def _differences(program: Program, W: Attributions) -> Iterator[tuple[str, float]]:
-    """Between neighbours, by the name of a loss; over shared words of these alone."""
-    for name, graph in _graphs(program):
-        yield name, difference(graph, W)
-    for loss in program.all_losses:
-        if isinstance(loss, SharedRobustness):
-            total = loss.entry_graph.total
-            yield loss.name, math.sqrt(loss.value_at(W) / total) if total else math.nan
+    """Between neighbours, by the name of a loss; over shared words of these alone.
 
-
-def _graphs(program: Program) -> Iterator[tuple[str, Graph]]:
-    """The graphs of points among the losses, each once, by the name of a loss."""
+    Graphs that several losses have count once.
+    """
     seen: list[Graph] = []
     for loss in program.all_losses:
         match loss:
             case PairwiseRobustness(graph=graph) | MaxDifferenceRobustness(graph=graph):
                 if not any(graph is other for other in seen):
                     seen.append(graph)
-                    yield loss.name, graph
-            case _:
-                pass
+                    yield loss.name, difference(graph, W)
+    for loss in program.all_losses:
+        if isinstance(loss, SharedRobustness):
+            total = loss.entry_graph.total
+            yield loss.name, math.sqrt(loss.value_at(W) / total) if total else math.nan

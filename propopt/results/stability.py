@@ -26,6 +26,7 @@ from propopt.losses import (
     SharedRobustness,
 )
 from propopt.losses.algebra import Faithfulness
+from propopt.losses.faithfulness import Estimate
 from propopt.losses.maps import Squared
 from propopt.losses.restricted import counted, is_complete
 from propopt.results.certain import (
@@ -35,7 +36,7 @@ from propopt.results.certain import (
     signs_of,
     without_dust,
 )
-from propopt.results.hessian import ConstrainedPart, QuadraticPart
+from propopt.results.hessian import QuadraticPart
 from propopt.results.result import Result
 from propopt.results.target_error import Scatter
 
@@ -207,130 +208,97 @@ Solve: TypeAlias = Callable[..., Any]
 
 @final
 @dataclass(frozen=True, eq=False)
-class ClosedForm:
-    """Where all losses are squared: linear in the target."""
+class Optima:
+    """What the optimum is of a program near one, for any weights, and other draws."""
 
+    program: Program
     W: Attributions
+    solve: Solve | None  # by this; else in closed form, where all losses are squared
 
-    def of(self, program: Program, weights: Sequence[Array]) -> Iterator[Attributions]:
-        """The optima for each of the weights (k,), in the order of the losses."""
-        part = ConstrainedPart(program)
-        for c in weights:
-            yield part.optimum(c)
-
-    def redrawn(
-        self, program: Program, weights: Array, place: int
+    def of(
+        self, weights: Sequence[Array], program: Program | None = None
     ) -> Iterator[Attributions]:
+        """The optima for each of the weights (k,), in the order of the losses."""
+        at = self.program if program is None else program
+        if self.solve is None:
+            part = QuadraticPart(at)
+            yield from map(part.optimum, weights)
+            return
+        for c in weights:
+            yield self.solve(at.weighed(c), subject_to=at.bounds).attributions
+
+    def redrawn(self, weights: Array, place: int) -> Iterator[Attributions]:
         """For draws of the target of a loss such as another seed would give.
 
         A block Ĝ_b is off the mean Ḡ of B blocks by B − 1 times the variance of Ḡ, and
         two seeds are apart by twice that variance: Ḡ + √(2/(B − 1)) (Ĝ_b − Ḡ).
         """
-        blocks = _blocks(program.losses[place])
-        H = ConstrainedPart(program).hessian(weights)
-        scatter = Scatter(QuadraticPart(program), blocks)
-        for move in scatter.moved(weights[place], H):
-            yield self.W + _apart(blocks) * move
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class BySolver:
-    """By a solver, for losses of any kind and with bounds."""
-
-    solve: Solve
-
-    def of(self, program: Program, weights: Sequence[Array]) -> Iterator[Attributions]:
-        for c in weights:
-            best = self.solve(program.weighed(c), subject_to=program.bounds)
-            yield best.attributions
-
-    def redrawn(
-        self, program: Program, weights: Array, place: int
-    ) -> Iterator[Attributions]:
-        loss, blocks = program.losses[place], _blocks(program.losses[place])
+        loss = self.program.losses[place]
+        blocks = _blocks(loss)
+        assert blocks is not None, "it is drawn"
+        apart = math.sqrt(2.0 / (len(blocks) - 1))
+        if self.solve is None:
+            H = QuadraticPart(self.program).hessian(weights)
+            scatter = Scatter(QuadraticPart(self.program), blocks)
+            for move in scatter.moved(weights[place], H):
+                yield self.W + apart * move
+            return
         mean = blocks.mean(axis=0)
         for block in blocks:
-            G = mean + _apart(blocks) * (block - mean)
-            other = _replaced(program, place, GradientMatching(G, name=loss.name))
-            yield from self.of(other, [weights])
+            G = mean + apart * (block - mean)
+            other = _replaced(self.program, place, GradientMatching(G, name=loss.name))
+            yield from self.of([weights], other)
 
 
-Optima: TypeAlias = ClosedForm | BySolver
-"""What the optimum is of a program and weights."""
-
-
-def optima_for(best: Optimum, program: Program, solve: Solve | None) -> Optima:
-    """How optima near the explanation are found."""
-    if solve is not None:
-        return BySolver(solve)
-    odd = [
-        loss.name
-        for loss in program.losses
-        if best.weights.get(loss.name, 0.0) > 0.0
-        and not isinstance(loss.penalty, Squared)
-    ]
+def families(
+    best: Optimum, program: Program, solve: Solve | None
+) -> Iterator[tuple[str, Settings]]:
+    """What varies in words, and the attributions in each setting."""
+    losses, optima = program.losses, Optima(program, best.attributions, solve)
+    weights = np.array([best.weights.get(x.name, 0.0) for x in losses])
+    weighed = [(k, losses[k]) for k in np.flatnonzero(weights > 0.0).tolist()]
+    odd = [loss.name for _, loss in weighed if not isinstance(loss.penalty, Squared)]
     odd += [bound.loss.name for bound in program.bounds if not is_complete(bound)]
-    if odd:
+    if odd and solve is None:
         raise Refused(
             f"stability: {odd[0]} is bounded or not squared, so that each setting "
             "takes a solve; give it the solver, as in stability(solve=po.solve)"
         )
-    return ClosedForm(best.attributions)
-
-
-def families(
-    best: Optimum, program: Program, optima: Optima
-) -> Iterator[tuple[str, Settings]]:
-    """What varies in words, and the attributions in each setting."""
-    weights = np.array([best.weights.get(x.name, 0.0) for x in program.losses])
-    for place, loss in enumerate(program.losses):
-        if weights[place] > 0.0 and not isinstance(loss, Faithfulness):
-            yield f"weight of {loss.name}", _weighed(program, weights, place, optima)
-    for place, loss in enumerate(program.losses):
-        if weights[place] > 0.0 and isinstance(
-            loss, PairwiseRobustness | SharedRobustness
-        ):
-            near = _neighbours(program, weights, place, optima)
+    for place, loss in weighed:
+        if not isinstance(loss, Faithfulness):
+            many = np.tile(weights, (len(FACTORS), 1))
+            many[:, place] *= FACTORS
+            names = [f"weight × {factor:.3g}" for factor in FACTORS]
+            results = dict(zip(names, optima.of([*many]), strict=True))
+            yield f"weight of {loss.name}", results
+    for place, loss in weighed:
+        if isinstance(loss, PairwiseRobustness | SharedRobustness):
+            near = dict(_neighbours(optima, weights, place, loss))
             if near:
                 yield f"neighbours in {loss.name}", near
-    for place, loss in enumerate(program.losses):
-        if weights[place] > 0.0 and _is_sampled(loss):
-            redrawn = optima.redrawn(program, weights, place)
+    for place, loss in weighed:
+        if _blocks(loss) is not None:
+            redrawn = optima.redrawn(weights, place)
             seeds = {f"draw {b}": W for b, W in enumerate(redrawn, start=1)}
             yield f"draws of {loss.name}", seeds
 
 
-def _weighed(program: Program, weights: Array, place: int, optima: Optima) -> Settings:
-    many = []
-    for factor in FACTORS:
-        many.append(weights.copy())
-        many[-1][place] *= factor
-    names = [f"weight × {factor:.3g}" for factor in FACTORS]
-    return dict(zip(names, optima.of(program, many), strict=True))
-
-
 def _neighbours(
-    program: Program, weights: Array, place: int, optima: Optima
-) -> Settings:
+    optima: Optima, weights: Array, place: int, loss: _Robustness
+) -> Iterator[tuple[str, Attributions]]:
     """Half and twice as many, with the same weight times the mean degree."""
-    loss = program.losses[place]
-    assert isinstance(loss, PairwiseRobustness | SharedRobustness)
     graph, again, total = loss.graph, loss.graph.again, _total(loss)
     count = int(graph.parameters.get("n_neighbors", 0))
     if again is None or not total > 0.0:
-        return {}
-    results = {}
+        return
     for other in {max(count // 2, 1), min(2 * count, graph.n_nodes - 1)} - {count}:
         robust: _Robustness = PairwiseRobustness(again(other), name=loss.name)
         if isinstance(loss, SharedRobustness):
             robust = SharedRobustness(again(other), loss.present, name=loss.name)
         c = weights.copy()
         c[place] *= total / _total(robust)
-        results[plural(other, "neighbour")] = next(
-            optima.of(_replaced(program, place, robust), [c])
-        )
-    return results
+        changed = _replaced(optima.program, place, robust)
+        yield plural(other, "neighbour"), next(optima.of([c], changed))
 
 
 def _total(loss: _Robustness) -> float:
@@ -345,23 +313,13 @@ def _replaced(program: Program, place: int, loss: PropertyLoss) -> Program:
     return Program(losses, program.bounds, program.shape)
 
 
-def _is_sampled(loss: PropertyLoss) -> bool:
+def _blocks(loss: PropertyLoss) -> Array | None:
+    """The blocks of draws of a target that is squared; None where there are none."""
     match loss:
-        case GradientMatching(estimate=estimate, norm="l2") if estimate is not None:
-            return estimate.blocks is not None
+        case GradientMatching(estimate=Estimate(blocks=blocks), norm="l2"):
+            return blocks
         case _:
-            return False
-
-
-def _blocks(loss: PropertyLoss) -> Array:
-    assert isinstance(loss, GradientMatching)
-    assert loss.estimate is not None
-    assert loss.estimate.blocks is not None, "see _is_drawn"
-    return loss.estimate.blocks
-
-
-def _apart(blocks: Array) -> float:
-    return math.sqrt(2.0 / (len(blocks) - 1))
+            return None
 
 
 # ---- What is found
@@ -488,7 +446,7 @@ def stability_of(
     top = min(read_count(k, "k"), max(W.shape[1] - 1, 1))
     support = counted(program)
     present = None if support is None else support.mask
-    varied = families(best, program, optima_for(best, program, solve))
+    varied = families(best, program, solve)
     agreements = tuple(
         Agreement.of(name, W, settings, top, present) for name, settings in varied
     )

@@ -48,7 +48,6 @@ from propopt.losses.restricted import is_complete
 from propopt.results.curvature import Eigenbasis
 from propopt.results.hessian import (
     ROUGHLY,
-    ConstrainedPart,
     Diagonalized,
     Hessian,
     Iterated,
@@ -66,18 +65,34 @@ MOST_DEGREES = 1e6
 """Beyond these the excess is its expectation to within 0.3 %."""
 
 
+Relation: TypeAlias = Literal["about", "at most"]
+"""What the value says of the excess."""
+
+
 @final
 @dataclass(frozen=True, kw_only=True)
-class Excess:
-    """An estimate of a² ⟨E, H⁻¹E⟩, and how it varies."""
+class TargetError:
+    """What the error of an estimated target costs, beside what a certificate proves.
 
-    value: float  # what is to be expected
-    spread: float  # the standard error of value, by leaving out one block at a time
-    degrees: float  # ν ≥ 1: the excess varies about its expectation as χ²_ν/ν
-    n_blocks: int  # B
+    The excess F_G(W(Ĝ)) − F_G* for the true target G, estimated from blocks of draws.
+    """
+
+    # the excess that is to be expected, in units of the objective
+    value: float = stored(low=0.0, missing=True)
+    # of the gap: what it is relative to
+    scale: float = stored(default=1.0, low=0.0, missing=True)
+    # the standard error of value over the blocks; NaN where it is not known
+    spread: float = stored(low=0.0, missing=True)
+    source: str = stored(default="")  # how the target was made, in words
+    # the excess of one estimate varies about its expectation as χ²_ν/ν
+    degrees: float = stored(default=math.nan, low=0.0, missing=True)
+    # blocks of draws that it was estimated from; 0 if not from blocks
+    n_blocks: int = stored(default=0, low=0)
+    # "at most" where the objective is not quadratic, or there are bounds
+    relation: Relation = "about"
 
     @classmethod
-    def of(cls, gram: Array) -> Excess:
+    def of_gram(cls, gram: Array) -> TargetError:
         """From K (B, B), the Gram matrix of the deviations of the blocks."""
         n = len(gram) - 1
         return cls(
@@ -88,7 +103,7 @@ class Excess:
         )
 
     @classmethod
-    def of_energies(cls, energies: Array) -> Excess:
+    def of_energies(cls, energies: Array) -> TargetError:
         """From a² ⟨E, H⁻¹E⟩ of the n contrasts of n + 1 blocks."""
         n, mean = len(energies), float(energies.mean())
         variance = float(energies.var(ddof=1)) if n > 1 else math.inf
@@ -100,11 +115,72 @@ class Excess:
             n_blocks=n + 1,
         )
 
+    @classmethod
+    def of(
+        cls,
+        aim: Estimate,
+        scale: float,
+        excess: TargetError | None,
+        relation: Relation = "about",
+    ) -> TargetError:
+        """Of an estimate, and what its draws cost, where it is known."""
+        if aim.exact:
+            return exact_target(aim.source, scale)
+        if excess is None:
+            given = "given as a function, its error is not known"
+            source = given if aim.source == "given" else f"by {aim.source}"
+            return unknown_target(source, scale)
+        source = aim.source
+        if "draws" not in source:  # their number stands in it where the source knows it
+            source = f"{source}, {aim.n_draws:,} draws"
+        return replace(excess, scale=scale, source=source, relation=relation)
+
+    @property
+    def relative(self) -> float:
+        """``value/scale``; NaN where it is not known."""
+        return self._share(self.value)
+
     @property
     def interval(self) -> tuple[float, float]:
-        """Where the excess of this very estimate lies with a probability of 95 %."""
-        low, high = ratio_interval(self.degrees, self.n_blocks)
-        return self.value * low, self.value * high
+        """Where the relative excess lies with a probability of 95 %.
+
+        By quantiles of excess/``value`` ~ F(ν, (B − 1)ν). From zero on where the value
+        is an upper bound.
+        """
+        if not self.n_blocks:
+            return self.relative, self.relative
+        low, high = (
+            self._share(self.value * x)
+            for x in ratio_interval(self.degrees, self.n_blocks)
+        )
+        return (low if self.relation == "about" else 0.0), high
+
+    def in_words(self) -> str:
+        """What stands beside a gap."""
+        if not self.n_blocks:
+            return f"target {self.source}"
+        low, high = (percent(bound) for bound in self.interval)
+        if self.relation == "at most":
+            error = f"at most {percent(self.relative)} % (up to {high} %"
+        else:
+            error = f"{percent(self.relative)} % ({low}–{high} %"
+        return f"target error {error}; {self.source})"
+
+    def _share(self, excess: float) -> float:
+        """Of the scale; infinite beside an objective of zero."""
+        if self.scale:
+            return excess / self.scale
+        return math.inf if excess > 0.0 else excess
+
+
+def exact_target(source: str, scale: float) -> TargetError:
+    """The error of a target that has none."""
+    return TargetError(value=0.0, scale=scale, spread=0.0, source=source)
+
+
+def unknown_target(source: str, scale: float) -> TargetError:
+    """The error of a target of which it is not known."""
+    return TargetError(value=math.nan, scale=scale, spread=math.nan, source=source)
 
 
 def ratio_interval(degrees: float, n_blocks: int) -> tuple[float, float]:
@@ -162,12 +238,12 @@ class Scatter:
         self._deviations = blocks - blocks.mean(axis=0)
         self._coefficients: Array | None = None
 
-    def excess(self, a: float, weights: Array) -> Excess:
+    def excess(self, a: float, weights: Array) -> TargetError:
         """What the error of the mean of the blocks costs."""
         if self._energies is None:
-            return Excess.of(self.gram(a, weights))
+            return TargetError.of_gram(self.gram(a, weights))
         energies = [energy(weights) for energy in self._energies]
-        return Excess.of_energies(np.array(energies))
+        return TargetError.of_energies(np.array(energies))
 
     @cached_property
     def _energies(self) -> list[Callable[[Array], float]] | None:
@@ -182,7 +258,10 @@ class Scatter:
         H = self._part.hessian(weights)
         if isinstance(H, Diagonalized):
             # ⟨D_b, H⁻¹D_c⟩ = Σ (UᵀD_bV)(UᵀD_cV)/h
-            Z = (self._turned(H) / np.sqrt(H.values)).reshape(len(self._deviations), -1)
+            if self._coefficients is None:  # bases of a part are those of all weights
+                self._coefficients = np.stack([H.turned(D) for D in self._deviations])
+            turned = self._coefficients / np.sqrt(H.values)
+            Z = turned.reshape(len(self._deviations), -1)
             return np.asarray(a**2 * (Z @ Z.T))
         flat = self._deviations.reshape(len(self._deviations), -1)
         K = a * flat @ self.moved(a, H).reshape(len(flat), -1).T
@@ -199,93 +278,6 @@ class Scatter:
         # to eight digits
         near = replace(H, reduction=ROUGHLY) if isinstance(H, Iterated) else H
         return np.stack([a * near.solve(D) for D in self._deviations])
-
-    def _turned(self, H: Diagonalized) -> Array:
-        # the eigenbases of a part are the same for all weights
-        if self._coefficients is None:
-            self._coefficients = np.stack([H.turned(D) for D in self._deviations])
-        return self._coefficients
-
-
-Relation: TypeAlias = Literal["about", "at most"]
-"""What the value says of the excess."""
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class TargetError:
-    """What the error of an estimated target costs, beside what a certificate proves.
-
-    The excess F_G(W(Ĝ)) − F_G* for the true target G, estimated from blocks of draws.
-    """
-
-    # the excess that is to be expected, in units of the objective
-    value: float = stored(low=0.0, missing=True)
-    scale: float = stored(low=0.0, missing=True)  # of the gap: what it is relative to
-    # the standard error of value over the blocks; NaN where it is not known
-    spread: float = stored(low=0.0, missing=True)
-    source: str = stored()  # how the target was made, in words
-    # the excess of one estimate varies about its expectation as χ²_ν/ν
-    degrees: float = stored(default=math.nan, low=0.0, missing=True)
-    # blocks of draws that it was estimated from; 0 if not from blocks
-    n_blocks: int = stored(default=0, low=0)
-    # "at most" where the objective is not quadratic, or there are bounds
-    relation: Relation = "about"
-
-    @property
-    def relative(self) -> float:
-        """``value/scale``; NaN where it is not known."""
-        return self._share(self.value)
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """Where the relative excess lies with a probability of 95 %.
-
-        By quantiles of excess/``value`` ~ F(ν, (B − 1)ν). From zero on where the value
-        is an upper bound.
-        """
-        if not self.n_blocks:
-            return self.relative, self.relative
-        low, high = self._excess.interval
-        return (self._share(low) if self.relation == "about" else 0.0), self._share(
-            high
-        )
-
-    def in_words(self) -> str:
-        """What stands beside a gap."""
-        if not self.n_blocks:
-            return f"target {self.source}"
-        low, high = (percent(bound) for bound in self.interval)
-        if self.relation == "at most":
-            error = f"at most {percent(self.relative)} % (up to {high} %"
-        else:
-            error = f"{percent(self.relative)} % ({low}–{high} %"
-        return f"target error {error}; {self.source})"
-
-    def _share(self, excess: float) -> float:
-        """Of the scale; infinite beside an objective of zero."""
-        if self.scale:
-            return excess / self.scale
-        return math.inf if excess > 0.0 else excess
-
-    @property
-    def _excess(self) -> Excess:
-        return Excess(
-            value=self.value,
-            spread=self.spread,
-            degrees=self.degrees,
-            n_blocks=self.n_blocks,
-        )
-
-
-def exact_target(source: str, scale: float) -> TargetError:
-    """The error of a target that has none."""
-    return TargetError(value=0.0, scale=scale, spread=0.0, source=source)
-
-
-def unknown_target(source: str, scale: float) -> TargetError:
-    """The error of a target of which it is not known."""
-    return TargetError(value=math.nan, scale=scale, spread=math.nan, source=source)
 
 
 # ---- What an objective aims at, and what the error of that costs the optimum
@@ -345,17 +337,11 @@ class Aim:
         reason = self._why_unknown(loss)
         if reason is not None:
             return unknown_target(reason, scale)
-        excess = self._scatter(loss).excess(self._weight(loss, weights), weights)
-        estimate = _estimate(loss)
-        source = estimate.source
-        if "draws" not in source:  # their number stands in it where the source knows it
-            source = f"{source}, {estimate.n_draws:,} draws"
-        return TargetError(
-            **vars(excess),
-            scale=scale,
-            source=source,
-            relation=self._relation(weights),
-        )
+        aim, excess = _estimate(loss), None
+        if aim.blocks is not None:
+            scatter = self._scatter(loss)
+            excess = scatter.excess(self._weight(loss, weights), weights)
+        return TargetError.of(aim, scale, excess, self._relation(weights))
 
     def _why_unknown(self, loss: PropertyLoss) -> str | None:
         if not isinstance(loss, GradientMatching):
@@ -363,9 +349,7 @@ class Aim:
         if loss.estimate is None:
             return "given as numbers, its error is not known"
         if loss.estimate.blocks is None:
-            if loss.estimate.source == "given":
-                return "given as a function, its error is not known"
-            return f"by {loss.estimate.source}"
+            return None
         if not isinstance(loss.penalty, Squared):
             return "estimated and matched in l1: its error is not known"
         if loss not in self.program.losses:
@@ -401,10 +385,10 @@ class Aim:
         if loss not in self._scatters:
             blocks = _estimate(loss).blocks
             assert blocks is not None, "it is drawn"
-            free = self._constrained.free(blocks)
-            self._scatters[loss] = Scatter(
-                self._quadratic_part, free, self.known.energy
-            )
+            part = self._constrained
+            own = part if part.totals is None else part.inner
+            scatter = Scatter(own, part.free(blocks), self.known.energy)
+            self._scatters[loss] = scatter
         return self._scatters[loss]
 
     @cached_property
@@ -412,7 +396,7 @@ class Aim:
         return {}
 
     @cached_property
-    def _constrained(self) -> ConstrainedPart:
+    def _constrained(self) -> QuadraticPart:
         """Of the losses and the bounded ones, where rows add up to what is given.
 
         Other limits of zero, whose multipliers are infinite, are left out. Without them
@@ -422,15 +406,8 @@ class Aim:
         bounded = (bound.loss for bound in bounds if bound.limit > 0.0)
         losses = (*self.program.losses, *bounded)
         kept = tuple(bound for bound in bounds if is_complete(bound))
-        return ConstrainedPart(Program(losses, kept, self.program.shape))
-
-    @cached_property
-    def _quadratic_part(self) -> QuadraticPart:
-        """H for errors that are free; of eigenbases that are known already, if any."""
-        part = self._constrained
-        if part.totals is not None:
-            return part.inner
-        return QuadraticPart(part.program, self.known.bases)
+        bases = None if kept else self.known.bases
+        return QuadraticPart(Program(losses, kept, self.program.shape), bases)
 
 
 def _known_exactly(loss: PropertyLoss) -> str | None:

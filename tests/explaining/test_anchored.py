@@ -16,7 +16,6 @@ from propopt.losses.faithfulness import Estimate
 N, D, B = 40, 3, 10
 X = pd.DataFrame(np.random.default_rng(0).normal(size=(N, D)), columns=list("abc"))
 X_NEW = pd.DataFrame(np.random.default_rng(1).normal(size=(6, D)), columns=list("abc"))
-SMOOTH = 0.4 * po.Smoothness(po.chain_graph(D))
 
 
 def black_box(table):
@@ -40,16 +39,9 @@ class Noisy(Function):
         return Estimate.of_blocks(blocks, source="noise", n_draws=500, labels=labels)
 
 
-@pytest.fixture(scope="module", params=[None, SMOOTH], ids=["plain", "smooth"])
-def fitted(request):
-    return po.Explainer(
-        black_box,
-        data=X,
-        robustness=0.3,
-        weights="gaussian",
-        scale=None,
-        smoothness=request.param,
-    ).fit()
+@pytest.fixture(scope="module")
+def fitted():
+    return po.Explainer(black_box, data=X, robustness=0.3, scale=None).fit()
 
 
 def objective_of(result):

@@ -66,29 +66,21 @@ def test_rows_are_certified_for_the_reference_as_it_is(case):
 
 @pytest.fixture(scope="module")
 def fitted():
-    smooth = 0.3 * po.Smoothness(po.chain_graph(D))
-    return po.Explainer(
-        black_box, data=X, smoothness=smooth, robustness=0.2, weights="gaussian"
-    ).fit()
+    return po.Explainer(black_box, data=X, robustness=0.2).fit()
 
 
 def appended(explainer, n, answer):
     """The joint optimum of the reference and row n of X_NEW, by po.solve."""
     scaled = X / X.std(ddof=0)
     near = answer.details["reference_rows"][0]
-    reference = po.knn_graph(scaled, 8, weights="gaussian")
     apart = np.linalg.norm(scaled - X_NEW.iloc[n] / X.std(ddof=0), axis=1)
-    length = reference.parameters["lengthscale"]
     S = np.zeros((N + 1, N + 1))
-    S[:N, :N] = reference.similarities.toarray()
-    S[N, near] = S[near, N] = np.exp(-0.5 * (apart[near] / length) ** 2)
+    S[:N, :N] = po.knn_graph(scaled, 8).similarities.toarray()
+    S[N, near] = S[near, N] = 1.0
     assert set(near) == set(np.argsort(apart)[:8])
     G = np.vstack([explainer.reference_.gradient, answer.gradient])
-    objective = (
-        po.GradientMatching(G)
-        + 0.2 * po.PairwiseRobustness(po.graph_from_matrix(S))
-        + 0.3 * po.Smoothness(po.chain_graph(D))
-    )
+    robust = po.PairwiseRobustness(po.graph_from_matrix(S))
+    objective = po.GradientMatching(G) + 0.2 * robust
     return objective, po.solve(objective, tolerance=1e-10)
 
 
@@ -142,47 +134,9 @@ def test_rows_given_to_fit_are_the_reference():
     assert po.Explainer(black_box).fit(X).reference_.shape == (N, D)
 
 
-def test_interpolation_asks_no_model():
-    asked = []
-
-    def counted(table):
-        asked.append(len(table))
-        return black_box(table)
-
-    explainer = po.Explainer(counted, data=X).fit()
-    asked.clear()
-    result = explainer.interpolate(X_NEW)
-    assert asked == []
-    near = result.details["reference_rows"]
-    means = explainer.reference_.attributions[near].mean(axis=1)
-    np.testing.assert_allclose(result.attributions, means, atol=1e-12)
-    assert "gradient_matching" not in result.losses
-    assert result.gap < 1e-12
-    same(explainer.interpolate(X_NEW.iloc[[5]]), result, [5])
-
-
-def test_a_row_without_target_and_without_neighbours_is_refused_by_name():
-    explainer = po.Explainer(black_box, data=X, weights="gaussian", lengthscale=0.5)
-    explainer.fit()
-    far = X_NEW.iloc[:3].set_axis(["a", "b", "c"]).copy()
-    far.loc["b"] = 1e6
-    with pytest.raises(InvalidInput, match="row 'b': no similar reference row"):
-        explainer.interpolate(far)
-    alone = explainer.explain(far)  # by its own target
-    np.testing.assert_array_equal(alone.attributions[1], alone.gradient[1])
-
-
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"smoothness": po.Sparsity()}, "closed form under no other loss"),
-        (
-            {"smoothness": po.Smoothness(po.chain_graph(D)) + po.Sparsity()},
-            "closed form under no other loss",
-        ),
-        ({"smoothness": po.Smoothness(po.chain_graph(D + 1))}, "6"),
-        ({"lengthscale": 1.0}, "it needs weights='gaussian'"),
-        ({"weights": "cosine"}, "expected 'uniform' or 'gaussian'"),
         ({"n_neighbors": 0}, "n_neighbors"),
         ({"n_reference": 0}, "n_reference"),
         ({"n_reference": 1}, "at least two reference rows"),
@@ -196,17 +150,10 @@ def test_settings_that_cannot_be_used_are_refused(settings, sentence):
         po.Explainer(black_box, **{"data": X, **settings}).fit()
 
 
-def test_nothing_ties_a_row_without_target_where_robustness_is_zero():
-    explainer = po.Explainer(black_box, data=X, robustness=0.0).fit()
-    with pytest.raises(InvalidInput, match="weight of robustness is 0"):
-        explainer.interpolate(X_NEW)
-
-
 def test_before_the_fit_there_is_nothing_to_ask():
     explainer = po.Explainer(black_box, data=X)
-    for ask in (explainer.explain, explainer.interpolate):
-        with pytest.raises(NotFittedError, match="call fit"):
-            ask(X_NEW)
+    with pytest.raises(NotFittedError, match="call fit"):
+        explainer.explain(X_NEW)
     with pytest.raises(NotFittedError):
         _ = explainer.reference_
 

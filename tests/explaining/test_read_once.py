@@ -112,8 +112,3 @@ def test_a_fit_to_rows_reads_these_and_the_table_once(model, table):
 def test_new_rows_are_read_once(model, table, units):
     fitted = po.Explainer(model, table, units=units).fit()
     assert counted(lambda: fitted.explain(table[:30])) == (1, len(COLUMNS), 0)
-
-
-def test_interpolated_rows_are_read_once(model, table):
-    fitted = po.Explainer(model, table).fit()
-    assert counted(lambda: fitted.interpolate(table[:30])) == (1, len(COLUMNS), 0)

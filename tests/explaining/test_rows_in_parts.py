@@ -28,7 +28,7 @@ from orders import all_orders
 
 import propopt as po
 from propopt.base.errors import InvalidInput
-from propopt.explaining.conditional import ConditionalRow, RowTotal
+from propopt.explaining.conditional import ConditionalRow
 
 
 pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature names")
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature na
 # --- one row beside fixed ones --------------------------------------------------------
 
 
-def random_row(seed):
+def random_row(seed, shared=False):
     """A row that adds up over some columns, beside rows that add up over fewer."""
     rng = np.random.default_rng(seed)
     n_features, k = 6, 5
@@ -47,55 +47,62 @@ def random_row(seed):
     fixed_axis[4] = 0.0  # contributes to the row alone
     fixed = rng.normal(size=(k, n_features)) * (fixed_axis > 0)
     target = rng.normal(size=n_features) * (axis > 0)
-    total = RowTotal(axis=axis, fixed_axis=fixed_axis, total=float(rng.normal()) * 3)
-    row = ConditionalRow(
+    return ConditionalRow(
         target=target,
+        near=np.arange(k),
         similarities=rng.random(k),
         fixed=fixed,
-        weights=(float(10 ** rng.uniform(-1, 1)), float(10 ** rng.uniform(-1, 1)), 0.0),
-        adds_up=total,
+        weights=(float(10 ** rng.uniform(-1, 1)), float(10 ** rng.uniform(-1, 1))),
+        shared=rng.random(fixed.shape) < 0.6 if shared else None,
+        axis=axis,
+        fixed_axis=fixed_axis,
+        total=float(rng.normal()) * 3,
     )
-    return row, total
 
 
+@pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("seed", range(8))
-def test_it_is_the_optimum_among_rows_that_add_up(seed):
-    row, total = random_row(seed)
+def test_it_is_the_optimum_among_rows_that_add_up(seed, shared):
+    row = random_row(seed, shared)
     w = cp.Variable(6)
-    a, b, _ = row.weights
+    a, b = row.weights
     own = a * cp.sum_squares(w - row.target)
+    here = np.ones(row.fixed.shape) if row.shared is None else row.shared
     pairs = [
-        s * cp.sum_squares(w - v)
-        for s, v in zip(row.similarities, row.fixed, strict=True)
+        s * cp.sum_squares(cp.multiply(counts, w - v))
+        for s, v, counts in zip(row.similarities, row.fixed, here, strict=True)
     ]
-    kept = [total.axis @ w == total.total, w[5] == 0.0]
+    kept = [row.axis @ w == row.total, w[5] == 0.0]
     problem = cp.Problem(cp.Minimize(own + 2 * b * sum(pairs)), kept)
     problem.solve(solver="CLARABEL")
     np.testing.assert_allclose(row.w, w.value, atol=1e-6)
     assert row.value == pytest.approx(problem.value, rel=1e-7)
     assert row.w[5] == 0.0
-    assert abs(total.axis @ row.w - total.total) <= 1e-14
+    assert abs(row.axis @ row.w - row.total) <= 1e-14
     assert row.excess <= 1e-15 * row.value
     assert row.violation <= 1e-15
 
 
+@pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("seed", range(8))
-def test_it_solves_the_equations_of_its_optimum(seed):
-    row, total = random_row(seed)
-    a, b, _ = row.weights
-    here = total.axis > 0
-    v = total.axis[here]
-    h = a + 2 * b * row.similarities.sum()
-    right = a * row.target[here] + 2 * b * row.similarities @ row.fixed[:, here]
-    K = np.block([[h * np.eye(len(v)), v[:, None]], [v[None], np.zeros((1, 1))]])
-    w = np.linalg.solve(K, np.append(right, total.total))[:-1]
+def test_it_solves_the_equations_of_its_optimum(seed, shared):
+    row = random_row(seed, shared)
+    a, b = row.weights
+    here = row.axis > 0
+    v = row.axis[here]
+    s = row.similarities[:, None] * (1.0 if row.shared is None else row.shared)
+    h = np.broadcast_to(a + 2 * b * s.sum(axis=0), row.axis.shape)[here]
+    right = a * row.target[here] + 2 * b * (s * row.fixed).sum(axis=0)[here]
+    K = np.block([[np.diag(h), v[:, None]], [v[None], np.zeros((1, 1))]])
+    w = np.linalg.solve(K, np.append(right, row.total))[:-1]
     np.testing.assert_allclose(row.w[here], w, rtol=0, atol=1e-13)
 
 
-def test_a_row_that_adds_up_elsewhere_is_proved_worse_by_what_it_is():
-    row, total = random_row(0)
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_row_that_adds_up_elsewhere_is_proved_worse_by_what_it_is(shared):
+    row = random_row(0, shared)
     best = row.value
-    step = np.array([1.0, -total.axis[0] / total.axis[1], 0, 0, 0, 0]) * 0.01
+    step = np.array([1.0, -row.axis[0] / row.axis[1], 0, 0, 0, 0]) * 0.01
     other = dataclasses.replace(row)
     vars(other)["w"] = row.w + step  # still complete
     assert best < other.value
@@ -123,8 +130,11 @@ def joint(seed):
         target=g,
         similarities=s,
         fixed=alone,
-        weights=(a, b, 0.0),
-        adds_up=RowTotal(axis=v, fixed_axis=fixed_v, total=total),
+        near=np.arange(n),
+        weights=(a, b),
+        axis=v,
+        fixed_axis=fixed_v,
+        total=total,
     )
     whole = np.zeros((n + 1, n + 1))
     whole[:n, :n], whole[n, :n], whole[:n, n] = S, s, s
@@ -170,12 +180,7 @@ def test_bounds_hold_against_solving_all_rows_together(seed):
 EXPLAINERS = {
     "forest": lambda: po.Explainer(forest(), data=X, units="output", n_reference=25),
     "forest, by effects": lambda: po.Explainer(
-        forest(),
-        data=X,
-        units="output",
-        metric="effects",
-        weights="gaussian",
-        lengthscale=1.5,
+        forest(), data=X, units="output", metric="effects"
     ),
     "sampled": lambda: po.Explainer(
         black_box, data=X, units="output", n_reference=15, robustness=0.1, rng=3
@@ -258,10 +263,6 @@ def test_one_row_is_what_is_left_of_the_joint_problem_with_its_reference_fixed(c
         omega = np.maximum(squares, 1e-6 * squares.max())
     near = result.details["reference_rows"][n]
     s = np.ones(len(near))
-    length = case.explainer.lengthscale
-    if length is not None:
-        apart = (X.iloc[near] - case.rows.iloc[n]) / X.std(ddof=0)
-        s = np.exp(-0.5 * (apart**2).sum(axis=1).to_numpy() / length**2)
     own = result.contributions[n]
     used = (phi != 0).any(axis=0) | (own != 0)
     b, total = (
@@ -435,7 +436,6 @@ def test_reference_rows_are_those_of_explain():
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"smoothness": po.Smoothness(po.chain_graph(D))}, "leave it out with units"),
         ({"law": "data"}, "Shapley values take none"),
         ({"contributions": np.zeros((N, D))}, "those of rows to come are not known"),
         ({"contributions": "lime"}, "contributions"),
@@ -457,12 +457,6 @@ def test_settings_that_do_not_apply_are_refused(settings, sentence):
 def test_one_row_refuses_what_is_of_several(units, settings):
     with pytest.raises(InvalidInput, match="give two rows or more"):
         po.explain(black_box, X_NEW.iloc[[3]], data=X, units=units, **settings)
-
-
-def test_only_the_model_knows_what_a_row_adds_up_to():
-    explainer = EXPLAINERS["forest"]().fit()
-    with pytest.raises(InvalidInput, match="only the model knows"):
-        explainer.interpolate(X_NEW)
 
 
 def test_another_model_is_refused_by_its_contributions(tmp_path):

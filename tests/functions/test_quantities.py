@@ -142,7 +142,6 @@ def test_what_is_explained_goes_with_every_explanation(tmp_path):
         parts,
         one,
         explainer.explain(FEW.iloc[:2]),
-        explainer.interpolate(FEW.iloc[:2]),
         explainer.reference_,
         loaded.explain(FEW.iloc[:2]),
         *curve.explanations,

@@ -48,7 +48,7 @@ def test_an_explainer_of_before_holds_what_one_of_now_does(tmp_path):
     assert before.reference.labels.features == ("age", "dose", "=x", "\x1bw")
     assert before.schema is not None
     assert before.rows.shape == before.reference.shape == (12, 4)
-    assert (before.n_neighbors, before.choice.law) == (8, "auto")
+    assert (before.n_neighbors, before.law) == (8, "auto")
     before.save(tmp_path / "now")
     again = SavedExplainer.load(tmp_path / "now")
     assert same(again.reference, before.reference)

@@ -44,7 +44,6 @@ MADE = {
     "together": lambda: po.explain(MODEL, X.iloc[:8], data=X),
     "parts": lambda: po.explain(MODEL, X.iloc[:8], data=X, units="output"),
     "alone": lambda: po.Explainer(MODEL, data=X).fit().explain(X.iloc[:8]),
-    "interpolated": lambda: po.Explainer(MODEL, data=X).fit().interpolate(X.iloc[:8]),
     "parts alone": lambda: (
         po.Explainer(MODEL, data=X, units="output").fit().explain(X.iloc[:8])
     ),

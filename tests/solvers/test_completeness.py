@@ -12,7 +12,7 @@ from hypothesis import given, settings
 
 import propopt as po
 from propopt.base.errors import Infeasible, InvalidInput
-from propopt.explaining.contributions import Contributions, complete_explanation
+from propopt.explaining.targets import Targets, nearest_explanation
 from propopt.losses.algebra import PropertyLoss
 from propopt.losses.faithfulness import Estimate
 from propopt.losses.maps import OverFeatures, Squared
@@ -493,16 +493,17 @@ def test_it_is_the_optimum_among_those_that_leave_the_column_out():
 
 
 def test_the_rule_is_that_of_explain():
-    """``complete_explanation`` and a sweep of the same losses are one optimum."""
+    """``nearest_explanation`` and a sweep of the same losses are one optimum."""
     phi, total, graph = unused()
-    known = Contributions(
+    known = Targets(
         estimate=Estimate(values=phi, source="given", units="output"),
         base=np.zeros(N),
         prediction=total,
     )
-    best = complete_explanation(known, graph, robustness=0.5)
+    robust = po.PairwiseRobustness(graph)
+    best = nearest_explanation(known, robust, robustness=0.5)
     curve = po.sweep(
-        po.GradientMatching(phi) + po.PairwiseRobustness(graph),
+        po.GradientMatching(phi) + robust,
         {"pairwise_robustness": [0.5]},
         subject_to=[po.Completeness(total)],
     )

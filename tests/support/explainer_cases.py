@@ -65,10 +65,6 @@ EXPLAINERS = {
     ),
     "forest": lambda: po.Explainer(forest(), data=X, n_reference=20),
     "callable": lambda: po.Explainer(black_box, data=X),
-    "smooth in features": lambda: po.Explainer(
-        black_box, data=X, smoothness=0.3 * po.Smoothness(po.chain_graph(D))
-    ),
-    "gaussian": lambda: po.Explainer(black_box, data=X, weights="gaussian"),
     "categories": lambda: po.Explainer(mixed_model(), data=MIXED),
 }
 

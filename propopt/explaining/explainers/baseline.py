@@ -407,20 +407,14 @@ _NO_WORDS: Final = WordsFound(attributions=np.zeros(0))
 
 def _plain(value: Any) -> Parameter:
     if isinstance(value, np.ndarray | pd.DataFrame):
-        digest = hashlib.sha256(_bytes(value)).hexdigest()
+        content = np.ascontiguousarray(value).tobytes
+        if isinstance(value, pd.DataFrame) and not all(
+            isinstance(x, np.dtype) and x.kind in "biuf" for x in value.dtypes
+        ):  # of text its hash, for objects have addresses as bytes
+            content = pd.util.hash_pandas_object(value).to_numpy().tobytes
+        digest = hashlib.sha256(content()).hexdigest()
         return f"{'x'.join(map(str, value.shape))} sha256:{digest[:12]}"
-    if isinstance(value, np.generic):
-        return value.item()
-    return value
-
-
-def _bytes(table: Array | pd.DataFrame) -> bytes:
-    """What a table holds; of text its hash, for objects have addresses as bytes."""
-    if isinstance(table, pd.DataFrame) and not all(
-        isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in table.dtypes
-    ):
-        return pd.util.hash_pandas_object(table).to_numpy().tobytes()
-    return np.ascontiguousarray(table).tobytes()
+    return value.item() if isinstance(value, np.generic) else value
 
 
 # ---- The gradient itself as an explanation

@@ -123,8 +123,26 @@ def _attributions(
     """Of the shape of the inputs, each row for its target."""
     points = read_array(inputs.reshape(len(inputs), -1), "inputs", ndim=2)
     W = np.empty(points.shape)
-    for rows, chosen in _by_target(explain, targets, len(points)):
-        result = chosen(points[rows]).attributions
+    if not isinstance(explain, Mapping):
+        if targets is not None:
+            raise InvalidInput(
+                "target: one output is explained, which was chosen where the explainer "
+                "was made; for several give a mapping, {target: explain}"
+            )
+        by_target, each = {0: explain}, np.zeros(len(points))
+    elif targets is None:
+        raise InvalidInput(f"target: expected one of {sorted(explain)}, got none")
+    else:
+        by_target, each = {**explain}, np.broadcast_to(targets.reshape(-1), len(points))
+    wanted = np.unique(each).tolist()
+    for target in wanted:
+        if target not in by_target:
+            raise InvalidInput(
+                f"target: expected one of {sorted(by_target)}, got {target}"
+            )
+    for target in wanted:
+        rows = each == target
+        result = by_target[target](points[rows]).attributions
         if result.shape != W[rows].shape:
             raise InvalidInput(
                 f"explain: expected attributions of shape {W[rows].shape}, one number "
@@ -132,28 +150,3 @@ def _attributions(
             )
         W[rows] = result
     return W.reshape(inputs.shape)
-
-
-def _by_target(
-    explain: ExplainRows | Mapping[int, ExplainRows],
-    targets: NDArray[Any] | None,
-    n_points: int,
-) -> list[tuple[NDArray[np.intp], ExplainRows]]:
-    """Rows that have the same target, and what explains it."""
-    if not isinstance(explain, Mapping):
-        if targets is not None:
-            raise InvalidInput(
-                "target: one output is explained, which was chosen where the explainer "
-                "was made; for several give a mapping, {target: explain}"
-            )
-        return [(np.arange(n_points), explain)]
-    if targets is None:
-        raise InvalidInput(f"target: expected one of {sorted(explain)}, got none")
-    each = np.broadcast_to(targets.reshape(-1), (n_points,))
-    wanted = np.unique(each).tolist()
-    for target in wanted:
-        if target not in explain:
-            raise InvalidInput(
-                f"target: expected one of {sorted(explain)}, got {target}"
-            )
-    return [(np.flatnonzero(each == target), explain[target]) for target in wanted]

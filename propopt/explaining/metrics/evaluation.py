@@ -147,7 +147,9 @@ def evaluate_rows(
     gradient 0          0.1667
              1          0.5000
     """
-    seed, columns = read_seed(rng), _columns(metrics)
+    seed, columns = read_seed(rng), metrics
+    if not isinstance(columns, Mapping):
+        columns = _named([(metric.name, metric) for metric in columns], "metrics")
     f = read_function(function)
     points, labels = f.read(X)
     present = points if isinstance(f, TextFunction) else None
@@ -183,12 +185,6 @@ def evaluate_rows(
         }
         frames[name] = pd.DataFrame(values, index=pd.Index(index))
     return pd.concat(frames, names=["method", "point"])
-
-
-def _columns(metrics: Metrics) -> Mapping[str, Metric]:
-    if isinstance(metrics, Mapping):
-        return metrics
-    return _named([(metric.name, metric) for metric in metrics], "metrics")
 
 
 def _rows(methods: AllMeasured) -> Mapping[str, Measured]:

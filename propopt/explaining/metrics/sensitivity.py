@@ -67,6 +67,11 @@ class Noisy:
         return np.concatenate([reduce(values) for _, values in pieces])
 
 
+def row_maxima(values: Array) -> Array:
+    """The largest of each row."""
+    return values.max(axis=1)
+
+
 def sampled(
     perturbations: Perturbations,
     fixed: NDArray[np.bool_],
@@ -97,7 +102,7 @@ class Sensitivity(Noisy, RobustnessMetric):
     units: AbsoluteOrRelative = "relative"  # whether to divide by ‖w(x)‖
 
     def __post_init__(self) -> None:
-        self._perturbations()
+        super().__post_init__()
         known_word(self.units, AbsoluteOrRelative, "units")
 
     @abstractmethod
@@ -223,33 +228,15 @@ class LocalLipschitz(Noisy, RobustnessMetric):
 # ---- Relative stability: changes of attributions over changes of input or output
 
 
-@dataclass(frozen=True, kw_only=True)
-class Stability(Noisy):
-    """The settings of relative stability."""
-
-    distribution: Distribution = "uniform"
-    floor: float = 1e-6  # ε_min > 0
-
-    def __post_init__(self) -> None:
-        self._perturbations()
-        read_positive(self.floor, "floor")
-
-    def _relative_change(self, moved: Array, W: Array) -> Array:
-        """‖(W − moved) / W‖₂ over the last axis; ε_min for a zero divisor."""
-        divisor = np.where(W == 0, self.floor, W)
-        return np.linalg.norm(quotient(W - moved, divisor), axis=-1)
-
-    def _largest(
-        self, method: MethodAtPoints, rng: np.random.Generator, ratio: Statistic
-    ) -> Array:
-        return self._reduced(
-            method.fixed, rng, ratio, lambda ratios: ratios.max(axis=1)
-        )
+def relative_change(moved: Array, W: Array, floor: float) -> Array:
+    """‖(W − moved) / W‖₂ over the last axis; the floor for a zero divisor."""
+    divisor = np.where(W == 0, floor, W)
+    return np.linalg.norm(quotient(W - moved, divisor), axis=-1)
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class RelativeInputStability(Stability, RobustnessMetric):
+class RelativeInputStability(Noisy, RobustnessMetric):
     """RIS: largest ratio of relative changes (Agarwal et al. 2022, arXiv 2203.06877).
 
     max_s ‖(w(x) − w(x')) / w(x)‖₂ / max(‖(x − x') / x‖₂, ε_min), with x' = x + ε_s and
@@ -278,22 +265,29 @@ class RelativeInputStability(Stability, RobustnessMetric):
 
     better: ClassVar[Better] = "lower"
 
+    distribution: Distribution = "uniform"
+    floor: float = 1e-6  # ε_min > 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        read_positive(self.floor, "floor")
+
     def _rows(self, method: MethodAtPoints, rng: np.random.Generator) -> Array:
         points, W = method.points, method.W
 
         def ratio(rows: slice, noise: Array) -> Array:
             x = points[rows, None]
-            change = self._relative_change(method(x + noise), W[rows, None])
+            change = relative_change(method(x + noise), W[rows, None], self.floor)
             there = np.nan_to_num(x)  # what is missing does not change
-            step = self._relative_change(there + noise, there)
+            step = relative_change(there + noise, there, self.floor)
             return change / np.maximum(step, self.floor)
 
-        return self._largest(method, rng, ratio)
+        return self._reduced(method.fixed, rng, ratio, row_maxima)
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class RelativeOutputStability(Stability, OutputRobustnessMetric):
+class RelativeOutputStability(Noisy, OutputRobustnessMetric):
     """ROS: largest relative change over change of output (Agarwal et al. 2022).
 
     max_s ‖(w(x) − w(x')) / w(x)‖₂ / max(|f(x) − f(x')|, ε_min), with x' = x + ε_s. The
@@ -319,6 +313,13 @@ class RelativeOutputStability(Stability, OutputRobustnessMetric):
 
     better: ClassVar[Better] = "lower"
 
+    distribution: Distribution = "uniform"
+    floor: float = 1e-6  # ε_min > 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        read_positive(self.floor, "floor")
+
     def _rows(
         self, method: MethodAtPoints, function: Function, rng: np.random.Generator
     ) -> Array:
@@ -328,8 +329,8 @@ class RelativeOutputStability(Stability, OutputRobustnessMetric):
 
         def ratio(rows: slice, noise: Array) -> Array:
             moved = points[rows, None] + noise
-            change = self._relative_change(method(moved), W[rows, None])
+            change = relative_change(method(moved), W[rows, None], self.floor)
             step = np.abs(outputs[rows, None] - task.value(moved))
             return change / np.maximum(step, self.floor)
 
-        return self._largest(method, rng, ratio)
+        return self._reduced(method.fixed, rng, ratio, row_maxima)

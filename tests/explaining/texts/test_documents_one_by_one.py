@@ -132,7 +132,6 @@ def test_reference_documents_are_drawn_with_their_names(model):
     ("settings", "match"),
     [
         ({"scale": None}, "scale: words have no scale"),
-        ({"weights": "gaussian"}, "weights: it is of rows of a table"),
         ({"law": "data"}, "law: of documents expected 'auto'"),
         ({"contributions": "slopes"}, "contributions: it is of units='output'"),
     ],
@@ -142,9 +141,7 @@ def test_settings_without_a_meaning_are_refused(model, settings, match):
         po.Explainer(model, DOCUMENTS, **settings).fit(progress=False)
 
 
-def test_it_is_neither_saved_nor_interpolated(model, tmp_path):
+def test_it_is_not_saved(model, tmp_path):
     explainer = po.Explainer(model, DOCUMENTS, robustness=0.1).fit(progress=False)
     with pytest.raises(InvalidInput, match="save: an Explainer of documents"):
         explainer.save(tmp_path / "explainer.npz")
-    with pytest.raises(InvalidInput, match="interpolate: new words"):
-        explainer.interpolate(DOCUMENTS)

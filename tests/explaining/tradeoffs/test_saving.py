@@ -222,8 +222,8 @@ def test_what_no_trade_offs_have_is_named(break_it, sound, request):
         po.TradeOffs.load(sound)
 
 
-def test_what_rows_add_up_to_is_read_from_files_of_version_2(tmp_path):
-    """Their headers knew no bounds, and baselines had the losses of sums alone."""
+def test_what_rows_add_up_to_is_read_from_files_of_version_3(tmp_path):
+    """Their explanations stood in one list."""
     phi = np.array(G)
     curve = po.sweep(
         po.GradientMatching(phi) + OBJECTIVE.losses[1],
@@ -240,13 +240,12 @@ def test_what_rows_add_up_to_is_read_from_files_of_version_2(tmp_path):
         for name in [name for name in members if name.startswith(kind)]:
             place, _, own = name.removeprefix(f"{kind}.").partition(".")
             members[f"{first + int(place)}.{own}"] = members.pop(name)
-    for key in ("bounds", "digest"):
-        del header[key]
+    del header["digest"]
     header |= {
         "labels": header.pop("shared"),
         "explanations": parts[0] + parts[1],
         "optimized": len(parts[0]),
-        "version": 2,
+        "version": 3,
     }
     write(path, with_header(members, header))
     old = po.TradeOffs.load(path)

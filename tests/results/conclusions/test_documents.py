@@ -16,7 +16,6 @@ from propopt.results.stability import (
     Agreement,
     ConclusionStability,
     families,
-    optima_for,
 )
 
 
@@ -165,7 +164,7 @@ def test_stability_varies_the_neighbours_of_documents():
     one = po.SharedRobustness(graph.again(1), counts)
     scale = robust.entry_graph.total / one.entry_graph.total
     fewer = po.solve(po.GradientMatching(target) + 0.4 * scale * one)
-    settings = dict(families(best, best.program, optima_for(best, best.program, None)))
+    settings = dict(families(best, best.program, None))
     near = settings["neighbours in shared_robustness"]
     for name, solution in {"4 neighbours": again, "1 neighbour": fewer}.items():
         np.testing.assert_allclose(near[name], solution.attributions, atol=1e-6)

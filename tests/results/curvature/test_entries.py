@@ -11,7 +11,7 @@ import propopt as po
 from propopt.base.errors import Refused
 from propopt.losses.linear_algebra import Components, inverse_by_parts
 from propopt.results import hessian
-from propopt.results.hessian import ConstrainedPart, OfEntries, QuadraticPart, smoothest
+from propopt.results.hessian import OfEntries, QuadraticPart, smoothest
 
 
 N, D = 8, 4
@@ -57,7 +57,7 @@ def explicit(problem, present, *, complete: bool):
 @pytest.fixture(params=[False, True], ids=["free", "complete"])
 def case(request):
     problem, present = program(complete=request.param)
-    H = ConstrainedPart(problem).hessian(WEIGHTS)
+    H = QuadraticPart(problem).hessian(WEIGHTS)
     assert isinstance(H, OfEntries)
     return H, explicit(problem, present, complete=request.param)
 
@@ -98,7 +98,7 @@ def test_without_an_inverse_conjugate_gradients_solve(monkeypatch):
 def test_what_cannot_be_afforded_is_refused_at_once(monkeypatch):
     problem, _ = program(complete=True)
     monkeypatch.setattr(hessian, "_MOST_ROWS", 3)
-    H = ConstrainedPart(problem).hessian(WEIGHTS)
+    H = QuadraticPart(problem).hessian(WEIGHTS)
     with pytest.raises(Refused, match="6 rows add up, and"):
         H.solve(np.ones((N, D)))
 
@@ -106,7 +106,7 @@ def test_what_cannot_be_afforded_is_refused_at_once(monkeypatch):
 @pytest.mark.parametrize("complete", [False, True])
 def test_the_optimum_is_that_of_a_solver(complete):
     problem, _ = program(complete=complete)
-    W = ConstrainedPart(problem).optimum(WEIGHTS)
+    W = QuadraticPart(problem).optimum(WEIGHTS)
     best = po.solve(
         problem.weighed(WEIGHTS), subject_to=problem.bounds, tolerance=1e-12
     )
@@ -117,7 +117,7 @@ def test_words_of_whole_points_are_refused():
     G, present, graph = drawn()
     losses = (po.GradientMatching(G), po.PairwiseRobustness(graph))
     total = po.Completeness(G.sum(axis=1), present.astype(float)).bound(D)
-    part = ConstrainedPart(po.losses.Program(losses, (total,)))
+    part = QuadraticPart(po.losses.Program(losses, (total,)))
     with pytest.raises(Refused, match="couple whole points"):
         part.hessian(WEIGHTS)
 

@@ -7,7 +7,12 @@ from scipy import stats
 import propopt as po
 from propopt.results import hessian
 from propopt.results.hessian import QuadraticPart
-from propopt.results.target_error import Excess, Scatter, contrasts, ratio_interval
+from propopt.results.target_error import (
+    Scatter,
+    TargetError,
+    contrasts,
+    ratio_interval,
+)
 
 
 N, D, B = 12, 3, 10
@@ -99,7 +104,7 @@ def test_the_estimate_and_its_standard_error_are_those_of_a_jackknife():
         K = Scatter(part(), some).gram(A, WEIGHTS)
         return np.trace(K) / (B * (len(some) - 1))
 
-    own = Excess.of(Scatter(part(), blocks).gram(A, WEIGHTS))
+    own = TargetError.of_gram(Scatter(part(), blocks).gram(A, WEIGHTS))
     left_out = [excess(np.delete(blocks, b, axis=0)) for b in range(B)]
     assert own.value == pytest.approx(excess(blocks), rel=1e-12)
     spread = np.sqrt((B - 1) * np.var(left_out))
@@ -118,7 +123,7 @@ def test_degrees_count_the_errors_that_are_independent():
     rng = np.random.default_rng(0)
     for count in (1, 4, 100):
         grams = (gaussian_gram(rng, np.ones(count)) for _ in range(300))
-        result = np.median([Excess.of(K).degrees for K in grams])
+        result = np.median([TargetError.of_gram(K).degrees for K in grams])
         # the median of 300; a prototype gave 1.0, 4.2 and 97
         assert 0.8 * count <= result <= 1.3 * count
 
@@ -132,7 +137,7 @@ def test_the_interval_covers_the_excess_of_the_mean(roots):
     rng = np.random.default_rng(2)
     covered = []
     for _ in range(1000):
-        result = Excess.of(gaussian_gram(rng, roots))
+        result = TargetError.of_gram(gaussian_gram(rng, roots))
         # independent of the scatter, as means of normal blocks are
         excess = float(((rng.standard_normal(len(roots)) * roots) ** 2).sum()) / B
         low, high = result.interval
@@ -147,7 +152,10 @@ def test_contrasts_of_blocks_tell_what_their_gram_matrix_tells():
     np.testing.assert_allclose(C @ C.T, np.eye(B - 1), atol=1e-15)
     for _ in range(200):
         K = gaussian_gram(rng, np.ones(40))
-        own, other = Excess.of(K), Excess.of_energies(np.diag(C @ K @ C.T))
+        own, other = (
+            TargetError.of_gram(K),
+            TargetError.of_energies(np.diag(C @ K @ C.T)),
+        )
         assert other.value == pytest.approx(own.value, rel=1e-12)
         assert other.n_blocks == B
         ratios.append(other.degrees / own.degrees)
@@ -160,7 +168,7 @@ def test_the_interval_of_contrasts_covers_the_excess_of_the_mean():
     for _ in range(1000):
         roots = np.ones(15)
         K = gaussian_gram(rng, roots)
-        result = Excess.of_energies(np.diag(contrasts(B) @ K @ contrasts(B).T))
+        result = TargetError.of_energies(np.diag(contrasts(B) @ K @ contrasts(B).T))
         excess = float(((rng.standard_normal(15) * roots) ** 2).sum()) / B
         low, high = result.interval
         covered.append(low <= excess <= high)
@@ -168,7 +176,7 @@ def test_the_interval_of_contrasts_covers_the_excess_of_the_mean():
 
 
 def test_one_contrast_says_little():
-    result = Excess.of_energies(np.array([2.0]))
+    result = TargetError.of_energies(np.array([2.0]))
     assert (result.value, result.degrees, result.n_blocks) == (1.0, 1.0, 2)
     assert np.isnan(result.spread)
 
@@ -179,11 +187,11 @@ def test_the_ratio_is_one_of_f():
 
 
 def test_two_blocks_say_little_and_equal_ones_nothing_is_off():
-    two = Excess.of(gaussian_gram(RNG, np.ones(4), n_blocks=2))
+    two = TargetError.of_gram(gaussian_gram(RNG, np.ones(4), n_blocks=2))
     assert np.isnan(two.spread)
     assert two.degrees == 1.0
     assert two.interval[1] > 100 * two.value
-    none = Excess.of(np.zeros((B, B)))
+    none = TargetError.of_gram(np.zeros((B, B)))
     assert (none.value, none.interval) == (0.0, (0.0, 0.0))
 
 
