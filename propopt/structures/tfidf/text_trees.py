@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, final
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from propopt.base.arrays import Array, Points, Positions, Truths
 from propopt.base.text import Reason
 from propopt.structures.boosters import UNREADABLE, last_step, unreadable
-from propopt.structures.boxes.boxes import TreeSum
-from propopt.structures.boxes.sets import Sets
+from propopt.structures.boxes.sets import Tree
 from propopt.structures.products.algebra import padded_paths
 from propopt.structures.readers.pipelines import View
 from propopt.structures.registry import exact_products, exact_trees
@@ -30,349 +28,202 @@ from propopt.structures.tfidf.vectorisers import (
 from propopt.tables.documents import Document
 
 
-# ---- What a set of values of one feature asks of the words that feed it
+# ---- Ways through trees of features, by which words of one document are kept
 
 
-MOST_CUBES: Final = 4_096
-"""So many conjunctions one set may become."""
+MOST_CONJUNCTIONS: Final = 2**16
+"""So many a document may have of which several words feed one feature."""
 
-
-Cube: TypeAlias = tuple[float, tuple[int, ...]]
-"""± the indicator that some words are kept and some are deleted.
-
-Its literals are 2 j + 1 where word j is kept, 2 j where it is deleted.
-"""
-
-
-def cubes_of(words: Positions, counts: Array, holds: Truths) -> list[Cube] | None:
-    """Conjunctions whose sum is 1 where a set holds a count, and 0 elsewhere.
-
-    The words are asked one after the other, the most frequent first, until the set
-    holds all or none of the counts that are left. Where its complement needs fewer, it
-    is 1 less that: of k words "at least one is kept" is 1 − Π (1 − z).
-
-    words (k,), counts (k,), holds (T,).
-    """
-    order = np.argsort(-np.abs(counts), kind="stable")
-    own, left = (words[order].tolist(), counts[order].tolist()), _left(counts[order])
-    totals = left[0].tolist()
-    direct = _cubes(*own, left, dict(zip(totals, holds.tolist(), strict=True)))
-    others = _cubes(*own, left, dict(zip(totals, (~holds).tolist(), strict=True)))
-    if others is not None and (direct is None or len(others) + 1 < len(direct)):
-        return [(1.0, ()), *((-1.0, literals) for _, literals in others)]
-    return direct
-
-
-def attained(counts: Array) -> Array:
-    """The counts that sets of words have, increasing."""
-    return _left(counts)[0]
-
-
-def _left(counts: Array) -> list[Array]:
-    """What words from each on can add, increasing."""
-    sums = [np.zeros(1)]
-    for own in counts[::-1]:
-        sums.append(np.unique(np.concatenate([sums[-1], sums[-1] + own])))
-    return sums[::-1]
-
-
-def _cubes(
-    words: list[int], counts: list[float], left: list[Array], holds: dict[float, bool]
-) -> list[Cube] | None:
-    """Those of words in the order in which they are asked; None of too many."""
-    results: list[Cube] = []
-    open_: list[tuple[int, float, tuple[int, ...]]] = [(0, 0.0, ())]
-    while open_:
-        i, total, literals = open_.pop()
-        inside = [holds[total + more] for more in left[i].tolist()]
-        if all(inside):
-            results.append((1.0, literals))
-        elif any(inside):
-            word = 2 * words[i]
-            open_.append((i + 1, total + counts[i], (*literals, word + 1)))
-            open_.append((i + 1, total, (*literals, word)))
-        if len(results) + len(open_) > MOST_CUBES:
-            return None
-    return results
+_AT_ONCE: Final = 2**13
+"""Ways: what is made of them stays near the processor."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class CubeTable:
-    """The cubes of many sets, one after the other."""
+class Ways:
+    """Σ sign · 1[words are kept and deleted as a way has them], each at a node."""
 
-    start: Positions  # (G,): where those of each set begin, and how many there are
-    size: Positions  # shape (G,)
-    sign: Array  # (C,): of each cube
-    literals: Positions  # (C, K): padded with −1
+    node: Positions  # (n,): where each way is
+    sign: Array  # (n,): 1 or −1
+    # (n, K): 2 j + 1 where word j is kept, 2 j where it is deleted; −1 at the end
+    asked: Positions
 
-    @classmethod
-    def of(cls, groups: Sequence[Sequence[Cube]]) -> CubeTable:
-        """The table of lists of cubes."""
-        size = np.array([len(cubes) for cubes in groups], np.intp)
-        flat = [cube for cubes in groups for cube in cubes]
-        width = max((len(own) for _, own in flat), default=0)
-        literals = np.full((len(flat), width), -1, np.intp)
-        for row, (_, own) in zip(literals, flat, strict=True):
-            row[: len(own)] = own
-        sign = np.array([sign for sign, _ in flat], np.float64)
-        return cls(np.cumsum(size) - size, size, sign, literals)
+    def take(self, chosen: Truths | Positions) -> Ways:
+        """Those that are chosen."""
+        return Ways(self.node[chosen], self.sign[chosen], self.asked[chosen])
 
-
-# ---- Products of literals, a few of very many: rows of entries, not a padded table
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Literals:
-    """Σ_r v_r Π_e of row r: literals, or sets that are sums of cubes.
-
-    Place 2 j + 1 is word j where it is kept, 2 j where it is deleted; places from 2 d
-    on are sets.
-    """
-
-    values: Array  # (R,): v
-    row: Positions  # (E,): the row and the place of each entry, increasing
-    place: Positions  # shape (E,)
-    n_places: int  # 2 d, and how many sets there are
+    def further(self, way: Positions, literal: Positions) -> Ways:
+        """With more literals of some ways, which increase."""
+        place = np.arange(len(way)) - np.searchsorted(way, way)
+        place += (self.asked >= 0).sum(axis=1)[way]
+        n, width = self.asked.shape
+        asked = np.full((n, max(width, int(place.max(initial=-1)) + 1)), -1, np.intp)
+        asked[:, :width] = self.asked
+        asked[way, place] = literal
+        return replace(self, asked=asked)
 
     @classmethod
-    def of(
-        cls, values: Array, row: Positions, place: Positions, n_places: int
-    ) -> Literals:
-        """The same of entries in any order, some of which may be there twice."""
-        keys = np.sort(row * n_places + place)
-        keys = keys[np.diff(keys, prepend=-1) > 0]
-        return cls(values, keys // n_places, keys % n_places, n_places)
+    def together(cls, parts: Sequence[Ways]) -> Ways:
+        """All of them."""
+        sizes = [part.asked.shape for part in parts]
+        width, n = max(k for _, k in sizes), np.cumsum([0, *(n for n, _ in sizes)])
+        asked = np.full((n[-1], width), -1, np.intp)
+        for start, part, (size, k) in zip(n, parts, sizes, strict=False):
+            asked[start : start + size, :k] = part.asked
+        return cls(
+            np.concatenate([part.node for part in parts]),
+            np.concatenate([part.sign for part in parts]),
+            asked,
+        )
 
-    @cached_property
-    def lengths(self) -> Positions:
-        """How many entries each row has, (R,)."""
-        return np.bincount(self.row, minlength=len(self.values))
-
-    @cached_property
-    def starts(self) -> Positions:
-        """Where each row begins, (R,)."""
-        return np.cumsum(self.lengths) - self.lengths
-
-    def taken(self, rows: Truths) -> Literals:
-        """Those rows alone."""
-        kept = rows[self.row]
-        number = np.cumsum(rows) - 1
-        place, row = self.place[kept], number[self.row[kept]]
-        return Literals(self.values[rows], row, place, self.n_places)
-
-    def consistent(self) -> Literals:
-        """Without rows in which a word is both kept and deleted, which are 0."""
-        same = (np.diff(self.place // 2) == 0) & (np.diff(self.row) == 0)
-        fine = np.ones(len(self.values), bool)
-        fine[self.row[1:][same]] = False
-        return self.taken(fine)
-
-    def merged(self) -> Literals:
-        """With each product once.
+    def conjunctions(self, values: Array, base: float, n_words: int) -> Conjunctions:
+        """``base`` + Σ sign · value of the node, with each conjunction once.
 
         Equal rows have equal sums of random numbers of 64 bits; that rows of equal sums
         are equal is then seen.
         """
+        asked = np.sort(self.asked, axis=1)
         for seed in count():
-            _, first, where = np.unique(
-                self._sums(seed), return_index=True, return_inverse=True
-            )
-            if self._equal(first[where]):
+            rng = np.random.default_rng(seed)
+            numbers = rng.integers(0, 2**64, 2 * n_words + 1, np.uint64, endpoint=False)
+            numbers[-1] = 0  # of no word
+            sums = numbers[asked].sum(axis=1, dtype=np.uint64)
+            _, first, where = np.unique(sums, return_index=True, return_inverse=True)
+            if (asked == asked[first[where]]).all():
                 break
-        chosen = np.zeros(len(self.values), bool)
-        chosen[first] = True
-        total = np.bincount(where, self.values, len(first))[np.argsort(first)]
-        kept = self.taken(chosen)
-        whole = Literals(
-            np.asarray(total, np.float64), kept.row, kept.place, self.n_places
+        asked, total = asked[first], np.zeros(len(first))
+        np.add.at(total, where, self.sign * values[self.node])
+        constant = (asked < 0).all(axis=1)
+        used = (total != 0.0) & ~constant
+        row, place = np.nonzero(asked[used] >= 0)
+        word, kept = np.divmod(asked[used][row, place], 2)
+        present, absent = (
+            padded_paths(row[own], word[own], int(used.sum()))
+            for own in (kept == 1, kept == 0)
         )
-        return whole.taken(total != 0.0)
-
-    def _sums(self, seed: int) -> NDArray[np.uint64]:
-        rng = np.random.default_rng(seed)
-        numbers = rng.integers(0, 2**64, self.n_places, np.uint64, endpoint=False)
-        added = np.concatenate([np.zeros(1, np.uint64), numbers[self.place].cumsum()])
-        return added[self.starts + self.lengths] - added[self.starts]  # modulo 2^64
-
-    def _equal(self, other: Positions) -> bool:
-        """Whether each row is that at ``other``."""
-        if (self.lengths != self.lengths[other]).any():
-            return False
-        inside = np.arange(len(self.place)) - self.starts[self.row]
-        beside = self.starts[other[self.row]] + inside
-        return bool((self.place == self.place[beside]).all())
-
-    def n_products(self, table: CubeTable) -> float:
-        """How many products there are when sums of cubes are multiplied out."""
-        sizes = np.log(np.maximum(table.size[self.place], 1).astype(np.float64))
-        logs = np.bincount(self.row, sizes, len(self.values))
-        return float(np.exp(np.minimum(logs, 700.0)).sum())
-
-    def multiplied_out(self, table: CubeTable) -> Literals:
-        """With one cube of each set in each row, of words alone."""
-        paths = padded_paths(self.row, self.place, len(self.values))
-        nothing = np.full((1, table.literals.shape[1]), -1, np.intp)
-        literals = np.concatenate([table.literals, nothing])
-        size, start = np.append(table.size, 1), np.append(table.start, len(table.sign))
-        sign = np.append(table.sign, 1.0)
-        row = np.arange(len(paths))
-        parts = np.zeros((len(paths), 0), np.intp)  # a cube of each set
-        for k in range(paths.shape[1]):
-            sets = paths[row, k]
-            repeats = size[sets]
-            before = np.cumsum(repeats) - repeats
-            each = np.repeat(np.arange(len(row)), repeats)
-            cube = np.arange(len(each)) - before[each] + start[sets][each]
-            row, parts = row[each], np.column_stack([parts[each], cube])
-        values = self.values[row] * sign[parts].prod(axis=1)
-        words = literals[parts].reshape(len(row), -1)
-        product, column = np.nonzero(words >= 0)
-        return Literals.of(values, product, words[product, column], self.n_places)
-
-    def conjunctions(self, base: float, n_words: int) -> Conjunctions:
-        """``base`` + the sum, of words alone."""
-        constant = float(self.values[self.lengths == 0].sum())
-        own = self.taken(self.lengths > 0)
-        kept, word = own.place % 2 == 1, own.place // 2
-        n = len(own.values)
-        present = padded_paths(own.row[kept], word[kept], n)
-        absent = padded_paths(own.row[~kept], word[~kept], n)
-        return Conjunctions(base + constant, own.values, present, absent, n_words)
-
-
-# ---- Leaves of trees of features, as functions of the words of one document
-
-
-MOST_CONJUNCTIONS: Final = 2**20
-"""So many a document may have."""
-
-
-_Asked: TypeAlias = tuple[Positions, Positions]
-"""Sets of leaves, and the literal, or the set of cubes, that each is, (E,) each."""
+        base += float(total[constant].sum())
+        return Conjunctions(base, total[used], present, absent, n_words)
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class TextTrees:
-    """Σ_l v_l Π 1[feature v in its set], of the features of a vectoriser, on any text.
+    """Sums of trees of the features of a vectoriser, on any text.
 
-    Each set is of one feature, and so of the words that feed it: it always holds, never
-    does, or is a sum of conjunctions. Words that are not in a document are always
-    absent, so that most leaves are never reached; for these nothing is done.
+    A node asks for one feature, and so for the words that feed it: they are asked of
+    one after the other, the most frequent first, until all counts that are left go to
+    one side. Features that no word of a document feeds are absent, so that most nodes
+    are never reached; for these nothing is done.
     """
 
     vectoriser: Vectoriser  # what the features are; without norm
     base: float  # what is added
-    values: Array  # (L,): v
-    leaf: Positions  # (E,): the leaf of each set
-    sets: Sets  # by the V features, in their order
+    trees: Tree  # all of them, by the V features
     absent: float  # what the model sees of a feature that does not come
-
-    @classmethod
-    def of(
-        cls, vectoriser: Vectoriser, trees: TreeSum, absent: float = 0.0
-    ) -> TextTrees:
-        """The leaves of trees by the features of a vectoriser."""
-        leaf, sets, values = trees.leaves()
-        order = np.argsort(sets.column, kind="stable")
-        return cls(
-            vectoriser,
-            trees.base,
-            values,
-            leaf[order],
-            sets.take(order),
-            absent,
-        )
 
     def at(self, document: Document, /) -> Conjunctions | Reason:
         """The function of which words of a document are kept."""
         features = document_features(self.vectoriser, document)
         if isinstance(features, Reason):
             return features
-        d = features.n_words
-        groups: list[list[Cube]] = []
-        parts = [self._alone(features)]
-        for feature in features.shared.tolist():
-            part = self._shared(feature, features, groups)
-            if part is None:
+        shown = self._shown(features)
+        roots = shown[list(self.trees.roots)]
+        nothing = np.zeros((len(roots), 0), np.intp)
+        done = [Ways(roots[:0], np.zeros(0), nothing[:0])]
+        todo, n_ways = [Ways(roots, np.ones(len(roots)), nothing)], 0
+        while todo:
+            ways = todo.pop()
+            if len(ways.node) > _AT_ONCE:
+                first = np.arange(len(ways.node)) < _AT_ONCE
+                todo.append(ways.take(~first))
+                ways = ways.take(first)
+            at_leaf = self.trees.feature[ways.node] < 0
+            done.append(ways.take(at_leaf))
+            n_ways += int(at_leaf.sum())
+            if n_ways > MOST_CONJUNCTIONS and len(features.shared) > 0:
                 return self._too_many(features)
-            parts.append(part)
-        entry, place = map(np.concatenate, zip(*parts, strict=True))
-        literals = self._reached(entry, place, 2 * d + len(groups))
-        if groups:
-            words: list[list[Cube]] = [[(1.0, (k,))] for k in range(2 * d)]
-            table = CubeTable.of([*words, *groups])
-            if literals.n_products(table) > MOST_CONJUNCTIONS:
-                return self._too_many(features)
-            literals = literals.multiplied_out(table)
-        literals = literals.consistent().merged()
-        return literals.conjunctions(self.base, d)
+            if not at_leaf.all():
+                ways = self._asked(ways.take(~at_leaf), features)
+                todo.append(replace(ways, node=shown[ways.node]))
+        whole = Ways.together(done)
+        return whole.conjunctions(self.trees.value, self.base, features.n_words)
 
-    def _reached(self, entry: Positions, place: Positions, n_places: int) -> Literals:
-        """The products of leaves that some set of words reaches, each once."""
-        revived = self.leaf[entry[~self._without[entry]]]
-        never = self._n_never - np.bincount(revived, minlength=len(self.values))
-        alive = never == 0
-        kept = alive[self.leaf[entry]]
-        row = (np.cumsum(alive) - 1)[self.leaf[entry[kept]]]
-        values = self.values[alive]
-        return Literals.of(values, row, place[kept], n_places).merged()
+    def _shown(self, features: DocumentFeatures) -> Positions:
+        """From each node to the next that asks for a feature of the document."""
+        fed = np.zeros(self.vectoriser.n_features + 1, bool)
+        fed[features.feature] = fed[-1] = True  # the last is that of leaves
+        every = np.arange(len(self.trees.feature))
+        shown = np.where(fed[self.trees.feature], every, self._without)
+        while ((further := shown[shown]) != shown).any():
+            shown = further
+        return shown
 
-    def _alone(self, features: DocumentFeatures) -> _Asked:
-        """What sets of features are that one word feeds."""
-        own = ~np.isin(features.feature, features.shared)
-        feature, word = features.feature[own], features.word[own]
-        seen = self._seen(feature, features.count[own])
-        start, end = self._between(feature)
-        which = np.repeat(np.arange(len(feature)), end - start)
-        entry = np.arange(len(which)) + (start - _before(end - start))[which]
-        inside = _hold(self.sets.take(entry), seen[which])
-        differs = inside != self._without[entry]
-        place = 2 * word[which] + inside
-        return entry[differs], place[differs]
+    @cached_property
+    def _without(self) -> Positions:
+        """Where each node sends a feature that does not come."""
+        every = np.arange(len(self.trees.feature))
+        return self._sent(every, np.full(len(every), self.absent))
 
-    def _shared(
-        self, feature: int, features: DocumentFeatures, groups: list[list[Cube]]
-    ) -> _Asked | None:
-        """What sets of a feature are that several words feed; cubes go to ``groups``.
+    def _sent(self, nodes: Positions, seen: Array) -> Positions:
+        """Where nodes send what they see."""
+        tree = self.trees
+        left = seen <= tree.threshold[nodes]
+        left = np.where(np.isnan(seen), tree.missing_left[nodes], left)
+        return np.where(left, tree.left[nodes], tree.right[nodes])
 
-        None where there are too many.
-        """
-        start, end = self._between(np.array([feature]))
-        entry = np.arange(start[0], end[0])
-        words, counts = features.words_of(feature)
-        totals = attained(counts)
-        seen = self._seen(np.full(len(totals), feature), totals)
-        sets, which = self.sets.take(entry).unique()
-        place = np.full(len(sets), -1)
-        for u in range(len(sets)):
-            holds = _hold(sets.take(np.full(len(totals), u)), seen)
-            if holds.all() or not holds.any():
-                continue
-            cubes = cubes_of(words, counts, holds)
-            if cubes is None:
-                return None
-            place[u] = 2 * features.n_words + len(groups)
-            groups.append(cubes)
-        asked = place[which] >= 0
-        return entry[asked], place[which][asked]
+    def _asked(self, ways: Ways, features: DocumentFeatures) -> Ways:
+        """The ways at the children of their nodes, or with one word more."""
+        n, feature = len(ways.node), self.trees.feature[ways.node]
+        way, word, often = features.feeding(feature)
+        literals = ways.asked[way]
+        kept = (literals == 2 * word[:, None] + 1).any(axis=1)
+        sure = np.bincount(way, often * kept, n)
+        left = ~kept & (literals != 2 * word[:, None]).all(axis=1)
+        way, word, often = way[left], word[left], often[left]
+        n_left = np.bincount(way, minlength=n)
+
+        low, high = (
+            sure + np.bincount(way, of_sign(often, 0.0), n)
+            for of_sign in (np.minimum, np.maximum)
+        )
+        fewest = np.full(n, np.inf)
+        np.minimum.at(fewest, way, often)
+        near = np.where(n_left > 0, sure + fewest, sure)
+        seen = self._seen(np.tile(feature, 3), np.concatenate([low, near, high]))
+        least, one, most = self._sent(np.tile(ways.node, 3), seen).reshape(3, n)
+        # what is seen rises with the count, or falls, but for what is seen of none
+        alike = (low > 0.0) | (high < 0.0)
+        alike |= (low == 0.0) & (fewest > 0.0) & (one == most)
+        alike |= (low < 0.0) & (high > 0.0) & (self._without[ways.node] == most)
+        told = (least == most) & (alike | (n_left == 0))
+        parts = [replace(ways, node=least).take(told)]
+        # of words each of which is enough: "one at least" is 1 − Π (1 − z)
+        none = ~told & (n_left > 2) & (fewest > 0.0) & (one == most)
+        if none.any():
+            asked, rank = none[way], np.cumsum(none) - 1
+            some = ways.take(none)
+            without = some.further(rank[way[asked]], 2 * word[asked])
+            parts += [
+                replace(without, node=least[none]),
+                replace(some, node=most[none]),
+                replace(without, node=most[none], sign=-some.sign),
+            ]
+        # the most frequent word of others
+        others = np.flatnonzero(~told & ~none)
+        order = np.lexsort([-np.abs(often), way])
+        first = order[np.searchsorted(way, others)]
+        rises, last, some = often[first] > 0.0, n_left[others] == 1, ways.take(others)
+        for kept, more, less in ((0, least, most), (1, most, least)):
+            node = np.where(rises, more[others], less[others])
+            here = replace(some, node=np.where(last, node, some.node))
+            parts.append(here.further(np.arange(len(others)), 2 * word[first] + kept))
+        return Ways.together(parts)
 
     def _seen(self, features: Positions, counts: Array) -> Array:
         """What the model sees of features that have these counts, (E,)."""
-        n = len(features)
-        entries = (counts, features, np.arange(n + 1))
-        table = sp.csr_array(entries, shape=(n, self.vectoriser.n_features))
-        values = self.vectoriser.values(table)
-        seen = np.full(n, self.absent)
-        seen[np.diff(values.indptr) > 0] = values.data
+        seen, come = np.full(len(features), self.absent), counts != 0.0
+        seen[come] = self.vectoriser.weighed(counts[come], features[come])
         return seen
-
-    def _between(self, features: Positions) -> tuple[Positions, Positions]:
-        """Where sets of features begin and end."""
-        column = self.sets.column
-        return np.searchsorted(column, features), np.searchsorted(column, features + 1)
 
     def _too_many(self, features: DocumentFeatures) -> Reason:
         shared = features.shared[:3].tolist()
@@ -381,27 +232,6 @@ class TextTrees:
             f"several words of the document feed one feature ({names}, ...), and what "
             f"the model asks of them makes more than {MOST_CONJUNCTIONS:,} conjunctions"
         )
-
-    @cached_property
-    def _without(self) -> Truths:
-        """Which sets hold a feature that does not come."""
-        return _hold(self.sets, np.full(len(self.sets), self.absent))
-
-    @cached_property
-    def _n_never(self) -> Positions:
-        """How many sets of each leaf do not hold a feature that does not come."""
-        return np.bincount(self.leaf[~self._without], minlength=len(self.values))
-
-
-def _hold(sets: Sets, values: Array) -> Truths:
-    """Whether each set of numbers holds its own value."""
-    inside = (sets.low < values) & (values <= sets.high)
-    return np.asarray(inside | (sets.missing & np.isnan(values)))
-
-
-def _before(sizes: Positions) -> Positions:
-    """How many there are before each."""
-    return np.cumsum(sizes) - sizes
 
 
 def read_text_trees(model: Any, output: str, index: int | None) -> TextTrees | Reason:
@@ -428,7 +258,7 @@ def read_text_trees(model: Any, output: str, index: int | None) -> TextTrees | R
         return Reason(
             "a word that is absent is missing for some members and 0 for others"
         )
-    return TextTrees.of(vectoriser, trees, absent)
+    return TextTrees(vectoriser, trees.base, Tree.beside(trees.trees), absent)
 
 
 def _no_boxes(

@@ -101,18 +101,27 @@ class Vectoriser:
 
     def values(self, counts: Sparse) -> Sparse:
         """G of counts (n, V), in the precision of the vectoriser; no norm yet."""
-        own = np.dtype(self.counter.dtype)
-        given = own if own in (np.float32, np.float64) else np.dtype(np.float64)
-        result = sp.csr_array(counts, dtype=given, copy=True)
+        result = sp.csr_array(counts, dtype=self._dtype, copy=True)
         result.eliminate_zeros()
-        if self.binary:
-            result.data.fill(1.0)
-        if self.sublinear:
-            np.log(result.data, result.data)
-            result.data += given.type(1.0)
-        if self.idf is not None:
-            result.data *= self.idf[result.indices].astype(given)
+        result.data = self.weighed(result.data, result.indices)
         return result
+
+    def weighed(self, counts: Array, features: Positions) -> Array:
+        """G of counts of features (n,), none of which is 0."""
+        result = np.array(counts, self._dtype)
+        if self.binary:
+            result.fill(1.0)
+        if self.sublinear:
+            np.log(result, result)
+            result += self._dtype.type(1.0)
+        if self.idf is not None:
+            result *= self.idf[features].astype(self._dtype)
+        return result
+
+    @cached_property
+    def _dtype(self) -> np.dtype[Any]:
+        own = np.dtype(self.counter.dtype)
+        return own if own in (np.float32, np.float64) else np.dtype(np.float64)
 
     def name_of(self, feature: int) -> str:
         """The term that a feature counts; of hashed ones its number."""
@@ -268,10 +277,16 @@ class DocumentFeatures:
         """The features that several words feed, increasing."""
         return np.flatnonzero(np.bincount(self.feature, minlength=1) > 1)
 
-    def words_of(self, feature: int) -> tuple[Positions, Values]:
-        """The words that feed a feature, and how often each counts."""
-        start, end = np.searchsorted(self.feature, [feature, feature + 1])
-        return self.word[start:end], self.count[start:end]
+    def feeding(self, features: Positions) -> tuple[Positions, Positions, Values]:
+        """The words of features (n,): whose they are, they, and how often each counts.
+
+        gives (E,) each; the first does not decrease.
+        """
+        start = np.searchsorted(self.feature, features)
+        size = np.searchsorted(self.feature, features, side="right") - start
+        whose = np.repeat(np.arange(len(features)), size)
+        which = np.arange(len(whose)) + (start - np.cumsum(size) + size)[whose]
+        return whose, self.word[which], self.count[which]
 
     def counts(self, bits: Truths) -> Sparse:
         """The counts of features (n, V) where the words with these bits are kept."""

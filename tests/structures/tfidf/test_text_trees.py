@@ -205,6 +205,18 @@ def test_too_many_conjunctions_are_refused_and_named():
     assert "good" in result.reason
 
 
+def test_one_of_many_ways_to_write_a_word_is_that_not_all_are_deleted():
+    texts = [t.lower() for t in TEXTS]
+    y = np.array([("good" in t) + 3.0 * (t.count("bad") > 0) for t in texts])
+    model = make_pipeline(CountVectorizer(binary=True), DecisionTreeRegressor())
+    structure = read_text_model(model.fit(texts, y), "value", None)
+    text = "good Good gOod goOd gooD bad Bad bAd baD"
+    result = structure.at(Document.of(text, PatternWords()))
+    bits = masks(9)
+    assert_means(result, bits[:, :5].any(axis=1) + 3.0 * bits[:, 5:].any(axis=1), bits)
+    assert len(result.values) == 2
+
+
 def test_document_without_known_words_is_constant():
     model = make_pipeline(CountVectorizer(), DecisionTreeRegressor()).fit(TEXTS, LABELS)
     structure = read_text_model(model, "value", None)
