@@ -10,21 +10,16 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import (
+    BaggingClassifier,
     BaggingRegressor,
-    StackingClassifier,
-    StackingRegressor,
     VotingClassifier,
-    VotingRegressor,
 )
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.feature_selection import SelectorMixin
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import RANSACRegressor
-from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.multiclass import OneVsRestClassifier
-from sklearn.multioutput import MultiOutputRegressor
 from sklearn.naive_bayes import BernoulliNB, ComplementNB, MultinomialNB
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import Binarizer, Normalizer
@@ -49,7 +44,7 @@ from propopt.structures.readers.fitted_networks import (
     floats,
 )
 from propopt.structures.readers.pipelines import View
-from propopt.structures.readers.tree_models import SUMS, ModelSum, Part
+from propopt.structures.readers.tree_models import SUMS, ModelSum, Part, SumRule
 from propopt.structures.readers.tree_nodes import TreeOutput
 from propopt.structures.registry import exact_link, exact_network
 from propopt.structures.subsets.sets import (
@@ -362,64 +357,51 @@ class AddedTexts:
         return parts[0][1] if alone else AddedSets(parts, self.base)
 
 
-MemberRule: TypeAlias = Callable[[Any, TreeOutput], ModelSum | Reason]
-"""From a model and an output of it to outputs of its members, and their weights."""
-
-
 def members_of(model: Any, output: TreeOutput) -> ModelSum | Reason | None:
-    """What a model adds up; None where it has no members that are given what it is."""
+    """What a model adds up; None where it has no members that are given what it is.
+
+    Members of a pipeline are behind the same steps before. Bags give each member
+    columns of its own.
+    """
     if type(model) is Pipeline:
-        return _behind(model, output)
-    rule = _MEMBERS_RULES.get(type(model))
-    return None if rule is None else rule(model, output)
-
-
-def _behind(model: Pipeline, output: TreeOutput) -> ModelSum | Reason | None:
-    """The members of the last step, each behind the same steps before."""
-    result = members_of(model.steps[-1][1], output)
-    if not isinstance(result, ModelSum):
-        return result
-    parts = [
-        part._replace(model=Pipeline([*model.steps[:-1], ("member", part.model)]))
-        for part in result.parts
-    ]
-    return ModelSum(tuple(parts), result.base)
+        result = members_of(model.steps[-1][1], output)
+        if not isinstance(result, ModelSum):
+            return result
+        parts = [
+            part._replace(model=Pipeline([*model.steps[:-1], ("member", part.model)]))
+            for part in result.parts
+        ]
+        return ModelSum(tuple(parts), result.base)
+    if type(model) in (BaggingClassifier, BaggingRegressor):
+        return None
+    rule = {**SUMS, **_SUMS_OF_TEXTS}.get(type(model))
+    return None if rule is None else rule(model, output, _NO_TABLE)
 
 
 _NO_TABLE: Final = View.of_numbers(0, np.asarray)
 """Members are read by themselves, and not in what a table has for them."""
 
 
-def _summed(model: Any, output: TreeOutput) -> ModelSum | Reason:
-    return SUMS[type(model)](model, output, _NO_TABLE)
-
-
-def _one_against_rest(model: Any, output: TreeOutput) -> ModelSum | Reason:
+def _one_against_rest(model: Any, output: TreeOutput, view: View) -> ModelSum | Reason:
     """A model for each class; one for two."""
     if len(model.estimators_) == 1:
-        return _one(model.estimators_[0], output)
+        return ModelSum((Part(1.0, model.estimators_[0], output, view),))
     if output.name != "margin" or output.index is None:
         return Reason(
             f"{output.name!r} of one class against the rest is divided by a sum over "
             "classes; output='margin' is not"
         )
-    return _one(model.estimators_[output.index], TreeOutput("margin", 1))
+    own = model.estimators_[output.index]
+    return ModelSum((Part(1.0, own, TreeOutput("margin", 1), view),))
 
 
-def _one(model: Any, output: TreeOutput) -> ModelSum:
-    return ModelSum((Part(1.0, model, output, _NO_TABLE),))
-
-
-_MEMBERS_RULES: Final[Mapping[type, MemberRule]] = {
-    **dict.fromkeys((GridSearchCV, RandomizedSearchCV), _summed),
-    **dict.fromkeys((StackingClassifier, StackingRegressor), _summed),
-    **dict.fromkeys((VotingClassifier, VotingRegressor), _summed),
-    MultiOutputRegressor: _summed,
+_SUMS_OF_TEXTS: Final[Mapping[type, SumRule]] = {
     OneVsRestClassifier: _one_against_rest,
-    RANSACRegressor: lambda model, output: _one(model.estimator_, output),
-    TransformedTargetRegressor: _summed,
+    RANSACRegressor: lambda model, output, view: ModelSum(
+        (Part(1.0, model.estimator_, output, view),)
+    ),
 }
-"""Models by their class, never a subclass; bags give each member columns of its own."""
+"""Beside those that are read of tables; by their class, never a subclass."""
 
 
 # ---- Which outputs of which models are linear, and why others are not
