@@ -15,14 +15,13 @@ from sklearn.ensemble import (
     BaggingRegressor,
     VotingClassifier,
 )
-from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.feature_selection import SelectorMixin
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import RANSACRegressor
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import BernoulliNB, ComplementNB, MultinomialNB
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import Binarizer, Normalizer
+from sklearn.preprocessing import Binarizer
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR
 
 from propopt.base.arrays import Array, Positions, Sparse, Values
@@ -39,7 +38,6 @@ from propopt.structures.networks import (
     Score,
 )
 from propopt.structures.readers.fitted_networks import (
-    SKLEARN_TRANSFORMS,
     dense_floats,
     floats,
 )
@@ -57,6 +55,8 @@ from propopt.structures.tfidf.vectorisers import (
     DocumentFeatures,
     Vectoriser,
     document_features,
+    map_of,
+    takes_norm,
 )
 from propopt.tables.documents import Document
 
@@ -155,21 +155,6 @@ def before(step: Any, row: LinearRow) -> LinearRow | Reason:
     return replace(result, intercept=result.intercept + row.intercept)
 
 
-def takes_norm(step: Any) -> bool:
-    """Whether a step divides by a norm."""
-    tfidf = type(step) is TfidfTransformer and step.norm is not None
-    return tfidf or type(step) is Normalizer
-
-
-def map_of(step: Any) -> Network | None:
-    """The map of a fitted step without its norm; None where it is not known."""
-    if type(step) is TfidfTransformer and not step.sublinear_tf:
-        zeros = np.zeros(step.n_features_in_)
-        return Scaling(zeros, getattr(step, "idf_", zeros + 1.0), zeros)
-    read = SKLEARN_TRANSFORMS.get(type(step))
-    return None if read is None else read(step)
-
-
 def _scaled(network: Any, row: LinearRow, name: str) -> LinearRow | Reason:
     """(x − center) factor + offset > t, where x > (t − offset) / factor + center."""
     match network:
@@ -181,81 +166,6 @@ def _scaled(network: Any, row: LinearRow, name: str) -> LinearRow | Reason:
                 f"the columns of {name} are sums over words, which are compared with "
                 "a threshold"
             )
-
-
-# ---- Norms that are taken behind a choice of features, or behind other weights of them
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Normed:
-    """A vectoriser whose norm is the last of a model, and what of it is passed on."""
-
-    # its idf holds all weights before the norm, 0 of features that are left out
-    vectoriser: Vectoriser
-    columns: Positions  # (F,): the features that are passed on
-
-    def behind(self, step: Any) -> Normed | Reason:
-        """With a step whose place is before a norm.
-
-        An earlier norm is forgotten: the later one does not see what all features are
-        divided by.
-        """
-        if is_passthrough(step):
-            return self
-        if isinstance(step, SelectorMixin):
-            return self._chosen(step.get_support())
-        if type(step) is Normalizer and step.norm in ("l1", "l2"):
-            return self._with(norm=step.norm)
-        factors = _factors(map_of(step))
-        if factors is None:
-            return Reason(
-                f"a norm is taken behind {type(step).__name__}, which is not known to "
-                "weigh each feature by itself"
-            )
-        normed = type(step) is TfidfTransformer and step.norm is not None
-        norm = step.norm if normed else self.vectoriser.norm
-        return self._with(idf=self._weighed(factors), norm=norm)
-
-    def _chosen(self, support: Any) -> Normed:
-        kept = np.asarray(support, bool)
-        left = self._with(idf=self._weighed(kept.astype(float)))
-        return replace(left, columns=self.columns[kept])
-
-    def _with(self, **settings: Any) -> Normed:
-        return replace(self, vectoriser=replace(self.vectoriser, **settings))
-
-    def _weighed(self, factors: Values) -> Values:
-        idf = self.vectoriser.idf
-        own = np.ones(self.vectoriser.n_features) if idf is None else idf.copy()
-        own[self.columns] *= factors
-        return own
-
-
-def last_norm(vectoriser: Vectoriser) -> Normed | Reason:
-    """With all steps up to the last that takes a norm; whether the rest is linear."""
-    rest = vectoriser.rest
-    steps = [step for _, step in rest.steps] if type(rest) is Pipeline else [rest]
-    norms = [k for k, step in enumerate(steps) if takes_norm(step)]
-    n_before = norms[-1] + 1 if norms else 0
-    result = Normed(vectoriser, np.arange(vectoriser.n_features))
-    for step in steps[:n_before]:
-        then = result.behind(step)
-        if isinstance(then, Reason):
-            return then
-        result = then
-    behind = [(f"step {k}", step) for k, step in enumerate(steps[n_before:])]
-    after = Pipeline(behind) if len(behind) > 1 else behind[0][1]
-    return replace(result, vectoriser=replace(result.vectoriser, rest=after))
-
-
-def _factors(network: Network | None) -> Values | None:
-    """Of scalers that take 0 to 0."""
-    match network:
-        case Scaling(center, factor, offset) if (center * factor == offset).all():
-            return factor
-        case _:
-            return None
 
 
 # ---- The words of a document as blocks, by the features that they feed
@@ -630,26 +540,23 @@ def read_text_linear(
     if isinstance(vectoriser, Reason) or vectoriser.rest is None:
         return None
     try:
-        normed = last_norm(vectoriser)
-        if isinstance(normed, Reason):
-            return normed
-        row = linear_row(normed.vectoriser.rest, TreeOutput(output, index))
+        row = linear_row(vectoriser.rest, TreeOutput(output, index))
     except UNREADABLE as error:
         return Reason(unreadable(vectoriser.rest, error))
     if not isinstance(row, LinearRow):
         return row
-    return _at_features(normed, row)
+    return _at_features(vectoriser, row)
 
 
-def _at_features(normed: Normed, row: LinearRow) -> TextLinear | Reason:
+def _at_features(vectoriser: Vectoriser, row: LinearRow) -> TextLinear | Reason:
     """A row of what is passed on, by the features of the vectoriser."""
     finite = np.isfinite(row.coefficients).all() and np.isfinite(row.intercept)
-    if not finite or len(row.coefficients) != len(normed.columns):
+    if not finite or len(row.coefficients) != len(vectoriser.columns):
         return Reason("a weight of a feature is not finite, or there is none")
-    wide = row.placed(normed.columns, normed.vectoriser.n_features)
+    wide = row.placed(vectoriser.columns, vectoriser.n_features)
     if row.thresholds is None:
-        return TextLinear(normed.vectoriser, wide)
-    return _of_presence(normed.vectoriser, wide)
+        return TextLinear(vectoriser, wide)
+    return _of_presence(vectoriser, wide)
 
 
 def _of_presence(vectoriser: Vectoriser, row: LinearRow) -> TextLinear | Reason:
