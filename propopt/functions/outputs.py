@@ -36,8 +36,9 @@ from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.networks import Link, Network
 from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.readers.pipelines import View
+from propopt.structures.readers.tree_models import read_boxes
+from propopt.structures.readers.tree_nodes import TreeOutput
 from propopt.structures.registry import (
-    exact_boxes,
     exact_link,
     exact_network,
     exact_products,
@@ -567,7 +568,7 @@ class ReadTrees:
         if view is None:
             return None
         try:
-            return exact_boxes(self.model, self.output, self.index, view)
+            return read_boxes(self.model, self._wanted, view)
         except UNREADABLE as error:
             # libraries may keep trees in another way in versions to come
             warnings.warn(
@@ -597,11 +598,15 @@ class ReadTrees:
         if view is None:
             return Reason(f"{name_of(self.model)} can only be called")
         try:
-            return exact_products(self.model, self.output, self.index, view)
+            return exact_products(self.model, self._wanted, view)
         except UNREADABLE as error:
             return Reason(
                 f"{name_of(self.model)} cannot be read: {type(error).__name__}: {error}"
             )
+
+    @property
+    def _wanted(self) -> TreeOutput:
+        return TreeOutput(self.output, self.index)
 
     @property
     def _view(self) -> View | None:

@@ -274,9 +274,9 @@ def test_other_functions_have_no_boxes():
 
 def test_trees_are_read_once_and_only_when_asked_for(monkeypatch):
     reads = []
-    real = outputs.exact_boxes
+    real = outputs.read_boxes
     monkeypatch.setattr(
-        "propopt.functions.outputs.exact_boxes",
+        "propopt.functions.outputs.read_boxes",
         lambda *args: reads.append(args) or real(*args),
     )
     function = po.wrap(RandomForestRegressor(2).fit(X, Y))
@@ -316,9 +316,9 @@ def test_a_leaf_with_another_value_is_found():
 
 def test_the_margin_of_a_boosted_classifier_is_read_once(monkeypatch):
     model = GradientBoostingClassifier(n_estimators=3).fit(X, Y > 0)
-    read, own = [], outputs.exact_boxes
+    read, own = [], outputs.read_boxes
     monkeypatch.setattr(
-        outputs, "exact_boxes", lambda *args: read.append(args[1]) or own(*args)
+        outputs, "read_boxes", lambda *args: read.append(args[1].name) or own(*args)
     )
     result = po.lime.limits(model, X[:1], data=X)
     assert result.source == "exact"

@@ -8,7 +8,8 @@ import pandas as pd
 import propopt as po
 from propopt.structures.boxes.boxes import DOUBLE_TOLERANCE, SINGLE_TOLERANCE
 from propopt.structures.readers.pipelines import View
-from propopt.structures.registry import exact_boxes
+from propopt.structures.readers.tree_models import read_boxes
+from propopt.structures.readers.tree_nodes import TreeOutput
 
 
 N = 400
@@ -73,7 +74,7 @@ def boxes_of(model, output="value", index=None, data=X):
         view = View.of_schema(po.TableSchema.of(data))
     else:
         view = View.of_numbers(data.shape[1], lambda points: points)
-    return exact_boxes(model, output, index, view)
+    return read_boxes(model, TreeOutput(output, index), view)
 
 
 def agrees(boxes, truth, data=X, tolerance=EXACT) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,12 +18,13 @@ from propopt.structures.boosters import UNREADABLE, last_step, unreadable
 from propopt.structures.boxes.sets import Tree
 from propopt.structures.products.algebra import padded_paths
 from propopt.structures.readers.pipelines import View
-from propopt.structures.readers.tree_models import ModelSum
+from propopt.structures.readers.tree_models import ModelSum, read_trees
 from propopt.structures.readers.tree_nodes import TreeOutput
-from propopt.structures.registry import exact_products, exact_trees
+from propopt.structures.registry import exact_products
 from propopt.structures.subsets.conjunctions import Conjunctions
 from propopt.structures.tfidf.text_sums import (
     AddedTexts,
+    TextLinear,
     TextStructure,
     members_of,
     read_text_linear,
@@ -39,7 +40,7 @@ from propopt.tables.documents import Document
 # ---- Ways through trees of features, by which words of one document are kept
 
 
-MOST_CONJUNCTIONS: Final = 2**16
+MOST_CONJUNCTIONS: Final = 2**18
 """So many a document may have of which several words feed one feature."""
 
 _AT_ONCE: Final = 2**13
@@ -242,20 +243,15 @@ class TextTrees:
         )
 
 
-def read_text_trees(model: Any, output: str, index: int | None) -> TextTrees | Reason:
+def read_text_trees(vectoriser: Vectoriser, output: TreeOutput) -> TextTrees | Reason:
     """Trees, forests and boosting on counts, presence or tf-idf that has no norm."""
-    vectoriser = Vectoriser.of(model)
-    if isinstance(vectoriser, Reason):
-        return vectoriser
-    if vectoriser.rest is None:
-        return Reason("a vectoriser alone gives no number")
     view = View.of_numbers(vectoriser.n_features, sp.csr_array)
     try:
-        trees = exact_trees(vectoriser.rest, output, index, view)
+        trees = read_trees(vectoriser.rest, output, view)
     except UNREADABLE as error:
-        return Reason(unreadable(model, error))
+        return Reason(unreadable(vectoriser.rest, error))
     if trees is None:
-        return _no_boxes(vectoriser, output, index, view)
+        return _no_boxes(vectoriser.rest, output, view)
     if vectoriser.norm is not None:
         return Reason(
             f"trees ask for values that norm={vectoriser.norm!r} divides by a sum over "
@@ -269,15 +265,13 @@ def read_text_trees(model: Any, output: str, index: int | None) -> TextTrees | R
     return TextTrees(vectoriser, trees.base, Tree.beside(trees.trees), absent)
 
 
-def _no_boxes(
-    vectoriser: Vectoriser, output: str, index: int | None, view: View
-) -> Reason:
+def _no_boxes(rest: Any, output: TreeOutput, view: View) -> Reason:
     """Why the model behind a vectoriser is no sum of trees."""
     try:
-        result = exact_products(vectoriser.rest, output, index, view)
+        result = exact_products(rest, output, view)
     except UNREADABLE as error:
-        return Reason(unreadable(vectoriser.rest, error))
-    name = type(last_step(vectoriser.rest)).__name__
+        return Reason(unreadable(rest, error))
+    name = type(last_step(rest)).__name__
     if isinstance(result, Reason):
         return Reason(f"{name}: {result.reason}")
     return Reason(f"{name} is no sum of trees")
@@ -319,34 +313,30 @@ def _given(rest: Any) -> Any:
 # ---- Which fitted models of texts are read, by what they are made of
 
 
-TextReader: TypeAlias = Callable[[Any, str, int | None], TextStructure | Reason | None]
-"""From a fitted model, its output and a class or column to what it is made of.
-
-None of models that the reader knows nothing of.
-"""
-
-READERS: Final[tuple[TextReader, ...]] = (read_text_linear, read_text_trees)
-"""Tried in turn."""
-
-
 def read_text_model(
     model: Any, output: str, index: int | None
 ) -> TextStructure | Reason:
     """What a fitted model of texts is made of; the first reason if it is not read."""
+    wanted, vectoriser = TreeOutput(output, index), Vectoriser.of(model)
     reasons = []
-    for reader in READERS:
-        result = reader(model, output, index)
-        if isinstance(result, Reason):
-            reasons.append(result)
-        elif result is not None:
-            return result
-    added = _read_members(model, TreeOutput(output, index))
+    if isinstance(vectoriser, Reason):
+        reasons.append(vectoriser)
+    elif vectoriser.rest is None:
+        reasons.append(Reason("a vectoriser alone gives no number"))
+    else:
+        linear = read_text_linear(vectoriser, wanted)
+        if isinstance(linear, TextLinear):
+            return linear
+        trees = read_text_trees(vectoriser, wanted)
+        if isinstance(trees, TextTrees):
+            return trees
+        reasons += [trees] if linear is None else [linear, trees]
+    added = _read_members(model, wanted)
     if isinstance(added, AddedTexts):
         return added
     if added is not None:
         reasons.insert(-1, added)  # before that of what is tried last
-    unknown = Reason(f"{type(model).__name__} can only be called")
-    return reasons[0] if reasons else unknown
+    return reasons[0]
 
 
 def _read_members(model: Any, output: TreeOutput) -> AddedTexts | Reason | None:

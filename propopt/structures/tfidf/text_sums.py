@@ -533,14 +533,11 @@ class TextLinear:
 
 
 def read_text_linear(
-    model: Any, output: str, index: int | None
+    vectoriser: Vectoriser, output: TreeOutput
 ) -> TextLinear | Reason | None:
     """Linear outputs behind counts or tf-idf, with a norm or without."""
-    vectoriser = Vectoriser.of(model)
-    if isinstance(vectoriser, Reason) or vectoriser.rest is None:
-        return None
     try:
-        row = linear_row(vectoriser.rest, TreeOutput(output, index))
+        row = linear_row(vectoriser.rest, output)
     except UNREADABLE as error:
         return Reason(unreadable(vectoriser.rest, error))
     if not isinstance(row, LinearRow):
