@@ -262,6 +262,12 @@ def read_text_trees(vectoriser: Vectoriser, output: TreeOutput) -> TextTrees | R
         return Reason(
             "a word that is absent is missing for some members and 0 for others"
         )
+    signed = getattr(vectoriser.counter, "alternate_sign", False)
+    if np.isnan(absent) and signed and not vectoriser.binary:
+        return Reason(
+            "hashed words whose signs cancel are 0 to XGBoost, and absent ones are "
+            "missing; with alternate_sign=False it is exact"
+        )
     return TextTrees(vectoriser, trees.base, Tree.beside(trees.trees), absent)
 
 

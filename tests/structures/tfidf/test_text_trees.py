@@ -189,6 +189,14 @@ def test_reasons(vectoriser, model, output, reason):
     assert reason in result.reason
 
 
+def test_signs_that_cancel_are_no_missing_words_to_xgboost():
+    vectoriser = HashingVectorizer(n_features=3, norm=None, dtype=np.float32)
+    model = make_pipeline(vectoriser, BOOSTERS["xgboost"]()).fit(TEXTS, LABELS)
+    assert "signs cancel" in read_text_model(model, "value", None).reason
+    vectoriser.set_params(alternate_sign=False)
+    checked(model, "value", PLAIN, None, 2e-6)
+
+
 def test_too_many_conjunctions_are_refused_and_named():
     # of 24 ways to write three words, any must come: each is 1 − Π (1 − z)
     texts = [t.lower() for t in TEXTS]
