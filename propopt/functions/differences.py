@@ -34,11 +34,14 @@ FLAT = (
 
 
 def differences(
-    evaluate: Callable[[Points], Values], points: Points, step: float
+    evaluate: Callable[[Points], Values],
+    points: Points,
+    step: float,
+    moved: bool | NDArray[np.bool_] = True,
 ) -> Attributions:
-    """Central differences at checked points, flat or not; zero where one is missing."""
+    """Central differences by columns that are ``moved``; zero where one is missing."""
     gradients = np.zeros(points.size)
-    present = np.flatnonzero(~np.isnan(points))
+    present = np.flatnonzero(moved & ~np.isnan(points))
     for block in row_blocks(len(present), points.shape[1], copies=2):
         entries = present[block]
         gradients[entries] = slopes_of(evaluate, points, entries, step)

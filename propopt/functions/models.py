@@ -29,7 +29,6 @@ from propopt.functions.differences import (
     missing_effects,
     numeric_columns,
     refuse_missing,
-    slopes_of,
     step_for,
     warn_flat,
     warn_jumps,
@@ -66,6 +65,8 @@ from propopt.tables.schema import TableSchema
 
 Said = TypeVar("Said")
 
+
+CATEGORY_EFFECT = "of a category f(x) − Σ_c p_c f(x with c)"
 
 SHORTEST = 1e-9
 """Seconds, where the clock stood still."""
@@ -173,13 +174,52 @@ class CalledModel(Function):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DifferencedModel(CalledModel):
-    """A model that is differentiated by central differences."""
+class NumericalModel(CalledModel):
+    """A model that can only be called, so its gradient is by central differences.
+
+    One of a table with a schema is always given the DataFrames that this describes. Of
+    a categorical column the gradient is the effect of its category, in units of the
+    output,
+
+    f(x) − Σ_c p_c f(x with c),
+
+    with p_c the frequencies in the table that the schema was made of. For a model that
+    is linear in indicators this is Σ_c β_c (1[x = c] − p_c), whichever of them is left
+    out as reference. Of a number that is missing it is the effect of that, likewise
+    f(x) − Σ_v p_v f(x with v), with p_v the shares of the values that are not missing.
+    """
 
     step: float | None = None  # the relative step of the differences
     piecewise_constant: bool = False  # whether the model is known to be, as trees are
     # the sum of trees that the model may be
     trees: ReadTrees | None = field(default=None, kw_only=True)
+    table: TableSchema | None = field(default=None, kw_only=True)
+    # (D,): the values of each column in a table without a schema
+    atoms: tuple[Atoms | None, ...] | None = field(default=None, kw_only=True)
+
+    @property
+    def schema(self) -> TableSchema | None:
+        """The table that the function takes."""
+        return self.table
+
+    @property
+    def observed(self) -> tuple[Atoms | None, ...] | None:
+        """Those of the table that was given."""
+        return self.atoms if self.table is None else self.table.observed
+
+    @property
+    def gradient_method(self) -> str:
+        """The rule for numeric columns, its step, and the rule for categories."""
+        if self.table is None:
+            return describe_step(self._known_step)
+        rules = []
+        if not self.table.categorical.all():
+            rules.append(describe_step(self._known_step))
+        if self.table.categorical.any():
+            rules.append(CATEGORY_EFFECT)
+        if any(column.misses for column in self.table.columns):
+            rules.append(MISSING_EFFECT)
+        return "; ".join(rules)
 
     @property
     def boxes(self) -> Boxes | None:
@@ -242,7 +282,7 @@ class DifferencedModel(CalledModel):
         return step_for(self.trial.epsilon, self.quantity.model)
 
     def _try_near(
-        self, points: Points, moved: bool | NDArray[np.bool_], labels: Labels
+        self, points: Points, moved: NDArray[np.bool_], labels: Labels
     ) -> None:
         """Learn the precision of values where columns that are ``moved`` are moved.
 
@@ -268,6 +308,65 @@ class DifferencedModel(CalledModel):
             return  # which has been said
         elif not slopes.any():
             warnings.warn(FLAT, FlatFunctionWarning, stacklevel=2)
+
+    def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
+        names, observed = labels.of_columns(), self.observed
+        if observed is None:
+            refuse_missing(
+                points, self.missing_columns(points, names), self.quantity.model
+            )
+        moved = numeric_columns(self, points)
+
+        def read(changed: Points) -> Values:
+            return self._read(changed, names)
+
+        if (moved & ~np.isnan(points)).any():
+            self._try_near(points, moved, names)
+            self._look_for_jumps(points, labels)
+            slopes = differences(read, points, self._known_step, moved)
+            self._warn_if_flat(slopes)
+        else:
+            slopes = np.zeros(points.shape)
+        absent = np.isnan(points).any()
+        if moved.all() and not absent:
+            return slopes
+        values = self._value(points, labels)
+        if not moved.all():
+            slopes += self._effects(points, values, labels)
+        if absent and observed is not None:
+            slopes += missing_effects(read, points, values, observed)
+        return slopes
+
+    def _effects(self, points: Points, values: Values, labels: Labels) -> Attributions:
+        """f(x) − Σ_c p_c f(x with c) in categorical columns, zero in others."""
+        names = labels.of_columns()
+        effects = np.zeros(points.shape)
+        columns, codes, shares = self._alternatives
+        for block in row_blocks(len(points) * len(codes), points.shape[1]):
+            rows, which = np.divmod(np.arange(block.start, block.stop), len(codes))
+            # Σ_c p_c = 1, and the category that is there contributes nothing
+            differs = points[rows, columns[which]] != codes[which]
+            rows, which = rows[differs], which[differs]
+            if len(rows) == 0:
+                continue
+            changed = points[rows]
+            changed[np.arange(len(rows)), columns[which]] = codes[which]
+            less = shares[which] * (values[rows] - self._read(changed, names))
+            np.add.at(effects, (rows, columns[which]), less)
+        return effects
+
+    @cached_property
+    def _alternatives(self) -> tuple[NDArray[np.intp], Array, Array]:
+        """Columns, codes and frequencies of all categories that come, (M,) each."""
+        alternatives = [
+            (j, float(code), share)
+            for j, column in enumerate(self.table.columns if self.table else ())
+            if isinstance(column, Coded)
+            for code, share in enumerate(column.frequencies)
+            if share > 0
+        ]
+        columns, codes, shares = zip(*alternatives, strict=True)
+        return np.array(columns, np.intp), np.array(codes), np.array(shares)
 
 
 # ---- Fitted models and plain callables as functions under explanation
@@ -337,43 +436,6 @@ class ExactModel(Function):
             scores, pullback = self.network.linearized(points[rows])
             gradients[rows] = pullback(self.link.cotangents(scores))
         return gradients
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class NumericalModel(DifferencedModel):
-    """A model that can only be called, so its gradient is by central differences."""
-
-    # (D,): the values of each column in a table
-    atoms: tuple[Atoms | None, ...] | None = None
-
-    @property
-    def observed(self) -> tuple[Atoms | None, ...] | None:
-        """Those of the table that was given."""
-        return self.atoms
-
-    @property
-    def gradient_method(self) -> str:
-        """The rule of the differences and its step."""
-        return describe_step(self._known_step)
-
-    def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
-        names = labels.of_columns()
-        if self.atoms is None:
-            refuse_missing(
-                points, self.missing_columns(points, names), self.quantity.model
-            )
-        self._try_near(points, True, names)
-        self._look_for_jumps(points, labels)
-
-        def evaluate(changed: Points) -> Values:
-            return self._read(changed, names)
-
-        slopes = differences(evaluate, points, self._known_step)
-        self._warn_if_flat(slopes)
-        if self.atoms is None or not np.isnan(points).any():
-            return slopes
-        values = self._value(points, labels)
-        return slopes + missing_effects(evaluate, points, values, self.atoms)
 
 
 # ---- Derivatives without subtraction, from one evaluation at a complex point
@@ -480,112 +542,3 @@ class GivenGradient(CalledModel):
                 )
             parts.append(part)
         return np.concatenate(parts)
-
-
-# ---- Models of tables with categories: what they are given, and their gradients
-
-
-CATEGORY_EFFECT = "of a category f(x) − Σ_c p_c f(x with c)"
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class TabularModel(DifferencedModel):
-    """A model that is always given the DataFrames that its schema describes.
-
-    Of a numeric column the gradient is a central difference. Of a categorical column it
-    is the effect of its category, in units of the output,
-
-    f(x) − Σ_c p_c f(x with c),
-
-    with p_c the frequencies in the table that the schema was made of. For a model that
-    is linear in indicators this is Σ_c β_c (1[x = c] − p_c), whichever of them is left
-    out as reference. Of a number that is missing it is the effect of that, likewise
-    f(x) − Σ_v p_v f(x with v), with p_v the shares of the values that are not missing.
-    """
-
-    table: TableSchema = field(kw_only=True)
-
-    @property
-    def schema(self) -> TableSchema:
-        """The table that the function takes."""
-        return self.table
-
-    @property
-    def gradient_method(self) -> str:
-        """The rule for numeric columns, its step, and the rule for categories."""
-        rules = []
-        if not self.schema.categorical.all():
-            rules.append(describe_step(self._known_step))
-        if self.schema.categorical.any():
-            rules.append(CATEGORY_EFFECT)
-        if any(column.misses for column in self.schema.columns):
-            rules.append(MISSING_EFFECT)
-        return "; ".join(rules)
-
-    def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
-        slopes = self._slopes(points, labels)
-        absent = np.isnan(points).any()
-        if not (self.schema.categorical.any() or absent):
-            return slopes
-        values = self._value(points, labels)
-        if self.schema.categorical.any():
-            slopes += self._effects(points, values, labels)
-        if absent:
-            names = labels.of_columns()
-            slopes += missing_effects(
-                lambda changed: self._read(changed, names),
-                points,
-                values,
-                self.schema.observed,
-            )
-        return slopes
-
-    def _slopes(self, points: Points, labels: Labels) -> Attributions:
-        """Central differences of numbers, zero of categories and what is missing."""
-        names, moved = labels.of_columns(), ~self.schema.categorical
-        slopes = np.zeros(points.shape)
-        entries = np.flatnonzero(moved & ~np.isnan(points))
-        if len(entries) > 0:
-            self._try_near(points, moved, names)
-            self._look_for_jumps(points, labels)
-        for block in row_blocks(len(entries), points.shape[1], copies=2):
-            slopes.flat[entries[block]] = slopes_of(
-                lambda shifted: self._read(shifted, names),
-                points,
-                entries[block],
-                self._known_step,
-            )
-        if len(entries) > 0:
-            self._warn_if_flat(slopes)
-        return slopes
-
-    def _effects(self, points: Points, values: Values, labels: Labels) -> Attributions:
-        """f(x) − Σ_c p_c f(x with c) in categorical columns, zero in others."""
-        names = labels.of_columns()
-        effects = np.zeros(points.shape)
-        columns, codes, shares = self._alternatives
-        for block in row_blocks(len(points) * len(codes), points.shape[1]):
-            rows, which = np.divmod(np.arange(block.start, block.stop), len(codes))
-            # Σ_c p_c = 1, and the category that is there contributes nothing
-            differs = points[rows, columns[which]] != codes[which]
-            rows, which = rows[differs], which[differs]
-            if len(rows) == 0:
-                continue
-            changed = points[rows]
-            changed[np.arange(len(rows)), columns[which]] = codes[which]
-            less = shares[which] * (values[rows] - self._read(changed, names))
-            np.add.at(effects, (rows, columns[which]), less)
-        return effects
-
-    @cached_property
-    def _alternatives(self) -> tuple[NDArray[np.intp], Array, Array]:
-        """Columns, codes and frequencies of all categories that come, (M,) each."""
-        alternatives = [
-            (j, float(code), share)
-            for j, column in enumerate(self.schema.columns)
-            if isinstance(column, Coded)
-            for code, share in enumerate(column.frequencies)
-            if share > 0
-        ]
-        columns, codes, shares = zip(*alternatives, strict=True)
-        return np.array(columns, np.intp), np.array(codes), np.array(shares)

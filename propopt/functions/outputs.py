@@ -36,6 +36,7 @@ from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.networks import Link, Network
 from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.readers.pipelines import View
+from propopt.structures.readers.tree_nodes import TreeOutput
 from propopt.structures.registry import (
     exact_link,
     exact_network,
@@ -581,7 +582,7 @@ class ReadTrees:
         if view is None:
             return Reason(f"{name_of(self.model)} can only be called")
         try:
-            return exact_products(self.model, self.output, self.index, view)
+            return exact_products(self.model, self._wanted, view)
         except UNREADABLE as error:
             # libraries may keep trees in another way in versions to come
             reason = f"cannot be read: {type(error).__name__}: {error}"
@@ -591,6 +592,10 @@ class ReadTrees:
                 stacklevel=1,
             )
             return Reason(f"{name_of(self.model)} {reason}")
+
+    @property
+    def _wanted(self) -> TreeOutput:
+        return TreeOutput(self.output, self.index)
 
     @property
     def _view(self) -> View | None:

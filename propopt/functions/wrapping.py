@@ -21,11 +21,9 @@ from propopt.functions.images import ImageShape
 from propopt.functions.models import (
     CalledModel,
     ComplexStep,
-    DifferencedModel,
     ExactModel,
     GivenGradient,
     NumericalModel,
-    TabularModel,
 )
 from propopt.functions.outputs import (
     METHODS,
@@ -413,7 +411,6 @@ def _wrapped(
                 "and step='complex' out"
             )
         check_data(model, list(schema.header), label)
-        return _tabular(model, quantity, index, name, step, schema)
     if gradient is not None:
         return _given(gradient, step, _readout(model, quantity, index), name)
     if step == "complex":
@@ -423,13 +420,24 @@ def _wrapped(
                 f"{name_of(model)} is an estimator; leave it out"
             )
         return ComplexStep(name, Readout(model, as_given, "value", index), model, index)
-    exact = _exact(model, quantity, index, name) if step is None else None
-    if exact is not None:
-        return exact
+    if step is None and (schema is None or not schema.categorical.any()):
+        exact = _exact(model, quantity, index, name)
+        if exact is not None:
+            return replace(exact, table=schema)
     flat = is_piecewise_constant(model)
-    readout = _readout(model, quantity, index)
-    trees = ReadTrees(model, quantity, index)
-    return NumericalModel(name, readout, _step(step), flat, trees=trees)
+    if schema is None:
+        readout = _readout(model, quantity, index)
+    else:
+        method, said = call_of(model, quantity)
+        readout = Readout(method, schema.decode, said, index)
+    return NumericalModel(
+        name,
+        readout,
+        None if step is None else read_step(step),
+        flat,
+        trees=ReadTrees(model, quantity, index, schema),
+        table=schema,
+    )
 
 
 def _is_plain(data: Any) -> bool:
@@ -440,30 +448,6 @@ def _is_plain(data: Any) -> bool:
 def _refuse_schema(schema: TableSchema | None, why: str) -> None:
     if schema is not None:
         raise InvalidInput(f"data: {why}; leave the argument out")
-
-
-def _tabular(
-    model: Any,
-    output: str,
-    index: int | None,
-    name: Quantity,
-    step: Any,
-    schema: TableSchema,
-) -> Wrapped:
-    if step is None and not schema.categorical.any():
-        exact = _exact(model, output, index, name)
-        if exact is not None:
-            return replace(exact, table=schema)
-    method, quantity = call_of(model, output)
-    flat = is_piecewise_constant(model)
-    readout = Readout(method, schema.decode, quantity, index)
-    trees = ReadTrees(model, output, index, schema)
-    return TabularModel(name, readout, _step(step), flat, table=schema, trees=trees)
-
-
-def _step(step: Any) -> float | None:
-    """The step that is given; None is the best for the precision of the model."""
-    return None if step is None else read_step(step)
 
 
 def _refuse_gradient(gradient: object, name: str) -> None:
@@ -591,7 +575,7 @@ def wrapped_by_margin(
     if not hasattr(model, "predict_proba"):
         return function
     margin = wrap_told(model, target, "margin", *rest)
-    if isinstance(function, DifferencedModel) and isinstance(margin, DifferencedModel):
+    if isinstance(function, NumericalModel) and isinstance(margin, NumericalModel):
         read = None if function.trees is None else function.trees.margin
         return replace(margin, trees=read)  # it is not read again
     return margin

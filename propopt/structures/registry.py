@@ -15,7 +15,6 @@ from sklearn.pipeline import Pipeline
 
 from propopt.base.text import Reason
 from propopt.structures.boosters import is_passthrough, last_step
-from propopt.structures.boxes.boxes import TreeSum
 from propopt.structures.networks import Affine, Chain, Link, Network, Score
 from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.readers.fitted_networks import (
@@ -87,24 +86,13 @@ def _in_units_of_target(model: Any) -> Network | None:
     return Chain(network, Affine(np.array([[slope]]), np.array([intercept])))
 
 
-def exact_trees(
-    model: Any, output: str, index: int | None, view: View
-) -> TreeSum | None:
-    """The sum of trees that an output of a fitted model is; None if it is none."""
-    return read_trees(model, TreeOutput(output, index), view)
-
-
 def exact_products(
-    model: Any, output: str, index: int | None, view: View
+    model: Any, output: TreeOutput, view: View
 ) -> SumOfProducts | Reason:
     """An output of a fitted model as a sum of products of functions of columns.
 
     They are boxes where it is a sum of trees.
     """
-    return _products(model, TreeOutput(output, index), view)
-
-
-def _products(model: Any, output: TreeOutput, view: View) -> SumOfProducts | Reason:
     trees = read_trees(model, output, view)
     if trees is not None:
         return trees.boxes()
@@ -152,7 +140,7 @@ def _added(total: ModelSum | Reason, view: View) -> SumOfProducts | Reason:
         return total
     parts = [SumOfProducts.constant(total.base, view.n_columns)]
     for weight, model, output, seen in total.parts:
-        part = _products(model, output, seen)
+        part = exact_products(model, output, seen)
         if isinstance(part, Reason):
             return part
         parts.append(part.scaled(weight))

@@ -319,7 +319,9 @@ def test_the_margin_of_a_boosted_classifier_is_read_once(monkeypatch):
     model = GradientBoostingClassifier(n_estimators=3).fit(X, Y > 0)
     read, own = [], outputs.exact_products
     monkeypatch.setattr(
-        outputs, "exact_products", lambda *args: read.append(args[1]) or own(*args)
+        outputs,
+        "exact_products",
+        lambda *args: read.append(args[1].name) or own(*args),
     )
     result = po.lime.limits(model, X[:1], data=X)
     assert result.source == "exact"

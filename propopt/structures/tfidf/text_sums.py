@@ -10,24 +10,18 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import (
+    BaggingClassifier,
     BaggingRegressor,
-    StackingClassifier,
-    StackingRegressor,
     VotingClassifier,
-    VotingRegressor,
 )
-from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.feature_selection import SelectorMixin
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import RANSACRegressor
-from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.multiclass import OneVsRestClassifier
-from sklearn.multioutput import MultiOutputRegressor
 from sklearn.naive_bayes import BernoulliNB, ComplementNB, MultinomialNB
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import Binarizer, Normalizer
+from sklearn.preprocessing import Binarizer
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR
 
 from propopt.base.arrays import Array, Positions, Sparse, Values
@@ -44,12 +38,11 @@ from propopt.structures.networks import (
     Score,
 )
 from propopt.structures.readers.fitted_networks import (
-    SKLEARN_TRANSFORMS,
     dense_floats,
     floats,
 )
 from propopt.structures.readers.pipelines import View
-from propopt.structures.readers.tree_models import SUMS, ModelSum, Part
+from propopt.structures.readers.tree_models import SUMS, ModelSum, Part, SumRule
 from propopt.structures.readers.tree_nodes import TreeOutput
 from propopt.structures.registry import exact_link, exact_network
 from propopt.structures.subsets.sets import (
@@ -62,6 +55,8 @@ from propopt.structures.tfidf.vectorisers import (
     DocumentFeatures,
     Vectoriser,
     document_features,
+    map_of,
+    takes_norm,
 )
 from propopt.tables.documents import Document
 
@@ -160,21 +155,6 @@ def before(step: Any, row: LinearRow) -> LinearRow | Reason:
     return replace(result, intercept=result.intercept + row.intercept)
 
 
-def takes_norm(step: Any) -> bool:
-    """Whether a step divides by a norm."""
-    tfidf = type(step) is TfidfTransformer and step.norm is not None
-    return tfidf or type(step) is Normalizer
-
-
-def map_of(step: Any) -> Network | None:
-    """The map of a fitted step without its norm; None where it is not known."""
-    if type(step) is TfidfTransformer and not step.sublinear_tf:
-        zeros = np.zeros(step.n_features_in_)
-        return Scaling(zeros, getattr(step, "idf_", zeros + 1.0), zeros)
-    read = SKLEARN_TRANSFORMS.get(type(step))
-    return None if read is None else read(step)
-
-
 def _scaled(network: Any, row: LinearRow, name: str) -> LinearRow | Reason:
     """(x − center) factor + offset > t, where x > (t − offset) / factor + center."""
     match network:
@@ -186,81 +166,6 @@ def _scaled(network: Any, row: LinearRow, name: str) -> LinearRow | Reason:
                 f"the columns of {name} are sums over words, which are compared with "
                 "a threshold"
             )
-
-
-# ---- Norms that are taken behind a choice of features, or behind other weights of them
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Normed:
-    """A vectoriser whose norm is the last of a model, and what of it is passed on."""
-
-    # its idf holds all weights before the norm, 0 of features that are left out
-    vectoriser: Vectoriser
-    columns: Positions  # (F,): the features that are passed on
-
-    def behind(self, step: Any) -> Normed | Reason:
-        """With a step whose place is before a norm.
-
-        An earlier norm is forgotten: the later one does not see what all features are
-        divided by.
-        """
-        if is_passthrough(step):
-            return self
-        if isinstance(step, SelectorMixin):
-            return self._chosen(step.get_support())
-        if type(step) is Normalizer and step.norm in ("l1", "l2"):
-            return self._with(norm=step.norm)
-        factors = _factors(map_of(step))
-        if factors is None:
-            return Reason(
-                f"a norm is taken behind {type(step).__name__}, which is not known to "
-                "weigh each feature by itself"
-            )
-        normed = type(step) is TfidfTransformer and step.norm is not None
-        norm = step.norm if normed else self.vectoriser.norm
-        return self._with(idf=self._weighed(factors), norm=norm)
-
-    def _chosen(self, support: Any) -> Normed:
-        kept = np.asarray(support, bool)
-        left = self._with(idf=self._weighed(kept.astype(float)))
-        return replace(left, columns=self.columns[kept])
-
-    def _with(self, **settings: Any) -> Normed:
-        return replace(self, vectoriser=replace(self.vectoriser, **settings))
-
-    def _weighed(self, factors: Values) -> Values:
-        idf = self.vectoriser.idf
-        own = np.ones(self.vectoriser.n_features) if idf is None else idf.copy()
-        own[self.columns] *= factors
-        return own
-
-
-def last_norm(vectoriser: Vectoriser) -> Normed | Reason:
-    """With all steps up to the last that takes a norm; whether the rest is linear."""
-    rest = vectoriser.rest
-    steps = [step for _, step in rest.steps] if type(rest) is Pipeline else [rest]
-    norms = [k for k, step in enumerate(steps) if takes_norm(step)]
-    n_before = norms[-1] + 1 if norms else 0
-    result = Normed(vectoriser, np.arange(vectoriser.n_features))
-    for step in steps[:n_before]:
-        then = result.behind(step)
-        if isinstance(then, Reason):
-            return then
-        result = then
-    behind = [(f"step {k}", step) for k, step in enumerate(steps[n_before:])]
-    after = Pipeline(behind) if len(behind) > 1 else behind[0][1]
-    return replace(result, vectoriser=replace(result.vectoriser, rest=after))
-
-
-def _factors(network: Network | None) -> Values | None:
-    """Of scalers that take 0 to 0."""
-    match network:
-        case Scaling(center, factor, offset) if (center * factor == offset).all():
-            return factor
-        case _:
-            return None
 
 
 # ---- The words of a document as blocks, by the features that they feed
@@ -362,64 +267,51 @@ class AddedTexts:
         return parts[0][1] if alone else AddedSets(parts, self.base)
 
 
-MemberRule: TypeAlias = Callable[[Any, TreeOutput], ModelSum | Reason]
-"""From a model and an output of it to outputs of its members, and their weights."""
-
-
 def members_of(model: Any, output: TreeOutput) -> ModelSum | Reason | None:
-    """What a model adds up; None where it has no members that are given what it is."""
+    """What a model adds up; None where it has no members that are given what it is.
+
+    Members of a pipeline are behind the same steps before. Bags give each member
+    columns of its own.
+    """
     if type(model) is Pipeline:
-        return _behind(model, output)
-    rule = _MEMBERS_RULES.get(type(model))
-    return None if rule is None else rule(model, output)
-
-
-def _behind(model: Pipeline, output: TreeOutput) -> ModelSum | Reason | None:
-    """The members of the last step, each behind the same steps before."""
-    result = members_of(model.steps[-1][1], output)
-    if not isinstance(result, ModelSum):
-        return result
-    parts = [
-        part._replace(model=Pipeline([*model.steps[:-1], ("member", part.model)]))
-        for part in result.parts
-    ]
-    return ModelSum(tuple(parts), result.base)
+        result = members_of(model.steps[-1][1], output)
+        if not isinstance(result, ModelSum):
+            return result
+        parts = [
+            part._replace(model=Pipeline([*model.steps[:-1], ("member", part.model)]))
+            for part in result.parts
+        ]
+        return ModelSum(tuple(parts), result.base)
+    if type(model) in (BaggingClassifier, BaggingRegressor):
+        return None
+    rule = {**SUMS, **_SUMS_OF_TEXTS}.get(type(model))
+    return None if rule is None else rule(model, output, _NO_TABLE)
 
 
 _NO_TABLE: Final = View.of_numbers(0, np.asarray)
 """Members are read by themselves, and not in what a table has for them."""
 
 
-def _summed(model: Any, output: TreeOutput) -> ModelSum | Reason:
-    return SUMS[type(model)](model, output, _NO_TABLE)
-
-
-def _one_against_rest(model: Any, output: TreeOutput) -> ModelSum | Reason:
+def _one_against_rest(model: Any, output: TreeOutput, view: View) -> ModelSum | Reason:
     """A model for each class; one for two."""
     if len(model.estimators_) == 1:
-        return _one(model.estimators_[0], output)
+        return ModelSum((Part(1.0, model.estimators_[0], output, view),))
     if output.name != "margin" or output.index is None:
         return Reason(
             f"{output.name!r} of one class against the rest is divided by a sum over "
             "classes; output='margin' is not"
         )
-    return _one(model.estimators_[output.index], TreeOutput("margin", 1))
+    own = model.estimators_[output.index]
+    return ModelSum((Part(1.0, own, TreeOutput("margin", 1), view),))
 
 
-def _one(model: Any, output: TreeOutput) -> ModelSum:
-    return ModelSum((Part(1.0, model, output, _NO_TABLE),))
-
-
-_MEMBERS_RULES: Final[Mapping[type, MemberRule]] = {
-    **dict.fromkeys((GridSearchCV, RandomizedSearchCV), _summed),
-    **dict.fromkeys((StackingClassifier, StackingRegressor), _summed),
-    **dict.fromkeys((VotingClassifier, VotingRegressor), _summed),
-    MultiOutputRegressor: _summed,
+_SUMS_OF_TEXTS: Final[Mapping[type, SumRule]] = {
     OneVsRestClassifier: _one_against_rest,
-    RANSACRegressor: lambda model, output: _one(model.estimator_, output),
-    TransformedTargetRegressor: _summed,
+    RANSACRegressor: lambda model, output, view: ModelSum(
+        (Part(1.0, model.estimator_, output, view),)
+    ),
 }
-"""Models by their class, never a subclass; bags give each member columns of its own."""
+"""Beside those that are read of tables; by their class, never a subclass."""
 
 
 # ---- Which outputs of which models are linear, and why others are not
@@ -641,33 +533,27 @@ class TextLinear:
 
 
 def read_text_linear(
-    model: Any, output: str, index: int | None
+    vectoriser: Vectoriser, output: TreeOutput
 ) -> TextLinear | Reason | None:
     """Linear outputs behind counts or tf-idf, with a norm or without."""
-    vectoriser = Vectoriser.of(model)
-    if isinstance(vectoriser, Reason) or vectoriser.rest is None:
-        return None
     try:
-        normed = last_norm(vectoriser)
-        if isinstance(normed, Reason):
-            return normed
-        row = linear_row(normed.vectoriser.rest, TreeOutput(output, index))
+        row = linear_row(vectoriser.rest, output)
     except UNREADABLE as error:
         return Reason(unreadable(vectoriser.rest, error))
     if not isinstance(row, LinearRow):
         return row
-    return _at_features(normed, row)
+    return _at_features(vectoriser, row)
 
 
-def _at_features(normed: Normed, row: LinearRow) -> TextLinear | Reason:
+def _at_features(vectoriser: Vectoriser, row: LinearRow) -> TextLinear | Reason:
     """A row of what is passed on, by the features of the vectoriser."""
     finite = np.isfinite(row.coefficients).all() and np.isfinite(row.intercept)
-    if not finite or len(row.coefficients) != len(normed.columns):
+    if not finite or len(row.coefficients) != len(vectoriser.columns):
         return Reason("a weight of a feature is not finite, or there is none")
-    wide = row.placed(normed.columns, normed.vectoriser.n_features)
+    wide = row.placed(vectoriser.columns, vectoriser.n_features)
     if row.thresholds is None:
-        return TextLinear(normed.vectoriser, wide)
-    return _of_presence(normed.vectoriser, wide)
+        return TextLinear(vectoriser, wide)
+    return _of_presence(vectoriser, wide)
 
 
 def _of_presence(vectoriser: Vectoriser, row: LinearRow) -> TextLinear | Reason:

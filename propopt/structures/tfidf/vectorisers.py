@@ -19,12 +19,15 @@ from sklearn.feature_extraction.text import (
     TfidfTransformer,
     TfidfVectorizer,
 )
+from sklearn.feature_selection import SelectorMixin
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import Normalizer
 
 from propopt.base.arrays import Array, Positions, Sparse, Truths, Values
 from propopt.base.text import Reason
 from propopt.structures.boosters import first_step, is_passthrough, working_steps
+from propopt.structures.networks import Network, Scaling
+from propopt.structures.readers.fitted_networks import SKLEARN_TRANSFORMS
 from propopt.structures.subsets.sets import (
     all_sets,
     random_sets,
@@ -45,7 +48,8 @@ class Vectoriser:
     """From a text to V features: counts n_v, then g_v(n_v), then a norm.
 
     g_v(n) is n, or 1 where ``binary``; its logarithm plus 1 where ``sublinear``; times
-    idf_v; and 0 where n is 0.
+    idf_v; and 0 where n is 0. Steps behind it whose place is before the last norm are
+    its own: idf holds all weights before that, 0 of features that are left out.
     """
 
     counter: Any  # a fitted CountVectorizer, TfidfVectorizer or HashingVectorizer
@@ -54,7 +58,8 @@ class Vectoriser:
     # (V,): the inverse document frequencies; None where they are not used
     idf: Array | None
     norm: str | None  # what features are divided by at last
-    rest: Any  # the model behind; None where the vectoriser stands alone
+    chosen: Positions | None = None  # (F,): those that are passed on; None of all
+    rest: Any = None  # the model behind; None where the vectoriser stands alone
 
     @classmethod
     def of(cls, model: Any) -> Vectoriser | Reason:
@@ -66,7 +71,7 @@ class Vectoriser:
             name = type(steps[0]).__name__
             return Reason(f"{name}(input={steps[0].input!r}) reads files, not texts")
         first = _with_vocabulary(steps[0])
-        result = cls(first, bool(first.binary), False, None, None, None)
+        result = cls(first, bool(first.binary), False, None, None)
         if type(first) is TfidfVectorizer:
             result = _with_tfidf(result, first)
         elif type(first) is HashingVectorizer:
@@ -85,6 +90,11 @@ class Vectoriser:
             return int(self.counter.n_features)
         return len(self.counter.vocabulary_)
 
+    @property
+    def columns(self) -> Positions:
+        """The features that are passed on, (F,)."""
+        return np.arange(self.n_features) if self.chosen is None else self.chosen
+
     def counts(self, texts: Sequence[str]) -> Sparse:
         """How often each feature comes in texts, (n, V); hashed ones have signs.
 
@@ -101,18 +111,27 @@ class Vectoriser:
 
     def values(self, counts: Sparse) -> Sparse:
         """G of counts (n, V), in the precision of the vectoriser; no norm yet."""
-        own = np.dtype(self.counter.dtype)
-        given = own if own in (np.float32, np.float64) else np.dtype(np.float64)
-        result = sp.csr_array(counts, dtype=given, copy=True)
+        result = sp.csr_array(counts, dtype=self._dtype, copy=True)
         result.eliminate_zeros()
-        if self.binary:
-            result.data.fill(1.0)
-        if self.sublinear:
-            np.log(result.data, result.data)
-            result.data += given.type(1.0)
-        if self.idf is not None:
-            result.data *= self.idf[result.indices].astype(given)
+        result.data = self.weighed(result.data, result.indices)
         return result
+
+    def weighed(self, counts: Array, features: Positions) -> Array:
+        """G of counts of features (n,), none of which is 0."""
+        result = np.array(counts, self._dtype)
+        if self.binary:
+            result.fill(1.0)
+        if self.sublinear:
+            np.log(result, result)
+            result += self._dtype.type(1.0)
+        if self.idf is not None:
+            result *= self.idf[features].astype(self._dtype)
+        return result
+
+    @cached_property
+    def _dtype(self) -> np.dtype[Any]:
+        own = np.dtype(self.counter.dtype)
+        return own if own in (np.float32, np.float64) else np.dtype(np.float64)
 
     def name_of(self, feature: int) -> str:
         """The term that a feature counts; of hashed ones its number."""
@@ -158,31 +177,66 @@ def _with_tfidf(vectoriser: Vectoriser, tfidf: Any) -> Vectoriser:
     return replace(vectoriser, sublinear=sublinear, idf=idf, norm=tfidf.norm)
 
 
-def _with_steps(vectoriser: Vectoriser, behind: list[Any]) -> Vectoriser:
+def _with_steps(vectoriser: Vectoriser, behind: list[Any]) -> Vectoriser | Reason:
     """With what of the steps behind is still the vectoriser's, and the rest."""
-    kinds = [type(step) for step in behind[:2]]
     counted = (
         type(vectoriser.counter) is not TfidfVectorizer and vectoriser.norm is None
     )
-    if counted and kinds[:1] == [TfidfTransformer]:
-        vectoriser, behind, kinds = (
-            _with_tfidf(vectoriser, behind[0]),
-            behind[1:],
-            kinds[1:],
-        )
-    if (
-        vectoriser.norm is None
-        and kinds[:1] == [Normalizer]
-        and behind[0].norm != "max"
-    ):
-        vectoriser, behind = replace(vectoriser, norm=behind[0].norm), behind[1:]
-    return replace(vectoriser, rest=_joined(behind))
+    if counted and behind and type(behind[0]) is TfidfTransformer:
+        vectoriser, behind = _with_tfidf(vectoriser, behind[0]), behind[1:]
+    norms = [k for k, step in enumerate(behind) if takes_norm(step)]
+    n_before = norms[-1] + 1 if norms else 0
+    for step in behind[:n_before]:
+        result = _before_norm(vectoriser, step)
+        if isinstance(result, Reason):
+            return result
+        vectoriser = result
+    steps = [(f"step {k}", step) for k, step in enumerate(behind[n_before:])]
+    rest = Pipeline(steps) if len(steps) > 1 else dict(steps).get("step 0")
+    return replace(vectoriser, rest=rest)
 
 
-def _joined(steps: list[Any]) -> Any:
-    if len(steps) > 1:
-        return Pipeline([(f"step {k}", step) for k, step in enumerate(steps)])
-    return steps[0] if steps else None
+def takes_norm(step: Any) -> bool:
+    """Whether a step divides by a norm."""
+    tfidf = type(step) is TfidfTransformer and step.norm is not None
+    return tfidf or type(step) is Normalizer
+
+
+def map_of(step: Any) -> Network | None:
+    """The map of a fitted step without its norm; None where it is not known."""
+    if type(step) is TfidfTransformer and not step.sublinear_tf:
+        zeros = np.zeros(step.n_features_in_)
+        return Scaling(zeros, getattr(step, "idf_", zeros + 1.0), zeros)
+    read = SKLEARN_TRANSFORMS.get(type(step))
+    return None if read is None else read(step)
+
+
+def _before_norm(vectoriser: Vectoriser, step: Any) -> Vectoriser | Reason:
+    """With a step whose place is before a norm, or that takes it.
+
+    An earlier norm is forgotten: the later one does not see what all features are
+    divided by.
+    """
+    columns, norm = vectoriser.columns, vectoriser.norm
+    own = vectoriser.idf
+    idf = np.ones(vectoriser.n_features) if own is None else own.copy()
+    if isinstance(step, SelectorMixin):
+        kept = np.asarray(step.get_support(), bool)
+        idf[columns[~kept]] = 0.0
+        return replace(vectoriser, idf=idf, chosen=columns[kept])
+    if type(step) is Normalizer and step.norm in ("l1", "l2"):
+        return replace(vectoriser, norm=step.norm)
+    match map_of(step):
+        # scalers that take 0 to 0
+        case Scaling(center, factor, offset) if (center * factor == offset).all():
+            idf[columns] *= factor
+        case _:
+            return Reason(
+                f"a norm is taken behind {type(step).__name__}, which is not known to "
+                "weigh each feature by itself"
+            )
+    norm = step.norm if takes_norm(step) else norm
+    return replace(vectoriser, idf=idf, norm=norm)
 
 
 def _no_vectoriser(model: Any, steps: list[Any]) -> str:
@@ -268,10 +322,16 @@ class DocumentFeatures:
         """The features that several words feed, increasing."""
         return np.flatnonzero(np.bincount(self.feature, minlength=1) > 1)
 
-    def words_of(self, feature: int) -> tuple[Positions, Values]:
-        """The words that feed a feature, and how often each counts."""
-        start, end = np.searchsorted(self.feature, [feature, feature + 1])
-        return self.word[start:end], self.count[start:end]
+    def feeding(self, features: Positions) -> tuple[Positions, Positions, Values]:
+        """The words of features (n,): whose they are, they, and how often each counts.
+
+        gives (E,) each; the first does not decrease.
+        """
+        start = np.searchsorted(self.feature, features)
+        size = np.searchsorted(self.feature, features, side="right") - start
+        whose = np.repeat(np.arange(len(features)), size)
+        which = np.arange(len(whose)) + (start - np.cumsum(size) + size)[whose]
+        return whose, self.word[which], self.count[which]
 
     def counts(self, bits: Truths) -> Sparse:
         """The counts of features (n, V) where the words with these bits are kept."""

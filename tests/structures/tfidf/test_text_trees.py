@@ -189,6 +189,14 @@ def test_reasons(vectoriser, model, output, reason):
     assert reason in result.reason
 
 
+def test_signs_that_cancel_are_no_missing_words_to_xgboost():
+    vectoriser = HashingVectorizer(n_features=3, norm=None, dtype=np.float32)
+    model = make_pipeline(vectoriser, BOOSTERS["xgboost"]()).fit(TEXTS, LABELS)
+    assert "signs cancel" in read_text_model(model, "value", None).reason
+    vectoriser.set_params(alternate_sign=False)
+    checked(model, "value", PLAIN, None, 2e-6)
+
+
 def test_too_many_conjunctions_are_refused_and_named():
     # of 24 ways to write three words, any must come: each is 1 − Π (1 − z)
     texts = [t.lower() for t in TEXTS]
@@ -203,6 +211,18 @@ def test_too_many_conjunctions_are_refused_and_named():
     assert isinstance(result, Reason)
     assert "several words" in result.reason
     assert "good" in result.reason
+
+
+def test_one_of_many_ways_to_write_a_word_is_that_not_all_are_deleted():
+    texts = [t.lower() for t in TEXTS]
+    y = np.array([("good" in t) + 3.0 * (t.count("bad") > 0) for t in texts])
+    model = make_pipeline(CountVectorizer(binary=True), DecisionTreeRegressor())
+    structure = read_text_model(model.fit(texts, y), "value", None)
+    text = "good Good gOod goOd gooD bad Bad bAd baD"
+    result = structure.at(Document.of(text, PatternWords()))
+    bits = masks(9)
+    assert_means(result, bits[:, :5].any(axis=1) + 3.0 * bits[:, 5:].any(axis=1), bits)
+    assert len(result.values) == 2
 
 
 def test_document_without_known_words_is_constant():

@@ -88,9 +88,11 @@ def test_words_that_share_a_feature():
     document = Document.of("Food, food: a good food!", PatternWords())
     result = document_features(vectoriser, document)
     food = vectoriser.counter.vocabulary_["food"]
-    words, counts = result.words_of(food)
-    assert [document.words[j] for j in words] == ["Food", "food"]
-    np.testing.assert_array_equal(counts, [1, 2])
+    whose, words, counts = result.feeding(np.array([food, 0, food]))
+    assert vectoriser.name_of(0) not in document.text
+    assert [document.words[j] for j in words] == 2 * ["Food", "food"]
+    np.testing.assert_array_equal(whose, [0, 0, 2, 2])
+    np.testing.assert_array_equal(counts, [1, 2, 1, 2])
     np.testing.assert_array_equal(result.shared, [food])
     assert {*document.words} - {document.words[j] for j in result.word} == {"a"}
     assert vectoriser.name_of(food) == "food"
