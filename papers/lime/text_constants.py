@@ -7,7 +7,7 @@ from typing import NamedTuple, final
 
 from propopt.base.arrays import Array, Values
 from propopt.lime.text.text_reading import TextLaw, TextMoments
-from propopt.lime.text.word_patterns import exchangeable_matrix
+from propopt.lime.text.text_runs import exchangeable_matrix
 
 
 class Sigmas(NamedTuple):

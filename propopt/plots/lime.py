@@ -706,7 +706,7 @@ def lime_word_path(
     draw_curves(
         axes,
         {j: own_words[j] for j in shown},
-        path.bandwidths,
+        path.widths,
         path.coefficients,
         path.sign_changes,
         path.standard_errors,

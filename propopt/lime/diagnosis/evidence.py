@@ -22,7 +22,7 @@ from propopt.lime.fidelity import additive_variance
 from propopt.lime.laws.binned_columns import BinnedColumn
 from propopt.lime.laws.lime_law import LimeLaw, draws_at, without_glime
 from propopt.lime.lime_subject import LimeSubject
-from propopt.lime.single_runs import FiniteFit, RunScatter, SingleRun
+from propopt.lime.single_runs import FiniteFit, RunScatter, SingleRun, expected
 from propopt.lime.surrogates import CommonDraws, evaluated
 from propopt.tables.frames import Labels
 
@@ -123,8 +123,9 @@ class Evidence:
     def finite(self) -> FiniteFit:
         """The mean of runs."""
         own = self.explanation
-        values = own.values if own.first_row else None
-        return FiniteFit(own.limits, values, self.n_samples, own.ridge)
+        return expected(
+            own.limits, own.values, self.n_samples, own.ridge, own.first_row
+        )
 
     def cell_sd(self, rows: Positions) -> Values:
         """The standard deviation of f in the cell of each of some rows."""

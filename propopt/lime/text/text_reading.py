@@ -162,7 +162,7 @@ class TextMoments:
     def bits(self) -> ExchangeableBits:
         """The same as moments of bits under the weighted law."""
         logs = self.law.log_weights(self.n_words) - np.log(self.n_words)
-        return ExchangeableBits.of_sizes(logs[None])
+        return ExchangeableBits(logs[None])
 
     @property
     def mean_weight(self) -> float:

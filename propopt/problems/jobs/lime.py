@@ -596,7 +596,7 @@ def path_frame(
         head = ("document", "bandwidth", "word")
         paths = ((name, result.path(name, widths)) for name in names)
         return pd.concat(
-            _long(head, [name], path.bandwidths, result.row(name).words, path)
+            _long(head, [name], path.widths, result.row(name).words, path)
             for name, path in paths
         )
     subject, N = result.subject, len(result.values)

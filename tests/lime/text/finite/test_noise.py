@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from text_lime_runs import runs, tree
 
-from propopt.lime.single_runs import ranking_chances
+from propopt.lime.single_runs import ranking_chances, required_samples
 from propopt.lime.text.text_reading import TextLaw, WordRegression
 from propopt.lime.text.text_runs import WordDraws, single_text_run
 from propopt.structures.subsets.conjunctions import Conjunctions, Enumerated
@@ -95,7 +95,7 @@ def test_deviations_of_runs_of_few_samples(case):
 def test_needed_samples_reach_the_precision():
     law = TextLaw(0.25)
     few = single_text_run(tree(29), law, None, 5000)
-    n = int(few.samples_for(0.005).max())
+    n = int(required_samples(5000, few.standard_deviations, 0.005).max())
     run = single_text_run(tree(29), law, None, n)
     assert run.standard_deviations.max() == pytest.approx(0.005, rel=0.02)
 
