@@ -31,7 +31,7 @@ from propopt.base.declared import left, stored
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.text import Quantity, printable
 from propopt.lime.diagnosis.diagnosis import LimeDiagnosis, as_row
-from propopt.lime.diagnosis.evidence import Evidence, told_by
+from propopt.lime.diagnosis.evidence import RowsEvidence, told_by
 from propopt.lime.diagnosis.rules import LIME_RULES
 from propopt.lime.expectations import Limits
 from propopt.lime.laws.lime_law import LimeLaw
@@ -755,7 +755,7 @@ class LimeExplanation(
         subject, n = self.asked("diagnose"), self._samples(n_samples)
         if rows is not None:
             return self.of_rows(rows).diagnose(n, progress=progress)
-        evidence = Evidence(self, subject, n)
+        evidence = RowsEvidence(self, subject, n)
         with evidence.announced(progress):
             told = told_by(LIME_RULES, lambda rule: rule.findings(evidence), progress)
         return LimeDiagnosis.of_told(told, self.shape, self.labels, n, self.source)
