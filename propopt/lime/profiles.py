@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, final
+from typing import final
 
 import numpy as np
-import pandas as pd
 
 from propopt.base.arrays import Array, Points, Positions, Values
 from propopt.base.errors import InvalidInput
@@ -179,17 +178,6 @@ class RowProfile:
     own: Positions  # (D,): the bin of the row
     mean: float  # E_Q f
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row for each column and bin."""
-        rows: list[list[Any]] = [
-            [feature, word, float(value), b == own]
-            for feature, words, values, own in zip(
-                self.features, self.bins, self.means, self.own, strict=True
-            )
-            for b, (word, value) in enumerate(zip(words, values, strict=True))
-        ]
-        return pd.DataFrame(rows, columns=["feature", "bin", "mean", "own"])
-
 
 def profile_means(
     limits: Callable[[Points], Limits], law: LimeLaw, points: Points, j: int
@@ -225,18 +213,6 @@ class RowCells:
     bins: tuple[tuple[str, ...], tuple[str, ...]]  # their bins, in words
     coefficients: Array  # (B_1, B_2, 2): of the first column and of the second
     own: tuple[int, int]  # the cell of the row
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row for each cell."""
-        first, second = self.features
-        rows = [
-            [one, other, *self.coefficients[a, b].tolist(), (a, b) == self.own]
-            for a, one in enumerate(self.bins[0])
-            for b, other in enumerate(self.bins[1])
-        ]
-        names = [f"bin of {first}", f"bin of {second}"]
-        slopes = [f"coefficient of {first}", f"coefficient of {second}"]
-        return pd.DataFrame(rows, columns=[*names, *slopes, "own"])
 
 
 def cell_coefficients(

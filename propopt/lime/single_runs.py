@@ -420,18 +420,12 @@ def ranking_chances(
     for beta, mean, covariance in zip(
         coefficients, run.coefficients, run.covariance[:, 1:, 1:], strict=True
     ):
+        # Rᵀ R is the covariance, whatever directions do not scatter
+        squares, directions = np.linalg.eigh(covariance)
+        root = (directions * np.sqrt(np.maximum(squares, 0.0))).T
         n_told = min(top, int(np.count_nonzero(beta)))
-        told = np.sort(_largest(beta[None], n_told))
-        named = np.sort(_largest(mean + normal @ _root(covariance), n_told), axis=1)
-        chances.append((named == told).all(axis=1).mean())
+        sizes = np.abs(np.vstack([beta, mean + normal @ root]))
+        largest = np.argsort(-sizes, axis=1, kind="stable")[:, :n_told]
+        largest.sort(axis=1)
+        chances.append((largest[1:] == largest[0]).all(axis=1).mean())
     return np.array(chances)
-
-
-def _root(covariance: Array) -> Array:
-    """R with Rᵀ R the covariance, whatever directions do not scatter."""
-    squares, directions = np.linalg.eigh(covariance)
-    return np.asarray((directions * np.sqrt(np.maximum(squares, 0.0))).T)
-
-
-def _largest(coefficients: Array, n: int) -> Positions:
-    return np.argsort(-np.abs(coefficients), axis=1, kind="stable")[:, :n]

@@ -244,28 +244,14 @@ class LimeDiagnosis(
         }
         return pd.DataFrame({**cells, **named})[columns]
 
-    def in_full(self) -> str:
-        """The text of ``repr``, with each rule's note and each number that was near."""
-        return self._text(in_full=True)
-
     def __repr__(self) -> str:
         """Each rule that found something with its worst, then the others: lines."""
-        return self._text(in_full=False)
-
-    def _text(self, *, in_full: bool) -> str:
         lines = [f"LimeDiagnosis({printable(self._title())})"]
         for rule, result in _by_rule(self.findings).items():
             lines.append(printable(f"- {rule}: {self._head(result)}"))
             lines += _wrapped(f"{result[0].sentence}.")
             lines += _wrapped(f"What would do: {result[0].remedy}.")
-        if in_full:
-            for rule, notes in _by_rule(self.notes).items():
-                lines.append(printable(f"- note, {rule}: {self._head(notes)}"))
-                lines += _wrapped(f"{notes[0].sentence}.")
-            near = self._near()
-            lines += [printable(f"- {rule}: {sentence}") for rule, sentence in near]
-        else:
-            lines += [printable(f"- {line}") for line in self._other_rules()]
+        lines += [printable(f"- {line}") for line in self._other_rules()]
         return "\n".join(lines)
 
     def card(self) -> Card:

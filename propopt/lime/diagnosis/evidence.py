@@ -64,12 +64,6 @@ class ExplainedRows(Protocol):
     def values(self) -> Values: ...
 
     @property
-    def at_row(self) -> Values: ...
-
-    @property
-    def local_gap(self) -> Values: ...
-
-    @property
     def r2(self) -> Values: ...
 
     @property
@@ -95,7 +89,7 @@ class Evidence(ABC):
 
     noun: ClassVar[str]  # what has coefficients
     wider: ClassVar[str]  # what would do where few samples count
-    unsure: ClassVar[str]  # what it means that a coefficient drowns in noise
+    noisy: ClassVar[str]  # what is so many deviations of a run, and what that means
     least_ratio: ClassVar[float] = 0.0  # of contrast and noise
     n_samples: int  # of one run
 
@@ -103,6 +97,11 @@ class Evidence(ABC):
     @abstractmethod
     def beta(self) -> Attributions:
         """Coefficients (N, D)."""
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """Of columns, or words, (D,)."""
 
     @property
     @abstractmethod
@@ -128,10 +127,6 @@ class Evidence(ABC):
     def contrast(self) -> Array:
         """How far coefficients are from those of what does nothing, (N, D)."""
         return np.abs(self.beta)
-
-    @abstractmethod
-    def told_apart(self, n: int, j: int) -> str:
-        """That contrast, before its number of standard deviations."""
 
     @cached_property
     def largest(self) -> Array:
@@ -159,23 +154,25 @@ class RowsEvidence(Evidence):
     wider: ClassVar[str] = (
         "a wider kernel, or exact limits, or GLIME's samples of the neighbourhood"
     )
-    unsure: ClassVar[str] = "its sign depends on the seed"
+    noisy: ClassVar[str] = (
+        "the coefficient {beta:.3g} is {deviations}: its sign depends on the seed"
+    )
 
     explanation: ExplainedRows  # A LimeExplanation
     subject: LimeSubject  # its model and its law
     n_samples: int
 
-    @property
+    @cached_property
     def law(self) -> LimeLaw:
         """The law of the samples."""
         return self.subject.law
 
-    @property
+    @cached_property
     def points(self) -> Points:
         """The rows, encoded."""
         return self.subject.points
 
-    @property
+    @cached_property
     def beta(self) -> Attributions:
         """Coefficients (N, D)."""
         return self.explanation.limits.coefficients
@@ -189,10 +186,6 @@ class RowsEvidence(Evidence):
     def is_exact(self) -> bool:
         """Whether coefficients have no error but rounding."""
         return self.explanation.standard_errors is None
-
-    def told_apart(self, n: int, j: int) -> str:
-        """The coefficient."""
-        return f"the coefficient {self.beta[n, j]:.3g} is"
 
     @cached_property
     def run(self) -> SingleRun:
@@ -471,15 +464,17 @@ class Rule(Generic[Looked]):
             result |= self._table(checked.also)
         stakes = np.broadcast_to(self._table(checked.stakes), numbers.shape)
         shares = np.clip(stakes, 0, 1)
-        for n, j in np.argwhere(result).tolist():
+        places = np.argwhere(result).tolist()
+        said = _said(checked.sentence, places), _said(checked.remedy, places)
+        for (n, j), sentence, remedy in zip(places, *said, strict=True):
             yield LimeFinding(
                 rule=self.name,
                 row=n if self.per_row else None,
                 column=j if self.per_column else None,
                 number=float(numbers[n, j]),
                 threshold=self.threshold,
-                sentence=_said(checked.sentence, n, j),
-                remedy=_said(checked.remedy, n, j),
+                sentence=sentence,
+                remedy=remedy,
                 severity=float(self.least + (self.weight - self.least) * shares[n, j]),
             )
         if not result.any():
@@ -532,9 +527,11 @@ class Rule(Generic[Looked]):
         )
 
 
-def _said(sentence: Sentence, n: int, j: int) -> str:
-    """What is said of a row and a column."""
-    return sentence if isinstance(sentence, str) else sentence(n, j)
+def _said(sentence: Sentence, places: Sequence[Sequence[int]]) -> list[str]:
+    """What is said of each row and column."""
+    if isinstance(sentence, str):
+        return [sentence] * len(places)
+    return [sentence(n, j) for n, j in places]
 
 
 def rule(

@@ -16,7 +16,7 @@ from scipy.spatial import cKDTree
 
 from propopt.base.arrays import Array, Points, Truths, Values
 from propopt.base.errors import Refused
-from propopt.base.text import Reason, in_percent
+from propopt.base.text import Reason
 from propopt.lime.diagnosis.evidence import (
     Evidence,
     Gauged,
@@ -68,7 +68,7 @@ def alignment(case: RowsEvidence) -> Gauged | Reason:
         return (
             f"with the other columns in the bins of the row the coefficient is "
             f"{own[n, j]:.4g}, not {case.beta[n, j]:.4g}: "
-            f"{in_percent(outside[n, j])} of it comes from where other columns are "
+            f"{100.0 * outside[n, j]:.1f} % of it comes from where other columns are "
             "elsewhere, and in the cell of the row f has a standard deviation of "
             f"{sd[n]:.2g}"
         )
@@ -229,7 +229,7 @@ def ridge_collapse(case: RowsEvidence) -> Gauged | Reason:
         n = worst[j]
         return (
             f"the ridge of {case.explanation.ridge:g} leaves "
-            f"{in_percent(left[n, j])} of the coefficient: the mean of runs of "
+            f"{100.0 * left[n, j]:.1f} % of the coefficient: the mean of runs of "
             f"{case.n_samples:,} samples is {means[n, j]:.4g}, the limit "
             f"{case.beta[n, j]:.4g}"
         )
@@ -290,7 +290,7 @@ def near_edges(case: RowsEvidence) -> Gauged:
 
     def sentence(n: int, j: int) -> str:
         return (
-            f"the value is {in_percent(distance[n, j])} of a bin from the edge "
+            f"the value is {100.0 * distance[n, j]:.1f} % of a bin from the edge "
             f"{edge[n, j]:.6g}; beyond it the coefficient is {case.about}"
             f"{adjacent[n, j]:.4g}, not {case.beta[n, j]:.4g}"
         )
@@ -476,9 +476,9 @@ def low_r2(case: RowsEvidence) -> Gauged:
 
     def sentence(n: int, _: int) -> str:
         return (
-            f"the surrogate has {in_percent(r2[n])} of the variance of f; "
-            f"interactions of columns have {in_percent(interactions[n])}, and the rest "
-            "is within bins"
+            f"the surrogate has {100.0 * r2[n]:.1f} % of the variance of f; "
+            f"interactions of columns have {100.0 * interactions[n]:.1f} %, and the "
+            "rest is within bins"
         )
 
     # what bins leave out of a sum of functions of one column misleads nobody
@@ -488,10 +488,9 @@ def low_r2(case: RowsEvidence) -> Gauged:
 @rule("low fidelity: local gap", above=0.5, weight=0.7, per="row")
 def local_gap(case: RowsEvidence) -> Gauged:
     """Its number is |f − Σ β| at the row in deviations of f."""
-    gap, own = case.explanation.local_gap, case.explanation
-    at_row = own.at_row
-    sd = np.sqrt(own.runs.variance)
-    ratio = np.divide(np.abs(gap), sd, out=np.zeros(len(gap)), where=sd > 0.0)
+    own, at_row = case.explanation, case.explanation.limits.at_row
+    gap, sd = np.abs(own.values - at_row), np.sqrt(own.runs.variance)
+    ratio = np.divide(gap, sd, out=np.zeros(len(gap)), where=sd > 0.0)
 
     def sentence(n: int, _: int) -> str:
         return (
@@ -649,19 +648,26 @@ MOST_NAMED: Final = 3
 def noisy_coefficient(case: Evidence) -> Gauged:
     """Its number is |β_j|, or what tells a word, over the deviation of a run."""
     sd, contrast = case.run.standard_deviations, case.contrast
+    names, is_exact = case.names, case.is_exact
     ratio = np.full(sd.shape, np.nan)
     np.divide(contrast, sd, out=ratio, where=(sd > 0.0) & case.depends)
 
     def sentence(n: int, j: int) -> str:
-        return (
-            f"{case.told_apart(n, j)} {ratio[n, j]:.2g} standard deviations of a run "
-            f"of {case.n_samples:,} samples (sd {sd[n, j]:.2g}): {case.unsure}"
+        deviations = (
+            f"{ratio[n, j]:.2g} standard deviations of a run of {case.n_samples:,} "
+            f"samples (sd {sd[n, j]:.2g})"
+        )
+        return case.noisy.format(
+            name=names[j],
+            beta=case.beta[n, j],
+            contrast=contrast[n, j],
+            deviations=deviations,
         )
 
     def remedy(n: int, j: int) -> str:
         own = max(ratio[n, j], case.least_ratio)
         needed = case.n_samples * (2.0 / own) ** 2 if own > 0.0 else np.inf
-        if not case.is_exact:
+        if not is_exact:
             return f"{needed:.2g} samples put it at two standard deviations"
         return (
             "the exact coefficient has no noise; a run needs "
@@ -713,7 +719,7 @@ def non_local_weights(case: RowsEvidence) -> Gauged | Reason:
         f"{100.0 * number:.2f} % of the samples count with the kernel width "
         f"{case.law.kernel_width:.4g}: the explanation is of the whole table, and "
         "a row enters by its bins alone; interactions have "
-        f"{in_percent(most)} of the variance of f, or less"
+        f"{100.0 * most:.1f} % of the variance of f, or less"
     )
     remedy = "a narrower kernel, see the path of coefficients over widths"
     # coefficients of a sum of functions of one column are the same at all widths

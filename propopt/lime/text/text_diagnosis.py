@@ -107,7 +107,10 @@ class TextEvidence(Evidence):
 
     noun: ClassVar[str] = "word"
     wider: ClassVar[str] = "a wider kernel, more samples, or the limits themselves"
-    unsure: ClassVar[str] = "a run does not tell it from words that do nothing"
+    noisy: ClassVar[str] = (
+        "{name!r} is {contrast:.2g} from the median of all words, {deviations}: a run "
+        "does not tell it from words that do nothing"
+    )
     least_ratio: ClassVar[float] = 1e-9  # the median is nothing from itself
 
     limits: ExplainedDocument  # β, with f at the document
@@ -119,16 +122,16 @@ class TextEvidence(Evidence):
     n_samples: int
 
     @property
-    def words(self) -> tuple[str, ...]:
+    def names(self) -> tuple[str, ...]:
         """The d words."""
         return self.limits.words
 
     @property
     def n_words(self) -> int:
         """The number of words, d."""
-        return len(self.words)
+        return len(self.names)
 
-    @property
+    @cached_property
     def beta(self) -> Array:
         """Coefficients (1, d)."""
         return self.limits.coefficients[None]
@@ -151,15 +154,10 @@ class TextEvidence(Evidence):
             used = np.isin(np.arange(self.n_words), used_words(self.function))
         return (used if self.seen is None else used & self.seen.known)[None]
 
-    @property
+    @cached_property
     def contrast(self) -> Array:
         """How far words are from the median of all, (1, d)."""
         return np.abs(self.beta - np.median(self.beta))
-
-    def told_apart(self, n: int, j: int) -> str:
-        """The word, and that contrast."""
-        contrast = self.contrast[n, j]
-        return f"{self.words[j]!r} is {contrast:.2g} from the median of all words,"
 
     @cached_property
     def moments(self) -> TextMoments:
@@ -211,7 +209,7 @@ class TextEvidence(Evidence):
 
     def named(self, indices: Positions, most: int = 3) -> str:
         """Some words, quoted, and how many more there are."""
-        shown = ", ".join(repr(self.words[j]) for j in indices[:most].tolist())
+        shown = ", ".join(repr(self.names[j]) for j in indices[:most].tolist())
         more = len(indices) - most
         return f"{shown} and {more} more" if more > 0 else shown
 
@@ -240,7 +238,7 @@ def turning_word(case: TextEvidence) -> Gauged | Reason:
     def sentence(_: int, j: int) -> str:
         root = case.law.bandwidth * 2.0 ** distance[j]
         return (
-            f"the coefficient of {case.words[j]!r}, {case.beta[0, j]:.3g} at the "
+            f"the coefficient of {case.names[j]!r}, {case.beta[0, j]:.3g} at the "
             f"bandwidth {case.law.bandwidth:.3g}, is zero at {root:.3g} (kernel width "
             f"{100.0 * root:.3g}) and changes its sign there"
         )
@@ -336,7 +334,7 @@ def ridge_of_texts(case: TextEvidence) -> Gauged:
         return (
             f"the ridge of {PACKAGE_RIDGE:g} is {number:.2g} of the least that the "
             f"samples tell: the mean of runs of {case.n_samples:,} gives "
-            f"{case.words[top]!r} {mean:.3g}, the limit is {case.beta[0, top]:.3g}"
+            f"{case.names[top]!r} {mean:.3g}, the limit is {case.beta[0, top]:.3g}"
         )
 
     return Gauged(number, 1.0, sentence, case.wider)
@@ -355,7 +353,7 @@ def words_left_out(case: TextEvidence) -> Gauged | Reason:
 
     def sentence(_: int, j: int) -> str:
         return (
-            f"where {N_KEPT} words are kept, as by default, {case.words[j]!r} has "
+            f"where {N_KEPT} words are kept, as by default, {case.names[j]!r} has "
             f"{fitted[j]:.3g} in the mean of runs, and "
             f"{whole[j]:.3g} beside all {case.n_words}: it stands for "
             "words that are left out"
@@ -382,7 +380,7 @@ def shared_feature(case: TextEvidence) -> Gauged | Reason:
     def sentence(_: int, j: int) -> str:
         others = np.flatnonzero((groups == groups[j]) & (np.arange(len(groups)) != j))
         return (
-            f"{case.words[j]!r} and {case.named(others)} are one feature of the model, "
+            f"{case.names[j]!r} and {case.named(others)} are one feature of the model, "
             f"{seen.beside[j]!r}, and are deleted one by one: the coefficient "
             f"{beta[j]:.3g} is what it adds beside the others, not what the "
             "feature does"
@@ -428,7 +426,7 @@ def ignored_words(case: TextEvidence) -> Gauged:
 
     def sentence(_: int, j: int) -> str:
         return (
-            f"the model ignores {case.words[j]!r}; its coefficient "
+            f"the model ignores {case.names[j]!r}; its coefficient "
             f"{case.beta[0, j]:.3g} is that of all {count} such words, and comes of "
             "what other words do together"
         )
@@ -501,5 +499,5 @@ def _placed(
     item: LimeFinding | QuietRule, n: int, case: TextEvidence, place: dict[str, int]
 ) -> LimeFinding | QuietRule:
     """An item about one document, at its place among all documents and words."""
-    column = None if item.column is None else place[case.words[item.column]]
+    column = None if item.column is None else place[case.names[item.column]]
     return replace(item, row=n, column=column)
