@@ -249,9 +249,7 @@ def single_run(
     n_samples: int,
     ridge: float = 1.0,
     first_row: bool = True,
-    kept: Truths | None = None,
     *,
-    widths: Values | None = None,  # shape (n,)
     n_draws: int = RUN_DRAWS,
     rng: np.random.Generator | None = None,
     common: CommonDraws | None = None,
@@ -261,13 +259,13 @@ def single_run(
     Cov b = (n − 1) A⁻¹ Cov(π r Z) A⁻¹ (the sandwich), r = f − b_0 − bᵀz; the row does
     not scatter. E π² h = C(ν/√2) E h under the law of the width ν/√2, which is drawn.
     """
-    fit = expected(limits, values, n_samples, ridge, first_row, kept)
+    fit = expected(limits, values, n_samples, ridge, first_row)
     generator = np.random.default_rng(0) if rng is None else rng
     n_columns = points.shape[1]
     uniforms = stratified_uniforms(
         1, read_count(n_draws, "n_draws"), n_columns, generator
     )
-    of_squares = law.squared_widths(law.widths(points, widths))
+    of_squares = law.squared_widths(law.widths(points))
     second = np.empty((len(points), n_columns + 1, n_columns + 1))
     shared = np.zeros(len(points), bool)
     if common is not None:

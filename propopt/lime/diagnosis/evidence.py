@@ -31,8 +31,11 @@ from propopt.functions.cost import cost_of
 from propopt.lime.expectations import Limits
 from propopt.lime.fidelity import additive_variance
 from propopt.lime.laws.binned_columns import BinnedColumn
+from propopt.lime.laws.gaussian_law import GaussianLaw
 from propopt.lime.laws.lime_law import LimeLaw, draws_at, without_glime
+from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.lime.lime_subject import LimeSubject
+from propopt.lime.profiles import with_bins
 from propopt.lime.single_runs import FiniteFit, RunScatter, SingleRun, expected
 from propopt.lime.surrogates import CommonDraws, evaluated
 from propopt.tables.frames import Labels
@@ -329,20 +332,28 @@ class RowsEvidence(Evidence):
             result[n, j] = limits.coefficients[np.arange(len(n)), j]
         return result
 
-    def rebinned(self, law: LimeLaw, rows: Positions, j: int) -> Values:
-        """β_j of some rows under a law with another column j; NaN where refused.
+    def rebinned(self, rows: Positions, j: int, n_bins: int) -> Values:
+        """β_j of some rows with other bins in column j; NaN where there are none.
 
         The derivatives of E_Q f by the means of factors of column j do not depend on
         the law of column j, so that exact coefficients are sums over these factors.
         """
-        points = self.points[rows]
+        points, column = self.points[rows], None
+        law: Any = self.law
+        if n_bins >= 2 and isinstance(law, TabularLaw | GaussianLaw):
+            known = self.subject.has_table
+            table = self.subject.reference[:, j] if known else None
+            column = with_bins(law.columns[j], n_bins, table)
+        if column is None:
+            return np.full(len(rows), np.nan)
         if self.subject.exact is None:
+            columns = (*law.columns[:j], column, *law.columns[j + 1 :])
+            other = replace(self.quick, law=replace(law, columns=columns))
             try:
-                limits = replace(self.quick, law=law).limits(points)
+                return np.asarray(other.limits(points).coefficients[:, j])
             except Refused:
                 return np.full(len(rows), np.nan)
-            return np.asarray(limits.coefficients[:, j])
-        tilt = law.columns[j].tilt(points[:, j], law.widths(points))
+        tilt = column.tilt(points[:, j], law.widths(points))
         result = np.zeros(len(rows))
         for numbers, factors in self.subject.exact.function.of_column(j):
             one, zero = tilt.given(tilt.pieces.expect(factors))

@@ -7,9 +7,8 @@ gives that column a coefficient, though nothing changes near the row.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -29,14 +28,12 @@ from propopt.lime.fidelity import share_outside, split_by_columns
 from propopt.lime.laws.binned_columns import BinnedColumn, binned_columns
 from propopt.lime.laws.gaussian_law import FEW_BEYOND, GaussianLaw, NormalColumn
 from propopt.lime.laws.lime_law import GlimeLaw, LimeLaw, without_glime
-from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.lime.paths import signs_around
 from propopt.lime.profiles import (
     data_ends,
     inner_edges,
     nearest_edges,
     own_widths,
-    with_bins,
 )
 from propopt.lime.single_runs import first_row_shift, ranking_chances
 from propopt.results.certain import plural
@@ -177,9 +174,8 @@ def _with_other_bins(case: RowsEvidence, wanted: Truths) -> Callable[[int, int],
     @cache
     def coefficients(j: int, count: int) -> Values:
         values, rows = np.full(len(wanted), np.nan), np.flatnonzero(few[:, j])
-        law = rebinned(case, j, count) if len(rows) > 0 else None
-        if law is not None:
-            values[rows] = case.rebinned(law, rows, j)
+        if len(rows) > 0:
+            values[rows] = case.rebinned(rows, j, count)
         return values
 
     def told(n: int, j: int) -> str:
@@ -192,19 +188,6 @@ def _with_other_bins(case: RowsEvidence, wanted: Truths) -> Callable[[int, int],
         return f"; it is {' and '.join(known)}" if known else ""
 
     return told
-
-
-def rebinned(case: RowsEvidence, j: int, n_bins: int) -> LimeLaw | None:
-    """The law with another number of bins in column j; None if there are none."""
-    law = case.law
-    if n_bins < 2 or not isinstance(law, TabularLaw | GaussianLaw):
-        return None
-    table = case.subject.reference[:, j] if case.subject.has_table else None
-    column = with_bins(law.columns[j], n_bins, table)
-    if column is None:
-        return None
-    columns: tuple[Any, ...] = (*law.columns[:j], column, *law.columns[j + 1 :])
-    return replace(law, columns=columns)
 
 
 # ---- Weight collapse: ridge and the row itself decide what a run says

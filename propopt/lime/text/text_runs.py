@@ -211,9 +211,7 @@ def single_text_run(
     n_samples: int,
     ridge: float = 1.0,
     first_row: bool = True,
-    kept: Truths | None = None,
     *,
-    leverage: bool = True,
     draws: WordDraws | None = None,
     n_draws: int = RUN_DRAWS,
     rng: np.random.Generator | None = None,
@@ -223,17 +221,15 @@ def single_text_run(
     The sandwich of :func:`~propopt.lime.single_runs.single_run`, with effective weights
     and, in r², the scatter of the fit itself, so that it is right for few samples too.
     """
-    fit = expected_run(
-        function, law, value, n_samples, ridge, first_row, kept, leverage=leverage
-    )
     d = function.n_words
+    fit = expected_run(function, law, value, n_samples, ridge, first_row)
     label = f"covariances of {d + 1} coefficients"
     require_memory(6 * 8 * (d + 1) ** 2, label, "explain a shorter text")
     assert isinstance(fit.bits, ExchangeableBits)
     # of sizes under π², and E π²
     logs = fit.bits.log_sizes[0] + np.log(d)
     log_squares = logsumexp(2.0 * logs) - np.log(d)
-    used = used_words(function, kept)
+    used = used_words(function)
     if draws is None and len(used) <= _MOST_USED:
         second = _summed(fit, function, used, 2.0 * logs - np.log(d) - log_squares)
     else:
@@ -246,25 +242,18 @@ def single_text_run(
             bits, f = draws.bits[None, some].astype(float), draws.values[None, some]
             second += second_moments(fit, _ONE, bits, f, shares[None, some])[0]
     run = run_of(fit, second[None], np.array([log_squares]))
-    if leverage and kept is None:
-        whole, penalty = _whole_run(logs, n_samples, ridge, first_row)
-        counts = fit.n_drawn / d * np.exp(2.0 * (logs - whole.log_weight[0]))
-        run.covariance[0] += _scatter_of_fit(whole, penalty, counts, run.covariance[0])
+    whole, penalty = _whole_run(logs, n_samples, ridge, first_row)
+    counts = fit.n_drawn / d * np.exp(2.0 * (logs - whole.log_weight[0]))
+    run.covariance[0] += _scatter_of_fit(whole, penalty, counts, run.covariance[0])
     return run
 
 
-def used_words(function: SetFunction, kept: Truths | None = None) -> Positions:
-    """The words that f, or the fit to those kept (d,), tells apart, (u,).
-
-    All where that is not known.
-    """
-    told = np.ones(function.n_words, bool)
-    if isinstance(function, Conjunctions):
-        indices = np.concatenate([function.present.ravel(), function.absent.ravel()])
-        told = np.isin(np.arange(function.n_words), indices)
-        if kept is not None:
-            told |= kept
-    return np.flatnonzero(told)
+def used_words(function: SetFunction) -> Positions:
+    """The words that f tells apart, (u,): all where that is not known."""
+    if not isinstance(function, Conjunctions):
+        return np.arange(function.n_words)
+    told = np.union1d(function.present, function.absent)
+    return told[told >= 0]  # −1 is none
 
 
 def _summed(
