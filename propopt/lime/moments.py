@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import final
 
 import numpy as np
-from scipy.special import logsumexp, softmax
 
 from propopt.base.arrays import Array, Attributions, Positions, Truths, Values
 
@@ -42,12 +41,15 @@ class ExchangeableBits:
     @cached_property
     def log_weight(self) -> Values:
         """Log E π, (n,)."""
-        return np.asarray(logsumexp(self.log_sizes, axis=1))
+        most = self.log_sizes.max(axis=1)
+        total = np.exp(self.log_sizes - most[:, None]).sum(axis=1)
+        return np.asarray(most + np.log(total))
 
     @cached_property
     def _shares(self) -> Array:
         """The probabilities of sizes, (n, d + 1)."""
-        return np.asarray(softmax(self.log_sizes, axis=1))
+        weights = np.exp(self.log_sizes - self.log_sizes.max(axis=1, keepdims=True))
+        return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
     @cached_property
     def _lost(self) -> Values:
