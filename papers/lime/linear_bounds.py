@@ -12,11 +12,11 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike
 
+from papers.lime.gaussian_theory import Gains, Geometry, gains_at, rows_of_law
 from papers.lime.linear_limits import linear_limits
 from propopt.base.arrays import Array, Values
 from propopt.base.checks import read_array, read_positive
 from propopt.base.errors import InvalidInput
-from propopt.lime.gaussian_theory import Gains, Geometry, gains_at, rows_of_law
 from propopt.lime.laws.lime_law import GlimeLaw, LimeLaw
 
 

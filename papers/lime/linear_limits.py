@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from papers.lime.gaussian_theory import Gains, Geometry, gains_at, rows_of_law
 from propopt.base.arrays import Array, Attributions, Values
 from propopt.base.checks import read_array, read_count
 from propopt.base.errors import InvalidInput
 from propopt.lime.expectations import Limits
-from propopt.lime.gaussian_theory import Gains, Geometry, gains_at, rows_of_law
 from propopt.lime.laws.lime_law import LimeLaw, Tilt
 from propopt.structures.products.families import Powers
 

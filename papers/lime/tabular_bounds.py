@@ -1,6 +1,6 @@
 """The papers' bounds, mended where they are wrong; none tells how many samples to take.
 
-What to take is in :meth:`~propopt.lime.single_runs.SingleRun.samples_for`.
+What to take is in :func:`~propopt.lime.single_runs.required_samples`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ def tabular_theorem_samples(
     the first term, which otherwise would change with the units of f; the second term is
     always the larger one then. For ten columns
     and the package's width it asks for 3e20 samples where some hundreds do: it is here
-    to be looked at. :meth:`SingleRun.samples_for` says what a precision takes.
+    to be looked at. :func:`~propopt.lime.single_runs.required_samples` says what a
+    precision takes.
 
     Parameters
     ----------

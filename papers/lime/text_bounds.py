@@ -1,6 +1,6 @@
 """What is proved of the number of samples: vacuous, and here to be looked at.
 
-What to take is in :meth:`~propopt.lime.single_runs.SingleRun.samples_for`.
+What to take is in :func:`~propopt.lime.single_runs.required_samples`.
 """
 
 from __future__ import annotations

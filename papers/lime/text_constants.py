@@ -10,7 +10,7 @@ import numpy as np
 from propopt.base.arrays import Array, Values
 from propopt.lime.moments import ExchangeableBits
 from propopt.lime.text.text_reading import TextLaw
-from propopt.lime.text.word_patterns import exchangeable_matrix
+from propopt.lime.text.text_runs import exchangeable_matrix
 
 
 class Sigmas(NamedTuple):

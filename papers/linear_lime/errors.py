@@ -12,13 +12,13 @@ from papers.engine.findings import Claim, Invariant
 from papers.engine.studies import Study, draw_charts
 from papers.lime import functions
 from papers.lime.charts import Histogram
+from papers.lime.gaussian_theory import gains
 from papers.lime.lines import DrawnLine, Lines
 from papers.lime.statements import equals
 from papers.linear_lime.gains import distances_study, signs_study
 from papers.linear_lime.normals import normal_law
 from propopt.base.arrays import Array, Values
 from propopt.lime.expectations import ExactLimits
-from propopt.lime.gaussian_theory import gains
 
 
 _CLAIMED: Final = 4 * 20**2 * np.exp(-2 * 200 * 0.2**2)

@@ -11,13 +11,13 @@ from papers.engine.findings import Claim, Invariant
 from papers.engine.studies import Study
 from papers.lime import functions
 from papers.lime.charts import RUNS, THEORY
+from papers.lime.gaussian_theory import critical_bandwidths, gains
 from papers.lime.lines import DrawnLine, Lines
 from papers.lime.statements import equals
 from papers.linear_lime.normals import ON, normal_law, normal_row
 from propopt.base.arrays import Array
 from propopt.lime import GaussianLaw, TabularLaw
 from propopt.lime.expectations import ExactLimits
-from propopt.lime.gaussian_theory import critical_bandwidths, gains
 
 
 _WIDTHS = np.geomspace(0.1, 20.0, 150)

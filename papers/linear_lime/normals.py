@@ -13,13 +13,13 @@ from papers.engine.findings import Claim, Invariant
 from papers.engine.studies import Study, draw_charts
 from papers.lime import functions
 from papers.lime.charts import Histogram
+from papers.lime.gaussian_theory import critical_bandwidths
 from papers.lime.runs import Runs, RunSettings, run_lime
 from papers.lime.statements import BAND, equals, formula_as_printed
 from papers.lime.studies import study_of_runs
 from papers.linear_lime.formulas import printed_linear_limit
 from propopt.base.arrays import Values
 from propopt.lime import GaussianLaw
-from propopt.lime.gaussian_theory import critical_bandwidths
 from propopt.tables.frames import Labels
 
 

@@ -12,12 +12,12 @@ from scipy.stats import norm
 from papers.engine.findings import Claim, Invariant
 from papers.engine.studies import Study
 from papers.lime.charts import RUNS, THEORY
+from papers.lime.gaussian_theory import gains
 from papers.lime.lines import DrawnLine, Lines
 from papers.lime.statements import FORMULA, equals
 from papers.tabular_lime.formulas import printed_smooth_step
 from propopt.base.arrays import Array, Values
 from propopt.lime import GaussianLaw
-from propopt.lime.gaussian_theory import gains
 
 
 _MEAN, _SCALE, _WIDTH = 0.5, 1.3, 0.8

@@ -24,7 +24,7 @@ from papers.text_lime.linear import (
 from papers.text_lime.runs import expected_words, limit_of
 from papers.text_lime.trees import tree
 from propopt.base.arrays import Values
-from propopt.lime.text.text_package import package_run
+from propopt.lime.package_runs import package_run
 from propopt.lime.text.text_reading import TextLaw
 from propopt.structures.subsets.sets import SetFunction
 from propopt.tables.documents import PatternWords
@@ -82,7 +82,7 @@ def _explained(values_of: Callable[[list[str]], Values], seed: int) -> Values:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the package's own source
         run = package_run(
-            values_of, document.text, document.words, _SETTINGS.n_samples, width, seed
+            values_of, document.text, document.n_words, _SETTINGS.n_samples, width, seed
         )
     return np.array([run.intercept, *run.coefficients])
 

@@ -27,10 +27,13 @@ from propopt.lime.explanation import LimeExplanation
 from propopt.lime.laws.gaussian_law import GaussianLaw
 from propopt.lime.laws.lime_law import GlimeLaw, LimeLaw
 from propopt.lime.laws.tabular_law import SmoothLaw, TabularLaw
-from propopt.lime.package_runs import PackageComparison, compare_with_package
+from propopt.lime.package_runs import (
+    PackageComparison,
+    compare_text_with_package,
+    compare_with_package,
+)
 from propopt.lime.text.explaining_texts import text_limits
 from propopt.lime.text.text_explanation import TextLimeExplanation
-from propopt.lime.text.text_package import compare_text_with_package
 from propopt.lime.text.text_reading import TextLaw
 
 

@@ -31,9 +31,9 @@ from propopt.base.errors import InvalidInput, Refused
 from propopt.base.text import Quantity, printable
 from propopt.lime.diagnosis.diagnosis import LimeDiagnosis, as_row
 from propopt.lime.diagnosis.evidence import (
-    Evidence,
     LimeFinding,
     QuietRule,
+    RowsEvidence,
     told_by,
 )
 from propopt.lime.diagnosis.rules import LIME_RULES
@@ -892,7 +892,7 @@ class LimeExplanation(
     def _told(
         self, subject: LimeSubject, n_samples: int, progress: bool | None
     ) -> list[LimeFinding | QuietRule]:
-        evidence = Evidence(self, subject, n_samples)
+        evidence = RowsEvidence(self, subject, n_samples)
         with evidence.announced(progress):
             return told_by(LIME_RULES, lambda rule: rule.findings(evidence), progress)
 

@@ -1,12 +1,4 @@
-"""How local, and how faithful, LIME's surrogate is.
-
-- :func:`~propopt.lime.fidelity.effective_share`: samples that count.
-- :func:`~propopt.lime.fidelity.split_by_columns`: how far from the row
-  coefficients come from.
-- :func:`~propopt.lime.fidelity.exact_variance`: how much a sum of products varies
-  under the weighted law, and :func:`~propopt.lime.fidelity.additive_variance`, how
-  much of it sums of functions of one column can hold.
-"""
+"""How local, and how faithful, LIME's surrogate is."""
 
 from __future__ import annotations
 
@@ -98,7 +90,7 @@ def share_outside(parts: Array) -> Array:
 # ---- Means of products of two factors of one column
 
 
-_PAIRS_NODES = 64
+_PAIRS_NODES: Final = 64
 
 
 def pair_means(pieces: Pieces, first: Factors, second: Factors) -> Array | None:
@@ -112,22 +104,17 @@ def pair_means(pieces: Pieces, first: Factors, second: Factors) -> Array | None:
     values = pieces.mean[single]
     means[:, :, single] = first.at(values)[:, None] * second.at(values)[None]
     if not single.all():
-        under = _under_normals(pieces.normals, first, second)
-        if under is None:
-            return None
-        means[:, :, ~single] = under
+        normals = pieces.normals
+        match first, second:
+            case Sets(), Sets():
+                means[:, :, ~single] = _common_share(normals, first, second)
+            case Bumps(), Bumps():
+                means[:, :, ~single] = _bump_of_two(normals, first, second)
+            case Powers(), Powers():
+                means[:, :, ~single] = _powers_of_both(normals, first, second)
+            case _:
+                return None
     return means
-
-
-def _under_normals(normals: Normals, first: Factors, second: Factors) -> Array | None:
-    match first, second:
-        case Sets(), Sets():
-            return _common_share(normals, first, second)
-        case Bumps(), Bumps():
-            return _bump_of_two(normals, first, second)
-        case Powers(), Powers():
-            return _powers_of_both(normals, first, second)
-    return None
 
 
 def _common_share(normals: Normals, first: Sets, second: Sets) -> Array:
@@ -169,14 +156,6 @@ def _powers_of_both(normals: Normals, first: Powers, second: Powers) -> Array:
     return np.einsum("u...q,v...q,...q->uv...", first.at(x), second.at(x), weights)
 
 
-def numbered(parts: list[tuple[Positions, Factors]], n_factors: int) -> Positions:
-    """The place of each factor among those of a column, and behind them no factor."""
-    numbers = np.concatenate([own for own, _ in parts])
-    places = np.full(n_factors + 1, len(numbers))
-    places[numbers] = np.arange(len(numbers))
-    return places
-
-
 # ---- The variance of a sum of products under the weighted law, by pairs of products
 
 
@@ -208,7 +187,8 @@ def exact_variance(
         if table is None:
             return None
         tables.append(table)
-        indices.append(_of_products(function, numbered(parts, function.n_factors), j))
+        numbers = np.concatenate([own for own, _ in parts])
+        indices.append(_places(function, numbers, j))
     values = function.products.values
     return np.array(
         [
@@ -340,9 +320,11 @@ def _pair_table(parts: Sequence[Factors], tilt: Tilt) -> Array | None:
     return table
 
 
-def _of_products(function: SumOfProducts, indices: Positions, j: int) -> Positions:
-    """The place of the factor of column j of each product; the last for none, (L,)."""
+def _places(function: SumOfProducts, numbers: Positions, j: int) -> Positions:
+    """The factor of column j that each product has; one behind them if none, (L,)."""
+    places = np.full(function.n_factors + 1, len(numbers))
+    places[numbers] = np.arange(len(numbers))
     products = function.products
     own = np.append(products.column == j, False)[products.paths]
     factors = np.where(own, products.paths, function.n_factors)
-    return indices[factors.min(axis=1, initial=function.n_factors)]
+    return places[factors.min(axis=1, initial=function.n_factors)]

@@ -2,12 +2,12 @@
 
 - :class:`~propopt.lime.moments.IndependentBits`: of tables.
 - :class:`~propopt.lime.moments.ExchangeableBits`: of texts.
-- :class:`~propopt.lime.moments.WeighedWords`: limits that have these.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import final
 
 import numpy as np
@@ -27,42 +27,67 @@ class ExchangeableBits:
     (α_1 − α_2) / α_0 = E_Q[m (d − m)] / (d (d − 1)) on all that sums to 0.
     """
 
-    share: Values  # (n,): Q(z_j = 1), of any word
-    along: Values  # (n,): the eigenvalues
-    apart: Values  # shape (n,)
-    log_weight: Values  # (n,): log E π
-    n_words: int  # d ≥ 2
+    log_sizes: Array  # (n, d + 1): log E[π; m words kept] of m = 0, ..., d; d ≥ 2
 
-    @classmethod
-    def of_sizes(cls, log_weights: Array) -> ExchangeableBits:
-        """Those of weights of sizes, log E[π; m words kept] (n, d + 1)."""
-        d = log_weights.shape[1] - 1
-        most = log_weights.max(axis=1, keepdims=True)
-        weights = np.exp(log_weights - most)
-        total = weights.sum(axis=1)
-        shares = weights / total[:, None]
-        # u = d − 1 − m: where nearly all weight is on one size, sums of what is small
-        u = d - 1.0 - np.arange(d + 1)
-        centre = shares @ u
-        along = (shares * (u - centre[:, None]) ** 2).sum(axis=1) / d
-        apart = shares @ ((d - 1.0 - u) * (u + 1.0)) / (d * (d - 1.0))
-        kept = (d - 1.0 - centre) / d
-        return cls(kept, along, apart, most[:, 0] + np.log(total), d)
+    @property
+    def n_words(self) -> int:
+        """The number of words, d."""
+        return self.log_sizes.shape[1] - 1
+
+    def at(self, rows: slice | Positions, /) -> ExchangeableBits:
+        """Those of some situations."""
+        return ExchangeableBits(self.log_sizes[rows])
+
+    @cached_property
+    def log_weight(self) -> Values:
+        """Log E π, (n,)."""
+        most = self.log_sizes.max(axis=1)
+        total = np.exp(self.log_sizes - most[:, None]).sum(axis=1)
+        return np.asarray(most + np.log(total))
+
+    @cached_property
+    def _shares(self) -> Array:
+        """The probabilities of sizes, (n, d + 1)."""
+        weights = np.exp(self.log_sizes - self.log_sizes.max(axis=1, keepdims=True))
+        return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+    @cached_property
+    def _lost(self) -> Values:
+        """U = d − 1 − m: where most weight is on one size, sums of what is small."""
+        return np.asarray(self.n_words - 1.0 - np.arange(self.n_words + 1))
+
+    @cached_property
+    def off_mean(self) -> Array:
+        """M − E_Q m, (n, d + 1)."""
+        return np.asarray((self._shares @ self._lost)[:, None] - self._lost)
+
+    @cached_property
+    def spread(self) -> Values:
+        """M (d − m) / d, the squared length of z apart from (1, ..., 1), (d + 1,)."""
+        sizes = self.n_words - 1.0 - self._lost
+        return np.asarray(sizes * (self._lost + 1.0) / self.n_words)
+
+    @cached_property
+    def share(self) -> Values:
+        """Q(z_j = 1) of any word, (n,)."""
+        return np.asarray(
+            (self.n_words - 1.0 - self._shares @ self._lost) / self.n_words
+        )
+
+    @cached_property
+    def along(self) -> Values:
+        """The eigenvalue along (1, ..., 1), (n,)."""
+        return np.asarray((self._shares * self.off_mean**2).sum(axis=1) / self.n_words)
+
+    @cached_property
+    def apart(self) -> Values:
+        """The eigenvalue on all that sums to 0, (n,)."""
+        return np.asarray(self._shares @ self.spread / (self.n_words - 1.0))
 
     @property
     def alpha(self) -> Array:
         """Q(z_j = 1), (n, D)."""
         return np.repeat(self.share[:, None], self.n_words, axis=1)
-
-    def at(self, rows: slice | Positions, /) -> ExchangeableBits:
-        """Those of some situations."""
-        return ExchangeableBits(
-            self.share[rows],
-            self.along[rows],
-            self.apart[rows],
-            self.log_weight[rows],
-            self.n_words,
-        )
 
     def covariances(self, coefficients: Attributions, /) -> Array:
         """Cov_Q(z, bᵀz), (n, D)."""
@@ -143,22 +168,3 @@ class IndependentBits:
         with np.errstate(over="ignore"):
             steep = 1.0 / (self.variances + penalty[:, None])
         return steep if kept is None else np.where(kept, steep, 0.0)
-
-
-# ---- Limits on texts, with what a fit to samples has to know of their bits
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class WeighedWords:
-    """Limits under weights of sizes, with the moments of bits, in n situations."""
-
-    coefficients: Attributions  # (n, d): β
-    intercept: Values  # (n,): β_0
-    bits: ExchangeableBits  # of the words that are kept
-
-    @property
-    def mean(self) -> Values:
-        """E_Q f, (n,)."""
-        kept = self.bits.share * self.coefficients.sum(axis=1)
-        return np.asarray(self.intercept + kept)

@@ -1,31 +1,114 @@
-"""Runs of the package ``lime`` beside the limits."""
+"""Runs of the package ``lime`` beside the limits, on rows of tables and on texts."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, NamedTuple, TypeAlias, final
 
 import numpy as np
 import pandas as pd
 
-from propopt.base.arrays import Array, Points
+from propopt.base.arrays import Array, Values
 from propopt.base.checks import read_count
-from propopt.base.errors import InvalidInput
+from propopt.base.errors import InvalidInput, Refused
+from propopt.base.resources import require
 from propopt.base.terminal import progress_bar
+from propopt.base.text import Reason
 from propopt.functions.function import Function, read_function
-from propopt.lime.expectations import ExactLimits, Limits
+from propopt.functions.texts import TextFunction
+from propopt.lime.expectations import ExactLimits
 from propopt.lime.laws.lime_law import default_kernel_width
 from propopt.lime.laws.tabular_law import TabularLaw
-from propopt.lime.single_runs import Selection, expected, kept_columns
+from propopt.lime.single_runs import FiniteFit, Selection, expected, kept_columns
 from propopt.lime.surrogates import estimate_limits
+from propopt.lime.text.text_reading import (
+    TextLaw,
+    WordRegression,
+    checked_subsets,
+    enumerated_words,
+)
+from propopt.lime.text.text_runs import expected_run, kept_words
 from propopt.losses.faithfulness import error_of_blocks
 from propopt.structures.products.sums import SumOfProducts
+from propopt.structures.subsets.sets import SizeMeans
+from propopt.tables.documents import Document, PatternWords
 from propopt.tables.frames import Labels
 
 
-# ---- Runs of the ``lime`` package, and the theory of each
+# ---- One run of the package
+
+
+TEXT_WIDTH: Final = 25.0
+"""The kernel width of the package on texts by default."""
+
+
+class PackageFit(NamedTuple):
+    """What one run of the package gives for D columns, or the words of a text."""
+
+    coefficients: Values
+    """(D,), words in the order in which they first come; 0 for what it leaves out."""
+
+    intercept: float
+    """b_0."""
+
+    score: float
+    """R² of its own fit."""
+
+
+def package_fit(
+    explainer: Any,
+    asked: Any,
+    values_of: Callable[[Any], Values],
+    n_columns: int,
+    n_samples: int,
+    n_kept: int | None = None,
+) -> PackageFit:
+    """One run of an explainer of the package at a row, or a text of D words.
+
+    It asks for a column for each class, and explains the second; in regression the
+    label 1 has the coefficients, and 0 their negatives.
+    """
+
+    def answers(inputs: Any) -> Array:
+        values = values_of(inputs)
+        if getattr(explainer, "mode", None) == "regression":
+            return values
+        return np.stack([1.0 - values, values], axis=1)
+
+    fit = explainer.explain_instance(
+        asked,
+        answers,
+        labels=(1,),
+        num_features=n_columns if n_kept is None else n_kept,
+        num_samples=n_samples,
+    )
+    coefficients = np.zeros(n_columns)
+    for place, coefficient in fit.as_map()[1]:  # words as they first come
+        coefficients[place] = coefficient
+    return PackageFit(coefficients, float(fit.intercept[1]), float(fit.score))
+
+
+def package_run(
+    values_of: Callable[[list[str]], Values],
+    text: str,
+    n_words: int,
+    n_samples: int,
+    kernel_width: float,
+    seed: int,
+    n_kept: int | None = None,
+) -> PackageFit:
+    """One run of ``LimeTextExplainer``."""
+    explainer = require("lime.lime_text").LimeTextExplainer(
+        kernel_width=kernel_width,
+        feature_selection="none" if n_kept is None else "auto",
+        random_state=seed,
+    )
+    return package_fit(explainer, text, values_of, n_words, n_samples, n_kept)
+
+
+# ---- Many runs of the package, and the theory of each
 
 
 _INTERCEPT: Final = "(intercept)"
@@ -116,6 +199,34 @@ class PackageComparison:
         return pd.DataFrame(columns, index=pd.Index([_INTERCEPT, *self.labels]))
 
 
+def _seeds(n_runs: int, rng: int) -> range:
+    """Those of the runs."""
+    if read_count(n_runs, "n_runs") < 2:
+        raise InvalidInput("n_runs: expected at least 2, to tell their scatter")
+    return range(rng * n_runs, (rng + 1) * n_runs)
+
+
+def _compared(
+    run: Callable[[int], PackageFit],
+    seeds: range,
+    progress: bool | None,
+    theories: Mapping[str, FiniteFit],
+    labels: tuple[str, ...],
+) -> PackageComparison:
+    """Runs by their seeds, and the means that theories say of them."""
+    runs = []
+    with progress_bar("lime package", len(seeds), progress) as bar:
+        for seed in seeds:
+            fit = run(seed)
+            runs.append([fit.intercept, *fit.coefficients])
+            bar.advance(bar.task_ids[0])
+    means = {
+        name: np.concatenate([own.intercept, own.coefficients[0]])
+        for name, own in theories.items()
+    }
+    return PackageComparison(np.array(runs), means.pop("expected"), means, labels)
+
+
 def compare_with_package(
     explainer: Any,
     function: Function,
@@ -180,78 +291,163 @@ def compare_with_package(
     """
     point = np.asarray(row, float)
     read_function(function)
-    law = TabularLaw.from_lime(explainer)
-    if read_count(n_runs, "n_runs") < 2:
-        raise InvalidInput("n_runs: expected at least 2, to tell their scatter")
+    law, seeds = TabularLaw.from_lime(explainer), _seeds(n_runs, rng)
     if point.shape != (len(law.columns),):
         raise InvalidInput(
             f"row: expected {len(law.columns)} numbers, got shape {point.shape}"
         )
-    n_kept = len(point) if num_features is None else num_features
-    runs = []
-    with progress_bar("lime package", n_runs, progress) as bar:
-        for seed in range(rng * n_runs, (rng + 1) * n_runs):
-            runs.append(_run(explainer, function, point, n_samples, n_kept, seed))
-            bar.advance(bar.task_ids[0])
-    value = function.value_at(point[None], Labels())
+    value, n_columns = function.value_at(point[None], Labels()), len(point)
     how: Any = explainer.feature_selection
     chosen: Selection = "auto" if how == "none" else how
 
+    def run(seed: int) -> PackageFit:
+        own = copy.deepcopy(explainer)
+        own.random_state.seed(seed)  # what all its parts draw from
+        return package_fit(
+            own, point, function.value_at, n_columns, n_samples, num_features
+        )
+
     def theory(
-        law: TabularLaw, ridge: float = 1.0, first_row: bool = True
-    ) -> Coefficients:
+        law: TabularLaw = law, ridge: float = 1.0, first_row: bool = True
+    ) -> FiniteFit:
         """What runs under a law give in their mean."""
-        limits, kept = _limits(function, law, point[None], rng), None
-        if n_kept < len(point):
-            kept = kept_columns(limits, n_kept, chosen)
-        fit = expected(limits, value, n_samples, ridge, first_row, kept)
-        return np.concatenate([fit.intercept, fit.coefficients[0]])
+        products, kept = function.products, None
+        if isinstance(products, SumOfProducts):
+            limits = ExactLimits(products, law).of(point[None])
+        else:
+            limits = estimate_limits(
+                function,
+                law,
+                point[None],
+                n_samples=50_000,
+                rng=np.random.default_rng(rng),
+                progress=False,
+            )
+        if num_features is not None and num_features < n_columns:
+            kept = kept_columns(limits, num_features, chosen)
+        return expected(limits, value, n_samples, ridge, first_row, kept)
 
-    paper = default_kernel_width(len(point), "paper")
-    alike = tuple(column.alike for column in law.columns)
-    without = {
-        "row": theory(law, first_row=False),
-        "ridge": theory(law, ridge=0.0, first_row=False),
-        "frequencies": theory(replace(law, columns=alike)),
-        "width": theory(law.with_width(paper)),
+    paper = law.with_width(default_kernel_width(n_columns, "paper"))
+    theories = {
+        "expected": theory(),
+        "row": theory(first_row=False),
+        "ridge": theory(ridge=0.0, first_row=False),
+        "frequencies": theory(_with_equal_shares(law)),
+        "width": theory(paper),
     }
-    return PackageComparison(np.array(runs), theory(law), without, law.names)
+    return _compared(run, seeds, progress, theories, law.names)
 
 
-def _run(
-    explainer: Any,
-    function: Function,
-    row: Array,
-    n_samples: int,
-    n_kept: int,
-    seed: int,
-) -> Coefficients:
-    """Intercept and coefficients of one run of the package."""
-    own = copy.deepcopy(explainer)
-    own.random_state.seed(seed)  # what all its parts draw from
-
-    def answers(points: Points) -> Array:
-        values = function.value_at(points)
-        if own.mode == "regression":
-            return values
-        return np.stack([1.0 - values, values], axis=1)
-
-    fit = own.explain_instance(
-        row, answers, labels=(1,), num_features=n_kept, num_samples=n_samples
-    )
-    coefficients = np.zeros(1 + len(row))
-    coefficients[0] = fit.intercept[1]
-    # in regression the label 1 has the coefficients, and 0 their negatives
-    for place, coefficient in fit.as_map()[1]:
-        coefficients[1 + place] = coefficient
-    return coefficients
+def _with_equal_shares(law: TabularLaw) -> TabularLaw:
+    """The law in which all bins of a column that occur are drawn alike."""
+    columns = [
+        replace(column, shares=(column.shares > 0.0) / (column.shares > 0.0).sum())
+        for column in law.columns
+    ]
+    return replace(law, columns=tuple(columns))
 
 
-def _limits(function: Function, law: TabularLaw, point: Points, seed: int) -> Limits:
-    products = function.products
-    if isinstance(products, SumOfProducts):
-        return ExactLimits(products, law).of(point)
-    rng = np.random.default_rng(seed)
-    return estimate_limits(
-        function, law, point, n_samples=50_000, rng=rng, progress=False
-    )
+_MOST_ASKED: Final = 12
+"""Words up to which all texts are asked for, where a model was not read."""
+
+
+def compare_text_with_package(
+    function: TextFunction,
+    document: str | Document,
+    n_runs: int = 20,
+    n_samples: int = 5000,
+    bandwidth: float = 0.25,
+    *,
+    num_features: int | None = None,
+    words: SizeMeans | None = None,
+    rng: int = 0,
+    progress: bool | None = None,
+) -> PackageComparison:
+    """Run the ``lime`` package on a text many times, and hold it against its theory.
+
+    Never against the bare limit: with many runs ridge, the document among the samples
+    and leverage show, and with few samples they are most of what is seen.
+
+    Parameters
+    ----------
+    function : TextFunction
+        f, which the package has as the probability of the label 1.
+    document : str or Document
+        The text, of which the package's words are taken.
+    n_runs : int
+        R, at least 2; each has a seed of its own.
+    n_samples : int
+        Samples of each run, the document itself included.
+    bandwidth : float
+        ν; the package's ``kernel_width`` is 100 ν.
+    num_features : int, optional
+        How many words are kept, chosen as the package does by default; by default all
+        words, without a choice.
+    words : SizeMeans, optional
+        F as a function of which of these words are kept. By default what the model was
+        read as, once it was found to be that, or its answers for all texts where there
+        are at most 12 words.
+    rng : int
+        The seed of the runs.
+    progress : bool, optional
+        Show a bar on standard error; by default only on a terminal.
+
+    Returns
+    -------
+    PackageComparison
+        Runs, what is expected of them, and what is so without each of its parts.
+
+    Raises
+    ------
+    InvalidInput
+        If a setting is out of its range.
+    Refused
+        If the model was not read and there are more words.
+
+    Examples
+    --------
+    >>> import propopt as po
+    >>> notes = ["good food, good price", "no good food"]
+    >>> f = po.wrap(lambda texts: [("food" in t) + 1.0 for t in texts], data=notes)
+    >>> found = compare_text_with_package(f, notes[1], n_runs=10, n_samples=200)
+    >>> found.labels, bool(abs(found.z).max() < 6)
+    (('no', 'good', 'food'), True)
+    """
+    text = document.text if isinstance(document, Document) else document
+    own, law = Document.of(text, PatternWords()), TextLaw(bandwidth)
+    seeds = _seeds(n_runs, rng)
+    if read_count(n_samples, "n_samples") < 2:
+        raise InvalidInput("n_samples: expected at least 2, the document and one more")
+    known = checked_subsets(function, own) if words is None else words
+    if isinstance(known, Reason):
+        if own.n_words > _MOST_ASKED:
+            raise Refused(
+                f"the model was not read: {known.reason}; and a text of {own.n_words} "
+                "words has too many parts to ask for all: give `words`"
+            )
+        known = enumerated_words(function, own)
+    WordRegression(known)  # one word is refused before runs are made
+    n_kept = None if num_features is None else read_count(num_features, "num_features")
+    kept = None
+    if n_kept is not None:
+        kept = kept_words(known, law, None, n_kept, n_samples=n_samples)
+
+    def run(seed: int) -> PackageFit:
+        ask, width = function.texts_value, 100.0 * bandwidth
+        return package_run(ask, own.text, own.n_words, n_samples, width, seed, n_kept)
+
+    def theory(
+        ridge: float = 1.0, first_row: bool = True, leverage: bool = True
+    ) -> FiniteFit:
+        """What runs give in their mean."""
+        return expected_run(
+            known, law, None, n_samples, ridge, first_row, kept, leverage=leverage
+        )
+
+    theories = {
+        "expected": theory(),
+        "leverage": theory(leverage=False),
+        "row": theory(first_row=False, leverage=False),
+        "ridge": theory(ridge=0.0, first_row=False, leverage=False),
+    }
+    return _compared(run, seeds, progress, theories, own.words)

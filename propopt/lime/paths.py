@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Final, NamedTuple, TypeAlias, final
 
 import numpy as np
@@ -17,10 +17,8 @@ from propopt.base.arrays import Array, Points, Positions, Truths, Values
 from propopt.base.checks import read_array
 from propopt.base.errors import InvalidInput
 from propopt.lime.expectations import ExactLimits, FactorMeans
-from propopt.lime.fidelity import effective_share
-from propopt.lime.laws.binned_columns import BinnedColumn, binned_columns
+from propopt.lime.laws.binned_columns import binned_columns
 from propopt.structures.products.algebra import SetMeasures
-from propopt.tables.frames import Labels
 
 
 # ---- Coefficients of one row at any widths, with what rounding leaves uncertain
@@ -103,33 +101,25 @@ WidthVariable: TypeAlias = BitVariable | RationalVariable
 def width_variable(exact: ExactLimits, point: Array) -> WidthVariable:
     """The variable in which coefficients of a row are simplest."""
     columns = binned_columns(exact.law)
-    used = np.zeros(len(point), dtype=bool)
-    used[exact.function.columns] = True
+    used = np.isin(np.arange(len(point)), exact.function.columns)
     binned = [c for c, u in zip(columns, used, strict=True) if u and c is not None]
     scales = {column.scale for column in binned}
     if len(scales) != 1 or len(binned) < used.sum():
         return RationalVariable(exact.law.kernel_width, len(point))
-    longest = int(exact.function.products.lengths.max(initial=1))
-    return _of_bits(_own_shares(columns, point), used, longest, scales.pop())
-
-
-def _of_bits(shares: Array, used: Truths, longest: int, scale: float) -> BitVariable:
-    share = float(shares[used].mean())
-    if np.ptp(shares[used]) <= _ALIKE and 0.0 < share < 1.0:
-        shares, most = np.full(len(shares), share), longest
-    else:
-        share, most = float(np.clip(share, 0.01, 0.99)), int(used.sum())
-    return BitVariable(share, shares, used, most - 1, scale)
-
-
-def _own_shares(columns: Sequence[BinnedColumn | None], point: Array) -> Array:
-    """The share of the row's bin in each column; 1 where weights are not by bits."""
-    return np.array(
+    # of the row's bin in each column; 1 where weights are not by bits
+    shares = np.array(
         [
             1.0 if column is None else column.shares[column.place(point[[j]])[0]]
             for j, column in enumerate(columns)
         ]
     )
+    share = float(shares[used].mean())
+    if np.ptp(shares[used]) <= _ALIKE and 0.0 < share < 1.0:
+        shares = np.full(len(shares), share)
+        most = int(exact.function.products.lengths.max(initial=1))
+    else:
+        share, most = float(np.clip(share, 0.01, 0.99)), int(used.sum())
+    return BitVariable(share, shares, used, most - 1, scales.pop())
 
 
 ROUNDING: Final = 64.0 * np.finfo(np.float64).eps
@@ -253,7 +243,11 @@ def adaptive(evaluate: ValuesAt, start: float) -> Iterator[Piece]:
     ahead, n_pieces = [(start, 1.0)], 1
     while ahead:
         low, high = ahead.pop()
-        piece = _doubled(evaluate, low, high)
+        degree = _FIRST_DEGREE
+        piece = _interpolated(evaluate, low, high, degree, degree // 4)
+        while not piece.resolved and degree < LARGEST_DEGREE:
+            degree *= 2
+            piece = _interpolated(evaluate, low, high, degree, degree // 4)
         # beside 0 functions vary by the ratio of widths
         middle = np.sqrt(low * high) if low > 0.0 else 0.5 * high
         middle = min(middle, 0.5 * (low + high))
@@ -263,15 +257,6 @@ def adaptive(evaluate: ValuesAt, start: float) -> Iterator[Piece]:
         else:
             ahead += [(middle, high), (low, middle)]
             n_pieces += 1
-
-
-def _doubled(evaluate: ValuesAt, low: float, high: float) -> Piece:
-    degree = _FIRST_DEGREE
-    piece = _interpolated(evaluate, low, high, degree, degree // 4)
-    while not piece.resolved and degree < LARGEST_DEGREE:
-        degree *= 2
-        piece = _interpolated(evaluate, low, high, degree, degree // 4)
-    return piece
 
 
 def _interpolated(
@@ -308,24 +293,14 @@ def _noise(coefficients: Array, tail: int) -> Array:
 # ---- Signs of one coefficient along the widths, and brackets of its roots
 
 
-class SignRun(NamedTuple):
-    """The signs that one function takes, one after the other."""
+def _sign_run(
+    curve: WidthCurve, pieces: Sequence[Piece], j: int
+) -> tuple[Values, Values, Values, Positions]:
+    """The signs of column j between places at which its polynomials may turn.
 
-    low: Values
-    """Brackets of crossings begin, (C,)."""
-
-    high: Values
-    """And end, (C,)."""
-
-    touches: Values
-    """Where it touches zero, (T,)."""
-
-    signs: Positions
-    """Between crossings, (C + 1,); empty if it is zero everywhere."""
-
-
-def sign_runs(curve: WidthCurve, pieces: Sequence[Piece], j: int) -> SignRun:
-    """The signs of column j between places at which its polynomials may turn."""
+    Where brackets of the C crossings begin and end (C,), where it touches zero (T,),
+    and the signs between crossings (C + 1,); none if it is zero everywhere.
+    """
     parts = [_signs_on(curve, piece, j) for piece in pieces]
     u, signs, sizes = (np.concatenate(part) for part in zip(*parts, strict=True))
     certain = np.flatnonzero(signs)
@@ -336,13 +311,8 @@ def sign_runs(curve: WidthCurve, pieces: Sequence[Piece], j: int) -> SignRun:
         u[a + 1 + np.argmin(sizes[a + 1 : b])]
         for a, b in zip(before[gaps], after[gaps], strict=True)
     ]
-    first = signs[certain[:1]]
-    return SignRun(
-        u[before[changes]],
-        u[after[changes]],
-        np.array(touches),
-        np.concatenate([first, signs[after[changes]]]).astype(np.intp),
-    )
+    own = np.concatenate([signs[certain[:1]], signs[after[changes]]]).astype(np.intp)
+    return u[before[changes]], u[after[changes]], np.array(touches), own
 
 
 def _signs_on(curve: WidthCurve, piece: Piece, j: int) -> tuple[Values, Array, Array]:
@@ -448,10 +418,17 @@ def roots_of(curve: WidthCurve, n_columns: int) -> SignChanges:
     else:
         pieces = [_interpolated(curve.at, 0.0, 1.0, degree + 1 + _SPARE, _SPARE)]
         complete = pieces[0].resolved
-    runs = [sign_runs(curve, pieces, j) for j in range(n_columns)]
-    return SignChanges(
-        _columns(curve, runs), complete, _statement(curve, pieces, complete)
-    )
+    runs = [_sign_run(curve, pieces, j) for j in range(n_columns)]
+    low, high = (np.concatenate([run[k] for run in runs]) for k in (0, 1))
+    columns = np.repeat(np.arange(n_columns), [len(run[0]) for run in runs])
+    roots, found = _polished(curve, low, high, columns), []
+    for j, (_, _, touches, signs) in enumerate(runs):
+        crossed = roots[columns == j]
+        u = np.concatenate([crossed, touches])
+        order = np.argsort(u, kind="stable")
+        widths = curve.variable.widths(u, 1.0 - u)
+        found.append(ColumnRoots(j, widths[order], order < len(crossed), signs))
+    return SignChanges(tuple(found), complete, _statement(curve, pieces, complete))
 
 
 def _statement(curve: WidthCurve, pieces: Sequence[Piece], complete: bool) -> str:
@@ -472,24 +449,6 @@ def _statement(curve: WidthCurve, pieces: Sequence[Piece], complete: bool) -> st
     )
 
 
-def _columns(curve: WidthCurve, runs: Sequence[SignRun]) -> tuple[ColumnRoots, ...]:
-    """Roots of all columns, those of all brackets at once."""
-    columns = np.repeat(np.arange(len(runs)), [len(run.low) for run in runs])
-    low, high = (
-        np.concatenate(parts)
-        for parts in zip(*((run.low, run.high) for run in runs), strict=True)
-    )
-    roots = _polished(curve, low, high, columns)
-    found = []
-    for j, run in enumerate(runs):
-        u = np.concatenate([roots[columns == j], run.touches])
-        crosses = np.arange(len(u)) < len(run.low)
-        order = np.argsort(u, kind="stable")
-        widths = curve.variable.widths(u, 1.0 - u)
-        found.append(ColumnRoots(j, widths[order], crosses[order], run.signs))
-    return tuple(found)
-
-
 def _polished(
     curve: WidthCurve, low: Values, high: Values, columns: Positions
 ) -> Values:
@@ -505,7 +464,7 @@ def _polished(
     return np.asarray(np.where(result.success, result.x, 0.5 * (low + high)))
 
 
-# ---- Coefficients of one row as functions of the kernel width
+# ---- Coefficients of one row, or document, as functions of the kernel width
 
 
 GRID_SIZE: Final = 50
@@ -518,15 +477,14 @@ GRID_REACH: Final = 10.0
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class BandwidthPath:
-    """What LIME tends to for one row, at many kernel widths."""
+    """What LIME tends to for one row, or document, at many kernel widths."""
 
     widths: Values  # (M,): ν, increasing
-    coefficients: Array  # (M, D): β_j, exact at each width
+    coefficients: Array  # (M, D): β_j, exact at each width where f was read
     intercept: Values  # (M,): β_0
-    mean_weight: Values  # (M,): C = E π, the mean weight of a sample
-    effective_share: Values  # (M,): (E π)² / E π², the share of the samples that count
-    exact: ExactLimits  # what they are made of
-    point: Array  # shape (D,)
+    curve: Callable[[], WidthCurve]  # what they are made of
+    # (M, D): of coefficients that samples told; None where they are exact
+    standard_errors: Array | None = None
 
     def __repr__(self) -> str:
         low, high = self.widths[[0, -1]]
@@ -535,48 +493,27 @@ class BandwidthPath:
             f"{high:.3g}, {self.coefficients.shape[1]} columns)"
         )
 
-    @property
-    def labels(self) -> Labels:
-        """The names of the columns."""
-        return self.exact.law.labels
-
     @cached_property
     def sign_changes(self) -> SignChanges:
         """All widths in (0, ∞), also outside the path, where coefficients are zero."""
-        return sign_changes(self.exact, self.point)
+        return roots_of(self.curve(), self.coefficients.shape[1])
 
 
 def bandwidth_path(
     exact: ExactLimits, point: ArrayLike, widths: ArrayLike | None = None
 ) -> BandwidthPath:
-    """Coefficients of one row at many kernel widths, exact at each.
-
-    point (D,), widths (M,).
-    """
+    """Coefficients of one row (D,) at many kernel widths (M,), exact at each."""
     row = np.asarray(point, np.float64)
     grid = read_widths(widths, exact.law.kernel_width)
-    points = repeated(row, len(grid))
-    limits = exact.of(points, grid)
-    return BandwidthPath(
-        grid,
-        limits.coefficients,
-        limits.intercept,
-        np.exp(limits.log_weight),
-        effective_share(exact.law, points, grid),
-        exact,
-        row,
-    )
-
-
-def default_widths(width: float) -> Values:
-    """Widths around that of a law, evenly spaced in their logarithm."""
-    return np.geomspace(width / GRID_REACH, width * GRID_REACH, GRID_SIZE)
+    limits = exact.of(repeated(row, len(grid)), grid)
+    curve = partial(_curve_of_row, exact, row)
+    return BandwidthPath(grid, limits.coefficients, limits.intercept, curve)
 
 
 def read_widths(widths: ArrayLike | None, own: float) -> Values:
-    """Widths in increasing order; :func:`default_widths` if there are none."""
+    """Widths in increasing order; by default around that of a law, in even ratios."""
     if widths is None:
-        return default_widths(own)
+        return np.geomspace(own / GRID_REACH, own * GRID_REACH, GRID_SIZE)
     grid = read_array(widths, "widths", ndim=1)
     if (grid <= 0.0).any():
         wrong = float(grid[grid <= 0.0][0])
@@ -605,19 +542,37 @@ def signs_around(exact: ExactLimits, points: Points) -> tuple[Array, Truths, Arr
     sign at ν_0 is not that without weights, and coefficients without: (n, D) each.
     Signs of interpolants are read on 256 places: two roots nearer than that may be
     missed. Rows that take more have :func:`sign_changes` to themselves.
+
+    Nodes are in [−1, 1], for widths from infinity to ν_0 / 8: weighted by bits,
+    coefficients are rational in exp(−r) with r = 1 / (2 ν²); weighted by distances,
+    smooth in r / (1 + 2 r).
     """
     own, shape = exact.law.kernel_width, points.shape
     wide = exact.of(points, np.full(len(points), np.inf)).coefficients
     roots, turned = np.full(shape, np.nan), np.zeros(shape, bool)
-    variable = _Variable(own, None not in binned_columns(exact.law))
+    by_bits = None not in binned_columns(exact.law)
+
+    def bounded(width: float) -> float:
+        r = 1.0 / (2.0 * width**2)
+        return float(-np.expm1(-r)) if by_bits else r / (1.0 + 2.0 * r)
+
+    last = bounded(own / REACH)
+    place = 2.0 * bounded(own) / last - 1.0
+
+    def widths_of(nodes: Array) -> Array:
+        s = 0.5 * last * (nodes + 1.0)
+        r = -np.log1p(-s) if by_bits else s / (1.0 - 2.0 * s)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.sqrt(0.5 / r))
+
     open_rows = np.arange(len(points))
     for n_nodes in _NODES:
-        series = _series(exact, points[open_rows], variable, n_nodes)
+        series = _series(exact, points[open_rows], widths_of, n_nodes)
         size = np.abs(series).sum(axis=0).max(axis=1)
         left = np.abs(series[-n_nodes // 4 :]).max(axis=(0, 2))
         known = left <= 0.1 * _CLEAR * size
         rows = open_rows[known]
-        roots[rows], turned[rows] = _read(series[:, known], variable)
+        roots[rows], turned[rows] = _read(series[:, known], widths_of, place)
         open_rows = open_rows[~known]
         if len(open_rows) == 0:
             break
@@ -630,45 +585,15 @@ def signs_around(exact: ExactLimits, points: Points) -> tuple[Array, Truths, Arr
     return roots, turned, wide
 
 
-@final
-@dataclass(frozen=True)
-class _Variable:
-    """S in [−1, 1] for widths from ν_0 / 8, where it is 1, to infinity.
-
-    Weighted by bits, coefficients are rational in exp(−r) with r = 1 / (2 ν²); weighted
-    by distances, smooth in r / (1 + 2 r).
-    """
-
-    own: float
-    by_bits: bool
-
-    @property
-    def last(self) -> float:
-        """Of 1 − exp(−r), or r / (1 + 2 r)."""
-        return self._bounded(self.own / REACH)
-
-    def of(self, width: float) -> float:
-        """The place of a width."""
-        return 2.0 * self._bounded(width) / self.last - 1.0
-
-    def _bounded(self, width: float) -> float:
-        r = 1.0 / (2.0 * width**2)
-        return float(-np.expm1(-r)) if self.by_bits else r / (1.0 + 2.0 * r)
-
-    def widths(self, nodes: Array) -> Array:
-        """The widths at places."""
-        s = 0.5 * self.last * (nodes + 1.0)
-        r = -np.log1p(-s) if self.by_bits else s / (1.0 - 2.0 * s)
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.sqrt(0.5 / r))
-
-
 def _series(
-    exact: ExactLimits, points: Points, variable: _Variable, n_nodes: int
+    exact: ExactLimits,
+    points: Points,
+    widths_of: Callable[[Array], Array],
+    n_nodes: int,
 ) -> Array:
     """Chebyshev coefficients of β, (m, n, D)."""
     nodes = chebyshev.chebpts1(n_nodes)
-    widths = variable.widths(nodes)
+    widths = widths_of(nodes)
     result = exact.of(np.tile(points, (n_nodes, 1)), np.repeat(widths, len(points)))
     values = result.coefficients.reshape(n_nodes, *points.shape)
     weights = chebyshev.chebvander(nodes, n_nodes - 1) * (2.0 / n_nodes)
@@ -676,10 +601,11 @@ def _series(
     return np.tensordot(weights.T, values, axes=1)
 
 
-def _read(series: Array, variable: _Variable) -> tuple[Array, Truths]:
+def _read(
+    series: Array, widths_of: Callable[[Array], Array], own: float
+) -> tuple[Array, Truths]:
     """The nearest roots, and whether signs are turned, (n, D)."""
     size = np.abs(series).sum(axis=0).max(axis=1)[:, None]
-    own = variable.of(variable.own)
     nodes = np.sort(np.append(np.linspace(-1.0, 1.0, _GRID), own))
     values = np.tensordot(chebyshev.chebvander(nodes, len(series) - 1), series, 1)
     signs = np.where(np.abs(values) > _CLEAR * size, np.sign(values), 0.0)
@@ -692,8 +618,9 @@ def _read(series: Array, variable: _Variable) -> tuple[Array, Truths]:
     if len(at) > 0:
         low, high = nodes[at], nodes[at + 1]
         result = _bisected(series[:, n, j], low, high, signs[at, n, j])
-        widths = variable.widths(result)
-        order = np.argsort(-np.abs(np.log(widths / variable.own)), kind="stable")
+        widths = widths_of(result)
+        far = np.abs(np.log(widths / widths_of(np.array(own))))
+        order = np.argsort(-far, kind="stable")
         roots[n[order], j[order]] = widths[order]  # the nearest is written last
     return roots, turned
 

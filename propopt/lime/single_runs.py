@@ -10,13 +10,13 @@ from typing import Final, Literal, TypeAlias, final, get_args
 import numpy as np
 
 from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
-from propopt.base.checks import read_count, read_nonnegative, read_positive
+from propopt.base.checks import read_count, read_nonnegative
 from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
 from propopt.lime.expectations import Limits
 from propopt.lime.laws.lime_law import LimeLaw, draws_at
-from propopt.lime.moments import WeighedWords
+from propopt.lime.moments import ExchangeableBits, IndependentBits
 from propopt.lime.surrogates import CommonDraws, evaluated, stratified_uniforms
 
 
@@ -37,40 +37,15 @@ class SingleRun:
     @property
     def standard_deviations(self) -> Attributions:
         """Of the coefficients of one run, (n, D)."""
-        return self._deviations[:, 1:]
-
-    @property
-    def _deviations(self) -> Array:
-        squares = np.diagonal(self.covariance, axis1=1, axis2=2)
+        squares = np.diagonal(self.covariance, axis1=1, axis2=2)[:, 1:]
         return np.sqrt(np.maximum(squares, 0.0))
 
-    def samples_for(
-        self, standard_error: float | None = None, *, z: float | None = None
-    ) -> Array:
-        """The samples that a run needs for a precision, for each coefficient (n, D).
 
-        n (SE(n) / s)², rounded up, as errors fall with 1 / √n. For all coefficients of
-        a row it takes their maximum.
-        """
-        wanted = self._wanted(standard_error, z)
-        return required_samples(self.n_samples, self.standard_deviations, wanted)
-
-    def _wanted(self, standard_error: float | None, z: float | None) -> Array:
-        if (standard_error is None) == (z is None):
-            raise InvalidInput("samples_for: give either standard_error or z")
-        if standard_error is not None:
-            s = read_positive(standard_error, "standard_error")
-            return np.full(self.coefficients.shape, s)
-        return np.abs(self.coefficients) / read_positive(z, "z")
-
-
-def required_samples(n_samples: int, deviations: Array, wanted: Array | float) -> Array:
-    """N (SE(n) / s)² rounded up, of the deviations' shape; 1 where these are 0."""
-    with np.errstate(divide="ignore", over="ignore"):
-        ratio = np.divide(
-            deviations, wanted, out=np.zeros_like(deviations), where=deviations != 0.0
-        )
-        return np.asarray(np.ceil(np.maximum(1.0, n_samples * ratio**2)))
+def required_samples(n_samples: int, deviations: Array, wanted: float) -> Array:
+    """N (SE(n) / s)² rounded up, of the deviations' shape: errors fall with 1 / √n."""
+    with np.errstate(over="ignore"):
+        needed = n_samples * (deviations / wanted) ** 2
+        return np.asarray(np.ceil(np.maximum(1.0, needed)))
 
 
 RUN_DRAWS: Final = 4096
@@ -121,20 +96,16 @@ class FiniteFit:
     is known by hand. Nothing is divided by N, so that weights may underflow.
     """
 
-    # β, E_Q f, and the moments of bits, α, S and log C, in n situations
-    limits: Limits | WeighedWords
+    beta: Attributions  # (n, D): β, of infinitely many
+    mean: Values  # (n,): E_Q f
+    bits: IndependentBits | ExchangeableBits  # their moments: α, S and log C
     values: Values | None  # (n,): f(ξ); None where the row itself is no sample
     n_samples: int  # samples, the row itself included where it is one
     ridge: float = 1.0  # λ ≥ 0, on all coefficients but the intercept
     kept: Truths | None = None  # (n, D): the columns that are fitted; by default all
 
     def __post_init__(self) -> None:
-        read_count(self.n_samples, "n_samples")
-        read_nonnegative(self.ridge, "ridge")
-        if self.values is not None and self.n_samples < 2:
-            raise InvalidInput(
-                "n_samples: expected at least 2, the row itself and one more"
-            )
+        read_run(self.n_samples, self.ridge, self.values is not None)
 
     @property
     def n_drawn(self) -> int:
@@ -144,24 +115,21 @@ class FiniteFit:
     @cached_property
     def total(self) -> Values:
         """N, the mean weight of all that is drawn, (n,)."""
-        return np.asarray(np.exp(self._log_total))
-
-    @property
-    def _log_total(self) -> Values:
-        return np.asarray(np.log(self.n_drawn) + self.limits.bits.log_weight)
+        return np.asarray(np.exp(np.log(self.n_drawn) + self.bits.log_weight))
 
     @cached_property
     def penalty(self) -> Values:
         """λ / N, (n,), never quite 0."""
+        log_total = np.log(self.n_drawn) + self.bits.log_weight
         with np.errstate(over="ignore", divide="ignore"):
-            per_weight = np.exp(np.log(self.ridge) - self._log_total)
+            per_weight = np.exp(np.log(self.ridge) - log_total)
         return np.maximum(per_weight, _LEAST)
 
     @cached_property
     def alpha(self) -> Array:
         """Q(z_j = 1), (n, D)."""
         # sums are the same to the last digit, however limits lie in memory
-        return np.ascontiguousarray(self.limits.bits.alpha)
+        return np.ascontiguousarray(self.bits.alpha)
 
     @cached_property
     def pull(self) -> Array:
@@ -171,16 +139,16 @@ class FiniteFit:
     @property
     def share_left(self) -> Array:
         """What ridge leaves of a coefficient, (n, D): the diagonal of R S."""
-        return self.limits.bits.share_left(self.penalty, self.kept)
+        return self.bits.share_left(self.penalty, self.kept)
 
     @cached_property
     def left_by_ridge(self) -> Array:
         """R S β, (n, D)."""
-        return self._solved(self.limits.bits.covariances(self.limits.coefficients))
+        return self._solved(self.bits.covariances(self.beta))
 
     def _solved(self, vectors: Array) -> Array:
         """R x of vectors (n, D)."""
-        result = self.limits.bits.solved(vectors[:, None], self.penalty, self.kept)
+        result = self.bits.solved(vectors[:, None], self.penalty, self.kept)
         return np.ascontiguousarray(result[:, 0])
 
     @cached_property
@@ -197,7 +165,7 @@ class FiniteFit:
         if self.values is None:
             return np.zeros(len(self.total))
         rises = (1.0 - self.alpha) * self.left_by_ridge
-        off = self.values - self.limits.mean - rises.sum(axis=1)
+        off = self.values - self.mean - rises.sum(axis=1)
         return np.asarray(off / (1.0 + self.leverage))
 
     @cached_property
@@ -210,9 +178,7 @@ class FiniteFit:
     def intercept(self) -> Values:
         """b_0, (n,)."""
         pulls = (self.alpha * self.coefficients).sum(axis=1)
-        return np.asarray(
-            self.limits.mean - pulls + self.left_at_row / (self.total + 1.0)
-        )
+        return np.asarray(self.mean - pulls + self.left_at_row / (self.total + 1.0))
 
     def influences(self, rows: slice | Positions, bits: Array) -> Array:
         """N A⁻¹ Z of samples with bits (m, S, D) around some rows, (m, S, 1 + D).
@@ -229,9 +195,10 @@ class FiniteFit:
         q, kept = self.pull[rows], None if self.kept is None else self.kept[rows]
         loads = (centred @ q[..., None])[..., 0]
         tau = (1.0 + loads) * self._row_share[rows, None]
-        own = self.limits.bits.at(rows).solved(centred, self.penalty[rows], kept)
+        own = self.bits.at(rows).solved(centred, self.penalty[rows], kept)
         psi = own - q[:, None] * tau[..., None]
-        first = self._of_intercept(psi, rows)
+        weight, ends = self._shares
+        first = weight[rows, None] - (psi @ ends[rows, :, None])[..., 0]
         return np.concatenate([first[..., None], psi], axis=-1)
 
     @property
@@ -241,8 +208,8 @@ class FiniteFit:
         E r = −t / (N + 1) and E r (z − α) = S (β − b).
         """
         level = -self.left_at_row / (self.total + 1.0)
-        off = self.limits.coefficients - self.coefficients
-        slopes = self.limits.bits.covariances(off)
+        off = self.beta - self.coefficients
+        slopes = self.bits.covariances(off)
         tau = (level + (self.pull * slopes).sum(axis=1)) * self._row_share
         psi = self._solved(slopes) - self.pull * tau[:, None]
         weight, ends = self._shares
@@ -265,11 +232,6 @@ class FiniteFit:
         weighted = self.total[:, None] * self.alpha + 1.0
         return self.total / all_weight, np.asarray(weighted / all_weight[:, None])
 
-    def _of_intercept(self, psi: Array, rows: slice | Positions) -> Array:
-        weight, ends = self._shares
-        pulls = (psi @ ends[rows, :, None])[..., 0]
-        return np.asarray(weight[rows, None] - pulls)
-
 
 # ---- How far one run of LIME is off what such runs give in their mean
 
@@ -287,9 +249,7 @@ def single_run(
     n_samples: int,
     ridge: float = 1.0,
     first_row: bool = True,
-    kept: Truths | None = None,
     *,
-    widths: Values | None = None,  # shape (n,)
     n_draws: int = RUN_DRAWS,
     rng: np.random.Generator | None = None,
     common: CommonDraws | None = None,
@@ -299,15 +259,14 @@ def single_run(
     Cov b = (n − 1) A⁻¹ Cov(π r Z) A⁻¹ (the sandwich), r = f − b_0 − bᵀz; the row does
     not scatter. E π² h = C(ν/√2) E h under the law of the width ν/√2, which is drawn.
     """
-    fit = expected(limits, values, n_samples, ridge, first_row, kept)
+    fit = expected(limits, values, n_samples, ridge, first_row)
     generator = np.random.default_rng(0) if rng is None else rng
     n_columns = points.shape[1]
     uniforms = stratified_uniforms(
         1, read_count(n_draws, "n_draws"), n_columns, generator
     )
-    of_squares = law.squared_widths(law.widths(points, widths))
-    covariance = np.empty((len(points), n_columns + 1, n_columns + 1))
-    log_squares = law.log_weights(points, of_squares)
+    of_squares = law.squared_widths(law.widths(points))
+    second = np.empty((len(points), n_columns + 1, n_columns + 1))
     shared = np.zeros(len(points), bool)
     if common is not None:
         shared = common.enough(points, of_squares)
@@ -317,49 +276,55 @@ def single_run(
             bits = common.bits(points[rows])
             f = np.broadcast_to(common.values, bits.shape[:2])
             weights = common.weights(points[rows], of_squares[rows]).T
-            covariance[rows] = run_covariances(fit, rows, bits, f, weights, log_squares)
+            second[rows] = second_moments(fit, rows, bits, f, weights)
     indices, even = np.flatnonzero(~shared), np.full(1, 1.0 / uniforms.shape[1])
     for some in RUNS_AT_ONCE.blocks(len(indices), 3 * uniforms.nbytes):
         rows = indices[some]
         copies = np.broadcast_to(uniforms, (len(rows), *uniforms.shape[1:]))
         draws = draws_at(law.columns, points[rows], of_squares[rows], copies)
         f = evaluated(evaluate, draws.samples)
-        covariance[rows] = run_covariances(fit, rows, draws.bits, f, even, log_squares)
-    return SingleRun(n_samples, fit.coefficients, fit.intercept, covariance)
+        second[rows] = second_moments(fit, rows, draws.bits, f, even)
+    return run_of(fit, second, law.log_weights(points, of_squares))
 
 
-def run_covariances(
+def second_moments(
     fit: FiniteFit,
     rows: Positions,  # shape (m,)
     bits: Array,  # shape (m, S, D)
     f: Array,  # shape (m, S)
     weights: Array,  # shape (m, S)
-    log_squares: Values,  # shape (n,)
 ) -> Array:
-    """Of a run, (m, D + 1, D + 1), from draws of the law that is weighted by π²."""
+    """E r² ψ ψᵀ (m, D + 1, D + 1) from draws of the law that is weighted by π²."""
     b_0, b = fit.intercept[rows], fit.coefficients[rows]
     r = f - b_0[:, None] - (bits @ b[..., None])[..., 0]
     moved = fit.influences(rows, bits) * r[..., None]
-    second = np.swapaxes(moved * weights[..., None], 1, 2) @ moved
-    return covariances_of(fit, rows, second, log_squares)
+    return np.asarray(np.swapaxes(moved * weights[..., None], 1, 2) @ moved)
 
 
-def covariances_of(
-    fit: FiniteFit, rows: Positions, second: Array, log_squares: Values
-) -> Array:
-    """Of a run, from E r² ψ ψᵀ (m, D + 1, D + 1) under the law of π²."""
+def run_of(fit: FiniteFit, second: Array, log_squares: Values) -> SingleRun:
+    """A run, from E r² ψ ψᵀ (n, D + 1, D + 1) under the law of π², and log E π²."""
     # E π² / (E π)²
-    factor = np.exp(log_squares[rows] - 2.0 * fit.limits.bits.log_weight[rows])
-    means = fit.mean_influence[rows]
+    factor = np.exp(log_squares - 2.0 * fit.bits.log_weight)
+    means = fit.mean_influence
     products = means[:, :, None] * means[:, None, :]
-    return np.asarray((factor[:, None, None] * second - products) / fit.n_drawn)
+    covariance = (factor[:, None, None] * second - products) / fit.n_drawn
+    return SingleRun(fit.n_samples, fit.coefficients, fit.intercept, covariance)
 
 
 # ---- What LIME gives with n samples, in its mean: ridge, and the row as a sample
 
 
+def read_run(n_samples: int, ridge: float, first_row: bool) -> None:
+    """Refuse runs without a sample that is drawn, and a ridge below 0."""
+    read_nonnegative(ridge, "ridge")
+    if read_count(n_samples, "n_samples") < 1 + first_row:
+        raise InvalidInput(
+            "n_samples: expected at least 2, the row itself and one more"
+        )
+
+
 def expected(
-    limits: Limits | WeighedWords,
+    limits: Limits,
     values: Values | None,  # shape (n,)
     n_samples: int,
     ridge: float = 1.0,
@@ -376,7 +341,10 @@ def expected(
         raise InvalidInput(
             "values: where the row itself is a sample, give f at the rows"
         )
-    return FiniteFit(limits, values if first_row else None, n_samples, ridge, kept)
+    own = values if first_row else None
+    return FiniteFit(
+        limits.coefficients, limits.mean, limits.bits, own, n_samples, ridge, kept
+    )
 
 
 def first_row_shift(limits: Limits, values: Values, n_samples: int) -> Array:
@@ -450,18 +418,12 @@ def ranking_chances(
     for beta, mean, covariance in zip(
         coefficients, run.coefficients, run.covariance[:, 1:, 1:], strict=True
     ):
+        # Rᵀ R is the covariance, whatever directions do not scatter
+        squares, directions = np.linalg.eigh(covariance)
+        root = (directions * np.sqrt(np.maximum(squares, 0.0))).T
         n_told = min(top, int(np.count_nonzero(beta)))
-        told = np.sort(_largest(beta[None], n_told))
-        named = np.sort(_largest(mean + normal @ _root(covariance), n_told), axis=1)
-        chances.append((named == told).all(axis=1).mean())
+        sizes = np.abs(np.vstack([beta, mean + normal @ root]))
+        largest = np.argsort(-sizes, axis=1, kind="stable")[:, :n_told]
+        largest.sort(axis=1)
+        chances.append((largest[1:] == largest[0]).all(axis=1).mean())
     return np.array(chances)
-
-
-def _root(covariance: Array) -> Array:
-    """R with Rᵀ R the covariance, whatever directions do not scatter."""
-    squares, directions = np.linalg.eigh(covariance)
-    return np.asarray((directions * np.sqrt(np.maximum(squares, 0.0))).T)
-
-
-def _largest(coefficients: Array, n: int) -> Positions:
-    return np.argsort(-np.abs(coefficients), axis=1, kind="stable")[:, :n]

@@ -18,7 +18,6 @@ from propopt.base.text import drawn
 from propopt.lime.explanation import LimeExplanation
 from propopt.lime.profiles import cell_coefficients
 from propopt.lime.text.text_explanation import TextLimeExplanation
-from propopt.lime.text.text_paths import WordPath
 from propopt.plots.attributions import (
     LOWERS,
     OPTIMIZED_COLOUR,
@@ -217,11 +216,7 @@ def _draw_path(
 ) -> Axes:
     """Curves of some columns, circles at changes of sign, and bands of two errors."""
     path, n = explanation.path(row, widths), explanation.position(row)
-    errors: Array | None = None
-    if isinstance(path, WordPath):
-        grid, errors = path.bandwidths, path.standard_errors
-    else:
-        grid = path.widths
+    grid, errors = path.widths, path.standard_errors
     if isinstance(explanation, TextLimeExplanation):
         names, label, where = (
             explanation.rows[n].words,

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from papers.lime import gaussian_theory
 from papers.lime.linear_bounds import linear_theorem_samples
 from papers.lime.linear_limits import linear_limits
 from propopt.base.errors import InvalidInput
-from propopt.lime import GaussianLaw, GlimeLaw, gaussian_theory
+from propopt.lime import GaussianLaw, GlimeLaw
 
 
 ROW = np.append([0.9607, 0.0892], np.linspace(-0.9, 0.9, 8))[None]

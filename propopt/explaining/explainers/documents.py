@@ -17,7 +17,7 @@ from propopt.explaining.explainers.baseline import (
 from propopt.functions.texts import DocumentFunction, TextFunction
 from propopt.laws.perturbations import shapley_blocks
 from propopt.laws.regressions import Neighbourhood
-from propopt.lime.text.text_package import TEXT_WIDTH, package_run
+from propopt.lime.package_runs import TEXT_WIDTH, package_run
 from propopt.lime.text.text_reading import TextLaw, enumerated_words, read_documents
 from propopt.structures.subsets.conjunctions import MOST_ENUMERATED
 from propopt.structures.subsets.words import word_shapley
@@ -73,7 +73,7 @@ def package_on_text(
     fit = package_run(
         values,
         text,
-        words,
+        len(words),
         n_samples,
         TEXT_WIDTH if kernel_width is None else kernel_width,
         int(request.rng.integers(2**32)),

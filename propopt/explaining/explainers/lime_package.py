@@ -24,7 +24,7 @@ from propopt.explaining.explainers.shapley_values import (
     checked_background,
     same_columns,
 )
-from propopt.lime.text.text_package import TEXT_WIDTH
+from propopt.lime.package_runs import TEXT_WIDTH, package_fit
 from propopt.results.explanation import Parameter
 from propopt.tables.columns import Coded
 from propopt.tables.frames import listed
@@ -154,14 +154,9 @@ class LimePackage(Baseline):
             feature_selection="none",  # all are kept; the default refits to rank them
             random_state=seed,
         )
-        fit = explainer.explain_instance(
-            row, request.value, num_features=len(row), num_samples=self.n_samples
-        )
-        # In regression the package files the fit under the label 1, ordered by size.
-        slopes = np.array([slope for _, slope in sorted(fit.as_map()[1])], float)
-        if self.units == "gradient":
-            slopes /= explainer.scaler.scale_
-        return slopes, float(fit.intercept[1]), float(fit.score)
+        fit = package_fit(explainer, row, request.value, len(row), self.n_samples)
+        scales = explainer.scaler.scale_ if self.units == "gradient" else 1.0
+        return fit.coefficients / scales, fit.intercept, fit.score
 
 
 def _refuse_missing(points: Array, request: Request, label: str) -> None:

@@ -133,21 +133,7 @@ class LimeDiagnosis(
         n_samples: int,
         source: str,
     ) -> LimeDiagnosis:
-        """What rules told of limits at rows, or at documents.
-
-        Parameters
-        ----------
-        told : sequence of LimeFinding or QuietRule
-            In the order of the rules.
-        shape : (int, int)
-            N and D.
-        labels : Labels
-            Names of rows and columns.
-        n_samples : int
-            Of the runs.
-        source : str
-            How coefficients were had.
-        """
+        """What rules told of limits at rows, or at documents, in their order."""
         findings = [item for item in told if isinstance(item, LimeFinding)]
         findings.sort(key=lambda finding: -finding.severity)
         first = sum(1 for item in findings if item.severity >= NOTE)
@@ -224,48 +210,37 @@ class LimeDiagnosis(
         ``kind`` is ``"finding"``, ``"note"`` or ``"quiet"``; ``found`` is True of
         findings alone.
         """
-        rows = [self._record(item) for item in self.told]
-        rows += [self._record(item) for item in self.quiet]
-        columns = [
-            "rule",
-            "found",
-            "row",
-            "feature",
-            "number",
-            "threshold",
-            "severity",
-            "sentence",
-            "remedy",
-            "kind",
-        ]
-        cells = dict(zip(columns, zip(*rows, strict=True), strict=True))
-        named = {
-            key: pd.Series(cells.pop(key), dtype=object) for key in ("row", "feature")
+        items: list[LimeFinding | QuietRule] = [*self.told, *self.quiet]
+        rows, features = zip(*map(self._where, items), strict=True)
+        counts = {
+            "finding": len(self.findings),
+            "note": len(self.notes),
+            "quiet": len(self.quiet),
         }
-        return pd.DataFrame({**cells, **named})[columns]
-
-    def in_full(self) -> str:
-        """The text of ``repr``, with each rule's note and each number that was near."""
-        return self._text(in_full=True)
+        kinds = np.repeat(list(counts), list(counts.values())).astype(object)
+        return pd.DataFrame(
+            {
+                "rule": [item.rule for item in items],
+                "found": kinds == "finding",
+                "row": pd.Series(rows, dtype=object),
+                "feature": pd.Series(features, dtype=object),
+                "number": [item.number for item in items],
+                "threshold": [item.threshold for item in items],
+                "severity": [getattr(item, "severity", np.nan) for item in items],
+                "sentence": [item.sentence for item in items],
+                "remedy": [getattr(item, "remedy", "") for item in items],
+                "kind": kinds,
+            }
+        )
 
     def __repr__(self) -> str:
         """Each rule that found something with its worst, then the others: lines."""
-        return self._text(in_full=False)
-
-    def _text(self, *, in_full: bool) -> str:
         lines = [f"LimeDiagnosis({printable(self._title())})"]
         for rule, result in _by_rule(self.findings).items():
             lines.append(printable(f"- {rule}: {self._head(result)}"))
             lines += _wrapped(f"{result[0].sentence}.")
             lines += _wrapped(f"What would do: {result[0].remedy}.")
-        if in_full:
-            for rule, notes in _by_rule(self.notes).items():
-                lines.append(printable(f"- note, {rule}: {self._head(notes)}"))
-                lines += _wrapped(f"{notes[0].sentence}.")
-            near = self._near()
-            lines += [printable(f"- {rule}: {sentence}") for rule, sentence in near]
-        else:
-            lines += [printable(f"- {line}") for line in self._other_rules()]
+        lines += [printable(f"- {line}") for line in self._other_rules()]
         return "\n".join(lines)
 
     def card(self) -> Card:
@@ -369,24 +344,6 @@ class LimeDiagnosis(
                 item.rule,
                 f"{item.sentence}{place}, threshold {item.threshold:.3g}",
             )
-
-    def _record(self, item: LimeFinding | QuietRule) -> list[Any]:
-        row, feature = self._where(item)
-        kind = "quiet"
-        if isinstance(item, LimeFinding):
-            kind = "note" if item.is_note else "finding"
-        return [
-            item.rule,
-            kind == "finding",
-            row,
-            feature,
-            item.number,
-            item.threshold,
-            item.severity if isinstance(item, LimeFinding) else np.nan,
-            item.sentence,
-            item.remedy if isinstance(item, LimeFinding) else "",
-            kind,
-        ]
 
 
 def _by_rule(told: Sequence[LimeFinding]) -> dict[str, tuple[LimeFinding, ...]]:

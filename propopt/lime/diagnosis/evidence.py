@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Final, Generic, Protocol, TypeAlias, TypeVar, final
+from typing import (
+    Any,
+    ClassVar,
+    Final,
+    Generic,
+    Literal,
+    Protocol,
+    TypeAlias,
+    TypeVar,
+    final,
+)
 
 import numpy as np
 
@@ -20,9 +31,12 @@ from propopt.functions.cost import cost_of
 from propopt.lime.expectations import Limits
 from propopt.lime.fidelity import additive_variance
 from propopt.lime.laws.binned_columns import binned_columns
+from propopt.lime.laws.gaussian_law import GaussianLaw
 from propopt.lime.laws.lime_law import LimeLaw, draws_at
+from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.lime.lime_subject import LimeSubject
-from propopt.lime.single_runs import FiniteFit, RunScatter, SingleRun
+from propopt.lime.profiles import with_bins
+from propopt.lime.single_runs import FiniteFit, RunScatter, SingleRun, expected
 from propopt.lime.surrogates import CommonDraws, evaluated
 from propopt.tables.frames import Labels
 
@@ -53,12 +67,6 @@ class ExplainedRows(Protocol):
     def values(self) -> Values: ...
 
     @property
-    def at_row(self) -> Values: ...
-
-    @property
-    def local_gap(self) -> Values: ...
-
-    @property
     def r2(self) -> Values: ...
 
     @property
@@ -79,14 +87,83 @@ class ExplainedRows(Protocol):
     def single_run(self, n_samples: int | None = None) -> SingleRun: ...
 
 
+class Evidence(ABC):
+    """What rules look at: rows of a table, or one document, and runs of n samples."""
+
+    noun: ClassVar[str]  # what has coefficients
+    wider: ClassVar[str]  # what would do where few samples count
+    noisy: ClassVar[str]  # what is so many deviations of a run, and what that means
+    least_ratio: ClassVar[float] = 0.0  # of contrast and noise
+    n_samples: int  # of one run
+
+    @property
+    @abstractmethod
+    def beta(self) -> Attributions:
+        """Coefficients (N, D)."""
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """Of columns, or words, (D,)."""
+
+    @property
+    @abstractmethod
+    def depends(self) -> Truths:
+        """Whether β_j is not exactly zero for want of the column in f, (N, D)."""
+
+    @property
+    @abstractmethod
+    def effective_share(self) -> Values:
+        """(E π)² / E π², (N,)."""
+
+    @property
+    @abstractmethod
+    def run(self) -> SingleRun:
+        """One run: its mean and its covariance; refused where f is not known."""
+
+    @property
+    @abstractmethod
+    def is_exact(self) -> bool:
+        """Whether coefficients have no error but rounding."""
+
+    @property
+    def contrast(self) -> Array:
+        """How far coefficients are from those of what does nothing, (N, D)."""
+        return np.abs(self.beta)
+
+    @cached_property
+    def largest(self) -> Array:
+        """The largest |β| of each row, (N, 1); 1 where all are zero."""
+        size = np.abs(self.beta).max(axis=1, keepdims=True)
+        return np.where(size > self._rounding, size, 1.0)
+
+    @property
+    def _rounding(self) -> float:
+        """Of coefficients that are zero."""
+        return 0.0
+
+    @cached_property
+    def sizes(self) -> Array:
+        """|β| over the largest of the row, (N, D)."""
+        return np.asarray(np.abs(self.beta) / self.largest)
+
+
 @final
 @dataclass(frozen=True, eq=False)
-class Evidence:
-    """An explanation under diagnosis, for runs of n samples."""
+class RowsEvidence(Evidence):
+    """Rows of a table under diagnosis."""
+
+    noun: ClassVar[str] = "column"
+    wider: ClassVar[str] = (
+        "a wider kernel, or exact limits, or GLIME's samples of the neighbourhood"
+    )
+    noisy: ClassVar[str] = (
+        "the coefficient {beta:.3g} is {deviations}: its sign depends on the seed"
+    )
 
     explanation: ExplainedRows  # A LimeExplanation
     subject: LimeSubject  # its model and its law
-    n_samples: int  # of one run
+    n_samples: int
 
     @cached_property
     def law(self) -> LimeLaw:
@@ -103,16 +180,15 @@ class Evidence:
         """Coefficients (N, D)."""
         return self.explanation.limits.coefficients
 
-    @cached_property
-    def largest(self) -> Array:
-        """The largest |β| of each row, (N, 1); 1 where all are zero."""
-        size = np.abs(self.beta).max(axis=1, keepdims=True)
-        return np.where(size > 0.0, size, 1.0)
+    @property
+    def effective_share(self) -> Values:
+        """(E π)² / E π², (N,)."""
+        return self.explanation.effective_share
 
-    @cached_property
-    def sizes(self) -> Array:
-        """|β| over the largest of the row, (N, D)."""
-        return np.asarray(np.abs(self.beta) / self.largest)
+    @property
+    def is_exact(self) -> bool:
+        """Whether coefficients have no error but rounding."""
+        return self.explanation.standard_errors is None
 
     @cached_property
     def run(self) -> SingleRun:
@@ -123,8 +199,9 @@ class Evidence:
     def finite(self) -> FiniteFit:
         """The mean of runs."""
         own = self.explanation
-        values = own.values if own.first_row else None
-        return FiniteFit(own.limits, values, self.n_samples, own.ridge)
+        return expected(
+            own.limits, own.values, self.n_samples, own.ridge, own.first_row
+        )
 
     def cell_sd(self, rows: Positions) -> Values:
         """The standard deviation of f in the cell of each of some rows."""
@@ -190,7 +267,7 @@ class Evidence:
     @cached_property
     def about(self) -> str:
         """What is said before numbers that are estimated beside the coefficients."""
-        return "" if self.explanation.standard_errors is None else "an estimated "
+        return "" if self.is_exact else "an estimated "
 
     @cached_property
     def common(self) -> CommonDraws | None:
@@ -255,20 +332,28 @@ class Evidence:
             result[n, j] = limits.coefficients[np.arange(len(n)), j]
         return result
 
-    def rebinned(self, law: LimeLaw, rows: Positions, j: int) -> Values:
-        """β_j of some rows under a law with another column j; NaN where refused.
+    def rebinned(self, rows: Positions, j: int, n_bins: int) -> Values:
+        """β_j of some rows with other bins in column j; NaN where there are none.
 
         The derivatives of E_Q f by the means of factors of column j do not depend on
         the law of column j, so that exact coefficients are sums over these factors.
         """
-        points = self.points[rows]
+        points, column = self.points[rows], None
+        law: Any = self.law
+        if n_bins >= 2 and isinstance(law, TabularLaw | GaussianLaw):
+            known = self.subject.has_table
+            table = self.subject.reference[:, j] if known else None
+            column = with_bins(law.columns[j], n_bins, table)
+        if column is None:
+            return np.full(len(rows), np.nan)
         if self.subject.exact is None:
+            columns = (*law.columns[:j], column, *law.columns[j + 1 :])
+            other = replace(self.quick, law=replace(law, columns=columns))
             try:
-                limits = replace(self.quick, law=law).limits(points)
+                return np.asarray(other.limits(points).coefficients[:, j])
             except Refused:
                 return np.full(len(rows), np.nan)
-            return np.asarray(limits.coefficients[:, j])
-        tilt = law.columns[j].tilt(points[:, j], law.widths(points))
+        tilt = column.tilt(points[:, j], law.widths(points))
         result = np.zeros(len(rows))
         for numbers, factors in self.subject.exact.function.of_column(j):
             one, zero = tilt.given(tilt.pieces.expect(factors))
@@ -337,13 +422,13 @@ Sentence: TypeAlias = str | Callable[[int, int], str]
 
 
 @final
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Gauged:
-    """What one rule measured."""
+    """What one rule measured: tables (N, D), numbers of rows or of columns, or one."""
 
-    # (N, D) or (N, 1) or (1, D) or (1, 1): for rows and columns, rows, columns, or all
-    numbers: Array
-    stakes: Array  # how much of the largest coefficient of the row it is about, 0 to 1
+    numbers: Array | float
+    # how much of the largest coefficient of the row it is about, 0 to 1
+    stakes: Array | float
     sentence: Sentence  # what it means; of a row and a column where it depends on them
     remedy: Sentence  # what would do there
     # why nothing is found at a place though its number passes the threshold, and where
@@ -352,8 +437,8 @@ class Gauged:
     also: Truths | None = None
 
 
-Looked = TypeVar("Looked")
-"""What a rule looks at: the case of a table, or that of a text."""
+Looked = TypeVar("Looked", contravariant=True)
+"""What a rule looks at: rows of a table, a document, or either."""
 
 
 @final
@@ -379,16 +464,39 @@ class Rule(Generic[Looked]):
         except Refused as refused:
             checked = Reason(str(refused))
         if isinstance(checked, Reason):
-            yield self._quiet(None, None, np.nan, f"not looked for: {checked.reason}")
+            yield self._quiet(np.nan, f"not looked for: {checked.reason}")
             return
-        result = self._passes(checked.numbers)
-        for excused in checked.excuses.values():
+        numbers = self._table(checked.numbers)
+        excuses = {why: self._table(own) for why, own in checked.excuses.items()}
+        result = self._passes(numbers)
+        for excused in excuses.values():
             result &= ~excused
         if checked.also is not None:
-            result |= checked.also
-        yield from self._found(checked, np.argwhere(result).tolist())
+            result |= self._table(checked.also)
+        stakes = np.broadcast_to(self._table(checked.stakes), numbers.shape)
+        shares = np.clip(stakes, 0, 1)
+        places = np.argwhere(result).tolist()
+        said = _said(checked.sentence, places), _said(checked.remedy, places)
+        for (n, j), sentence, remedy in zip(places, *said, strict=True):
+            yield LimeFinding(
+                rule=self.name,
+                row=n if self.per_row else None,
+                column=j if self.per_column else None,
+                number=float(numbers[n, j]),
+                threshold=self.threshold,
+                sentence=sentence,
+                remedy=remedy,
+                severity=float(self.least + (self.weight - self.least) * shares[n, j]),
+            )
         if not result.any():
-            yield self._nearest(checked)
+            yield self._nearest(numbers, excuses)
+
+    def _table(self, part: Any) -> Any:
+        """What was measured, with a line for each row and one place for each column."""
+        own = np.asarray(part)
+        if own.ndim == 2:
+            return own
+        return own.reshape((1, -1) if self.per_column else (-1, 1))
 
     def _passes(self, numbers: Array) -> Truths:
         with np.errstate(invalid="ignore"):
@@ -396,47 +504,29 @@ class Rule(Generic[Looked]):
                 return np.asarray(numbers < self.threshold)
             return np.asarray(numbers > self.threshold)
 
-    def _found(self, checked: Gauged, places: list[list[int]]) -> list[LimeFinding]:
-        stakes = np.broadcast_to(checked.stakes, checked.numbers.shape)
-        shares = np.clip(stakes, 0, 1)
-        sentences = _said(checked.sentence, places)
-        remedies = _said(checked.remedy, places)
-        return [
-            LimeFinding(
-                rule=self.name,
-                row=n if self.per_row else None,
-                column=j if self.per_column else None,
-                number=float(checked.numbers[n, j]),
-                threshold=self.threshold,
-                sentence=sentence,
-                remedy=remedy,
-                severity=float(self.least + (self.weight - self.least) * shares[n, j]),
-            )
-            for (n, j), sentence, remedy in zip(
-                places, sentences, remedies, strict=True
-            )
-        ]
-
-    def _nearest(self, checked: Gauged) -> QuietRule:
-        if np.isnan(checked.numbers).all():
-            return self._quiet(None, None, np.nan, "nothing found; nothing to look at")
+    def _nearest(self, numbers: Array, excuses: Mapping[str, Truths]) -> QuietRule:
+        if np.isnan(numbers).all():
+            return self._quiet(np.nan, "nothing found; nothing to look at")
         sign = -1.0 if self.below else 1.0
-        place = int(np.nanargmax(sign * checked.numbers))
-        n, j = divmod(place, checked.numbers.shape[1])
-        number = float(checked.numbers[n, j])
+        n, j = divmod(int(np.nanargmax(sign * numbers)), numbers.shape[1])
+        number = float(numbers[n, j])
         word = "smallest" if self.below else "largest"
         # a number that passes with nothing found was excused, and is told by what
         why = "".join(
             f", but {reason}"
-            for reason, excused in checked.excuses.items()
-            if excused[n, j] and self._passes(checked.numbers[n, j])
+            for reason, excused in excuses.items()
+            if excused[n, j] and self._passes(numbers[n, j])
         )
         sentence = f"nothing found; {word} {number:.3g}{why}"
         row, column = n if self.per_row else None, j if self.per_column else None
-        return self._quiet(row, column, number, sentence)
+        return self._quiet(number, sentence, row, column)
 
     def _quiet(
-        self, row: int | None, column: int | None, number: float, sentence: str
+        self,
+        number: float,
+        sentence: str,
+        row: int | None = None,
+        column: int | None = None,
     ) -> QuietRule:
         return QuietRule(
             rule=self.name,
@@ -448,31 +538,33 @@ class Rule(Generic[Looked]):
         )
 
 
+def _said(sentence: Sentence, places: Sequence[Sequence[int]]) -> list[str]:
+    """What is said of each row and column."""
+    if isinstance(sentence, str):
+        return [sentence] * len(places)
+    return [sentence(n, j) for n, j in places]
+
+
 def rule(
     name: str,
     *,
-    threshold: float,
+    above: float = np.inf,
+    below: float = -np.inf,
     weight: float,
     least: float = 0.0,
-    below: bool = False,
-    per_row: bool = True,
-    per_column: bool = True,
+    per: Literal["cell", "row", "column", "all"] = "cell",
 ) -> Callable[[Callable[[Looked], Gauged | Reason]], Rule[Looked]]:
-    """Make a rule of the function below it, which measures."""
-
-    def of(check: Callable[[Looked], Gauged | Reason]) -> Rule[Looked]:
-        return Rule(
-            name=name,
-            threshold=threshold,
-            below=below,
-            weight=weight,
-            least=least,
-            per_row=per_row,
-            per_column=per_column,
-            check=check,
-        )
-
-    return of
+    """Make a rule of the function below it: what it measures is told from there on."""
+    return lambda check: Rule(
+        name=name,
+        threshold=below if below > -np.inf else above,
+        below=below > -np.inf,
+        weight=weight,
+        least=least,
+        per_row=per in ("cell", "row"),
+        per_column=per in ("cell", "column"),
+        check=check,
+    )
 
 
 def told_by(
@@ -487,10 +579,3 @@ def told_by(
             told += find(rule)
             bar.advance(bar.task_ids[0])
     return told
-
-
-def _said(sentence: Sentence, places: Sequence[Sequence[int]]) -> list[str]:
-    """What is said of each row and column."""
-    if isinstance(sentence, str):
-        return [sentence] * len(places)
-    return [sentence(n, j) for n, j in places]

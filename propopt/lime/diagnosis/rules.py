@@ -7,36 +7,35 @@ gives that column a coefficient, though nothing changes near the row.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from scipy.spatial import cKDTree
 
-from propopt.base.arrays import Array, Attributions, Points, Truths, Values
+from propopt.base.arrays import Array, Points, Truths, Values
 from propopt.base.errors import Refused
 from propopt.base.text import Reason
-from propopt.lime.diagnosis.evidence import Evidence, Gauged, Rule, rule
-from propopt.lime.fidelity import share_outside, split_by_columns
-from propopt.lime.gaussian_theory import (
-    Gains,
-    critical_bandwidths,
-    gains,
+from propopt.lime.diagnosis.evidence import (
+    Evidence,
+    Gauged,
+    RowsEvidence,
+    Rule,
+    rule,
 )
+from propopt.lime.expectations import bit_steps
+from propopt.lime.fidelity import share_outside, split_by_columns
 from propopt.lime.laws.binned_columns import BinnedColumn, binned_columns
-from propopt.lime.laws.gaussian_law import FEW_BEYOND, GaussianLaw
+from propopt.lime.laws.gaussian_law import FEW_BEYOND, GaussianLaw, NormalColumn
 from propopt.lime.laws.lime_law import GlimeLaw, LimeLaw
-from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.lime.paths import signs_around
 from propopt.lime.profiles import (
     data_ends,
     inner_edges,
     nearest_edges,
     own_widths,
-    with_bins,
 )
-from propopt.lime.single_runs import SingleRun, first_row_shift, ranking_chances
+from propopt.lime.single_runs import first_row_shift, ranking_chances
 from propopt.results.certain import plural
 from propopt.tables.frames import listed
 
@@ -49,14 +48,15 @@ _FLAT: Final = 0.1
 """Of |β_j|: a standard deviation of f in the cell of the row below it is flat."""
 
 
-@rule("alignment artifact", threshold=0.8, weight=0.95)
-def alignment(case: Evidence) -> Gauged | Reason:
+@rule("alignment artifact", above=0.8, weight=0.95)
+def alignment(case: RowsEvidence) -> Gauged | Reason:
     """Its number is Σ_{m≥1} |β_j^(m)| / Σ_m |β_j^(m)| by columns that leave the row."""
     if case.subject.exact is None:
         return Reason("coefficients are estimated")
     parts = split_by_columns(case.subject.exact, case.points)
     outside, own = share_outside(parts), parts[:, 0]
-    far = (outside > alignment.threshold) & case.depends & (case.beta != 0.0)
+    some = case.depends & (case.beta != 0.0)
+    far = (outside > alignment.threshold) & some
     rows, sd = np.flatnonzero(far.any(axis=1)), np.full(len(outside), np.nan)
     sd[rows] = case.cell_sd(rows)
     flat = sd[:, None] < _FLAT * np.abs(case.beta)
@@ -64,19 +64,16 @@ def alignment(case: Evidence) -> Gauged | Reason:
     def sentence(n: int, j: int) -> str:
         return (
             f"with the other columns in the bins of the row the coefficient is "
-            f"{own[n, j]:.4g}, not {case.beta[n, j]:.4g}: {outside[n, j]:.1%} of it "
-            "comes from where other columns are elsewhere, and in the cell of the row "
-            f"f has a standard deviation of {sd[n]:.2g}"
-        ).replace("%", " %")
+            f"{own[n, j]:.4g}, not {case.beta[n, j]:.4g}: "
+            f"{100.0 * outside[n, j]:.1f} % of it comes from where other columns are "
+            "elsewhere, and in the cell of the row f has a standard deviation of "
+            f"{sd[n]:.2g}"
+        )
 
     remedy = "do not read it as local: compare with a map of cells, or a gradient"
-    return Gauged(
-        numbers=np.where(case.depends & (case.beta != 0.0), outside, np.nan),
-        stakes=case.sizes,
-        sentence=sentence,
-        remedy=remedy,
-        excuses={"f is not flat in the cell of the row": ~flat},
-    )
+    other = {"f is not flat in the cell of the row": ~flat}
+    numbers = np.where(some, outside, np.nan)
+    return Gauged(numbers, case.sizes, sentence, remedy, excuses=other)
 
 
 # ---- What contrasts of bins hide of profiles: which way they go, and that they matter
@@ -98,8 +95,8 @@ _ERRORS: Final = 3.0
 """Standard errors of estimates; of exact numbers errors are bounds already."""
 
 
-@rule("sign against the profile", threshold=0.0, weight=1.0, least=0.96, below=True)
-def against_profile(case: Evidence) -> Gauged | Reason:
+@rule("sign against the profile", below=0.0, weight=1.0, least=0.96)
+def against_profile(case: RowsEvidence) -> Gauged | Reason:
     """Its number is β_j over the rise of a monotone profile: < 0 if signs differ."""
     if None in binned_columns(case.law):
         return Reason("bins have no profile of their own, as weights are of distances")
@@ -136,16 +133,12 @@ def against_profile(case: Evidence) -> Gauged | Reason:
             f"{case.beta[n, j]:.4g}: it is a contrast of bins and not a slope"
         )
 
-    return Gauged(
-        numbers=numbers,
-        stakes=case.sizes,
-        sentence=sentence,
-        remedy="read the profile, or ask po.explain for the slope at the row",
-    )
+    remedy = "read the profile, or ask po.explain for the slope at the row"
+    return Gauged(numbers, case.sizes, sentence, remedy)
 
 
-@rule("cancellation by binning", threshold=SMALL_SHARE, weight=0.95, below=True)
-def cancellation(case: Evidence) -> Gauged:
+@rule("cancellation by binning", below=SMALL_SHARE, weight=0.95)
+def cancellation(case: RowsEvidence) -> Gauged:
     """Its number is |β_j| over the range of the profile."""
     spans = [np.nanmax(h, axis=1) - np.nanmin(h, axis=1) for h in case.profiles]
     ranges = np.stack(spans, axis=1)
@@ -166,15 +159,10 @@ def cancellation(case: Evidence) -> Gauged:
         )
 
     remedy = "look at the profile over all bins, or choose another number of bins"
-    return Gauged(
-        numbers=ratio,
-        stakes=ranges / case.largest,  # what a coefficient could have shown
-        sentence=sentence,
-        remedy=remedy,
-    )
+    return Gauged(ratio, ranges / case.largest, sentence, remedy)
 
 
-def _with_other_bins(case: Evidence, wanted: Truths) -> Callable[[int, int], str]:
+def _with_other_bins(case: RowsEvidence, wanted: Truths) -> Callable[[int, int], str]:
     """The end of a sentence: coefficients with one bin less and one more.
 
     Estimates are made for the first few only: each takes draws of its own.
@@ -186,9 +174,8 @@ def _with_other_bins(case: Evidence, wanted: Truths) -> Callable[[int, int], str
     @cache
     def coefficients(j: int, count: int) -> Values:
         values, rows = np.full(len(wanted), np.nan), np.flatnonzero(few[:, j])
-        law = rebinned(case, j, count) if len(rows) > 0 else None
-        if law is not None:
-            values[rows] = case.rebinned(law, rows, j)
+        if len(rows) > 0:
+            values[rows] = case.rebinned(rows, j, count)
         return values
 
     def told(n: int, j: int) -> str:
@@ -203,19 +190,6 @@ def _with_other_bins(case: Evidence, wanted: Truths) -> Callable[[int, int], str
     return told
 
 
-def rebinned(case: Evidence, j: int, n_bins: int) -> LimeLaw | None:
-    """The law with another number of bins in column j; None if there are none."""
-    law = case.law
-    if n_bins < 2 or not isinstance(law, TabularLaw | GaussianLaw):
-        return None
-    table = case.subject.reference[:, j] if case.subject.has_table else None
-    column = with_bins(law.columns[j], n_bins, table)
-    if column is None:
-        return None
-    columns: tuple[Any, ...] = (*law.columns[:j], column, *law.columns[j + 1 :])
-    return replace(law, columns=columns)
-
-
 # ---- Weight collapse: ridge and the row itself decide what a run says
 
 
@@ -223,13 +197,8 @@ FLOOR: Final = 0.1
 """Of the largest coefficient of the row: shifts are compared with no less."""
 
 
-_WIDER: Final = (
-    "a wider kernel, or exact limits, or GLIME's samples of the neighbourhood"
-)
-
-
-@rule("weight collapse: ridge", threshold=0.95, weight=0.85, below=True, per_row=False)
-def ridge_collapse(case: Evidence) -> Gauged | Reason:
+@rule("weight collapse: ridge", below=0.95, weight=0.85, per="column")
+def ridge_collapse(case: RowsEvidence) -> Gauged | Reason:
     """Its number is what ridge leaves of β_j, in the worst row."""
     if case.explanation.ridge == 0.0:
         return Reason("runs have no ridge")
@@ -242,21 +211,17 @@ def ridge_collapse(case: Evidence) -> Gauged | Reason:
     def sentence(_: int, j: int) -> str:
         n = worst[j]
         return (
-            f"the ridge of {case.explanation.ridge:g} leaves {left[n, j]:.1%} of the "
-            f"coefficient: the mean of runs of {case.n_samples:,} samples is "
-            f"{means[n, j]:.4g}, the limit {case.beta[n, j]:.4g}"
-        ).replace("%", " %")
+            f"the ridge of {case.explanation.ridge:g} leaves "
+            f"{100.0 * left[n, j]:.1f} % of the coefficient: the mean of runs of "
+            f"{case.n_samples:,} samples is {means[n, j]:.4g}, the limit "
+            f"{case.beta[n, j]:.4g}"
+        )
 
-    return Gauged(
-        numbers=left[rows][None],
-        stakes=case.sizes.max(axis=0)[None],
-        sentence=sentence,
-        remedy=_WIDER,
-    )
+    return Gauged(left[rows], case.sizes.max(axis=0), sentence, case.wider)
 
 
-@rule("weight collapse: first row", threshold=0.1, weight=0.85)
-def row_collapse(case: Evidence) -> Gauged | Reason:
+@rule("weight collapse: first row", above=0.1, weight=0.85)
+def row_collapse(case: RowsEvidence) -> Gauged | Reason:
     """Its number is what the row itself moves β_j by, over |β_j|."""
     own = case.explanation
     if not own.first_row:
@@ -275,44 +240,19 @@ def row_collapse(case: Evidence) -> Gauged | Reason:
         )
 
     stakes = np.abs(means - case.beta) / case.largest
-    return Gauged(numbers=ratio, stakes=stakes, sentence=sentence, remedy=_WIDER)
+    return Gauged(ratio, stakes, sentence, case.wider)
 
 
-@rule(
-    "weight collapse: samples",
-    threshold=1.0,
-    weight=0.85,
-    below=True,
-    per_row=False,
-    per_column=False,
-)
+@rule("weight collapse: samples", below=1.0, weight=0.85, per="all")
 def sample_collapse(case: Evidence) -> Gauged:
-    """Its number is that of samples that count, over ten for each coefficient."""
-    least = case.explanation.effective_share.min(keepdims=True)
-    return counting_samples(case.n_samples, least, case.beta.shape[1] + 1, _WIDER)
-
-
-def counting_samples(
-    n_samples: int, shares: Values, n_fitted: int, remedy: str
-) -> Gauged:
-    """How many samples count, over ten for each number that is fitted, (N, 1).
-
-    shares (N,).
-    """
-    effective = n_samples * shares
-
-    def sentence(n: int, _: int) -> str:
-        return (
-            f"of {n_samples:,} samples {effective[n]:.3g} count, for {n_fitted} "
-            "coefficients"
-        )
-
-    return Gauged(
-        numbers=effective[:, None] / (10.0 * n_fitted),
-        stakes=np.ones((1, 1)),
-        sentence=sentence,
-        remedy=remedy,
+    """Its number is n (E π)² / E π², over ten for each number that is fitted."""
+    n_fitted = case.beta.shape[1] + 1
+    effective = float(case.n_samples * case.effective_share.min())
+    sentence = (
+        f"of {case.n_samples:,} samples {effective:.3g} count, for {n_fitted} "
+        "coefficients"
     )
+    return Gauged(effective / (10.0 * n_fitted), 1.0, sentence, case.wider)
 
 
 # ---- Edge proximity: a small step leads to another explanation
@@ -321,8 +261,8 @@ def counting_samples(
 _NEAR: Final = 0.05
 
 
-@rule("edge proximity", threshold=_NEAR, weight=0.35, below=True)
-def near_edges(case: Evidence) -> Gauged:
+@rule("edge proximity", below=_NEAR, weight=0.35)
+def near_edges(case: RowsEvidence) -> Gauged:
     """Its number is the distance to the nearest edge in widths of the bin."""
     columns = zip(case.law.columns, case.points.T, strict=True)
     # distances in widths of the bin, edges, and numbers beyond them
@@ -333,17 +273,14 @@ def near_edges(case: Evidence) -> Gauged:
 
     def sentence(n: int, j: int) -> str:
         return (
-            f"the value is {distance[n, j]:.1%} of a bin from the edge "
+            f"the value is {100.0 * distance[n, j]:.1f} % of a bin from the edge "
             f"{edge[n, j]:.6g}; beyond it the coefficient is {case.about}"
             f"{adjacent[n, j]:.4g}, not {case.beta[n, j]:.4g}"
-        ).replace("%", " %")
+        )
 
     remedy = "read both coefficients, or the profile over all bins"
     return Gauged(
-        numbers=np.where(case.depends, distance, np.nan),
-        stakes=jumps / case.largest,
-        sentence=sentence,
-        remedy=remedy,
+        np.where(case.depends, distance, np.nan), jumps / case.largest, sentence, remedy
     )
 
 
@@ -354,8 +291,8 @@ _OCTAVE: Final = 1.0
 """Widths from half to twice the law's are near."""
 
 
-@rule("bandwidth fragility", threshold=_OCTAVE, weight=0.9, below=True)
-def fragile_sign(case: Evidence) -> Gauged | Reason:
+@rule("bandwidth fragility", below=_OCTAVE, weight=0.9)
+def fragile_sign(case: RowsEvidence) -> Gauged | Reason:
     """Its number is |log2(root / width)|: 1 for a root at half or twice the width."""
     exact, width = case.subject.exact, case.law.kernel_width
     if exact is None:
@@ -372,10 +309,10 @@ def fragile_sign(case: Evidence) -> Gauged | Reason:
 
     remedy = "see the path of coefficients over widths; read no sign here"
     return Gauged(
-        numbers=distance,
-        stakes=np.maximum(np.abs(case.beta), np.abs(wide)) / case.largest,
-        sentence=sentence,
-        remedy=remedy,
+        distance,
+        np.maximum(np.abs(case.beta), np.abs(wide)) / case.largest,
+        sentence,
+        remedy,
         also=turned,
     )
 
@@ -390,52 +327,78 @@ _LEAST_OUTSIDE: Final = 30.0
 """Samples outside a bin, by weight, that a coefficient needs."""
 
 
-def _gains(case: Evidence) -> Gains:
-    """Those of the rows, where samples are normal."""
+def _normal(case: RowsEvidence) -> list[tuple[int, NormalColumn]]:
+    """Columns of normal numbers that are never missing, where samples are normal."""
     law = case.law
     if not isinstance(law.law if isinstance(law, GlimeLaw) else law, GaussianLaw):
         raise Refused("samples are not normal")
-    return gains(law, case.points)
+    own = enumerate(law.columns)
+    return [(j, c) for j, c in own if isinstance(c, NormalColumn) and not c.missing]
 
 
-def _used(case: Evidence, numbers: Array) -> Array:
-    return np.where(case.depends, numbers, np.nan)
+def _gains(case: RowsEvidence) -> Array:
+    """What slopes become, E_Q[x_j | in the bin] − E_Q[x_j | outside], (N, D).
+
+    0 where nothing is outside; NaN of columns that are not of numbers.
+    """
+    normal = [j for j, _ in _normal(case)]
+    result = np.full(case.beta.shape, np.nan)
+    result[:, normal] = np.nan_to_num(bit_steps(case.law, case.points)[0][:, normal])
+    return np.where(case.depends, result, np.nan)
 
 
-@rule("switched off", threshold=0.1, weight=0.95, below=True)
-def switched_off(case: Evidence) -> Gauged:
-    """Its number is |θ| / σ̃ over the largest that it can be."""
-    normal = _gains(case)
+def critical_bandwidths(law: LimeLaw, points: Points) -> Array:
+    """The kernel widths at which a law hides columns from linear functions, (n, D).
+
+    (u_j ν)² = σ_j² (2 ξ_j − q_j⁻ − q_j⁺) / (q_j⁻ + q_j⁺ − 2 μ_j), if that is positive:
+    where the mean of the weighted samples crosses the middle of the bin, β_j = 0. NaN
+    where the gain never changes its sign, and of columns that are not of numbers.
+    """
+    result = np.full(points.shape, np.nan)
+    for j, column in enumerate(law.columns):
+        if not isinstance(column, NormalColumn) or column.missing:
+            continue
+        x, place = points[:, j], column.place(points[:, j])
+        low, high = column.ends[place], column.ends[place + 1]
+        middle = np.where(np.isfinite(low + high), 0.5 * low + 0.5 * high, np.nan)
+        # a bin around the mean has its middle there but for rounding
+        off = middle - column.mean
+        rounding = 16.0 * np.finfo(float).eps * (np.abs(low) + abs(column.mean))
+        square = np.full(len(x), np.nan)
+        np.divide(x - middle, off, out=square, where=np.abs(off) > rounding)
+        root = np.sqrt(np.where(square > 0.0, square, np.nan))
+        result[:, j] = root * column.scale / column.unit
+    return result
+
+
+@rule("switched off", below=0.1, weight=0.95)
+def switched_off(case: RowsEvidence) -> Gauged:
+    """Its number is |θ| / σ̃ over the largest that it can be, θ = −α (1 − α) g."""
+    gain, step = _gains(case), np.full(case.beta.shape, np.nan)
     critical = critical_bandwidths(case.law, case.points)
-    step = np.abs(normal.theta) / (normal.deviation * _LARGEST_STEP)
+    tilts = case.law.tilts(case.points, case.law.widths(case.points))
+    for j, _ in _normal(case):
+        spread = tilts[j].alpha * tilts[j].complement / tilts[j].pieces.sd[0]
+        step[:, j] = np.abs(gain[:, j]) * spread / _LARGEST_STEP
 
     def sentence(n: int, j: int) -> str:
         # θ is 0 where the width is critical
         width = critical[n, j]
-        turned = (
-            ""
-            if np.isnan(width)
-            else f"; at the kernel width {width:.4g} it changes its sign"
-        )
+        turned = f"; at the kernel width {width:.4g} it changes its sign"
         return (
             "the weighted samples have about the same density at both ends of the bin: "
-            f"of a slope {normal.gain[n, j]:.3g} is left, whatever it is{turned}"
+            f"of a slope {gain[n, j]:.3g} is left, whatever it is"
+            f"{'' if np.isnan(width) else turned}"
         )
 
     remedy = "another kernel width or number of bins; compare with the gradient"
-    return Gauged(
-        numbers=_used(case, step),
-        stakes=np.ones((1, 1)),
-        sentence=sentence,
-        remedy=remedy,
-    )
+    return Gauged(step, 1.0, sentence, remedy)
 
 
-@rule("sign opposite to gradient", threshold=0.0, weight=0.9, below=True)
-def opposite_sign(case: Evidence) -> Gauged:
+@rule("sign opposite to gradient", below=0.0, weight=0.9)
+def opposite_sign(case: RowsEvidence) -> Gauged:
     """Its number is the gain: what a slope is multiplied by."""
-    normal = _gains(case)
-    gain = _used(case, normal.gain)
+    gain = _gains(case)
 
     def sentence(n: int, j: int) -> str:
         return (
@@ -444,34 +407,34 @@ def opposite_sign(case: Evidence) -> Gauged:
         )
 
     remedy = "do not read the sign as that of the gradient"
-    return Gauged(numbers=gain, stakes=case.sizes, sentence=sentence, remedy=remedy)
+    return Gauged(gain, case.sizes, sentence, remedy)
 
 
-@rule("no samples outside the bin", threshold=_LEAST_OUTSIDE, weight=0.85, below=True)
-def none_outside(case: Evidence) -> Gauged:
+@rule("no samples outside the bin", below=_LEAST_OUTSIDE, weight=0.85)
+def none_outside(case: RowsEvidence) -> Gauged:
     """Its number is the weight of the samples of a run outside the bin."""
-    normal = _gains(case)
-    weight = case.n_samples * np.exp(case.explanation.limits.log_weight)[:, None]
-    count = _used(case, weight * normal.complement)
+    _normal(case)  # refused where samples are not normal
+    weight = case.n_samples * np.exp(case.explanation.limits.log_weight)
+    tilts = case.law.tilts(case.points, case.law.widths(case.points))
+    outside = np.stack([tilt.complement for tilt in tilts], axis=1)
+    count = np.where(case.depends, weight[:, None] * outside, np.nan)
 
     def sentence(n: int, j: int) -> str:
         return (
             f"of {case.n_samples:,} samples the weight {count[n, j]:.2g} is outside "
-            f"the bin (1 − α = {normal.complement[n, j]:.2g}): a run has nothing "
-            "to compare with"
+            f"the bin (1 − α = {outside[n, j]:.2g}): a run has nothing to compare with"
         )
 
     remedy = "a wider kernel, or exact limits"
-    return Gauged(numbers=count, stakes=case.sizes, sentence=sentence, remedy=remedy)
+    return Gauged(count, case.sizes, sentence, remedy)
 
 
-@rule("far from the mean", threshold=FEW_BEYOND, weight=0.5)
-def far_from_mean(case: Evidence) -> Gauged:
+@rule("far from the mean", above=FEW_BEYOND, weight=0.5)
+def far_from_mean(case: RowsEvidence) -> Gauged:
     """Its number is in standard deviations of the samples."""
-    _gains(case)  # refused where samples are not normal
-    # ν → ∞ leaves the law of the samples
-    wide = gains(case.law.with_width(1e6 * case.law.kernel_width), case.points)
-    far = np.abs(case.points - wide.mean) / wide.deviation
+    far = np.full(case.beta.shape, np.nan)
+    for j, column in _normal(case):
+        far[:, j] = column.distance(case.points[:, j])
 
     def sentence(n: int, j: int) -> str:
         return (
@@ -480,9 +443,7 @@ def far_from_mean(case: Evidence) -> Gauged:
         )
 
     remedy = "few samples are near the row: a wider kernel, or GLIME's law"
-    return Gauged(
-        numbers=_used(case, far), stakes=case.sizes, sentence=sentence, remedy=remedy
-    )
+    return Gauged(np.where(case.depends, far, np.nan), case.sizes, sentence, remedy)
 
 
 # ---- Low fidelity: the surrogate is not the function, around the row or at it
@@ -491,33 +452,28 @@ def far_from_mean(case: Evidence) -> Gauged:
 _REMEDY: Final = "look at interactions: main effects of bins cannot hold them"
 
 
-@rule("low fidelity: r2", threshold=0.5, weight=0.8, below=True, per_column=False)
-def low_r2(case: Evidence) -> Gauged:
+@rule("low fidelity: r2", below=0.5, weight=0.8, per="row")
+def low_r2(case: RowsEvidence) -> Gauged:
     """Its number is the share of Var_Q f that the surrogate explains."""
     r2, interactions = case.explanation.r2, case.interactions
 
     def sentence(n: int, _: int) -> str:
         return (
-            f"the surrogate has {r2[n]:.1%} of the variance of f; interactions "
-            f"of columns have {interactions[n]:.1%}, and the rest is within bins"
-        ).replace("%", " %")
+            f"the surrogate has {100.0 * r2[n]:.1f} % of the variance of f; "
+            f"interactions of columns have {100.0 * interactions[n]:.1f} %, and the "
+            "rest is within bins"
+        )
 
     # what bins leave out of a sum of functions of one column misleads nobody
-    return Gauged(
-        numbers=r2[:, None],
-        stakes=np.minimum(interactions, 1.0 - r2)[:, None],
-        sentence=sentence,
-        remedy=_REMEDY,
-    )
+    return Gauged(r2, np.minimum(interactions, 1.0 - r2), sentence, _REMEDY)
 
 
-@rule("low fidelity: local gap", threshold=0.5, weight=0.7, per_column=False)
-def local_gap(case: Evidence) -> Gauged:
+@rule("low fidelity: local gap", above=0.5, weight=0.7, per="row")
+def local_gap(case: RowsEvidence) -> Gauged:
     """Its number is |f − Σ β| at the row in deviations of f."""
-    gap, own = case.explanation.local_gap, case.explanation
-    at_row = own.at_row
-    sd = np.sqrt(own.runs.variance)
-    ratio = np.divide(np.abs(gap), sd, out=np.zeros(len(gap)), where=sd > 0.0)
+    own, at_row = case.explanation, case.explanation.limits.at_row
+    gap, sd = np.abs(own.values - at_row), np.sqrt(own.runs.variance)
+    ratio = np.divide(gap, sd, out=np.zeros(len(gap)), where=sd > 0.0)
 
     def sentence(n: int, _: int) -> str:
         return (
@@ -527,12 +483,7 @@ def local_gap(case: Evidence) -> Gauged:
 
     # in sd of f; of an additive f the surrogate is its mean over the row's cell
     stakes = np.minimum(ratio, np.sqrt(case.interactions))
-    return Gauged(
-        numbers=ratio[:, None],
-        stakes=stakes[:, None],
-        sentence=sentence,
-        remedy=_REMEDY,
-    )
+    return Gauged(ratio, stakes, sentence, _REMEDY)
 
 
 # ---- Sampling mismatch: samples that are not like the data
@@ -548,8 +499,8 @@ _ALL_ROWS: Final = (
 )
 
 
-@rule("sampling mismatch: bin mean", threshold=0.5, weight=0.35)
-def moved_bin_mean(case: Evidence) -> Gauged | Reason:
+@rule("sampling mismatch: bin mean", above=0.5, weight=0.35)
+def moved_bin_mean(case: RowsEvidence) -> Gauged | Reason:
     """Its number is how far samples are off the data, in deviations of the bin."""
     numbers = np.full(case.beta.shape, np.nan)
     drawn, told = np.full((2, *case.beta.shape), np.nan)
@@ -573,17 +524,11 @@ def moved_bin_mean(case: Evidence) -> Gauged | Reason:
         )
 
     remedy = "transform the column, such as by its logarithm, or use more bins"
-    return Gauged(numbers=numbers, stakes=case.sizes, sentence=sentence, remedy=remedy)
+    return Gauged(numbers, case.sizes, sentence, remedy)
 
 
-@rule(
-    "sampling mismatch: correlation",
-    threshold=0.8,
-    weight=0.4,
-    per_row=False,
-    per_column=False,
-)
-def correlated_columns(case: Evidence) -> Gauged | Reason:
+@rule("sampling mismatch: correlation", above=0.8, weight=0.4, per="all")
+def correlated_columns(case: RowsEvidence) -> Gauged | Reason:
     """Its number is the largest |correlation| of two columns in the data."""
     if not case.subject.has_table:
         return Reason(_NO_TABLE)
@@ -598,25 +543,16 @@ def correlated_columns(case: Evidence) -> Gauged | Reason:
     np.fill_diagonal(correlation, 0.0)
     a, b = divmod(int(correlation.argmax()), len(used))
     count = int((correlation.max(axis=1) > correlated_columns.threshold).sum())
-
-    def sentence(*_: int) -> str:
-        names = case.names
-        return (
-            f"{names[used[a]]} and {names[used[b]]} have the correlation "
-            f"{correlation[a, b]:.3f} in the data and none in the samples; {count} of "
-            f"{len(used)} columns have one above {correlated_columns.threshold}"
-        )
-
-    return Gauged(
-        numbers=correlation.max().reshape(1, 1),
-        stakes=np.ones((1, 1)),
-        sentence=sentence,
-        remedy=_ALL_ROWS,
+    sentence = (
+        f"{case.names[used[a]]} and {case.names[used[b]]} have the correlation "
+        f"{correlation[a, b]:.3f} in the data and none in the samples; {count} of "
+        f"{len(used)} columns have one above {correlated_columns.threshold}"
     )
+    return Gauged(float(correlation.max()), 1.0, sentence, _ALL_ROWS)
 
 
-@rule("sampling mismatch: off the data", threshold=0.5, weight=0.4, per_column=False)
-def off_the_data(case: Evidence) -> Gauged | Reason:
+@rule("sampling mismatch: off the data", above=0.5, weight=0.4, per="row")
+def off_the_data(case: RowsEvidence) -> Gauged | Reason:
     """Its number is the share of samples that are far from all data."""
     if not case.subject.has_table:
         return Reason(_NO_TABLE)
@@ -629,20 +565,15 @@ def off_the_data(case: Evidence) -> Gauged | Reason:
 
     def sentence(n: int, _: int) -> str:
         return (
-            f"{shares[n]:.0%} of the samples are farther from the nearest row of the "
-            f"data than {_QUANTILE:.0%} of its rows are from theirs: f is asked where "
-            "no data is"
-        ).replace("%", " %")
+            f"{100.0 * shares[n]:.0f} % of the samples are farther from the nearest "
+            f"row of the data than {100.0 * _QUANTILE:.0f} % of its rows are from "
+            "theirs: f is asked where no data is"
+        )
 
-    return Gauged(
-        numbers=shares[:, None],
-        stakes=np.ones((1, 1)),
-        sentence=sentence,
-        remedy=_ALL_ROWS,
-    )
+    return Gauged(shares, 1.0, sentence, _ALL_ROWS)
 
 
-def off_support(case: Evidence) -> Array:
+def off_support(case: RowsEvidence) -> Array:
     """The share of 500 samples beyond the nearest-neighbour distances of data, (N,)."""
     table = case.subject.reference
     used = case.depends[0]
@@ -696,72 +627,52 @@ MOST_NAMED: Final = 3
 """The largest coefficients, which a run is to name."""
 
 
-@rule("noise", threshold=2.0, weight=0.85, below=True)
+@rule("noise", below=2.0, weight=0.85)
 def noisy_coefficient(case: Evidence) -> Gauged:
-    """Its number is |β_j| over the standard deviation of a run."""
-    noise = case.run.standard_deviations
-    ratio = np.full(noise.shape, np.nan)
-    np.divide(np.abs(case.beta), noise, out=ratio, where=(noise > 0.0) & case.depends)
+    """Its number is |β_j|, or what tells a word, over the deviation of a run."""
+    sd, contrast = case.run.standard_deviations, case.contrast
+    names, is_exact = case.names, case.is_exact
+    ratio = np.full(sd.shape, np.nan)
+    np.divide(contrast, sd, out=ratio, where=(sd > 0.0) & case.depends)
 
     def sentence(n: int, j: int) -> str:
-        return (
-            f"the coefficient {case.beta[n, j]:.3g} is {ratio[n, j]:.2g} standard "
-            f"deviations of a run of {case.n_samples:,} samples (sd {noise[n, j]:.2g}):"
-            " its sign depends on the seed"
+        deviations = (
+            f"{ratio[n, j]:.2g} standard deviations of a run of {case.n_samples:,} "
+            f"samples (sd {sd[n, j]:.2g})"
+        )
+        return case.noisy.format(
+            name=names[j],
+            beta=case.beta[n, j],
+            contrast=contrast[n, j],
+            deviations=deviations,
         )
 
     def remedy(n: int, j: int) -> str:
-        needed = (
-            case.n_samples * (2.0 / ratio[n, j]) ** 2 if ratio[n, j] > 0 else np.inf
-        )
-        if case.explanation.standard_errors is not None:
+        own = max(ratio[n, j], case.least_ratio)
+        needed = case.n_samples * (2.0 / own) ** 2 if own > 0.0 else np.inf
+        if not is_exact:
             return f"{needed:.2g} samples put it at two standard deviations"
-        return exact_instead(needed)
+        return (
+            "the exact coefficient has no noise; a run needs "
+            f"{needed:.2g} samples for two standard deviations"
+        )
 
-    return Gauged(
-        numbers=ratio,
-        stakes=wrong_signs(case.sizes, noise / case.largest),
-        sentence=sentence,
-        remedy=remedy,
-    )
-
-
-def exact_instead(needed: float) -> str:
-    """What would do where a run has noise."""
-    return (
-        "the exact coefficient has no noise; a run needs "
-        f"{needed:.2g} samples for two standard deviations"
-    )
+    # how large a coefficient of the wrong sign two deviations make: small ones mislead
+    # hardly anybody
+    stakes = np.maximum(2.0 * (sd / case.largest) - contrast / case.largest, 0.0)
+    return Gauged(ratio, stakes, sentence, remedy)
 
 
-def wrong_signs(sizes: Array, noise: Array) -> Array:
-    """How large a coefficient of the wrong sign two deviations make: 2 σ − |β|.
-
-    Over the largest of the row: a small one misleads hardly anybody.
-    """
-    return np.asarray(np.maximum(2.0 * noise - sizes, 0.0))
-
-
-@rule("unstable ranking", threshold=0.9, weight=0.42, below=True, per_column=False)
+@rule("unstable ranking", below=0.9, weight=0.42, per="row")
 def unstable_ranking(case: Evidence) -> Gauged | Reason:
     """Its number is the probability that a run names the largest ones."""
+    run = case.run
     if case.beta.shape[1] <= MOST_NAMED:
-        return Reason(f"there are no more than {MOST_NAMED} columns")
-    return naming_largest(case.run, case.beta)
-
-
-def naming_largest(run: SingleRun, beta: Attributions) -> Gauged:
-    """The probability that a run names the largest coefficients, (N, 1).
-
-    beta (N, D).
-    """
-    chances = ranking_chances(run, beta, MOST_NAMED)
+        return Reason(f"there are no more than {MOST_NAMED} {case.noun}s")
+    chances = ranking_chances(run, case.beta, MOST_NAMED)
     # rivals that are swapped differ by two deviations of their difference at most
-    sizes = np.sort(np.abs(beta), axis=1)
-    third = np.argsort(np.abs(beta), axis=1)[:, -MOST_NAMED]
-    noise = run.standard_deviations[np.arange(len(beta)), third]
-    largest = np.where(sizes[:, -1] > 0.0, sizes[:, -1], 1.0)
-    stakes = 2.0 * np.sqrt(2.0) * noise / largest
+    third = np.argsort(np.abs(case.beta), axis=1)[:, [-MOST_NAMED]]
+    noise = np.take_along_axis(run.standard_deviations, third, axis=1) / case.largest
 
     def sentence(n: int, _: int) -> str:
         return (
@@ -769,12 +680,8 @@ def naming_largest(run: SingleRun, beta: Attributions) -> Gauged:
             f"coefficients with probability {chances[n]:.2f}"
         )
 
-    return Gauged(
-        numbers=chances[:, None],
-        stakes=stakes[:, None],
-        sentence=sentence,
-        remedy="rank exact coefficients, or name fewer of them",
-    )
+    remedy = "rank exact coefficients, or name fewer of them"
+    return Gauged(chances, 2.0 * np.sqrt(2.0) * noise, sentence, remedy)
 
 
 # ---- Non-local weights: all samples count alike, however far they are
@@ -784,47 +691,38 @@ _ALL: Final = 0.1
 """Of the variance of f: with more of it in interactions, the width decides."""
 
 
-@rule("non-local weights", threshold=0.95, weight=0.43, per_row=False, per_column=False)
-def non_local_weights(case: Evidence) -> Gauged | Reason:
+@rule("non-local weights", above=0.95, weight=0.43, per="all")
+def non_local_weights(case: RowsEvidence) -> Gauged | Reason:
     """Its number is the median of (E π)² / E π², of law, width and D alone."""
     share = case.explanation.effective_share
     if not np.isfinite(case.law.kernel_width) or (share == 1.0).all():
         return Reason("samples have no weights")
     number, most = float(np.median(share)), float(case.interactions.max())
-
-    def sentence(*_: int) -> str:
-        return (
-            f"{number:.2%} of the samples count with the kernel width "
-            f"{case.law.kernel_width:.4g}: the explanation is of the whole table, and "
-            "a row enters by its bins alone; interactions have "
-            f"{most:.1%} of the variance of f, or less"
-        ).replace("%", " %")
-
+    sentence = (
+        f"{100.0 * number:.2f} % of the samples count with the kernel width "
+        f"{case.law.kernel_width:.4g}: the explanation is of the whole table, and "
+        "a row enters by its bins alone; interactions have "
+        f"{100.0 * most:.1f} % of the variance of f, or less"
+    )
     remedy = "a narrower kernel, see the path of coefficients over widths"
     # coefficients of a sum of functions of one column are the same at all widths
-    stakes = np.array([[min(1.0, most / _ALL)]])
-    return Gauged(
-        numbers=np.array([[number]]), stakes=stakes, sentence=sentence, remedy=remedy
-    )
+    return Gauged(number, min(1.0, most / _ALL), sentence, remedy)
 
 
 # ---- Package quirks: what ``lime`` does beside the analysis of it
 
 
-_ONE: Final = np.ones((1, 1))
 _NOTHING: Final = "nothing; compare with formulas and other tools with care"
 
 
-def _numbers(case: Evidence) -> list[tuple[int, BinnedColumn]]:
+def _numbers(case: RowsEvidence) -> list[tuple[int, BinnedColumn]]:
     """Columns of numbers in bins that are drawn one by one."""
     own = enumerate(binned_columns(case.law))
     return [(j, c) for j, c in own if c is not None and not c.coded]
 
 
-@rule(
-    "package: unequal bins", threshold=0.1, weight=0.15, per_row=False, per_column=False
-)
-def unequal_bins(case: Evidence) -> Gauged | Reason:
+@rule("package: unequal bins", above=0.1, weight=0.15, per="all")
+def unequal_bins(case: RowsEvidence) -> Gauged | Reason:
     """Its number is how far the share of a bin is off 1/p, over 1/p."""
     columns = _numbers(case)
     if len(columns) == 0:
@@ -833,30 +731,21 @@ def unequal_bins(case: Evidence) -> Gauged | Reason:
     worst = int(np.argmax(apart))
     counts = np.array([len(c.edges) + 1 for _, c in columns])
     merged = [case.names[columns[k][0]] for k in np.flatnonzero(counts < counts.max())]
-
-    def sentence(*_: int) -> str:
-        shares = columns[worst][1].shares
-        of_equal = (
-            f"; {plural(len(merged), 'column')} with fewer than {counts.max()} bins, "
-            f"as quantiles are equal: {listed(merged)}"
-        )
-        return (
-            f"the bins of {case.names[columns[worst][0]]} have shares from "
-            f"{shares.min():.3g} to {shares.max():.3g}: formulas with 1/p do not hold, "
-            f"those used here do{of_equal if merged else ''}"
-        )
-
-    return Gauged(
-        numbers=np.array([[apart[worst]]]),
-        stakes=_ONE,
-        sentence=sentence,
-        remedy=_NOTHING,
-        also=np.array([[len(merged) > 0]]),
+    shares = columns[worst][1].shares
+    of_equal = (
+        f"; {plural(len(merged), 'column')} with fewer than {counts.max()} bins, "
+        f"as quantiles are equal: {listed(merged)}"
     )
+    sentence = (
+        f"the bins of {case.names[columns[worst][0]]} have shares from "
+        f"{shares.min():.3g} to {shares.max():.3g}: formulas with 1/p do not hold, "
+        f"those used here do{of_equal if merged else ''}"
+    )
+    return Gauged(apart[worst], 1.0, sentence, _NOTHING, also=np.array(len(merged) > 0))
 
 
-@rule("package: point-mass bin", threshold=0.0, weight=0.35, per_row=False)
-def point_mass(case: Evidence) -> Gauged | Reason:
+@rule("package: point-mass bin", above=0.0, weight=0.35, per="column")
+def point_mass(case: RowsEvidence) -> Gauged | Reason:
     """Its number is the share of samples in bins of one value."""
     columns = _numbers(case)
     single = np.zeros((1, case.beta.shape[1]))
@@ -867,16 +756,17 @@ def point_mass(case: Evidence) -> Gauged | Reason:
 
     def sentence(_: int, j: int) -> str:
         return (
-            f"{single[0, j]:.0%} of the samples have one value of a bin whose ends are "
-            "equal; the package draws its z-score, about 0, in place of it"
-        ).replace("%", " %")
+            f"{100.0 * single[0, j]:.0f} % of the samples have one value of a bin "
+            "whose ends are equal; the package draws its z-score, about 0, in place of "
+            "it"
+        )
 
     remedy = "declare the column categorical, or take what is computed here"
-    return Gauged(numbers=single, stakes=_ONE, sentence=sentence, remedy=remedy)
+    return Gauged(single, 1.0, sentence, remedy)
 
 
-@rule("out of range", threshold=0.0, weight=0.4)
-def out_of_range(case: Evidence) -> Gauged:
+@rule("out of range", above=0.0, weight=0.4)
+def out_of_range(case: RowsEvidence) -> Gauged:
     """Its number is the distance from the data in widths of the bin."""
     beyond = np.full(case.beta.shape, np.nan)
     for j, column in enumerate(case.law.columns):
@@ -898,11 +788,11 @@ def out_of_range(case: Evidence) -> Gauged:
         )
 
     remedy = "give a table as data that has such values"
-    return Gauged(numbers=beyond, stakes=case.sizes, sentence=sentence, remedy=remedy)
+    return Gauged(beyond, case.sizes, sentence, remedy)
 
 
-@rule("package: free intercept", threshold=0.05, weight=0.2, per_column=False)
-def free_intercept(case: Evidence) -> Gauged | Reason:
+@rule("package: free intercept", above=0.05, weight=0.2, per="row")
+def free_intercept(case: RowsEvidence) -> Gauged | Reason:
     """Its number is the change by a penalised intercept over the largest |β|."""
     own = case.explanation
     if own.ridge == 0.0:
@@ -919,15 +809,10 @@ def free_intercept(case: Evidence) -> Gauged | Reason:
             f"{case.n_samples:,} samples"
         )
 
-    return Gauged(
-        numbers=change.max(axis=1, keepdims=True),
-        stakes=_ONE,
-        sentence=sentence,
-        remedy=_NOTHING,
-    )
+    return Gauged(change.max(axis=1), 1.0, sentence, _NOTHING)
 
 
-def _penalised(case: Evidence, n: int) -> Array:
+def _penalised(case: RowsEvidence, n: int) -> Array:
     """Mean coefficients with ridge on the intercept too."""
     own, limits = case.explanation, case.explanation.limits
     alpha = limits.alpha[n]
@@ -954,7 +839,7 @@ def _penalised(case: Evidence, n: int) -> Array:
 # coefficient at stake; what only matters beside other tools has 0.2 and less. What has
 # less than 0.25 in the end is a note. What depends on law, width and D alone, weights
 # that are not local or collapse, is told once, of the worst row.
-LIME_RULES: Final[tuple[Rule[Evidence], ...]] = (
+LIME_RULES: Final[tuple[Rule[RowsEvidence], ...]] = (
     against_profile,
     alignment,
     fragile_sign,

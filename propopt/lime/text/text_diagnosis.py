@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, final
+from typing import Any, ClassVar, Final, final
 
 import numpy as np
 
-from propopt.base.arrays import Positions, Truths, Values
+from propopt.base.arrays import Array, Positions, Truths, Values
+from propopt.base.errors import Refused
 from propopt.base.text import Reason
 from propopt.lime.diagnosis.evidence import (
+    Evidence,
     Gauged,
     LimeFinding,
     QuietRule,
@@ -20,11 +22,9 @@ from propopt.lime.diagnosis.evidence import (
     told_by,
 )
 from propopt.lime.diagnosis.rules import (
-    MOST_NAMED,
-    counting_samples,
-    exact_instead,
-    naming_largest,
-    wrong_signs,
+    noisy_coefficient,
+    sample_collapse,
+    unstable_ranking,
 )
 from propopt.lime.single_runs import SingleRun
 from propopt.lime.text.text_reading import (
@@ -37,8 +37,8 @@ from propopt.lime.text.text_runs import (
     expected_run,
     kept_words,
     single_text_run,
+    used_words,
 )
-from propopt.structures.subsets.conjunctions import Conjunctions
 from propopt.structures.subsets.sets import SetFunction
 from propopt.structures.tfidf.vectorisers import Vectoriser, document_features
 from propopt.tables.documents import Document
@@ -90,7 +90,7 @@ PACKAGE_RIDGE: Final = 1.0
 MANY_WORDS: Final = 500
 """Of documents with more tables, cards and rules compute neither runs nor paths."""
 
-TOO_MANY: Final = f"there are more than {MANY_WORDS} words"
+ESTIMATED: Final = "coefficients are estimated"
 
 _ROUNDING: Final = 1e-12
 """Of f at the document."""
@@ -101,8 +101,16 @@ _GRID: Final = 2.0 ** np.linspace(-1.0, 1.0, 65)
 
 @final
 @dataclass(frozen=True, eq=False)
-class TextEvidence:
-    """One document under diagnosis, for runs of n samples."""
+class TextEvidence(Evidence):
+    """One document under diagnosis: N = 1 row of its d words."""
+
+    noun: ClassVar[str] = "word"
+    wider: ClassVar[str] = "a wider kernel, more samples, or the limits themselves"
+    noisy: ClassVar[str] = (
+        "{name!r} is {contrast:.2g} from the median of all words, {deviations}: a run "
+        "does not tell it from words that do nothing"
+    )
+    least_ratio: ClassVar[float] = 1e-9  # the median is nothing from itself
 
     limits: ExplainedDocument  # β, with f at the document
     function: SetFunction | None  # f, where it is known for all sets of words
@@ -110,54 +118,62 @@ class TextEvidence:
     law: TextLaw  # how words are deleted
     # what the model sees of the words; None where that is not known
     seen: ObservedWords | None
-    n_samples: int  # of one run
+    n_samples: int
 
     @property
-    def words(self) -> tuple[str, ...]:
+    def names(self) -> tuple[str, ...]:
         """The d words."""
         return self.limits.words
 
     @property
     def n_words(self) -> int:
         """The number of words, d."""
-        return len(self.words)
+        return len(self.names)
+
+    @cached_property
+    def beta(self) -> Array:
+        """Coefficients (1, d)."""
+        return self.limits.coefficients[None]
 
     @property
-    def beta(self) -> Values:
-        """Coefficients (d,)."""
-        return self.limits.coefficients
+    def is_exact(self) -> bool:
+        """Whether coefficients have no error but rounding."""
+        return self.limits.standard_errors is None
 
     @property
-    def is_long(self) -> bool:
-        """Whether it has so many words that runs and paths take long."""
-        return self.n_words > MANY_WORDS
+    def _rounding(self) -> float:
+        """Of coefficients that are zero."""
+        return _ROUNDING * abs(self.limits.value)
 
     @cached_property
-    def largest(self) -> float:
-        """The largest |β|; 1 where all are zero but for rounding."""
-        largest = float(np.abs(self.beta).max())
-        return largest if largest > _ROUNDING * abs(self.limits.value) else 1.0
+    def depends(self) -> Truths:
+        """Whether f is not known to be without the word, (1, d)."""
+        used = np.ones(self.n_words, bool)
+        if self.function is not None:
+            used = np.isin(np.arange(self.n_words), used_words(self.function))
+        return (used if self.seen is None else used & self.seen.known)[None]
 
     @cached_property
-    def sizes(self) -> Values:
-        """|β| over the largest, (d,)."""
-        return np.asarray(np.abs(self.beta) / self.largest)
+    def contrast(self) -> Array:
+        """How far words are from the median of all, (1, d)."""
+        return np.abs(self.beta - np.median(self.beta))
 
     @cached_property
-    def ignored(self) -> Truths:
-        """Which words f is known not to depend on, (d,)."""
-        ignored = np.zeros(self.n_words, bool)
-        if isinstance(self.function, Conjunctions):
-            f = self.function
-            asked = np.concatenate([f.present.ravel(), f.absent.ravel()])
-            ignored = ~np.isin(np.arange(self.n_words), asked)
-        return ignored if self.seen is None else ignored | ~self.seen.known
+    def effective_share(self) -> Values:
+        """(E π)² / E π², (1,)."""
+        return np.array([self.law.effective_share(self.n_words)])
+
+    def refuse_many_words(self) -> None:
+        """Runs and paths of long documents take too long."""
+        if self.n_words > MANY_WORDS:
+            raise Refused(f"there are more than {MANY_WORDS} words")
 
     @cached_property
-    def run(self) -> SingleRun | None:
-        """One run: its mean and its covariance; None where f is not known."""
+    def run(self) -> SingleRun:
+        """One run: its mean and its covariance; refused where f is not known."""
+        self.refuse_many_words()
         if self.function is None:
-            return None
+            raise Refused(ESTIMATED)
         own = self.limits.value
         return single_text_run(
             self.function, self.law, own, self.n_samples, PACKAGE_RIDGE
@@ -177,9 +193,17 @@ class TextEvidence:
             self.known, self.law, own, self.n_samples, PACKAGE_RIDGE, kept=kept
         ).coefficients[0]
 
+    def features_of_words(self) -> ObservedWords:
+        """What the model sees, where features are made of single words."""
+        if self.seen is None:
+            raise Refused(_NOT_SEEN)
+        if self.seen.crossing:
+            raise Refused("features of the model are made of several words")
+        return self.seen
+
     def named(self, indices: Positions, most: int = 3) -> str:
         """Some words, quoted, and how many more there are."""
-        shown = ", ".join(repr(self.words[j]) for j in indices[:most].tolist())
+        shown = ", ".join(repr(self.names[j]) for j in indices[:most].tolist())
         more = len(indices) - most
         return f"{shown} and {more} more" if more > 0 else shown
 
@@ -192,35 +216,30 @@ _SMALL: Final = 0.01
 """Of the largest coefficient: signs of what is smaller near ν are no news."""
 
 
-@rule("bandwidth fragility", threshold=_OCTAVE, weight=0.9, below=True)
+@rule("bandwidth fragility", below=_OCTAVE, weight=0.9)
 def turning_word(case: TextEvidence) -> Gauged | Reason:
     """Its number is |log2(root / ν)|, of roots from half to twice ν."""
-    if case.is_long:
-        return Reason(TOO_MANY)
+    case.refuse_many_words()
     if not np.isfinite(case.law.bandwidth):
         return Reason("there are no weights")
-    if case.limits.standard_errors is not None:
-        return Reason("coefficients are estimated")
+    if not case.is_exact:
+        return Reason(ESTIMATED)
     widths = case.law.bandwidth * _GRID
     path = case.at(widths).coefficients
     distance = _to_zero(widths / case.law.bandwidth, path)
-    most = np.abs(path).max(axis=0)
+    most = np.abs(path).max(axis=0) / case.largest
 
     def sentence(_: int, j: int) -> str:
         root = case.law.bandwidth * 2.0 ** distance[j]
         return (
-            f"the coefficient of {case.words[j]!r}, {case.beta[j]:.3g} at the "
+            f"the coefficient of {case.names[j]!r}, {case.beta[0, j]:.3g} at the "
             f"bandwidth {case.law.bandwidth:.3g}, is zero at {root:.3g} (kernel width "
             f"{100.0 * root:.3g}) and changes its sign there"
         )
 
-    return Gauged(
-        numbers=np.abs(distance)[None],
-        stakes=(most / case.largest)[None],
-        sentence=sentence,
-        remedy="see the path of coefficients over bandwidths; read no sign here",
-        excuses={"it is small all along": (most < _SMALL * case.largest)[None]},
-    )
+    remedy = "see the path of coefficients over bandwidths; read no sign here"
+    small = {"it is small all along": most < _SMALL}
+    return Gauged(np.abs(distance), most, sentence, remedy, excuses=small)
 
 
 def _to_zero(ratios: Values, path: Values) -> Values:
@@ -234,7 +253,7 @@ def _to_zero(ratios: Values, path: Values) -> Values:
     return np.asarray(roots[nearest, np.arange(path.shape[1])])
 
 
-@rule("leaving one out", threshold=0.8, weight=0.9, per_row=False, per_column=False)
+@rule("leaving one out", above=0.8, weight=0.9, per="all")
 def leaving_one_out(case: TextEvidence) -> Gauged | Reason:
     """Its number is the share of the weight of texts that lose one word."""
     if case.n_words == 2:
@@ -245,60 +264,50 @@ def leaving_one_out(case: TextEvidence) -> Gauged | Reason:
     def sentence(*_: int) -> str:
         constant = case.at(np.array([1e-100])).coefficients[0]
         return (
-            f"texts that lose one word have {share:.0%} of the weight: coefficients "
-            "say what is lost with one word, and words that do nothing alone are not "
-            f"told from those that do (as ν → 0 they are from {constant.min():.3g} to "
-            f"{constant.max():.3g}, with a constant that is added to all of them)"
-        ).replace("%", " %")
+            f"texts that lose one word have {100.0 * share:.0f} % of the weight: "
+            "coefficients say what is lost with one word, and words that do nothing "
+            "alone are not told from those that do (as ν → 0 they are from "
+            f"{constant.min():.3g} to {constant.max():.3g}, with a constant that is "
+            "added to all of them)"
+        )
 
-    return Gauged(
-        numbers=np.array([[share]]),
-        stakes=np.ones((1, 1)),
-        sentence=sentence,
-        remedy="a wider kernel, to see what words do together",
-    )
+    remedy = "a wider kernel, to see what words do together"
+    return Gauged(share, 1.0, sentence, remedy)
 
 
 # ---- The surrogate is not f: at the document, or because f is not seen there
 
 
-@rule("low fidelity: local gap", threshold=0.5, weight=0.7, per_column=False)
+@rule("low fidelity: local gap", above=0.5, weight=0.7, per="row")
 def sum_gap(case: TextEvidence) -> Gauged:
     """Its number is |f − Σ β| at the document over the largest |β|."""
-    gap = case.limits.value - case.limits.at_row
-
-    return Gauged(
-        numbers=np.array([[abs(gap) / case.largest]]),
-        stakes=np.array([[abs(gap) / case.largest]]),
-        sentence=(
-            f"f is {case.limits.value:.4g} at the document and the sum of all "
-            f"coefficients {case.limits.at_row:.4g}: they do not add up to it"
-        ),
-        remedy="Shapley values add up to it; or look at what words do together",
+    own = case.limits
+    number = abs(own.value - own.at_row) / case.largest
+    sentence = (
+        f"f is {own.value:.4g} at the document and the sum of all coefficients "
+        f"{own.at_row:.4g}: they do not add up to it"
     )
+    remedy = "Shapley values add up to it; or look at what words do together"
+    return Gauged(number, number, sentence, remedy)
 
 
-@rule("blind spot", threshold=5.0, weight=0.8, per_column=False)
+@rule("blind spot", above=5.0, weight=0.8, per="row")
 def blind_spot(case: TextEvidence) -> Gauged | Reason:
     """Its number is |f − E_(d−1) f| over |E_(d−1) f − E_(d−2) f|: 1 for sums."""
     if case.function is None:
-        return Reason("coefficients are estimated")
+        return Reason(ESTIMATED)
     means = case.function.mean_by_size()
     last, before = abs(means[-1] - means[-2]), abs(means[-2] - means[-3])
-    small = last <= _SMALL * float(np.ptp(means))
+    span = float(np.ptp(means))
     ratio = last / before if before > 0.0 else (np.inf if last > 0.0 else 0.0)
-
-    return Gauged(
-        numbers=np.array([[ratio]]),
-        stakes=np.array([[last / (float(np.ptp(means)) or 1.0)]]),
-        sentence=(
-            f"f is {means[-1]:.4g} at the document, {means[-2]:.4g} in the mean of "
-            f"texts without one word and {means[-3]:.4g} without two: what holds for "
-            "all words together is in no sample, as one word at least is deleted"
-        ),
-        remedy="look at f less f without each word, or at Shapley values",
-        excuses={"f changes little with the first word": np.array([[small]])},
+    sentence = (
+        f"f is {means[-1]:.4g} at the document, {means[-2]:.4g} in the mean of "
+        f"texts without one word and {means[-3]:.4g} without two: what holds for "
+        "all words together is in no sample, as one word at least is deleted"
     )
+    remedy = "look at f less f without each word, or at Shapley values"
+    small = {"f changes little with the first word": np.array(last <= _SMALL * span)}
+    return Gauged(ratio, last / (span or 1.0), sentence, remedy, excuses=small)
 
 
 # ---- What a run of n samples is: how many count, what ridge and choices do to it
@@ -308,30 +317,7 @@ N_KEPT: Final = 10
 """Words that the package keeps by default."""
 
 
-_WIDER: Final = "a wider kernel, more samples, or the limits themselves"
-
-
-@rule(
-    "weight collapse: samples",
-    threshold=1.0,
-    weight=0.85,
-    below=True,
-    per_row=False,
-    per_column=False,
-)
-def samples_of_texts(case: TextEvidence) -> Gauged:
-    """Its number is n (E π)² / E π² over ten for each coefficient."""
-    shares = np.array([case.law.effective_share(case.n_words)])
-    return counting_samples(case.n_samples, shares, case.n_words + 1, _WIDER)
-
-
-@rule(
-    "weight collapse: ridge",
-    threshold=0.05,
-    weight=0.85,
-    per_row=False,
-    per_column=False,
-)
+@rule("weight collapse: ridge", above=0.05, weight=0.85, per="all")
 def ridge_of_texts(case: TextEvidence) -> Gauged:
     """Its number is λ ‖Σ⁻¹‖ / n."""
     number = PACKAGE_RIDGE * case.law.inverse_norm(case.n_words) / case.n_samples
@@ -342,191 +328,106 @@ def ridge_of_texts(case: TextEvidence) -> Gauged:
         return (
             f"the ridge of {PACKAGE_RIDGE:g} is {number:.2g} of the least that the "
             f"samples tell: the mean of runs of {case.n_samples:,} gives "
-            f"{case.words[top]!r} {mean:.3g}, the limit is {case.beta[top]:.3g}"
+            f"{case.names[top]!r} {mean:.3g}, the limit is {case.beta[0, top]:.3g}"
         )
 
-    return Gauged(
-        numbers=np.array([[number]]),
-        stakes=np.ones((1, 1)),
-        sentence=sentence,
-        remedy=_WIDER,
-    )
+    return Gauged(number, 1.0, sentence, case.wider)
 
 
-@rule("words left out", threshold=0.1, weight=0.5)
+@rule("words left out", above=0.1, weight=0.5)
 def words_left_out(case: TextEvidence) -> Gauged | Reason:
     """Its number is the change of β_j over the largest of the document."""
-    if case.is_long:
-        return Reason(TOO_MANY)
+    case.refuse_many_words()
     if case.n_words <= N_KEPT:
         return Reason(f"there are no more than {N_KEPT} words")
     own, n = case.limits.value, case.n_samples
     kept = kept_words(case.known, case.law, own, N_KEPT, n_samples=n)
     fitted, whole = case.expected(kept), case.expected()
-    moved = np.where(kept, np.abs(fitted - whole), np.nan)
+    moved = np.where(kept, np.abs(fitted - whole), np.nan) / case.largest
 
     def sentence(_: int, j: int) -> str:
         return (
-            f"where {N_KEPT} words are kept, as by default, {case.words[j]!r} has "
+            f"where {N_KEPT} words are kept, as by default, {case.names[j]!r} has "
             f"{fitted[j]:.3g} in the mean of runs, and "
             f"{whole[j]:.3g} beside all {case.n_words}: it stands for "
             "words that are left out"
         )
 
-    return Gauged(
-        numbers=(moved / case.largest)[None],
-        stakes=(moved / case.largest)[None],
-        sentence=sentence,
-        remedy="fit all words, feature_selection='none'",
-    )
-
-
-# ---- Noise: what one run says of signs and of ranks
-
-
-_ESTIMATED: Final = "coefficients are estimated"
-
-
-@rule("noise", threshold=2.0, weight=0.85, below=True)
-def noisy_word(case: TextEvidence) -> Gauged | Reason:
-    """Its number is |β_j − median β| over the standard deviation of a run."""
-    if case.is_long:
-        return Reason(TOO_MANY)
-    if case.run is None:
-        return Reason(_ESTIMATED)
-    sd = case.run.standard_deviations[0]
-    contrast = np.abs(case.beta - np.median(case.beta))
-    ratio = np.full(case.n_words, np.nan)
-    np.divide(contrast, sd, out=ratio, where=(sd > 0.0) & ~case.ignored)
-
-    def sentence(_: int, j: int) -> str:
-        return (
-            f"{case.words[j]!r} is {contrast[j]:.2g} from the median of all words, "
-            f"{ratio[j]:.2g} standard deviations of a run of {case.n_samples:,} "
-            f"samples (sd {sd[j]:.2g}): a run does not tell it from words that do "
-            "nothing"
-        )
-
-    def remedy(_: int, j: int) -> str:
-        return exact_instead(case.n_samples * (2.0 / max(ratio[j], 1e-9)) ** 2)
-
-    return Gauged(
-        numbers=ratio[None],
-        stakes=wrong_signs(contrast / case.largest, sd / case.largest)[None],
-        sentence=sentence,
-        remedy=remedy,
-    )
-
-
-@rule("unstable ranking", threshold=0.9, weight=0.42, below=True, per_column=False)
-def unstable_word_ranking(case: TextEvidence) -> Gauged | Reason:
-    """Its number is the probability that a run names the largest ones."""
-    if case.is_long:
-        return Reason(TOO_MANY)
-    if case.run is None:
-        return Reason(_ESTIMATED)
-    if case.n_words <= MOST_NAMED:
-        return Reason(f"there are no more than {MOST_NAMED} words")
-    return naming_largest(case.run, case.beta[None])
+    remedy = "fit all words, feature_selection='none'"
+    return Gauged(moved, moved, sentence, remedy)
 
 
 # ---- Words that are not what the model sees
 
 
 _NOT_SEEN: Final = "what the model sees of texts is not known"
-_CROSSING: Final = "features of the model are made of several words"
 _OWN_WORDS: Final = "take the words of the vectoriser, words='model'"
 
 
-@rule("words that are one feature", threshold=1.0, weight=0.9)
+@rule("words that are one feature", above=1.0, weight=0.9)
 def shared_feature(case: TextEvidence) -> Gauged | Reason:
     """Its number is how many words feed one feature with this one."""
-    seen = case.seen
-    if seen is None:
-        return Reason(_NOT_SEEN)
-    if seen.crossing:
-        return Reason(_CROSSING)
+    seen, beta = case.features_of_words(), case.beta[0]
     groups = np.array(seen.beside)
-    joint = np.array([np.abs(case.beta[groups == name]).sum() for name in groups])
+    joint = np.array([np.abs(beta[groups == name]).sum() for name in groups])
 
     def sentence(_: int, j: int) -> str:
         others = np.flatnonzero((groups == groups[j]) & (np.arange(len(groups)) != j))
         return (
-            f"{case.words[j]!r} and {case.named(others)} are one feature of the model, "
+            f"{case.names[j]!r} and {case.named(others)} are one feature of the model, "
             f"{seen.beside[j]!r}, and are deleted one by one: the coefficient "
-            f"{case.beta[j]:.3g} is what it adds beside the others, not what the "
+            f"{beta[j]:.3g} is what it adds beside the others, not what the "
             "feature does"
         )
 
-    return Gauged(
-        numbers=seen.alike[None].astype(np.float64),
-        stakes=(joint / case.largest)[None],
-        sentence=sentence,
-        remedy=_OWN_WORDS,
-    )
+    numbers = seen.alike.astype(np.float64)
+    return Gauged(numbers, joint / case.largest, sentence, _OWN_WORDS)
 
 
-@rule("features of several words", threshold=0.0, weight=0.5, per_column=False)
+@rule("features of several words", above=0.0, weight=0.5, per="row")
 def crossing_features(case: TextEvidence) -> Gauged | Reason:
     """Its number is how many vectorisers have such features."""
-    seen = case.seen
-    if seen is None:
+    if case.seen is None:
         return Reason(_NOT_SEEN)
-    return Gauged(
-        numbers=np.array([[float(len(seen.crossing))]]),
-        stakes=np.ones((1, 1)),
-        sentence="; ".join(seen.crossing),
-        remedy=(
-            "read a coefficient as the effect of deleting a word with all features "
-            f"that it is part of, or {_OWN_WORDS}"
-        ),
+    remedy = (
+        "read a coefficient as the effect of deleting a word with all features "
+        f"that it is part of, or {_OWN_WORDS}"
     )
+    crossing = case.seen.crossing
+    return Gauged(float(len(crossing)), 1.0, "; ".join(crossing), remedy)
 
 
-@rule("unknown words", threshold=0.5, weight=0.35, per_column=False)
+@rule("unknown words", above=0.5, weight=0.35, per="row")
 def unknown_words(case: TextEvidence) -> Gauged | Reason:
     """Its number is the share of words that feed no feature."""
-    seen = case.seen
-    if seen is None:
-        return Reason(_NOT_SEEN)
-    if seen.crossing:
-        return Reason(_CROSSING)
-    unknown = np.flatnonzero(~seen.known)
+    unknown = np.flatnonzero(~case.features_of_words().known)
     share = len(unknown) / case.n_words
 
     def sentence(*_: int) -> str:
         return (
             f"the model knows {case.n_words - len(unknown)} of {case.n_words} words; "
             f"{case.named(unknown)} change nothing, and have "
-            f"coefficients up to {np.abs(case.beta[unknown]).max():.2g}"
+            f"coefficients up to {np.abs(case.beta[0, unknown]).max():.2g}"
         )
 
-    return Gauged(
-        numbers=np.array([[share]]),
-        stakes=np.full((1, 1), share),
-        sentence=sentence,
-        remedy=_OWN_WORDS,
-    )
+    return Gauged(share, share, sentence, _OWN_WORDS)
 
 
-@rule("ignored words with coefficients", threshold=0.1, weight=0.9)
+@rule("ignored words with coefficients", above=0.1, weight=0.9)
 def ignored_words(case: TextEvidence) -> Gauged:
     """Its number is |β_j| over the largest of the document."""
-    some = np.flatnonzero(case.ignored)
+    count = np.count_nonzero(~case.depends)
 
     def sentence(_: int, j: int) -> str:
         return (
-            f"the model ignores {case.words[j]!r}; its coefficient {case.beta[j]:.3g} "
-            f"is that of all {len(some)} such words, and comes of what other words do "
-            "together"
+            f"the model ignores {case.names[j]!r}; its coefficient "
+            f"{case.beta[0, j]:.3g} is that of all {count} such words, and comes of "
+            "what other words do together"
         )
 
-    return Gauged(
-        numbers=np.where(case.ignored, case.sizes, np.nan)[None],
-        stakes=case.sizes[None],
-        sentence=sentence,
-        remedy="read coefficients less that of such words, or take a wider kernel",
-    )
+    numbers = np.where(case.depends, np.nan, case.sizes)
+    remedy = "read coefficients less that of such words, or take a wider kernel"
+    return Gauged(numbers, case.sizes, sentence, remedy)
 
 
 # ---- The rules of diagnosis of texts
@@ -538,10 +439,10 @@ TEXT_RULES: Final[tuple[Rule[TextEvidence], ...]] = (
     ignored_words,
     turning_word,
     leaving_one_out,
-    noisy_word,
-    unstable_word_ranking,
+    noisy_coefficient,
+    unstable_ranking,
     ridge_of_texts,
-    samples_of_texts,
+    sample_collapse,
     words_left_out,
     sum_gap,
     blind_spot,
@@ -562,7 +463,7 @@ def told_of_documents(
     cases: dict[int, TextEvidence], vocabulary: Sequence[str], progress: bool | None
 ) -> list[LimeFinding | QuietRule]:
     """What all rules tell of documents, at their places and those of all words."""
-    functions = [case.function for case in cases.values() if not case.is_long]
+    functions = [case.function for case in cases.values() if case.n_words <= MANY_WORDS]
     announce_norms("diagnosis", functions, _ROWS, wanted=progress)
     place = {word: j for j, word in enumerate(vocabulary)}
     return told_by(TEXT_RULES, lambda rule: _of_rule(rule, cases, place), progress)
@@ -592,5 +493,5 @@ def _placed(
     item: LimeFinding | QuietRule, n: int, case: TextEvidence, place: dict[str, int]
 ) -> LimeFinding | QuietRule:
     """An item about one document, at its place among all documents and words."""
-    column = None if item.column is None else place[case.words[item.column]]
+    column = None if item.column is None else place[case.names[item.column]]
     return replace(item, row=n, column=column)

@@ -23,7 +23,7 @@ from propopt.base.html import MarkedText, marked_html
 from propopt.functions.texts import TextFunction
 from propopt.lime.diagnosis.evidence import LimeFinding, QuietRule
 from propopt.lime.explanation import LimeResult, ends_of
-from propopt.lime.paths import read_widths
+from propopt.lime.paths import BandwidthPath, read_widths
 from propopt.lime.single_runs import SingleRun
 from propopt.lime.text.text_diagnosis import (
     MANY_WORDS,
@@ -31,7 +31,7 @@ from propopt.lime.text.text_diagnosis import (
     TextEvidence,
     told_of_documents,
 )
-from propopt.lime.text.text_paths import WordPath, word_path
+from propopt.lime.text.text_paths import path_of_words, word_path
 from propopt.lime.text.text_reading import (
     ExplainedDocument,
     TextLaw,
@@ -355,7 +355,7 @@ class TextLimeExplanation(
         self,
         row: Hashable | None = None,
         bandwidths: ArrayLike | None = None,
-    ) -> WordPath:
+    ) -> BandwidthPath:
         """Coefficients of a document at many bandwidths; the model is not asked again.
 
         Estimated ones have standard errors; where their signs change is estimated too.
@@ -383,9 +383,7 @@ class TextLimeExplanation(
         grid = read_widths(bandwidths, width if np.isfinite(width) else 1.0)
         if not isinstance(means, SampledWords):
             return word_path(means, grid)
-        own, limits = means.at(grid), WordRegression(means)
-        errors = own.standard_errors
-        return WordPath(grid, own.coefficients, own.intercept, limits, errors)
+        return path_of_words(grid, means.at(grid), WordRegression(means))
 
     # ---- what documents have in a way of their own
 

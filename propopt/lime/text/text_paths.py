@@ -1,8 +1,7 @@
 """Coefficients of words over bandwidths.
 
-- :func:`~propopt.lime.text.text_paths.word_path`: a
-  :class:`~propopt.lime.text.text_paths.WordPath`, exact at each bandwidth, with its
-  limits at 0 and infinity and all bandwidths at which coefficients change their sign.
+- :func:`~propopt.lime.text.text_paths.word_path`: exact at each bandwidth, with all
+  bandwidths at which coefficients change their sign.
 """
 
 from __future__ import annotations
@@ -18,12 +17,11 @@ from propopt.base.arrays import Array, Values
 from propopt.lime.moments import ExchangeableBits
 from propopt.lime.paths import (
     ROUNDING,
+    BandwidthPath,
     CurveValues,
     RationalVariable,
-    SignChanges,
     WidthCurve,
     read_widths,
-    roots_of,
 )
 from propopt.lime.text.text_reading import (
     TextLaw,
@@ -130,7 +128,7 @@ def _rounding(function: TabledMeans, widths: Values) -> Array:
     """Of slopes, and of Γ_j less their mean over α_1 − α_2, (n, d)."""
     d = function.n_words
     logs = np.array([TextLaw(float(nu)).log_weights(d) for nu in widths])
-    bits = ExchangeableBits.of_sizes(logs)
+    bits = ExchangeableBits(logs)
     # E |m − E m| / Var m is at most two, where sizes are whole numbers
     of_slope = 1.0 / np.sqrt(np.maximum(d * bits.along, 0.25))
     of_word = bits.share / bits.apart
@@ -144,63 +142,10 @@ def _rounding(function: TabledMeans, widths: Values) -> Array:
 _DIRECTIONS, _ALL = 25, 70
 """Of weights, in 50 bandwidths and in all of them."""
 
-_ALL_BUT_ONE: Final = 1e-100
-"""A bandwidth at which only texts without one word count."""
 
-
-@final
-@dataclass(frozen=True, eq=False, repr=False)
-class WordPath:
-    """What LIME tends to for one document, at many bandwidths."""
-
-    bandwidths: Values  # (M,): ν, increasing
-    coefficients: Array  # (M, d): β_j, exact at each bandwidth where f was read
-    intercept: Values  # (M,): β_0
-    limits: WordRegression  # what they are made of
-    # (M, d): of coefficients that samples told; None where they are exact
-    standard_errors: Array | None = None
-
-    def __repr__(self) -> str:
-        low, high = self.bandwidths[[0, -1]]
-        return (
-            f"{type(self).__name__}({len(self.bandwidths)} bandwidths from {low:.3g} "
-            f"to {high:.3g}, {self.coefficients.shape[1]} words)"
-        )
-
-    @cached_property
-    def at_zero(self) -> WordCoefficients:
-        """The limit ν → 0: leaving one word out, and a constant added to all words.
-
-        β_j = 2 E_(d−1) f − E_(d−2) f − f(ξ less w_j), in K = 1 rows.
-        """
-        return self.limits.at(np.array([_ALL_BUT_ONE]))
-
-    @cached_property
-    def effective_share(self) -> Values:
-        """(E π)² / E π², the share of the samples that count, (M,)."""
-        d = self.limits.function.n_words
-        return np.array([TextLaw(nu).effective_share(d) for nu in self.bandwidths])
-
-    @cached_property
-    def mean_weight(self) -> Values:
-        """E π, the mean weight of a sample, (M,)."""
-        d = self.limits.function.n_words
-        logs = [TextLaw(nu).bits(d).log_weight[0] for nu in self.bandwidths]
-        return np.exp(np.array(logs))
-
-    @cached_property
-    def sign_changes(self) -> SignChanges:
-        """All bandwidths in (0, ∞), also outside the path, where coefficients are zero.
-
-        They are the roots of interpolants that are as near as rounding lets; means of f
-        over sets of one size are not computed again.
-        """
-        function = self.limits.function
-        announce_norms("signs of coefficients", [function], _ALL)
-        return roots_of(_curve_of_words(TabledMeans(self.limits)), function.n_words)
-
-
-def word_path(function: SizeMeans, bandwidths: ArrayLike | None = None) -> WordPath:
+def word_path(
+    function: SizeMeans, bandwidths: ArrayLike | None = None
+) -> BandwidthPath:
     """Coefficients of the words of one document at many bandwidths (M,).
 
     Bandwidths only weigh sizes anew, and their weights have few directions: 50 of them
@@ -209,5 +154,21 @@ def word_path(function: SizeMeans, bandwidths: ArrayLike | None = None) -> WordP
     grid = read_widths(bandwidths, TextLaw().bandwidth)
     announce_norms("path", [function], min(len(grid), _DIRECTIONS))
     limits = WordRegression(function)
-    result = limits.at(grid)
-    return WordPath(grid, result.coefficients, result.intercept, limits)
+    return path_of_words(grid, limits.at(grid), limits)
+
+
+def path_of_words(
+    grid: Values, known: WordCoefficients, limits: WordRegression
+) -> BandwidthPath:
+    """The path of what is known at bandwidths, and the limits that it is made of.
+
+    Means of f over sets of one size are not computed again for changes of sign.
+    """
+
+    def curve() -> WidthCurve:
+        announce_norms("signs of coefficients", [limits.function], _ALL)
+        return _curve_of_words(TabledMeans(limits))
+
+    return BandwidthPath(
+        grid, known.coefficients, known.intercept, curve, known.standard_errors
+    )

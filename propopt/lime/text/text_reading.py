@@ -122,7 +122,7 @@ class TextLaw:
                 "coefficient and the intercept cannot be told apart"
             )
         logs = self.log_weights(n_words) - np.log(n_words)
-        return ExchangeableBits.of_sizes(logs[None])
+        return ExchangeableBits(logs[None])
 
     def inverse_norm(self, n_words: int) -> float:
         """‖Σ⁻¹‖, the largest factor by which errors of Γ grow; bounded in d.

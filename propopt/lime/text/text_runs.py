@@ -7,25 +7,27 @@ from dataclasses import dataclass
 from typing import Final, final
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.special import gammaln, logsumexp
 
 from propopt.base.arrays import Array, Positions, Truths, Values
-from propopt.base.checks import read_count, read_nonnegative
+from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import require_memory
-from propopt.lime.moments import ExchangeableBits, WeighedWords
+from propopt.lime.moments import ExchangeableBits
 from propopt.lime.single_runs import (
+    RUN_DRAWS,
     RUNS_AT_ONCE,
     FiniteFit,
     Selection,
     SingleRun,
-    covariances_of,
-    expected,
     named_selection,
+    read_run,
+    run_of,
+    second_moments,
 )
 from propopt.lime.text.text_reading import TextLaw, WordCoefficients, WordRegression
-from propopt.lime.text.word_patterns import Patterns, SizeSystem, used_words
-from propopt.structures.subsets.sets import SetFunction, SizeMeans
+from propopt.structures.subsets.conjunctions import Conjunctions
+from propopt.structures.subsets.sets import SetFunction, SizeMeans, all_sets
 
 
 # ---- Sets of words with values, and how much each counts in means over all samples
@@ -38,13 +40,6 @@ class WordDraws:
 
     bits: Truths  # (S, d): which words are kept
     values: Values  # (S,): f there
-
-    def __post_init__(self) -> None:
-        if self.bits.ndim != 2 or self.values.shape != self.bits.shape[:1]:
-            raise InvalidInput(
-                f"draws: expected bits (S, d) and as many values, got shapes "
-                f"{self.bits.shape} and {self.values.shape}"
-            )
 
     @classmethod
     def of_sizes(
@@ -63,22 +58,18 @@ class WordDraws:
         bits = ranks < sizes[:, None]
         return cls(bits, value(bits))
 
-    @property
-    def sizes(self) -> Positions:
-        """How many words each keeps, (S,)."""
-        return np.asarray(self.bits.sum(axis=1), np.intp)
-
     def shares(self, log_shares: Values) -> Values:
         """What each draw counts where sizes have given shares, (S,), in all 1.
 
         log_shares (d + 1,).
         """
-        there = np.bincount(self.sizes, minlength=len(log_shares))
+        sizes = self.bits.sum(axis=1)
+        there = np.bincount(sizes, minlength=len(log_shares))
         logs = np.where(there > 0, log_shares, -np.inf)
         if not np.isfinite(logs).any():
             raise InvalidInput("draws: none keeps as many words as samples with weight")
         each = np.exp(logs - logs.max()) / np.maximum(there, 1)
-        return np.asarray(each[self.sizes] / each[self.sizes].sum())
+        return np.asarray(each[sizes] / each[sizes].sum())
 
 
 # ---- How much samples count in the mean of runs: less where they pull the fit
@@ -86,6 +77,9 @@ class WordDraws:
 
 _MOST_STEPS: Final = 20_000
 _SETTLED: Final = 1e-13
+
+_HEAVIEST: Final = float(np.log(1e140))
+"""Of the document's weight over the largest: the square of more is no number."""
 
 
 def effective_log_weights(
@@ -102,91 +96,59 @@ def effective_log_weights(
     π / (1 + π q), A = (n − 1) E[π̃ Z Zᵀ] + v vᵀ + λ D: found by fixed-point steps.
     """
     fitted = 1 + (n_words if n_kept is None else n_kept)
-    read_count(n_samples, "n_samples")
-    if read_nonnegative(ridge, "ridge") == 0.0 and n_samples <= fitted:
+    read_run(n_samples, ridge, first_row)
+    if ridge == 0.0 and n_samples <= fitted:
         raise InvalidInput(
             f"n_samples: without ridge expected more than {fitted} for as many "
             f"coefficients, got {n_samples}"
         )
-    logs = law.log_weights(n_words)
-    ratio, unit = np.ones(n_words + 1), float(logs.max())
+    logs, ratio = law.log_weights(n_words), np.ones(n_words + 1)
     for _ in range(_MOST_STEPS):
-        before, own = ratio, logs + np.log(ratio)
-        system = SizeSystem.of_run(own, n_samples, ridge, first_row, unit)
-        ratio = 1.0 / (1.0 + system.pulls(logs, n_kept))
+        before = ratio
+        system = _whole_run(logs + np.log(ratio), n_samples, ridge, first_row)
+        ratio = 1.0 / (1.0 + _pulls(*system, logs, n_kept))
         if np.abs(ratio - before).max() < _SETTLED:
             break
     return np.asarray(logs + np.log(ratio))
 
 
-# ---- The fit to n samples around a document, in its mean
+def _whole_run(
+    log_weights: Values, n_samples: int, ridge: float, first_row: bool
+) -> tuple[ExchangeableBits, float]:
+    """Bits of all samples of a run, and what ridge is over their weight T.
+
+    The document itself is one sample more, whose size is d: T S is what the normal
+    equations have of bits.
+    """
+    logs = log_weights + np.log((n_samples - first_row) / (len(log_weights) - 1.0))
+    if first_row:
+        logs[-1] = min(0.0, logs.max() + _HEAVIEST)
+    bits = ExchangeableBits(logs[None])
+    with np.errstate(divide="ignore"):
+        log_penalty = float(np.log(ridge) - bits.log_weight[0])
+    return bits, float(np.exp(min(log_penalty, _HEAVIEST)))
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class TextFit:
-    """The fit to n samples around one document, in its mean."""
+def _pulls(
+    bits: ExchangeableBits, penalty: float, log_weights: Values, n_kept: int | None
+) -> Values:
+    """π E_m[Zᵀ A⁻¹ Z] of samples with weights π, of a fit to all words or k, (d + 1,).
 
-    fit: FiniteFit  # in one situation
-    limits: WeighedWords  # what it is made of
-    log_weights: Values  # (d + 1,): of sizes, as they count in the mean of runs
-    first_row: bool  # whether the document itself is a sample
-
-    @classmethod
-    def of(
-        cls,
-        function: SizeMeans | WordCoefficients,
-        law: TextLaw,
-        value: float | None,
-        n_samples: int,
-        ridge: float = 1.0,
-        first_row: bool = True,
-        kept: Truths | None = None,
-        leverage: bool = True,
-    ) -> TextFit:
-        """That of :func:`expected_run`: see there."""
-        if isinstance(function, WordCoefficients):
-            n_words, own = function.coefficients.shape[1], value
-        else:
-            n_words = function.n_words
-            own = float(function.mean_by_size()[-1]) if value is None else value
-        some = None if kept is None else read_kept(kept, n_words)
-        logs = law.log_weights(n_words)
-        if isinstance(function, WordCoefficients):
-            own_limits = function
-        else:
-            if leverage:
-                n_kept = None if some is None else int(some.sum())
-                logs = effective_log_weights(
-                    law, n_words, n_samples, ridge, first_row, n_kept
-                )
-            shares = np.exp(logs - logs.max())
-            own_limits = WordRegression(function).weighed(shares[None])
-        bits = ExchangeableBits.of_sizes(logs[None] - np.log(n_words))
-        limits = WeighedWords(own_limits.coefficients, own_limits.intercept, bits)
-        values = None if own is None else np.array([own])
-        fit = expected(limits, values, n_samples, ridge, first_row, some)
-        return cls(fit, limits, logs, first_row)
-
-    @property
-    def log_mean_square(self) -> float:
-        """Log E π²."""
-        return float(logsumexp(2.0 * self.log_weights)) - np.log(self.n_words)
-
-    @property
-    def n_words(self) -> int:
-        """The number of words, d."""
-        return len(self.log_weights) - 1
-
-
-def read_kept(kept: Truths, n_words: int) -> Truths:
-    """Which words are fitted, (1, d)."""
-    some = np.asarray(kept)
-    if some.shape != (n_words,) or some.dtype != np.bool_:
-        raise InvalidInput(
-            f"kept: expected {n_words} truths, got shape {some.shape} of {some.dtype}"
-        )
-    return some[None]
+    Zᵀ A⁻¹ Z = (1 + (m − m̄)² / (d (L + ρ)) + m (d − m) / (d (P + ρ))) / T with the
+    eigenvalues L and P of the covariance of bits, along (1, ..., 1) and apart from it.
+    """
+    weights = np.exp(log_weights - bits.log_weight[0])
+    d, k = bits.n_words, bits.n_words if n_kept is None else n_kept
+    if k == 0:
+        return weights
+    along, apart = bits.along[0] + penalty, bits.apart[0] + penalty
+    # of k words m k / d are kept in the mean, and vary by the hypergeometric law
+    part = k / d
+    varies = part * (d - k) / (d - 1.0) * bits.spread
+    level = (1.0 - part) * apart + part * along
+    of_level = (varies + (part * bits.off_mean[0]) ** 2) / (k * level)
+    of_rest = (k - 1.0) / (d - 1.0) * bits.spread / apart
+    return np.asarray(weights * (1.0 + of_level + of_rest))
 
 
 # ---- What LIME on a text gives with n samples, in the mean of runs
@@ -208,9 +170,29 @@ def expected_run(
     The solution of ((n − 1) Σ̃ + v vᵀ + λ D) b = (n − 1) Γ̃ + v f(ξ), v = (1, ..., 1),
     D = diag(0, 1, ..., 1). Without ``leverage`` it holds for n much larger than d only.
     """
-    return TextFit.of(
-        function, law, value, n_samples, ridge, first_row, kept, leverage
-    ).fit
+    if isinstance(function, WordCoefficients):
+        own, logs = function, law.log_weights(function.coefficients.shape[1])
+    else:
+        value = float(function.mean_by_size()[-1]) if value is None else value
+        logs = law.log_weights(function.n_words)
+        if leverage:
+            n_kept = None if kept is None else int(kept.sum())
+            logs = effective_log_weights(
+                law, function.n_words, n_samples, ridge, first_row, n_kept
+            )
+        own = WordRegression(function).weighed(np.exp(logs - logs.max())[None])
+    if first_row and value is None:
+        raise InvalidInput("values: where the text itself is a sample, give f of it")
+    bits = ExchangeableBits(logs[None] - np.log(len(logs) - 1.0))
+    return FiniteFit(
+        own.coefficients,
+        own.intercept + bits.share * own.coefficients.sum(axis=1),
+        bits,
+        np.array([value]) if first_row else None,
+        n_samples,
+        ridge,
+        None if kept is None else kept[None],
+    )
 
 
 # ---- How far one run of LIME on a text is off what such runs give in their mean
@@ -229,11 +211,9 @@ def single_text_run(
     n_samples: int,
     ridge: float = 1.0,
     first_row: bool = True,
-    kept: Truths | None = None,
     *,
-    leverage: bool = True,
     draws: WordDraws | None = None,
-    n_draws: int = 4096,
+    n_draws: int = RUN_DRAWS,
     rng: np.random.Generator | None = None,
 ) -> SingleRun:
     """Mean and covariance of the coefficients of one run of LIME on a text.
@@ -241,57 +221,125 @@ def single_text_run(
     The sandwich of :func:`~propopt.lime.single_runs.single_run`, with effective weights
     and, in r², the scatter of the fit itself, so that it is right for few samples too.
     """
-    own = TextFit.of(function, law, value, n_samples, ridge, first_row, kept, leverage)
-    width = own.n_words + 1
-    label = f"covariances of {width} coefficients"
-    require_memory(6 * 8 * width**2, label, "explain a shorter text")
-    if draws is None:
-        used = used_words(function, kept)
-        if len(used) <= _MOST_USED:
-            # log of what sizes count under the law of π², in all 1
-            shares = 2.0 * own.log_weights - np.log(own.n_words) - own.log_mean_square
-            second = _summed(own, Patterns.of(function, used, shares))
-            return _run(own, second, ridge, leverage)
-        generator = np.random.default_rng(0) if rng is None else rng
-        draws = WordDraws.of_sizes(
-            function.value, 2.0 * own.log_weights, n_draws, generator
-        )
-    return _run(own, _drawn(own, draws), ridge, leverage)
+    d = function.n_words
+    fit = expected_run(function, law, value, n_samples, ridge, first_row)
+    label = f"covariances of {d + 1} coefficients"
+    require_memory(6 * 8 * (d + 1) ** 2, label, "explain a shorter text")
+    assert isinstance(fit.bits, ExchangeableBits)
+    # of sizes under π², and E π²
+    logs = fit.bits.log_sizes[0] + np.log(d)
+    log_squares = logsumexp(2.0 * logs) - np.log(d)
+    used = used_words(function)
+    if draws is None and len(used) <= _MOST_USED:
+        second = _summed(fit, function, used, 2.0 * logs - np.log(d) - log_squares)
+    else:
+        if draws is None:
+            generator = np.random.default_rng(0) if rng is None else rng
+            draws = WordDraws.of_sizes(function.value, 2.0 * logs, n_draws, generator)
+        shares = draws.shares(2.0 * logs)
+        second = np.zeros((d + 1, d + 1))
+        for some in RUNS_AT_ONCE.blocks(len(shares), 24 * (d + 1)):
+            bits, f = draws.bits[None, some].astype(float), draws.values[None, some]
+            second += second_moments(fit, _ONE, bits, f, shares[None, some])[0]
+    run = run_of(fit, second[None], np.array([log_squares]))
+    whole, penalty = _whole_run(logs, n_samples, ridge, first_row)
+    counts = fit.n_drawn / d * np.exp(2.0 * (logs - whole.log_weight[0]))
+    run.covariance[0] += _scatter_of_fit(whole, penalty, counts, run.covariance[0])
+    return run
 
 
-def _summed(own: TextFit, patterns: Patterns) -> Array:
-    """E r² ψ ψᵀ over all sets: ψ = N A⁻¹ Z is linear in Z."""
-    fit, d = own.fit, own.n_words
+def used_words(function: SetFunction) -> Positions:
+    """The words that f tells apart, (u,): all where that is not known."""
+    if not isinstance(function, Conjunctions):
+        return np.arange(function.n_words)
+    told = np.union1d(function.present, function.absent)
+    return told[told >= 0]  # −1 is none
+
+
+def _summed(
+    fit: FiniteFit,
+    function: SetFunction,
+    used: Positions,
+    log_shares: Values,  # of sizes, (d + 1,)
+) -> Array:
+    """E r² ψ ψᵀ over all sets of used words, each with 0, ..., R of the R others.
+
+    ψ = N A⁻¹ Z is linear in Z.
+    """
+    d, rest = function.n_words, np.setdiff1d(np.arange(function.n_words), used)
     ends = np.concatenate([np.zeros((1, d)), np.eye(d)])
     psi = fit.influences(_ONE, ends[None])[0]
     psi[1:] -= psi[0]
-    moment = patterns.second(float(fit.intercept[0]), fit.coefficients[0])
-    return np.asarray(psi.T @ moment @ psi)
+    b, R = fit.coefficients[0], len(rest)
+    sets = np.zeros((2 ** len(used), d), bool)
+    sets[:, used] = all_sets(len(used))
+    bits = sets[:, used] * 1.0
+    off = function.value(sets) - (fit.intercept[0] + bits @ b[used])
+    slope = float(b[rest].mean()) if R else 0.0
+    # Σ over k of the others, w r² of each set, times 1, E z and E z z'
+    moments = np.zeros((3, len(sets)))
+    for k in range(R + 1):
+        sizes = sets.sum(axis=1) + k
+        chances = log_shares[sizes] + _log_choose(R, k) - _log_choose(d, sizes)
+        each = np.exp(chances) * (off - slope * k) ** 2
+        one = k / max(R, 1)
+        moments += np.outer([1.0, one, one * (k - 1.0) / max(R - 1, 1)], each)
+    Z = np.column_stack([np.ones(len(bits)), bits])
+    second = np.empty((1 + d, 1 + d))
+    own, others = np.concatenate([[0], 1 + used]), 1 + rest
+    second[np.ix_(own, own)] = (Z * moments[0][:, None]).T @ Z
+    second[np.ix_(own, others)] = (moments[1] @ Z)[:, None]
+    second[np.ix_(others, own)] = moments[1] @ Z
+    second[np.ix_(others, others)] = moments[2].sum()
+    second[others, others] = moments[1].sum()
+    return np.asarray(psi.T @ second @ psi)
 
 
-def _drawn(own: TextFit, draws: WordDraws) -> Array:
-    """E r² ψ ψᵀ over draws."""
-    fit, d = own.fit, own.n_words
-    shares = draws.shares(2.0 * own.log_weights)
-    second = np.zeros((d + 1, d + 1))
-    for some in RUNS_AT_ONCE.blocks(len(shares), 24 * (d + 1)):
-        bits = draws.bits[some].astype(float)
-        r = draws.values[some] - fit.intercept[0] - bits @ fit.coefficients[0]
-        moved = fit.influences(_ONE, bits[None])[0] * r[:, None]
-        second += (moved * shares[some, None]).T @ moved
-    return second
+def _log_choose(n: int, k: int | Positions) -> Values:
+    return np.asarray(gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0))
 
 
-def _run(own: TextFit, second: Array, ridge: float, leverage: bool) -> SingleRun:
-    fit = own.fit
-    squares = np.array([own.log_mean_square])
-    covariance = covariances_of(fit, _ONE, second[None], squares)
-    if leverage and fit.kept is None:
-        logs, unit = own.log_weights, float(own.log_weights.max())
-        system = SizeSystem.of_run(logs, fit.n_samples, ridge, own.first_row, unit)
-        counts = fit.n_drawn / own.n_words * np.exp(2.0 * (logs - unit))
-        covariance[0] += system.spread_by_fit(counts, covariance[0])
-    return SingleRun(fit.n_samples, fit.coefficients, fit.intercept, covariance)
+def _scatter_of_fit(
+    bits: ExchangeableBits, penalty: float, counts: Values, covariance: Array
+) -> Array:
+    """What the scatter of a fit adds to that of fits to a few samples.
+
+    A sample is off the fit to the others by r and by what that fit is off its mean,
+    s_m = E_m[Zᵀ Cov Z]. So Cov = C + Σ_m W_m s_m E_m[A⁻¹ Z Zᵀ A⁻¹] for a scatter C
+    of residuals alone, and s is known from four sums over sizes.
+
+    counts (d + 1,), covariance (d + 1, d + 1), gives (d + 1, d + 1).
+    """
+    d, share, off = bits.n_words, bits.share[0], bits.off_mean[0]
+    along, apart = bits.along[0] + penalty, bits.apart[0] + penalty
+    m = np.arange(d + 1.0)
+    words = float(np.trace(covariance)) - covariance[0, 0]
+    pairs = float(covariance[1:, 1:].sum()) - words
+    # E_m[Zᵀ C Z]
+    own = covariance[0, 0] + m / d * (2.0 * covariance[0, 1:].sum() + words)
+    own += m / d * (m - 1.0) / (d - 1.0) * pairs
+    # E_m E_m' (Zᵀ A⁻¹ Z')² = (1 + x_m x_m')² + y_m y_m', over T²
+    x, y = off / np.sqrt(d * along), bits.spread / (np.sqrt(d - 1.0) * apart)
+    F = np.stack([np.ones(d + 1), np.sqrt(2.0) * x, x**2, y], axis=1)
+    system = np.eye(4) - F.T @ (counts[:, None] * F)
+    c = counts * (own + F @ np.linalg.solve(system, F.T @ (counts * own)))
+    # A⁻¹ Z: its intercept, along (1, ..., 1), and what is apart from that
+    first, level = 1.0 - share * off / along, off / (np.sqrt(d) * along)
+    rest = float(c @ bits.spread) / ((d - 1.0) * apart**2)
+    other = (float(c @ level**2) - rest) / d
+    across = float(c @ (first * level)) / np.sqrt(d)
+    return exchangeable_matrix(d, float(c @ first**2), across, other + rest, other)
+
+
+def exchangeable_matrix(
+    n_words: int, zero: float, one: float, two: float, three: float
+) -> Array:
+    """The matrix (d + 1, d + 1) of an intercept and words that are all alike."""
+    result = np.full((n_words + 1, n_words + 1), three)
+    np.fill_diagonal(result, two)
+    result[0], result[:, 0] = one, one
+    result[0, 0] = zero
+    return result
 
 
 # ---- Which words LIME keeps where it is to keep a few
@@ -320,26 +368,33 @@ def kept_words(
     """
     chosen = named_selection(how, read_count(n_kept, "n_kept"))
     ridge = _RIDGE if chosen == "highest_weights" else 0.0
-    own = TextFit.of(
+    fit = expected_run(
         function, law, value, n_samples, ridge, first_row, leverage=ridge > 0.0
     )
+    d = fit.beta.shape[1]
     if chosen == "highest_weights":
-        order = _largest_first(np.abs(own.fit.coefficients[0]))[:n_kept]
+        order = _largest_first(np.abs(fit.coefficients[0]))[:n_kept]
     else:
-        order = _forward(own, min(n_kept, own.n_words))
-    return np.isin(np.arange(own.n_words), order)
+        order = _forward(fit, min(n_kept, d))
+    return np.isin(np.arange(d), order)
 
 
-def _forward(own: TextFit, n_kept: int) -> Positions:
+def _forward(fit: FiniteFit, n_kept: int) -> Positions:
     """Words in the order in which they explain most of what is left.
 
     The covariance of k bits has two eigenvalues, so that k of them explain
     Σ (c_j − c̄)² / P + k c̄² / L_k for their covariances c with f: of each candidate by
     its c, Σ c and Σ c² of those that are in.
     """
-    c, along, apart = _covariances(own)
+    bits, d = fit.bits, fit.beta.shape[1]
+    assert isinstance(bits, ExchangeableBits)
+    # Cov(z, f) and the eigenvalues of Cov(z), with the document as a sample
+    c, along, apart = bits.covariances(fit.beta)[0], bits.along[0], bits.apart[0]
+    if fit.values is not None:
+        lost, weight = 1.0 - bits.share[0], fit.total[0] + 1.0
+        c = c + lost / weight * float(fit.values[0] - fit.mean[0])
+        along += d * lost**2 / weight
     order: list[int] = []
-    d = own.n_words
     for k in range(1, n_kept + 1):
         total = c[order].sum() + c
         squares = (c[order] ** 2).sum() + c**2
@@ -348,18 +403,6 @@ def _forward(own: TextFit, n_kept: int) -> Positions:
         explained[order] = -np.inf
         order.append(int(_largest_first(explained)[0]))
     return np.array(order)
-
-
-def _covariances(own: TextFit) -> tuple[Values, float, float]:
-    """Cov(z, f) and the eigenvalues of Cov(z), with the document as a sample."""
-    fit, bits = own.fit, own.limits.bits
-    c = bits.covariances(own.limits.coefficients)[0]
-    along, apart = float(bits.along[0]), float(bits.apart[0])
-    if fit.values is None:
-        return c, along, apart
-    off, weight = 1.0 - float(bits.share[0]), float(fit.total[0]) + 1.0
-    c = c + off / weight * float(fit.values[0] - own.limits.mean[0])
-    return c, along + own.n_words * off**2 / weight, apart
 
 
 def _largest_first(sizes: Values) -> Positions:

@@ -599,7 +599,7 @@ def path_frame(
             _long(
                 head,
                 [name],
-                path.bandwidths,
+                path.widths,
                 result.rows[result.position(name)].words,
                 path,
             )

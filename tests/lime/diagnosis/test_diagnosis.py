@@ -127,13 +127,13 @@ def test_a_file_that_contradicts_itself_is_refused(diagnosis, tmp_path, message)
         LimeDiagnosis.load(path)
 
 
-def test_rules_that_found_nothing_share_a_line_and_are_told_in_full_on_request(
+def test_rules_that_found_nothing_share_a_line_and_are_told_in_full_by_the_card(
     diagnosis,
 ):
     *_, notes, others = repr(diagnosis).split("\n")
     assert others == f"- {len(diagnosis.quiet)} other rules found nothing"
     assert all(item.rule in notes for item in diagnosis.notes)
-    whole = diagnosis.in_full()
+    whole = diagnosis._repr_html_()
     for item in (*diagnosis.notes, *diagnosis.quiet):
         assert item.rule in whole or np.isnan(item.number)
     assert whole.count("nothing found; ") > 5

@@ -11,7 +11,7 @@ from scipy import stats
 from propopt.base.errors import InvalidInput
 from propopt.lime import GaussianLaw, GlimeLaw, TabularLaw
 from propopt.lime.expectations import ExactLimits, Limits
-from propopt.lime.single_runs import FiniteFit, single_run
+from propopt.lime.single_runs import expected, required_samples, single_run
 from propopt.structures.products.sums import SumOfProducts
 
 
@@ -39,7 +39,7 @@ def test_influences_are_those_of_the_normal_equations(first_row, ridge):
     beta, mean = rng.normal(size=(1, 4)), rng.normal(size=1)
     limits = Limits(beta, mean, alpha, np.array([-3.0]))
     values = rng.normal(size=1) if first_row else None
-    fit = FiniteFit(limits, values, 500, ridge)
+    fit = expected(limits, values, 500, ridge, first_row)
     a = np.concatenate([[1.0], alpha[0]])
     M = np.outer(a, a)
     M[np.arange(1, 5), np.arange(1, 5)] = a[1:]
@@ -51,8 +51,8 @@ def test_influences_are_those_of_the_normal_equations(first_row, ridge):
     # E r Z under the weighted law, from M and the difference of the coefficients
     b = np.concatenate([fit.intercept, fit.coefficients[0]])
     scores = M @ (np.concatenate([limits.intercept, beta[0]]) - b)
-    expected = fit.total[0] * np.linalg.solve(A, scores)
-    np.testing.assert_allclose(fit.mean_influence[0], expected, atol=1e-12)
+    known = fit.total[0] * np.linalg.solve(A, scores)
+    np.testing.assert_allclose(fit.mean_influence[0], known, atol=1e-12)
 
 
 @pytest.mark.sampled(3)
@@ -89,8 +89,8 @@ def test_predicted_deviations_are_those_of_runs(name, ridge, first_row):
     z = (runs.mean(axis=0) - truth) / np.sqrt(variances / N_RUNS)
     assert np.abs(z).max() < 5  # of 4 numbers: below 3e-6
     correlations = np.corrcoef(runs.T)
-    expected = predicted.covariance[0] / np.sqrt(np.outer(variances, variances))
-    np.testing.assert_allclose(correlations, expected, rtol=0, atol=0.25)
+    known = predicted.covariance[0] / np.sqrt(np.outer(variances, variances))
+    np.testing.assert_allclose(correlations, known, rtol=0, atol=0.25)
 
 
 def test_deviations_fall_with_the_root_of_n():
@@ -124,14 +124,14 @@ def test_a_constant_does_not_scatter():
     constant = fixture.FUNCTIONS["bump"].scaled(0.0)
     run = run_of(constant, fixture.law(1.0), 100)
     np.testing.assert_allclose(run.covariance, 0.0, atol=1e-30)
-    assert (run.samples_for(0.1) == 1).all()
+    assert (required_samples(100, run.standard_deviations, 0.1) == 1).all()
 
 
 def test_weights_that_underflow_leave_nothing_to_scatter():
     function = SumOfProducts.sum_of([fixture.FUNCTIONS["bump"]])
     limits = limits_of(function, fixture.law(1.0))
     tiny = Limits(limits.coefficients, limits.mean, limits.alpha, np.array([-50.0]))
-    fit = FiniteFit(tiny, np.ones(1), 1000, 1.0)
+    fit = expected(tiny, np.ones(1), 1000)
     assert np.abs(fit.influences(slice(0, 1), np.ones((1, 2, 3)))).max() < 1e-15
 
 
@@ -139,32 +139,14 @@ def test_the_samples_for_a_precision_have_it():
     function, law = fixture.FUNCTIONS["bump"], fixture.law(1.0)
     settings = {"ridge": 0.0, "first_row": False}
     run = run_of(function, law, 1000, **settings)
-    wanted = run.samples_for(0.001)
+    wanted = required_samples(1000, run.standard_deviations, 0.001)
     assert (wanted == np.ceil(1000 * (run.standard_deviations / 0.001) ** 2)).all()
     n = int(wanted.max())
     deviations = run_of(function, law, n, **settings).standard_deviations
     assert deviations.max() == pytest.approx(0.001, rel=1e-3)
-    for_two = run.samples_for(z=2.0)
-    ratio = np.abs(run.coefficients) / run.standard_deviations
-    np.testing.assert_allclose(for_two, np.ceil(1000 * (2 / ratio) ** 2))
-
-
-def test_no_number_of_samples_tells_zero_from_zero():
-    run = run_of(
-        fixture.FUNCTIONS["product"], fixture.law(1.0), 1000, ridge=0, first_row=False
-    )
-    assert np.isinf(run.samples_for(z=2.0)[0, 2])
-    assert np.isfinite(run.samples_for(z=2.0)[0, :2]).all()
 
 
 def test_settings_that_cannot_be_are_refused():
-    run = run_of(fixture.FUNCTIONS["bump"], fixture.law(1.0), 100)
-    with pytest.raises(InvalidInput, match="either standard_error or z"):
-        run.samples_for()
-    with pytest.raises(InvalidInput, match="either standard_error or z"):
-        run.samples_for(0.1, z=2.0)
-    with pytest.raises(InvalidInput, match="standard_error: expected a number > 0"):
-        run.samples_for(0.0)
     function, law = fixture.FUNCTIONS["bump"], fixture.law(1.0)
     with pytest.raises(InvalidInput, match="give f at the rows"):
         single_run(
@@ -181,7 +163,8 @@ def test_ten_columns_and_a_wide_bump_take_the_samples_that_were_measured():
     run = single_run(
         function.value, law, row, limits, None, 5000, ridge=0.0, first_row=False
     )
-    assert run.samples_for(0.001).max() == pytest.approx(4.3e4, rel=0.1)
+    needed = required_samples(5000, run.standard_deviations, 0.001)
+    assert needed.max() == pytest.approx(4.3e4, rel=0.1)
     both = 4 * np.trace(run.covariance[0]) * 5000  # n for 2 deviations of 1
     assert both / 0.1**2 == pytest.approx(170, rel=0.15)
 

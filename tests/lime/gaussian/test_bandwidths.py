@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from propopt.lime import GaussianLaw, GlimeLaw, gaussian_theory
+from papers.lime import gaussian_theory
+from propopt.lime import GaussianLaw, GlimeLaw
 
 
 WIDE = np.array([-1.69480839, -0.43288377, 0.43288377, 1.69480839])

@@ -11,9 +11,10 @@ from normal_samples import weighted_fit, weighted_grid, with_intercept
 from scipy.stats import truncnorm
 
 import propopt as po
+from papers.lime import gaussian_theory
 from papers.lime.linear_limits import linear_limits
 from propopt.base.errors import InvalidInput
-from propopt.lime import GaussianLaw, GlimeLaw, gaussian_theory
+from propopt.lime import GaussianLaw, GlimeLaw
 from propopt.lime.expectations import ExactLimits
 
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from linear_sums import linear, wavy
 
+from papers.lime import gaussian_theory
 from papers.lime.linear_limits import linear_limits
-from propopt.lime import GaussianLaw, GlimeLaw, gaussian_theory
+from propopt.lime import GaussianLaw, GlimeLaw
 from propopt.lime.expectations import ExactLimits
 from propopt.lime.fidelity import effective_share
 

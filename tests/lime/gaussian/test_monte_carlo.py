@@ -18,8 +18,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
+from papers.lime import gaussian_theory
 from papers.lime.linear_limits import linear_limits, linear_noise
-from propopt.lime import GaussianLaw, GlimeLaw, gaussian_theory
+from propopt.lime import GaussianLaw, GlimeLaw
 from propopt.lime.expectations import ExactLimits
 from propopt.structures.products.algebra import Products
 from propopt.structures.products.families import Bumps

@@ -8,10 +8,10 @@ from linear_sums import linear
 from normal_samples import weighted_fit, with_intercept
 from sklearn.linear_model import LinearRegression
 
+from papers.lime.gaussian_theory import gains
 from papers.lime.linear_limits import linear_limits
 from propopt.lime import GaussianLaw, TabularLaw
 from propopt.lime.expectations import ExactLimits
-from propopt.lime.gaussian_theory import gains
 
 
 SLOPES = np.array([10.0, -10.0, 3.0, 0.0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from propopt.lime.gaussian_theory import tails
+from papers.lime.gaussian_theory import tails
 
 
 mpmath = pytest.importorskip("mpmath")

@@ -8,8 +8,9 @@ import pytest
 from linear_sums import linear
 
 import propopt as po
+from papers.lime import gaussian_theory
 from propopt.base.errors import InvalidInput
-from propopt.lime import GaussianLaw, gaussian_theory
+from propopt.lime import GaussianLaw
 from propopt.lime.expectations import ExactLimits
 from propopt.lime.laws.gaussian_law import NormalColumn
 

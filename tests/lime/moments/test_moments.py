@@ -26,7 +26,7 @@ def exchangeable():
     sizes = sets.sum(axis=1).astype(int)
     of_size = np.bincount(sizes)[sizes]
     masses = np.exp(logs)[:, sizes] / of_size
-    return ExchangeableBits.of_sizes(logs), masses
+    return ExchangeableBits(logs), masses
 
 
 def independent():

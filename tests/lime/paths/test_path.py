@@ -4,6 +4,7 @@ from lime_golden import GOLDEN, POINT, WIDTHS, golden_law, normal_equations, qua
 
 from propopt.base.errors import InvalidInput
 from propopt.lime.expectations import ExactLimits
+from propopt.lime.fidelity import effective_share
 from propopt.lime.paths import bandwidth_path
 
 
@@ -16,10 +17,12 @@ def test_the_golden_fixture_to_all_its_digits(name):
 
 
 def test_effective_shares_of_the_fixture():
-    path = bandwidth_path(ExactLimits(GOLDEN["box"][0](), golden_law()), POINT, WIDTHS)
+    law, points = golden_law(), np.tile(POINT, (3, 1))
     expected = [0.832010355857, 0.938836666249, 1.0]
-    np.testing.assert_allclose(path.effective_share, expected, atol=1e-9)
-    np.testing.assert_allclose(path.mean_weight[0], 0.737687106475**3, atol=1e-9)
+    shares = effective_share(law, points, np.array(WIDTHS))
+    np.testing.assert_allclose(shares, expected, atol=1e-9)
+    weights = np.exp(law.log_weights(points, np.array(WIDTHS)))
+    np.testing.assert_allclose(weights[0], 0.737687106475**3, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", sorted(GOLDEN))

@@ -191,8 +191,6 @@ def test_settings_out_of_range():
     law = TextLaw(0.25)
     with pytest.raises(InvalidInput, match="without ridge expected more than 30"):
         expected_run(tree(29), law, None, 30, ridge=0.0)
-    with pytest.raises(InvalidInput, match="kept: expected 29"):
-        expected_run(tree(29), law, None, 50, kept=np.ones(3, bool))
     with pytest.raises(InvalidInput, match="n_samples"):
         expected_run(tree(29), law, None, 1)
     with pytest.raises(InvalidInput, match="ridge"):

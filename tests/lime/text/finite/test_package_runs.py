@@ -11,7 +11,7 @@ from text_lime_runs import tree
 
 import propopt as po
 from propopt.base.errors import InvalidInput, Refused
-from propopt.lime.text.text_package import compare_text_with_package
+from propopt.lime.package_runs import compare_text_with_package
 from propopt.lime.text.text_reading import WordRegression
 
 

@@ -68,12 +68,12 @@ def test_the_limit_of_small_bandwidths_is_leaving_one_out():
     left_out = f.value(~np.eye(7, dtype=bool))
     path = word_path(f, [0.01, 0.3])
     known = 2 * means[6] - means[5] - left_out
-    zero = path.at_zero
+    zero = WordRegression(f).at(np.array([1e-100]))
     np.testing.assert_allclose(zero.coefficients[0], known, rtol=0, atol=1e-13)
     assert zero.intercept[0] == pytest.approx(means[6] - 6 * (means[6] - means[5]))
     # random f, d = 7, ν = .01: five digits
     np.testing.assert_allclose(path.coefficients[0], known, rtol=0, atol=1e-5)
-    small = word_path(tree(4)).at_zero
+    small = WordRegression(tree(4)).at(np.array([1e-100]))
     np.testing.assert_allclose(small.coefficients[0], 1 / 3, rtol=0, atol=1e-14)
     assert abs(small.intercept[0]) < 1e-14
     tiny = word_path(tree(29), [0.005]).coefficients[0]
@@ -87,7 +87,7 @@ def test_tiny_bandwidths_erase_interactions():
     assert path.coefficients[0, -1] == pytest.approx(0.0048, abs=5e-5)
 
 
-def test_means_are_computed_once_for_the_path_the_signs_and_each_end():
+def test_means_are_computed_once_for_the_path_and_the_signs():
     class Counted:
         n_words = 20
         calls = 0
@@ -101,16 +101,14 @@ def test_means_are_computed_once_for_the_path_the_signs_and_each_end():
     counted = Counted()
     path = word_path(counted)
     assert path.sign_changes[0].widths == pytest.approx([0.1906], abs=5e-4)
-    assert path.at_zero.coefficients.shape == (1, 20)
-    assert counted.calls == 3
+    assert counted.calls == 2
 
 
-def test_shares_and_weights_of_the_path():
+def test_shares_of_samples_that_count():
+    shares = [TextLaw(nu).effective_share(29) for nu in (0.05, 0.35)]
+    np.testing.assert_allclose(shares, [0.154, 0.788], rtol=0, atol=5e-4)
     path = word_path(tree(29), [0.05, 0.35])
-    np.testing.assert_allclose(path.effective_share, [0.154, 0.788], rtol=0, atol=5e-4)
-    known = [np.exp(TextLaw(nu).bits(29).log_weight[0]) for nu in (0.05, 0.35)]
-    np.testing.assert_allclose(path.mean_weight, known)
-    assert "2 bandwidths from 0.05 to 0.35, 29 words" in repr(path)
+    assert repr(path) == "BandwidthPath(2 widths from 0.05 to 0.35, 29 columns)"
 
 
 def test_settings_out_of_range():

@@ -10,6 +10,7 @@ from scipy.special import log_ndtr
 
 from propopt.base.arrays import Array, Attributions, Points, Truths, Values
 from propopt.base.errors import InvalidInput
+from propopt.lime.diagnosis.rules import critical_bandwidths as hidden_at
 from propopt.lime.laws.gaussian_law import GaussianLaw, NormalColumn
 from propopt.lime.laws.lime_law import GlimeLaw, LimeLaw
 from propopt.structures.products.normals import log_mass, mean_of_interval, mills
@@ -216,20 +217,8 @@ def gains_at(geometry: Geometry, points: Points, labels: Labels) -> Gains:
 def critical_bandwidths(law: LimeLaw, X: Any) -> Array:
     """The kernel widths at which LIME hides columns from linear functions, (n, D).
 
-    (u_j ν)² = σ_j² (2 ξ_j − q_j⁻ − q_j⁺) / (q_j⁻ + q_j⁺ − 2 μ_j), if that is positive:
-    where the mean of the weighted samples crosses the middle of the bin, β_j = 0. NaN
-    where the gain never changes its sign.
+    See :func:`propopt.lime.diagnosis.rules.critical_bandwidths`.
     """
     law, points, _ = rows_of_law(law, X)
-    geometry = Geometry.of(law)
-    low, high = geometry.ends(points)
-    finite = np.isfinite(low) & np.isfinite(high)
-    middle = np.where(finite, 0.5 * low + 0.5 * high, np.nan)
-    # a bin around the mean has its middle there but for rounding
-    off = middle - geometry.mean
-    rounding = 16.0 * np.finfo(float).eps * (np.abs(low) + np.abs(geometry.mean))
-    square = np.full(points.shape, np.nan)
-    np.divide(points - middle, off, out=square, where=np.abs(off) > rounding)
-    unit = geometry.width / geometry.law.kernel_width
-    root = np.sqrt(np.where(square > 0.0, square, np.nan))
-    return np.asarray(root * geometry.scale / unit)
+    gaussian_of(law)
+    return hidden_at(law, points)
