@@ -9,8 +9,18 @@ new graph is a section here and its place in ``PointGraph`` or ``FeatureGraph``.
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import partial
 from inspect import signature
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, TypeAlias
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Final,
+    Literal,
+    Self,
+    TypeAlias,
+)
 
 import numpy as np
 from pydantic import BeforeValidator, Field, create_model, model_validator
@@ -23,7 +33,6 @@ from propopt.base.resources import require_memory
 from propopt.losses import Objective, PropertyLoss, graphs
 from propopt.losses.graphs.grids import grid_gaussian_graph
 from propopt.problems.sections import (
-    Count,
     Finite,
     Label,
     Nonnegative,
@@ -56,142 +65,80 @@ class GraphSection(Section):
     def check(self, n_nodes: int) -> None:
         """Refuse, before any work, what does not fit so many nodes."""
 
-
-SamePattern: TypeAlias = Annotated[
-    bool, Field(description="drop edges between rows that miss other numbers")
-]
-
-
-class GaussianGraph(GraphSection):
-    """exp(−‖x − x'‖²/2Λ²)."""
-
-    makes = staticmethod(graphs.gaussian_graph)
-
-    kind: Literal["gaussian"] = "gaussian"
-    lengthscale: Positive | None = None
-    cutoff: Annotated[float, Field(gt=0, lt=1)] | None = None
-    same_pattern: SamePattern = False
-
-    def check(self, n_nodes: int) -> None:
-        if self.cutoff is None:
-            _require_matrix(n_nodes, "a complete gaussian graph")
-
-
-class KnnGraph(GraphSection):
-    """Nearest neighbours."""
-
-    makes = staticmethod(graphs.knn_graph)
-
-    kind: Literal["knn"]
-    n_neighbors: Count
-    weights: Literal["uniform", "gaussian"] = "uniform"
-    lengthscale: Positive | None = Field(None, description="of gaussian weights")
-    same_pattern: SamePattern = False
-
     @model_validator(mode="after")
-    def _lengthscale_of_gaussian(self) -> KnnGraph:
-        if self.weights == "uniform":
+    def _lengthscale_of_gaussian(self) -> Self:
+        if getattr(self, "weights", None) == "uniform":
             refuse_settings(self, "uniform weights", ("lengthscale",))
         return self
 
-    def check(self, n_nodes: int) -> None:
-        if self.n_neighbors >= n_nodes:
-            raise InvalidInput(
-                f"n_neighbors: expected fewer than the {n_nodes} points, got "
-                f"{self.n_neighbors}"
-            )
+
+def _graph(kind: str, made: Any, check: Any = None, **said: Any) -> Any:
+    """A section of a graph, of the settings of what makes it, and what it refuses."""
+    name = "".join(map(str.capitalize, kind.split("_")))
+    own = (Literal[kind], None, kind)
+    section: Any = section_of(
+        made, GraphSection, f"{name}Graph", without=_OF_NODES, kind=own, **said
+    )
+    if check is not None:
+        section.check = check
+    return section
 
 
-class CompleteGraph(GraphSection):
-    """All pairs."""
-
-    makes = staticmethod(graphs.complete_graph)
-
-    kind: Literal["complete"]
-
-    def check(self, n_nodes: int) -> None:
-        _require_matrix(n_nodes, "a complete graph")
+_OF_NODES: Final = ("X", "n_nodes")
 
 
-class PixelGraph(GraphSection):
-    """Pixels of an image and their neighbours."""
-
-    makes = staticmethod(graphs.pixel_graph)
-
-    kind: Literal["pixel"]
-    height: Count
-    width: Count
-
-    def check(self, n_nodes: int) -> None:
-        if self.height * self.width != n_nodes:
-            raise InvalidInput(
-                f"graph: expected height × width = {n_nodes} features, got "
-                f"{self.height} × {self.width}"
-            )
+def _check_pairs(section: Any, n_nodes: int) -> None:
+    if getattr(section, "cutoff", None) is None:
+        gaussian = "gaussian " * (section.kind == "gaussian")
+        require_memory(24.0 * n_nodes**2, f"a complete {gaussian}graph", _FEWER)
 
 
-class GroupGraph(GraphSection):
-    """Features that carry the same label."""
-
-    makes = staticmethod(graphs.group_graph)
-
-    kind: Literal["group"]
-    labels: list[Label]
-
-    def check(self, n_nodes: int) -> None:
-        require_one_each("labels", n_nodes, len(self.labels))
+_FEWER: Final = "explain fewer points"
 
 
-_CHAIN: Final = section_of(
-    graphs.chain_graph,
-    GraphSection,
-    "ChainGraph",
-    "Neighbours in order.",
-    kind=Literal["chain"],
+def _check_neighbors(section: Any, n_nodes: int) -> None:
+    if section.n_neighbors >= n_nodes:
+        raise InvalidInput(
+            f"n_neighbors: expected fewer than the {n_nodes} points, got "
+            f"{section.n_neighbors}"
+        )
+
+
+def _check_pixels(section: Any, n_nodes: int) -> None:
+    if section.height * section.width != n_nodes:
+        raise InvalidInput(
+            f"graph: expected height × width = {n_nodes} features, got "
+            f"{section.height} × {section.width}"
+        )
+
+
+def _check_labels(section: Any, n_nodes: int) -> None:
+    require_one_each("labels", n_nodes, len(section.labels))
+
+
+_CHAIN: Final = _graph("chain", graphs.chain_graph)
+_COMPLETE: Final = _graph("complete", graphs.complete_graph, _check_pairs)
+_GAUSSIAN: Final = _graph(
+    "gaussian",
+    graphs.gaussian_graph,
+    _check_pairs,
+    cutoff=Annotated[float, Field(gt=0, lt=1)] | None,
 )
 POINT_GRAPHS: Final[tuple[type[GraphSection], ...]] = (
-    GaussianGraph,
-    section_of(
-        grid_gaussian_graph,
-        GraphSection,
-        "GaussianGridGraph",
-        "The same for all points of a grid, not stored: up to a million points.",
-        kind=Literal["grid_gaussian"],
-        lengthscale=Positive | None,
-    ),
-    KnnGraph,
-    section_of(
-        graphs.cosine_graph,
-        GraphSection,
-        "CosineGraph",
-        "Nearest directions, by the cosine: of documents those that share rarer words.",
-        kind=Literal["cosine"],
-        n_neighbors=Count,
-    ),
-    section_of(
-        graphs.threshold_graph,
-        GraphSection,
-        "ThresholdGraph",
-        "Pairs with ‖x − x'‖² ≤ threshold.",
-        kind=Literal["threshold"],
-        threshold=Nonnegative,
-        same_pattern=SamePattern,
-    ),
-    CompleteGraph,
+    _GAUSSIAN,
+    _graph("grid_gaussian", grid_gaussian_graph),
+    _graph("knn", graphs.knn_graph, _check_neighbors),
+    _graph("cosine", graphs.cosine_graph),
+    _graph("threshold", graphs.threshold_graph, threshold=Nonnegative),
+    _COMPLETE,
     _CHAIN,
 )
 FEATURE_GRAPHS: Final[tuple[type[GraphSection], ...]] = (
     _CHAIN,
-    PixelGraph,
-    section_of(
-        graphs.correlation_graph,
-        GraphSection,
-        "CorrelationGraph",
-        "|Correlation| of columns.",
-        kind=Literal["correlation"],
-    ),
-    GroupGraph,
-    CompleteGraph,
+    _graph("pixel", graphs.pixel_graph, _check_pixels),
+    _graph("correlation", graphs.correlation_graph),
+    _graph("group", graphs.group_graph, _check_labels, labels=list[Label]),
+    _COMPLETE,
 )
 PointGraph: TypeAlias = Annotated[GraphSection, OneOf("kind", POINT_GRAPHS)]
 FeatureGraph: TypeAlias = Annotated[GraphSection, OneOf("kind", FEATURE_GRAPHS)]
@@ -203,10 +150,6 @@ def require_one_each(label: str, n_features: int, count: int) -> None:
         raise InvalidInput(
             f"{label}: expected {n_features}, one for each feature, got {count}"
         )
-
-
-def _require_matrix(n_nodes: int, label: str) -> None:
-    require_memory(24.0 * n_nodes**2, label, "explain fewer points")
 
 
 class LossSection(Section):
@@ -230,16 +173,16 @@ class LossSection(Section):
         """Refuse, before any work, what does not fit the sizes of the subject."""
 
 
+@partial(section_of, losses.GradientMatching, without=("G", "units", "name"))
 class GradientMatchingLoss(LossSection):
     """Σ ‖w − ∇f‖²."""
 
     name = "gradient_matching"
     of_function = True
 
-    norm: Literal["l2", "l1"] = "l2"
-
     def build(self, subject: Subject) -> PropertyLoss:
-        return losses.GradientMatching(subject.estimate(subject.points), self.norm)
+        slopes = subject.estimate(subject.points)
+        return losses.GradientMatching(slopes, **self.settings("weight"))
 
 
 class FunctionMatchingLoss(LossSection):
@@ -267,7 +210,7 @@ class FunctionMatchingLoss(LossSection):
 class _OverPoints(LossSection):
     """A loss of similar points."""
 
-    graph: PointGraph = GaussianGraph()
+    graph: PointGraph = _GAUSSIAN.model_validate({"kind": "gaussian"})
 
     def _graph(self, subject: Subject) -> graphs.Graph:
         return self.graph.build(subject.coordinates, len(subject.points))
@@ -295,6 +238,7 @@ class SharedRobustnessLoss(_OverPoints):
         return losses.SharedRobustness(self._graph(subject), subject.table)
 
 
+@partial(section_of, losses.KernelRobustness, without=("kernel_matrix", "name"))
 class KernelRobustnessLoss(LossSection):
     """2 tr(Wᵀ Σ⁻¹ W) for a gaussian kernel."""
 
@@ -302,7 +246,6 @@ class KernelRobustnessLoss(LossSection):
 
     lengthscale: Positive
     jitter: Nonnegative = 1e-8
-    mean: Literal["per_feature", "none"] = "per_feature"
 
     def build(self, subject: Subject) -> PropertyLoss:
         coordinates = np.asarray(subject.coordinates)
@@ -313,25 +256,23 @@ class KernelRobustnessLoss(LossSection):
             )
         kernel = RBF(self.lengthscale)(coordinates)
         kernel[np.diag_indices_from(kernel)] += self.jitter
-        return losses.KernelRobustness(kernel, mean=self.mean)
+        own = self.settings("weight", "lengthscale", "jitter")
+        return losses.KernelRobustness(kernel, **own)
 
     def check(self, extent: Extent) -> None:
         n_bytes = 24.0 * extent.n_points**2
-        require_memory(n_bytes, "a kernel of all points", "explain fewer points")
+        require_memory(n_bytes, "a kernel of all points", _FEWER)
 
 
+@partial(section_of, losses.MaxDifferenceRobustness, graph=PointGraph, without=["name"])
 class MaxDifferenceRobustnessLoss(_OverPoints):
     """max ‖w_n − w_n'‖², or its sum over points."""
 
     name = "max_difference_robustness"
 
-    graph: PointGraph
-    aggregate: Literal["max", "sum"] = "max"
-    norm: Literal["l2", "l1", "linf"] = "l2"
-
     def build(self, subject: Subject) -> PropertyLoss:
-        graph = self._graph(subject)
-        return losses.MaxDifferenceRobustness(graph, self.aggregate, self.norm)
+        own = self.settings("weight", "graph")
+        return losses.MaxDifferenceRobustness(self._graph(subject), **own)
 
 
 class SmoothnessLoss(LossSection):

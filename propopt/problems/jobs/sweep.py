@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 from pydantic import Field, Tag
 from rich.text import Text
 
+from propopt.base.cards import Card, CardTable
 from propopt.base.checks import did_you_mean
 from propopt.base.errors import (
     InvalidInput,
@@ -22,23 +23,21 @@ from propopt.base.errors import (
     Unwritten,
 )
 from propopt.base.files import write_svg
-from propopt.base.terminal import PlainConsole, silent
+from propopt.base.terminal import PlainConsole
 from propopt.base.text import printable
 from propopt.explaining.explainers import Baseline
-from propopt.explaining.trade_offs import TradeOffs
+from propopt.explaining.trade_offs import UNITS_UNKNOWN, TradeOffs
 from propopt.functions import Function
+from propopt.losses import Objective
 from propopt.problems.baselines import AnyBaseline
 from propopt.problems.inductive import InductiveSection
 from propopt.problems.jobs.job import (
-    Job,
     JobRun,
+    JobSection,
+    ProblemFile,
     Writer,
     manifest,
     page_writers,
-    print_finding,
-    print_subject,
-    print_trade_offs,
-    warnings_printed,
     write_json,
 )
 from propopt.problems.losses import (
@@ -63,7 +62,7 @@ from propopt.problems.sections import (
 from propopt.problems.sources import Faults, Source
 from propopt.problems.subject.data import CommonKeys, Extent
 from propopt.problems.subject.subject import Subject
-from propopt.results.explanation import Explanation
+from propopt.results.explanation import Explanation, is_lazy
 from propopt.solvers.task import find_solver
 
 
@@ -112,9 +111,7 @@ def _in_weights(schema: SweepKeys, source: Source) -> Iterator[ProblemFileError]
     """Some weight is above zero, and there are not too many combinations."""
     losses = schema.losses
     smallest = {n: loss.weight for n, loss in losses.items() if n not in schema.limits}
-    smallest |= {
-        name: min(listed_values(values)) for name, values in schema.sweep.items()
-    }
+    smallest |= {name: min(values) for name, values in _listed(schema.sweep).items()}
     if not any(smallest.values()):
         yield source.error(
             ("objective",),
@@ -155,13 +152,14 @@ def _in_baselines(schema: SweepKeys, source: Source) -> Iterator[ProblemFileErro
     """No settings of tables where there are documents, and none of these elsewhere."""
     is_text = schema.data.text is not None
     for place, baseline in enumerate(schema.baselines):
-        unused, needed = baseline.unused(is_text=is_text), baseline.needed
-        if unused is not None:
-            name, message = unused
-            yield source.error(("baselines", place, name), message)
-        elif needed is not None and not is_text and getattr(baseline, needed) is None:
-            location = ("baselines", place)
-            yield source.error(location, "required, and missing", missing=needed)
+        mistake = baseline.mistake(is_text=is_text)
+        if mistake is not None:
+            name, message = mistake
+            location: Location = ("baselines", place)
+            if name in baseline.model_fields_set:
+                yield source.error((*location, name), message)
+            else:
+                yield source.error(location, message, missing=name)
 
 
 _NO_NUMBERS: Final = ("categorical", "groups", "text")
@@ -216,10 +214,10 @@ def _not_inductive(schema: SweepKeys, source: Source) -> Iterator[ProblemFileErr
             "the inductive setting needs gradient_matching, and either "
             "kernel_robustness or pairwise_robustness",
         )
-    elif faithfulness.norm != "l2":
+    elif (norm := faithfulness.settings()["norm"]) != "l2":
         yield source.error(
             ("objective", "gradient_matching", "norm"),
-            f"the inductive setting needs 'l2', got {faithfulness.norm!r}",
+            f"the inductive setting needs 'l2', got {norm!r}",
         )
     for name, loss in losses.items():
         least = min(listed_values(schema.sweep.get(name, [loss.weight])))
@@ -255,8 +253,12 @@ PickSection: TypeAlias = Annotated[
 ]
 
 
-class SweepKeys(CommonKeys):
-    """The keys of a sweep."""
+class SweepKeys(CommonKeys, JobSection):
+    """The keys of a sweep: its section is the whole file."""
+
+    key = "objective"
+    command = "sweep"
+    suffixes = (".csv", ".svg", ".npz", "_attributions.csv", ".html", ".json")
 
     setting: Literal["transductive", "inductive"] = Field(
         "transductive",
@@ -301,20 +303,12 @@ class SweepKeys(CommonKeys):
         first, second, *_ = (*self.losses, *self.losses)
         return first, second
 
-    def build_weights(self) -> dict[str, list[float]]:
-        """The weights to sweep, by loss name."""
-        return {name: listed_values(values) for name, values in self.sweep.items()}
-
-    def build_limits(self) -> dict[str, list[float]]:
-        """The limits to sweep, by loss name."""
-        return {name: listed_values(values) for name, values in self.limits.items()}
-
-    def build_baselines(self, *, is_text: bool = False) -> list[list[Baseline]]:
+    def build_baselines(self) -> list[list[Baseline]]:
         """The baselines of each entry, one for each combination of listed settings."""
         groups = []
         for place, baseline in enumerate(self.baselines):
             with part("baselines", place):
-                groups.append(baseline.build(is_text=is_text))
+                groups.append(baseline.build(is_text=self.data.text is not None))
         return groups
 
     def build_setting(self) -> Inductive | None:
@@ -326,70 +320,87 @@ class SweepKeys(CommonKeys):
         )
         return self.inductive.build(robustness)
 
+    def problem(self, file: ProblemFile) -> Problem:
+        """The problem of a file; its parts are made when they are first asked for."""
+        return Problem(
+            subject=lambda: file.subject,
+            objective=lambda: self._objective(file),
+            weights=_listed(self.sweep),
+            limits=_listed(self.limits),
+            baselines=self.build_baselines(),
+            setting=self.build_setting(),
+            solver=self.solver,
+            tolerance=self.tolerance,
+            seed=self.seed,
+            name=file.name,
+            axes=self.axes,
+            scale="linear" if self.plot is None else self.plot.scale,
+            pick=self.pick,
+            attributions=self.attributions,
+            files=file.files,
+        )
 
-class Sweep(Job[SweepKeys]):
-    """``propopt sweep``: see :func:`propopt.problems.run_problem`.
-
-    Its section is all keys of the file.
-    """
-
-    key = "objective"
-    command = "propopt sweep"
-    suffixes = (".csv", ".svg", ".npz", "_attributions.csv", ".html", ".json")
+    def _objective(self, file: ProblemFile) -> Objective:
+        assert self.objective is not None
+        with file.source.blaming():
+            return self.objective.build(file.subject)
 
     @classmethod
     def own_keys(cls) -> set[str]:
         return {*SweepKeys.model_fields} - CommonKeys.model_fields.keys()
 
-    @classmethod
-    def section_of(cls, schema: CommonKeys) -> SweepKeys:
-        assert isinstance(schema, SweepKeys)
-        return schema
-
-    @classmethod
-    def check(cls, section: SweepKeys, schema: CommonKeys, source: Source) -> None:
-        is_text = schema.data.text is not None
-        faults = Faults(*_mistakes(section, source))
-        swept = {**section.build_weights(), **section.build_limits()}
+    def check(self, schema: CommonKeys, source: Source) -> None:
+        del schema
+        faults = Faults(*_mistakes(self, source))
         with faults.noted(), source.blaming():
-            check_pick(section.pick, swept)
-        for place, baseline in enumerate(section.baselines):
+            check_pick(self.pick, {**_listed(self.sweep), **_listed(self.limits)})
+        for place, baseline in enumerate(self.baselines):
             with faults.noted(), source.blaming("baselines", place):
-                baseline.build(is_text=is_text)
+                baseline.build(is_text=self.data.text is not None)
         faults.refuse()
 
-    @classmethod
-    def check_extent(
-        cls, section: SweepKeys, schema: CommonKeys, extent: Extent
-    ) -> None:
-        del schema
-        assert section.objective is not None
-        section.objective.check(extent)
-        if section.setting == "inductive":
-            section.inductive.check(extent)
+    def check_extent(self, schema: CommonKeys, extent: Extent, folder: Path) -> None:
+        del schema, folder
+        assert self.objective is not None
+        self.objective.check(extent)
+        if self.setting == "inductive":
+            self.inductive.check(extent)
 
-    @classmethod
-    def check_formula(cls, section: SweepKeys, function: Function, points: Any) -> None:
-        if "gradient_matching" in section.losses:
+    def check_formula(self, function: Function, points: Any) -> None:
+        if "gradient_matching" in self.losses:
             function.gradient(points)
-        if "function_matching" in section.losses:
+        if "function_matching" in self.losses:
             function.value(points)
 
-    @classmethod
-    def check_data(cls, section: SweepKeys, source: Source) -> None:
-        if not any(loss.counts_points for loss in section.losses.values()):
+    def check_data(self, source: Source) -> None:
+        if not any(loss.counts_points for loss in self.losses.values()):
             message = "no loss tells the number of points"
             raise source.error(
                 ("objective",), f"{message}; add gradient_matching or another"
             )
 
-    @classmethod
-    def check_all(cls, section: SweepKeys, subject: Callable[[], Subject]) -> None:
-        for name, loss in section.losses.items():
-            of_words = section.data.text is not None and loss.of_features
-            if section.function is not None or not (loss.of_function or of_words):
+    def check_all(self, subject: Callable[[], Subject]) -> None:
+        for name, loss in self.losses.items():
+            of_words = self.data.text is not None and loss.of_features
+            if self.function is not None or not (loss.of_function or of_words):
                 with part("objective", name):
                     loss.build(subject())
+
+    def run(
+        self, file: ProblemFile, folder: str | Path, *, quiet: bool = False
+    ) -> TradeOffs:
+        return run_problem(
+            self.problem(file),
+            folder,
+            n_jobs=file.n_jobs,
+            solver=file.solver,
+            quiet=quiet,
+        )
+
+
+def _listed(swept: Mapping[str, Any]) -> dict[str, list[float]]:
+    """The weights or limits to sweep, by loss name."""
+    return {name: listed_values(values) for name, values in swept.items()}
 
 
 # ---- Which attributions of a sweep are written, and which are too many
@@ -492,82 +503,70 @@ def run_problem(
         the trade-offs as ``result``.
     """
     find_solver(solver or problem.solver)  # a typo costs no work
-    run = JobRun(Sweep, problem.name, problem.files, folder, quiet=quiet)
-    console, interrupted = run.console, False
-    with warnings_printed(), silent(quiet):
-        trade_offs = _solved(problem, console, n_jobs, solver)
+    run = JobRun(SweepKeys.suffixes, problem.name, problem.files, folder, quiet=quiet)
+    console, subject, interrupted = run.console, problem.subject, False
+    with run.working():
+        trade_offs = _solved(problem, run, n_jobs, solver)
         run.write(_of_losses(trade_offs, problem))
-        run.show_unwritten()
-        print_trade_offs(trade_offs, problem.swept, console)
+        run.show(trade_offs.card(), *_excesses(trade_offs))
         with console.status("attributions"):
             writers, picked, left_out = _attributions(trade_offs, problem)
             try:
                 run.write(writers)
             except KeyboardInterrupt:
-                writers, interrupted = {}, True
+                interrupted = True
                 left_out.append("attributions: interrupted")
-        for sentence in left_out:
-            console.print(sentence)
-        content = manifest(
-            Sweep.key,
-            problem.name,
-            problem.subject,
-            picked,
-            gradient=problem.subject.sloped.gradient_method,
-            pick=problem.pick,
-            left_out=left_out,
-        )
+        run.say(*left_out)
+        gradient = subject.sloped.gradient_method
+        content = {
+            "job": SweepKeys.key,
+            "name": problem.name,
+            **manifest(subject, picked, gradient),
+            "pick": problem.pick,
+            "left_out": left_out,
+        }
         run.write({".json": partial(write_json, content)})
-        print_finding(trade_offs, picked, problem.pick, console)
+        if picked is not None:
+            if not is_lazy(picked):
+                run.show(picked.card())
+            where = "knee" if problem.pick == "knee" else "pick"
+            if words := trade_offs.in_words(picked):
+                run.say("", f"At the {where}: {words}")
     if interrupted:
         trade_offs = replace(trade_offs, interrupted=True)
-    run.end(trade_offs, [".csv", ".svg", *writers, ".json"], _asked(problem))
+    calls = problem.function.calls
+    rows = calls.rows + calls.trials
+    run.end(trade_offs, f"{rows:,} model evaluations, " if rows else "")
     return trade_offs
 
 
-def _asked(problem: Problem) -> str:
-    calls = problem.function.calls
-    rows = calls.rows + calls.trials
-    return f"{rows:,} model evaluations, " if rows else ""
-
-
-def _slopes(problem: Problem) -> str:
-    """How slopes are had; of documents they are effects of words."""
-    name = "effects of words" if problem.subject.is_text else "gradients"
-    return f"{problem.subject.sloped.gradient_method} {name}"
-
-
 def _solved(
-    problem: Problem, console: PlainConsole, n_jobs: int | None, solver: str | None
+    problem: Problem, run: JobRun, n_jobs: int | None, solver: str | None
 ) -> TradeOffs:
-    """The trade-offs, some of them certified from attributions."""
-    with console.status("the function and its gradients"):
+    """The trade-offs, some of them certified from attributions; all if stopped."""
+    subject = problem.subject
+    with run.console.status("the function and its gradients"):
         _ = problem.objective
-    print_subject(
-        problem.subject,
-        console,
-        _slopes(problem),
+    slopes = "effects of words" if subject.is_text else "gradients"
+    run.introduce(
+        subject,
+        f"{subject.sloped.gradient_method} {slopes}",
         f"{len(problem.methods)} baseline explanations",
-        problem.setting and f"gradients known at {len(problem.subject.others)} inputs",
+        problem.setting and f"gradients known at {len(subject.others)} inputs",
     )
     trade_offs = problem.sweep(
-        _watched(problem, console),
+        _watched(problem, run.console),
         solver=solver,
         n_jobs=n_jobs,
-        progress=False if console.quiet else None,
+        progress=run.progress,
     )
     if trade_offs.interrupted:
         return trade_offs
-    with console.status("the curve, certified from attributions"):
-        return _proved(trade_offs)
-
-
-def _proved(trade_offs: TradeOffs) -> TradeOffs:
-    """The same with some points certified from attributions; all of it if stopped."""
-    try:
-        trade_offs.prove()
-    except KeyboardInterrupt:
-        return replace(trade_offs, interrupted=True)
+    with run.console.status("the curve, certified from attributions"):
+        try:
+            trade_offs.prove()
+        except KeyboardInterrupt:
+            return replace(trade_offs, interrupted=True)
     return trade_offs
 
 
@@ -579,6 +578,42 @@ def _watched(problem: Problem, console: PlainConsole) -> Iterator[Explanation]:
             method = printable(explanation.method)
             status.update(Text(f"baselines: {number} of {total}, {method}"))
             yield explanation
+
+
+def _excesses(trade_offs: TradeOffs) -> list[Card]:
+    """How far the baselines lie above the front, nearest first, and why some do not."""
+    if not (trade_offs.baselines and trade_offs.optimized):
+        return []
+    table = trade_offs.distances()
+    lines = []
+    if (table["units"] == UNITS_UNKNOWN).any():
+        lines = ["Units of the target are unknown; baselines are taken to be in these."]
+    if "not_compared" in table:
+        told = table[["method", "not_compared"]].dropna().drop_duplicates()
+        lines += [f"{m} is not compared: {why}" for m, why in told.to_numpy()]
+    settings = [c for c in map(str, table) if c.startswith("parameter.")]
+    rows = []
+    for _, group in table.groupby("method", sort=False):
+        varied = [c for c in settings if group[c].nunique(dropna=False) > 1]
+        for row in group.to_dict("records"):
+            names = [f"{c.partition('.')[2]}={_cell(row[c])}" for c in varied]
+            losses = [_cell(row[f"loss.{name}"]) for name in trade_offs.losses]
+            excess = row["excess"]
+            above = "–" if excess != excess else f"{excess:.1%}"
+            rows.append([" ".join([row["method"], *names]), *losses, above])
+    return [
+        Card(
+            title="Baselines: above the best possible objective by at least the excess",
+            table=CardTable(["method", *trade_offs.losses, "excess"], rows),
+            lines=lines,
+        )
+    ]
+
+
+def _cell(value: Any) -> str:
+    if value is None or value != value:  # NaN
+        return "none"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _of_losses(trade_offs: TradeOffs, problem: Problem) -> dict[str, Writer]:
