@@ -1,14 +1,16 @@
 """Sections on baselines: what may be said of each, and how it is made.
 
-A new baseline is a section here and its place in ``BASELINE_SECTIONS``. Fields that are
-lists give one baseline for each combination of their values. Of documents words are
-deleted, by the law of LIME on texts, and settings of tables are refused.
+A new baseline is a line of ``BASELINE_SECTIONS``; other packages bring theirs by entry
+points of the group ``propopt.baselines``. Fields that are lists give one baseline for
+each combination of their values. Of documents words are deleted, by the law of LIME on
+texts, and settings of tables are refused.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
+from importlib.metadata import entry_points
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 from pydantic import Field
@@ -179,5 +181,6 @@ BASELINE_SECTIONS: Final[tuple[type[BaselineSection], ...]] = (
     ),
     _baseline(TreeShap, _EMPTY_TEXT, background=BackgroundRows),
     _baseline(ExactShap, _EMPTY_TEXT, background=BackgroundRows),
+    *(_baseline(entry.load()) for entry in entry_points(group="propopt.baselines")),
 )
 AnyBaseline: TypeAlias = Annotated[BaselineSection, OneOf("method", BASELINE_SECTIONS)]

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from propopt import inductive
 from propopt.base.errors import InvalidInput
-from propopt.problems.losses import KernelRobustnessLoss, LossSection
+from propopt.problems.losses import LossSection
 from propopt.problems.problem import Inductive, Plan
 from propopt.problems.sections import (
     Count,
@@ -165,9 +165,9 @@ class InductiveSection(Section):
     def build(self, robustness: LossSection | None) -> Inductive:
         """The setting, with what is not said taken from a kernel of the objective."""
         lengthscale, mean = self.lengthscale, self.mean
-        if isinstance(robustness, KernelRobustnessLoss):
-            lengthscale = lengthscale or robustness.lengthscale
-            mean = mean or robustness.settings()["mean"]
+        if robustness is not None and robustness.name == "kernel_robustness":
+            own = robustness.settings()
+            lengthscale, mean = lengthscale or own["lengthscale"], mean or own["mean"]
         plans = (rule.build(n) for n, rule in enumerate(self.inducing))
         return Inductive(
             plans=tuple(plan for some in plans for plan in some),

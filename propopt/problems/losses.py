@@ -1,15 +1,14 @@
-"""Sections of losses, and of graphs.
+"""Sections of losses, and of graphs: who is similar to whom.
 
-A new loss is a section here and its place in ``LOSSES``.
-
-Sections on who is similar to whom: what may be said of a graph, and how it is made. A
-new graph is a section here and its place in ``PointGraph`` or ``FeatureGraph``.
+A new loss is a line of ``LOSSES``, a new graph one of ``POINT_GRAPHS`` or
+``FEATURE_GRAPHS``; other packages bring theirs by entry points of the groups
+``propopt.losses`` and ``propopt.graphs``.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from functools import partial
+from collections.abc import Callable, Mapping
+from importlib.metadata import entry_points
 from inspect import signature
 from typing import (
     TYPE_CHECKING,
@@ -132,6 +131,7 @@ POINT_GRAPHS: Final[tuple[type[GraphSection], ...]] = (
     _graph("threshold", graphs.threshold_graph, threshold=Nonnegative),
     _COMPLETE,
     _CHAIN,
+    *(_graph(x.name, x.load()) for x in entry_points(group="propopt.graphs")),
 )
 FEATURE_GRAPHS: Final[tuple[type[GraphSection], ...]] = (
     _CHAIN,
@@ -162,155 +162,138 @@ class LossSection(Section):
     """It is about features: of documents the words, which the model finds."""
     counts_points: ClassVar[bool] = True
     """It says how many points there are."""
+    feature_graph: ClassVar[bool] = False
+    """Its graph is one of features, not of points."""
 
     weight: Nonnegative = 1.0
 
-    @abstractmethod
     def build(self, subject: Subject) -> PropertyLoss:
         """The loss of explanations of this subject."""
+        taken, own = signature(self.makes).parameters, self.settings()
+        asked = {name: own[name] for name in own if name in taken}
+        made = {name: make for name, make in _GIVEN.items() if name in taken}
+        asked |= {name: make(self, subject) for name, make in made.items()}
+        loss: PropertyLoss = self.makes(**asked)
+        return loss
 
     def check(self, extent: Extent) -> None:
         """Refuse, before any work, what does not fit the sizes of the subject."""
+        graph, reference = (getattr(self, x, None) for x in ("graph", "reference"))
+        if graph is not None:
+            n_nodes = extent.n_features if self.feature_graph else extent.n_points
+            graph.check(n_nodes)
+        if reference is not None:
+            require_one_each("reference", extent.n_columns, len(reference))
+        if self.makes is losses.KernelRobustness:
+            n_bytes = 24.0 * extent.n_points**2
+            require_memory(n_bytes, "a kernel of all points", _FEWER)
 
 
-@partial(section_of, losses.GradientMatching, without=("G", "units", "name"))
-class GradientMatchingLoss(LossSection):
-    """Σ ‖w − ∇f‖²."""
-
-    name = "gradient_matching"
-    of_function = True
-
-    def build(self, subject: Subject) -> PropertyLoss:
-        slopes = subject.estimate(subject.points)
-        return losses.GradientMatching(slopes, **self.settings("weight"))
+# ---- What losses take of the subject, by the names that their constructors have for it
 
 
-class FunctionMatchingLoss(LossSection):
-    """Σ (f(x) − wᵀx)², or from a reference point."""
-
-    name = "function_matching"
-    of_function = True
-
-    reference: list[Finite] | None = None
-
-    def build(self, subject: Subject) -> PropertyLoss:
-        X, f = subject.points, subject.function
-        if self.reference is None:
-            return losses.FunctionMatching(X, f.value(X), quantity=f.quantity)
-        names = Labels(features=read_points(X, "X")[1].features)
-        value = f.value(names.table(np.array([self.reference])))
-        reference = self.reference, float(value[0])
-        return losses.FunctionMatching(X, f.value(X), reference, quantity=f.quantity)
-
-    def check(self, extent: Extent) -> None:
-        if self.reference is not None:
-            require_one_each("reference", extent.n_columns, len(self.reference))
+def _graph_of(own: Any, subject: Subject) -> graphs.Graph:
+    if own.feature_graph:
+        made = own.graph.build(subject.table, subject.n_features)
+    else:
+        made = own.graph.build(subject.coordinates, len(subject.points))
+    graph: graphs.Graph = made
+    return graph
 
 
-class _OverPoints(LossSection):
-    """A loss of similar points."""
-
-    graph: PointGraph = _GAUSSIAN.model_validate({"kind": "gaussian"})
-
-    def _graph(self, subject: Subject) -> graphs.Graph:
-        return self.graph.build(subject.coordinates, len(subject.points))
-
-    def check(self, extent: Extent) -> None:
-        self.graph.check(extent.n_points)
+def _reference(own: Any, subject: Subject) -> tuple[list[float], float] | None:
+    if own.reference is None:
+        return None
+    names = Labels(features=read_points(subject.points, "X")[1].features)
+    value = subject.function.value(names.table(np.array([own.reference])))
+    return own.reference, float(value[0])
 
 
-class PairwiseRobustnessLoss(_OverPoints):
-    """Σ ‖w_n − w_n'‖² S_nn'."""
-
-    name = "pairwise_robustness"
-
-    def build(self, subject: Subject) -> PropertyLoss:
-        return losses.PairwiseRobustness(self._graph(subject))
-
-
-class SharedRobustnessLoss(_OverPoints):
-    """Σ S_nn' Σ (w_nj − w_n'j)² over the words j that both documents have."""
-
-    name = "shared_robustness"
-    of_features = True
-
-    def build(self, subject: Subject) -> PropertyLoss:
-        return losses.SharedRobustness(self._graph(subject), subject.table)
+def _kernel(own: Any, subject: Subject) -> Any:
+    coordinates = np.asarray(subject.coordinates)
+    if np.isnan(coordinates).any():
+        raise InvalidInput(
+            "numbers are missing, and no kernel is positive definite for distances "
+            "between such rows; take pairwise_robustness, or an imputed table"
+        )
+    kernel = RBF(own.lengthscale)(coordinates)
+    kernel[np.diag_indices_from(kernel)] += own.jitter
+    return kernel
 
 
-@partial(section_of, losses.KernelRobustness, without=("kernel_matrix", "name"))
-class KernelRobustnessLoss(LossSection):
-    """2 tr(Wᵀ Σ⁻¹ W) for a gaussian kernel."""
-
-    name = "kernel_robustness"
-
-    lengthscale: Positive
-    jitter: Nonnegative = 1e-8
-
-    def build(self, subject: Subject) -> PropertyLoss:
-        coordinates = np.asarray(subject.coordinates)
-        if np.isnan(coordinates).any():
-            raise InvalidInput(
-                "numbers are missing, and no kernel is positive definite for distances "
-                "between such rows; take pairwise_robustness, or an imputed table"
-            )
-        kernel = RBF(self.lengthscale)(coordinates)
-        kernel[np.diag_indices_from(kernel)] += self.jitter
-        own = self.settings("weight", "lengthscale", "jitter")
-        return losses.KernelRobustness(kernel, **own)
-
-    def check(self, extent: Extent) -> None:
-        n_bytes = 24.0 * extent.n_points**2
-        require_memory(n_bytes, "a kernel of all points", _FEWER)
+_GIVEN: Final[Mapping[str, Callable[[Any, Subject], Any]]] = {
+    "X": lambda _, subject: subject.points,
+    "G": lambda _, subject: subject.estimate(subject.points),
+    "values": lambda _, subject: subject.function.value(subject.points),
+    "quantity": lambda _, subject: subject.function.quantity,
+    "present": lambda _, subject: subject.table,
+    "graph": _graph_of,
+    "reference": _reference,
+    "kernel_matrix": _kernel,
+}
+_NOT_OF_FILES: Final = (
+    *("X", "G", "values", "quantity", "present", "kernel_matrix"),
+    *("name", "units", "perturbations", "sample_weights"),
+)
+_NEAR: Final = (PointGraph, None, _GAUSSIAN.model_validate({"kind": "gaussian"}))
 
 
-@partial(section_of, losses.MaxDifferenceRobustness, graph=PointGraph, without=["name"])
-class MaxDifferenceRobustnessLoss(_OverPoints):
-    """max ‖w_n − w_n'‖², or its sum over points."""
-
-    name = "max_difference_robustness"
-
-    def build(self, subject: Subject) -> PropertyLoss:
-        own = self.settings("weight", "graph")
-        return losses.MaxDifferenceRobustness(self._graph(subject), **own)
-
-
-class SmoothnessLoss(LossSection):
-    """Σ (w_nd − w_nd')² T_dd'."""
-
-    name = "smoothness"
-    of_features = True
-    counts_points = False
-
-    graph: FeatureGraph
-
-    def build(self, subject: Subject) -> PropertyLoss:
-        return losses.Smoothness(self.graph.build(subject.table, subject.n_features))
-
-    def check(self, extent: Extent) -> None:
-        self.graph.check(extent.n_features)
-
-
-class SparsityLoss(LossSection):
-    """Σ ‖w‖₁."""
-
-    name = "sparsity"
-    counts_points = False
-
-    def build(self, subject: Subject) -> PropertyLoss:
-        del subject
-        return losses.Sparsity()
+def _loss(
+    made: Any,
+    doc: str = "",
+    *,
+    called: str = "",
+    of_features: bool = False,
+    counts_points: bool = True,
+    **said: Any,
+) -> type[LossSection]:
+    """A section of the settings of a loss, by the name that it has by default."""
+    taken = signature(made).parameters
+    if "graph" in taken:
+        said = {"graph": _NEAR, **said}
+    section = section_of(
+        made, LossSection, f"{made.__name__}Loss", doc, without=_NOT_OF_FILES, **said
+    )
+    section.name = called or taken["name"].default
+    section.of_function = not taken.keys().isdisjoint({"G", "values"})
+    section.of_features, section.counts_points = of_features, counts_points
+    section.feature_graph = said.get("graph") is FeatureGraph
+    return section
 
 
 LOSSES: Final[tuple[type[LossSection], ...]] = (
-    GradientMatchingLoss,
-    FunctionMatchingLoss,
-    PairwiseRobustnessLoss,
-    SharedRobustnessLoss,
-    KernelRobustnessLoss,
-    MaxDifferenceRobustnessLoss,
-    SmoothnessLoss,
-    SparsityLoss,
+    _loss(losses.GradientMatching, "Σ ‖w − ∇f‖²."),
+    _loss(
+        losses.FunctionMatching,
+        "Σ (f(x) − wᵀx)², or from a reference point.",
+        reference=list[Finite] | None,
+    ),
+    _loss(losses.PairwiseRobustness, "Σ ‖w_n − w_n'‖² S_nn'."),
+    _loss(
+        losses.SharedRobustness,
+        "Σ S_nn' Σ (w_nj − w_n'j)² over the words j that both documents have.",
+        of_features=True,
+    ),
+    _loss(
+        losses.KernelRobustness,
+        "2 tr(Wᵀ Σ⁻¹ W) for a gaussian kernel.",
+        lengthscale=Positive,
+        jitter=(Nonnegative, None, 1e-8),
+    ),
+    _loss(
+        losses.MaxDifferenceRobustness,
+        "max ‖w_n − w_n'‖², or its sum over points.",
+        graph=PointGraph,
+    ),
+    _loss(
+        losses.Smoothness,
+        "Σ (w_nd − w_nd')² T_dd'.",
+        graph=FeatureGraph,
+        of_features=True,
+        counts_points=False,
+    ),
+    _loss(losses.Sparsity, "Σ ‖w‖₁.", counts_points=False),
+    *(_loss(x.load(), called=x.name) for x in entry_points(group="propopt.losses")),
 )
 
 

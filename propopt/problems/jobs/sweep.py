@@ -40,12 +40,7 @@ from propopt.problems.jobs.job import (
     page_writers,
     write_json,
 )
-from propopt.problems.losses import (
-    GradientMatchingLoss,
-    Losses,
-    LossSection,
-    SmoothnessLoss,
-)
+from propopt.problems.losses import Losses, LossSection
 from propopt.problems.problem import ROBUSTNESS, Inductive, Problem, check_pick
 from propopt.problems.sections import (
     MOST_WEIGHTS,
@@ -138,14 +133,11 @@ def _in_words(schema: SweepKeys, source: Source) -> Iterator[ProblemFileError]:
             "table share all columns, as pairwise_robustness has it",
         )
     smoothness = schema.losses.get("smoothness")
-    if is_text and isinstance(smoothness, SmoothnessLoss):
-        kind = getattr(smoothness.graph, "kind", None)
-        if kind not in _OF_WORDS:
-            yield source.error(
-                ("objective", "smoothness", "graph"),
-                f"words have no place beside others to tell here; take "
-                f"{' or '.join(_OF_WORDS)}",
-            )
+    if smoothness is not None and is_text:
+        kinds = " or ".join(_OF_WORDS)
+        message = f"words have no place beside others to tell here; take {kinds}"
+        if smoothness.settings()["graph"].kind not in _OF_WORDS:
+            yield source.error(("objective", "smoothness", "graph"), message)
 
 
 def _in_baselines(schema: SweepKeys, source: Source) -> Iterator[ProblemFileError]:
@@ -208,7 +200,7 @@ def _not_inductive(schema: SweepKeys, source: Source) -> Iterator[ProblemFileErr
             yield source.error(("objective", name), message)
     faithfulness = losses.get("gradient_matching")
     one_robustness = sum(name in losses for name in ROBUSTNESS) == 1
-    if not (isinstance(faithfulness, GradientMatchingLoss) and one_robustness):
+    if faithfulness is None or not one_robustness:
         yield source.error(
             ("objective",),
             "the inductive setting needs gradient_matching, and either "
