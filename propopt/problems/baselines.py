@@ -41,8 +41,6 @@ from propopt.problems.sections import (
 Samples: TypeAlias = Annotated[int, Field(ge=1, le=1_000_000)]
 Bins: TypeAlias = Annotated[int, Field(ge=2, le=1000)]
 Lengths: TypeAlias = Annotated[list[Positive], Field(min_length=1)]
-BackgroundRows: TypeAlias = Samples | Literal["mean"]
-"""How many of the points, drawn by the seed; or their mean."""
 _RELATIVE = (
     "lengths are in standard deviations of the columns of data.categorical's table"
 )
@@ -124,6 +122,10 @@ _UNITS: Final = (
     "one explanation for each: differences of outputs, or these per unit of the column",
     ["gradient"],
 )
+_BACKGROUND: Final = (
+    Samples | Literal["mean"],
+    "how many of the points, drawn by the seed; or their mean",
+)
 _EMPTY_TEXT: Final = {
     "background": "of documents it is the text without any word; leave it out"
 }
@@ -168,19 +170,22 @@ BASELINE_SECTIONS: Final[tuple[type[BaselineSection], ...]] = (
         bandwidth=_BANDWIDTHS,
         kernel_width=(KernelWidths | None, "by default the package's, 0.75 √D"),
         n_bins=Bins,
-        law=Literal["tabular", "gaussian"],
+        law=(
+            Literal["tabular", "gaussian"],
+            "bins weighted by bits, as in the package; or normal numbers by distance",
+        ),
         units=_UNITS,
         n_samples=Samples,
     ),
     _baseline(
         Shap,
         {**_EMPTY_TEXT, **_no_effect("units")},
-        background=BackgroundRows,
+        background=_BACKGROUND,
         units=_UNITS,
         n_permutations=Samples,
     ),
-    _baseline(TreeShap, _EMPTY_TEXT, background=BackgroundRows),
-    _baseline(ExactShap, _EMPTY_TEXT, background=BackgroundRows),
+    _baseline(TreeShap, _EMPTY_TEXT, background=_BACKGROUND),
+    _baseline(ExactShap, _EMPTY_TEXT, background=_BACKGROUND),
     *(_baseline(entry.load()) for entry in entry_points(group="propopt.baselines")),
 )
 AnyBaseline: TypeAlias = Annotated[BaselineSection, OneOf("method", BASELINE_SECTIONS)]

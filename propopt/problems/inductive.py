@@ -131,7 +131,11 @@ RULES: Final[tuple[type[InducingSection], ...]] = (
     _rule("random", inductive.RandomInputs),
     _rule("kmeans", inductive.KMeansInputs),
     _rule("farthest", inductive.FarthestInputs),
-    _rule("greedy", inductive.GreedyVariance),
+    _rule(
+        "greedy",
+        inductive.GreedyVariance,
+        tolerance="stop where so little is unexplained, before the count",
+    ),
     GivenRule,
 )
 AnyInducing: TypeAlias = Annotated[InducingSection, OneOf("rule", RULES)]

@@ -121,13 +121,14 @@ def _written(hint: Any) -> Any:
 
 
 def described(made: Any) -> dict[str, str]:
-    """What each parameter is for, from a docstring in the style of numpydoc."""
+    """What each parameter is for: a sentence of a docstring in numpydoc's style."""
     text = cleandoc(made.__doc__ or "").partition("Parameters\n----------\n")[2]
     text = re.split(r"\n\n\w[\w ]*\n---", text)[0]
     parts = re.findall(r"^(\w[\w, ]*?)(?: :.*)?\n((?:(?: .*)?\n?)*)", f"{text}\n", re.M)
+    plain = {names: re.sub(r":\w+:|``?", "", x) for names, x in parts}
     return {
-        name: re.sub(r":\w+:|``?| \.\. .*", "", " ".join(words.split())).strip(".")
-        for names, words in parts
+        name: re.split(r"\.(?: [A-Z.]|$)", " ".join(words.split()))[0]
+        for names, words in plain.items()
         for name in names.split(", ")
     }
 

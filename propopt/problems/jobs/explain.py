@@ -69,6 +69,10 @@ from propopt.results.explanation import Explanation
         "it jumps. Of documents none, for effects of words, which is the default, or "
         "lime, for what the lime package tends to",
     ),
+    units="changes of the output per scale, or parts of the output that add up to f(x) "
+    "less its mean in every row",
+    metric="how differences of features count in units of the output: alike, or over "
+    "the mean square of the contributions of each",
     contributions=(
         ContributionChoice,
         "what attributions in units of the output are close to",
