@@ -147,22 +147,30 @@ class OwnTable:
             "target": self.target,
             "explain": min(EXPLAINED, max(len(table) // 3, 1)),
         }
-        told = _several_labels(self.target, labels) if task == "classification" else {}
+        chosen, told = {}, {}
+        if task == "classification":
+            label, count = _explained_label(labels), labels.nunique()
+            chosen = {"output": "log_odds", "target_class": label}
+            if count > 2:
+                words = f"{self.target} has {count} labels; {label!r}, the commonest"
+                where = "in a problem file model.target_class chooses"
+                told = {"description": f"{words}, is explained ({where})"}
         if text is not None:
-            model = _of_words(task, labels)
-            return {**told, "data": {**data, "text": text}, "model": model}
+            return {
+                **told,
+                "data": {**data, "text": text},
+                "model": _of_words(task) | chosen,
+            }
         categorical = _text_columns(columns)
-        return {
-            **told,
-            "data": {
-                **data,
-                "standardize": len(categorical) < len(columns.T),
-                "categorical": categorical,
-            },
-            "model": _boosting(task, labels)
-            if missing_numbers(columns)
-            else _network(task, labels),
-        }
+        data["standardize"] = len(categorical) < len(columns.T)
+        data["categorical"] = categorical
+        model: dict[str, Any] = {"kind": "hist_gradient_boosting", "task": task}
+        if not missing_numbers(columns):
+            model = {"kind": "mlp", "task": task, "hidden": [32, 16]}
+            model |= {"activation": "tanh", "regularization": 1}
+            if task == "regression":
+                model |= {"regularization": 10, "target": "standardized"}
+        return {**told, "data": data, "model": model | chosen}
 
     def _documents(self, columns: pd.DataFrame) -> str | None:
         """The column of documents, if they are to be explained."""
@@ -222,38 +230,13 @@ def _task_of(labels: pd.Series) -> Literal["classification", "regression"]:
     return "classification" if text or labels.nunique() <= 2 else "regression"
 
 
-def _network(task: str, labels: pd.Series) -> dict[str, Any]:
-    network = {"kind": "mlp", "task": task, "hidden": [32, 16], "activation": "tanh"}
-    if task == "regression":
-        return {**network, "regularization": 10, "target": "standardized"}
-    return {**network, "regularization": 1, **_log_odds(labels)}
-
-
-def _boosting(task: str, labels: pd.Series) -> dict[str, Any]:
-    boosting = {"kind": "hist_gradient_boosting", "task": task}
-    return boosting if task == "regression" else {**boosting, **_log_odds(labels)}
-
-
-def _of_words(task: str, labels: pd.Series) -> dict[str, Any]:
+def _of_words(task: str) -> dict[str, Any]:
     """Models that are read, so that what is said of them is exact."""
     if task == "classification":
-        logistic = {"kind": "logistic", "regularization": 0.1, **_log_odds(labels)}
-        return {**logistic, "vectorizer": {"kind": "tfidf"}}
+        vectorizer = {"kind": "tfidf"}
+        return {"kind": "logistic", "regularization": 0.1, "vectorizer": vectorizer}
     presence = {"kind": "counts", "binary": True}
     return {"kind": "forest", "task": task, "vectorizer": presence}
-
-
-def _log_odds(labels: pd.Series) -> dict[str, Any]:
-    return {"output": "log_odds", "target_class": _explained_label(labels)}
-
-
-def _several_labels(target: str, labels: pd.Series) -> dict[str, str]:
-    """What is said of more than two labels, of which one is explained."""
-    count, chosen = labels.nunique(), _explained_label(labels)
-    if count <= 2:
-        return {}
-    words = f"{target} has {count} labels; {chosen!r}, the commonest, is explained"
-    return {"description": f"{words} (in a problem file model.target_class chooses)"}
 
 
 def _explained_label(labels: pd.Series) -> Any:

@@ -73,14 +73,9 @@ class GraphSection(Section):
 
 def _graph(kind: str, made: Any, check: Any = None, **said: Any) -> Any:
     """A section of a graph, of the settings of what makes it, and what it refuses."""
-    name = "".join(map(str.capitalize, kind.split("_")))
+    name = f"{kind.title().replace('_', '')}Graph"
     section: Any = section_of(
-        made,
-        GraphSection,
-        f"{name}Graph",
-        without=_OF_NODES,
-        kind=Literal[kind],
-        **said,
+        made, GraphSection, name, without=_OF_NODES, kind=Literal[kind], **said
     )
     if check is not None:
         section.check = check

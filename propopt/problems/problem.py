@@ -12,7 +12,6 @@ from typing import Any, Literal, TypeAlias, final
 import numpy as np
 from sklearn.base import clone
 
-from propopt.base.arrays import Attributions
 from propopt.base.checks import did_you_mean
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import threads_of_run
@@ -71,18 +70,6 @@ Pair: TypeAlias = tuple[float, float]
 
 
 @final
-@dataclass(frozen=True, eq=False)
-class Observations:
-    """New inputs, and observations with their gradients."""
-
-    new: Any  # (m, D)
-    others: Any  # (N, D)
-    gradients: Attributions  # at the observations
-    own: Attributions  # at the new inputs
-    n_shared: int  # so many rows, from the first, are in both
-
-
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Plan:
     """One way to explain new inputs.
@@ -106,34 +93,6 @@ class Plan:
     n_observations: int | None = None
     own_gradients: bool = False
     place: Location = ()
-
-    def explain(
-        self,
-        explainer: GaussianProcessExplainer,
-        observations: Observations,
-        pairs: Sequence[Pair],
-    ) -> list[Explanation]:
-        """The new inputs under each pair of weights, from one fit."""
-        new, count = observations.new, self.n_observations
-        model = clone(explainer).set_params(inducing=self.inducing)
-        model.fit(observations.others[:count], observations.gradients[:count])
-        path = model.explain_path(new, pairs)
-        if self.own_gradients:
-            n_shared = len(observations.others[:count][: observations.n_shared])
-            with_own = model.explain_path(new, pairs, gradients=observations.own)
-            path = [
-                _with_first(own, other, n_shared)
-                for own, other in zip(with_own, path, strict=True)
-            ]
-        return [self._named(one) for one in path]
-
-    def _named(self, explanation: Explanation) -> Explanation:
-        parameters = {
-            "rule": self.rule,
-            "own_gradients": self.own_gradients,
-            **explanation.parameters,
-        }
-        return replace(explanation, method=METHOD, parameters=parameters)
 
 
 def _with_first(
@@ -196,13 +155,37 @@ class Inductive:
     ) -> Iterator[Explanation]:
         losses = problem.losses
         pairs = [_pair(best) for best in optima]
-        observations = _observations(problem, losses)
+        points, others = problem.subject.points, problem.subject.others
+        faithfulness = losses["gradient_matching"]
+        assert isinstance(faithfulness, GradientMatching)
+        own = faithfulness.G
+        if np.array_equal(np.asarray(points), np.asarray(others)):
+            others, gradients, n_shared = points, own, len(points)
+        else:
+            gradients = np.asarray(problem.subject.gradient(others))
+            n_shared = 0  # rows, from the first, that are in both
         for plan in self.plans:
+            count = plan.n_observations
             with part(*plan.place):
                 explainer = self._explainer(pairs, losses, problem.seed)
-                explanations = plan.explain(explainer, observations, pairs)
-            for explanation, best in zip(explanations, optima, strict=True):
-                yield _certified(explanation, best, losses)
+                model = clone(explainer).set_params(inducing=plan.inducing)
+                model.fit(others[:count], gradients[:count])
+                path = model.explain_path(points, pairs)
+                if plan.own_gradients:
+                    known = len(others[:count][:n_shared])
+                    with_own = model.explain_path(points, pairs, gradients=own)
+                    path = [
+                        _with_first(new, old, known)
+                        for new, old in zip(with_own, path, strict=True)
+                    ]
+            for explanation, best in zip(path, optima, strict=True):
+                told = {"rule": plan.rule, "own_gradients": plan.own_gradients}
+                named = replace(
+                    explanation,
+                    method=METHOD,
+                    parameters={**told, **explanation.parameters},
+                )
+                yield _certified(named, best, losses)
 
     def _explainer(
         self, pairs: list[Pair], losses: dict[str, PropertyLoss], seed: int
@@ -220,17 +203,6 @@ class Inductive:
             jitter=self.jitter,
             random_state=seed,
         )
-
-
-def _observations(problem: Problem, losses: dict[str, PropertyLoss]) -> Observations:
-    points, others = problem.subject.points, problem.subject.others
-    faithfulness = losses["gradient_matching"]
-    assert isinstance(faithfulness, GradientMatching)
-    own = faithfulness.G
-    if np.array_equal(np.asarray(points), np.asarray(others)):
-        return Observations(points, points, own, own, n_shared=len(points))
-    gradients = problem.subject.gradient(others)
-    return Observations(points, others, np.asarray(gradients), own, n_shared=0)
 
 
 def _pair(best: Explanation) -> Pair:

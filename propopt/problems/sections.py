@@ -66,20 +66,25 @@ def section_of(
     /,
     *,
     told: Any = None,
+    also: Any = None,
     without: Collection[str] = (),
     **said: Any,
 ) -> type[Made]:
     """A section with the settings of a constructor or a function, declared there.
 
     Names, defaults, kinds and what each setting is for are those of its signature and
-    its docstring, or of the docstring of ``told``, but of some that a file does not
-    say. What is said besides: the kind that a file writes, what
+    its docstring, or of the docstring of ``told``, and perhaps of ``also``, but of some
+    that a file does not say. What is said besides: the kind that a file writes, what
     it is for, a pair of both, or both and a default. A setting that is not of the
     constructor is required.
     """
-    taken, hints = signature(made).parameters, _hints(made)
+    taken, hints = {**signature(made).parameters}, _hints(made)
     words = described(told or made)
-    own = [x for x in taken if x in said or (x in hints and x not in without)]
+    if also is not None:
+        taken = {**signature(also).parameters, **taken}
+        hints, words = _hints(also) | hints, described(also) | words
+    hidden = {*without, *base.model_fields}
+    own = [x for x in taken if x in said or (x in hints and x not in hidden)]
     fields: Any = {}
     for setting in (*(x for x in said if x not in taken), *own):
         known = setting in taken and taken[setting].default is not Parameter.empty

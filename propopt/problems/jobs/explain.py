@@ -24,6 +24,7 @@ from propopt.lime import TextLaw
 from propopt.problems.jobs.job import (
     Answer,
     LookSection,
+    Mistake,
     ProblemFile,
     manifest,
     page_writers,
@@ -36,7 +37,6 @@ from propopt.problems.sections import (
     part,
     section_of,
 )
-from propopt.problems.sources import Source
 from propopt.problems.subject.data import CommonKeys, Extent
 from propopt.problems.subject.model_sections import SmoothGradients
 from propopt.problems.subject.subject import Subject
@@ -132,33 +132,24 @@ class ExplainSection(LookSection):
         if own.graph is not None:
             yield "graph", ("same_pattern",), _OF_NEAREST
 
-    def check(self, schema: CommonKeys, source: Source) -> None:
-        for place, reason in self._mistakes(schema):
-            raise source.error((self.key, place), reason)
-
-    def _mistakes(self, schema: CommonKeys) -> Iterator[tuple[str, str]]:
+    def mistakes(self, schema: CommonKeys) -> Iterator[Mistake]:
         """What has no meaning for words or for columns, and a law told twice."""
         own: Any = self
-        if schema.data.text is None:
-            if own.law == "lime":
-                yield (
-                    "law",
-                    "lime deletes words of documents, and there is no data.text",
-                )
-        else:
-            for name in _OF_COLUMNS:
-                if name in self.model_fields_set:
-                    yield name, "has no effect with data.text"
+        place = (self.key, "law")
+        if schema.data.text is None and own.law == "lime":
+            yield place, "lime deletes words of documents, and there is no data.text"
+        if schema.data.text is not None:
+            for name in sorted(self.model_fields_set.intersection(_OF_COLUMNS)):
+                yield (self.key, name), "has no effect with data.text"
             if self.reference is not None:
-                yield "reference", "documents are explained together; leave it out"
+                message = "documents are explained together; leave it out"
+                yield (self.key, "reference"), message
             if own.law in ("data", "gaussian"):
-                words = (
-                    "words are deleted, not moved; expected 'auto', 'none' or 'lime'"
-                )
-                yield "law", words
+                words = "words are deleted, not moved"
+                yield place, f"{words}; expected 'auto', 'none' or 'lime'"
         smoothed = schema.model is not None and schema.model.smooth is not None
         if smoothed and "law" in self.model_fields_set:
-            yield "law", "model.smooth chooses a law too; leave one out"
+            yield place, "model.smooth chooses a law too; leave one out"
 
     def check_extent(self, schema: CommonKeys, extent: Extent, folder: Path) -> None:
         del schema

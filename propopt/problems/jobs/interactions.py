@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import comb
@@ -31,7 +31,6 @@ from propopt.interactions.features import (
     read_order,
     read_sets,
 )
-from propopt.interactions.inference import Adjustment, Null, Side
 from propopt.interactions.left_out import LeftOut, Scheme
 from propopt.interactions.minipatches import PatchErrors
 from propopt.interactions.patch_draws import check_order
@@ -40,6 +39,7 @@ from propopt.problems.jobs.job import (
     Answer,
     JobRun,
     LookSection,
+    Mistake,
     ProblemFile,
     Writer,
     settings_in_words,
@@ -54,7 +54,6 @@ from propopt.problems.sections import (
     section_of,
     shaped,
 )
-from propopt.problems.sources import Source
 from propopt.problems.subject.data import CommonKeys, Extent
 from propopt.problems.subject.models import OnnxModel
 from propopt.problems.subject.subject import Subject, joined_rows
@@ -182,6 +181,17 @@ _MOST_SETS: Final = 1_000_000
 # ---- The job of ``interactions``: which sets of features, how, and how sure
 
 
+@partial(
+    section_of,
+    ILOCO,
+    also=InteractionScores.intervals,
+    without=("self", "estimator", "n_jobs", "random_state", "progress", "errors"),
+    order=Annotated[int, Field(ge=1, le=8)],
+    error=Literal["auto", "squared", "absolute", "probability"],
+    level=Annotated[float, Field(gt=0, lt=1)],
+    against="what is rejected: a score of zero, or what main effects alone would show "
+    "where all patches have one number of features",
+)
 class InteractionsSection(LookSection):
     """Scores of sets of features, all rows judged, by :class:`ILOCO`.
 
@@ -203,9 +213,6 @@ class InteractionsSection(LookSection):
         MinipatchesSection.model_validate({"kind": "minipatches"}),
         description="how predictors without features are had",
     )
-    order: Annotated[int, Field(ge=1, le=8)] = Field(
-        2, description="how many features a set has: 1 is LOCO, 2 are pairs"
-    )
     sets: SetsToScore = Field(
         "all", description="which: all, lists of names, or the n_sets of largest score"
     )
@@ -213,23 +220,6 @@ class InteractionsSection(LookSection):
         {},
         description="columns that are left out together, by the name of the feature "
         "that they are; those of data.groups are",
-    )
-    error: Literal["auto", "squared", "absolute", "probability"] = Field(
-        "auto",
-        description="of a prediction: of regressions squared by default, of classes 1 "
-        "less the probability of the right one",
-    )
-    level: Annotated[float, Field(gt=0, lt=1)] = Field(0.9, description="of intervals")
-    adjust: Adjustment = Field(
-        "bonferroni", description="intervals and p-values for how many sets there are"
-    )
-    side: Side = Field(
-        "both", description="which ends intervals have; lower tells what is above zero"
-    )
-    against: Null = Field(
-        "zero",
-        description="what is rejected: a score of zero, or what main effects alone "
-        "would show where all patches have one number of features",
     )
 
     @model_validator(mode="after")
@@ -247,8 +237,8 @@ class InteractionsSection(LookSection):
     @property
     def inference(self) -> dict[str, Any]:
         """Keyword arguments of :meth:`InteractionScores.to_frame`."""
-        names = ("level", "adjust", "side", "against")
-        return {name: getattr(self, name) for name in names}
+        own = self.settings()
+        return {name: own[name] for name in ("level", "adjust", "side", "against")}
 
     def all_groups(
         self, others: Mapping[Any, Sequence[Any]]
@@ -256,38 +246,41 @@ class InteractionsSection(LookSection):
         """Groups of the data, and those of this section."""
         return {**others, **self.groups}
 
-    def check(self, schema: CommonKeys, source: Source) -> None:
-        """Refuse what cannot be fitted again and again, and settings without effect."""
+    def mistakes(self, schema: CommonKeys) -> Iterator[Mistake]:
+        """What cannot be fitted again and again, and settings without effect."""
         model, data = schema.model, schema.data
         if model is None:
-            message = "a formula cannot be fitted without a feature"
-            raise source.error(("function",), f"{message}; interactions need a model")
+            needs = "interactions need a model"
+            yield (
+                ("function",),
+                f"a formula cannot be fitted without a feature; {needs}",
+            )
+            return
         if isinstance(model, OnnxModel):
-            raise source.error(("model",), f"{model.words} cannot be fitted again")
-        for name, message in _NOT_OF_REFITS.items():
-            if name in model.model_fields_set:
-                raise source.error(("model", name), message)
+            yield ("model",), f"{model.words} cannot be fitted again"
+        for name in sorted(_NOT_OF_REFITS.keys() & model.model_fields_set):
+            yield ("model", name), _NOT_OF_REFITS[name]
         if data.text is not None:
             message = "words of documents cannot be left out by refits; leave it out"
-            raise source.error(("data", "text"), message)
+            yield ("data", "text"), message
         if data.explain is not None:
             message = "has no effect: each row is judged by models that did not see it"
-            raise source.error(("data", "explain"), message)
+            yield ("data", "explain"), message
         if data.csv is not None and data.target is None:
             message = "required, and missing: the column that models learn"
-            raise source.error(("data",), message, missing="target")
+            yield ("data",), message, "target"
         if not data.is_table:
-            raise source.error(("data",), "expected sklearn or csv, which models learn")
+            yield ("data",), "expected sklearn or csv, which models learn"
 
     def check_extent(self, schema: CommonKeys, extent: Extent, folder: Path) -> None:
         """Refuse sets and patches that a table cannot have."""
         del folder
         with part(self.key):
             features = Features.of(extent.columns, self.all_groups(schema.data.groups))
+            order = self.settings()["order"]
             if isinstance(self.sets, list):
-                order = read_sets(self.sets, self.order, features).shape[1]
-            else:
-                order = read_order(self.order, len(features))
+                order = read_sets(self.sets, order, features).shape[1]
+            order = read_order(order, len(features))
             n_sets = comb(len(features), order)
             if self.sets == "all" and n_sets > _MOST_SETS:
                 raise InvalidInput(
@@ -304,14 +297,14 @@ class InteractionsSection(LookSection):
         X, y = all_rows(file.subject)
         schema = file.subject.columns
         groups = {} if schema is None else encoded_groups(schema)
-        scheme = self._scheme(file)
+        scheme, own = self._scheme(file), self.settings()
         with part(self.key):
             return ILOCO(
                 learner,
                 scheme,
-                order=self.order,
+                order=own["order"],
                 sets=self.chosen,
-                error=self.error,
+                error=own["error"],
                 groups=self.all_groups(groups),
                 n_jobs=file.n_jobs,
                 random_state=file.schema.seed,
@@ -437,7 +430,8 @@ def write_interactions_figure(
     from propopt.plots import interaction_heatmap, interaction_intervals
     from propopt.plots.interactions import capitalised
 
-    how: dict[str, Any] = {"level": section.level, "adjust": section.adjust}
+    own = section.settings()
+    how: dict[str, Any] = {name: own[name] for name in ("level", "adjust")}
     intervals: Any = partial(interaction_intervals, n_sets=_DRAWN, **how)
     with rc_context(_LETTERS):
         figure = Figure(layout="constrained")
@@ -452,7 +446,7 @@ def write_interactions_figure(
             panels["features"].set_title(_counted(main_effects), loc="left")
         intervals(result, ax=panels["sets"])
         panels["sets"].set_title(_counted(result), loc="left")
-        intervals_are = clear_scores(result, section.level, section.adjust).in_words
+        intervals_are = clear_scores(result, **how).in_words
         title = (
             capitalised(result.explained),
             f"{result.n_rows:,} rows; {intervals_are}",

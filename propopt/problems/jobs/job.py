@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from math import isfinite, isnan
 from pathlib import Path
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
 
 from propopt.base.cards import Card
-from propopt.base.errors import InvalidInput, Unwritten
+from propopt.base.errors import InvalidInput, ProblemFileError, Unwritten
 from propopt.base.files import (
     require_free_name,
     writable_folder,
@@ -28,7 +28,7 @@ from propopt.base.text import printable, printable_lines, target_in_words
 from propopt.functions import Function
 from propopt.functions.texts import TextFunction
 from propopt.problems.problem import Problem
-from propopt.problems.sections import Section, listed_words
+from propopt.problems.sections import Location, Section, listed_words
 from propopt.problems.sources import Faults, Source
 from propopt.problems.subject.data import (
     CommonKeys,
@@ -44,6 +44,10 @@ from propopt.results.explanation import Explanation
 
 
 # ---- What a job is: the section that asks for it, and what it refuses before it runs
+
+
+Mistake: TypeAlias = tuple[Location, str] | tuple[Location, str, str]
+"""Where, what is wrong, and perhaps the key that is missing there."""
 
 
 class JobSection(Section):
@@ -63,8 +67,15 @@ class JobSection(Section):
         """Those of a file that are of this job alone."""
         return {cls.key}
 
+    def mistakes(self, schema: CommonKeys) -> Iterable[Mistake]:
+        """What the file alone shows to fail."""
+        del schema
+        return ()
+
     def check(self, schema: CommonKeys, source: Source) -> None:
         """Refuse what the file alone shows to fail."""
+        told = self.mistakes(schema)
+        Faults(*(_error(source, *mistake) for mistake in told)).refuse()
 
     def check_extent(self, schema: CommonKeys, extent: Extent, folder: Path) -> None:
         """Refuse what does not fit the subject's sizes, and files of something else."""
@@ -81,6 +92,12 @@ class JobSection(Section):
     @abstractmethod
     def run(self, file: ProblemFile, folder: str | Path, *, quiet: bool) -> Any:
         """Do it, write files, print what is read first; what was found."""
+
+
+def _error(
+    source: Source, location: Location, message: str, missing: str | None = None
+) -> ProblemFileError:
+    return source.error(location, message, missing=missing)
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -41,6 +41,7 @@ from propopt.problems.jobs.job import (
     MOST_SHOWN,
     Answer,
     LookSection,
+    Mistake,
     ProblemFile,
     Writer,
     manifest,
@@ -57,7 +58,6 @@ from propopt.problems.sections import (
     section_of,
     shaped,
 )
-from propopt.problems.sources import Source
 from propopt.problems.subject.data import CommonKeys, Extent
 from propopt.problems.subject.subject import Subject
 from propopt.results.certain import plural
@@ -152,11 +152,10 @@ class LimeSection(LookSection):
             refuse_settings(self, "law: gaussian", ("weights",))
         return self
 
-    def check(self, schema: CommonKeys, source: Source) -> None:
+    def mistakes(self, schema: CommonKeys) -> Iterator[Mistake]:
         unused = _NOT_OF_TABLES if schema.data.text is None else _NOT_OF_TEXTS
-        for name, message in unused.items():
-            if name in self.model_fields_set:
-                raise source.error((self.key, name), message)
+        for name in unused.keys() & self.model_fields_set:
+            yield (self.key, name), unused[name]
 
     def check_extent(self, schema: CommonKeys, extent: Extent, folder: Path) -> None:
         del schema, folder
@@ -383,13 +382,9 @@ def _long(
     path: Any,
 ) -> pd.DataFrame:
     """Coefficients (N·M, D), row by row and then by width, a line for each."""
-    N, M, D = len(rows), len(widths), len(features)
+    index = pd.MultiIndex.from_product([rows, widths, features], names=head)
     errors = getattr(path, "standard_errors", None)
-    columns: dict[str, Any] = {
-        head[0]: [row for row in rows for _ in range(M * D)],
-        head[1]: np.tile(np.repeat(widths, D), N),
-        head[2]: list(features) * (N * M),
-        "coefficient": path.coefficients.ravel(),
-        "standard_error": 0.0 if errors is None else errors.ravel(),
-    }
-    return pd.DataFrame(columns)
+    return index.to_frame(index=False).assign(
+        coefficient=path.coefficients.ravel(),
+        standard_error=0.0 if errors is None else errors.ravel(),
+    )

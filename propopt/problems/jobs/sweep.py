@@ -18,7 +18,6 @@ from propopt.base.checks import did_you_mean
 from propopt.base.errors import (
     InvalidInput,
     MissingExtra,
-    ProblemFileError,
     SolverFailure,
     Unwritten,
 )
@@ -34,6 +33,7 @@ from propopt.problems.inductive import InductiveSection
 from propopt.problems.jobs.job import (
     JobRun,
     JobSection,
+    Mistake,
     ProblemFile,
     Writer,
     manifest,
@@ -64,70 +64,48 @@ from propopt.solvers.task import find_solver
 # ---- The job of ``objective``: minimise it for many weights or limits
 
 
-def _mistakes(schema: SweepKeys, source: Source) -> Iterator[ProblemFileError]:
-    """What the file alone shows to fail."""
-    for check in (
-        _in_names,
-        _in_weights,
-        _in_setting,
-        _in_words,
-        _in_baselines,
-        _in_columns,
-    ):
-        yield from check(schema, source)
-    try:
-        find_solver(schema.solver)
-    except (InvalidInput, MissingExtra) as error:
-        yield source.error(("solver",), str(error).removeprefix("solver: "))
-
-
-def _in_names(schema: SweepKeys, source: Source) -> Iterator[ProblemFileError]:
+def _in_names(schema: SweepKeys) -> Iterator[Mistake]:
     """Only losses of the objective have weights, limits and axes."""
-    named: list[tuple[Location, str]] = []
-    for key, swept in (("sweep", schema.sweep), ("limits", schema.limits)):
-        named += [((key, name), name) for name in swept]
+    named: list[tuple[Location, str]] = [
+        *((("sweep", name), name) for name in schema.sweep),
+        *((("limits", name), name) for name in schema.limits),
+    ]
     if schema.plot is not None:
         named += [(("plot", "x"), schema.plot.x), (("plot", "y"), schema.plot.y)]
     known = list(schema.losses)
     for location, name in named:
         if name not in known:
-            yield source.error(
-                location,
-                f"the objective has no {name!r}{did_you_mean(name, known)}; "
-                f"it has {', '.join(known)}",
-            )
+            hint = did_you_mean(name, known)
+            has = f"it has {', '.join(known)}"
+            yield location, f"the objective has no {name!r}{hint}; {has}"
     for name in schema.limits:
         if name in schema.sweep:
-            message = "has weights in sweep; give limits or weights"
-            yield source.error(("limits", name), message)
+            yield ("limits", name), "has weights in sweep; give limits or weights"
 
 
-def _in_weights(schema: SweepKeys, source: Source) -> Iterator[ProblemFileError]:
+def _in_weights(schema: SweepKeys) -> Iterator[Mistake]:
     """Some weight is above zero, and there are not too many combinations."""
     losses = schema.losses
     smallest = {n: loss.weight for n, loss in losses.items() if n not in schema.limits}
     smallest |= {name: min(values) for name, values in _listed(schema.sweep).items()}
+    tried = (*schema.sweep.values(), *schema.limits.values())
+    count = prod(map(count_weights, tried))
     if not any(smallest.values()):
-        yield source.error(
+        yield (
             ("objective",),
             "expected a weight above zero, got all zero (for some weights of the "
             "sweep, if there is one)",
         )
-        return
-    tried = (*schema.sweep.values(), *schema.limits.values())
-    count = prod(map(count_weights, tried))
-    if count > MOST_WEIGHTS:
-        yield source.error(
-            ("sweep",) if schema.sweep else ("limits",),
-            f"expected at most {MOST_WEIGHTS:,} combinations, got {count:,}",
-        )
+    elif count > MOST_WEIGHTS:
+        place = "sweep" if schema.sweep else "limits"
+        yield (place,), f"expected at most {MOST_WEIGHTS:,} combinations, got {count:,}"
 
 
-def _in_words(schema: SweepKeys, source: Source) -> Iterator[ProblemFileError]:
+def _in_words(schema: SweepKeys) -> Iterator[Mistake]:
     """No words where there are columns, and no order of words."""
     is_text = schema.data.text is not None
     if "shared_robustness" in schema.losses and not is_text:
-        yield source.error(
+        yield (
             ("objective", "shared_robustness"),
             "is of words that documents share, and there is no data.text; rows of a "
             "table share all columns, as pairwise_robustness has it",
@@ -137,40 +115,34 @@ def _in_words(schema: SweepKeys, source: Source) -> Iterator[ProblemFileError]:
         kinds = " or ".join(_OF_WORDS)
         message = f"words have no place beside others to tell here; take {kinds}"
         if smoothness.settings()["graph"].kind not in _OF_WORDS:
-            yield source.error(("objective", "smoothness", "graph"), message)
+            yield ("objective", "smoothness", "graph"), message
 
 
-def _in_baselines(schema: SweepKeys, source: Source) -> Iterator[ProblemFileError]:
+def _in_baselines(schema: SweepKeys) -> Iterator[Mistake]:
     """No settings of tables where there are documents, and none of these elsewhere."""
-    is_text = schema.data.text is not None
     for place, baseline in enumerate(schema.baselines):
-        mistake = baseline.mistake(is_text=is_text)
-        if mistake is not None:
-            name, message = mistake
-            location: Location = ("baselines", place)
-            if name in baseline.model_fields_set:
-                yield source.error((*location, name), message)
-            else:
-                yield source.error(location, message, missing=name)
+        mistake = baseline.mistake(is_text=schema.data.text is not None)
+        if mistake is not None and mistake[0] in baseline.model_fields_set:
+            yield ("baselines", place, mistake[0]), mistake[1]
+        elif mistake is not None:
+            yield ("baselines", place), mistake[1], mistake[0]
 
 
 _NO_NUMBERS: Final = ("categorical", "groups", "text")
 _OF_WORDS: Final = ("correlation", "complete")
 
 
-def _in_columns(schema: SweepKeys, source: Source) -> Iterator[ProblemFileError]:
+def _in_columns(schema: SweepKeys) -> Iterator[Mistake]:
     """No categories where numbers are needed."""
     for name in _NO_NUMBERS:
         if not getattr(schema.data, name):
             continue
         if schema.function is not None and name != "text":  # which was told
-            yield source.error(("data", name), "a formula takes numbers alone")
+            yield ("data", name), "a formula takes numbers alone"
             return
         if "function_matching" in schema.losses:
-            yield source.error(
-                ("objective", "function_matching"),
-                f"needs columns that are numbers, and there is data.{name}",
-            )
+            message = f"needs columns that are numbers, and there is data.{name}"
+            yield ("objective", "function_matching"), message
             return
 
 
@@ -179,55 +151,44 @@ def _in_columns(schema: SweepKeys, source: Source) -> Iterator[ProblemFileError]
 _OF_INDUCTIVE = ("gradient_matching", *ROBUSTNESS, "smoothness")
 
 
-def _in_setting(schema: SweepKeys, source: Source) -> Iterator[ProblemFileError]:
+def _in_setting(schema: SweepKeys) -> Iterator[Mistake]:
     """No ``inductive`` without its setting, and in it only what it knows."""
     if schema.setting == "inductive":
-        yield from islice(_not_inductive(schema, source), 1)
+        yield from islice(_not_inductive(schema), 1)
     elif "inductive" in schema.model_fields_set:
-        message = "has no effect without setting: inductive"
-        yield source.error(("inductive",), message)
+        yield ("inductive",), "has no effect without setting: inductive"
 
 
-def _not_inductive(schema: SweepKeys, source: Source) -> Iterator[ProblemFileError]:
+def _not_inductive(schema: SweepKeys) -> Iterator[Mistake]:
     """Other losses than gradient matching, one robustness, and perhaps smoothness.
 
     And weights of zero for what carries from one input to another, limits, categories.
     """
-    losses = schema.losses
+    losses, setting = schema.losses, "the inductive setting"
     for name in losses:
         if name not in _OF_INDUCTIVE:
-            message = f"the inductive setting knows {', '.join(_OF_INDUCTIVE)} alone"
-            yield source.error(("objective", name), message)
+            known = ", ".join(_OF_INDUCTIVE)
+            yield ("objective", name), f"{setting} knows {known} alone"
     faithfulness = losses.get("gradient_matching")
-    one_robustness = sum(name in losses for name in ROBUSTNESS) == 1
-    if faithfulness is None or not one_robustness:
-        yield source.error(
-            ("objective",),
-            "the inductive setting needs gradient_matching, and either "
-            "kernel_robustness or pairwise_robustness",
-        )
+    if faithfulness is None or sum(name in losses for name in ROBUSTNESS) != 1:
+        needs = "gradient_matching, and either kernel_robustness or pairwise_robustness"
+        yield ("objective",), f"{setting} needs {needs}"
     elif (norm := faithfulness.settings()["norm"]) != "l2":
-        yield source.error(
-            ("objective", "gradient_matching", "norm"),
-            f"the inductive setting needs 'l2', got {norm!r}",
-        )
+        place = ("objective", "gradient_matching", "norm")
+        yield place, f"{setting} needs 'l2', got {norm!r}"
     for name, loss in losses.items():
         least = min(listed_values(schema.sweep.get(name, [loss.weight])))
         if name != "smoothness" and least == 0.0:
-            yield source.error(
+            yield (
                 ("sweep" if name in schema.sweep else "objective", name),
-                "the inductive setting needs a weight > 0; with none, gradients at "
-                "some inputs say nothing of another",
+                f"{setting} needs a weight > 0; with none, gradients at some inputs "
+                "say nothing of another",
             )
     if schema.limits:
-        yield source.error(
-            ("limits",), "the inductive setting knows weights alone; give sweep instead"
-        )
+        yield ("limits",), f"{setting} knows weights alone; give sweep instead"
     for name in _NO_NUMBERS:
         if getattr(schema.data, name):
-            yield source.error(
-                ("data", name), "the inductive setting needs columns that are numbers"
-            )
+            yield ("data", name), f"{setting} needs columns that are numbers"
 
 
 class Plot(Section):
@@ -341,9 +302,26 @@ class SweepKeys(CommonKeys, JobSection):
     def own_keys(cls) -> set[str]:
         return {*SweepKeys.model_fields} - CommonKeys.model_fields.keys()
 
+    def mistakes(self, schema: CommonKeys) -> Iterator[Mistake]:
+        del schema  # it is this
+        for some in (
+            _in_names,
+            _in_weights,
+            _in_setting,
+            _in_words,
+            _in_baselines,
+            _in_columns,
+        ):
+            yield from some(self)
+        try:
+            find_solver(self.solver)
+        except (InvalidInput, MissingExtra) as error:
+            yield ("solver",), str(error).removeprefix("solver: ")
+
     def check(self, schema: CommonKeys, source: Source) -> None:
-        del schema
-        faults = Faults(*_mistakes(self, source))
+        faults = Faults()
+        with faults.noted():
+            super().check(schema, source)
         with faults.noted(), source.blaming():
             check_pick(self.pick, {**_listed(self.sweep), **_listed(self.limits)})
         for place, baseline in enumerate(self.baselines):

@@ -7,7 +7,6 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal, Self, TypeAlias
@@ -33,9 +32,10 @@ from sklearn.tree import DecisionTreeClassifier
 from propopt.base import resources
 from propopt.base.arrays import Attributions, Points, Values
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import Calls, require_memory
-from propopt.base.text import Quantity, Reason
+from propopt.base.resources import require_memory
+from propopt.base.text import Reason
 from propopt.functions import Function, smoothed
+from propopt.functions.function import OfFunction
 from propopt.functions.smoothing import LawName
 from propopt.laws.draws import N_BLOCKS
 from propopt.losses.faithfulness import Estimate
@@ -54,7 +54,7 @@ from propopt.problems.sections import (
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.frames import Labels, listed, read_points
-from propopt.tables.schema import TableSchema, array_scales
+from propopt.tables.schema import array_scales
 
 
 # ---- What all models of a problem file have in common
@@ -149,7 +149,7 @@ TFIDF: Final = VECTORIZERS[1].model_validate({"kind": "tfidf"})
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SmoothGradients(Function):
+class SmoothGradients(OfFunction):
     """The values of a function, and the gradients of its mean near each point."""
 
     function: Function
@@ -157,22 +157,6 @@ class SmoothGradients(Function):
 
     def __repr__(self) -> str:
         return repr(self.mean)
-
-    @cached_property
-    def quantity(self) -> Quantity:
-        return self.function.quantity
-
-    @property
-    def schema(self) -> TableSchema | None:
-        return self.mean.schema
-
-    @property
-    def features(self) -> tuple[str, ...] | None:
-        return self.mean.features
-
-    @cached_property
-    def calls(self) -> Calls:
-        return self.mean.calls
 
     @property
     def gradient_method(self) -> str:
