@@ -67,7 +67,9 @@ def schema(options: argparse.Namespace) -> int:
 
 def _run_files(options: argparse.Namespace) -> int:
     """``propopt sweep|explain|lime|interactions FILE...``: a job for each file."""
-    files = _read_files(options)
+    from propopt.problems.file import read_problem_and_table
+
+    files = [read_problem_and_table(file, _code(options)) for file in options.files]
     if any(getattr(options, name, None) for name in ("csv", "target", "text")):
         files.append(_own_table(options))
     if not files:
@@ -86,12 +88,6 @@ def _check(file: str, options: argparse.Namespace) -> int:
         checked.check_all_data()
     print(f"{printable(file)}: valid")
     return DONE
-
-
-def _read_files(options: argparse.Namespace) -> list[po.problems.ProblemFile]:
-    from propopt.problems.file import read_problem_and_table
-
-    return [read_problem_and_table(file, _code(options)) for file in options.files]
 
 
 def _code(options: argparse.Namespace) -> po.problems.Code:

@@ -40,26 +40,23 @@ def check_pick(pick: Pick, swept: Mapping[str, Sequence[float]]) -> None:
         return
     for name, value in pick.items():
         with part("pick", name):
-            _check_value(name, value, swept)
+            if name not in swept:
+                hint, names = did_you_mean(name, list(swept)), ", ".join(swept)
+                raise InvalidInput(
+                    f"{name!r} is not swept{hint}; swept: {names or 'nothing'}"
+                )
+            low, high = min(swept[name]), max(swept[name])
+            if not low <= value <= high:
+                raise InvalidInput(
+                    f"expected a value that is swept, from {low:g} to {high:g}, got "
+                    f"{value:g}"
+                )
     missing = [name for name in swept if name not in pick]
     if missing:
         with part("pick"):
             raise InvalidInput(
                 f"expected a value for each loss swept; {missing[0]} has none"
             )
-
-
-def _check_value(name: str, value: float, swept: Mapping[str, Sequence[float]]) -> None:
-    if name not in swept:
-        names = ", ".join(swept) or "nothing"
-        raise InvalidInput(
-            f"{name!r} is not swept{did_you_mean(name, list(swept))}; swept: {names}"
-        )
-    low, high = min(swept[name]), max(swept[name])
-    if not low <= value <= high:
-        raise InvalidInput(
-            f"expected a value that is swept, from {low:g} to {high:g}, got {value:g}"
-        )
 
 
 # ---- What an inductive explanation is made from: observations, and inducing inputs
@@ -316,11 +313,19 @@ class Problem:
         attributions: Literal["auto", "all", "none"] = "auto",
         files: Sequence[Path] = (),
     ) -> None:
-        self._subject = _one_subject(subject, points, function)
+        given = [x is not None for x in (subject, points, function)]
+        if given not in ([True, False, False], [False, True, True]):
+            raise InvalidInput("expected a subject, or points and a function")
+        self._subject: Any = subject
+        if function is not None:
+            self._subject = Subject.of(points, function)
         self._objective = objective
         self.weights = _listed(weights)
         self.limits = _listed(limits)
-        self._baselines = tuple(_group(entry) for entry in baselines)
+        self._baselines = [
+            (entry,) if isinstance(entry, Baseline) else tuple(entry)
+            for entry in baselines
+        ]
         self.setting = setting
         self.solver = solver
         self.tolerance = tolerance
@@ -336,8 +341,9 @@ class Problem:
     @cached_property
     def subject(self) -> Subject:
         """What is explained."""
-        subject = self._subject
-        return subject if isinstance(subject, Subject) else subject()
+        asked = self._subject
+        subject: Subject = asked() if callable(asked) else asked
+        return subject
 
     @property
     def points(self) -> Any:
@@ -451,23 +457,7 @@ class Problem:
         return self._objective()
 
 
-def _one_subject(
-    subject: Subject | Callable[[], Subject] | None,
-    points: Any,
-    function: Function | None,
-) -> Subject | Callable[[], Subject]:
-    if subject is not None and points is None and function is None:
-        return subject
-    if subject is None and points is not None and function is not None:
-        return Subject.of(points, function)
-    raise InvalidInput("expected a subject, or points and a function")
-
-
 def _listed(swept: Mapping[str, Swept] | None) -> dict[str, list[float]]:
     return {
         name: np.atleast_1d(values).tolist() for name, values in (swept or {}).items()
     }
-
-
-def _group(entry: Baseline | Sequence[Baseline]) -> tuple[Baseline, ...]:
-    return (entry,) if isinstance(entry, Baseline) else tuple(entry)

@@ -238,8 +238,7 @@ class ProblemFile:
             )
         of_others = set().union(*known.values()) - self.job.own_keys()
         for name in sorted(of_others & schema.model_fields_set):
-            with faults.noted():
-                raise source.error((name,), f"has no effect with {self.job.key}")
+            faults.add(source, (name,), f"has no effect with {self.job.key}")
         faults.refuse()
 
     def check_data(self) -> None:

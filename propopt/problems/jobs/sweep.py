@@ -151,14 +151,6 @@ def _in_columns(schema: SweepKeys) -> Iterator[Mistake]:
 _OF_INDUCTIVE = ("gradient_matching", *ROBUSTNESS, "smoothness")
 
 
-def _in_setting(schema: SweepKeys) -> Iterator[Mistake]:
-    """No ``inductive`` without its setting, and in it only what it knows."""
-    if schema.setting == "inductive":
-        yield from islice(_not_inductive(schema), 1)
-    elif "inductive" in schema.model_fields_set:
-        yield ("inductive",), "has no effect without setting: inductive"
-
-
 def _not_inductive(schema: SweepKeys) -> Iterator[Mistake]:
     """Other losses than gradient matching, one robustness, and perhaps smoothness.
 
@@ -275,6 +267,7 @@ class SweepKeys(CommonKeys, JobSection):
 
     def problem(self, file: ProblemFile) -> Problem:
         """The problem of a file; its parts are made when they are first asked for."""
+        same = ("solver", "tolerance", "seed", "axes", "pick", "attributions")
         return Problem(
             subject=lambda: file.subject,
             objective=lambda: self._objective(file),
@@ -282,15 +275,10 @@ class SweepKeys(CommonKeys, JobSection):
             limits=_listed(self.limits),
             baselines=self.build_baselines(),
             setting=self.build_setting(),
-            solver=self.solver,
-            tolerance=self.tolerance,
-            seed=self.seed,
             name=file.name,
-            axes=self.axes,
             scale="linear" if self.plot is None else self.plot.scale,
-            pick=self.pick,
-            attributions=self.attributions,
             files=file.files,
+            **{name: getattr(self, name) for name in same},
         )
 
     def _objective(self, file: ProblemFile) -> Objective:
@@ -304,15 +292,12 @@ class SweepKeys(CommonKeys, JobSection):
 
     def mistakes(self, schema: CommonKeys) -> Iterator[Mistake]:
         del schema  # it is this
-        for some in (
-            _in_names,
-            _in_weights,
-            _in_setting,
-            _in_words,
-            _in_baselines,
-            _in_columns,
-        ):
+        for some in (_in_names, _in_weights, _in_words, _in_baselines, _in_columns):
             yield from some(self)
+        if self.setting == "inductive":
+            yield from islice(_not_inductive(self), 1)
+        elif "inductive" in self.model_fields_set:
+            yield ("inductive",), "has no effect without setting: inductive"
         try:
             find_solver(self.solver)
         except (InvalidInput, MissingExtra) as error:

@@ -199,17 +199,6 @@ def vectorizer_of(data: Data, spec: ModelSection | None) -> VectorizerSection | 
     return spec.vectorizer or TFIDF
 
 
-def learned_words(
-    data: Data, spec: ModelSection | None, texts: pd.Series[str], source: Source
-) -> list[str]:
-    """The columns that a model learns: words that are counted in these documents."""
-    vectorizer = vectorizer_of(data, spec)
-    if vectorizer is None:
-        return []
-    with source.blaming("model", "vectorizer"):
-        return vectorizer.vocabulary(texts.tolist())
-
-
 # ---- The subject of a problem file
 
 
@@ -340,7 +329,10 @@ def check_subject(
         with faults.noted():
             _check_sizes(schema, extent_of_documents(data, texts.iloc[order]), source)
         with faults.noted():
-            names = learned_words(data, schema.model, texts.iloc[learned], source)
+            names, counted = [], vectorizer_of(data, schema.model)
+            if counted is not None:
+                with source.blaming("model", "vectorizer"):
+                    names = counted.vocabulary(texts.iloc[learned].tolist())
             maker.check(names, target)
     else:
         with faults.noted():

@@ -72,30 +72,22 @@ class ImportedModel(ClassesSection):
     )
 
     def make(self, making: Making) -> Any:
+        name, _, attributes = self.path.partition(":")
         with part("import"):
-            return self._object(making.code)
-
-    def _object(self, code: Code) -> Any:
-        if code is Code.REFUSED:
-            raise InvalidInput(
-                f"importing {self.path} runs Python code; add --allow-code to the "
-                "command (code=Code.ALLOWED in Python) if you trust it"
-            )
-        module, _, names = self.path.partition(":")
-        try:
-            return reduce(getattr, names.split("."), _module(module))
-        except AttributeError as error:
-            raise InvalidInput(f"{self.path}: {error}") from None
-
-
-def _module(name: str) -> Any:
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise InvalidInput(
-            f"{name} could not be imported: {error}; install it, or add its folder "
-            "to PYTHONPATH"
-        ) from error
+            if making.code is Code.REFUSED:
+                raise InvalidInput(
+                    f"importing {self.path} runs Python code; add --allow-code to the "
+                    "command (code=Code.ALLOWED in Python) if you trust it"
+                )
+            try:
+                return reduce(getattr, attributes.split("."), import_module(name))
+            except ImportError as error:
+                raise InvalidInput(
+                    f"{name} could not be imported: {error}; install it, or add its "
+                    "folder to PYTHONPATH"
+                ) from error
+            except AttributeError as error:
+                raise InvalidInput(f"{self.path}: {error}") from None
 
 
 # ---- Models in files of ONNX, with the methods that other models have
