@@ -79,10 +79,10 @@ def section_of(
     constructor is required.
     """
     taken, hints = {**signature(made).parameters}, _hints(made)
-    words = described(told or made)
+    words = sentences_of(told or made)
     if also is not None:
         taken = {**signature(also).parameters, **taken}
-        hints, words = _hints(also) | hints, described(also) | words
+        hints, words = _hints(also) | hints, sentences_of(also) | words
     hidden = {*without, *base.model_fields}
     own = [x for x in taken if x in said or (x in hints and x not in hidden)]
     fields: Any = {}
@@ -125,7 +125,7 @@ def _written(hint: Any) -> Any:
     return {int: Count, float: Positive}.get(hint, hint)
 
 
-def described(made: Any) -> dict[str, str]:
+def sentences_of(made: Any) -> dict[str, str]:
     """What each parameter is for: a sentence of a docstring in numpydoc's style."""
     text = cleandoc(made.__doc__ or "").partition("Parameters\n----------\n")[2]
     text = re.split(r"\n\n\w[\w ]*\n---", text)[0]

@@ -28,7 +28,7 @@ from propopt.problems.jobs.interactions import (
     SplitSection,
 )
 from propopt.problems.jobs.lime import LimeSection
-from propopt.problems.sections import described
+from propopt.problems.sections import sentences_of
 from propopt.problems.subject.model_sections import TREES, VECTORIZERS
 
 
@@ -108,8 +108,8 @@ def test_words_to_choose_from_are_those_of_what_is_made(section):
 
 def test_what_is_said_of_a_setting_is_what_its_docstring_says():
     lime = po.explainers.Lime
-    assert described(lime)["fit_intercept"] == "Whether b is fitted"
-    assert described(lime)["n_samples"] == (
+    assert sentences_of(lime)["fit_intercept"] == "Whether b is fitted"
+    assert sentences_of(lime)["n_samples"] == (
         "S draws per point; at least as many as unknowns, unless ridge > 0"
     )
     (section,) = (s for s in BASELINE_SECTIONS if s.makes is lime)
